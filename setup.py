@@ -13,6 +13,4 @@ CORE = Extension(
     optional=True,  # a failed build is a warning
 )
 
-setup(
-    ext_modules=[CORE] if sys.platform.startswith("linux") else [], options={"bdist_wheel": {"py_limited_api": "cp311"}}
-)
+setup(ext_modules=[CORE] if sys.platform.startswith("linux") else [], options={"bdist_wheel": {"py_limited_api": "cp311"}})

@@ -45,9 +45,7 @@ def main() -> int:
         process, seed, rate = options.digest
         print(make.digest(schedule(process, int(seed), float(rate))))
         return 0
-    print(
-        f"# Arrivals: what they are and what peers' are\n\n{options.seeds} seeds; {ARRIVALS} arrivals at {RATE:g} per second."
-    )
+    print(f"# Arrivals: what they are and what peers' are\n\n{options.seeds} seeds; {ARRIVALS} arrivals at {RATE:g} per second.")
     broken = [*dispersions(options.seeds), *variation(options.seeds), *other_processes(), *a_million()]
     print("\n".join(["", "## Broken promises", "", *(f"* {line}" for line in broken or ["none"])]))
     return 1 if broken else 0
@@ -131,8 +129,10 @@ def dispersions(seeds: int) -> Iterator[str]:
             low, high = within
             yield from (
                 f"{name} has a dispersion of {value:.3f} in windows of {window_s:g} s"
-                for window_s, values in found.items() for value in values if not low <= value <= high
-            )  # fmt: skip
+                for window_s, values in found.items()
+                for value in values
+                if not low <= value <= high
+            )
 
 
 def dispersion(times: Times, window_s: float) -> float:
@@ -172,18 +172,14 @@ def other_processes() -> Iterator[str]:
         for hashes in "123":
             command = [sys.executable, __file__, "--digest", process, "1", str(RATE)]
             environment = {**os.environ, "PYTHONHASHSEED": hashes}
-            found.add(
-                subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout.strip()
-            )
+            found.add(subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout.strip())
         row(process, "yes" if len(found) == 1 else "no", min(found)[:16])
         if len(found) > 1:
             yield f"schedules of {process} arrivals differ between processes"
 
 
 def a_million() -> Iterator[str]:
-    title(
-        "A million requests (of 5 runs, the fastest)", "arrivals|build, s|write, s|digest, s|read, s|bytes each on disk"
-    )
+    title("A million requests (of 5 runs, the fastest)", "arrivals|build, s|write, s|digest, s|read, s|bytes each on disk")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "schedule.arrow"
         for process in ("constant", "poisson", "gamma"):

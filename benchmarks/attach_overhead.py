@@ -1,16 +1,18 @@
 """What does it cost a training step to be seen by assay's hooks?
 
-The same loop, of a fixed number of steps, once with the hooks in torch and twice without, in turn within one process and the hooks' in each place in turn;
-medians of the rounds, and how far two loops without hooks are apart: two of steps of 5 ms differ by more than the hooks cost, so take many rounds.
-Of each loop the lower quartile of its steps, after the first ones, in which a model is found and hashed, and
-their mean, in which are the steps at 2^k, that are looked at closer, and what is done for many steps at once (rows are written by another thread).
-By the processors' time, which other programs on the machine disturb less, and by the clock on the wall.
-Four models: a small one whose step takes a tenth of a millisecond or two, one of two hundred modules, and two whose steps take some five and
-tens of milliseconds; and the small one, some layers deeper, and a wider one, under DistributedDataParallel over gloo with two ranks on this machine, of which
-rank 0's times are told (what an engine's threads take counts as the processors' time).
-Under DistributedDataParallel one step of eight is watched closer (after the first 256, which are left out): there the promise is about the mean of
-all but the longest twentieth of the steps, in which both kinds are.
-Promise: at most 1 % or 20 microseconds a step, else by the lower quartile.  Beside it what the hooks say themselves, as a record holds it, and what the
+The same loop, of a fixed number of steps, once with the hooks in torch and twice without, in turn within one process and the hooks' in
+each place in turn;
+medians of the rounds, and how far two loops without hooks are apart: two of steps of 5 ms differ by more than the hooks cost, so take
+many rounds. Of each loop the lower quartile of its steps, after the first ones, in which a model is found and hashed, and
+their mean, in which are the steps at 2^k, that are looked at closer, and what is done for many steps at once (rows are written by another
+thread). By the processors' time, which other programs on the machine disturb less, and by the clock on the wall.
+Four models: a small one whose step takes a tenth of a millisecond or two, one of two hundred modules, and two whose steps take some five
+and tens of milliseconds; and the small one, some layers deeper, and a wider one, under DistributedDataParallel over gloo with two ranks on
+this machine, of which rank 0's times are told (what an engine's threads take counts as the processors' time).
+Under DistributedDataParallel one step of eight is watched closer (after the first 256, which are left out): there the promise is about
+the mean of all but the longest twentieth of the steps, in which both kinds are.
+Promise: at most 1 % or 20 microseconds a step, else by the lower quartile.  Beside it what the hooks say themselves, as a record holds
+it, and what the
 small model costs in loops that are not ordinary ones (`_ordinary.py`), of which nothing is promised.  It is to be kept on a
 machine that does nothing else: what others leave in the caches doubles the time that hooks need, and the step's too.
 
@@ -57,9 +59,11 @@ def models(torch: Any) -> dict[str, tuple[Model, int, int]]:
     medium = nn.Sequential(nn.Linear(512, 512), nn.ReLU(), nn.Linear(512, 512), nn.ReLU(), nn.Linear(512, 512))
     small = nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 10))
     return {
-        "small": (lambda: small, 32, 300), "200 modules": (lambda: deep, 32, 100), "medium": (lambda: medium, 128, 100),
+        "small": (lambda: small, 32, 300),
+        "200 modules": (lambda: deep, 32, 100),
+        "medium": (lambda: medium, 128, 100),
         "large": (lambda: wide, 256, 15),
-    }  # fmt: skip
+    }
 
 
 def reduced(torch: Any, width: int) -> Any:
@@ -136,14 +140,18 @@ def low(times: list[float]) -> float:
 
 
 def trimmed(times: list[float]) -> float:
-    """The mean of the steps after the first ones, without the longest twentieth: those at 2^k, that are looked at closer, and the machine's hiccups."""
+    """The mean of the steps after the first ones, without the longest twentieth: those at 2^k, that are looked at closer, and the
+    machine's hiccups.
+    """
     lengths = sorted(after - before for before, after in pairwise(times[WARM:]))
     kept = lengths[: len(lengths) - len(lengths) // 20]
     return sum(kept) / len(kept)
 
 
 def attached(torch: Any, measured: Callable[[], Times]) -> tuple[Times, float, int]:
-    """The same with the hooks, whose rows go to files as in a launch; what the hooks say that they took, and of how many steps rows were written."""
+    """The same with the hooks, whose rows go to files as in a launch; what the hooks say that they took, and of how many steps rows were
+    written.
+    """
     from assay.instruments.hooks import torch_hooks
     from assay.instruments.hooks.steps import Attached
     from assay.instruments.recorder.recorder import Recorder
@@ -167,7 +175,7 @@ def attached(torch: Any, measured: Callable[[], Times]) -> tuple[Times, float, i
         rows = {
             table: [row for file in Path(folder).glob(f"{table}.*") for one in read_stream(file).batches for row in one.to_pylist()]
             for table in ("steps", "telemetry")
-        }  # fmt: skip
+        }
     own = next(float(row["value"]) for row in rows["telemetry"] if row["counter"] == "cost_per_step")
     return times, own / 1e9, len(rows["steps"])
 
@@ -190,21 +198,24 @@ def compared(torch: Any, name: str, case: tuple[Model, int, int], rounds: int, l
                 loops.append(bare())
         found.append((*loops, seen, said))
     step = median(one[0] for one, _, _, _ in found)
-    more, wall, mean, most = (
-        [seen[which] - (one[which] + other[which]) / 2 for one, other, seen, _ in found] for which in range(4)
-    )
+    more, wall, mean, most = ([seen[which] - (one[which] + other[which]) / 2 for one, other, seen, _ in found] for which in range(4))
     added = median(more)
     judged = median(most) if name in WIDTHS else added
     return {
-        "model": name, "modules": sum(1 for _ in KEPT[-1].modules()), "step_us": round(step * 1e6, 1),
-        "added_us": round(added * 1e6, 1), "added_percent": round(100 * added / step, 2),
+        "model": name,
+        "modules": sum(1 for _ in KEPT[-1].modules()),
+        "step_us": round(step * 1e6, 1),
+        "added_us": round(added * 1e6, 1),
+        "added_percent": round(100 * added / step, 2),
         "added_trimmed_mean_us": round(median(most) * 1e6, 1),
-        "kept": judged * 1e6 <= MOST_US or judged / step <= MOST_SHARE, "promised": loop is ordinary,
+        "kept": judged * 1e6 <= MOST_US or judged / step <= MOST_SHARE,
+        "promised": loop is ordinary,
         "added_quartiles_us": [round(each * 1e6, 1) for each in quartiles(more)],
         "without_apart_us": round(median(abs(one[0] - other[0]) for one, other, _, _ in found) * 1e6, 1),
-        "added_wall_us": round(median(wall) * 1e6, 1), "added_mean_us": round(median(mean) * 1e6, 1),
+        "added_wall_us": round(median(wall) * 1e6, 1),
+        "added_mean_us": round(median(mean) * 1e6, 1),
         "said_us": round(median(said for *_, said in found) * 1e6, 1),
-    }  # fmt: skip
+    }
 
 
 def quartiles(values: list[float]) -> tuple[float, float]:
@@ -259,10 +270,15 @@ def main() -> int:
             results.append(compared(torch, name, models(torch)["small"], arguments.rounds, loop))
     results += [together(name, arguments.rounds) for name in WIDTHS if arguments.only in ("", name)]
     whole = {
-        "benchmark": "attach_overhead", "utc": datetime.now(UTC).isoformat(timespec="seconds"), "python": platform.python_version(),
-        "torch": torch.__version__, "machine": platform.platform(), "processors": os.cpu_count(), "load_before": os.getloadavg()[0],
+        "benchmark": "attach_overhead",
+        "utc": datetime.now(UTC).isoformat(timespec="seconds"),
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "machine": platform.platform(),
+        "processors": os.cpu_count(),
+        "load_before": os.getloadavg()[0],
         "results": results,
-    }  # fmt: skip
+    }
     print(json.dumps(whole, indent=2))
     return 0 if results and all(one["kept"] for one in results if one["promised"]) else 1
 

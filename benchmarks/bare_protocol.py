@@ -52,12 +52,7 @@ class Run:
     """What all connections share."""
 
     def __init__(self, wanted: int, tokens: int) -> None:
-        told = {
-            "model": "m",
-            "stream": True,
-            "max_tokens": tokens,
-            "messages": [{"role": "user", "content": "0" * 512}],
-        }
+        told = {"model": "m", "stream": True, "max_tokens": tokens, "messages": [{"role": "user", "content": "0" * 512}]}
         body = json.dumps(told, separators=(",", ":")).encode()
         head = b"POST /v1/chat/completions HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
         self.request = b"%bContent-Length: %d\r\n\r\n%b" % (head, len(body), body)

@@ -46,9 +46,11 @@ def main() -> int:
     arguments = parser.parse_args()
     rng = np.random.default_rng(arguments.seed)
     parts = (
-        false_alarms(rng, arguments.repetitions), unequal(rng, arguments.repetitions), power(rng, arguments.repetitions),
+        false_alarms(rng, arguments.repetitions),
+        unequal(rng, arguments.repetitions),
+        power(rng, arguments.repetitions),
         real_records(rng, arguments.pairs),
-    )  # fmt: skip
+    )
     broken = [problem for part in parts for problem in part]
     print("\n".join(["", "## Broken promises", "", *(f"* {line}" for line in broken or ["none"])]))
     return 1 if broken else 0
@@ -58,9 +60,7 @@ def main() -> int:
 
 
 def false_alarms(rng: np.random.Generator, repetitions: int) -> Iterator[str]:
-    title(
-        "Equal code: called faster or slower, %", ["sessions differ by %", "launches", "launches alone (Welch)", *WAYS]
-    )
+    title("Equal code: called faster or slower, %", ["sessions differ by %", "launches", "launches alone (Welch)", *WAYS])
     for days in SESSIONS:
         for k in LAUNCHES:
             found = rates(rng, days, k, k, 0.0, repetitions)
@@ -70,10 +70,7 @@ def false_alarms(rng: np.random.Generator, repetitions: int) -> Iterator[str]:
 
 def unequal(rng: np.random.Generator, repetitions: int) -> Iterator[str]:
     """The pair has other launch counts than the history."""
-    title(
-        "Equal code, unequal records: called faster or slower, %",
-        ["sessions differ by %", "launches", "of the history", *WAYS],
-    )
+    title("Equal code, unequal records: called faster or slower, %", ["sessions differ by %", "launches", "of the history", *WAYS])
     for days in SESSIONS:
         for k, past in ((3, 10), (10, 3)):
             found = rates(rng, days, k, past, 0.0, repetitions)
@@ -102,15 +99,11 @@ def too_many(found: dict[str, float], where: str, repetitions: int) -> Iterator[
 WAYS = ("no history", *(f"history of {n}" for n in HISTORIES), *(f"{m} sittings each" for m in SITTINGS), "in turn")
 
 
-def rates(
-    rng: np.random.Generator, days: float, k: int, past: int, effect: float, repetitions: int
-) -> dict[str, float]:
+def rates(rng: np.random.Generator, days: float, k: int, past: int, effect: float, repetitions: int) -> dict[str, float]:
     """The share of pairs that each way calls changed; with an effect, called slower."""
 
     def records(count: int, launches: int) -> Array:
-        return rng.normal(0.0, days, (repetitions, count, 1)) + rng.normal(
-            0.0, LAUNCH_SD, (repetitions, count, launches)
-        )
+        return rng.normal(0.0, days, (repetitions, count, 1)) + rng.normal(0.0, LAUNCH_SD, (repetitions, count, launches))
 
     pair = records(2, k)
     pair[:, 1] += effect
@@ -242,19 +235,31 @@ def record(root: Path, name: str, rng: np.random.Generator, days: float) -> obje
     from assay.spec.experiment import Experiment, Factor, Launches, Workload
 
     asked = Experiment(
-        name="same",
-        workload=Workload(script="train.py"),
-        factor=Factor(levels=(1,)),
-        launches=Launches(per_configuration=5),
+        name="same", workload=Workload(script="train.py"), factor=Factor(levels=(1,)), launches=Launches(per_configuration=5)
     )
     folder = create(root / name, asked, "benchmark", clock=SystemClock())
     session = rng.normal(0.0, days)
     for launch in range(5):
         wall_ns = round(1e10 * math.exp(session + rng.normal(0.0, LAUNCH_SD)))
         row_ = (
-            launch, launch, 0, "workers=1", 1, launch, 0, "timed", launch, 0, wall_ns, "2026-01-01T00:00:00+00:00", "ok", "",
-            0, 0, "{}",
-        )  # fmt: skip
+            launch,
+            launch,
+            0,
+            "workers=1",
+            1,
+            launch,
+            0,
+            "timed",
+            launch,
+            0,
+            wall_ns,
+            "2026-01-01T00:00:00+00:00",
+            "ok",
+            "",
+            0,
+            0,
+            "{}",
+        )
         folder.writer(launch).append("launches", row_)
     folder.finish("complete")
     return side(folder.path, name)

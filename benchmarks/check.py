@@ -21,13 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.stats.comparing.between_records import against_history, assumed, between, level, widened
-from assay.stats.comparing.comparison import (
-    SMALLEST_EFFECT,
-    Difference,
-    compare_paired,
-    compare_welch,
-    detectable_effect,
-)
+from assay.stats.comparing.comparison import SMALLEST_EFFECT, Difference, compare_paired, compare_welch, detectable_effect
 from assay.verdict.checking.check import DAYS
 
 Array = NDArray[np.float64]
@@ -66,9 +60,17 @@ def power(repetitions: int) -> Iterator[str]:
     head = "sd between days %|history|slower by %|found by check %|history alone %|in turn %"
     title("Slower code: regressions found", head)
     for days, records, slower in (
-        (0.01, 0, 0.1), (0.01, 0, 1.0), (0.01, 10, 0.05), (0.01, 10, 0.1), (0.05, 10, 0.1), (0.05, 20, 0.3),
-        (DAYS, 0, 0.3), (DAYS, 0, 1.0), (DAYS, 10, 0.3), (DAYS, 20, 1.0),
-    ):  # fmt: skip
+        (0.01, 0, 0.1),
+        (0.01, 0, 1.0),
+        (0.01, 10, 0.05),
+        (0.01, 10, 0.1),
+        (0.05, 10, 0.1),
+        (0.05, 20, 0.3),
+        (DAYS, 0, 0.3),
+        (DAYS, 0, 1.0),
+        (DAYS, 10, 0.3),
+        (DAYS, 20, 1.0),
+    ):
         rng = np.random.default_rng([2, int(1000 * days), records, int(100 * slower)])
         own = [simulated(rng, days, records, math.log1p(slower)) for _ in range(repetitions)]
         rates = [share([changed(one[name], "worse") for one in own]) for name in ("check", "alone", "turn")]

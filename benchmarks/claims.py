@@ -1,8 +1,8 @@
 """Do the audits of claims find what is wrong in a published number, and nothing else?
 
 Precision and recall over the claims of `tests/verdict/corpus`, whose answers (`labels.toml`) were written before the audits.  A case is one
-claim and one audit: a hit if the claim fell into it and should, a false alarm or a miss else.  A third of the claims, by a hash of the name, is
-held out: their answers were looked at only when the audits were done.  Markdown on stdout; exit 1 if a promise is broken.
+claim and one audit: a hit if the claim fell into it and should, a false alarm or a miss else.  A third of the claims, by a hash of the
+name, is held out: their answers were looked at only when the audits were done.  Markdown on stdout; exit 1 if a promise is broken.
 
     python benchmarks/claims.py > claims.md
     python benchmarks/claims.py --errors tuned    every wrong answer, of the claims that are not held out
@@ -84,10 +84,14 @@ def audited(corpus: Path = CORPUS) -> Iterator[Answer]:
     for name, label in labels.items():
         found = audit_claim(load_claim(corpus / f"{name}.toml"))
         yield Answer(
-            name=name, group=label["group"], held_out=is_held_out(name), status=label["status"], given_status=found.status,
+            name=name,
+            group=label["group"],
+            held_out=is_held_out(name),
+            status=label["status"],
+            given_status=found.status,
             pitfalls=frozenset(label["pitfalls"]),
             given=frozenset(pitfall.name for pitfall in found.pitfalls if pitfall.state == "fallen into"),
-        )  # fmt: skip
+        )
 
 
 def is_held_out(name: str) -> bool:
@@ -99,20 +103,26 @@ def score(answers: Iterable[Answer], audit: str | None = None) -> Score:
     """Cases of all audits, or of one."""
     pairs = [(a.pitfalls, a.given) if audit is None else (a.pitfalls & {audit}, a.given & {audit}) for a in answers]
     return Score(
-        hits=sum(len(said & given) for said, given in pairs), false_alarms=sum(len(given - said) for said, given in pairs),
+        hits=sum(len(said & given) for said, given in pairs),
+        false_alarms=sum(len(given - said) for said, given in pairs),
         misses=sum(len(said - given) for said, given in pairs),
-    )  # fmt: skip
+    )
 
 
 def verdicts(answers: Iterable[Answer]) -> Score:
     """The same of the verdict alone: is an unsound claim called unsound, and no other?"""
     return score(
         Answer(
-            name=a.name, group=a.group, held_out=a.held_out, status="", given_status="",
-            pitfalls=frozenset({"unsound"} & {a.status}), given=frozenset({"unsound"} & {a.given_status}),
+            name=a.name,
+            group=a.group,
+            held_out=a.held_out,
+            status="",
+            given_status="",
+            pitfalls=frozenset({"unsound"} & {a.status}),
+            given=frozenset({"unsound"} & {a.given_status}),
         )
         for a in answers
-    )  # fmt: skip
+    )
 
 
 def broken(answers: list[Answer]) -> list[str]:
@@ -138,7 +148,7 @@ def page(answers: list[Answer]) -> Iterator[str]:
         **{f"of it {group}" if group in MAIN else group: [a for a in answers if a.group == group] for group in (*MAIN, "planted")},
         "held out": [a for a in answers if a.held_out],
         "not held out": [a for a in answers if not a.held_out],
-    }  # fmt: skip
+    }
     yield from ("## Pitfalls found", "", *head("claims", "number"))
     yield from (row(name, str(len(part)), score(part)) for name, part in parts.items())
     yield from ("", "## Claims called unsound", "", *head("claims", "number"))
@@ -153,10 +163,7 @@ def page(answers: list[Answer]) -> Iterator[str]:
 
 
 def head(first: str, second: str) -> tuple[str, str]:
-    return (
-        f"| {first} | {second} | hits | false alarms | misses | precision | recall |",
-        "|---|---|---|---|---|---|---|",
-    )
+    return (f"| {first} | {second} | hits | false alarms | misses | precision | recall |", "|---|---|---|---|---|---|---|")
 
 
 def row(name: str, second: str, own: Score) -> str:
@@ -171,9 +178,7 @@ def shown(share: float | None) -> str:
 def errors(answers: Iterable[Answer]) -> Iterator[str]:
     """One line per wrong answer."""
     for a in answers:
-        wrong = [f"+{name}" for name in sorted(a.given - a.pitfalls)] + [
-            f"-{name}" for name in sorted(a.pitfalls - a.given)
-        ]
+        wrong = [f"+{name}" for name in sorted(a.given - a.pitfalls)] + [f"-{name}" for name in sorted(a.pitfalls - a.given)]
         if wrong or a.status != a.given_status:
             yield f"{a.name}: {' '.join(wrong)} [{a.status} -> {a.given_status}]"
 

@@ -1,7 +1,8 @@
 """Is a bandwidth that assay reports the one that a bare loop of torch.distributed has?
 
 In one process group, loops of assay's worker (every call's data written before and checked after) and bare loops of as many calls over
-the same memory, which write ones before; each is led into by calls of its kind and begun at a barrier, and its time is that of its slowest rank.
+the same memory, which write ones before; each is led into by calls of its kind and begun at a barrier, and its time is that of its
+slowest rank.
 The bare loop is taken twice, so that the ratio of the two tells what this machine can tell at all.  A round holds each of the three
 twice, forwards and then backwards (ABCCBA), in an order drawn anew: what drifts or disturbs hits neighbours alike.  A round's ratio is
 that of the products; the estimate is the median of the rounds' ratios, with the exact interval of a median.
@@ -35,8 +36,10 @@ PROMISE = 0.02
 CONFIDENCE = 0.95
 LOOP_S, CALLS = 0.04, 100  # a loop of `assay comm`, unless told otherwise: so long at most, and so many calls
 CELLS = {  # operation -> where its result lies, and bytes as powers of two
-    "all_reduce": ("in", (10, 14, 18, 20, 22, 24, 26)), "all_gather": ("out", (10, 18, 22)), "broadcast": ("in", (10, 18, 22)),
-}  # fmt: skip
+    "all_reduce": ("in", (10, 14, 18, 20, 22, 24, 26)),
+    "all_gather": ("out", (10, 18, 22)),
+    "broadcast": ("in", (10, 18, 22)),
+}
 WHOLE_SIZES = (2**10, 2**16, 2**20, 2**24)
 LEAD_IN = 2
 BLOCK_S = 0.5  # between two looks at the clock that all ranks agree on
@@ -55,18 +58,12 @@ def calls_of(torch: Any, op: str, tensor: Any) -> Callable[[], Any]:
     if op == "broadcast":
         return partial(distributed.broadcast, tensor, 0)
     part = len(tensor) // (distributed.get_world_size() + 1)
-    gather = (
-        getattr(distributed, "all_gather_single", None) or distributed.all_gather_into_tensor
-    )  # its name before torch 2.13
+    gather = getattr(distributed, "all_gather_single", None) or distributed.all_gather_into_tensor  # its name before torch 2.13
     return partial(gather, tensor[part:], tensor[:part])
 
 
 def bare(
-    torch: Any,
-    calls: Sequence[Callable[[], Any]],
-    lead_in: Callable[[], Any] | None,
-    data: Any = None,
-    times: int = LEAD_IN,
+    torch: Any, calls: Sequence[Callable[[], Any]], lead_in: Callable[[], Any] | None, data: Any = None, times: int = LEAD_IN
 ) -> float:
     """Seconds of a call on this rank, as anybody would time it; `data` is written first, as whoever has something to send does."""
     if data is not None:
@@ -106,9 +103,7 @@ def script() -> None:
         bare(torch, [calls_of(torch, "all_reduce", one) for one in places[:5]], None)
         number = calls_in_a_loop(torch, "all_reduce", places)
         loops = [calls_of(torch, "all_reduce", one) for one in places[:number]]
-        found[size] = median(
-            slowest(torch, bare(torch, loops, calls_of(torch, "all_reduce", places[-1]))) for _ in range(15)
-        )
+        found[size] = median(slowest(torch, bare(torch, loops, calls_of(torch, "all_reduce", places[-1]))) for _ in range(15))
     if torch.distributed.get_rank() == 0:
         print(json.dumps(found))
     torch.distributed.destroy_process_group()
@@ -153,9 +148,11 @@ def loops_of(torch: Any, worker: Any, op: str, place: Any, size: int) -> dict[st
     calls = [calls_of(torch, op, place) for place in places[:number]]
     plain = partial(bare, torch, calls, beside, memory[: number * each], lead_in(one.count * 4))
     return {
-        "assay": partial(worker._loop, one, asked, memory, 0, number, "timed"), "bare": plain, "again": plain,
+        "assay": partial(worker._loop, one, asked, memory, 0, number, "timed"),
+        "bare": plain,
+        "again": plain,
         "same": partial(bare, torch, calls[:1] * number, calls[0], places[0], lead_in(one.count * 4)),
-    }  # fmt: skip
+    }
 
 
 def rounds(torch: Any, ways: dict[str, Callable[[], float]], seconds: float) -> dict[str, list[float]]:
@@ -205,21 +202,12 @@ def said(found: dict[str, Any], ways: tuple[str, str, str]) -> str:
     return (
         f"{found['op']:>10} {found['size']:>9} B: assay {median(found[ours]) * 1e6:9.1f} us, bare {median(found[bare_]) * 1e6:9.1f} us, ratio "
         f"{ratio:.4f} [{low:.4f}, {high:.4f}]; bare to bare {control:.4f} [{below:.4f}, {above_:.4f}]; {len(found[ours]) // 2} rounds; {verdict(low, high)}"
-    )  # fmt: skip
+    )
 
 
 def torchrun(words: Sequence[str], workers: int, timeout: float) -> list[dict[str, Any]]:
     """The lines of JSON that the first rank prints."""
-    command = [
-        sys.executable,
-        "-m",
-        "torch.distributed.run",
-        "--standalone",
-        "--nproc-per-node",
-        str(workers),
-        __file__,
-        *words,
-    ]
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(workers), __file__, *words]
     ran = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, check=False, timeout=timeout)
     if ran.returncode:
         raise SystemExit(ran.stderr)
@@ -229,31 +217,12 @@ def torchrun(words: Sequence[str], workers: int, timeout: float) -> list[dict[st
 def comm(workers: int, folder: Path) -> dict[str, float]:
     """Seconds of a call by size, as `assay comm` says them of one launch."""
     sizes = ",".join(str(size) for size in WHOLE_SIZES)
-    words = [
-        "comm",
-        "--workers",
-        str(workers),
-        "--sizes",
-        sizes,
-        "--launches",
-        "1",
-        "--json",
-        "--quiet",
-        "--root",
-        str(folder),
-    ]
-    ran = subprocess.run(
-        [sys.executable, "-m", "assay", *words],
-        env=ENVIRONMENT,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-    )
+    words = ["comm", "--workers", str(workers), "--sizes", sizes, "--launches", "1", "--json", "--quiet", "--root", str(folder)]
+    ran = subprocess.run([sys.executable, "-m", "assay", *words], env=ENVIRONMENT, capture_output=True, text=True, check=False, timeout=300)
     rows = json.loads(ran.stdout)["metrics"]
     return {
         row["configuration"].rpartition("bytes=")[2]: row["value"] for row in rows if row["metric"] == "collective_time" and "value" in row
-    }  # fmt: skip
+    }
 
 
 def whole(pairs: int, workers: int) -> None:
@@ -261,10 +230,7 @@ def whole(pairs: int, workers: int) -> None:
     found: dict[str, list[tuple[float, float]]] = {str(size): [] for size in WHOLE_SIZES}
     with tempfile.TemporaryDirectory() as folder:
         for turn in range(pairs):
-            ways: list[Callable[[], dict[str, float]]] = [
-                partial(comm, workers, Path(folder)),
-                lambda: torchrun([SCRIPT], workers, 300)[0],
-            ]
+            ways: list[Callable[[], dict[str, float]]] = [partial(comm, workers, Path(folder)), lambda: torchrun([SCRIPT], workers, 300)[0]]
             told = [way() for way in (ways if turn % 2 else ways[::-1])]
             ours, plain = told if turn % 2 else told[::-1]
             for size, pair in found.items():
@@ -303,9 +269,7 @@ def main() -> int:
         same = median(ratios(found["same"], found["bare"]))
         print(f"{lines[-1]}; the same tensor again and again {same:.2f}")
     broken = sum(line.endswith("broken") for line in lines)
-    print(
-        f"promised: within {PROMISE:.0%}; {sum(line.endswith('kept') for line in lines)} of {len(lines)} kept, {broken} broken"
-    )
+    print(f"promised: within {PROMISE:.0%}; {sum(line.endswith('kept') for line in lines)} of {len(lines)} kept, {broken} broken")
     return 1 if broken else 0
 
 

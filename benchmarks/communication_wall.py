@@ -43,7 +43,7 @@ CASES: tuple[tuple[str, Cluster, tuple[int, ...], int, int, float], ...] = (
     ("much serial work", replace(BASE, serial=0.3), LEVELS, 32, 5, 0.03),
     ("four counts, four times as far", BASE, (1, 2, 4, 8), 32, 5, 0.03),
     ("large", replace(BASE, serial=0.001, alpha_s=2e-6, beta_s=2e-11, gradient=1e9), (1, 16, 64, 256), 1024, 3, 0.02),
-)  # fmt: skip
+)
 
 
 def ring(cluster: Cluster, link: Affine) -> Callable[[float], float]:
@@ -70,32 +70,30 @@ def experiment(
     times = np.array([[np.median(rows[p][block].step) for p in levels] for block in range(launches)])
     sizes = np.geomspace(1e3, 1e8, 9)
     calls = [
-        (cluster.alpha_s + sizes * cluster.beta_s)
-        * math.exp(links * rng.standard_normal())
-        * np.exp(links * rng.standard_normal(9))
+        (cluster.alpha_s + sizes * cluster.beta_s) * math.exp(links * rng.standard_normal()) * np.exp(links * rng.standard_normal(9))
         for _ in range(launches)
     ]
     whole = affine_fit(np.tile(sizes, launches), np.concatenate(calls))
     uneven = [1.0 if p == 1 else slowest(rows[p]) for p in levels]
     spread = float(np.median([spread_of(p, m) for p, m in zip(levels, uneven, strict=True) if p > 1]))
     hidden = max(
-        p
-        * float(np.median([np.median((one.sent[:, None] - one.entered - one.exposed).min(axis=1)) for one in rows[p]]))
-        for p in levels
+        p * float(np.median([np.median((one.sent[:, None] - one.entered - one.exposed).min(axis=1)) for one in rows[p]])) for p in levels
     )
-    made = partial(
-        fit, levels, times, hideable_s=max(0.0, hidden) if cluster.overlap else 0.0, slowest=uneven, spread=spread
-    )
+    made = partial(fit, levels, times, hideable_s=max(0.0, hidden) if cluster.overlap else 0.0, slowest=uneven, spread=spread)
     found = made([ring(cluster, whole)] * launches)
     others = [made([ring(cluster, affine_fit(sizes, own))] * launches) for own in calls]
     told = predict(found, last, CONFIDENCE, launches=launches, others=others)
     serial = parameter(found, CONFIDENCE, lambda curve: curve.free, others)
     measured = float(np.exp(np.mean([math.log(np.median(one.step)) for one in rows[last]])))
     return {
-        "covered": float(told.low <= measured <= told.high), "half_width": (told.high - told.low) / (2.0 * measured),
-        "error": told.value / measured - 1.0, "serial": serial.value, "serial_covered": float(serial.low <= cluster.serial <= serial.high),
-        "alpha": whole.fixed / cluster.alpha_s - 1.0, "beta": whole.per_unit / cluster.beta_s - 1.0,
-    }  # fmt: skip
+        "covered": float(told.low <= measured <= told.high),
+        "half_width": (told.high - told.low) / (2.0 * measured),
+        "error": told.value / measured - 1.0,
+        "serial": serial.value,
+        "serial_covered": float(serial.low <= cluster.serial <= serial.high),
+        "alpha": whole.fixed / cluster.alpha_s - 1.0,
+        "beta": whole.per_unit / cluster.beta_s - 1.0,
+    }
 
 
 def case(place: int, experiments: int) -> dict[str, Any]:
@@ -105,12 +103,18 @@ def case(place: int, experiments: int) -> dict[str, Any]:
     runs = [experiment(cluster, levels, last, launches, links, rng) for _ in range(experiments)]
     mean = {key: float(np.mean([run[key] for run in runs])) for key in runs[0]}
     return {
-        "case": name, "held_out": last, "launches": launches, "covered": round(mean["covered"], 3),
-        "median_half_width": round(float(np.median([run["half_width"] for run in runs])), 4), "mean_error": round(mean["error"], 4),
-        "serial_true": cluster.serial, "serial_mean": round(mean["serial"], 5), "serial_covered": round(mean["serial_covered"], 3),
+        "case": name,
+        "held_out": last,
+        "launches": launches,
+        "covered": round(mean["covered"], 3),
+        "median_half_width": round(float(np.median([run["half_width"] for run in runs])), 4),
+        "mean_error": round(mean["error"], 4),
+        "serial_true": cluster.serial,
+        "serial_mean": round(mean["serial"], 5),
+        "serial_covered": round(mean["serial_covered"], 3),
         "alpha_within_10": round(float(np.mean([abs(run["alpha"]) <= 0.10 for run in runs])), 3),
         "beta_within_10": round(float(np.mean([abs(run["beta"]) <= 0.10 for run in runs])), 3),
-    }  # fmt: skip
+    }
 
 
 def main() -> int:

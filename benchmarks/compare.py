@@ -40,9 +40,12 @@ def write(root: Path, name: str, trials: int, faster: float) -> Path:
     from assay.spec.plan import plan
 
     asked = Experiment(
-        name=name, workload=Workload(script="train.py"), factor=Factor(levels=LEVELS),
-        launches=Launches(per_configuration=LAUNCHES), quality=Quality(metric="accuracy", margin=0.02),
-    )  # fmt: skip
+        name=name,
+        workload=Workload(script="train.py"),
+        factor=Factor(levels=LEVELS),
+        launches=Launches(per_configuration=LAUNCHES),
+        quality=Quality(metric="accuracy", margin=0.02),
+    )
     folder = create(root, asked, "benchmark", clock=SystemClock())
     steps = trials // (LAUNCHES * sum(LEVELS))
     launch_begin = 0
@@ -58,14 +61,27 @@ def write(root: Path, name: str, trials: int, faster: float) -> Path:
                 writer.append("steps", (*row, GLOBAL_BATCH / planned.workers, "monotonic"))
                 now += took
             for example in range(EXAMPLES if rank == 0 else 0):
-                writer.append(
-                    "examples", (launch, 0, 0, "accuracy", str(example), None, None, float(example % 10 > 0), None)
-                )
+                writer.append("examples", (launch, 0, 0, "accuracy", str(example), None, None, float(example % 10 > 0), None))
             writer.close()
         row = (
-            launch, planned.slot, 0, planned.configuration, planned.workers, planned.block, planned.order, "timed",
-            planned.seed, launch_begin, launch_end, "2026-01-01T00:00:00+00:00", "ok", "", 0, 0, "{}",
-        )  # fmt: skip
+            launch,
+            planned.slot,
+            0,
+            planned.configuration,
+            planned.workers,
+            planned.block,
+            planned.order,
+            "timed",
+            planned.seed,
+            launch_begin,
+            launch_end,
+            "2026-01-01T00:00:00+00:00",
+            "ok",
+            "",
+            0,
+            0,
+            "{}",
+        )
         folder.writer(launch).append("launches", row)
         launch_begin = launch_end
     folder.finish("complete")
@@ -84,10 +100,13 @@ def measure(root: Path, words: list[str]) -> dict[str, Any]:
     seconds = time.perf_counter() - begin
     shape = words[-1].lstrip("-") if words[-1].startswith("--") else "terminal"
     return {
-        "shape": shape, "seconds": round(seconds, 2), "cpu_s": round(usage.ru_utime + usage.ru_stime, 2),
-        "exit_code": process.returncode, "said_bytes": len(said),
+        "shape": shape,
+        "seconds": round(seconds, 2),
+        "cpu_s": round(usage.ru_utime + usage.ru_stime, 2),
+        "exit_code": process.returncode,
+        "said_bytes": len(said),
         "peak_mb": round(usage.ru_maxrss / 1e3),
-    }  # fmt: skip
+    }
 
 
 def main() -> int:

@@ -58,9 +58,7 @@ def intervals(scale: float) -> Iterator[str]:
         rng = np.random.default_rng([1, noise == "normal", k, int(10 * icc)])
         values = two_level(rng, (n, k, 50), icc)
         launches = values.mean(axis=2) if noise == "normal" else np.median(0.3 * values, axis=2)
-        own = [
-            inside(mean_t(x, 0.95), 0.0) if noise == "normal" else inside(log_t(np.exp(x), 0.95), 1.0) for x in launches
-        ]
+        own = [inside(mean_t(x, 0.95), 0.0) if noise == "normal" else inside(log_t(np.exp(x), 0.95), 1.0) for x in launches]
         rivals = (pooled_covers(values.reshape(n, -1)), bootstrap_covers(rng, launches))
         row(noise, k, icc, percent(float(np.mean(own))), *map(percent, rivals))
         if abs(np.mean(own) - 0.95) > 0.015 + allowance(0.95, n):
@@ -70,8 +68,7 @@ def intervals(scale: float) -> Iterator[str]:
 def equal_sides(scale: float) -> Iterator[str]:
     """(b) Any certain change counts as false (smallest effect 0); "shown" is the rule with its smallest effect of 1 %."""
     title(
-        "(b) Equal sides called higher or lower",
-        "design|k|ICC|drift|certain %|shown (above 1 %) %|t on pooled trials %|pooled, analytic %",
+        "(b) Equal sides called higher or lower", "design|k|ICC|drift|certain %|shown (above 1 %) %|t on pooled trials %|pooled, analytic %"
     )
     n = max(100, int(2000 * scale))
     for blocked, k, icc in itertools.product((True, False), (3, 5, 10, 20), ICCS):
@@ -84,9 +81,15 @@ def equal_sides(scale: float) -> Iterator[str]:
         shown = certain & np.array([abs(math.log(d.ratio)) > math.log1p(0.01) for d in found])
         pooled = percent(1.0 - equal_pooled(values))
         row(
-            "blocks" if blocked else "Welch", k, icc, f"{100 * DRIFT:.0f} %" if blocked else "none",
-            percent(certain.mean()), percent(shown.mean()), pooled, percent(pooled_rate(k, TRIALS, icc)),
-        )  # fmt: skip
+            "blocks" if blocked else "Welch",
+            k,
+            icc,
+            f"{100 * DRIFT:.0f} %" if blocked else "none",
+            percent(certain.mean()),
+            percent(shown.mean()),
+            pooled,
+            percent(pooled_rate(k, TRIALS, icc)),
+        )
         if certain.mean() > LEVEL + allowance(LEVEL, n):
             yield f"(b) {certain.mean():.3f} false at blocked={blocked}, k={k}, ICC={icc}"
     rates = " / ".join(percent(pooled_rate(20, 3, icc)) for icc in (0.0, 0.25, 0.5, 0.75, 1.0))
@@ -123,20 +126,13 @@ def looks(scale: float) -> Iterator[str]:
         "alpha, then alpha/2: covers %|mean launches|alpha always: covers %|mean launches",
     )
     n = max(200, int(4000 * scale))
-    grid = itertools.product(
-        SHAPES, ((1, 0.0), (3, 0.0), (3, 0.8)), (0.2, 0.5, 0.8, 1.0, 1.3, 1.6, 2.0, 3.0, 5.0, 10.0)
-    )
+    grid = itertools.product(SHAPES, ((1, 0.0), (3, 0.0), (3, 0.8)), (0.2, 0.5, 0.8, 1.0, 1.3, 1.6, 2.0, 3.0, 5.0, 10.0))
     for shape, (number, shared), ratio in grid:
         rng = np.random.default_rng([4, list(SHAPES).index(shape), number, int(10 * shared), int(10 * ratio)])
         logs = SHAPES[shape](rng, (n, number, 200), shared, ratio * 0.02)
         results = [stopped(logs, rule) for rule in RULES]
         words = "1" if number == 1 else f"{number}, correlation {shared:g}"
-        row(
-            shape,
-            words,
-            ratio,
-            *(cell for covers, launches in results for cell in (percent(covers), f"{launches:.0f}")),
-        )
+        row(shape, words, ratio, *(cell for covers, launches in results for cell in (percent(covers), f"{launches:.0f}")))
         if results[0][0] < 0.935 - allowance(0.95, n):
             yield f"(d) covers {results[0][0]:.3f} at {shape}, {words}, cv/precision={ratio}"
 
@@ -339,9 +335,7 @@ RULES: tuple[Callable[[int], float], ...] = (
 def pooled_covers(values: Array) -> float:
     """t on all trials as if they were independent; [sets, trials]."""
     n = values.shape[1]
-    return float(
-        np.mean(np.abs(values.mean(axis=1)) <= t_quantile(0.975, n - 1) * values.std(axis=1, ddof=1) / math.sqrt(n))
-    )
+    return float(np.mean(np.abs(values.mean(axis=1)) <= t_quantile(0.975, n - 1) * values.std(axis=1, ddof=1) / math.sqrt(n)))
 
 
 def bootstrap_covers(rng: np.random.Generator, launches: Array, resamples: int = 400) -> float:

@@ -1,8 +1,11 @@
 """Does assay leave unmodified training scripts of others alone, and is what it says of them true?
 
-Every script of `corpus.toml` runs plain (torchrun) and attached (`assay run`) on 1 and 2 workers, each time in a fresh copy of its folder, and
-four things are compared: exit codes; hashes of the final weights, optimizer states and buffers (a witness in `corpus_site` that runs in both;
-where two plain runs differ too, the script is not deterministic); numbers of the record against the witness's and against what reading the script
+Every script of `corpus.toml` runs plain (torchrun) and attached (`assay run`) on 1 and 2 workers, each time in a fresh copy of its
+folder, and
+four things are compared: exit codes; hashes of the final weights, optimizer states and buffers (a witness in `corpus_site` that runs in
+both;
+where two plain runs differ too, the script is not deterministic); numbers of the record against the witness's and against what reading
+the script
 tells (`steps`, `items` per rank, in the file); and the findings against somebody's judgement of each, which is in the file as well.
 None of the scripts is part of this project: `--sources` is a folder with a checkout of each repository that the file names.
 What has been made is kept in `--work` and not made again, unless `--again`; `--table` writes the table from what is there.
@@ -102,9 +105,7 @@ def prepare(case: Case, place: Place, run: str) -> Path:
     shutil.rmtree(folder, ignore_errors=True)
     made = place.folder(case, "made")
     if not made.exists():
-        shutil.copytree(
-            place.sources / case.source / case.folder, made, symlinks=True, ignore=shutil.ignore_patterns(".git")
-        )
+        shutil.copytree(place.sources / case.source / case.folder, made, symlinks=True, ignore=shutil.ignore_patterns(".git"))
         for asked in case.data:
             kind, where = asked.split()
             quietly([str(place.python), str(SITE / "data.py"), kind, str(made / where)], made)
@@ -130,10 +131,19 @@ def environment(case: Case, folder: Path) -> dict[str, str]:
     paths = [SITE, *(SITE / one for one in case.stand_ins if (SITE / one).is_dir()), folder]
     installed = [one for one in case.stand_ins if (SITE / f"stand_in_{one}.py").exists()]
     fixed = {
-        "CORPUS_OUT": str(folder / ".out"), "CORPUS_STAND_INS": " ".join(installed), "PYTHONPATH": os.pathsep.join(map(str, paths)),
-        "PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": "", "MPLBACKEND": "Agg",
-        "GLOO_SOCKET_IFNAME": "lo", "HF_HUB_OFFLINE": "1", "HF_HOME": str(folder / ".hub"), "TORCHINDUCTOR_CACHE_DIR": str(folder / ".inductor"),
-    }  # fmt: skip
+        "CORPUS_OUT": str(folder / ".out"),
+        "CORPUS_STAND_INS": " ".join(installed),
+        "PYTHONPATH": os.pathsep.join(map(str, paths)),
+        "PYTHONHASHSEED": "0",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "OMP_NUM_THREADS": "1",
+        "CUDA_VISIBLE_DEVICES": "",
+        "MPLBACKEND": "Agg",
+        "GLOO_SOCKET_IFNAME": "lo",
+        "HF_HUB_OFFLINE": "1",
+        "HF_HOME": str(folder / ".hub"),
+        "TORCHINDUCTOR_CACHE_DIR": str(folder / ".inductor"),
+    }
     return {**outer, **fixed, **{name: str(value) for name, value in case.environment.items()}}
 
 
@@ -148,29 +158,38 @@ def plain(case: Case, place: Place, workers: int, again: str = "") -> Json:
 def plainly(case: Case, place: Place, workers: int, again: str) -> Json:
     """Once."""
     folder = prepare(case, place, f"plain{workers}{again}")
-    arguments = [
-        one.replace("{workers}", str(workers)).replace("{seed}", "1").replace("{launch}", "0") for one in case.arguments
-    ]
+    arguments = [one.replace("{workers}", str(workers)).replace("{seed}", "1").replace("{launch}", "0") for one in case.arguments]
     script = [case.script, *arguments]
-    words = [str(place.python), *script] if "plain" in case.options else [
-        str(place.python), "-m", "torch.distributed.run", "--nnodes", "1", "--nproc-per-node", str(workers), "--max-restarts", "0",
-        "--rdzv-backend", "c10d", "--rdzv-endpoint", "127.0.0.1:0", "--local-addr", "127.0.0.1", *script,
-    ]  # fmt: skip
+    words = (
+        [str(place.python), *script]
+        if "plain" in case.options
+        else [
+            str(place.python),
+            "-m",
+            "torch.distributed.run",
+            "--nnodes",
+            "1",
+            "--nproc-per-node",
+            str(workers),
+            "--max-restarts",
+            "0",
+            "--rdzv-backend",
+            "c10d",
+            "--rdzv-endpoint",
+            "127.0.0.1:0",
+            "--local-addr",
+            "127.0.0.1",
+            *script,
+        ]
+    )
     begun = datetime.now(UTC)
     code = limited(words, folder, environment(case, folder), folder.parent / f"plain{workers}{again}.log")
     seconds = (datetime.now(UTC) - begun).total_seconds()
     log = (folder.parent / f"plain{workers}{again}.log").read_text(errors="replace")
-    return {
-        "code": code,
-        "seconds": seconds,
-        "said": witnesses(folder),
-        "loss": re.findall(case.loss, log)[-1:] if case.loss else [],
-    }
+    return {"code": code, "seconds": seconds, "said": witnesses(folder), "loss": re.findall(case.loss, log)[-1:] if case.loss else []}
 
 
-def limited(
-    words: list[str], folder: Path, variables: dict[str, str], log: Path, output: Path | None = None
-) -> int | None:
+def limited(words: list[str], folder: Path, variables: dict[str, str], log: Path, output: Path | None = None) -> int | None:
     """Its exit code; None: it took too long, and was ended with all that it had started."""
     with log.open("w") as errors, (output or log).open("a") as file:
         process = subprocess.Popen(
@@ -201,9 +220,29 @@ def attached(case: Case, place: Place, options: Iterable[str]) -> Json:
     folder = prepare(case, place, "attached")
     launches, records = str(case.launches or place.launches), place.folder(case, "records")
     words = [
-        str(place.python), "-m", "assay", "run", "--workers", ",".join(map(str, case.workers)), "--launches", launches, "--name", case.name,
-        "--root", str(records), "--json", "--quiet", "--timeout", str(LIMIT_S), *fresh(place), *options, *case.options, "--", case.script, *case.arguments,
-    ]  # fmt: skip
+        str(place.python),
+        "-m",
+        "assay",
+        "run",
+        "--workers",
+        ",".join(map(str, case.workers)),
+        "--launches",
+        launches,
+        "--name",
+        case.name,
+        "--root",
+        str(records),
+        "--json",
+        "--quiet",
+        "--timeout",
+        str(LIMIT_S),
+        *fresh(place),
+        *options,
+        *case.options,
+        "--",
+        case.script,
+        *case.arguments,
+    ]
     output = folder.parent / "attached.json"
     output.write_text("")
     code = limited(words, folder, environment(case, folder), folder.parent / "attached.log", output)
@@ -217,9 +256,7 @@ def attached(case: Case, place: Place, options: Iterable[str]) -> Json:
 @cache
 def fresh(place: Place) -> tuple[str, ...]:
     """Each launch in a copy of the folder, where this assay can do that."""
-    said = subprocess.run(
-        [str(place.python), "-m", "assay", "run", "--help"], capture_output=True, text=True, check=False
-    ).stdout
+    said = subprocess.run([str(place.python), "-m", "assay", "run", "--help"], capture_output=True, text=True, check=False).stdout
     return ("--fresh-folder",) if "--fresh-folder" in said else ()
 
 
@@ -227,9 +264,7 @@ def slim(report: Json) -> Json:
     """What is compared of a report."""
     kept = {key: report.get(key, []) for key in ("verdict", "dimensions", "findings", "layers", "launches", "gates")}
     metrics = {f"{one['metric']}@{one['configuration']}": one["value"] for one in report["metrics"] if one["measured"]}
-    absent = {
-        f"{one['metric']}@{one['configuration']}": one.get("detail") for one in report["metrics"] if not one["measured"]
-    }
+    absent = {f"{one['metric']}@{one['configuration']}": one.get("detail") for one in report["metrics"] if not one["measured"]}
     return {**kept, "metrics": metrics, "absent": absent}
 
 
@@ -242,9 +277,12 @@ def recorded(root: Path) -> Json:
         for (launch, rank), rows in pl.read_parquet(part).group_by("launch", "rank"):
             items = rows["items"]
             found[f"{launch}-{rank}"] = {
-                "steps": rows.height, "items": None if items.null_count() == rows.height else items.sum(), "losses": 0, "last_loss": None,
+                "steps": rows.height,
+                "items": None if items.null_count() == rows.height else items.sum(),
+                "losses": 0,
+                "last_loss": None,
                 "paused_s": (rows["checkpoint_ns"].sum() or 0) / 1e9,
-            }  # fmt: skip
+            }
     for part in root.glob("*/tables/fingerprints/launch=*/*.parquet"):
         losses = pl.read_parquet(part).filter(pl.col("what") == "loss").sort("step")
         for (launch, rank), rows in losses.group_by("launch", "rank", maintain_order=True):
@@ -257,11 +295,7 @@ def recorded(root: Path) -> Json:
 
 def made(case: Case, place: Place, options: Iterable[str]) -> Json:
     """All runs of a script; the plain ones twice where the weights differ."""
-    whole: Json = {
-        "name": case.name,
-        "made_utc": datetime.now(UTC).isoformat(timespec="seconds"),
-        "unwritten": case.unwritten,
-    }
+    whole: Json = {"name": case.name, "made_utc": datetime.now(UTC).isoformat(timespec="seconds"), "unwritten": case.unwritten}
     whole["plain"] = {str(workers): plain(case, place, workers) for workers in case.workers}
     whole["attached"] = attached(case, place, options)
     whole["twice"] = {}
@@ -286,8 +320,7 @@ def same_weights(whole: Json, workers: int) -> bool | None:
     """Whether every attached launch ended with the plain run's weights; None: nothing to compare."""
     truth = hashes(whole["plain"][str(workers)]["said"])
     found = [
-        hashes(one for one in whole["attached"]["said"] if one["launch"] == launch["launch"])
-        for launch in launches_of(whole, workers)
+        hashes(one for one in whole["attached"]["said"] if one["launch"] == launch["launch"]) for launch in launches_of(whole, workers)
     ]
     return all(one == truth for one in found) if truth and found else None
 
@@ -331,19 +364,11 @@ def other_loss(whole: Json) -> list[str]:
     printed = whole["plain"].get("1", {}).get("loss") or []
     rows = [whole["attached"]["steps"].get(f"{one['launch']}-0", {}) for one in launches_of(whole, 1)]
     digits = [len(one.partition("e")[0].partition(".")[2]) for one in printed]
-    said = (
-        [f"{row.get('last_loss') or 0.0:.{digits[0]}{'e' if 'e' in printed[0] else 'f'}}" for row in rows]
-        if printed
-        else []
-    )
-    return [
-        f"1 worker: last loss {one}, the script prints {printed[0]}" for one in said if float(one) != float(printed[0])
-    ]
+    said = [f"{row.get('last_loss') or 0.0:.{digits[0]}{'e' if 'e' in printed[0] else 'f'}}" for row in rows] if printed else []
+    return [f"1 worker: last loss {one}, the script prints {printed[0]}" for one in said if float(one) != float(printed[0])]
 
 
-def against(
-    case: Case, workers: int, place: int, rank: int, row: Json | None, said: list[Json], *, unseen: bool
-) -> list[str]:
+def against(case: Case, workers: int, place: int, rank: int, row: Json | None, said: list[Json], *, unseen: bool) -> list[str]:
     """One rank of one launch; `unseen`: the report says that it saw no step, and why."""
     where = f"{workers} worker{'s' * (workers > 1)}, rank {rank}"
     counts = sorted({count for one in said for _, count in one["steps"]})
@@ -365,14 +390,13 @@ def findings(whole: Json) -> list[Json]:
     report = whole["attached"]["report"]
     if report is None:
         return []
-    grave = [
-        {"id": f"{one['rule']}@{one['configuration']}", **one} for one in report["findings"] if one["severity"] in GRAVE
-    ]
+    grave = [{"id": f"{one['rule']}@{one['configuration']}", **one} for one in report["findings"] if one["severity"] in GRAVE]
     rules = {one["rule"] for one in grave}
     layers = [
         {"id": f"layer_{one['layer']}@{one['configuration']}", "severity": one["state"], "evidence": one["sentence"]}
-        for one in report["layers"] if one["state"] not in ("pass", "advice", "not run") and one["sentence"].partition(":")[0] not in rules
-    ]  # fmt: skip
+        for one in report["layers"]
+        if one["state"] not in ("pass", "advice", "not run") and one["sentence"].partition(":")[0] not in rules
+    ]
     return [*grave, *layers]
 
 
@@ -434,19 +458,17 @@ def ran(whole: Json) -> bool:
 def shown(case: Case, listed: Json, whole: Json) -> None:
     """One script on standard output."""
     report = whole["attached"]["report"]
-    print(
-        f"== {case.name}: assay {whole['attached']['code']}, {report['verdict']['status'] if report else 'no report'}"
-    )
+    print(f"== {case.name}: assay {whole['attached']['code']}, {report['verdict']['status'] if report else 'no report'}")
     for workers in case.workers:
         run = whole["plain"][str(workers)]
-        print(f"   {workers}: code {code_words(whole, workers)}, weights {weights_words(whole, workers)}, plain {run['seconds']:.1f} s, "
-              f"steps {[one['steps'] for one in run['said']]}")  # fmt: skip
+        print(
+            f"   {workers}: code {code_words(whole, workers)}, weights {weights_words(whole, workers)}, plain {run['seconds']:.1f} s, "
+            f"steps {[one['steps'] for one in run['said']]}"
+        )
     for launch in sorted(whole["attached"]["steps"]):
         print(f"   {launch}: {whole['attached']['steps'][launch]}")
     for finding in findings(whole):
-        print(
-            f"   [{'/'.join(judgement(case, listed, finding))}] {finding['severity']} {finding['id']}: {finding['evidence']}"
-        )
+        print(f"   [{'/'.join(judgement(case, listed, finding))}] {finding['severity']} {finding['id']}: {finding['evidence']}")
     for layer in report["layers"] if report else ():
         print(f"   layer {layer['layer']}@{layer['configuration']}: {layer['state']}: {layer['sentence']}")
     for broken in kept(case, listed, whole):
@@ -461,21 +483,21 @@ def table(listed: Json, done: list[tuple[Case, Json]], place: Place, path: Path)
     lines = [line(number, case, listed, whole) for number, (case, whole) in enumerate(done, 1)]
     broken = [(case.name, one) for case, whole in done for one in kept(case, listed, whole)]
     head = [
-        f"# Unmodified scripts of others, plain and attached, {max(whole['made_utc'] for _, whole in done)[:10]}", "",
-        f"`python benchmarks/corpus.py --launches {place.launches}`. {machine(place)}", "", *listed["conditions"].strip().splitlines(), "",
+        f"# Unmodified scripts of others, plain and attached, {max(whole['made_utc'] for _, whole in done)[:10]}",
+        "",
+        f"`python benchmarks/corpus.py --launches {place.launches}`. {machine(place)}",
+        "",
+        *listed["conditions"].strip().splitlines(),
+        "",
         "| | script | parallelism on 2 | exit 1, 2 | weights 1, 2 | steps of a rank 1, 2 | true findings | false | open | useful |",
         "|---|---|---|---|---|---|---|---|---|---|",
-    ]  # fmt: skip
+    ]
     tail = [
         "",
         f"{len(done)} scripts; {len(broken)} promises broken" + (":" if broken else "."),
         "",
         *(f"* {name}: {one}" for name, one in broken),
-        *(
-            ["", f"Hung without assay, and were run again: {words}. {listed['hangs'].strip()}"]
-            if (words := times(hung))
-            else []
-        ),
+        *(["", f"Hung without assay, and were run again: {words}. {listed['hangs'].strip()}"] if (words := times(hung)) else []),
         *(["", f"Not shown, since they do not run here without assay either: {', '.join(absent)}."] if absent else []),
     ]
     origins = ["", "## Where they are from", "", *(origin(case, listed["sources"][case.source]) for case, _ in done)]
@@ -489,9 +511,7 @@ def times(hung: dict[str, int]) -> str:
 
 def origin(case: Case, source: Json) -> str:
     """Where a script is from, and how it was run."""
-    words = (
-        f"* {case.name}: {source['from']} at {source['at']}, `{case.folder}/{case.script} {' '.join(case.arguments)}`"
-    )
+    words = f"* {case.name}: {source['from']} at {source['at']}, `{case.folder}/{case.script} {' '.join(case.arguments)}`"
     more = [
         f"; stand-ins: {', '.join(case.stand_ins)}" if case.stand_ins else "",
         f"; data made: {', '.join(case.data)}" if case.data else "",
@@ -502,13 +522,19 @@ def origin(case: Case, source: Json) -> str:
 def line(number: int, case: Case, listed: Json, whole: Json) -> str:
     """A row."""
     judged = grouped(case, listed, whole)
-    steps = [str(whole["attached"]["steps"].get(f"{one[0]['launch']}-0", {}).get("steps", "-")) if one else "-" for one in
-             (launches_of(whole, workers) for workers in case.workers)]  # fmt: skip
+    steps = [
+        str(whole["attached"]["steps"].get(f"{one[0]['launch']}-0", {}).get("steps", "-")) if one else "-"
+        for one in (launches_of(whole, workers) for workers in case.workers)
+    ]
     cells = [
-        number, f"{case.name}: {case.kinds}", case.parallelism, *(", ".join(words(whole, workers) for workers in case.workers) for words in
-        (code_words, weights_words)), ", ".join(steps), *(names_of(judged[one]) for one in ("true", "false", "open")),
+        number,
+        f"{case.name}: {case.kinds}",
+        case.parallelism,
+        *(", ".join(words(whole, workers) for workers in case.workers) for words in (code_words, weights_words)),
+        ", ".join(steps),
+        *(names_of(judged[one]) for one in ("true", "false", "open")),
         case.useful or "-",
-    ]  # fmt: skip
+    ]
     return "| " + " | ".join(str(one).replace("|", "\\|") for one in cells) + " |"
 
 
@@ -529,10 +555,7 @@ def machine(place: Place) -> str:
         "torchvision",
         "numpy",
     ]
-    said = (
-        subprocess.run([str(place.python), "-c", asked % names], capture_output=True, text=True, check=False).stdout
-        or "{}"
-    )
+    said = subprocess.run([str(place.python), "-c", asked % names], capture_output=True, text=True, check=False).stdout or "{}"
     versions = ", ".join(f"{name} {version}" for name, version in json.loads(said).items())
     return f"{os.cpu_count()} virtual processors, Linux {platform.release()}, Python {platform.python_version()}; {versions}."
 
@@ -541,13 +564,9 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
     """Of the command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--sources", type=Path, help="folder with a checkout of every repository of corpus.toml")
-    parser.add_argument(
-        "--python", type=Path, default=Path(sys.executable), help="with assay and what the scripts import"
-    )
+    parser.add_argument("--python", type=Path, default=Path(sys.executable), help="with assay and what the scripts import")
     parser.add_argument("--work", type=Path, default=Path("corpus"), help="where the runs are made and kept")
-    parser.add_argument(
-        "--only", action="append", default=[], metavar="NAME", help="this script (or pattern) alone; may be repeated"
-    )
+    parser.add_argument("--only", action="append", default=[], metavar="NAME", help="this script (or pattern) alone; may be repeated")
     parser.add_argument("--again", action="store_true", help="also what has been made")
     parser.add_argument("--launches", type=int, default=1, help="attached launches of each worker count")
     parser.add_argument("--option", action="append", default=[], help="of `assay run`, for all scripts")
@@ -561,12 +580,7 @@ def main() -> int:
     if asked.sources is None:
         print("not run: --sources is the folder with the scripts' repositories, which are no part of this project")
         return 0
-    place = Place(
-        sources=asked.sources.resolve(),
-        python=asked.python.absolute(),
-        work=asked.work.resolve(),
-        launches=asked.launches,
-    )
+    place = Place(sources=asked.sources.resolve(), python=asked.python.absolute(), work=asked.work.resolve(), launches=asked.launches)
     place.work.mkdir(parents=True, exist_ok=True)
     listed_cases, listed = cases()
     done = []

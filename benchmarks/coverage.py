@@ -62,13 +62,7 @@ def intervals(repetitions: int) -> Iterator[str]:
 def one_launch(repetitions: int) -> Iterator[str]:
     """False HELD of binary scores of one launch, by adding up all tables: no simulation."""
     title("False HELD at the margin, one launch, exact", "n|flips %|margin (points)|Tango %|Wald %")
-    for n, rate, margin in (
-        (100, 0.15, 0.05),
-        (100, 0.05, 0.02),
-        (300, 0.05, 0.02),
-        (1000, 0.15, 0.02),
-        (1000, 0.02, 0.01),
-    ):
+    for n, rate, margin in ((100, 0.15, 0.05), (100, 0.05, 0.02), (300, 0.05, 0.02), (1000, 0.15, 0.02), (1000, 0.02, 0.01)):
         score = wald = 0.0
         for b, c, probability in tables(n, (rate + margin) / 2, (rate - margin) / 2):
             spread = ((b + c) / n - ((c - b) / n) ** 2) / (n - 1)
@@ -95,10 +89,7 @@ def flips_over_launches(repetitions: int) -> Iterator[str]:
 
 def graded_over_launches(repetitions: int) -> Iterator[str]:
     """Normal differences: standard deviations of launch, item and rest, in units of the rest's."""
-    title(
-        "False HELD at the margin, k launches of graded scores",
-        "k|n|launch sd / item SE|item sd / rest sd|false HELD %|Satterthwaite %",
-    )
+    title("False HELD at the margin, k launches of graded scores", "k|n|launch sd / item SE|item sd / rest sd|false HELD %|Satterthwaite %")
     for at in graded_settings():
         rng = np.random.default_rng(at.seed)
         size = outcome((at.draw(rng) for _ in range(2 * repetitions)), at.margin)
@@ -181,9 +172,7 @@ def flipping(rng: np.random.Generator, k: int, n: int, rate: float, loss: float,
         lasting = draw((1, n), 0.5)
         d = np.where(lasting != 0, lasting, draw((k, n), 0.5))
     else:
-        d = np.where(
-            rng.random((k, n)) < {"stay": 1.0, "half stay": 0.5, "come and go": 0.0}[kind], draw((1, n)), draw((k, n))
-        )
+        d = np.where(rng.random((k, n)) < {"stay": 1.0, "half stay": 0.5, "come and go": 0.0}[kind], draw((1, n)), draw((k, n)))
     shift = rng.normal(0, launch_sd, (k, 1))
     return np.where(rng.random((k, n)) < np.abs(shift), np.sign(shift), d)
 

@@ -2,9 +2,10 @@
 
 A DistributedDataParallel training whose gradients and all_reduces take known times (`tests/instruments/known_communication.py`), in three
 regimes: communication that computing hides, hides in part, and does not hide.  Who makes the times notes what they were, for a sleep lasts
-longer than it was asked to; what the metrics tell of the recorded rows is held against it.  Each regime has a process of its own, all at once
-(they sleep), and each run a training of its own in it.
-Promise: within 10 % or 2 ms, whichever is more, in 9 of 10 runs that tell it; a way that finds its own interval too wide for that (a machine
+longer than it was asked to; what the metrics tell of the recorded rows is held against it.  Each regime has a process of its own, all at
+once (they sleep), and each run a training of its own in it.
+Promise: within 10 % or 2 ms, whichever is more, in 9 of 10 runs that tell it; a way that finds its own interval too wide for that (a
+machine
 that is busy with something else) tells nothing, which may be so in half of the runs at most.  The share of the steps that is in no phase is
 printed beside it: steps are of 40 to 70 ms, so that what the hooks and the script take between phases is not lost in them.
 
@@ -26,15 +27,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
-from tests.instruments.known_communication import (  # noqa: E402
-    REGIMES,
-    right,
-    steps_of,
-    told,
-    truth,
-    truth_ms,
-    unknown_share,
-)
+from tests.instruments.known_communication import REGIMES, right, steps_of, told, truth, truth_ms, unknown_share  # noqa: E402
 
 WAYS = ("unsynchronised", "group", "engine", "ddp_logging")
 OFTEN = 0.9
@@ -47,8 +40,11 @@ def start(regime: str, runs: int) -> subprocess.Popen[str]:
     pair = f"{REGIMES[regime][0]},{REGIMES[regime][1]}"
     return subprocess.Popen(
         [sys.executable, "-W", "ignore", "-m", "tests.instruments.known_communication", "real", str(BLOCKS), *[pair] * runs],
-        stdout=subprocess.PIPE, text=True, cwd=ROOT, env={**os.environ, "OMP_NUM_THREADS": "1"},
-    )  # fmt: skip
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )
 
 
 def every_run(runs: int) -> dict[str, list[dict[str, Any]]]:
@@ -70,9 +66,10 @@ def every_run(runs: int) -> dict[str, list[dict[str, Any]]]:
 
 def _of_run(found: dict[str, Any]) -> dict[str, Any]:
     return {
-        "told": told(found), "truth": {way: truth_ms(found, way) for way in WAYS},
+        "told": told(found),
+        "truth": {way: truth_ms(found, way) for way in WAYS},
         "unknown": median(map(unknown_share, steps_of(found))),
-    }  # fmt: skip
+    }
 
 
 def judged(runs: dict[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
@@ -82,12 +79,20 @@ def judged(runs: dict[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
         for way in WAYS:
             pairs = [(one["told"][way], one["truth"][way]) for one in runs[regime] if way in one["told"]]
             off = [value - true for value, true in pairs]
-            rows.append({
-                "regime": regime, "way": way, "asked_ms": truth(*times), "truth_ms": _round(median(true for _, true in pairs)) if pairs else None,
-                "told_ms": _round(median(value for value, _ in pairs)) if pairs else None,
-                "off_ms": _round(median(off)) if pairs else None, "largest_off_ms": _round(max(map(abs, off))) if pairs else None,
-                "right": sum(right(*pair) for pair in pairs), "told": len(pairs), "runs": len(runs[regime]),
-            })  # fmt: skip
+            rows.append(
+                {
+                    "regime": regime,
+                    "way": way,
+                    "asked_ms": truth(*times),
+                    "truth_ms": _round(median(true for _, true in pairs)) if pairs else None,
+                    "told_ms": _round(median(value for value, _ in pairs)) if pairs else None,
+                    "off_ms": _round(median(off)) if pairs else None,
+                    "largest_off_ms": _round(max(map(abs, off))) if pairs else None,
+                    "right": sum(right(*pair) for pair in pairs),
+                    "told": len(pairs),
+                    "runs": len(runs[regime]),
+                }
+            )
     return rows
 
 
@@ -112,10 +117,16 @@ def main() -> int:
     results = judged(runs)
     unknown = {regime: round(median(one["unknown"] for one in own), 5) for regime, own in runs.items()}
     whole = {
-        "benchmark": "exposed_truth", "utc": datetime.now(UTC).isoformat(timespec="seconds"), "python": platform.python_version(),
-        "machine": platform.platform(), "processors": os.cpu_count(), "load_before": before, "load_after": os.getloadavg()[0],
-        "share_of_step_in_no_phase": unknown, "results": results,
-    }  # fmt: skip
+        "benchmark": "exposed_truth",
+        "utc": datetime.now(UTC).isoformat(timespec="seconds"),
+        "python": platform.python_version(),
+        "machine": platform.platform(),
+        "processors": os.cpu_count(),
+        "load_before": before,
+        "load_after": os.getloadavg()[0],
+        "share_of_step_in_no_phase": unknown,
+        "results": results,
+    }
     print(json.dumps(whole, indent=2))
     for row in results:
         value = f"truth {row['truth_ms']:6.2f}  told {row['told_ms']:6.2f} ms" if row["told"] else "cannot tell"

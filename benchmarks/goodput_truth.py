@@ -5,8 +5,8 @@ chosen and at a random step, with a checkpoint after every step (no step number 
 before the first step, failing again on its restart and on every restart, stopped for good, stopped for longer than the other rank waits,
 stopped for a while, slowed, and not at all.  The script notes its own moments beside what assay records.
 Promise: the categories of every rank sum to its wall time within 0.5 %; init, detect, restart, reload and recompute of every rank and
-recovery are each within 0.5 s of what was noted; what a fault that lasted added is within 0.5 s of how long it lasted; restarts are counted.
-(A process begins before its script can note anything: what Python needs to start is reload as told, and restart as noted.)
+recovery are each within 0.5 s of what was noted; what a fault that lasted added is within 0.5 s of how long it lasted; restarts are
+counted. (A process begins before its script can note anything: what Python needs to start is reload as told, and restart as noted.)
 
     python benchmarks/goodput_truth.py --rounds 1
 """
@@ -65,13 +65,13 @@ CASES: Final[tuple[Case, ...]] = (
     Case(name="stopped beyond patience", fault={"kind": "stop", "at_step": 15, "rank": 1, "for_s": 20.0}, script={"group_s": 5.0}),
     Case(name="stopped for a while", fault={"kind": "stop", "at_step": 15, "rank": 1, "for_s": LASTS_S}, restarts=0, added_s=LASTS_S),
     Case(name="never struck", fault={**KILL, "at_step": 500}, restarts=0),
-)  # fmt: skip
+)
 SLOW: Final = Case(
-    name="slowed", fault={"kind": "slow", "at_step": 15, "rank": 1, "for_s": LASTS_S, "share": 0.02}, restarts=0, added_s=LASTS_S,
-)  # fmt: skip
+    name="slowed", fault={"kind": "slow", "at_step": 15, "rank": 1, "for_s": LASTS_S, "share": 0.02}, restarts=0, added_s=LASTS_S
+)
 HANGS: Final = Case(
-    name="stopped for good", fault={"kind": "stop", "at_step": 15, "rank": 1, "for_s": HANGS_S}, restarts=0, status="timeout",
-)  # fmt: skip
+    name="stopped for good", fault={"kind": "stop", "at_step": 15, "rank": 1, "for_s": HANGS_S}, restarts=0, status="timeout"
+)
 
 
 def measured(folder: Path, cases: tuple[Case, ...], rounds: int, timeout_s: float, seed: int) -> Measured:
@@ -81,11 +81,16 @@ def measured(folder: Path, cases: tuple[Case, ...], rounds: int, timeout_s: floa
     every = [case for case in cases for _ in range(rounds)]
     for number, case in enumerate(every, start=1):
         (notes / f"{number}.json").write_text(json.dumps(case.script))
-    asked = from_mapping({
-        "name": "truth", "workload": {"script": str(TRAINED), "arguments": [str(notes)]}, "factor": {"levels": [2]},
-        "launches": {"per_configuration": 1, "seed": seed}, "faults": [case.fault for case in every],
-        "limits": {"launch_timeout_s": timeout_s, "grace_s": 2.0},
-    })  # fmt: skip
+    asked = from_mapping(
+        {
+            "name": "truth",
+            "workload": {"script": str(TRAINED), "arguments": [str(notes)]},
+            "factor": {"levels": [2]},
+            "launches": {"per_configuration": 1, "seed": seed},
+            "faults": [case.fault for case in every],
+            "limits": {"launch_timeout_s": timeout_s, "grace_s": 2.0},
+        }
+    )
     return from_record(open_record(run(asked, folder=folder, root=folder / "records")))
 
 
@@ -102,9 +107,8 @@ class Notes:
     def at(self, incarnation: int, *what: str, rank: int | None = None, but: int | None = None) -> list[int]:
         """When it noted any of these, ascending."""
         return sorted(
-            ns for word, who, number, ns in self.rows
-            if word in what and number == incarnation and rank in (None, who) and who != but
-        )  # fmt: skip
+            ns for word, who, number, ns in self.rows if word in what and number == incarnation and rank in (None, who) and who != but
+        )
 
     @property
     def last(self) -> int:
@@ -112,9 +116,7 @@ class Notes:
         return max(incarnation for _, _, incarnation, _ in self.rows)
 
 
-def truth(
-    notes: Notes, begin_ns: int, strikes: dict[int, tuple[int, int]], failed: bool, rank: int
-) -> dict[str, float]:
+def truth(notes: Notes, begin_ns: int, strikes: dict[int, tuple[int, int]], failed: bool, rank: int) -> dict[str, float]:
     """Seconds of each part of a rank. `strikes`: incarnation -> (ns, victim) of faults that ended it."""
     told = dict.fromkeys(PARTS, 0.0)
     done: dict[int, float] = {}
@@ -127,9 +129,7 @@ def truth(
         own = notes.at(incarnation, "begin", rank=rank)
         told["init" if incarnation == 0 else "reload"] += (begun - (begin_ns if incarnation == 0 else own[0])) / 1e9
         steps = notes.at(incarnation, "step", rank=rank)
-        for number, (before, after) in enumerate(
-            zip([begun, *steps], steps, strict=False), start=_first(notes, incarnation)
-        ):
+        for number, (before, after) in enumerate(zip([begun, *steps], steps, strict=False), start=_first(notes, incarnation)):
             told["recompute"] += done.get(number, 0.0)  # what was done before was for nothing
             done[number] = (after - before) / 1e9
         if not over:
@@ -165,20 +165,24 @@ def judged(found: Measured, notes: Path, cases: tuple[Case, ...], rounds: int) -
         for rank in (0, 1):
             row = parts.filter(launch=number, rank=rank).row(0, named=True)
             yield {
-                "case": case, "launch": number, "rank": rank, "restarts": launch["restarts"], "status": launch["status"],
+                "case": case,
+                "launch": number,
+                "rank": rank,
+                "restarts": launch["restarts"],
+                "status": launch["status"],
                 "noted": truth(Notes(notes / f"{number}.truth"), launch["begin_ns"], strikes, case.status == "failed", rank),
-                "told": {name: row[name] / 1e9 for name in CATEGORIES}, "added": row[HELD_UP] / 1e9,
+                "told": {name: row[name] / 1e9 for name in CATEGORIES},
+                "added": row[HELD_UP] / 1e9,
                 "since_s": (launch["end_ns"] - own.filter(kind="fault")["ns"].min()) / 1e9 if "fault" in own["kind"] else 0.0,
-                "sum": abs(sum(row[name] for name in CATEGORIES) - row["wall_ns"]) / row["wall_ns"], "wall": row["wall_ns"] / 1e9,
-            }  # fmt: skip
+                "sum": abs(sum(row[name] for name in CATEGORIES) - row["wall_ns"]) / row["wall_ns"],
+                "wall": row["wall_ns"] / 1e9,
+            }
 
 
 def worst_of(one: dict[str, Any]) -> tuple[str, float]:
     """The part that is farthest off, and by how much."""
     case: Case = one["case"]
-    offs = {
-        name: abs(one["told"][name] - one["noted"][name]) / max(1, case.restarts) for name in PARTS
-    }  # of each recovery
+    offs = {name: abs(one["told"][name] - one["noted"][name]) / max(1, case.restarts) for name in PARTS}  # of each recovery
     if case.added_s:
         offs["added"] = abs(one["added"] - case.added_s)
     if case.status == "timeout":  # stopped for good, until the launch was ended
@@ -217,9 +221,7 @@ def main() -> int:
         right = (one["restarts"], one["status"]) == (case.restarts, case.status)
         good &= right and off <= MOST_OFF_S and one["sum"] <= MOST_OFF_SHARE
         pairs = "".join(f"{one['told'][x]:>8.2f} ({one['noted'][x]:5.2f})" for x in PARTS)
-        print(
-            f"{case.name:<28}{one['rank']:>4}{one['restarts']:>9}  {pairs}   {part} {off:.3f} s{'' if right else '  NOT AS IT WAS'}"
-        )
+        print(f"{case.name:<28}{one['rank']:>4}{one['restarts']:>9}  {pairs}   {part} {off:.3f} s{'' if right else '  NOT AS IT WAS'}")
     print("\nseconds told (noted); where else the time of each launch went")
     for one in told:
         rest = ", ".join(f"{x} {s:.2f}" for x, s in one["told"].items() if x not in PARTS and s > 0.005)

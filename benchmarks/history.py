@@ -44,35 +44,28 @@ def found(values):
     return [int(one.index) for one in made]
 json.dump([found(values) for values in json.load(sys.stdin)], sys.stdout)
 """
-NOISES = {
-    "normal": 0.01,
-    "lognormal": 0.01,
-    "t(3)": 0.01,
-    "2 % outliers": 0.01,
-    "two spreads": 0.01,
-    "AR(0.3)": 0.03,
-    "AR(0.5)": 0.03,
-}
+NOISES = {"normal": 0.01, "lognormal": 0.01, "t(3)": 0.01, "2 % outliers": 0.01, "two spreads": 0.01, "AR(0.3)": 0.03, "AR(0.5)": 0.03}
 NEAR = 5  # values between a true place and a found one that count as found
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
-        "--repetitions",
-        type=int,
-        default=100,
-        help="simulated histories in a row; four times as many where a rate is promised",
+        "--repetitions", type=int, default=100, help="simulated histories in a row; four times as many where a rate is promised"
     )
     parser.add_argument("--otava", metavar="PYTHON", help="an interpreter that has apache-otava")
     parser.add_argument("--series", type=Path, metavar="FILE", help="published histories, as JSON")
     options = parser.parse_args()
     public = json.loads(options.series.read_text()) if options.series else {}
     parts = (
-        false_alarms(options.repetitions, options.otava), recall(options.repetitions, options.otava),
-        several(max(20, options.repetitions // 8), options.otava), published(public, options.otava),
-        prefixes(public, options.otava), speed(options.otava), steady_states(options.repetitions),
-    )  # fmt: skip
+        false_alarms(options.repetitions, options.otava),
+        recall(options.repetitions, options.otava),
+        several(max(20, options.repetitions // 8), options.otava),
+        published(public, options.otava),
+        prefixes(public, options.otava),
+        speed(options.otava),
+        steady_states(options.repetitions),
+    )
     broken = [problem for part in parts for problem in part]
     print("\n".join(["", "## Broken promises", "", *(f"* {line}" for line in broken or ["none"])]))
     return 1 if broken else 0
@@ -94,10 +87,7 @@ def certain(found: Changes) -> list[int]:
 
 def false_alarms(repetitions: int, python: str | None) -> Iterator[str]:
     """Histories without a change in which one is found."""
-    title(
-        "Histories without a change: found all the same",
-        "noise|n|histories|certain, ever %|suspected, last look %|Otava, last look %",
-    )
+    title("Histories without a change: found all the same", "noise|n|histories|certain, ever %|suspected, last look %|Otava, last look %")
     for (noise, most), n in itertools.product(NOISES.items(), (50, 200, 500)):
         promised, rng = noise in ("normal", "AR(0.5)"), np.random.default_rng([1, n, len(noise)])
         count = (4 if promised else 1) * repetitions
@@ -106,14 +96,7 @@ def false_alarms(repetitions: int, python: str | None) -> Iterator[str]:
         ever = sum(bool(one.certain) for one in made) / count
         once = sum(any(c.kind == "suspected" and c.p_value is not None for c in one.changes) for one in made) / count
         theirs = otava(python, series[:repetitions])
-        row(
-            noise,
-            n,
-            count,
-            percent(ever),
-            percent(once),
-            percent(sum(map(bool, theirs)) / repetitions) if theirs else "",
-        )
+        row(noise, n, count, percent(ever), percent(once), percent(sum(map(bool, theirs)) / repetitions) if theirs else "")
         for word, rate in (("certain", ever), ("suspected", once)):
             if rate > most + 3 * math.sqrt(most * (1 - most) / count) and promised:
                 yield f"{noise} noise, n = {n}: {rate:.3f} false {word} changes"
@@ -121,10 +104,7 @@ def false_alarms(repetitions: int, python: str | None) -> Iterator[str]:
 
 def recall(repetitions: int, python: str | None) -> Iterator[str]:
     """One step by its size and the number of values that show it."""
-    title(
-        "One step in 100 values of normal noise: found within 5 values",
-        "step (sd)|values that show it|certain %|or suspected %|Otava %",
-    )
+    title("One step in 100 values of normal noise: found within 5 values", "step (sd)|values that show it|certain %|or suspected %|Otava %")
     least = {(3, 3): (0.0, 0.80), (3, 5): (0.0, 0.95), (3, 10): (0.95, 0.95)}
     count = repetitions // 2
     for size, shown in itertools.product((1, 2, 3, 4, 5), (3, 5, 10, 20, 50)):
@@ -134,13 +114,7 @@ def recall(repetitions: int, python: str | None) -> Iterator[str]:
         sure = sum(near(at, certain(one)) for one in made) / count
         told = sum(near(at, [change.index for change in one.changes]) for one in made) / count
         theirs = otava(python, series)
-        row(
-            size,
-            shown,
-            percent(sure),
-            percent(told),
-            percent(sum(near(at, one) for one in theirs) / count) if theirs else "",
-        )
+        row(size, shown, percent(sure), percent(told), percent(sum(near(at, one) for one in theirs) / count) if theirs else "")
         for rate, asked in zip((sure, told), least.get((size, shown), (0.0, 0.0)), strict=True):
             if rate < asked - 3 * math.sqrt(asked * (1 - asked) / count):
                 yield f"a step of {size} sd shown by {shown} values is found in {rate:.3f}"
@@ -199,15 +173,7 @@ def published(public: dict[str, dict[str, list[float] | None]], python: str | No
         found = changes_in_history(scaled(one["values"] or []))
         doubtful = [change.index for change in found.changes if change.kind == "suspected"]
         given = "" if one["changes"] is None else listed(one["changes"])
-        row(
-            name,
-            found.n,
-            given,
-            listed(certain(found)),
-            listed(doubtful),
-            len(found.outliers),
-            listed(theirs[i]) if theirs else "",
-        )
+        row(name, found.n, given, listed(certain(found)), listed(doubtful), len(found.outliers), listed(theirs[i]) if theirs else "")
     yield from ()
 
 
@@ -269,11 +235,9 @@ def steady_states(repetitions: int) -> Iterator[str]:
         right = [
             float(np.mean([steady_state(level(shape, t) * (1 + 0.02 * noisy(noise, rng, n))).kind == kind for _ in range(count)]))
             for shape, kind in SHAPES.items()
-        ]  # fmt: skip
+        ]
         row(noise, n, *map(percent, right))
-        carried = n >= (
-            50 if noise == "normal" else 100
-        )  # 50 values of AR(0.5) noise say as much as 17 independent ones
+        carried = n >= (50 if noise == "normal" else 100)  # 50 values of AR(0.5) noise say as much as 17 independent ones
         if carried and min(right) < 0.95 - 3 * math.sqrt(0.95 * 0.05 / count):
             yield f"only {min(right):.2f} of series of {n} points with {noise} noise are put in their class"
 

@@ -28,12 +28,7 @@ from assay.stats.intervals.intervals import log_t
 Array = NDArray[np.float64]
 Draw = Callable[[np.random.Generator, int], Array]
 SIZES = (3, 5, 8, 12, 20)
-MODES = (
-    "one launch in ten 3 times as slow",
-    "two modes 50:50, 1.5 times",
-    "two modes 80:20, 1.5 times",
-    "two modes 90:10, 1.5 times",
-)
+MODES = ("one launch in ten 3 times as slow", "two modes 50:50, 1.5 times", "two modes 80:20, 1.5 times", "two modes 90:10, 1.5 times")
 
 
 def modes(share: float, factor: float, spread: float) -> Draw:
@@ -50,8 +45,11 @@ LOGS: Mapping[str, Draw] = {
     "Student t, 3 degrees": lambda rng, k: 0.05 * rng.standard_t(3, size=k),
     "exponential": lambda rng, k: 0.1 * (rng.exponential(size=k) - 1.0),
     "lognormal, s = 1": lambda rng, k: 0.1 * (np.exp(rng.normal(size=k)) - math.exp(0.5)),
-    MODES[0]: modes(0.1, 3.0, 0.02), MODES[1]: modes(0.5, 1.5, 0.02), MODES[2]: modes(0.2, 1.5, 0.02), MODES[3]: modes(0.1, 1.5, 0.02),
-}  # fmt: skip
+    MODES[0]: modes(0.1, 3.0, 0.02),
+    MODES[1]: modes(0.5, 1.5, 0.02),
+    MODES[2]: modes(0.2, 1.5, 0.02),
+    MODES[3]: modes(0.1, 1.5, 0.02),
+}
 
 
 def main() -> int:
@@ -98,17 +96,13 @@ def bursts(repetitions: int) -> Iterator[str]:
     for p, (k, n), length in cases:
         rng = np.random.default_rng([2, round(100 * p), k, n, length])
         truth = math.exp(0.5 * float(_normal_quantile(p)))
-        yield from _percentiles(
-            "shared luck", [shared_luck(rng, k, n, length) for _ in range(repetitions)], p, truth, length
-        )
+        yield from _percentiles("shared luck", [shared_luck(rng, k, n, length) for _ in range(repetitions)], p, truth, length)
         if length > 1:
             made = [slow_spells(rng, k, n, length) for _ in range(repetitions)]
             yield from _percentiles("slow spells", made, p, spell_quantile(p), length)
 
 
-def _percentiles(
-    name: str, made: Sequence[tuple[list[Array], bool]], p: float, truth: float, length: int
-) -> Iterator[str]:
+def _percentiles(name: str, made: Sequence[tuple[list[Array], bool]], p: float, truth: float, length: int) -> Iterator[str]:
     values = [tail_value(series, p, "latency", 0.95, "requests", few=True) for series, _ in made]
     told = np.array([isinstance(value, Estimate) for value in values])
     right = np.array([isinstance(value, Estimate) and value.low <= truth <= value.high for value in values])

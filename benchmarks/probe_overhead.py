@@ -68,9 +68,7 @@ def digits_steps() -> tuple[Loop, Any]:
     model = train.network()
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
     rows = torch.arange(train.TRAIN)
-    epochs: Iterator[Any] = chain.from_iterable(
-        train.batches(rows, 0, epoch, 0, 1) for epoch, _ in enumerate(repeat(0))
-    )
+    epochs: Iterator[Any] = chain.from_iterable(train.batches(rows, 0, epoch, 0, 1) for epoch, _ in enumerate(repeat(0)))
 
     def loop(p: Probe, steps: int) -> None:
         for ids in p.steps(islice(epochs, steps)):
@@ -100,9 +98,7 @@ def compare(loop: Loop, recording: Probe, steps: int, pairs: int) -> dict[str, f
         for differences, clock in ((wall, 0), (cpu, 1)):
             differences.append((took[True][clock] - took[False][clock]) / steps * 1e6)
         bare.append(took[False][1] / steps * 1e6)
-    found = {
-        f"{name}_us{end}": value for name, values in (("wall", wall), ("cpu", cpu)) for end, value in summary(values)
-    }
+    found = {f"{name}_us{end}": value for name, values in (("wall", wall), ("cpu", cpu)) for end, value in summary(values)}
     step = statistics.median(bare)
     return {**found, "step_cpu_us": step, "share": found["cpu_us"] / step}
 
@@ -155,9 +151,7 @@ def measure(pairs: int) -> dict[str, Any]:
 def main() -> int:
     """Print one JSON object; exit with 1 if the promise is broken."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument(
-        "--pairs", type=int, default=40, help="pairs of empty loops; twice as many of digits loops (default 40)"
-    )
+    parser.add_argument("--pairs", type=int, default=40, help="pairs of empty loops; twice as many of digits loops (default 40)")
     parser.add_argument("--append", type=Path, help="also append the result to this Markdown file")
     arguments = parser.parse_args()
     load = os.getloadavg()[0]

@@ -51,15 +51,12 @@ def main() -> int:
     parser.add_argument("--repetitions", type=int, default=2000, help="experiments in each row")
     parser.add_argument("--quick", action="store_true", help="few rows of 200 experiments")
     parser.add_argument("--seed", type=int, help="repeat a run")
-    parser.add_argument(
-        "--only", default="", help="only the parts whose title holds this word; their figures are those of a whole run"
-    )
+    parser.add_argument("--only", default="", help="only the parts whose title holds this word; their figures are those of a whole run")
     asked = parser.parse_args()
     seed = asked.seed if asked.seed is not None else secrets.randbits(32)
     repetitions = 200 if asked.quick else asked.repetitions
     print(
-        f"Seed {seed}; rows end after {min(FIRST, repetitions)} experiments where at most 2 % are false, else after {repetitions} ",
-        end="",
+        f"Seed {seed}; rows end after {min(FIRST, repetitions)} experiments where at most 2 % are false, else after {repetitions} ", end=""
     )
     print(f"(standard error at 5 %: {percent(error(0.05, repetitions))} points).")
     broken: list[str] = []
@@ -77,8 +74,7 @@ def main() -> int:
 
 def table(title: str, settings: list[Setting], rng: np.random.Generator, repetitions: int) -> Iterator[str]:
     print(
-        f"\n## {title}\n\n| setting | items | margin | experiments | false HELD % | release 0.4 % |\n|---|---|---|---|---|---|",
-        flush=True,
+        f"\n## {title}\n\n| setting | items | margin | experiments | false HELD % | release 0.4 % |\n|---|---|---|---|---|---|", flush=True
     )
     for one in settings:
         own, old, made = share(one, rng, repetitions, 0.0)
@@ -130,13 +126,13 @@ def clustered() -> Iterator[Setting]:
 def few_and_unequal() -> Iterator[Setting]:
     """Few clusters; sizes that differ 30 to 1; half of the items on their own."""
     sizes = {
-        "5 clusters": lambda rng: np.full(5, 40), "10 clusters": lambda rng: np.full(10, 20), "20 clusters": lambda rng: np.full(20, 10),
+        "5 clusters": lambda rng: np.full(5, 40),
+        "10 clusters": lambda rng: np.full(10, 20),
+        "20 clusters": lambda rng: np.full(20, 10),
         "unequal": lambda rng: np.maximum(1, np.round(rng.lognormal(1.5, 1.0, 40))).astype(int),
         "half alone": lambda rng: np.concatenate((np.full(10, 10), np.ones(100, dtype=int))),
-    }  # fmt: skip
-    for (words, of), fate, what in itertools.product(
-        sizes.items(), (1.0, 0.5), ("flips", "graded", "lognormal losses")
-    ):
+    }
+    for (words, of), fate, what in itertools.product(sizes.items(), (1.0, 0.5), ("flips", "graded", "lognormal losses")):
         yield cluster_setting(200, of, fate, what, "alike", words)
 
 
@@ -189,7 +185,7 @@ SKEWED: dict[str, tuple[Callable[[np.random.Generator, int], Array], float]] = {
     "lognormal, sigma 1.5": (lambda rng, n: rng.lognormal(0.0, 1.5, n), math.exp(1.125)),
     "lognormal, sigma 2": (lambda rng, n: rng.lognormal(0.0, 2.0, n), math.exp(2.0)),
     "Pareto, index 3": (lambda rng, n: rng.pareto(3.0, n), 0.5),
-}  # fmt: skip
+}
 
 
 def skewed() -> Iterator[Setting]:
@@ -198,16 +194,9 @@ def skewed() -> Iterator[Setting]:
         if launches != "alike" and n not in (50, 200, 2000):
             continue
         for name, (losses, mean) in SKEWED.items():
-            yield Setting(
-                f"{name}, launches {launches}", n, 0.1 * mean, unbounded(losses, mean, n, launches), bounded=False
-            )
+            yield Setting(f"{name}, launches {launches}", n, 0.1 * mean, unbounded(losses, mean, n, launches), bounded=False)
         for rate, size in ((0.01, 1.0), (0.03, 1.0), (0.05, 0.4)):
-            yield Setting(
-                f"{percent(rate)} % lose {size:g}, launches {launches}",
-                n,
-                rate * size,
-                few_large(rate, size, n, launches),
-            )
+            yield Setting(f"{percent(rate)} % lose {size:g}, launches {launches}", n, rate * size, few_large(rate, size, n, launches))
 
 
 def unbounded(losses: Callable[[np.random.Generator, int], Array], mean: float, n: int, launches: str) -> object:
@@ -242,9 +231,11 @@ def nearly_alike() -> Iterator[Setting]:
 
 
 FAMILIES = {
-    "Clusters of 10 items": clustered, "Few clusters, unequal ones, and items on their own": few_and_unequal,
-    "Skewed losses of independent items": skewed, "Launches that are nearly alike": nearly_alike,
-}  # fmt: skip
+    "Clusters of 10 items": clustered,
+    "Few clusters, unequal ones, and items on their own": few_and_unequal,
+    "Skewed losses of independent items": skewed,
+    "Launches that are nearly alike": nearly_alike,
+}
 
 
 # ---- what needs no drawing, and what must be held ---------------------------------------------------------------------
@@ -254,12 +245,8 @@ def summed_flips(*, quick: bool) -> Iterator[str]:
     """False HELD of independent right-or-wrong items, launches alike: the worst share of flips, every table summed up."""
     from scipy.stats import binom
 
-    print(
-        "\n## Independent flips, every table summed up\n\n| items | margin | worst false HELD % | at flips % |\n|---|---|---|---|"
-    )
-    for n, margin in itertools.product(
-        (50, 200) if quick else (50, 100, 200, 300, 500, 1000), (0.01, 0.02, 0.03, 0.05, 0.1)
-    ):
+    print("\n## Independent flips, every table summed up\n\n| items | margin | worst false HELD % | at flips % |\n|---|---|---|---|")
+    for n, margin in itertools.product((50, 200) if quick else (50, 100, 200, 300, 500, 1000), (0.01, 0.02, 0.03, 0.05, 0.1)):
         held: dict[tuple[int, int], bool] = {}
         worst, at = 0.0, 0.0
         for rate in (r for r in (margin * x for x in (1, 1.05, 1.2, 1.5, 2, 3, 4, 7, 10)) if r <= 0.6):
@@ -287,9 +274,7 @@ def ample(rng: np.random.Generator, repetitions: int) -> Iterator[str]:
 
 
 def unchanged() -> Iterator[Setting]:
-    for (n, what), fate, launches in itertools.product(
-        ((5000, "graded"), (10000, "flips")), (1.0, 0.5), ("alike", "differ")
-    ):
+    for (n, what), fate, launches in itertools.product(((5000, "graded"), (10000, "flips")), (1.0, 0.5), ("alike", "differ")):
         yield cluster_setting(n, np.full(n // SIZE, SIZE), fate, what, launches)
     yield from (one for one in skewed() if one.n == 2000 and one.bounded)
 

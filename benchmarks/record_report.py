@@ -41,9 +41,8 @@ def write(root: Path, rows: int) -> dict[str, Any]:
     from assay.spec.plan import plan
 
     asked = Experiment(
-        name="million", workload=Workload(script="train.py"), factor=Factor(levels=LEVELS),
-        launches=Launches(per_configuration=LAUNCHES),
-    )  # fmt: skip
+        name="million", workload=Workload(script="train.py"), factor=Factor(levels=LEVELS), launches=Launches(per_configuration=LAUNCHES)
+    )
     folder = create(root, asked, "benchmark", clock=SystemClock())
     steps = rows // (LAUNCHES * sum(LEVELS))
     appending = appended = launch_begin = 0
@@ -65,9 +64,24 @@ def write(root: Path, rows: int) -> dict[str, Any]:
                     writer.append("fingerprints", (launch, 0, 0, step + 1, "loss", 2.0 / (step + 1), None))
             writer.close()
         row = (
-            launch, planned.slot, 0, planned.configuration, planned.workers, planned.block, planned.order, "timed",
-            planned.seed, launch_begin, launch_end, "2026-01-01T00:00:00+00:00", "ok", "", 0, 0, "{}",
-        )  # fmt: skip
+            launch,
+            planned.slot,
+            0,
+            planned.configuration,
+            planned.workers,
+            planned.block,
+            planned.order,
+            "timed",
+            planned.seed,
+            launch_begin,
+            launch_end,
+            "2026-01-01T00:00:00+00:00",
+            "ok",
+            "",
+            0,
+            0,
+            "{}",
+        )
         folder.writer(launch).append("launches", row)
         folder.writer(launch).close()
         launch_begin = launch_end
@@ -151,17 +165,7 @@ def report_html(root: Path, _rows: int) -> dict[str, Any]:
 STAGES: dict[str, Callable[[Path, int], dict[str, Any]]] = {
     stage.__name__: stage for stage in (write, read, fold, seal, verify, report, report_html)
 }
-ORDER = (
-    "write",
-    "read",
-    "fold",
-    "seal",
-    "verify",
-    "read",
-    "fold",
-    "report",
-    "report_html",
-)  # read and fold: from streams, then sealed
+ORDER = ("write", "read", "fold", "seal", "verify", "read", "fold", "report", "report_html")  # read and fold: from streams, then sealed
 
 
 def size(path: Path) -> int:

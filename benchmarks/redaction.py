@@ -24,9 +24,25 @@ from assay.record.secrets.batches import cleaned_batch
 from assay.record.secrets.redact import redact, redact_bytes, secret_values
 
 WORDS = (
-    "the", "model", "answers", "with", "tokens", "and", "throughput", "of", "layers", "weights", "that", "were",
-    "computed", "in", "parallel", "on", "devices", "machine",
-)  # fmt: skip
+    "the",
+    "model",
+    "answers",
+    "with",
+    "tokens",
+    "and",
+    "throughput",
+    "of",
+    "layers",
+    "weights",
+    "that",
+    "were",
+    "computed",
+    "in",
+    "parallel",
+    "on",
+    "devices",
+    "machine",
+)
 BATCH = 512
 MOST_ROW_S, MOST_BYTE_S = 15e-6, 60e-9
 
@@ -63,9 +79,7 @@ def main(requests: int) -> int:
     print(f"{len(secrets)} spellings of known secrets\n\n| what | per item | of a million requests |\n|---|---|---|")
     print(f"| an error by itself, in Python | {alone * 1e6:.2f} µs | {alone * 1e6:.1f} s |")
     for name, each in (("answers of 1 kB", answered), ("errors", broken)):
-        print(
-            f"| a row of {name}, in batches | {each * 1e6:.2f} µs | {each * 1e6:.1f} s, none of it in the loop that stamps |"
-        )
+        print(f"| a row of {name}, in batches | {each * 1e6:.2f} µs | {each * 1e6:.1f} s, none of it in the loop that stamps |")
     print(f"| a byte of a log | {byte * 1e9:.1f} ns | {byte * (1 << 20) * 1e3:.1f} ms for a MiB |")
     return int(max(answered, broken) > MOST_ROW_S or byte > MOST_BYTE_S)
 

@@ -51,10 +51,16 @@ def faults(rounds: int) -> list[dict[str, Any]]:
 def measured(folder: Path, way: str, rounds: int, seed: int) -> Measured:
     """A timed launch, and one of each fault."""
     folder.mkdir()
-    asked = from_mapping({
-        "name": way, "workload": {"script": str(SCRIPT), "arguments": [str(folder / "{launch}"), way]}, "factor": {"levels": [2]},
-        "launches": {"per_configuration": 1, "seed": seed}, "faults": faults(rounds), "limits": {"launch_timeout_s": 300.0},
-    })  # fmt: skip
+    asked = from_mapping(
+        {
+            "name": way,
+            "workload": {"script": str(SCRIPT), "arguments": [str(folder / "{launch}"), way]},
+            "factor": {"levels": [2]},
+            "launches": {"per_configuration": 1, "seed": seed},
+            "faults": faults(rounds),
+            "limits": {"launch_timeout_s": 300.0},
+        }
+    )
     return from_record(open_record(run(asked, folder=folder, root=folder / "records")))
 
 
@@ -99,9 +105,7 @@ def main() -> int:
     parser.add_argument("--ways", nargs="+", choices=WAYS, default=WAYS)
     parser.add_argument("--seed", type=int, default=20260101, help="of the random steps and ranks")
     asked = parser.parse_args()
-    print(
-        f"{datetime.now(UTC):%Y-%m-%d}, {platform.machine()}, Python {platform.python_version()}, load {os.getloadavg()[0]:.1f}\n"
-    )
+    print(f"{datetime.now(UTC):%Y-%m-%d}, {platform.machine()}, Python {platform.python_version()}, load {os.getloadavg()[0]:.1f}\n")
     print(f"{'way':<10}{'launch':>7}{'restarts':>9}{'struck after':>13}{'lost: log':>10}{'told':>6}{'off, s':>8}")
     good, strikes, worst = True, 0, 0.0
     with tempfile.TemporaryDirectory() as name:
@@ -112,8 +116,9 @@ def main() -> int:
                 good, strikes, worst = good and right, strikes + 1, max(worst, row["off_s"])
                 print(
                     f"{way:<10}{row['launch']:>7}{row['restarts']:>9}{row['step']:>13}{row['noted']:>10}{row['told']!s:>6}{row['off_s']:>8.3f}"
-                    f"{'' if right else '  NOT AS IT WAS'}", flush=True,
-                )  # fmt: skip
+                    f"{'' if right else '  NOT AS IT WAS'}",
+                    flush=True,
+                )
             false = [one.rule for one in judge(found).verdict.findings if one.severity in ("invalid", "fail")]
             if false or unknown_progress(found):
                 good = False

@@ -39,10 +39,7 @@ def main() -> int:
 
 def coverage(repetitions: int) -> Iterator[str]:
     """Intervals of alpha and beta."""
-    title(
-        "Coverage of the 95 % intervals",
-        "alpha|beta|blocks|alpha %|beta %",
-    )
+    title("Coverage of the 95 % intervals", "alpha|beta|blocks|alpha %|beta %")
     for (alpha, beta), blocks in itertools.product(((0.05, 0.002), (0.1, 0.0005), (0.02, 0.0)), (2, 5, 10)):
         rng = np.random.default_rng([1, round(1e4 * alpha), round(1e5 * beta), blocks])
         inside = np.array([covered(experiment(rng, alpha, beta, blocks), alpha, beta) for _ in range(repetitions)])

@@ -42,10 +42,7 @@ from typing import Any
 
 NATIVE = Path(__file__).parent / "native"
 BARE = Path(__file__).parent / "bare_protocol.py"
-LEAST_TIMES = {
-    "sglang-rust": 1.5,
-    "vllm": 5.0,
-}  # requests per second, of the fastest peers': in Rust and in Python, in the same run
+LEAST_TIMES = {"sglang-rust": 1.5, "vllm": 5.0}  # requests per second, of the fastest peers': in Rust and in Python, in the same run
 MOST_TIMES_C = 4.0  # processor time per chunk that is a packet of its own, of the bare C client's, which looks for the last bytes only
 MOST_TIMES_BARE = 1.5  # processor time per chunk and turnaround in the wave, of the bare protocol's on uvloop
 LEAST_ACHIEVED = 0.99  # of the bare protocol's rate in the wave
@@ -53,28 +50,148 @@ MORE_EVENTS = 4  # role, finish reason, usage, end mark
 LEAD_NS = 100_000_000  # between the word to begin and the begin, as assay's runner has it
 FEW = 64  # requests of the run that tells a peer's start and end apart from its load
 
-_IDS = ("--dataset-name", "random-ids", "--random-input-len", "100", "--random-output-len", "{tokens}", "--random-range-ratio", "1",
-        "--num-prompts", "{requests}", "--max-concurrency", "{connections}", "--disable-tqdm")  # fmt: skip
-_RANDOM = ("--dataset-name", "random", "--random-input-len", "100", "--random-output-len", "{tokens}", "--num-prompts", "{requests}",
-           "--max-concurrency", "{connections}")  # fmt: skip
+_IDS = (
+    "--dataset-name",
+    "random-ids",
+    "--random-input-len",
+    "100",
+    "--random-output-len",
+    "{tokens}",
+    "--random-range-ratio",
+    "1",
+    "--num-prompts",
+    "{requests}",
+    "--max-concurrency",
+    "{connections}",
+    "--disable-tqdm",
+)
+_RANDOM = (
+    "--dataset-name",
+    "random",
+    "--random-input-len",
+    "100",
+    "--random-output-len",
+    "{tokens}",
+    "--num-prompts",
+    "{requests}",
+    "--max-concurrency",
+    "{connections}",
+)
 PEERS: dict[str, tuple[str, ...]] = {  # behind the peer's Python; vllm and sglang-rust were run, the others are as their documents say
-    "vllm": ("-m", "vllm.entrypoints.cli.main", "bench", "serve", "--backend", "openai-chat", "--base-url", "{url}", "--endpoint",
-             "/v1/chat/completions", "--model", "m", "--tokenizer", "{tokenizer}", "--ignore-eos", *_RANDOM),
-    "sglang": ("-m", "sglang.benchmark.serving", "--backend", "sglang-oai-chat", "--base-url", "{url}", "--model", "m",
-               "--tokenizer", "{tokenizer}", *_RANDOM),
-    "sglang-rust": ("-m", "sglang.benchmark.rust_client", "--backend", "sglang-oai-chat", "--base-url", "{url}", "--model", "m",
-                    "--tokenizer", "{tokenizer}", *_IDS, "--disable-retokenize", "--worker-threads", "1"),  # one thread is its best
-    "aiperf": ("-m", "aiperf", "profile", "--model", "m", "--url", "{url}", "--endpoint-type", "chat", "--streaming", "--tokenizer",
-               "{tokenizer}", "--concurrency", "{connections}", "--request-count", "{requests}",
-               "--synthetic-input-tokens-mean", "100", "--output-tokens-mean", "{tokens}"),
-    "guidellm": ("-m", "guidellm", "benchmark", "--target", "{url}", "--model", "m", "--processor", "{tokenizer}", "--rate-type",
-                 "concurrent", "--rate", "{connections}", "--max-requests", "{requests}",
-                 "--data", "prompt_tokens=100,output_tokens={tokens}"),
-    "genai-bench": ("-m", "genai_bench.cli.cli", "benchmark", "--api-backend", "openai", "--api-base", "{url}", "--api-key", "none",
-                    "--api-model-name", "m", "--model-tokenizer", "{tokenizer}", "--task", "text-to-text", "--traffic-scenario",
-                    "D(100,{tokens})", "--num-concurrency", "{connections}", "--max-requests-per-run", "{requests}",
-                    "--max-time-per-run", "10"),
-}  # fmt: skip
+    "vllm": (
+        "-m",
+        "vllm.entrypoints.cli.main",
+        "bench",
+        "serve",
+        "--backend",
+        "openai-chat",
+        "--base-url",
+        "{url}",
+        "--endpoint",
+        "/v1/chat/completions",
+        "--model",
+        "m",
+        "--tokenizer",
+        "{tokenizer}",
+        "--ignore-eos",
+        *_RANDOM,
+    ),
+    "sglang": (
+        "-m",
+        "sglang.benchmark.serving",
+        "--backend",
+        "sglang-oai-chat",
+        "--base-url",
+        "{url}",
+        "--model",
+        "m",
+        "--tokenizer",
+        "{tokenizer}",
+        *_RANDOM,
+    ),
+    "sglang-rust": (
+        "-m",
+        "sglang.benchmark.rust_client",
+        "--backend",
+        "sglang-oai-chat",
+        "--base-url",
+        "{url}",
+        "--model",
+        "m",
+        "--tokenizer",
+        "{tokenizer}",
+        *_IDS,
+        "--disable-retokenize",
+        "--worker-threads",
+        "1",
+    ),  # one thread is its best
+    "aiperf": (
+        "-m",
+        "aiperf",
+        "profile",
+        "--model",
+        "m",
+        "--url",
+        "{url}",
+        "--endpoint-type",
+        "chat",
+        "--streaming",
+        "--tokenizer",
+        "{tokenizer}",
+        "--concurrency",
+        "{connections}",
+        "--request-count",
+        "{requests}",
+        "--synthetic-input-tokens-mean",
+        "100",
+        "--output-tokens-mean",
+        "{tokens}",
+    ),
+    "guidellm": (
+        "-m",
+        "guidellm",
+        "benchmark",
+        "--target",
+        "{url}",
+        "--model",
+        "m",
+        "--processor",
+        "{tokenizer}",
+        "--rate-type",
+        "concurrent",
+        "--rate",
+        "{connections}",
+        "--max-requests",
+        "{requests}",
+        "--data",
+        "prompt_tokens=100,output_tokens={tokens}",
+    ),
+    "genai-bench": (
+        "-m",
+        "genai_bench.cli.cli",
+        "benchmark",
+        "--api-backend",
+        "openai",
+        "--api-base",
+        "{url}",
+        "--api-key",
+        "none",
+        "--api-model-name",
+        "m",
+        "--model-tokenizer",
+        "{tokenizer}",
+        "--task",
+        "text-to-text",
+        "--traffic-scenario",
+        "D(100,{tokens})",
+        "--num-concurrency",
+        "{connections}",
+        "--max-requests-per-run",
+        "{requests}",
+        "--max-time-per-run",
+        "10",
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -87,11 +204,7 @@ class Mode:
     share: float = 1.0  # of the requests asked for
 
 
-MODES = {
-    "tokens": Mode((), 64, 32),
-    "answers": Mode(("-a",), 64, 32),
-    "wave": Mode(("-1", "50000", "-2", "10000"), 512, 64, 0.25),
-}
+MODES = {"tokens": Mode((), 64, 32), "answers": Mode(("-a",), 64, 32), "wave": Mode(("-1", "50000", "-2", "10000"), 512, 64, 0.25)}
 
 
 @dataclass(frozen=True)
@@ -109,10 +222,14 @@ class Run:
     def told(self) -> dict[str, float | None]:
         """In numbers that can be compared."""
         return {
-            "requests_per_s": self.requests / self.seconds, "cpu_us_per_request": self.cpu_s / self.requests * 1e6,
-            "cpu_s_per_100k_chunks": self.cpu_s / self.requests / self.events * 1e5, "others": self.others, "rss_mib": self.rss_mib,
-            "turnaround_p50_ms": self.turnaround_ms[0], "turnaround_p99_ms": self.turnaround_ms[1],
-        }  # fmt: skip
+            "requests_per_s": self.requests / self.seconds,
+            "cpu_us_per_request": self.cpu_s / self.requests * 1e6,
+            "cpu_s_per_100k_chunks": self.cpu_s / self.requests / self.events * 1e5,
+            "others": self.others,
+            "rss_mib": self.rss_mib,
+            "turnaround_p50_ms": self.turnaround_ms[0],
+            "turnaround_p99_ms": self.turnaround_ms[1],
+        }
 
 
 # ---- the native programs -----------------------------------------------------------------------------------------
@@ -143,11 +260,7 @@ class Server:
             raise SystemExit("the server was asked nothing: did the client start?")
         begin, end = min(int(row[1]) for row in rows), max(int(row[-1]) for row in rows)
         turns = sorted(int(line) / 1e6 for line in self._turns.read_text().splitlines()) or [float("nan")]
-        return (
-            len(rows),
-            (end - begin) / 1e9,
-            (turns[len(turns) // 2], turns[min(len(turns) - 1, int(0.99 * len(turns)))]),
-        )
+        return (len(rows), (end - begin) / 1e9, (turns[len(turns) // 2], turns[min(len(turns) - 1, int(0.99 * len(turns)))]))
 
 
 def busy_s() -> float:
@@ -219,21 +332,35 @@ def write_job(folder: Path, port: int, mode: Mode, requests: int, transport: str
 
     load = folder / "launch=0000" / "load"
     load.mkdir(parents=True)
-    asked = Serving.model_validate({
-        "model": "m", "scenarios": [f"D(100,{mode.tokens})"], "concurrency": [mode.connections], "client": {"transport": transport},
-        "arrivals": {"requests": requests, "warm_up_s": 0.0, "duration_s": 3600.0, "cold": 0},
-    })  # fmt: skip
-    configuration = Configuration(
-        name="benchmark", workers=1, target="server", scenario=asked.scenarios[0], load=mode.connections
+    asked = Serving.model_validate(
+        {
+            "model": "m",
+            "scenarios": [f"D(100,{mode.tokens})"],
+            "concurrency": [mode.connections],
+            "client": {"transport": transport},
+            "arrivals": {"requests": requests, "warm_up_s": 0.0, "duration_s": 3600.0, "cold": 0},
+        }
     )
+    configuration = Configuration(name="benchmark", workers=1, target="server", scenario=asked.scenarios[0], load=mode.connections)
     target = Target(backend="vllm", urls=(f"http://127.0.0.1:{port}",))
     make.write(make.build(asked, configuration, 1, 1, folder), load / "schedule.arrow")
     job = load / "job.json"
-    job.write_text(json.dumps({
-        "launch": 0, "clients": 1, "folder": str(load.parent), "load": str(load), "serving": asked.model_dump(mode="json"),
-        "configuration": asdict(configuration), "target": target.model_dump(mode="json"), "seed": 1, "base": str(folder),
-        "flush_s": 0.5,
-    }))  # fmt: skip
+    job.write_text(
+        json.dumps(
+            {
+                "launch": 0,
+                "clients": 1,
+                "folder": str(load.parent),
+                "load": str(load),
+                "serving": asked.model_dump(mode="json"),
+                "configuration": asdict(configuration),
+                "target": target.model_dump(mode="json"),
+                "seed": 1,
+                "base": str(folder),
+                "flush_s": 0.5,
+            }
+        )
+    )
     return job
 
 
@@ -279,9 +406,12 @@ def peer(folder: Path, mode: Mode, command: Sequence[str], requests: int, tokeni
 def tree_cpu(command: Sequence[str], mode: Mode, port: int, requests: int, tokenizer: str) -> float:
     """Processor seconds of a program and all that it starts, in a folder of its own: some leave their results where they run."""
     filled = {
-        "url": f"http://127.0.0.1:{port}", "requests": requests, "connections": mode.connections, "tokens": mode.tokens,
+        "url": f"http://127.0.0.1:{port}",
+        "requests": requests,
+        "connections": mode.connections,
+        "tokens": mode.tokens,
         "tokenizer": tokenizer,
-    }  # fmt: skip
+    }
     before = os.times()
     words = [part.format(**filled) for part in command]
     with tempfile.TemporaryDirectory() as folder:
@@ -337,11 +467,7 @@ def memory(folder: Path, requests: int) -> dict[str, float]:
         run = assay(folder, MODES["answers"], part)
         found[name] = run.rss_mib or 0.0
     grown = (found["many"] - found["few"]) * 2**20 / (requests - requests // 5)
-    return {
-        "rss_mib_few": round(found["few"], 1),
-        "rss_mib_many": round(found["many"], 1),
-        "bytes_per_request": round(grown),
-    }
+    return {"rss_mib_few": round(found["few"], 1), "rss_mib_many": round(found["many"], 1), "bytes_per_request": round(grown)}
 
 
 def times(clients: dict[str, Any]) -> dict[str, float]:
@@ -362,17 +488,13 @@ def times(clients: dict[str, Any]) -> dict[str, float]:
 def broken(mode: str, found: dict[str, float]) -> list[str]:
     """The promises of a mode that this run breaks."""
     if mode == "wave":
-        most = {
-            f"{what} of floor-uvloop": MOST_TIMES_BARE for what in ("processor", "turnaround p50", "turnaround p99")
-        }
+        most = {f"{what} of floor-uvloop": MOST_TIMES_BARE for what in ("processor", "turnaround p50", "turnaround p99")}
         least = {"rate of floor-uvloop": LEAST_ACHIEVED}
     else:
         most = {"processor of floor-c": MOST_TIMES_C} if mode == "tokens" else {}
         least = {f"rate of {name}": value for name, value in LEAST_TIMES.items()}
     too_much = [f"{name}: {found[name]}, at most {value}" for name, value in most.items() if found[name] > value]
-    return too_much + [
-        f"{name}: {found[name]}, at least {value}" for name, value in least.items() if found.get(name, value) < value
-    ]
+    return too_much + [f"{name}: {found[name]}, at least {value}" for name, value in least.items() if found.get(name, value) < value]
 
 
 def parsed() -> argparse.Namespace:
@@ -412,9 +534,12 @@ def main() -> int:
         folder = Path(place)
         build(folder)
         result: dict[str, Any] = {
-            "benchmark": "serving_client", "utc": datetime.now(UTC).isoformat(timespec="seconds"), "python": platform.python_version(),
-            "machine": platform.platform(), "processors": os.cpu_count(),
-        }  # fmt: skip
+            "benchmark": "serving_client",
+            "utc": datetime.now(UTC).isoformat(timespec="seconds"),
+            "python": platform.python_version(),
+            "machine": platform.platform(),
+            "processors": os.cpu_count(),
+        }
         if asked.memory:
             print(json.dumps(result | {"memory": memory(folder, asked.memory)}, indent=2))
             return 0
@@ -423,9 +548,7 @@ def main() -> int:
     ratios = {mode: times(own) for mode, own in found.items()}
     promises = {mode: broken(mode, own) for mode, own in ratios.items()}
     quiet = max(one["others"] for own in found.values() for one in own.values()) < 0.15
-    result |= {
-        "modes": found, "times": ratios, "quiet": quiet, "rounds": asked.rounds, "requests": asked.requests, "broken": promises,
-    }  # fmt: skip
+    result |= {"modes": found, "times": ratios, "quiet": quiet, "rounds": asked.rounds, "requests": asked.requests, "broken": promises}
     print(json.dumps(result, indent=2))
     return 1 if quiet and any(promises.values()) else 0
 

@@ -83,9 +83,10 @@ def reach(settings: Settings, connections: int, tokens: int, seconds: float) -> 
         after = server.state()
     took = (after["ns"] - before["ns"]) / 1e9
     return {
-        "answers_per_s": round(answers / seconds), "sends_per_s": round((after["sends"] - before["sends"]) / took),
+        "answers_per_s": round(answers / seconds),
+        "sends_per_s": round((after["sends"] - before["sends"]) / took),
         "server_cores": round((after["cpu_s"] - before["cpu_s"]) / took, 3),
-    }  # fmt: skip
+    }
 
 
 def count(server: Served, connections: int, tokens: int, seconds: float) -> int:
@@ -145,9 +146,7 @@ def uncertainty_table(runs: list[dict[str, Any]]) -> str:
         "|---|---|---|---|---|---|---|---|",
     ]
     for run in runs:
-        pairs = (
-            f"{run[key]['p50']:.3f} / {run[key]['p99']:.3f}" if run[key] else "–" for key in ("ttft_ms", "unsure_ms")
-        )
+        pairs = (f"{run[key]['p50']:.3f} / {run[key]['p99']:.3f}" if run[key] else "–" for key in ("ttft_ms", "unsure_ms"))
         within = "–" if run["within"] is None else f"{run['within']:.2%}"
         record = "not known" if not run["unsure_ms"] else "INVALID" if inadmissible(run) else "admissible"
         rows.append(
@@ -163,14 +162,9 @@ def table(errors: list[dict[str, Any]]) -> str:
         "|---|---|---|---|---|---|---|---|",
     ]
     for run in errors:
-        pairs = (
-            f"{run[key]['p50']:.3f} / {run[key]['p99']:.3f}" if run[key] else "–"
-            for key in ("ttft_ms", "itl_ms", "seen_ms")
-        )
+        pairs = (f"{run[key]['p50']:.3f} / {run[key]['p99']:.3f}" if run[key] else "–" for key in ("ttft_ms", "itl_ms", "seen_ms"))
         cores = f"{run['client_cores']:.2f}, {run['server_cores']:.2f}, {run['foreign_cores'] or 0.0:.2f}"
-        rows.append(
-            f"| {run['streams']} | {run['requests']} | {' | '.join(pairs)} | {cores} | {run['achieved']:.1%} | {verdict(run)} |"
-        )
+        rows.append(f"| {run['streams']} | {run['requests']} | {' | '.join(pairs)} | {cores} | {run['achieved']:.1%} | {verdict(run)} |")
     return "\n".join(rows)
 
 
@@ -179,20 +173,22 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=6.0, help="measured part of each run (default 6)")
     parser.add_argument("--tries", type=int, default=3, help="most runs per number of streams (default 3)")
-    parser.add_argument(
-        "--patience", type=float, default=20.0, help="seconds that a quiet moment is waited for (default 20)"
-    )
+    parser.add_argument("--patience", type=float, default=20.0, help="seconds that a quiet moment is waited for (default 20)")
     parser.add_argument("--streams", type=int, nargs="*", default=list(STREAMS))
     parser.add_argument("--append", type=Path, help="also append the result to this Markdown file")
     arguments = parser.parse_args()
     load = os.getloadavg()[0]
     found = measure(arguments.seconds, arguments.tries, arguments.patience, tuple(arguments.streams))
     result = {
-        "benchmark": "serving_error", "utc": datetime.now(UTC).isoformat(timespec="seconds"), "python": platform.python_version(),
-        "machine": f"{platform.platform()}, {os.cpu_count()} CPUs, load {load:.1f} at the start", "seconds": arguments.seconds,
-        **found, "promise": f"TTFT and gaps: at most {P50_MS} ms at the median and {P99_MS} ms at p99 of a client that keeps up; first tokens "
+        "benchmark": "serving_error",
+        "utc": datetime.now(UTC).isoformat(timespec="seconds"),
+        "python": platform.python_version(),
+        "machine": f"{platform.platform()}, {os.cpu_count()} CPUs, load {load:.1f} at the start",
+        "seconds": arguments.seconds,
+        **found,
+        "promise": f"TTFT and gaps: at most {P50_MS} ms at the median and {P99_MS} ms at p99 of a client that keeps up; first tokens "
         f"within their uncertainty in {WITHIN:.0%}",
-    }  # fmt: skip
+    }
     print(table(found["errors"]))
     told = [*found["errors"], *found["provoked"]]
     print(uncertainty_table(told))
@@ -205,21 +201,13 @@ def main() -> int:
 
 def append(path: Path, result: dict[str, Any]) -> None:
     """Add a dated section; what stands in the file stays."""
-    head = (
-        ""
-        if path.exists()
-        else "# What the load client's times are off by\n\nWritten by `benchmarks/serving_error.py`.\n"
-    )
-    about = (
-        f"{result['machine']}, Python {result['python']}, {result['seconds']:g} s a run. Promise: {result['promise']}."
-    )
+    head = "" if path.exists() else "# What the load client's times are off by\n\nWritten by `benchmarks/serving_error.py`.\n"
+    about = f"{result['machine']}, Python {result['python']}, {result['seconds']:g} s a run. Promise: {result['promise']}."
     rest = {key: result[key] for key in ("server", "ceiling")}
     with path.open("a") as file:
         file.write(f"{head}\n## {result['utc']}\n\n{about}\n\n{table(result['errors'])}\n\n")
         file.write(f"{uncertainty_table([*result['errors'], *result['provoked']])}\n\n")
-        file.write(
-            f"What the reference server reaches, and the client's ceiling:\n\n```text\n{json.dumps(rest, indent=2)}\n```\n"
-        )
+        file.write(f"What the reference server reaches, and the client's ceiling:\n\n```text\n{json.dumps(rest, indent=2)}\n```\n")
 
 
 if __name__ == "__main__":

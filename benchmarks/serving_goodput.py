@@ -46,17 +46,41 @@ def measured(latency_s: float, streams: int, duration_s: float) -> dict[str, Any
     first, after = latency_s / 2, latency_s / 2 / (TOKENS - 1)
     with serving(Settings(first_s=first, next_s=after)) as server, tempfile.TemporaryDirectory() as root:
         command = [
-            sys.executable, "-m", "assay", "load", server.url, "--model", "m", "--scenario", f"D(20,{TOKENS})", "--concurrency",
-            str(streams), "--duration", f"{duration_s:g}s", "--launches", "1", "--slo", "e2e=1000", "--root", root, "--json", "--quiet",
-        ]  # fmt: skip
+            sys.executable,
+            "-m",
+            "assay",
+            "load",
+            server.url,
+            "--model",
+            "m",
+            "--scenario",
+            f"D(20,{TOKENS})",
+            "--concurrency",
+            str(streams),
+            "--duration",
+            f"{duration_s:g}s",
+            "--launches",
+            "1",
+            "--slo",
+            "e2e=1000",
+            "--root",
+            root,
+            "--json",
+            "--quiet",
+        ]
         made = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
         told, entries = json.loads(made.stdout), list(server.truth())
     (value,) = (found for found in told["metrics"] if found["metric"] == "goodput")
     real, own = truth(entries), value.get("value")
     return {
-        "latency_s": latency_s, "streams": streams, "goodput": own, "truth": round(real, 4),
-        "off": None if own is None else round(own / real - 1.0, 5), "status": told["verdict"]["status"], "why": value.get("detail"),
-    }  # fmt: skip
+        "latency_s": latency_s,
+        "streams": streams,
+        "goodput": own,
+        "truth": round(real, 4),
+        "off": None if own is None else round(own / real - 1.0, 5),
+        "status": told["verdict"]["status"],
+        "why": value.get("detail"),
+    }
 
 
 def main() -> int:
@@ -69,12 +93,7 @@ def main() -> int:
     runs = [measured(latency, asked.streams, asked.duration) for latency in asked.latency or LATENCIES]
     kept = all(run["off"] is not None and abs(run["off"]) <= MOST for run in runs)
     now = datetime.now(UTC).isoformat(timespec="seconds")
-    print(
-        json.dumps(
-            {"benchmark": "serving_goodput", "utc": now, "machine": platform.platform(), "runs": runs, "kept": kept},
-            indent=2,
-        )
-    )
+    print(json.dumps({"benchmark": "serving_goodput", "utc": now, "machine": platform.platform(), "runs": runs, "kept": kept}, indent=2))
     return 0 if kept else 1
 
 

@@ -43,15 +43,19 @@ MOST_REPORT_S = {1_000_000: 30.0, 10_000: 2.0}
 def experiment(port: int, requests: int, streams: int, seconds: float) -> dict[str, Any]:
     """A closed loop of so many requests or seconds, once."""
     return {
-        "name": "million", "workload": {"runner": "serving", "work": "tokens"},
+        "name": "million",
+        "workload": {"runner": "serving", "work": "tokens"},
         "serving": {
-            "model": "m", "scenarios": [f"D(100,{TOKENS})"], "concurrency": [streams],
+            "model": "m",
+            "scenarios": [f"D(100,{TOKENS})"],
+            "concurrency": [streams],
             "targets": [{"name": "native", "backend": "vllm", "urls": [f"http://127.0.0.1:{port}"]}],
             "arrivals": {"requests": requests, "duration_s": seconds, "warm_up_s": 1.0, "cold": 1},
             "objectives": {"ttft_s": 0.2, "tpot_s": 0.05},
         },
-        "launches": {"per_configuration": 1}, "limits": {"launch_timeout_s": 7200.0},
-    }  # fmt: skip
+        "launches": {"per_configuration": 1},
+        "limits": {"launch_timeout_s": 7200.0},
+    }
 
 
 def memory(pid: int, what: str) -> float:
@@ -124,28 +128,30 @@ def outcomes(record: Path) -> dict[str, Any]:
 
     measured = from_record(open_record(record))
     texts = pl.col("chunk_kind").list.eval(pl.element() == 1).list.sum()
-    ended = measured.table("requests").select(
-        "launch", "request", "done_ns", "status", "transport", whole=texts == TOKENS
-    )
+    ended = measured.table("requests").select("launch", "request", "done_ns", "status", "transport", whole=texts == TOKENS)
     launches = measured.table("launches").select("launch", "configuration")
     planned = measured.table("arrivals").join(launches, on="launch")
-    each = due(measured, ended, planned).select("launch", "request").join(
-        ended.group_by("launch", "request").agg(n=pl.len()), on=["launch", "request"], how="full", coalesce=True
-    )  # fmt: skip
+    each = (
+        due(measured, ended, planned)
+        .select("launch", "request")
+        .join(ended.group_by("launch", "request").agg(n=pl.len()), on=["launch", "request"], how="full", coalesce=True)
+    )
     return {
-        "due": each.height, "outcomes": dict(ended["status"].value_counts(sort=True).iter_rows()),
-        "transports": dict(ended["transport"].value_counts().iter_rows()), "with_all_tokens": int(ended["whole"].sum()),
-        "planned_and_never_due": planned.height - each.height, "not_exactly_one": each.filter(pl.col("n").fill_null(0) != 1).height,
-    }  # fmt: skip
+        "due": each.height,
+        "outcomes": dict(ended["status"].value_counts(sort=True).iter_rows()),
+        "transports": dict(ended["transport"].value_counts().iter_rows()),
+        "with_all_tokens": int(ended["whole"].sum()),
+        "planned_and_never_due": planned.height - each.height,
+        "not_exactly_one": each.filter(pl.col("n").fill_null(0) != 1).height,
+    }
 
 
 def report(record: Path) -> dict[str, Any]:
     """Seconds, processor seconds and peak memory of `assay report RECORD --json --html`."""
     began = time.monotonic()
     process = subprocess.Popen(
-        [sys.executable, "-m", "assay", "report", str(record), "--json", "--html"],
-        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-    )  # fmt: skip
+        [sys.executable, "-m", "assay", "report", str(record), "--json", "--html"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    )
     assert process.stderr is not None
     told = process.stderr.read().decode()
     _, _, used = os.wait4(process.pid, 0)
@@ -154,9 +160,11 @@ def report(record: Path) -> dict[str, Any]:
     if not page.exists():
         raise SystemExit(told)
     return {
-        "seconds": round(time.monotonic() - began, 2), "cpu_s": round(used.ru_utime + used.ru_stime, 2),
-        "peak_mb": round(used.ru_maxrss * 1024 / 1e6, 1), "page_mb": round(page.stat().st_size / 1e6, 2),
-    }  # fmt: skip
+        "seconds": round(time.monotonic() - began, 2),
+        "cpu_s": round(used.ru_utime + used.ru_stime, 2),
+        "peak_mb": round(used.ru_maxrss * 1024 / 1e6, 1),
+        "page_mb": round(page.stat().st_size / 1e6, 2),
+    }
 
 
 def main() -> int:
@@ -164,9 +172,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--requests", type=int, default=1_000_000)
     parser.add_argument("--streams", type=int, default=64)
-    parser.add_argument(
-        "--seconds", type=float, default=3600.0, help="end the load by then; --requests says how many are planned"
-    )
+    parser.add_argument("--seconds", type=float, default=3600.0, help="end the load by then; --requests says how many are planned")
     parser.add_argument("--gap-ms", type=int, default=0, help="between two tokens of an answer; 0: all at once")
     parser.add_argument("--reports", type=int, default=3, help="how often it is reported (3)")
     parser.add_argument("--keep", type=Path, help="a folder for the record; it is kept then")
@@ -197,11 +203,23 @@ def main() -> int:
         f"report within {most_s:g} s": sorted(one["seconds"] for one in reports)[len(reports) // 2] <= most_s,
         "one outcome each": ended["not_exactly_one"] == 0 and ended["due"] == ended["with_all_tokens"],
     }
-    print(json.dumps({
-        "benchmark": "serving_million", "date": datetime.now(UTC).date().isoformat(), "machine": platform.platform(),
-        "load_average": [round(one, 1) for one in (*averages, os.getloadavg()[0])], "streams": arguments.streams, **found, **ended,
-        "record_mb": round(bytes_on_disk / 1e6, 1), "reports": reports, "kept": kept,
-    }, indent=2))  # fmt: skip
+    print(
+        json.dumps(
+            {
+                "benchmark": "serving_million",
+                "date": datetime.now(UTC).date().isoformat(),
+                "machine": platform.platform(),
+                "load_average": [round(one, 1) for one in (*averages, os.getloadavg()[0])],
+                "streams": arguments.streams,
+                **found,
+                **ended,
+                "record_mb": round(bytes_on_disk / 1e6, 1),
+                "reports": reports,
+                "kept": kept,
+            },
+            indent=2,
+        )
+    )
     return 0 if all(kept.values()) else 1
 
 

@@ -46,23 +46,44 @@ def write(root: Path, rows: int) -> Path:
 
     rates = tuple(round(share * rows / (LAUNCHES * SECONDS), 3) for share in (0.4, 0.6))
     asked = Experiment(
-        name="served", workload=Workload(runner="serving", script="", work="requests"),
+        name="served",
+        workload=Workload(runner="serving", script="", work="requests"),
         serving=Serving(
-            targets=(Target(name="server", urls=("http://127.0.0.1:8000", "http://127.0.0.1:8001")),), rate=rates, model="tiny",
+            targets=(Target(name="server", urls=("http://127.0.0.1:8000", "http://127.0.0.1:8001")),),
+            rate=rates,
+            model="tiny",
             arrivals=Arrivals(process="poisson", warm_up_s=2.0, duration_s=SECONDS - 2.0),
             objectives=Objectives(ttft_s=0.5, tpot_s=0.05),
         ),
         launches=Launches(per_configuration=LAUNCHES),
-    )  # fmt: skip
+    )
     folder = create(root, asked, "benchmark", clock=SystemClock())
     number = 0
     for block in range(LAUNCHES):
         for one in configurations(asked):
             writer, begin = folder.writer(number), 1000 * number * S
-            writer.append("launches", (
-                number, number, 0, one.name, one.workers, block, 0, "timed", 1, begin, begin + 40 * S, "2026-01-01T00:00:00Z",
-                "ok", "", 0, 0, "{}",
-            ))  # fmt: skip
+            writer.append(
+                "launches",
+                (
+                    number,
+                    number,
+                    0,
+                    one.name,
+                    one.workers,
+                    block,
+                    0,
+                    "timed",
+                    1,
+                    begin,
+                    begin + 40 * S,
+                    "2026-01-01T00:00:00Z",
+                    "ok",
+                    "",
+                    0,
+                    0,
+                    "{}",
+                ),
+            )
             for kind, at in (("load_begin", S), ("load_end", round((1 + SECONDS) * S))):
                 writer.append("events", (number, begin + at, None, "host", None, None, kind, None, None, "{}"))
             for place, (table, row) in enumerate(requests(number, begin + S, float(one.load or 1.0))):
@@ -89,41 +110,50 @@ def requests(launch: int, t0: int, rate: float) -> Iterator[tuple[str, tuple[Any
     kinds, chars, columns = [1] * CHUNKS, [4] * CHUNKS, REQUESTS.column_names
     for number, (at, chunks) in enumerate(zip(scheduled.tolist(), times.tolist(), strict=True)):
         phase, ok = ("warm_up" if at - t0 < 2 * S else "main"), number % 500 != 499
-        yield (
-            "arrivals",
-            (
-                launch,
-                number,
-                phase,
-                "normal",
-                None,
-                None,
-                None,
-                at - t0,
-                0,
-                "none",
-                100,
-                CHUNKS,
-                1,
-                None,
-                None,
-                None,
-                None,
-            ),
-        )
+        yield ("arrivals", (launch, number, phase, "normal", None, None, None, at - t0, 0, "none", 100, CHUNKS, 1, None, None, None, None))
         known = {
-            "launch": launch, "request": number, "client": 0, "phase": phase, "kind": "normal", "replica": number % 2,
-            "transport": "lean", "scheduled_ns": at, "sent_ns": at + 20_000, "bytes_out": 400, "logprobs": [],
-        }  # fmt: skip
-        answer = {
-            "first_byte_ns": at + chunks[0], "first_token_ns": at + chunks[0], "first_visible_ns": at + chunks[0],
-            "last_token_ns": at + chunks[-1], "done_ns": at + chunks[-1], "status": "ok", "http_status": 200,
-            "finish_reason": "length", "tokens_in": 100, "tokens_out": CHUNKS, "chunk_ns": chunks, "chunk_kind": kinds,
-            "chunk_chars": chars, "chunk_uncertainty_ns": [0] * len(chunks), "bytes_in": 640,
-        } if ok else {
-            "done_ns": at + 50_000, "status": "refused", "error": "connection refused", "chunk_ns": [], "chunk_kind": [],
-            "chunk_chars": [], "chunk_uncertainty_ns": [], "bytes_in": 0,
-        }  # fmt: skip
+            "launch": launch,
+            "request": number,
+            "client": 0,
+            "phase": phase,
+            "kind": "normal",
+            "replica": number % 2,
+            "transport": "lean",
+            "scheduled_ns": at,
+            "sent_ns": at + 20_000,
+            "bytes_out": 400,
+            "logprobs": [],
+        }
+        answer = (
+            {
+                "first_byte_ns": at + chunks[0],
+                "first_token_ns": at + chunks[0],
+                "first_visible_ns": at + chunks[0],
+                "last_token_ns": at + chunks[-1],
+                "done_ns": at + chunks[-1],
+                "status": "ok",
+                "http_status": 200,
+                "finish_reason": "length",
+                "tokens_in": 100,
+                "tokens_out": CHUNKS,
+                "chunk_ns": chunks,
+                "chunk_kind": kinds,
+                "chunk_chars": chars,
+                "chunk_uncertainty_ns": [0] * len(chunks),
+                "bytes_in": 640,
+            }
+            if ok
+            else {
+                "done_ns": at + 50_000,
+                "status": "refused",
+                "error": "connection refused",
+                "chunk_ns": [],
+                "chunk_kind": [],
+                "chunk_chars": [],
+                "chunk_uncertainty_ns": [],
+                "bytes_in": 0,
+            }
+        )
         row = {**known, **answer}
         yield "requests", tuple(row.get(name) for name in columns)
 
@@ -186,10 +216,15 @@ def main() -> int:
             results.append({"requests": rows, "reports": [report(path, name) for name in FORMATS]})
     promised = kept(results)
     whole = {
-        "benchmark": "serving_report", "utc": datetime.now(UTC).isoformat(timespec="seconds"), "python": platform.python_version(),
-        "machine": platform.platform(), "processors": os.cpu_count(), "load_before": os.getloadavg()[0], "results": results,
+        "benchmark": "serving_report",
+        "utc": datetime.now(UTC).isoformat(timespec="seconds"),
+        "python": platform.python_version(),
+        "machine": platform.platform(),
+        "processors": os.cpu_count(),
+        "load_before": os.getloadavg()[0],
+        "results": results,
         "promise": {"terminal_10000_s": SMALL_PROMISE_S, "million_s": PROMISE_S, "kept": promised},
-    }  # fmt: skip
+    }
     print(json.dumps(whole, indent=2))
     return 0 if promised else 1
 

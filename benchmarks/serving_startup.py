@@ -50,10 +50,32 @@ def around(server: Served, folder: Path, tokenizer: str) -> tuple[float, float]:
     """Seconds from the command to the server's first request, and from the last answer to the command's end."""
     before = len(server.truth())
     words = [
-        sys.executable, "-m", "assay", "load", server.url, "--model", "m", "--scenario", "D(100,20)", "--concurrency", "64", "--quiet",
-        "--warm-up", "0s", "--duration", "60s", "--requests", str(AROUND), "--launches", "1", "--slo", "ttft=1,tpot=0.1",
-        "--root", str(folder / "records"), *(["--tokenizer", tokenizer] if tokenizer else []),
-    ]  # fmt: skip
+        sys.executable,
+        "-m",
+        "assay",
+        "load",
+        server.url,
+        "--model",
+        "m",
+        "--scenario",
+        "D(100,20)",
+        "--concurrency",
+        "64",
+        "--quiet",
+        "--warm-up",
+        "0s",
+        "--duration",
+        "60s",
+        "--requests",
+        str(AROUND),
+        "--launches",
+        "1",
+        "--slo",
+        "ttft=1,tpot=0.1",
+        "--root",
+        str(folder / "records"),
+        *(["--tokenizer", tokenizer] if tokenizer else []),
+    ]
     began = time.monotonic_ns()
     subprocess.run(words, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
     ended = time.monotonic_ns()
@@ -70,18 +92,18 @@ def before_others(yes: bool) -> None:
 def told(seconds: list[float]) -> dict[str, Any]:
     """The numbers of several runs."""
     return {
-        "runs": len(seconds), "median_s": round(statistics.median(seconds), 2), "fastest_s": round(min(seconds), 2),
+        "runs": len(seconds),
+        "median_s": round(statistics.median(seconds), 2),
+        "fastest_s": round(min(seconds), 2),
         "slowest_s": round(max(seconds), 2),
-    }  # fmt: skip
+    }
 
 
 def main() -> int:
     """Measure, print one JSON object, return 1 if a promise is broken."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=10)
-    parser.add_argument(
-        "--alone", action="store_true", help="what is measured comes before everything else on the machine"
-    )
+    parser.add_argument("--alone", action="store_true", help="what is measured comes before everything else on the machine")
     parser.add_argument("--tokenizer", default="", help="count the tokens of the texts with this tokenizer.json")
     arguments = parser.parse_args()
     loads = [os.getloadavg()[0]]
@@ -103,16 +125,28 @@ def main() -> int:
         reports = [serving_million.report(record) for _ in range(arguments.runs + 1)][1:]
     loads.append(os.getloadavg()[0])
     found = {
-        "imports": told([one[0] for one in timed]), "first_request": told([one[1] for one in timed]),
-        "exit": told([one[2] for one in timed]), "report": told([one["seconds"] for one in reports]),
-    }  # fmt: skip
+        "imports": told([one[0] for one in timed]),
+        "first_request": told([one[1] for one in timed]),
+        "exit": told([one[2] for one in timed]),
+        "report": told([one["seconds"] for one in reports]),
+    }
     scale = max(1.0, found["imports"]["median_s"] / IMPORTS_S)
-    print(json.dumps({
-        "benchmark": "serving_startup", "date": datetime.now(UTC).date().isoformat(), "machine": platform.platform(),
-        "load_average": [round(one, 1) for one in loads], "alone": arguments.alone, **found,
-        "report_cpu_s": statistics.median(one["cpu_s"] for one in reports), "report_peak_mb": max(one["peak_mb"] for one in reports),
-        "promise_s": {name: round(scale * most, 2) for name, most in PROMISE_S.items()},
-    }, indent=2))  # fmt: skip
+    print(
+        json.dumps(
+            {
+                "benchmark": "serving_startup",
+                "date": datetime.now(UTC).date().isoformat(),
+                "machine": platform.platform(),
+                "load_average": [round(one, 1) for one in loads],
+                "alone": arguments.alone,
+                **found,
+                "report_cpu_s": statistics.median(one["cpu_s"] for one in reports),
+                "report_peak_mb": max(one["peak_mb"] for one in reports),
+                "promise_s": {name: round(scale * most, 2) for name, most in PROMISE_S.items()},
+            },
+            indent=2,
+        )
+    )
     return 0 if all(found[name]["median_s"] <= scale * most for name, most in PROMISE_S.items()) else 1
 
 

@@ -66,10 +66,19 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         victims = {name: measure(name, arguments.runs, Path(folder)) for name in arguments.victims}
     kept = not any(one["problems"] for one in victims.values())
-    print(json.dumps({
-        "benchmark": "serving_survival", "date": datetime.now(UTC).date().isoformat(), "machine": platform.platform(),
-        "load_average": [round(before, 1), round(os.getloadavg()[0], 1)], "victims": victims, "promise_kept": kept,
-    }, indent=2))  # fmt: skip
+    print(
+        json.dumps(
+            {
+                "benchmark": "serving_survival",
+                "date": datetime.now(UTC).date().isoformat(),
+                "machine": platform.platform(),
+                "load_average": [round(before, 1), round(os.getloadavg()[0], 1)],
+                "victims": victims,
+                "promise_kept": kept,
+            },
+            indent=2,
+        )
+    )
     return 0 if kept else 1
 
 

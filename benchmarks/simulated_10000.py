@@ -25,8 +25,21 @@ from typing import Any
 
 WORKERS = "1,16,256,2048,10000"
 CLUSTER = (
-    "--step-time", "1.0", "--serial", "0.001", "--alpha", "2us", "--gbps", "400", "--gradient", "1e9", "--buckets", "1", "--jitter", "0.02",
-)  # fmt: skip
+    "--step-time",
+    "1.0",
+    "--serial",
+    "0.001",
+    "--alpha",
+    "2us",
+    "--gbps",
+    "400",
+    "--gradient",
+    "1e9",
+    "--buckets",
+    "1",
+    "--jitter",
+    "0.02",
+)
 PROMISE_S = 60.0
 PROMISE_BYTES = 2_000_000_000
 STAGES = ("simulate", "verify", "report")
@@ -97,20 +110,8 @@ def main() -> int:
         run_stage(asked)
         return 0
     with tempfile.TemporaryDirectory() as folder:
-        words = [
-            "--workers",
-            asked.workers,
-            "--launches",
-            str(asked.launches),
-            "--steps",
-            str(asked.steps),
-            "--root",
-            folder,
-        ]
-        stages = [
-            json.loads(subprocess.check_output([sys.executable, __file__, *words, "--stage", stage]))
-            for stage in STAGES
-        ]
+        words = ["--workers", asked.workers, "--launches", str(asked.launches), "--steps", str(asked.steps), "--root", folder]
+        stages = [json.loads(subprocess.check_output([sys.executable, __file__, *words, "--stage", stage])) for stage in STAGES]
     last = stages[-1]
     kept = last["seconds"] <= PROMISE_S and last["peak_mb"] * 1e6 <= PROMISE_BYTES
     result = {

@@ -212,17 +212,23 @@ def judged(folder: Path, workers: int) -> Iterator[dict[str, Any]]:
         search = own.searched()
         walls = [median(row[8] for row in ranks[rank]["steps"]) / 1e6 for rank in sorted(ranks)]
         yield {
-            "workers": workers, "seed": seed, "case": case, "truth": None if case == "clean" else (seed % workers, case.removeprefix("marked-")),
-            "found": [(own.ranks[one.rank], one.phase, *(getattr(one.seconds, x) * 1e3 for x in ("value", "low", "high"))) for one in search.found],
-            "insufficient": search.insufficient, "method": own.method, "backward_ms": walls, "step_ms": median(own.step_s) * 1e3,
-        }  # fmt: skip
+            "workers": workers,
+            "seed": seed,
+            "case": case,
+            "truth": None if case == "clean" else (seed % workers, case.removeprefix("marked-")),
+            "found": [
+                (own.ranks[one.rank], one.phase, *(getattr(one.seconds, x) * 1e3 for x in ("value", "low", "high"))) for one in search.found
+            ],
+            "insufficient": search.insufficient,
+            "method": own.method,
+            "backward_ms": walls,
+            "step_ms": median(own.step_s) * 1e3,
+        }
 
 
 def table(told: list[dict[str, Any]]) -> str:
     """Markdown."""
-    head = [
-        "| ranks | slow in | seeds | named first | named alone | excess, median [5 %, 95 %] | backward walls apart, median | step |"
-    ]
+    head = ["| ranks | slow in | seeds | named first | named alone | excess, median [5 %, 95 %] | backward walls apart, median | step |"]
     rows = [*head, "|---|---|---|---|---|---|---|---|"]
     for workers in sorted({one["workers"] for one in told}):
         for case in CASES:
@@ -243,12 +249,8 @@ def row(workers: int, case: str, own: list[dict[str, Any]]) -> str:
     names = [told_of(one) for one in own]
     first = sum(found[:1] == ([one["truth"]] if one["truth"] else []) for found, one in zip(names, own, strict=True))
     alone = sum(found == ([one["truth"]] if one["truth"] else []) for found, one in zip(names, own, strict=True))
-    sizes = sorted(
-        found[2] for one in own for found in one["found"] if one["truth"] in ((found[0], found[1]), (found[0], "quota"))
-    )
-    spread = (
-        f"{median(sizes):.1f} [{sizes[len(sizes) // 20]:.1f}, {sizes[-1 - len(sizes) // 20]:.1f}] ms" if sizes else "-"
-    )
+    sizes = sorted(found[2] for one in own for found in one["found"] if one["truth"] in ((found[0], found[1]), (found[0], "quota")))
+    spread = f"{median(sizes):.1f} [{sizes[len(sizes) // 20]:.1f}, {sizes[-1 - len(sizes) // 20]:.1f}] ms" if sizes else "-"
     apart = median(max(one["backward_ms"]) - min(one["backward_ms"]) for one in own)
     step = median(one["step_ms"] for one in own)
     return f"| {workers} | {case} | {len(own)} | {first} | {alone} | {spread} | {apart:.1f} ms | {step:.0f} ms |"
@@ -263,9 +265,7 @@ def main() -> None:
     parser.add_argument("--delay-ms", type=float, default=50.0)
     parser.add_argument("--steps", type=int, default=36, help="of a training")
     parser.add_argument("--cases", default=",".join(CASES))
-    parser.add_argument(
-        "--keep", type=Path, help="a folder for the raw rows and what was named (default: a temporary one)"
-    )
+    parser.add_argument("--keep", type=Path, help="a folder for the raw rows and what was named (default: a temporary one)")
     parser.add_argument("--rank", type=Path, help=argparse.SUPPRESS)
     asked = parser.parse_args()
     seeds = range(asked.first, asked.first + asked.seeds)
@@ -277,10 +277,24 @@ def main() -> None:
             folder = (asked.keep or Path(temporary)) / f"workers={workers}"
             folder.mkdir(parents=True, exist_ok=True)
             started = subprocess.run(
-                [sys.executable, "-W", "ignore", "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(workers), __file__,
-                 "--rank", str(folder), *sys.argv[1:]],
-                env={**os.environ, "OMP_NUM_THREADS": "1"}, check=False, timeout=240 + 30 * len(seeds) * workers,
-            )  # fmt: skip
+                [
+                    sys.executable,
+                    "-W",
+                    "ignore",
+                    "-m",
+                    "torch.distributed.run",
+                    "--standalone",
+                    "--nproc-per-node",
+                    str(workers),
+                    __file__,
+                    "--rank",
+                    str(folder),
+                    *sys.argv[1:],
+                ],
+                env={**os.environ, "OMP_NUM_THREADS": "1"},
+                check=False,
+                timeout=240 + 30 * len(seeds) * workers,
+            )
             told += list(judged(folder, workers))
             print(f"{workers} ranks: exit {started.returncode}, {len(told)} cases so far", file=sys.stderr, flush=True)
         print(

@@ -62,10 +62,19 @@ def main() -> int:
         length_s = harness.unharmed(harness.Setting(folder=quiet))
         victims = {name: measure(name, arguments.runs, length_s, Path(folder)) for name in arguments.victims}
     kept = not any(one["problems"] for one in victims.values())
-    print(json.dumps({
-        "benchmark": "survival", "date": datetime.now(UTC).date().isoformat(), "machine": platform.platform(),
-        "unharmed_s": round(length_s, 2), "victims": victims, "promise_kept": kept,
-    }, indent=2))  # fmt: skip
+    print(
+        json.dumps(
+            {
+                "benchmark": "survival",
+                "date": datetime.now(UTC).date().isoformat(),
+                "machine": platform.platform(),
+                "unharmed_s": round(length_s, 2),
+                "victims": victims,
+                "promise_kept": kept,
+            },
+            indent=2,
+        )
+    )
     return 0 if kept else 1
 
 

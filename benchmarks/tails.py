@@ -66,9 +66,7 @@ def percentile(p: float, repetitions: int) -> Iterator[str]:
             yield from broken_promises(load, k, n, covered, refused, wrong, repetitions)
 
 
-def broken_promises(
-    load: float, k: int, n: int, covered: float, refused: float, wrong: float, repetitions: int
-) -> Iterator[str]:
+def broken_promises(load: float, k: int, n: int, covered: float, refused: float, wrong: float, repetitions: int) -> Iterator[str]:
     """The promises at the top of this file."""
     where, slack = f"at load {load}, {k} x {n}", 3 * math.sqrt(0.9 * 0.1 / repetitions)
     if load < 0.9 and (k, n) == (10, 10_000) and covered < COVERAGE - slack:

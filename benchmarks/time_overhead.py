@@ -61,18 +61,7 @@ def reference(command: list[str], _: Path) -> float:
 
 
 def assay(command: list[str], folder: Path) -> float:
-    words = [
-        sys.executable,
-        "-m",
-        "assay",
-        "time",
-        "--launches",
-        "4",
-        "--trials",
-        str(STARTS // 4),
-        "--quiet",
-        "--json",
-    ]
+    words = [sys.executable, "-m", "assay", "time", "--launches", "4", "--trials", str(STARTS // 4), "--quiet", "--json"]
     found = json.loads(run([*words, "--root", str(folder), "--", *command]).stdout)
     return float(statistics.median(found["commands"][0]["time"]["launch_values"]))
 
@@ -88,10 +77,27 @@ def hyperfine(command: list[str], folder: Path) -> float:
 def pyperf(command: list[str], folder: Path) -> float:
     out = folder / "pyperf.json"
     out.unlink(missing_ok=True)
-    run([
-        sys.executable, "-m", "pyperf", "command", "-q", "-p", "4", "-w", "1", "-n", str(STARTS // 4), "-l", "1",
-        "-o", str(out), "--", *command,
-    ])  # fmt: skip
+    run(
+        [
+            sys.executable,
+            "-m",
+            "pyperf",
+            "command",
+            "-q",
+            "-p",
+            "4",
+            "-w",
+            "1",
+            "-n",
+            str(STARTS // 4),
+            "-l",
+            "1",
+            "-o",
+            str(out),
+            "--",
+            *command,
+        ]
+    )
     import pyperf as library
 
     return float(library.Benchmark.load(str(out)).median())
@@ -154,18 +160,35 @@ def alarm_pyperf(command: list[str], folder: Path) -> bool:
     for name in ("a", "b"):
         out = folder / f"{name}.json"
         out.unlink(missing_ok=True)
-        run([
-            sys.executable, "-m", "pyperf", "command", "-q", "-p", "5", "-w", "1", "-n", "8", "-l", "1", "--name", "x",
-            "-o", str(out), "--", *command,
-        ])  # fmt: skip
+        run(
+            [
+                sys.executable,
+                "-m",
+                "pyperf",
+                "command",
+                "-q",
+                "-p",
+                "5",
+                "-w",
+                "1",
+                "-n",
+                "8",
+                "-l",
+                "1",
+                "--name",
+                "x",
+                "-o",
+                str(out),
+                "--",
+                *command,
+            ]
+        )
         files.append(str(out))
     text = run([sys.executable, "-m", "pyperf", "compare_to", *files]).stdout
     return "not significant" not in text.lower()
 
 
-ALARMS: dict[str, Callable[[list[str], Path], bool]] = {
-    "assay": alarm_assay, "hyperfine": alarm_hyperfine, "pyperf": alarm_pyperf,
-}  # fmt: skip
+ALARMS: dict[str, Callable[[list[str], Path], bool]] = {"assay": alarm_assay, "hyperfine": alarm_hyperfine, "pyperf": alarm_pyperf}
 
 
 def false_alarms(tools: list[str], repeats: int, numbers: random.Random) -> dict[str, int]:
@@ -194,17 +217,26 @@ def main() -> int:
         print(f"{name}: {json.dumps(times[name])}", file=sys.stderr, flush=True)
     hits = false_alarms(tools[1:], arguments.repeats, numbers) if arguments.repeats else {}
     broken = [
-        name for name, found in times.items()
-        if abs(found["assay"]["error"]) > ERROR and abs(found["assay"]["error_ms"]) > 1e3 * ERROR_S
-    ]  # fmt: skip
+        name for name, found in times.items() if abs(found["assay"]["error"]) > ERROR and abs(found["assay"]["error_ms"]) > 1e3 * ERROR_S
+    ]
     if hits and too_many(hits["assay"], arguments.repeats):
         broken.append("false alarms")
-    print(json.dumps({
-        "benchmark": "time_overhead", "utc": datetime.now(UTC).isoformat(timespec="seconds"),
-        "machine": f"{platform.machine()}, {os.cpu_count()} processors, load {load[0]:.1f} before and {os.getloadavg()[0]:.1f} after",
-        "python": platform.python_version(), "rounds": arguments.rounds, "starts_per_round": STARTS, "times": times,
-        "false_alarms": {name: f"{count} of {arguments.repeats}" for name, count in hits.items()}, "broken": broken,
-    }, indent=2))  # fmt: skip
+    print(
+        json.dumps(
+            {
+                "benchmark": "time_overhead",
+                "utc": datetime.now(UTC).isoformat(timespec="seconds"),
+                "machine": f"{platform.machine()}, {os.cpu_count()} processors, load {load[0]:.1f} before and {os.getloadavg()[0]:.1f} after",
+                "python": platform.python_version(),
+                "rounds": arguments.rounds,
+                "starts_per_round": STARTS,
+                "times": times,
+                "false_alarms": {name: f"{count} of {arguments.repeats}" for name, count in hits.items()},
+                "broken": broken,
+            },
+            indent=2,
+        )
+    )
     return 1 if broken else 0
 
 

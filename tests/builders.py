@@ -84,9 +84,14 @@ def environment(*, changed: bool = True) -> dict[str, Any]:
 
 
 def measured(
-    *, launches: int = 5, levels: tuple[int, ...] = LEVELS, steps: int = 40, faults: bool = True,
-    failed: bool = False, environments: Mapping[str, Any] | None = None,
-) -> Measured:  # fmt: skip
+    *,
+    launches: int = 5,
+    levels: tuple[int, ...] = LEVELS,
+    steps: int = 40,
+    faults: bool = True,
+    failed: bool = False,
+    environments: Mapping[str, Any] | None = None,
+) -> Measured:
     """The synthetic record as metrics see it; `failed` adds a timed launch that failed."""
     asked = experiment(launches=launches, levels=levels, faults=faults)
     rows: dict[str, list[tuple[Any, ...]]] = {name: [] for name in TABLES}
@@ -98,14 +103,19 @@ def measured(
     return Measured(
         experiment=asked,
         manifest={
-            "format_version": 1, "assay_version": "0.1.0", "id": "synthetic-20260101T000000Z-abc123",
-            "name": asked.name, "created_utc": "2026-01-01T00:00:00Z", "state": "complete", "reason": "",
+            "format_version": 1,
+            "assay_version": "0.1.0",
+            "id": "synthetic-20260101T000000Z-abc123",
+            "name": asked.name,
+            "created_utc": "2026-01-01T00:00:00Z",
+            "state": "complete",
+            "reason": "",
             "environment": environment() if environments is None else environments,
         },
         state="complete",
         sealed=True,
         tables={name: frame(name, rows[name]) for name in TABLES},
-    )  # fmt: skip
+    )
 
 
 def frame(table: str, rows: Sequence[tuple[Any, ...]]) -> pl.DataFrame:
@@ -134,17 +144,31 @@ def _launch(rows: dict[str, list[tuple[Any, ...]]], number: int, planned: Planne
     end += S // 2
     restarts = int(planned.role == "fault")
     utc = f"2026-01-01T00:{number:02d}:00Z"
-    rows["launches"].append((
-        number, planned.slot, 0, planned.configuration, planned.workers, planned.block, planned.order, planned.role,
-        planned.seed, begin, end, utc, "ok", "", 0, restarts, '{"hosts": ["bench-01"]}',
-    ))  # fmt: skip
+    rows["launches"].append(
+        (
+            number,
+            planned.slot,
+            0,
+            planned.configuration,
+            planned.workers,
+            planned.block,
+            planned.order,
+            planned.role,
+            planned.seed,
+            begin,
+            end,
+            utc,
+            "ok",
+            "",
+            0,
+            restarts,
+            '{"hosts": ["bench-01"]}',
+        )
+    )
     return end
 
 
-def _steps(
-    rows: dict[str, list[tuple[Any, ...]]], number: int, planned: PlannedLaunch, begin: int,
-    steps: range, incarnation: int,
-) -> int:  # fmt: skip
+def _steps(rows: dict[str, list[tuple[Any, ...]]], number: int, planned: PlannedLaunch, begin: int, steps: range, incarnation: int) -> int:
     """Append steps on every rank; rank 0 is the slowest by 2 %. Gives the end of the last step."""
     now = begin
     level = step_ms(planned.workers) * (launch_factor(planned) if planned.role == "timed" else 1.0)
@@ -155,18 +179,14 @@ def _steps(
             own = full if rank == 0 else round(full * 0.98)
             phases = [round(own * share) for share in PHASES.values()]
             items = GLOBAL_BATCH / planned.workers
-            rows["steps"].append(
-                (number, rank, incarnation, step, now, now + own, *phases, None, None, items, "monotonic")
-            )
+            rows["steps"].append((number, rank, incarnation, step, now, now + own, *phases, None, None, items, "monotonic"))
         loss = 2.0 * math.exp(-0.05 * step)
         rows["fingerprints"].append((number, 0, incarnation, step + 1, "loss", loss, None))
         now += full
     return now
 
 
-def _broken_steps(
-    rows: dict[str, list[tuple[Any, ...]]], number: int, planned: PlannedLaunch, begin: int, started: int, steps: int
-) -> int:
+def _broken_steps(rows: dict[str, list[tuple[Any, ...]]], number: int, planned: PlannedLaunch, begin: int, started: int, steps: int) -> int:
     """Steps to 26, checkpoint after 20, rank killed, 0.5 s to detect, 2.5 s to restart, 0.25 s to reload, again from 20."""
     planned_fault = planned.fault
     assert planned_fault is not None
@@ -189,9 +209,7 @@ def _results(rows: dict[str, list[tuple[Any, ...]]], number: int, planned: Plann
     right = RIGHT.get(planned.workers, 37)
     for example in range(EXAMPLES):
         hit = example < right
-        rows["examples"].append(
-            (number, 0, 0, "accuracy", f"digit-{example}", "3" if hit else "8", "3", 1.0 if hit else 0.0)
-        )
+        rows["examples"].append((number, 0, 0, "accuracy", f"digit-{example}", "3" if hit else "8", "3", 1.0 if hit else 0.0))
     for rank in range(planned.workers):
         for step in (0, 1, 2, 4, 8, 16, steps):
             rows["fingerprints"].append((number, rank, 0, step, "parameter_hash", None, f"{planned.seed:x}-{step}"))
@@ -201,24 +219,45 @@ def _results(rows: dict[str, list[tuple[Any, ...]]], number: int, planned: Plann
 
 def _failed(rows: dict[str, list[tuple[Any, ...]]], number: int, levels: tuple[int, ...], begin: int) -> None:
     workers = max(levels)
-    rows["launches"].append((
-        number, 2, 1, configuration_name(workers), workers, 0, 2, "timed", 11, begin, begin + 2 * S,
-        "2026-01-01T00:59:00Z", "failed", "the script exited with 3: ModuleNotFoundError: no module named <script>",
-        3, 0, "{}",
-    ))  # fmt: skip
+    rows["launches"].append(
+        (
+            number,
+            2,
+            1,
+            configuration_name(workers),
+            workers,
+            0,
+            2,
+            "timed",
+            11,
+            begin,
+            begin + 2 * S,
+            "2026-01-01T00:59:00Z",
+            "failed",
+            "the script exited with 3: ModuleNotFoundError: no module named <script>",
+            3,
+            0,
+            "{}",
+        )
+    )
 
 
 # ---------------------------------------------------------------------------------------------------------- judgement
 
 
-def metric(
-    name: str, title: str, unit: str, dimension: Dimension, *, better: Better = "lower", primary: bool = False
-) -> Metric:
+def metric(name: str, title: str, unit: str, dimension: Dimension, *, better: Better = "lower", primary: bool = False) -> Metric:
     """A metric that computes nothing: its values are given."""
     return Metric(
-        name=name, title=title, unit=unit, kind="cost", better=better, dimension=dimension, formula=f"how {name} is made",
-        compute=lambda _measured, _results: {}, primary=primary,
-    )  # fmt: skip
+        name=name,
+        title=title,
+        unit=unit,
+        kind="cost",
+        better=better,
+        dimension=dimension,
+        formula=f"how {name} is made",
+        compute=lambda _measured, _results: {},
+        primary=primary,
+    )
 
 
 def estimate(value: float, half: float, unit: str, *, k: int = 5) -> Estimate:
@@ -226,18 +265,32 @@ def estimate(value: float, half: float, unit: str, *, k: int = 5) -> Estimate:
     spread = [0.0] if k == 1 else [-1.0 + 2.0 * i / (k - 1) for i in range(k)]
     one = k == 1
     return Estimate(
-        value=value, low=-math.inf if one else value - half, high=math.inf if one else value + half, unit=unit,
-        confidence=0.95, n_launches=k, n_trials=40 * k, method=f"Student t on {k} launch values",
-        signature=f"made|k:{k}|v:1", launch_values=tuple(value + half * s for s in spread),
-    )  # fmt: skip
+        value=value,
+        low=-math.inf if one else value - half,
+        high=math.inf if one else value + half,
+        unit=unit,
+        confidence=0.95,
+        n_launches=k,
+        n_trials=40 * k,
+        method=f"Student t on {k} launch values",
+        signature=f"made|k:{k}|v:1",
+        launch_values=tuple(value + half * s for s in spread),
+    )
 
 
 def exact(value: float, unit: str) -> Estimate:
     """A complete count."""
     return Estimate(
-        value=value, low=value, high=value, unit=unit, confidence=1.0, n_launches=5, n_trials=200,
-        method="counted completely", signature="made|exact|v:1",
-    )  # fmt: skip
+        value=value,
+        low=value,
+        high=value,
+        unit=unit,
+        confidence=1.0,
+        n_launches=5,
+        n_trials=200,
+        method="counted completely",
+        signature="made|exact|v:1",
+    )
 
 
 REFERENCE = Absent(reason="not_applicable", detail="this is the reference that the others are compared with")
@@ -249,37 +302,54 @@ def _catalogue() -> Iterator[tuple[Metric, tuple[Value, ...]]]:
     """Every metric with its values at 1, 2 and 4 workers; a single value belongs to the whole experiment."""
     s, usd = "s", "USD"
     e = estimate
-    yield metric("quality", "Quality", "score", "correctness", better="higher", primary=True), (
-        e(0.95, 0.011, "score"), e(0.95, 0.011, "score"), e(0.925, 0.012, "score"))  # fmt: skip
-    yield metric("quality_difference", "Quality against the base", "score", "correctness", better="higher"), (
-        REFERENCE, e(0.0, 0.012, "score"), e(-0.025, 0.014, "score"))  # fmt: skip
+    yield (
+        metric("quality", "Quality", "score", "correctness", better="higher", primary=True),
+        (e(0.95, 0.011, "score"), e(0.95, 0.011, "score"), e(0.925, 0.012, "score")),
+    )
+    yield (
+        metric("quality_difference", "Quality against the base", "score", "correctness", better="higher"),
+        (REFERENCE, e(0.0, 0.012, "score"), e(-0.025, 0.014, "score")),
+    )
     yield metric("samples_lost", "Samples lost", "count", "correctness"), tuple(exact(0.0, "count") for _ in LEVELS)
-    yield metric("replicas_agree", "Replicas agree", "fraction", "correctness", better="higher"), (
-        Absent(reason="not_applicable", detail="one worker has no replica to agree with"),
-        exact(1.0, "fraction"), exact(1.0, "fraction"))  # fmt: skip
-    yield metric("step_time", "Step time", s, "performance", primary=True), (
-        e(0.100, 0.003, s), e(0.055, 0.002, s), e(0.040, 0.0015, s))  # fmt: skip
-    yield metric("wall_time", "Wall time", s, "performance", primary=True), (
-        e(8.05, 0.2, s), e(6.0, 0.15, s), e(5.4, 0.1, s))  # fmt: skip
-    yield metric("throughput", "Throughput", "1/s", "performance", better="higher"), (
-        e(2560.0, 76.0, "1/s"), e(4655.0, 160.0, "1/s"), e(6400.0, 240.0, "1/s"))  # fmt: skip
-    yield metric("speedup", "Speedup", "ratio", "performance", better="higher", primary=True), (
-        e(1.0, 0.0, "ratio"), e(1.82, 0.05, "ratio"), e(2.50, 0.10, "ratio"))  # fmt: skip
-    yield metric("efficiency", "Parallel efficiency", "fraction", "performance", better="higher", primary=True), (
-        e(1.0, 0.0, "fraction"), e(0.909, 0.025, "fraction"), e(0.625, 0.025, "fraction"))  # fmt: skip
+    yield (
+        metric("replicas_agree", "Replicas agree", "fraction", "correctness", better="higher"),
+        (Absent(reason="not_applicable", detail="one worker has no replica to agree with"), exact(1.0, "fraction"), exact(1.0, "fraction")),
+    )
+    yield (metric("step_time", "Step time", s, "performance", primary=True), (e(0.100, 0.003, s), e(0.055, 0.002, s), e(0.040, 0.0015, s)))
+    yield (metric("wall_time", "Wall time", s, "performance", primary=True), (e(8.05, 0.2, s), e(6.0, 0.15, s), e(5.4, 0.1, s)))
+    yield (
+        metric("throughput", "Throughput", "1/s", "performance", better="higher"),
+        (e(2560.0, 76.0, "1/s"), e(4655.0, 160.0, "1/s"), e(6400.0, 240.0, "1/s")),
+    )
+    yield (
+        metric("speedup", "Speedup", "ratio", "performance", better="higher", primary=True),
+        (e(1.0, 0.0, "ratio"), e(1.82, 0.05, "ratio"), e(2.50, 0.10, "ratio")),
+    )
+    yield (
+        metric("efficiency", "Parallel efficiency", "fraction", "performance", better="higher", primary=True),
+        (e(1.0, 0.0, "fraction"), e(0.909, 0.025, "fraction"), e(0.625, 0.025, "fraction")),
+    )
     yield (
         metric("karp_flatt", "Karp-Flatt serial fraction", "fraction", "performance"),
-        (
-            Absent(reason="undefined", detail="not defined for the base"),
-            e(0.10, 0.03, "fraction"),
-            e(0.20, 0.02, "fraction"),
-        ),
+        (Absent(reason="undefined", detail="not defined for the base"), e(0.10, 0.03, "fraction"), e(0.20, 0.02, "fraction")),
     )
     yield metric("serial_fraction", "Serial fraction", "fraction", "performance"), (e(0.17, 0.03, "fraction"),)
-    yield metric("amdahl_ceiling", "Amdahl ceiling", "ratio", "performance", better="higher"), (
-        Estimate(
-            value=5.9, low=5.0, high=math.inf, unit="ratio", confidence=0.95, n_launches=5, n_trials=10,
-            method="1 / serial_fraction", signature="made|ceiling|v:1"),)  # fmt: skip
+    yield (
+        metric("amdahl_ceiling", "Amdahl ceiling", "ratio", "performance", better="higher"),
+        (
+            Estimate(
+                value=5.9,
+                low=5.0,
+                high=math.inf,
+                unit="ratio",
+                confidence=0.95,
+                n_launches=5,
+                n_trials=10,
+                method="1 / serial_fraction",
+                signature="made|ceiling|v:1",
+            ),
+        ),
+    )
     for phase, share in (("data", 0.10), ("forward", 0.30), ("backward", 0.40), ("unknown", 0.05)):
         yield (
             metric(f"{phase}_time", f"{phase.capitalize()} time", s, "performance"),
@@ -287,22 +357,19 @@ def _catalogue() -> Iterator[tuple[Metric, tuple[Value, ...]]]:
         )
     yield (
         metric("optimizer_time", "Optimizer time", s, "performance"),
-        tuple(
-            Absent(reason="not_measured", detail='no optimizer phase was marked; use p.phase("optimizer")')
-            for _ in LEVELS
-        ),
+        tuple(Absent(reason="not_measured", detail='no optimizer phase was marked; use p.phase("optimizer")') for _ in LEVELS),
     )
-    yield metric("cost", "Cost of a run", usd, "cost", primary=True), (
-        e(0.00112, 0.00003, usd), e(0.00167, 0.00004, usd), e(0.00300, 0.00006, usd))  # fmt: skip
-    yield metric("cost_per_item", "Cost per item", "USD/item", "cost"), (
-        e(8.333e-7, 2.1e-8, "USD/item"), e(1.04e-6, 3e-8, "USD/item"), e(1.852e-6, 4e-8, "USD/item"))  # fmt: skip
+    yield (
+        metric("cost", "Cost of a run", usd, "cost", primary=True),
+        (e(0.00112, 0.00003, usd), e(0.00167, 0.00004, usd), e(0.00300, 0.00006, usd)),
+    )
+    yield (
+        metric("cost_per_item", "Cost per item", "USD/item", "cost"),
+        (e(8.333e-7, 2.1e-8, "USD/item"), e(1.04e-6, 3e-8, "USD/item"), e(1.852e-6, 4e-8, "USD/item")),
+    )
     yield (
         metric("items_per_dollar", "Items per dollar", "items/USD", "cost", better="higher"),
-        (
-            e(1_200_000.0, 31_000.0, "items/USD"),
-            e(961_538.0, 25_000.0, "items/USD"),
-            e(540_000.0, 12_000.0, "items/USD"),
-        ),
+        (e(1_200_000.0, 31_000.0, "items/USD"), e(961_538.0, 25_000.0, "items/USD"), e(540_000.0, 12_000.0, "items/USD")),
     )
     yield metric("energy", "Energy of a run", "J", "cost", primary=True), tuple(NO_COUNTER for _ in LEVELS)
     yield (
@@ -310,12 +377,13 @@ def _catalogue() -> Iterator[tuple[Metric, tuple[Value, ...]]]:
         tuple(e(0.62 - 0.05 * i, 0.01, "fraction") for i in range(3)),
     )
     for name, title, seconds in (
-        ("time_to_detect", "Time to detect", 0.5), ("time_to_restart", "Time to restart", 2.5),
-        ("time_to_reload", "Time to reload", 0.25), ("time_to_recompute", "Time to recompute", 0.42),
-    ):  # fmt: skip
+        ("time_to_detect", "Time to detect", 0.5),
+        ("time_to_restart", "Time to restart", 2.5),
+        ("time_to_reload", "Time to reload", 0.25),
+        ("time_to_recompute", "Time to recompute", 0.42),
+    ):
         yield metric(name, title, s, "reliability"), (NO_FAULT, NO_FAULT, e(seconds, 0.0, s, k=1))
-    yield metric("recovery_time", "Recovery time", s, "reliability", primary=True), (
-        NO_FAULT, NO_FAULT, e(3.67, 0.0, s, k=1))  # fmt: skip
+    yield (metric("recovery_time", "Recovery time", s, "reliability", primary=True), (NO_FAULT, NO_FAULT, e(3.67, 0.0, s, k=1)))
     yield metric("steps_lost", "Steps lost", "steps", "reliability"), (NO_FAULT, NO_FAULT, exact(6.0, "steps"))
     yield (
         metric("instrument_overhead", "Instrument's own cost per step", "fraction", "performance"),
@@ -341,11 +409,19 @@ def verdict() -> Verdict:
         status="FAIL",
         findings=(
             Finding(
-                rule="launches_unequal", severity="note", configuration=None,
-                evidence="one launch took 9 % longer than the others", remedy="look at the load before and after"),
+                rule="launches_unequal",
+                severity="note",
+                configuration=None,
+                evidence="one launch took 9 % longer than the others",
+                remedy="look at the load before and after",
+            ),
             Finding(
-                rule="quality_degraded", severity="fail", configuration="workers=4",
-                evidence="accuracy fell by 0.025, more than the margin of 0.02", remedy="scale the learning rate | warm up"),
+                rule="quality_degraded",
+                severity="fail",
+                configuration="workers=4",
+                evidence="accuracy fell by 0.025, more than the margin of 0.02",
+                remedy="scale the learning rate | warm up",
+            ),
         ),
         gates=(
             GateResult(gate="efficiency", configuration="workers=2", status="PASS", sentence="91 % [88, 93] ≥ 70 %"),
@@ -359,7 +435,7 @@ def verdict() -> Verdict:
             Recommendation(goal="under deadline", configuration=None, sentence="no deadline was asked for"),
         ),
         sentence="On 2 workers train.py runs 1.82 times [1.77, 1.87] as fast as on 1 with accuracy held; 4 workers FAIL.",
-    )  # fmt: skip
+    )
 
 
 def judgement() -> Judgement:

@@ -57,9 +57,12 @@ class Made:
     def experiment(self) -> Experiment:
         """What was asked for."""
         return Experiment(
-            name="made", workload=Workload(runner="collectives", work="calls", environment=self.environment), factor=Factor(levels=self.levels),
-            launches=Launches(per_configuration=self.blocks), collectives=Collectives(operations=self.ops, sizes=self.sizes, backend=self.backend),
-        )  # fmt: skip
+            name="made",
+            workload=Workload(runner="collectives", work="calls", environment=self.environment),
+            factor=Factor(levels=self.levels),
+            launches=Launches(per_configuration=self.blocks),
+            collectives=Collectives(operations=self.ops, sizes=self.sizes, backend=self.backend),
+        )
 
     def measured(self) -> Measured:
         """The record as metrics see it."""
@@ -68,24 +71,40 @@ class Made:
         rows: dict[str, list[tuple[Any, ...]]] = {name: [] for name in TABLES}
         for launch, planned in enumerate(plan(experiment)):
             begin = (launch + 1) * 1000 * S
-            rows["launches"].append((
-                launch, planned.slot, 0, planned.configuration, planned.workers, planned.block, planned.order, "timed", planned.seed, begin,
-                begin + 10 * S, "2026-01-01T00:00:00Z", "ok", "", 0, 0, "{}",
-            ))  # fmt: skip
+            rows["launches"].append(
+                (
+                    launch,
+                    planned.slot,
+                    0,
+                    planned.configuration,
+                    planned.workers,
+                    planned.block,
+                    planned.order,
+                    "timed",
+                    planned.seed,
+                    begin,
+                    begin + 10 * S,
+                    "2026-01-01T00:00:00Z",
+                    "ok",
+                    "",
+                    0,
+                    0,
+                    "{}",
+                )
+            )
             for op, why in self.unsupported.items():
                 detail = json.dumps({"op": op, "place": "out", "backend": self.backend, "why": why})
                 rows["events"].append((launch, begin, None, "host", 0, 0, "not_supported", None, None, detail))
-            self._launch(
-                rows["collectives"], launch, list(cells(experiment.collectives, planned.workers)), begin, numbers
-            )
+            self._launch(rows["collectives"], launch, list(cells(experiment.collectives, planned.workers)), begin, numbers)
         return Measured(
-            experiment=experiment, manifest={"environment": {"before": {}, "after": {}}, "reason": ""}, state="complete", sealed=True,
+            experiment=experiment,
+            manifest={"environment": {"before": {}, "after": {}}, "reason": ""},
+            state="complete",
+            sealed=True,
             tables={name: frame(name, own) for name, own in rows.items()},
-        )  # fmt: skip
+        )
 
-    def _launch(
-        self, rows: list[tuple[Any, ...]], launch: int, asked: list[Cell], now: int, numbers: random.Random
-    ) -> None:
+    def _launch(self, rows: list[tuple[Any, ...]], launch: int, asked: list[Cell], now: int, numbers: random.Random) -> None:
         luck, call = numbers.gauss(0.0, self.luck), 0
         for cell in asked:
             if cell.op in self.unsupported:
@@ -100,17 +119,7 @@ class Made:
                 call += CALLS + 2
                 now += round(each * CALLS * S) + 1000
 
-    def _loop(
-        self,
-        rows: list[tuple[Any, ...]],
-        launch: int,
-        cell: Cell,
-        rank: int,
-        call: int,
-        now: int,
-        each: float,
-        phase: str,
-    ) -> None:
+    def _loop(self, rows: list[tuple[Any, ...]], launch: int, cell: Cell, rank: int, call: int, now: int, each: float, phase: str) -> None:
         who, place = (launch, rank, 0, "world"), int(cell.place == "in")
         barrier = (None, "barrier", cell.workers, 0, "float32", phase, None)
         rows.append((*who, call, *barrier, now - 500, now, None, None, None, "host"))
@@ -147,6 +156,4 @@ def known(value: Value) -> Estimate:
 
 def one(measured: Measured, **asked: object) -> Cell:
     """The first cell that is so."""
-    return next(
-        cell for cell in asked_cells(measured) if all(getattr(cell, name) == value for name, value in asked.items())
-    )
+    return next(cell for cell in asked_cells(measured) if all(getattr(cell, name) == value for name, value in asked.items()))

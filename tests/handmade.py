@@ -42,9 +42,7 @@ class Handmade:
             factor=Factor(levels=levels),
             launches=Launches(per_configuration=blocks),
             quality=quality,
-            prices=None
-            if prices is None
-            else Prices(usd_per_worker_hour=prices, as_of=date(2026, 1, 1), source="test"),
+            prices=None if prices is None else Prices(usd_per_worker_hour=prices, as_of=date(2026, 1, 1), source="test"),
             gates=gates or Gates(),
             scaling=scaling or Scaling(),
             energy=energy or Energy(),
@@ -54,22 +52,32 @@ class Handmade:
         self.manifest: dict[str, Any] = {"environment": {"before": {}, "after": {}}, "reason": ""}
 
     def launch(
-        self,
-        *,
-        workers: int,
-        block: int = 0,
-        wall_s: float = 10.0,
-        role: str = "timed",
-        status: str = "ok",
-        reason: str = "",
+        self, *, workers: int, block: int = 0, wall_s: float = 10.0, role: str = "timed", status: str = "ok", reason: str = ""
     ) -> int:
         """A launch that begins at 1000 s times its number. Gives its number."""
         number = len(self.rows["launches"])
         begin = self.begin[number] = number * 1000 * S
-        self.rows["launches"].append((
-            number, number, 0, configuration_name(workers), workers, block, 0, role, 1, begin, begin + round(wall_s * S),
-            "2026-01-01T00:00:00Z", status, reason, 0, 0, "{}",
-        ))  # fmt: skip
+        self.rows["launches"].append(
+            (
+                number,
+                number,
+                0,
+                configuration_name(workers),
+                workers,
+                block,
+                0,
+                role,
+                1,
+                begin,
+                begin + round(wall_s * S),
+                "2026-01-01T00:00:00Z",
+                status,
+                reason,
+                0,
+                0,
+                "{}",
+            )
+        )
         return number
 
     def steps(
@@ -92,33 +100,22 @@ class Handmade:
         pause = None if checkpoint_s is None else round(checkpoint_s * S)
         for place, length in enumerate(seconds):
             end = now + round(length * S)
-            self.rows["steps"].append(
-                (number, rank, incarnation, first + place, now, end, *phases, pause, None, items, "monotonic")
-            )
+            self.rows["steps"].append((number, rank, incarnation, first + place, now, end, *phases, pause, None, items, "monotonic"))
             now = end
 
     def scores(
-        self,
-        number: int,
-        scores: Iterable[float],
-        *,
-        metric: str = "accuracy",
-        clusters: Sequence[str | None] | None = None,
+        self, number: int, scores: Iterable[float], *, metric: str = "accuracy", clusters: Sequence[str | None] | None = None
     ) -> None:
         """Scores of the examples 0, 1, 2 ..."""
         for example, score in enumerate(scores):
             cluster = clusters[example] if clusters is not None else None
             self.rows["examples"].append((number, 0, 0, metric, str(example), None, None, float(score), cluster))
 
-    def samples(
-        self, number: int, ids: Sequence[int], *, rank: int = 0, epoch: int = 0, step: int = 0, incarnation: int = 0
-    ) -> None:
+    def samples(self, number: int, ids: Sequence[int], *, rank: int = 0, epoch: int = 0, step: int = 0, incarnation: int = 0) -> None:
         """The sample ids of one rank in one step."""
         self.rows["samples"].append((number, rank, incarnation, epoch, step, list(ids)))
 
-    def fingerprint(
-        self, number: int, what: str, value: float | str, *, rank: int = 0, step: int = 0, incarnation: int = 0
-    ) -> None:
+    def fingerprint(self, number: int, what: str, value: float | str, *, rank: int = 0, step: int = 0, incarnation: int = 0) -> None:
         """A number or a hash."""
         text = value if isinstance(value, str) else None
         number_value = None if isinstance(value, str) else float(value)
@@ -141,20 +138,10 @@ class Handmade:
         """Something that happened `at_s` after the launch began."""
         duration = None if duration_s is None else round(duration_s * S)
         at = self.begin[number] + round(at_s * S)
-        self.rows["events"].append(
-            (number, at, duration, host, rank, incarnation, kind, step, value, json.dumps(detail or {}))
-        )
+        self.rows["events"].append((number, at, duration, host, rank, incarnation, kind, step, value, json.dumps(detail or {})))
 
     def reading(
-        self,
-        number: int,
-        device: str,
-        counter: str,
-        value: float,
-        *,
-        at_s: float = 0.0,
-        unit: str = "s",
-        method: str = "counter",
+        self, number: int, device: str, counter: str, value: float, *, at_s: float = 0.0, unit: str = "s", method: str = "counter"
     ) -> None:
         """A counter reading."""
         at = self.begin[number] + round(at_s * S)

@@ -32,9 +32,7 @@ class Launched:
 
     folder: Path
 
-    def run(
-        self, *command: str | Path, workers: int = 0, seed: int = 7, limit_s: float = PROCESS_S
-    ) -> subprocess.CompletedProcess[str]:
+    def run(self, *command: str | Path, workers: int = 0, seed: int = 7, limit_s: float = PROCESS_S) -> subprocess.CompletedProcess[str]:
         """Run a script to its end: by torchrun with so many workers, or by itself (0)."""
         self.folder.mkdir(parents=True, exist_ok=True)
         own = {"ASSAY_LAUNCH_DIR": str(self.folder), "ASSAY_LAUNCH": "0", "ASSAY_SEED": str(seed)}
@@ -50,9 +48,7 @@ class Launched:
         return pl.concat([empty, *(frame for frame in frames if isinstance(frame, pl.DataFrame))])
 
 
-def run(
-    *command: str | Path, workers: int = 0, limit_s: float = PROCESS_S, **variables: str
-) -> subprocess.CompletedProcess[str]:
+def run(*command: str | Path, workers: int = 0, limit_s: float = PROCESS_S, **variables: str) -> subprocess.CompletedProcess[str]:
     """Run a script with this Python, under torchrun if `workers` is not 0. A script that hangs fails the test."""
     with started(*command, workers=workers, **variables) as job:
         out, err = job.communicate(timeout=limit_s)
@@ -60,13 +56,9 @@ def run(
 
 
 @contextmanager
-def started(
-    *command: str | Path, workers: int = 0, options: tuple[str, ...] = (), **variables: str
-) -> Iterator[subprocess.Popen[str]]:
+def started(*command: str | Path, workers: int = 0, options: tuple[str, ...] = (), **variables: str) -> Iterator[subprocess.Popen[str]]:
     """A running script. What still runs at the end is asked to end, so that torchrun takes its workers along."""
-    engine = (
-        ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(workers), *options] if workers else []
-    )
+    engine = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(workers), *options] if workers else []
     line = [sys.executable, *engine, *map(str, command)]
     pipe = subprocess.PIPE
     job = subprocess.Popen(line, env=environment(**variables), stdout=pipe, stderr=pipe, text=True)

@@ -35,43 +35,28 @@ class Seen:
     way: Mapping[str, Any] = field(default_factory=lambda: {"interface": "eth0", "mtu": 1500, "duplex": "full"})
 
 
-def look(
-    seen: Mapping[str, Seen], *, rounds: int = 3, grew: Mapping[str, float] | None = None, seconds: int = 2
-) -> Measured:
+def look(seen: Mapping[str, Seen], *, rounds: int = 3, grew: Mapping[str, float] | None = None, seconds: int = 2) -> Measured:
     """A record of rounds to these hosts; `grew`: by how much eth0's counters grew in each."""
     experiment = Experiment(
-        name="network", factor=Factor(levels=(1,)), launches=Launches(per_configuration=rounds), gates=Gates(efficiency=None),
+        name="network",
+        factor=Factor(levels=(1,)),
+        launches=Launches(per_configuration=rounds),
+        gates=Gates(efficiency=None),
         workload=Workload(runner="network", script="network", arguments=(*seen, f"seconds={seconds}")),
-    )  # fmt: skip
+    )
     made = measured(launches=rounds, levels=(1,), faults=False, steps=5)
     telemetry: list[tuple[Any, ...]] = []
     events: list[tuple[Any, ...]] = []
     for launch in range(rounds):
         begin = (launch + 1) * 100 * S
         for counter, value in {"errors": 0.0, "dropped": 0.0, **(grew or {})}.items():
-            telemetry += [
-                (launch, begin + at, "here", "net-eth0", counter, 1000.0 + at * value, "count", "counter")
-                for at in (0, 1)
-            ]
+            telemetry += [(launch, begin + at, "here", "net-eth0", counter, 1000.0 + at * value, "count", "counter") for at in (0, 1)]
         for host, one in seen.items():
             telemetry += [
                 (launch, begin, "here", f"to {host}", counter, value, unit, "sampled")
                 for counter, value, unit in _rows(one, launch, rounds)
             ]
-            events.append(
-                (
-                    launch,
-                    begin,
-                    None,
-                    "here",
-                    None,
-                    None,
-                    "network_way",
-                    None,
-                    None,
-                    json.dumps({"to": host, **one.way}),
-                )
-            )
+            events.append((launch, begin, None, "here", None, None, "network_way", None, None, json.dumps({"to": host, **one.way})))
             events += [
                 (launch, begin, None, "here", None, None, "network_lack", None, None, json.dumps({"to": host, **lack}))
                 for lack in one.lacks
@@ -85,9 +70,7 @@ def _rows(one: Seen, launch: int, rounds: int) -> list[tuple[str, float, str]]:
     luck = 1.0 + one.scatter * (2 * launch / max(rounds - 1, 1) - 1)
     rows = [(f"{one.by}_sent", float(one.sent), "count"), (f"{one.by}_answered", float(one.answered), "count")]
     if one.rtt_s is not None:
-        rows += [
-            (f"{one.by}_rtt", one.rtt_s * factor, "s") for factor in (0.5, 1.0, 4.0)
-        ]  # the median is the one in the middle
+        rows += [(f"{one.by}_rtt", one.rtt_s * factor, "s") for factor in (0.5, 1.0, 4.0)]  # the median is the one in the middle
     if one.unbroken is not None:
         rows.append(("path_unbroken", one.unbroken, "flag"))
     for way, rate in (("there", one.there), ("back", one.back)):

@@ -22,9 +22,15 @@ LATENCY, BANDWIDTH = (5e-6, 9e-6, 25e-6), (200e9, 25e9, 10e9)
 
 
 def record(
-    kind: np.ndarray, *, hosts: tuple[str, ...] = (), noise: float = 0.0, seed: int = 0, boots: tuple[str, ...] = (),
-    wrong: int = 0, flat: bool = False,
-) -> Measured:  # fmt: skip
+    kind: np.ndarray,
+    *,
+    hosts: tuple[str, ...] = (),
+    noise: float = 0.0,
+    seed: int = 0,
+    boots: tuple[str, ...] = (),
+    wrong: int = 0,
+    flat: bool = False,
+) -> Measured:
     """A record of five launches of 4 workers whose ranks exchange messages; more ranks than that are simply there."""
     made, rng = measured(launches=5, levels=(4,), faults=False, steps=5), np.random.default_rng(seed)
     calls, events = [], []
@@ -36,26 +42,22 @@ def record(
             for b in range(len(kind)):
                 if a != b:
                     luck = float(np.exp(noise * rng.standard_normal()))
-                    calls += exchanges(
-                        launch, a, b, LATENCY[kind[a, b]] * luck, BANDWIDTH[kind[a, b]] / luck, wrong, flat
-                    )
+                    calls += exchanges(launch, a, b, LATENCY[kind[a, b]] * luck, BANDWIDTH[kind[a, b]] / luck, wrong, flat)
     launches = made.tables["launches"].with_columns(pl.lit(len(kind), pl.Int32).alias("workers"))
     own = {"collectives": frame("collectives", calls), "events": frame("events", events), "launches": launches}
     return replace(made, tables={**made.tables, **own})
 
 
-def exchanges(
-    launch: int, a: int, b: int, latency: float, bandwidth: float, wrong: int, flat: bool
-) -> list[tuple[object, ...]]:
+def exchanges(launch: int, a: int, b: int, latency: float, bandwidth: float, wrong: int, flat: bool) -> list[tuple[object, ...]]:
     """One warm-up that took ten times as long, and three that count, of each size."""
     rows = []
     for size in SIZES:
         took = 2 * latency + (0 if flat else (size - 8) / bandwidth)
         for call, phase in enumerate(("warm_up", "timed", "timed", "timed")):
             end = round(took * 1e12) * (10 if phase == "warm_up" else 1)  # picoseconds: nothing is lost by rounding
-            rows.append((
-                launch, a, 0, f"pair {a}-{b}", call, None, "send_recv", 2, size, "uint8", phase, None, 0, end, None, wrong, None, "host",
-            ))  # fmt: skip
+            rows.append(
+                (launch, a, 0, f"pair {a}-{b}", call, None, "send_recv", 2, size, "uint8", phase, None, 0, end, None, wrong, None, "host")
+            )
     return rows
 
 

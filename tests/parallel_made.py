@@ -7,9 +7,22 @@ from typing import Any
 from tests.handmade import Handmade, S
 
 NOTHING: dict[str, Any] = {
-    "group": 2, "engine": [], "sharing": 0, "p2p_steps": 0, "libraries": [], "ddp": [], "ddp_ignored": 0, "ddp_hooks": [], "stage": False,
-    "bytes": 100, "shapes": "a", "fsdp": 0, "dtensor": 0, "layers": [], "optimizer": "SGD",
-}  # fmt: skip
+    "group": 2,
+    "engine": [],
+    "sharing": 0,
+    "p2p_steps": 0,
+    "libraries": [],
+    "ddp": [],
+    "ddp_ignored": 0,
+    "ddp_hooks": [],
+    "stage": False,
+    "bytes": 100,
+    "shapes": "a",
+    "fsdp": 0,
+    "dtensor": 0,
+    "layers": [],
+    "optimizer": "SGD",
+}
 
 
 def told(made: Handmade, number: int, workers: int = 2, **said: Any) -> None:
@@ -18,21 +31,31 @@ def told(made: Handmade, number: int, workers: int = 2, **said: Any) -> None:
         made.event(number, "parallelism", 1.0, rank=rank, incarnation=0, detail={**NOTHING, **said})
 
 
-def call(
-    made: Handmade,
-    number: int,
-    *,
-    rank: int,
-    step: int | None,
-    op: str = "all_reduce",
-    nbytes: int = 100,
-    size: int = 2,
-) -> None:
+def call(made: Handmade, number: int, *, rank: int, step: int | None, op: str = "all_reduce", nbytes: int = 100, size: int = 2) -> None:
     """A collective of a step."""
     begin = made.begin[number] + (step or 0) * S
     made.rows["collectives"].append(
-        (number, rank, 0, "0", len(made.rows["collectives"]), step, op, size, nbytes, "float32", "", None, begin, begin + 1, None, None, None, "host")
-    )  # fmt: skip
+        (
+            number,
+            rank,
+            0,
+            "0",
+            len(made.rows["collectives"]),
+            step,
+            op,
+            size,
+            nbytes,
+            "float32",
+            "",
+            None,
+            begin,
+            begin + 1,
+            None,
+            None,
+            None,
+            "host",
+        )
+    )
 
 
 def calls(made: Handmade, number: int, steps: list[int], *, workers: int = 2, **words: Any) -> None:

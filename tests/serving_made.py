@@ -80,36 +80,46 @@ class ServingMade:
         if not concurrency and not rate and not process:
             concurrency = (1,)
         timing = {
-            "process": process or ("closed" if concurrency else "poisson"), "warm_up_s": warm_up_s, "duration_s": seconds,
-            **({"requests": 1000} if process == "offline" else {}), **(arrivals or {}),
-        }  # fmt: skip
+            "process": process or ("closed" if concurrency else "poisson"),
+            "warm_up_s": warm_up_s,
+            "duration_s": seconds,
+            **({"requests": 1000} if process == "offline" else {}),
+            **(arrivals or {}),
+        }
         urls = tuple(f"http://127.0.0.1:{8000 + replica}" for replica in range(replicas))
         where: dict[str, Any] = {"command": ("serve", "{port}"), "replicas": replicas} if started else {"urls": urls}
         self.experiment = Experiment(
             name=name,
             workload=Workload(runner="serving", script="", work="requests"),
             serving=Serving(
-                targets=tuple(Target(name=engine, **where) for engine in engines), concurrency=concurrency, rate=rate,
-                arrivals=Arrivals.model_validate(timing), objectives=objectives or Objectives(),
+                targets=tuple(Target(name=engine, **where) for engine in engines),
+                concurrency=concurrency,
+                rate=rate,
+                arrivals=Arrivals.model_validate(timing),
+                objectives=objectives or Objectives(),
                 **{"model": "tiny", **serving},
             ),
             launches=Launches(per_configuration=blocks),
             quality=quality,
-            prices=None
-            if prices is None
-            else Prices(usd_per_worker_hour=prices, as_of=date(2026, 1, 1), source="test"),
+            prices=None if prices is None else Prices(usd_per_worker_hour=prices, as_of=date(2026, 1, 1), source="test"),
             faults=faults,
             gates=gates or Gates(),
             energy=energy or Energy(),
             conditions=dict(conditions or {}),
-        )  # fmt: skip
+        )
         self.rows: dict[str, list[tuple[Any, ...]]] = {table: [] for table in TABLES}
         self.t0: dict[int, int] = {}  # launch -> monotonic ns of the load's begin
         self.manifest: dict[str, Any] = {
-            "format_version": 3, "assay_version": "0.3.0", "id": "served-20260101T000000Z-abc123",
-            "name": name, "created_utc": "2026-01-01T00:00:00Z", "state": "complete", "reason": "",
-            "environment": {"before": {}, "after": {}}, "schedules": {},
-        }  # fmt: skip
+            "format_version": 3,
+            "assay_version": "0.3.0",
+            "id": "served-20260101T000000Z-abc123",
+            "name": name,
+            "created_utc": "2026-01-01T00:00:00Z",
+            "state": "complete",
+            "reason": "",
+            "environment": {"before": {}, "after": {}},
+            "schedules": {},
+        }
         self._next: dict[int, int] = {}  # launch -> number of its next request
 
     @property
@@ -134,10 +144,27 @@ class ServingMade:
         chosen = next(one for one in configurations(self.experiment) if one.name == (configuration or self.names[0]))
         begin = number * SPACING_S * S
         self.t0[number] = begin + ns(begins_s)
-        self.rows["launches"].append((
-            number, number, 0, chosen.name, chosen.workers, block, 0, role, 1, begin, begin + ns(wall_s),
-            "2026-01-01T00:00:00Z", status, reason, 0, 0, "{}",
-        ))  # fmt: skip
+        self.rows["launches"].append(
+            (
+                number,
+                number,
+                0,
+                chosen.name,
+                chosen.workers,
+                block,
+                0,
+                role,
+                1,
+                begin,
+                begin + ns(wall_s),
+                "2026-01-01T00:00:00Z",
+                status,
+                reason,
+                0,
+                0,
+                "{}",
+            )
+        )
         assert self.experiment.serving is not None
         arrivals = self.experiment.serving.arrivals
         self.event(number, "load_begin", 0.0)
@@ -213,65 +240,144 @@ class ServingMade:
             done_s = max(times) if times else (1.0 if lag_s is not None or status != "unsent" else None)
         well = status == "ok"
         code = http_status if http_status is not None else {"ok": 200, "4xx": 400, "5xx": 500, "error": 200}.get(status)
-        self.rows["requests"].append((
-            launch, number, client, phase, kind, stream, session, turn, replica if sent is not None else None,
-            "lean" if sent is not None else "", due, sent, None if connect_s is None else ns(connect_s),
-            due + ns(min(times)) if times else None,
-            due + bearing[0] if bearing else None,
-            due + visible if visible is not None else None,
-            due + bearing[-1] if bearing else None,
-            None if done_s is None else due + ns(done_s),
-            status, code if sent is not None else None, error, finish_reason if well else None,
-            tokens_in if well else None, tokens_out if well else None, reasoning_tokens, cached,
-            [due + ns(t) - sent for t in times] if sent is not None else [],
-            marks if sent is not None else [],
-            (list(chars) if chars is not None else [4 if mark in (1, 2, 3) else 0 for mark in marks]) if sent is not None else [],
-            400, 40 * len(times), text, None, list(logprobs), None if tokenize_s is None else ns(tokenize_s),
-            None if prefill_s is None else ns(prefill_s),
-            [] if unsure_s is None or sent is None else [ns(unsure_s)] * len(times),
-        ))  # fmt: skip
+        self.rows["requests"].append(
+            (
+                launch,
+                number,
+                client,
+                phase,
+                kind,
+                stream,
+                session,
+                turn,
+                replica if sent is not None else None,
+                "lean" if sent is not None else "",
+                due,
+                sent,
+                None if connect_s is None else ns(connect_s),
+                due + ns(min(times)) if times else None,
+                due + bearing[0] if bearing else None,
+                due + visible if visible is not None else None,
+                due + bearing[-1] if bearing else None,
+                None if done_s is None else due + ns(done_s),
+                status,
+                code if sent is not None else None,
+                error,
+                finish_reason if well else None,
+                tokens_in if well else None,
+                tokens_out if well else None,
+                reasoning_tokens,
+                cached,
+                [due + ns(t) - sent for t in times] if sent is not None else [],
+                marks if sent is not None else [],
+                (list(chars) if chars is not None else [4 if mark in (1, 2, 3) else 0 for mark in marks]) if sent is not None else [],
+                400,
+                40 * len(times),
+                text,
+                None,
+                list(logprobs),
+                None if tokenize_s is None else ns(tokenize_s),
+                None if prefill_s is None else ns(prefill_s),
+                [] if unsure_s is None or sent is None else [ns(unsure_s)] * len(times),
+            )
+        )
         if planned:
             self.arrival(
-                launch, request=number, phase=phase, kind=kind, stream=stream, session=session, turn=turn,
-                due_s=None if follows or phase == "cold" else due_s, pause_s=pause_s, pause_kind=pause_kind,
-                tokens_in=asked_in, tokens_out=tokens_out if asked_out is None else asked_out, example=example,
+                launch,
+                request=number,
+                phase=phase,
+                kind=kind,
+                stream=stream,
+                session=session,
+                turn=turn,
+                due_s=None if follows or phase == "cold" else due_s,
+                pause_s=pause_s,
+                pause_kind=pause_kind,
+                tokens_in=asked_in,
+                tokens_out=tokens_out if asked_out is None else asked_out,
+                example=example,
                 expected=expected,
-            )  # fmt: skip
+            )
         return number
 
     def arrival(
-        self, launch: int, *, request: int, phase: str = "main", kind: str = "normal", stream: int | None = None,
-        session: int | None = None, turn: int | None = None, due_s: float | None = 0.0, pause_s: float = 0.0,
-        pause_kind: str = "none", tokens_in: int | None = 100, tokens_out: int | None = 4, seed: int = 1,
-        replica: int | None = None, example: str | None = None, expected: str | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        launch: int,
+        *,
+        request: int,
+        phase: str = "main",
+        kind: str = "normal",
+        stream: int | None = None,
+        session: int | None = None,
+        turn: int | None = None,
+        due_s: float | None = 0.0,
+        pause_s: float = 0.0,
+        pause_kind: str = "none",
+        tokens_in: int | None = 100,
+        tokens_out: int | None = 4,
+        seed: int = 1,
+        replica: int | None = None,
+        example: str | None = None,
+        expected: str | None = None,
+    ) -> None:
         """A planned request; `request()` writes its own."""
-        self.rows["arrivals"].append((
-            launch, request, phase, kind, stream, session, turn, None if due_s is None else ns(due_s), ns(pause_s),
-            pause_kind, tokens_in, tokens_out, seed, replica, example, expected,
-        ))  # fmt: skip
+        self.rows["arrivals"].append(
+            (
+                launch,
+                request,
+                phase,
+                kind,
+                stream,
+                session,
+                turn,
+                None if due_s is None else ns(due_s),
+                ns(pause_s),
+                pause_kind,
+                tokens_in,
+                tokens_out,
+                seed,
+                replica,
+                example,
+                expected,
+            )
+        )
 
     def counted(
-        self, launch: int, request: int, *, tokens_in: int | None = None, tokens_out: int | None = None,
-        chunk_tokens: Sequence[int] = (),
-    ) -> None:  # fmt: skip
+        self, launch: int, request: int, *, tokens_in: int | None = None, tokens_out: int | None = None, chunk_tokens: Sequence[int] = ()
+    ) -> None:
         """Tokens by the tokenizer."""
         self.rows["token_counts"].append((launch, request, tokens_in, tokens_out, list(chunk_tokens)))
 
     def event(
-        self, launch: int, kind: str, at_s: float, *, duration_s: float | None = None, value: float | None = None,
-        rank: int | None = None, detail: Mapping[str, Any] | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        launch: int,
+        kind: str,
+        at_s: float,
+        *,
+        duration_s: float | None = None,
+        value: float | None = None,
+        rank: int | None = None,
+        detail: Mapping[str, Any] | None = None,
+    ) -> None:
         """Something that happened; `value` is the replica."""
-        self.rows["events"].append((
-            launch, self.t0[launch] + ns(at_s), None if duration_s is None else ns(duration_s), "host", rank, None, kind,
-            None, value, json.dumps(detail or {}),
-        ))  # fmt: skip
+        self.rows["events"].append(
+            (
+                launch,
+                self.t0[launch] + ns(at_s),
+                None if duration_s is None else ns(duration_s),
+                "host",
+                rank,
+                None,
+                kind,
+                None,
+                value,
+                json.dumps(detail or {}),
+            )
+        )
 
     def reading(
-        self, launch: int, device: str, counter: str, value: float, *, at_s: float = 0.0, unit: str = "1",
-        method: str = "sampled",
-    ) -> None:  # fmt: skip
+        self, launch: int, device: str, counter: str, value: float, *, at_s: float = 0.0, unit: str = "1", method: str = "sampled"
+    ) -> None:
         """A counter reading, for example ("replica-0", "kv_cache_used", 0.4)."""
         at = self.t0[launch] + ns(at_s)
         self.rows["telemetry"].append((launch, at, "host", device, counter, float(value), unit, method))
@@ -330,22 +436,36 @@ def simulated(
     if not concurrency and not rate:
         rate = (4.0, 8.0)
     if outage is not None:
-        made = {
-            "started": True,
-            "faults": (Fault(kind="kill", at_s=outage[0], for_s=outage[1] - outage[0], replica=replicas - 1),),
-            **made,
-        }
+        made = {"started": True, "faults": (Fault(kind="kill", at_s=outage[0], for_s=outage[1] - outage[0], replica=replicas - 1),), **made}
     if scored is not None:
         made = {"quality": Quality(metric="exact_match", margin=0.02), **made}
     record = ServingMade(
-        concurrency=concurrency, rate=rate, replicas=replicas, blocks=blocks, seconds=seconds, warm_up_s=warm_up_s,
-        engines=engines, **{"objectives": Objectives(ttft_s=0.5, tpot_s=0.05), "prices": 1.0, **made},
-    )  # fmt: skip
+        concurrency=concurrency,
+        rate=rate,
+        replicas=replicas,
+        blocks=blocks,
+        seconds=seconds,
+        warm_up_s=warm_up_s,
+        engines=engines,
+        **{"objectives": Objectives(ttft_s=0.5, tpot_s=0.05), "prices": 1.0, **made},
+    )
     rng = np.random.default_rng(seed)
     engine = _Engine(
-        record, rng, replicas=replicas, slots=slots, prefill_s=prefill_s, token_s=token_s, tokens_out=tokens_out,
-        tokens_in=tokens_in, failing=failing, canaries=canaries, scored=scored, lag_s=lag_s, luck=luck, cold=cold,
-    )  # fmt: skip
+        record,
+        rng,
+        replicas=replicas,
+        slots=slots,
+        prefill_s=prefill_s,
+        token_s=token_s,
+        tokens_out=tokens_out,
+        tokens_in=tokens_in,
+        failing=failing,
+        canaries=canaries,
+        scored=scored,
+        lag_s=lag_s,
+        luck=luck,
+        cold=cold,
+    )
     for block in range(blocks):
         for one in configurations(record.experiment):
             engine.launch(one.name, one.load or 1.0, block=block, closed=bool(concurrency))
@@ -364,25 +484,28 @@ class _Engine:
     def __init__(self, record: ServingMade, rng: np.random.Generator, **how: Any) -> None:
         self.record, self.rng, self.how = record, rng, how
 
-    def launch(
-        self, configuration: str, load: float, *, block: int, closed: bool, outage: tuple[float, float] | None = None
-    ) -> None:
+    def launch(self, configuration: str, load: float, *, block: int, closed: bool, outage: tuple[float, float] | None = None) -> None:
         """One launch with its cold requests, its load and its telemetry."""
         record, how = self.record, self.how
         assert record.experiment.serving is not None
         arrivals = record.experiment.serving.arrivals
         warm_up, length = arrivals.warm_up_s, arrivals.warm_up_s + arrivals.duration_s
-        number = record.launch(
-            configuration, block=block, wall_s=length + 12.0, begins_s=5.0, role="fault" if outage else "timed"
-        )
+        number = record.launch(configuration, block=block, wall_s=length + 12.0, begins_s=5.0, role="fault" if outage else "timed")
         for replica in range(how["replicas"]):
             record.event(number, "server_start", -4.9, value=replica)
             record.event(number, "server_ready", -3.0, value=replica, duration_s=1.9)
             for place in range(how["cold"]):
                 record.request(
-                    number, -2.0 + 0.4 * replica + 0.1 * place, phase="cold", replica=replica, asked_in=how["tokens_in"],
-                    ttft_s=3 * how["prefill_s"], gap_s=how["token_s"], tokens_out=how["tokens_out"], connect_s=0.0004,
-                )  # fmt: skip
+                    number,
+                    -2.0 + 0.4 * replica + 0.1 * place,
+                    phase="cold",
+                    replica=replica,
+                    asked_in=how["tokens_in"],
+                    ttft_s=3 * how["prefill_s"],
+                    gap_s=how["token_s"],
+                    tokens_out=how["tokens_out"],
+                    connect_s=0.0004,
+                )
         if outage:
             struck, back = outage
             down = float(how["replicas"] - 1)
@@ -407,9 +530,14 @@ class _Engine:
         record.manifest["schedules"][str(number)] = {"sha256": f"{number:064x}", "requests": record._next[number]}
 
     def _run(
-        self, number: int, due: list[tuple[float, int, int | None]], length: float, warm_up: float, stretch: float,
+        self,
+        number: int,
+        due: list[tuple[float, int, int | None]],
+        length: float,
+        warm_up: float,
+        stretch: float,
         outage: tuple[float, float] | None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         record, how, rng = self.record, self.how, self.rng
         free = [[0.0] * how["slots"] for _ in range(how["replicas"])]
         heapq.heapify(due)
@@ -421,32 +549,35 @@ class _Engine:
             broken = outage is not None and replica == how["replicas"] - 1 and outage[0] <= at < outage[1]
             kind = "canary" if rng.random() < how["canaries"] else "normal"
             common: dict[str, Any] = {
-                "replica": replica, "phase": "warm_up" if at < warm_up else "main", "stream": stream,
-                "follows": stream is not None and at > 0.0, "lag_s": float(rng.exponential(how["lag_s"])),
-                "asked_in": how["tokens_in"], "asked_out": how["tokens_out"], "kind": kind,
-            }  # fmt: skip
+                "replica": replica,
+                "phase": "warm_up" if at < warm_up else "main",
+                "stream": stream,
+                "follows": stream is not None and at > 0.0,
+                "lag_s": float(rng.exponential(how["lag_s"])),
+                "asked_in": how["tokens_in"],
+                "asked_out": how["tokens_out"],
+                "kind": kind,
+            }
             if broken or rng.random() < how["failing"]:
                 status = "refused" if broken else "5xx"
                 record.request(number, at, status=status, done_s=0.01, error="made to fail", **common)
                 ended = at + 0.01
             else:
-                ended = self._serve(
-                    number,
-                    at,
-                    free[replica],
-                    stretch,
-                    common,
-                    count,
-                    outage if replica == how["replicas"] - 1 else None,
-                )
+                ended = self._serve(number, at, free[replica], stretch, common, count, outage if replica == how["replicas"] - 1 else None)
             count += 1
             if stream is not None and ended < length:
                 heapq.heappush(due, (ended + 0.0002, stream, stream))
 
     def _serve(
-        self, number: int, at: float, slots: list[float], stretch: float, common: dict[str, Any], count: int,
+        self,
+        number: int,
+        at: float,
+        slots: list[float],
+        stretch: float,
+        common: dict[str, Any],
+        count: int,
         outage: tuple[float, float] | None,
-    ) -> float:  # fmt: skip
+    ) -> float:
         record, how, rng = self.record, self.how, self.rng
         begins = max(at + common["lag_s"], heapq.heappop(slots))
         busy = 1.0 + 0.05 * sum(end > begins for end in slots)
@@ -468,9 +599,7 @@ class _Engine:
             extra = {"text": "42" if right else "41", "expected": "42", "example": str(count % 50)}
         dressed = [first - 1e-4, *at_s, at_s[-1] + 1e-5, at_s[-1] + 2e-5, at_s[-1] + 3e-5]
         marks = [int(Kind.ROLE), *[int(Kind.CONTENT)] * tokens, int(Kind.FINISH), int(Kind.USAGE), int(Kind.DONE)]
-        record.request(
-            number, at, at_s=dressed, kinds=marks, tokens_out=tokens, tokens_in=how["tokens_in"], **common, **extra
-        )
+        record.request(number, at, at_s=dressed, kinds=marks, tokens_out=tokens, tokens_in=how["tokens_in"], **common, **extra)
         return ended
 
 

@@ -21,8 +21,15 @@ from tests.builders import frame
 
 LEVELS = (1, 2, 4, 8, 16)
 TRUTH: dict[str, Any] = {
-    "step_s": 1.0, "serial": 0.05, "alpha_s": 2e-5, "beta_s": 8e-10, "gradient": 1e8, "buckets": 4, "jitter": 0.02, "noise": 0.005,
-}  # fmt: skip
+    "step_s": 1.0,
+    "serial": 0.05,
+    "alpha_s": 2e-5,
+    "beta_s": 8e-10,
+    "gradient": 1e8,
+    "buckets": 4,
+    "jitter": 0.02,
+    "noise": 0.005,
+}
 
 
 def cluster(**other: Any) -> Cluster:
@@ -31,21 +38,19 @@ def cluster(**other: Any) -> Cluster:
 
 
 def experiment(
-    *,
-    levels: tuple[int, ...] = LEVELS,
-    launches: int = 4,
-    steps: int = 10,
-    weak: bool = False,
-    sweep: bool = True,
-    **other: Any,
+    *, levels: tuple[int, ...] = LEVELS, launches: int = 4, steps: int = 10, weak: bool = False, sweep: bool = True, **other: Any
 ) -> Experiment:
     """An experiment that simulates it."""
     return Experiment(
-        name="simulated", workload=Workload(runner="simulated", script=SCRIPT, arguments=arguments(cluster(weak=weak, **other), steps), attach=False),
-        factor=Factor(levels=levels), launches=Launches(per_configuration=launches, seed=3), noise=Noise(sentinel_s=0.0),
-        gates=Gates(efficiency=None), scaling=Scaling(mode="weak" if weak else "strong"),
+        name="simulated",
+        workload=Workload(runner="simulated", script=SCRIPT, arguments=arguments(cluster(weak=weak, **other), steps), attach=False),
+        factor=Factor(levels=levels),
+        launches=Launches(per_configuration=launches, seed=3),
+        noise=Noise(sentinel_s=0.0),
+        gates=Gates(efficiency=None),
+        scaling=Scaling(mode="weak" if weak else "strong"),
         measure=Measure(communication=sweep),
-    )  # fmt: skip
+    )
 
 
 @cache
@@ -61,10 +66,7 @@ def record(**words: Any) -> Measured:
             parts[table] += batches(table, columns)
         launches.append(tuple(row_of(planned, number, begin, end).values()))
         begin = end + 1_000_000_000
-    tables = {
-        name: pl.DataFrame(pl.from_arrow(pa.Table.from_batches(several, arrow_schema(name))))
-        for name, several in parts.items()
-    }
+    tables = {name: pl.DataFrame(pl.from_arrow(pa.Table.from_batches(several, arrow_schema(name)))) for name, several in parts.items()}
     tables["launches"] = frame("launches", launches)
     manifest = {"environment": {"before": {}, "after": {}}, "reason": "", "simulated": {}}
     return Measured(experiment=asked, manifest=manifest, state="complete", sealed=True, tables=tables)

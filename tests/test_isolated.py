@@ -26,9 +26,7 @@ def test_the_current_folder_before_the_library_is_left(tmp_path: Path, monkeypat
     assert left(monkeypatch, tmp_path, ["", here, "/x", LIBRARY, "/site"]) == ["/x", LIBRARY, "/site"]
 
 
-def test_an_editable_installation_stands_behind_the_library_and_stays(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_editable_installation_stands_behind_the_library_and_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     here = str(tmp_path)
     assert left(monkeypatch, tmp_path, [here, LIBRARY, "/site", here]) == [LIBRARY, "/site", here]
 

@@ -6,9 +6,8 @@ from assay.printable import columns, one_line, printable
 
 
 @pytest.mark.parametrize(
-    "sign",
-    ["\x1b", "\x00", "\x07", "\x08", "\r", "\x7f", "\x9b", "\u061c", "\u200e", "\u200f", "\u202e", "\u2066", "\ud800", "\ufffe"],
-)  # fmt: skip
+    "sign", ["\x1b", "\x00", "\x07", "\x08", "\r", "\x7f", "\x9b", "\u061c", "\u200e", "\u200f", "\u202e", "\u2066", "\ud800", "\ufffe"]
+)
 def test_what_steers_is_replaced(sign: str) -> None:
     assert printable(f"a{sign}b") == "a\ufffdb"
 

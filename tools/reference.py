@@ -98,9 +98,7 @@ def claim() -> str:
 def metrics() -> str:
     """Every metric by dimension: an overview, then what each file says."""
     found = catalog.load_all("metrics")
-    kinds = (
-        "The kind of a metric says which mean over configurations has a meaning; repeated launches are another matter."
-    )
+    kinds = "The kind of a metric says which mean over configurations has a meaning; repeated launches are another matter."
     parts = [kinds, table(("kind", "mean over configurations"), means.MEANS.items())]
     for dimension, question in DIMENSIONS.items():
         members = {name: metric for name, metric in found.items() if metric.dimension == dimension}
@@ -118,9 +116,7 @@ def verdict() -> str:
         ("gates", "A gate asks whether an admissible number is good enough: PASS, FAIL or INCONCLUSIVE."),
     ):
         parts += [f"## {package}", meaning]
-        parts += [
-            f"### {name}\n\n{module_words(f'verdict.{package}', name)}" for name in catalog.names(f"verdict.{package}")
-        ]
+        parts += [f"### {name}\n\n{module_words(f'verdict.{package}', name)}" for name in catalog.names(f"verdict.{package}")]
     return page("Verdict", "src/assay/verdict", *parts)
 
 

@@ -26,17 +26,24 @@ TARGET = Path(__file__).resolve().parents[1] / "src" / "assay" / "record" / "sec
 SOURCE = "https://github.com/gitleaks/gitleaks/blob/{version}/config/gitleaks.toml"
 SHORTEST_HEAD = 3
 SKIPPED = {
-    "private-key", "curl-auth-header", "curl-auth-user", "microsoft-teams-webhook", "sidekiq-sensitive-url",  # CREDENTIALS has them
+    "private-key",
+    "curl-auth-header",
+    "curl-auth-user",
+    "microsoft-teams-webhook",
+    "sidekiq-sensitive-url",  # CREDENTIALS has them
     "flutterwave-public-key",  # no secret
-    "huggingface-access-token", "huggingface-organization-api-token",  # letters only, as in a long name of a function: see PREFIXED
-}  # fmt: skip
+    "huggingface-access-token",
+    "huggingface-organization-api-token",  # letters only, as in a long name of a function: see PREFIXED
+}
 TERMINATOR = r"""(?:[\x60'"\s;]|\\[nr]|$)"""
 LONGEST_HEAD = 5  # a longer beginning only makes the search for it slower
 LONG = hashlib.sha512(b"x").hexdigest()
 HARMLESS = (
-    *(LONG[:size] for size in range(7, 128)), *(LONG[:size].upper() for size in (16, 32, 40, 64)),
-    "0f8fad5b-d9cb-469f-a165-70867728950e", *("12345678901234567890"[:size] for size in range(6, 21)),
-)  # fmt: skip
+    *(LONG[:size] for size in range(7, 128)),
+    *(LONG[:size].upper() for size in (16, 32, 40, 64)),
+    "0f8fad5b-d9cb-469f-a165-70867728950e",
+    *("12345678901234567890"[:size] for size in range(6, 21)),
+)
 
 
 def python_syntax(regex: str) -> str:

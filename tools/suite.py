@@ -16,20 +16,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from xml.etree import ElementTree
 
-BESIDE = (
-    "-n",
-    "3",
-    "--dist",
-    "worksteal",
-)  # a third worker, since many tests wait; whoever is done takes over from the others
-ALONE = (
-    "-p",
-    "no:xdist",
-    "--last-failed",
-    "--last-failed-no-failures",
-    "none",
-    "-qq",
-)  # -qq: without a second closing line
+BESIDE = ("-n", "3", "--dist", "worksteal")  # a third worker, since many tests wait; whoever is done takes over from the others
+ALONE = ("-p", "no:xdist", "--last-failed", "--last-failed-no-failures", "none", "-qq")  # -qq: without a second closing line
 AT_MOST = 50
 OK, FAILED = 0, 1  # pytest's exit codes; all others mean that some tests did not run
 RANK = ("passed", "skipped", "failed")

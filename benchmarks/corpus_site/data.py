@@ -95,9 +95,7 @@ def pictures(folder):
             place.mkdir(parents=True, exist_ok=True)
             for number in range(count):
                 low = 128 * (1 - label)
-                Image.fromarray(random.integers(low, low + 127, (32, 32, 3)).astype(np.uint8)).save(
-                    place / f"{number}.png"
-                )
+                Image.fromarray(random.integers(low, low + 127, (32, 32, 3)).astype(np.uint8)).save(place / f"{number}.png")
 
 
 def glue(folder):
@@ -132,9 +130,13 @@ def bert(folder):
     torch.manual_seed(0)
     vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS]
     config = BertConfig(
-        vocab_size=len(vocabulary), hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=64,
+        vocab_size=len(vocabulary),
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=64,
         max_position_embeddings=128,
-    )  # fmt: skip
+    )
     BertForSequenceClassification(config).save_pretrained(place)
     (place / "vocab.txt").write_text("\n".join(vocabulary) + "\n")
     (place / "tokenizer_config.json").write_text(
@@ -154,14 +156,17 @@ def picotron(folder):
     vocabulary |= {f"[{number}]": number for number in range(len(vocabulary), 64)}
     made = Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))
     made.pre_tokenizer = pre_tokenizers.Whitespace()
-    PreTrainedTokenizerFast(
-        tokenizer_object=made, unk_token="[UNK]", eos_token="[62]", pad_token="[63]"
-    ).save_pretrained(place)
+    PreTrainedTokenizerFast(tokenizer_object=made, unk_token="[UNK]", eos_token="[62]", pad_token="[63]").save_pretrained(place)
     torch.manual_seed(0)
     shape = LlamaConfig(
-        vocab_size=64, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2, intermediate_size=64,
+        vocab_size=64,
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        intermediate_size=64,
         max_position_embeddings=32,
-    )  # fmt: skip
+    )
     model = LlamaForCausalLM(shape)
     model.save_pretrained(folder / "hf_model_safetensors")
     model.save_pretrained(place)
@@ -177,14 +182,20 @@ def picotron(folder):
                 "distributed": {**sizes, "pp_engine": "1f1b", "backend": "gloo", "use_cpu": True},
                 "model": {"name": "made", "dtype": "float32", "use_flash_attention": False, "use_fused_adam": False},
                 "training": {
-                    "seed": 42, "learning_rate": 3e-3, "total_train_steps": 20, "seq_length": 32, "micro_batch_size": 4,
-                    "gradient_accumulation_steps": 2 // sizes["dp_size"], "num_samples": 400, "max_tokens": 20 * 2 * 4 * 32,
+                    "seed": 42,
+                    "learning_rate": 3e-3,
+                    "total_train_steps": 20,
+                    "seq_length": 32,
+                    "micro_batch_size": 4,
+                    "gradient_accumulation_steps": 2 // sizes["dp_size"],
+                    "num_samples": 400,
+                    "max_tokens": 20 * 2 * 4 * 32,
                 },
                 "dataset": {"name": "stories", "subset_name": None, "num_workers": 0, "num_proc": 1},
                 "checkpoint": {"save_dir": "saved", "save_frequency": 10, "load_path": ""},
                 "logging": {"use_wandb": False, "project_name": "made", "run_name": None},
                 "environment": {"OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false", "FLASH_ATTEN": "0", "HF_TOKEN": "none"},
-            }  # fmt: skip
+            }
             (folder / f"{kind}{workers}.json").write_text(json.dumps(settings))
 
 

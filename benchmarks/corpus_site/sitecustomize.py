@@ -1,8 +1,8 @@
 """What do the weights of an unmodified script hash to when it ends, and how often did its optimizers step?  The witness of `corpus.py`.
 
 Python runs this file before the script, in the plain run and in the attached one alike, so that both differ in assay alone.  It fixes what
-a script leaves to chance (`random`, NumPy; torch has a fixed seed by itself), counts with torch's own global hooks, and writes one JSON file
-per process when it ends.  Nothing is drawn, copied or changed; optimizers, parameters and buffers are kept alive until the end.
+a script leaves to chance (`random`, NumPy; torch has a fixed seed by itself), counts with torch's own global hooks, and writes one JSON
+file per process when it ends.  Nothing is drawn, copied or changed; optimizers, parameters and buffers are kept alive until the end.
 
 Cannot tell: a process that ends by `os._exit` or a signal, such as a forked worker.
 """
@@ -48,10 +48,7 @@ class After(importlib.abc.MetaPathFinder):
 
 def watch(torch):
     """Count steps and files, and keep what is trained."""
-    from torch.nn.modules.module import (
-        register_module_buffer_registration_hook,
-        register_module_parameter_registration_hook,
-    )
+    from torch.nn.modules.module import register_module_buffer_registration_hook, register_module_parameter_registration_hook
     from torch.optim.optimizer import register_optimizer_step_post_hook
 
     torch.manual_seed(1000 + int(os.environ.get("RANK", "0")))  # an unseeded script would differ from run to run
@@ -92,11 +89,7 @@ def digest(torch, tensors):
     made = hashlib.sha256()
     for tensor in tensors:
         local = getattr(tensor, "_local_tensor", tensor)
-        if (
-            not isinstance(local, torch.Tensor)
-            or local.is_meta
-            or isinstance(local, torch.nn.parameter.UninitializedTensorMixin)
-        ):
+        if not isinstance(local, torch.Tensor) or local.is_meta or isinstance(local, torch.nn.parameter.UninitializedTensorMixin):
             continue
         if local.is_sparse:
             local = local.to_dense()
@@ -110,9 +103,7 @@ def states(optimizers):
     """Every tensor of the optimizers' states, in a fixed order."""
     for optimizer in optimizers:
         for state in optimizer.state.values():
-            yield from (
-                value for _, value in sorted(state.items(), key=lambda one: str(one[0])) if hasattr(value, "dtype")
-            )
+            yield from (value for _, value in sorted(state.items(), key=lambda one: str(one[0])) if hasattr(value, "dtype"))
 
 
 def testify():
@@ -125,19 +116,21 @@ def testify():
     held = [tensor for one in optimizers for group in one.param_groups for tensor in group["params"]]
     with torch._C._DisableTorchDispatch() if hasattr(torch._C, "_DisableTorchDispatch") else torch.no_grad():
         said = {
-            "launch": int(os.environ.get("ASSAY_LAUNCH", "-1")), "rank": int(os.environ.get("RANK", "0")),
+            "launch": int(os.environ.get("ASSAY_LAUNCH", "-1")),
+            "rank": int(os.environ.get("RANK", "0")),
             "steps": [[type(one).__name__, count] for one, count in OPTIMIZERS.values()],
-            "weights": digest(torch, held or PARAMETERS.values()), "state": digest(torch, states(optimizers)),
-            "buffers": digest(torch, BUFFERS.values()), "trained": bool(held), "tensors": len(held or PARAMETERS), **COUNTS,
-        }  # fmt: skip
+            "weights": digest(torch, held or PARAMETERS.values()),
+            "state": digest(torch, states(optimizers)),
+            "buffers": digest(torch, BUFFERS.values()),
+            "trained": bool(held),
+            "tensors": len(held or PARAMETERS),
+            **COUNTS,
+        }
     Path(folder, f"{said['launch']}-{said['rank']}-{PID}.json").write_text(json.dumps(said))
 
 
 PID = os.getpid()
 if "CORPUS_OUT" in os.environ:
     random.seed(1000 + int(os.environ.get("RANK", "0")))
-    sys.meta_path[:0] = [
-        After("torch", watch),
-        After("numpy", lambda numpy: numpy.random.seed(1000 + int(os.environ.get("RANK", "0")))),
-    ]
+    sys.meta_path[:0] = [After("torch", watch), After("numpy", lambda numpy: numpy.random.seed(1000 + int(os.environ.get("RANK", "0"))))]
     atexit.register(testify)

@@ -23,16 +23,13 @@ def install(torch):
     torch.cuda.synchronize = lambda _device=None: None
     torch.cuda.device_count = lambda: 2
     for holder, names in (
-        (torch.Tensor, ("to", "cuda", "pin_memory")), (torch.nn.Module, ("to", "cuda")),
+        (torch.Tensor, ("to", "cuda", "pin_memory")),
+        (torch.nn.Module, ("to", "cuda")),
         (torch, ("tensor", "zeros", "ones", "empty", "full", "arange", "rand", "randn", "randint", "load")),
-    ):  # fmt: skip
+    ):
         for name in names:
             setattr(holder, name, moved(torch, getattr(holder, name), name))
-    start, wrap, cast = (
-        torch.distributed.init_process_group,
-        Parallel.__init__,
-        torch.amp.autocast_mode.autocast.__init__,
-    )
+    start, wrap, cast = (torch.distributed.init_process_group, Parallel.__init__, torch.amp.autocast_mode.autocast.__init__)
 
     @functools.wraps(start)
     def started(backend=None, *arguments, device_id=None, **keywords):
@@ -46,11 +43,7 @@ def install(torch):
     def casting(self, device_type, *arguments, **keywords):
         return cast(self, elsewhere(torch, device_type), *arguments, **keywords)
 
-    torch.distributed.init_process_group, Parallel.__init__, torch.amp.autocast_mode.autocast.__init__ = (
-        started,
-        wrapped,
-        casting,
-    )
+    torch.distributed.init_process_group, Parallel.__init__, torch.amp.autocast_mode.autocast.__init__ = (started, wrapped, casting)
 
 
 def moved(torch, inner, name):

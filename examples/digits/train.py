@@ -35,10 +35,16 @@ EPOCHS, SAVE_EVERY, LEARNING_RATE = 12, 20, 5e-3
 def network(width: int = 96) -> nn.Module:
     """(n, 1, 8, 8) pixels -> (n, 10) scores."""
     return nn.Sequential(
-        nn.Conv2d(1, width, 3, padding=1), nn.ReLU(), nn.Conv2d(width, width, 3, padding=1), nn.ReLU(),
-        nn.MaxPool2d(2), nn.Conv2d(width, 2 * width, 3, padding=1), nn.ReLU(),
-        nn.Flatten(), nn.Linear(2 * width * 16, 10),
-    )  # fmt: skip
+        nn.Conv2d(1, width, 3, padding=1),
+        nn.ReLU(),
+        nn.Conv2d(width, width, 3, padding=1),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Conv2d(width, 2 * width, 3, padding=1),
+        nn.ReLU(),
+        nn.Flatten(),
+        nn.Linear(2 * width * 16, 10),
+    )
 
 
 def build(seed: int, rank: int, device: torch.device) -> nn.Module:
@@ -66,9 +72,7 @@ class Training:
     def __init__(self, p: probe.Probe, args: argparse.Namespace, device: torch.device) -> None:
         self.p, self.args = p, args
         self.rank, self.workers = dist.get_rank(), dist.get_world_size()
-        digits = torch.tensor(
-            np.loadtxt(DIGITS, delimiter=",", dtype=np.int64)
-        )  # 64 pixels from 0 to 16, then the digit
+        digits = torch.tensor(np.loadtxt(DIGITS, delimiter=",", dtype=np.int64))  # 64 pixels from 0 to 16, then the digit
         self.images = (digits[:, :64] / 16).reshape(-1, 1, 8, 8).to(device)
         self.labels = digits[:, 64].to(device)
         self.model = build(args.seed, self.rank, device)

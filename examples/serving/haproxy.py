@@ -52,9 +52,7 @@ def main() -> None:
     ports = [int(word) for word in asked.ports.split(",")]
     haproxy = shutil.which("haproxy") or shutil.which("haproxy", path="/usr/sbin:/usr/local/sbin")
     if haproxy is None:
-        sys.exit(
-            "haproxy is not installed: apt-get install haproxy (or leave `router` out: the client then shares requests out itself)"
-        )
+        sys.exit("haproxy is not installed: apt-get install haproxy (or leave `router` out: the client then shares requests out itself)")
     file = os.memfd_create("haproxy.cfg", 0)  # inherited
     os.write(file, configuration(asked.port, ports, asked.check, asked.balance).encode())
     os.execv(haproxy, [haproxy, "-db", "-f", f"/proc/self/fd/{file}"])

@@ -36,10 +36,9 @@ def tokenizer(vocabulary: int) -> Tokenizer:
     made.train_from_iterator(
         topics.values(),
         trainers.BpeTrainer(
-            vocab_size=vocabulary, initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), special_tokens=list(SPECIAL),
-            show_progress=False,
+            vocab_size=vocabulary, initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), special_tokens=list(SPECIAL), show_progress=False
         ),
-    )  # fmt: skip
+    )
     return made
 
 
@@ -47,12 +46,27 @@ def config(hidden: int, layers: int, vocabulary: int) -> dict[str, object]:
     """The model's shape, as transformers writes it."""
     heads = max(1, hidden // HEAD)
     return {
-        "architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": hidden, "intermediate_size": 4 * hidden,
-        "num_hidden_layers": layers, "num_attention_heads": heads, "num_key_value_heads": heads, "head_dim": hidden // heads,
-        "vocab_size": vocabulary, "max_position_embeddings": CONTEXT, "rms_norm_eps": 1e-5, "rope_theta": 10000.0,
-        "hidden_act": "silu", "tie_word_embeddings": False, "attention_bias": False, "mlp_bias": False,
-        "bos_token_id": 1, "eos_token_id": None, "pad_token_id": 0, "torch_dtype": "float32",
-    }  # fmt: skip
+        "architectures": ["LlamaForCausalLM"],
+        "model_type": "llama",
+        "hidden_size": hidden,
+        "intermediate_size": 4 * hidden,
+        "num_hidden_layers": layers,
+        "num_attention_heads": heads,
+        "num_key_value_heads": heads,
+        "head_dim": hidden // heads,
+        "vocab_size": vocabulary,
+        "max_position_embeddings": CONTEXT,
+        "rms_norm_eps": 1e-5,
+        "rope_theta": 10000.0,
+        "hidden_act": "silu",
+        "tie_word_embeddings": False,
+        "attention_bias": False,
+        "mlp_bias": False,
+        "bos_token_id": 1,
+        "eos_token_id": None,
+        "pad_token_id": 0,
+        "torch_dtype": "float32",
+    }
 
 
 def weights(hidden: int, layers: int, vocabulary: int) -> dict[str, np.ndarray]:
@@ -65,10 +79,7 @@ def weights(hidden: int, layers: int, vocabulary: int) -> dict[str, np.ndarray]:
         shapes |= {f"{at}.mlp.{name}_proj": (4 * hidden, hidden) for name in ("gate", "up")}
         shapes[f"{at}.mlp.down_proj"] = (hidden, 4 * hidden)
     found = {f"{name}.weight": SPREAD * numbers.standard_normal(shape, np.float32) for name, shape in shapes.items()}
-    norms = [
-        "model.norm",
-        *(f"model.layers.{layer}.{name}_layernorm" for layer in range(layers) for name in ("input", "post_attention")),
-    ]
+    norms = ["model.norm", *(f"model.layers.{layer}.{name}_layernorm" for layer in range(layers) for name in ("input", "post_attention"))]
     return found | {f"{name}.weight": np.ones(hidden, np.float32) for name in norms}
 
 
@@ -81,9 +92,7 @@ def safetensors(tensors: dict[str, np.ndarray]) -> bytes:
         at += tensor.nbytes
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)
-    return b"".join(
-        (struct.pack("<Q", len(text)), text, *(tensor.astype("<f4").tobytes() for tensor in tensors.values()))
-    )
+    return b"".join((struct.pack("<Q", len(text)), text, *(tensor.astype("<f4").tobytes() for tensor in tensors.values())))
 
 
 def write(out: Path, hidden: int, layers: int, vocabulary: int) -> None:
@@ -97,10 +106,15 @@ def write(out: Path, hidden: int, layers: int, vocabulary: int) -> None:
         "config.json": config(hidden, layers, vocabulary),
         "generation_config.json": {"bos_token_id": 1, "pad_token_id": 0},
         "tokenizer_config.json": {
-            "tokenizer_class": "PreTrainedTokenizerFast", "bos_token": "<s>", "eos_token": "</s>", "pad_token": "<pad>",
-            "model_max_length": CONTEXT, "clean_up_tokenization_spaces": False, "chat_template": TEMPLATE,
+            "tokenizer_class": "PreTrainedTokenizerFast",
+            "bos_token": "<s>",
+            "eos_token": "</s>",
+            "pad_token": "<pad>",
+            "model_max_length": CONTEXT,
+            "clean_up_tokenization_spaces": False,
+            "chat_template": TEMPLATE,
         },
-    }  # fmt: skip
+    }
     for name, content in files.items():
         (out / name).write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
 

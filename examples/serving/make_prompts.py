@@ -14,12 +14,7 @@ from pathlib import Path
 from pydoc_data.topics import topics
 
 TOPICS = ("if", "while", "for", "try", "with", "class", "lambda", "yield", "import", "assert", "del", "pass")
-FORMS = (
-    "What does {0} do?",
-    "Explain {0} in one line.",
-    "When is {0} of use, and when is it not?",
-    "Show {0} and its parts.",
-)
+FORMS = ("What does {0} do?", "Explain {0} in one line.", "When is {0} of use, and when is it not?", "Show {0} and its parts.")
 
 
 def questions(number: int) -> list[str]:
@@ -47,9 +42,7 @@ def main() -> None:
         for place, text in enumerate(questions(asked.prompts)):
             said = [{"role": "user", "content": text}]
             ids = tokenizer.apply_chat_template(said, add_generation_prompt=True, return_tensors="pt", return_dict=True)
-            made = model.generate(
-                **ids, max_new_tokens=asked.tokens, do_sample=False, pad_token_id=tokenizer.pad_token_id
-            )
+            made = model.generate(**ids, max_new_tokens=asked.tokens, do_sample=False, pad_token_id=tokenizer.pad_token_id)
             answer = tokenizer.decode(made[0, ids["input_ids"].shape[1] :], skip_special_tokens=True)
             out.write(json.dumps({"id": f"q{place:03d}", "prompt": text, "answer": answer}) + "\n")
     print(f"{asked.out}: {asked.prompts} prompts with answers of {asked.tokens} tokens")

@@ -38,9 +38,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--epochs", type=int, default=6)
-    parser.add_argument(
-        "--accumulate", type=int, default=1, help="parts of a batch whose gradients are added up before they are sent"
-    )
+    parser.add_argument("--accumulate", type=int, default=1, help="parts of a batch whose gradients are added up before they are sent")
     parser.add_argument("--loaders", type=int, default=0, help="processes that load data")
     parser.add_argument("--bucket-mb", type=float, default=25.0, help="gradients are sent in buckets of this size, MiB")
     args = parser.parse_args()

@@ -16,9 +16,7 @@ if TYPE_CHECKING:
     from typing import TextIO
 
 # What XML 1.0 allows, without the controls between DEL and NBSP and without marks that reorder the text round them.
-_STEERING = re.compile(
-    "[^\t\n\x20-\x7e\xa0-\u061b\u061d-\u200d\u2010-\u2029\u202f-\u2065\u206a-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
-)
+_STEERING = re.compile("[^\t\n\x20-\x7e\xa0-\u061b\u061d-\u200d\u2010-\u2029\u202f-\u2065\u206a-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def printable(text: str) -> str:
@@ -53,8 +51,7 @@ def columns(rows: Iterable[Sequence[str]], *, right: int = 0) -> list[str]:
     left = len(widths) - right
     return [
         "  ".join(
-            cell.ljust(width) if place < left else cell.rjust(width)
-            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+            cell.ljust(width) if place < left else cell.rjust(width) for place, (cell, width) in enumerate(zip(row, widths, strict=True))
         ).rstrip()
         for row in cells
     ]

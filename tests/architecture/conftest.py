@@ -31,8 +31,6 @@ def python() -> Run:
     def run(code: str, root: Path) -> subprocess.CompletedProcess[str]:
         environment = os.environ | {"PYTHONPATH": f"{root / 'src'}{os.pathsep}{root}", "PYTHONDONTWRITEBYTECODE": "1"}
         command = [sys.executable, "-c", code]
-        return subprocess.run(
-            command, cwd=root, env=environment, capture_output=True, text=True, timeout=PROCESS_S, check=False
-        )
+        return subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, timeout=PROCESS_S, check=False)
 
     return run

@@ -15,9 +15,7 @@ def test_importing_assay_loads_nothing_heavy(repository: Path, python: Run) -> N
 
 
 def test_importing_the_probe_module_of_an_inactive_script_loads_nothing_heavy(repository: Path, python: Run) -> None:
-    code = (
-        f"import sys\nfrom assay import probe\nprobe.start().close()\nprint(sorted(set(sys.modules) & set({HEAVY!r})))"
-    )
+    code = f"import sys\nfrom assay import probe\nprobe.start().close()\nprint(sorted(set(sys.modules) & set({HEAVY!r})))"
     result = python(f"import os\nos.environ.pop('ASSAY_LAUNCH_DIR', None)\n{code}", repository)
     assert (result.stdout, result.stderr) == ("[]\n", "")
 

@@ -44,9 +44,7 @@ def pytest_runtest_logreport(report): time.sleep(0.5 if report.failed else 0)
 
 
 @pytest.mark.parametrize(("body_only", "code"), [("true", 1), ("false", 3)])
-def test_an_alarm_while_a_failure_is_being_reported_would_end_the_run(
-    tmp_path: Path, body_only: str, code: int
-) -> None:
+def test_an_alarm_while_a_failure_is_being_reported_would_end_the_run(tmp_path: Path, body_only: str, code: int) -> None:
     """As it did: a limit of a test's own rang shortly before pytest-timeout's, and 7,150 tests never ran."""
     (tmp_path / "conftest.py").write_text(SLOW_BETWEEN)
     (tmp_path / "test_one.py").write_text("def test_fails(): assert 0\ndef test_next(): pass\n")
@@ -68,8 +66,6 @@ def test_what_is_waited_for_in_a_body_may_take_half_of_its_time() -> None:
 
 def test_no_test_has_a_limit_of_its_own() -> None:
     """A number beside the call is a guess of how busy the machine is; tests/limits.py says one for all."""
-    given = [
-        (name, one.lineno, word) for name, tree in sources().items() for one in calls(tree) for word in one.keywords
-    ]
+    given = [(name, one.lineno, word) for name, tree in sources().items() for one in calls(tree) for word in one.keywords]
     limits = [(name, line, ast.unparse(word)) for name, line, word in given if word.arg == "timeout"]
     assert [one for one in limits if one[2].removeprefix("timeout=").replace(".", "").isdigit()] == []

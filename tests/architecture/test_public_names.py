@@ -7,9 +7,7 @@ from assay.exit_codes import EXIT_CODES
 
 
 def test_the_public_names_are_these() -> None:
-    assert sorted(assay.__all__) == [
-        "Experiment", "__version__", "judge", "load", "open_record", "probe", "run", "time",
-    ]  # fmt: skip
+    assert sorted(assay.__all__) == ["Experiment", "__version__", "judge", "load", "open_record", "probe", "run", "time"]
 
 
 def test_every_public_name_resolves() -> None:

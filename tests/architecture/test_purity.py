@@ -11,16 +11,7 @@ from pathlib import Path
 import pytest
 
 JUDGING = ("stats", "metrics", "verdict", "reports")
-FILE_CALLS = {
-    "open",
-    "read_text",
-    "read_bytes",
-    "write_text",
-    "write_bytes",
-    "read_parquet",
-    "write_parquet",
-    "read_csv",
-}
+FILE_CALLS = {"open", "read_text", "read_bytes", "write_text", "write_bytes", "read_parquet", "write_parquet", "read_csv"}
 NUMPY_GLOBAL = {"rand", "randn", "randint", "random", "seed", "choice", "shuffle", "permutation", "normal", "uniform"}
 
 
@@ -52,8 +43,6 @@ def test_judging_opens_no_file_and_draws_no_random_number(repository: Path, pack
     assert {name: problems for name, problems in found.items() if problems} == {}
 
 
-@pytest.mark.parametrize(
-    "line", ["open('x')", "Path('x').read_text()", "np.random.default_rng()", "numpy.random.normal(0, 1)"]
-)
+@pytest.mark.parametrize("line", ["open('x')", "Path('x').read_text()", "np.random.default_rng()", "numpy.random.normal(0, 1)"])
 def test_a_planted_impurity_is_caught(line: str) -> None:
     assert impurities(f"def late():\n    {line}\n")

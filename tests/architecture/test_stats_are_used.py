@@ -1,4 +1,6 @@
-"""Does the product use every public function of `assay.stats`?  What only tests call is no product, and nobody would notice if it were wrong."""
+"""Does the product use every public function of `assay.stats`?  What only tests call is no product, and nobody would notice if it were
+wrong.
+"""
 
 from __future__ import annotations
 
@@ -22,12 +24,8 @@ def test_every_public_function_of_stats_is_reached_from_the_product(repository: 
         for node in tree.body
         if isinstance(node, ast.FunctionDef | ast.ClassDef)
     }
-    reached = {
-        name for tree in others for name in (*imported(tree).values(), *named([tree], "", tree)) if name in defined
-    }
-    reached |= {
-        name for module, tree in stats.items() for name in named(outside(tree), module, tree) if name in defined
-    }
+    reached = {name for tree in others for name in (*imported(tree).values(), *named([tree], "", tree)) if name in defined}
+    reached |= {name for module, tree in stats.items() for name in named(outside(tree), module, tree) if name in defined}
     waiting = list(reached)
     while waiting:
         name = waiting.pop()
@@ -52,11 +50,7 @@ def named(nodes: Sequence[ast.AST], module: str, tree: ast.Module) -> set[Name]:
     taken = imported(tree)
     parts = [part for node in nodes for part in ast.walk(node)]
     plain = {taken.get(part.id, (module, part.id)) for part in parts if isinstance(part, ast.Name)}
-    return plain | {
-        (part.value.id, part.attr)
-        for part in parts
-        if isinstance(part, ast.Attribute) and isinstance(part.value, ast.Name)
-    }
+    return plain | {(part.value.id, part.attr) for part in parts if isinstance(part, ast.Attribute) and isinstance(part.value, ast.Name)}
 
 
 def outside(tree: ast.Module) -> list[ast.stmt]:

@@ -22,9 +22,7 @@ def test_without_objectives_tokens_are() -> None:
 def test_a_look_at_a_record_of_a_load_tells_its_widths(tmp_path: Path) -> None:
     made = simulated(rate=(4.0,), blocks=5, seconds=4.0)
     experiment = made.experiment
-    made.experiment = experiment.model_copy(
-        update={"launches": experiment.launches.model_copy(update={"precision": 0.5})}
-    )
+    made.experiment = experiment.model_copy(update={"launches": experiment.launches.model_copy(update={"precision": 0.5})})
     found = look(seal(made.measured(), tmp_path), 5)
     assert list(found.widths) == ["goodput at rate=4"]
     assert found.sentence.startswith("after 5 blocks the only interval is goodput at rate=4")

@@ -25,9 +25,7 @@ def say(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str]:
     return code, out + err
 
 
-@pytest.mark.parametrize(
-    ("at", "load"), [((), "8"), (("--at", "4"), "4"), (("--at", "rate=4"), "4"), (("--at", "engine=b rate=4"), "4")]
-)
+@pytest.mark.parametrize(("at", "load"), [((), "8"), (("--at", "4"), "4"), (("--at", "rate=4"), "4"), (("--at", "engine=b rate=4"), "4")])
 def test_engines_of_one_record_are_compared_at_a_load(
     capsys: pytest.CaptureFixture[str], records: dict[str, Path], at: tuple[str, ...], load: str
 ) -> None:
@@ -37,25 +35,19 @@ def test_engines_of_one_record_are_compared_at_a_load(
 
 
 @pytest.mark.parametrize(("at", "words"), [("7", "one of 4, 8"), ("rate=fast", "a load, for example 8")])
-def test_a_load_that_is_not_there_is_named(
-    capsys: pytest.CaptureFixture[str], records: dict[str, Path], at: str, words: str
-) -> None:
+def test_a_load_that_is_not_there_is_named(capsys: pytest.CaptureFixture[str], records: dict[str, Path], at: str, words: str) -> None:
     code, said = say(capsys, str(records["two"]), "--at", at)
     assert code == 2
     assert words in said
 
 
-def test_two_configurations_are_compared_as_before(
-    capsys: pytest.CaptureFixture[str], records: dict[str, Path]
-) -> None:
+def test_two_configurations_are_compared_as_before(capsys: pytest.CaptureFixture[str], records: dict[str, Path]) -> None:
     code, said = say(capsys, str(records["two"]), "--at", "engine=a rate=4", "--at", "engine=a rate=8")
     assert code in (0, 4)
     assert "engine=a rate=8 against engine=a rate=4" in " ".join(said.split())
 
 
-def test_a_record_of_one_engine_needs_something_to_be_compared_with(
-    capsys: pytest.CaptureFixture[str], records: dict[str, Path]
-) -> None:
+def test_a_record_of_one_engine_needs_something_to_be_compared_with(capsys: pytest.CaptureFixture[str], records: dict[str, Path]) -> None:
     code, said = say(capsys, str(records["one"]))
     assert code == 2
     assert "one record" in said

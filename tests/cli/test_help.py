@@ -22,13 +22,7 @@ VERBS = catalog.names("cli.verbs")
 def assay(*words: str, **more: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "assay", *words]
     return subprocess.run(
-        command,
-        capture_output=True,
-        text=True,
-        env=os.environ | more,
-        stdin=subprocess.DEVNULL,
-        timeout=PROCESS_S,
-        check=False,
+        command, capture_output=True, text=True, env=os.environ | more, stdin=subprocess.DEVNULL, timeout=PROCESS_S, check=False
     )
 
 
@@ -75,9 +69,7 @@ def test_version() -> None:
 def test_an_unknown_verb_gets_one_sentence_with_the_closest_verb() -> None:
     result = assay("verfy")
     assert result.returncode == 2
-    assert result.stderr == (
-        "assay: there is no verb 'verfy'. Did you mean `assay verify`? `assay --help` explains them.\n"
-    )
+    assert result.stderr == ("assay: there is no verb 'verfy'. Did you mean `assay verify`? `assay --help` explains them.\n")
 
 
 def test_an_unknown_verb_that_resembles_none_gets_the_list() -> None:
@@ -90,9 +82,7 @@ def test_a_misspelt_flag_gets_one_sentence_with_the_closest_flag() -> None:
     result = assay("list", "--hlep")
     assert result.returncode == 2
     assert result.stdout == ""
-    assert result.stderr == (
-        "assay list: unrecognized arguments: --hlep. Did you mean --help? `assay list --help` explains.\n"
-    )
+    assert result.stderr == ("assay list: unrecognized arguments: --hlep. Did you mean --help? `assay list --help` explains.\n")
 
 
 @pytest.mark.parametrize("words", [("--help",), *((verb, "--help") for verb in VERBS)])
@@ -137,9 +127,7 @@ def test_every_way_out_has_its_code(
     assert capsys.readouterr().err.splitlines()[-1] == last_line
 
 
-def test_a_traceback_holds_no_secret_and_steers_no_terminal(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_traceback_holds_no_secret_and_steers_no_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setenv("MY_TOKEN", "perfectly-ordinary-words")
     planted(monkeypatch, ValueError("\x1b[31mperfectly-ordinary-words at https://me:hunter2@h/"))
     assert cli.main([]) == 70
@@ -153,8 +141,6 @@ def test_a_reader_that_goes_away_is_neither_a_pass_nor_a_traceback(tmp_path: Pat
     reader, writer = os.pipe()
     os.close(reader)
     with errors.open("wb") as stderr:
-        result = subprocess.run(
-            [sys.executable, "-m", "assay", "--help"], stdout=writer, stderr=stderr, timeout=PROCESS_S, check=False
-        )
+        result = subprocess.run([sys.executable, "-m", "assay", "--help"], stdout=writer, stderr=stderr, timeout=PROCESS_S, check=False)
     os.close(writer)
     assert (result.returncode, errors.read_text()) == (141, "")

@@ -24,11 +24,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder of records, one whole, one damaged, one unfinished, all called so."""
     monkeypatch.chdir(tmp_path)
     found = tmp_path / NAME
-    for made, to in (
-        (sealed(tmp_path / "a"), "whole"),
-        (sealed(tmp_path / "b"), "bad"),
-        (unfinished(tmp_path / "c").path, "open"),
-    ):
+    for made, to in ((sealed(tmp_path / "a"), "whole"), (sealed(tmp_path / "b"), "bad"), (unfinished(tmp_path / "c").path, "open")):
         shutil.move(made, found / f"{to}{NAME}")
     (found / f"bad{NAME}" / "manifest.json").write_text("{")
     (found / f"whole{NAME}" / f"logs{NAME}").write_text("added")
@@ -36,19 +32,36 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 VERBS = (
-    ("list", "ROOT"), ("list", "ROOT", "--json"), ("list", "--store", "ROOT"), ("list", "ROOT/nowhere"), ("verify", "ROOT/whole"),
-    ("verify", "ROOT/bad"), ("verify", "ROOT/open"), ("report", "ROOT/whole"), ("report", "ROOT/whole", "--html"), ("report", "ROOT/bad"),
-    ("report", "ROOT/whole", "--json"), ("report", NAME), ("resume", "ROOT/whole"), ("resume", "ROOT/bad"), ("compare", "ROOT/whole", "ROOT/open"),
-    ("check", "ROOT/whole", "--against", "ROOT"), ("import", "ROOT/whole"), ("audit", "ROOT/whole"), ("sign", "ROOT/whole", "--key", f"key{NAME}"),
-    ("reproduce", "ROOT/whole", "--dry-run"), ("run", f"{NAME}.toml"), (f"ver{NAME}",), ("verify", f"--{NAME}"), ("rubric", f"{NAME}.csv"),
+    ("list", "ROOT"),
+    ("list", "ROOT", "--json"),
+    ("list", "--store", "ROOT"),
+    ("list", "ROOT/nowhere"),
+    ("verify", "ROOT/whole"),
+    ("verify", "ROOT/bad"),
+    ("verify", "ROOT/open"),
+    ("report", "ROOT/whole"),
+    ("report", "ROOT/whole", "--html"),
+    ("report", "ROOT/bad"),
+    ("report", "ROOT/whole", "--json"),
+    ("report", NAME),
+    ("resume", "ROOT/whole"),
+    ("resume", "ROOT/bad"),
+    ("compare", "ROOT/whole", "ROOT/open"),
+    ("check", "ROOT/whole", "--against", "ROOT"),
+    ("import", "ROOT/whole"),
+    ("audit", "ROOT/whole"),
+    ("sign", "ROOT/whole", "--key", f"key{NAME}"),
+    ("reproduce", "ROOT/whole", "--dry-run"),
+    ("run", f"{NAME}.toml"),
+    (f"ver{NAME}",),
+    ("verify", f"--{NAME}"),
+    ("rubric", f"{NAME}.csv"),
     ("tune", f"{NAME}.toml"),
-)  # fmt: skip
+)
 
 
 @pytest.mark.parametrize("words", VERBS, ids=lambda words: " ".join(words).encode("ascii", "ignore").decode()[:24])
-def test_no_verb_lets_a_name_steer_the_terminal(
-    words: tuple[str, ...], root: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_no_verb_lets_a_name_steer_the_terminal(words: tuple[str, ...], root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     filled = [re.sub(r"ROOT(/\w+)?", lambda m: f"{root}{m[1] + NAME if m[1] else ''}", word) for word in words]
     with contextlib.suppress(SystemExit):
         main(filled)

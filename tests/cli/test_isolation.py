@@ -24,18 +24,7 @@ from tests.records.make import HERE
 
 ASSAY = Path(sys.executable).with_name("assay")
 # Looked for by Python itself and by libraries, whether they are installed or not.
-OPTIONAL = {
-    "sitecustomize",
-    "usercustomize",
-    "apport_python_hook",
-    "s3fs",
-    "gcsfs",
-    "pynvml",
-    "ujson",
-    "brotli",
-    "zstandard",
-    "evil",
-}
+OPTIONAL = {"sitecustomize", "usercustomize", "apport_python_hook", "s3fs", "gcsfs", "pynvml", "ujson", "brotli", "zstandard", "evil"}
 BUILT_IN = set(sys.builtin_module_names) | {"assay", "__future__", "__main__"}
 NAMES = sorted((set(sys.stdlib_module_names) | set(packages_distributions()) | OPTIONAL) - BUILT_IN)
 TRAP = "import os, sys\nopen(os.path.join({where!r}, {name!r}), 'w').close()\nos.write(2, b'TRAP {name}\\n')\nraise ImportError({name!r})\n"
@@ -62,9 +51,7 @@ def trapped(tmp_path_factory: pytest.TempPathFactory) -> Path:
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: evil\nVersion: 1.0\n")
     groups = "".join(f"[assay.{package}]\nevil = evil:IT\n" for package in catalog.PLUG_INS)
-    (info / "entry_points.txt").write_text(
-        groups + "[fsspec.specs]\nevil = evil:IT\n[polars.plugins]\nevil = evil:IT\n"
-    )
+    (info / "entry_points.txt").write_text(groups + "[fsspec.specs]\nevil = evil:IT\n[polars.plugins]\nevil = evil:IT\n")
     repository_with_commands(folder, f"sh -c 'touch {sprung}/git; cat'")
     (folder / "table.csv").write_text(CSV)
     (folder / "claim.toml").write_text('source = "a test"\ntext = "8 times faster"\n')
@@ -84,19 +71,15 @@ def repository_with_commands(folder: Path, command: str) -> None:
     git("commit", "-q", "-m", "x")
     (folder / "tracked").write_text("b")
     with (folder / ".git" / "config").open("a") as config:
-        config.write(
-            f'[core]\n\tfsmonitor = "{command}"\n[filter "evil"]\n\tclean = "{command}"\n\tsmudge = "{command}"\n'
-        )
+        config.write(f'[core]\n\tfsmonitor = "{command}"\n[filter "evil"]\n\tclean = "{command}"\n\tsmudge = "{command}"\n')
 
 
-def run(
-    folder: Path, *words: str, start: tuple[str, ...] = (str(ASSAY),), **variables: str
-) -> subprocess.CompletedProcess[str]:
+def run(folder: Path, *words: str, start: tuple[str, ...] = (str(ASSAY),), **variables: str) -> subprocess.CompletedProcess[str]:
     """One command in the folder; which traps were sprung is the test's business."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     return subprocess.run(
         [*start, *words], cwd=folder, env={**environment, **variables}, capture_output=True, text=True, timeout=PROCESS_S, check=False
-    )  # fmt: skip
+    )
 
 
 def expect_untouched(folder: Path, done: subprocess.CompletedProcess[str], codes: tuple[int, ...]) -> None:
@@ -140,12 +123,7 @@ def test_python_dash_m_loads_nothing_later_from_the_current_folder(trapped: Path
     """What `-m` itself imports before assay begins is out of reach, so those traps are not laid."""
     folder = tmp_path / "here"
     folder.mkdir()
-    before = run(
-        tmp_path,
-        "-c",
-        "import runpy, sys; print(*{name.partition('.')[0] for name in sys.modules})",
-        start=(sys.executable,),
-    )
+    before = run(tmp_path, "-c", "import runpy, sys; print(*{name.partition('.')[0] for name in sys.modules})", start=(sys.executable,))
     for trap in trapped.glob("*.py"):
         if trap.stem not in before.stdout.split():
             shutil.copy(trap, folder)
@@ -156,8 +134,24 @@ def test_python_dash_m_loads_nothing_later_from_the_current_folder(trapped: Path
 
 def test_the_clients_of_a_load_run_no_code_of_the_current_folder(trapped: Path) -> None:
     with serving(Settings(first_s=0.001, next_s=0.0005)) as server:
-        words = ["load", server.url, "--model", "m", "--scenario", "D(8,4)", "--concurrency", "1", "--warm-up", "0s", "--duration", "1s",
-                 "--launches", "1", "--root", "loads"]  # fmt: skip
+        words = [
+            "load",
+            server.url,
+            "--model",
+            "m",
+            "--scenario",
+            "D(8,4)",
+            "--concurrency",
+            "1",
+            "--warm-up",
+            "0s",
+            "--duration",
+            "1s",
+            "--launches",
+            "1",
+            "--root",
+            "loads",
+        ]
         expect_untouched(trapped, run(trapped, *words), VERDICTS)
 
 
@@ -168,9 +162,7 @@ def test_a_command_is_timed_without_running_code_of_the_current_folder(trapped: 
 
 @pytest.mark.torch
 def test_the_workers_of_comm_run_no_code_of_the_current_folder(trapped: Path) -> None:
-    done = run(
-        trapped, "comm", "--workers", "2", "--ops", "all_reduce", "--sizes", "1K", "--launches", "1", "--root", "comms"
-    )
+    done = run(trapped, "comm", "--workers", "2", "--ops", "all_reduce", "--sizes", "1K", "--launches", "1", "--root", "comms")
     expect_untouched(trapped, done, VERDICTS)
 
 
@@ -179,7 +171,7 @@ def test_a_script_still_finds_the_modules_beside_it(trapped: Path, tmp_path: Pat
     (tmp_path / "json.py").write_text("MINE = 'the script\\'s own json'\n")
     (tmp_path / "train.py").write_text(
         "import json, os, sys\nprint('SEEN', json.MINE, os.path.samefile(sys.path[0], '.'), sys.flags.safe_path, os.environ['PYTHONPATH'])\n"
-    )  # fmt: skip
+    )
     (tmp_path / "plain.toml").write_text(
         'name = "own"\n[workload]\nscript = "train.py"\nattach = false\n[factor]\nlevels = [1]\n[launches]\nper_configuration = 1\n'
         '[launcher]\nkind = "plain"\n'

@@ -25,9 +25,13 @@ REPORTS = ("--html", "--markdown", "--json", "--excel", "--latex")
 def assay(folder: Path, *words: str) -> subprocess.CompletedProcess[bytes]:
     """The command line as a user has it."""
     return subprocess.run(
-        [sys.executable, "-m", "assay", *words], cwd=folder, env=os.environ | ENVIRONMENT, capture_output=True, timeout=PROCESS_S,
+        [sys.executable, "-m", "assay", *words],
+        cwd=folder,
+        env=os.environ | ENVIRONMENT,
+        capture_output=True,
+        timeout=PROCESS_S,
         check=False,
-    )  # fmt: skip
+    )
 
 
 def whole(status: bytes, body: bytes, *heads: bytes) -> bytes:
@@ -42,15 +46,10 @@ def streamed(*events: bytes) -> bytes:
 
 BASE64 = base64.b64encode(f"Bearer {HOUSE}".encode()).decode()
 ANSWERS = (
-    streamed(
-        delta("you are "), delta(HOUSE[:11]), delta(HOUSE[11:]), delta(f" and {GATE}", "stop")
-    ),  # across two chunks
+    streamed(delta("you are "), delta(HOUSE[:11]), delta(HOUSE[11:]), delta(f" and {GATE}", "stop")),  # across two chunks
     streamed(delta(f"{BASE64} {HOUSE.encode().hex()}", "stop")),
     streamed(delta("x", finish=HOUSE)),
-    streamed(
-        event({"choices": [{"index": 0, "delta": {"reasoning_content": GATE}, "finish_reason": None}]}),
-        delta("y", "stop"),
-    ),
+    streamed(event({"choices": [{"index": 0, "delta": {"reasoning_content": GATE}, "finish_reason": None}]}), delta("y", "stop")),
     streamed(event({"error": {"message": f"no {quote(HOUSE, safe='')}", "code": HOUSE}})),
     whole(b"401 No", json.dumps({"error": {"message": f"bad key {HOUSE}"}}).encode(), b"X-Echo: " + HOUSE.encode()),
     whole(b"500 Broken", b"x" * 490 + HOUSE.encode() + GATE.encode()),  # where an error is cut
@@ -76,9 +75,24 @@ async def echo(heard: Heard, writer: asyncio.StreamWriter) -> bool:
 def test_a_server_that_echoes_its_key_gets_it_into_no_byte_of_a_record(tmp_path: Path) -> None:
     with engine(echo) as made:
         words = [
-            made.url, "--model", "m", "--scenario", "D(5,4)", "--api-key-env", "HOUSE", "--header", "X-Gate: {env:GATE}",
-            "--concurrency", "4", "--launches", "1", "--duration", "0.5s", "--warm-up", "0.1s",
-        ]  # fmt: skip
+            made.url,
+            "--model",
+            "m",
+            "--scenario",
+            "D(5,4)",
+            "--api-key-env",
+            "HOUSE",
+            "--header",
+            "X-Gate: {env:GATE}",
+            "--concurrency",
+            "4",
+            "--launches",
+            "1",
+            "--duration",
+            "0.5s",
+            "--warm-up",
+            "0.1s",
+        ]
         plans = [assay(tmp_path, "load", *words, flag) for flag in ("--dry-run", "--toml")]
         load = assay(tmp_path, "load", *words)
     heads = "".join(heard.head for heard in made.heard)

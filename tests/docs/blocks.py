@@ -20,8 +20,7 @@ from pathlib import Path
 
 LANGUAGES = frozenset({"python", "sh", "toml", "text", "csv"})
 _BLOCK = re.compile(
-    r"^(?:<!-- file: (?P<file>[^ ]+) -->\n)?(?P<fence>```+)(?P<language>[^\n`]*)\n(?P<text>.*?)^(?P=fence)[ ]*$",
-    re.MULTILINE | re.DOTALL,
+    r"^(?:<!-- file: (?P<file>[^ ]+) -->\n)?(?P<fence>```+)(?P<language>[^\n`]*)\n(?P<text>.*?)^(?P=fence)[ ]*$", re.MULTILINE | re.DOTALL
 )
 
 
@@ -52,10 +51,7 @@ def blocks(page: Path) -> tuple[Block, ...]:
     text = page.read_text(encoding="utf-8")
     return tuple(
         Block(
-            line=text.count("\n", 0, match.start("fence")) + 1,
-            language=match["language"].strip(),
-            text=match["text"],
-            file=match["file"],
+            line=text.count("\n", 0, match.start("fence")) + 1, language=match["language"].strip(), text=match["text"], file=match["file"]
         )
         for match in _BLOCK.finditer(text)
     )

@@ -62,18 +62,26 @@ def run_here(words: list[str], expected: frozenset[int], folder: Path) -> None:
     """In this process, which has loaded already what takes each of them a second."""
     said = io.StringIO()
     with (
-        contextlib.chdir(folder), patch.dict(os.environ, surroundings()),
-        contextlib.redirect_stdout(said), contextlib.redirect_stderr(said),
-    ):  # fmt: skip
+        contextlib.chdir(folder),
+        patch.dict(os.environ, surroundings()),
+        contextlib.redirect_stdout(said),
+        contextlib.redirect_stderr(said),
+    ):
         code = main(words)
     assert code in expected, f"assay {shlex.join(words)}: exit {code}, not {sorted(expected)}\n{said.getvalue()}"
 
 
 def run(command: list[str], expected: frozenset[int], folder: Path, what: str) -> None:
     result = subprocess.run(
-        command, cwd=folder, env=os.environ | surroundings(), stdin=subprocess.DEVNULL,
-        capture_output=True, text=True, timeout=PROCESS_S, check=False,
-    )  # fmt: skip
+        command,
+        cwd=folder,
+        env=os.environ | surroundings(),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=PROCESS_S,
+        check=False,
+    )
     seen = f"{what}: exit {result.returncode}, not {sorted(expected)}\n{result.stdout}\n{result.stderr}"
     assert result.returncode in expected, seen
 

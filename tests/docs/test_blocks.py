@@ -12,10 +12,7 @@ from tests.docs.session import REPOSITORY, check
 PAGES = pages(REPOSITORY)
 RUNNABLE = ("python", "sh", "toml")
 # Pages that are not sessions of their own, and the test that runs their blocks.
-ELSEWHERE = {
-    "README.md": "tests/docs/test_blocks.py",
-    "docs/how-to/read-a-record.md": "tests/record/test_read_a_record.py",
-}
+ELSEWHERE = {"README.md": "tests/docs/test_blocks.py", "docs/how-to/read-a-record.md": "tests/record/test_read_a_record.py"}
 
 
 def name(page: Path) -> str:

@@ -12,13 +12,8 @@ from assay.estimates.estimate import Absent, Estimate
 from assay.estimates.format import asked, count, given, number, percent, reading, scale_for, show
 
 
-def made(
-    value: float, low: float, high: float, unit: str = "ratio", *, k: int = 5, confidence: float = 0.95
-) -> Estimate:
-    return Estimate(
-        value=value, low=low, high=high, unit=unit, confidence=confidence, n_launches=k, n_trials=k, method="m",
-        signature="s",
-    )  # fmt: skip
+def made(value: float, low: float, high: float, unit: str = "ratio", *, k: int = 5, confidence: float = 0.95) -> Estimate:
+    return Estimate(value=value, low=low, high=high, unit=unit, confidence=confidence, n_launches=k, n_trials=k, method="m", signature="s")
 
 
 @pytest.mark.parametrize(
@@ -68,9 +63,7 @@ def test_a_value_that_is_not_zero_is_never_written_as_zero(value: float, low: fl
         (0.7 - 1.2e-16, 0.6, 0.79, 0.7, "0.6999999999999998 [0.600, 0.790]"),
     ],
 )
-def test_a_limit_that_stands_beside_is_on_the_side_where_it_is(
-    value: float, low: float, high: float, limit: float, text: str
-) -> None:
+def test_a_limit_that_stands_beside_is_on_the_side_where_it_is(value: float, low: float, high: float, limit: float, text: str) -> None:
     assert show(made(value, low, high), beside=(limit,)).full == text
 
 
@@ -79,8 +72,11 @@ def test_the_limit_is_compared_in_the_units_of_the_value() -> None:
     assert show(made(0.9999997, 0.98, 1.02, "s"), beside=(1.0,)).text == "999.9997 ms"
     assert show(made(0.69996, 0.6, 0.8, "fraction"), beside=(0.7,)).text == "69.996 %"
     assert [asked(0.7, "fraction"), asked(1.5, "s"), asked(0.25, "USD"), asked(0.71234567, "fraction")] == [
-        "70 %", "1.5 s", "$0.25", "71.234567 %",
-    ]  # fmt: skip
+        "70 %",
+        "1.5 s",
+        "$0.25",
+        "71.234567 %",
+    ]
 
 
 def test_a_reading_and_a_share_keep_to_their_side_of_a_limit_too() -> None:
@@ -144,7 +140,7 @@ def test_an_absent_value_is_words_and_never_a_number(reason: str, words: str) ->
         ("B", [4_500_000.0], ["4.50 MB"], "MB"),
         ("furlongs", [3.0], ["3 furlongs"], "furlongs"),
     ],
-)  # fmt: skip
+)
 def test_a_row_has_one_scale(unit: str, values: list[float], shown: list[str], label: str) -> None:
     scale = scale_for(unit, values, "samples")
     assert [reading(value, unit, scale) for value in values] == shown
@@ -184,9 +180,16 @@ def test_every_estimate_can_be_written(value: float, low: float, high: float, k:
 @pytest.mark.parametrize(
     ("share", "digits", "shown"),
     [
-        (0.05, 2, "5 %"), (0.0123456, 2, "1.2 %"), (0.00123, 2, "0.12 %"), (0.999, 2, "100 %"), (0.999, 3, "99.9 %"),
-        (12.3456, 2, "1,235 %"), (-0.0321, 3, "−3.21 %"), (0.0, 2, "0 %"), (0.07, 12, "7 %"),
+        (0.05, 2, "5 %"),
+        (0.0123456, 2, "1.2 %"),
+        (0.00123, 2, "0.12 %"),
+        (0.999, 2, "100 %"),
+        (0.999, 3, "99.9 %"),
+        (12.3456, 2, "1,235 %"),
+        (-0.0321, 3, "−3.21 %"),
+        (0.0, 2, "0 %"),
+        (0.07, 12, "7 %"),
     ],
-)  # fmt: skip
+)
 def test_a_share_has_no_exponent_and_no_needless_digit(share: float, digits: int, shown: str) -> None:
     assert percent(share, digits) == shown

@@ -16,12 +16,8 @@ from tests.handmade import Handmade
 def of(values: list[float | None]) -> Value:
     made = Handmade(levels=(1,), blocks=len(values))
     numbers = [made.launch(workers=1, block=block) for block in range(len(values))]
-    frame = pl.DataFrame(
-        {"launch": numbers, "value": values}, schema={"launch": pl.Int32, "value": pl.Float64}
-    )  # fmt: skip
-    return from_frame(
-        made.measured(), frame, unit="s", aggregate="value", name="thing|x", missing="nothing there", trials=""
-    )["workers=1"]
+    frame = pl.DataFrame({"launch": numbers, "value": values}, schema={"launch": pl.Int32, "value": pl.Float64})
+    return from_frame(made.measured(), frame, unit="s", aggregate="value", name="thing|x", missing="nothing there", trials="")["workers=1"]
 
 
 def test_the_interval_is_student_s_t_on_logarithms() -> None:
@@ -30,8 +26,10 @@ def test_the_interval_is_student_s_t_on_logarithms() -> None:
     assert isinstance(value, Estimate)
     half = 4.30265 * math.log(2.0) / math.sqrt(3.0)
     assert (value.value, value.low, value.high) == (
-        pytest.approx(2.0), pytest.approx(2.0 * math.exp(-half), rel=1e-5), pytest.approx(2.0 * math.exp(half), rel=1e-5),
-    )  # fmt: skip
+        pytest.approx(2.0),
+        pytest.approx(2.0 * math.exp(-half), rel=1e-5),
+        pytest.approx(2.0 * math.exp(half), rel=1e-5),
+    )
     assert value.launch_values == (1.0, 2.0, 4.0)
 
 
@@ -57,8 +55,7 @@ def test_launches_without_a_value_are_left_out_and_counted_out() -> None:
 
 def test_three_equal_whole_numbers_are_a_count_and_two_are_not() -> None:
     whole, two, fraction = (
-        positive(values, 0.95, unit="count", aggregate="x", name="x", n_trials=3)
-        for values in ([5.0] * 3, [5.0] * 2, [5.5] * 3)
+        positive(values, 0.95, unit="count", aggregate="x", name="x", n_trials=3) for values in ([5.0] * 3, [5.0] * 2, [5.5] * 3)
     )
     assert (whole.confidence, two.confidence, fraction.confidence) == (1.0, 0.95, 0.95)
 

@@ -87,9 +87,7 @@ def test_launches_that_differ_too_much_in_the_tail_leave_p99_open_and_p50_measur
     assert isinstance(tail, Absent)
     assert "about 8 launches of this length" in tail.detail
     assert isinstance(middle, Estimate)
-    assert middle.value == pytest.approx(
-        0.5205
-    )  # the median of 1 ... 1000 is 500.5, and the middle launch is shifted by 20
+    assert middle.value == pytest.approx(0.5205)  # the median of 1 ... 1000 is 500.5, and the middle launch is shifted by 20
     # f = .48 ... .52 in steps of .01: sd .0158114, h = 2.776445 x .0158114/sqrt(5) = .0196324: a range of 40 ms, and ties
     assert middle.high - middle.low == pytest.approx(0.039, abs=0.0015)
 

@@ -22,9 +22,7 @@ WIDTHS = st.floats(min_value=0.0, max_value=1e12, allow_nan=False).filter(lambda
 
 
 def made(value: float, low: float, high: float, unit: str = "ratio") -> Estimate:
-    return Estimate(
-        value=value, low=low, high=high, unit=unit, confidence=0.95, n_launches=5, n_trials=5, method="", signature=""
-    )
+    return Estimate(value=value, low=low, high=high, unit=unit, confidence=0.95, n_launches=5, n_trials=5, method="", signature="")
 
 
 def at_most(first: float, second: float) -> bool:
@@ -48,9 +46,7 @@ def plain(text: str) -> float:
 @example(0.0, 0.0, 0.0, [0.0])
 @example(1e15, 1.0, 1.0, [])
 @example(5e-12, 1e-12, 1e12, [])
-def test_the_printed_interval_holds_the_real_one_and_its_value(
-    value: float, below: float, above: float, limits: list[float]
-) -> None:
+def test_the_printed_interval_holds_the_real_one_and_its_value(value: float, below: float, above: float, limits: list[float]) -> None:
     low, high = value - below, value + above
     found = outwards(value, low, high, limits)
     assert at_most(float(found.low), low)
@@ -97,9 +93,7 @@ def test_there_are_no_needless_digits(value: float, half: float) -> None:
 
 
 @given(NUMBERS, st.floats(min_value=1e-9, max_value=1e9))
-def test_rounding_outwards_widens_by_less_than_a_tenth_of_the_half_width_and_the_sixth_digit(
-    value: float, half: float
-) -> None:
+def test_rounding_outwards_widens_by_less_than_a_tenth_of_the_half_width_and_the_sixth_digit(value: float, half: float) -> None:
     assume(half > abs(value) * 1e-11)  # below that the ends are equal but for rounding
     low, high = value - half, value + half
     found = outwards(value, low, high)
@@ -123,9 +117,7 @@ def test_in_every_unit_the_text_holds_the_interval(value: float, below: float, a
     assert shown.scale.label.strip() in shown.text or shown.scale.before
 
 
-@pytest.mark.parametrize(
-    ("value", "unit", "prefix"), [(1.5e-5, "s", "µ"), (0.25, "s", "m"), (2.5e9, "B", "G"), (3e15, "FLOP/s", "P")]
-)
+@pytest.mark.parametrize(("value", "unit", "prefix"), [(1.5e-5, "s", "µ"), (0.25, "s", "m"), (2.5e9, "B", "G"), (3e15, "FLOP/s", "P")])
 def test_the_prefix_and_the_number_together_are_the_value(value: float, unit: str, prefix: str) -> None:
     text, name = show(made(value, value * 0.99, value * 1.01, unit)).text.split(" ")
     assert name == f"{prefix}{unit}"

@@ -1,8 +1,9 @@
-"""Runs trainers one after another in one start of torch: torchrun --nproc-per-node 4 -m tests.examples.several_trainers FOLDER NAME:WORKERS[:SEED] ...
+"""Runs trainers one after another in one start of torch: torchrun --nproc-per-node 4 -m tests.examples.several_trainers FOLDER
+NAME:WORKERS[:SEED] ...
 
 A name is a script in examples/, or one of `tests/examples/tricky.py`.  Of each run as many ranks take part as it has workers; its
-streams are written where its own launch would write them, in FOLDER/NAME.WORKERS[.SEED].  The network of the examples is a narrow one, and their
-batches can be cut by two, three and four.  A run with a seed of its own is trained until it has learned something.
+streams are written where its own launch would write them, in FOLDER/NAME.WORKERS[.SEED].  The network of the examples is a narrow one,
+and their batches can be cut by two, three and four.  A run with a seed of its own is trained until it has learned something.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Trainers broken on purpose get the finding that names their fault, and no other; trainers that only look broken get none.
 
-All are real trainings over gloo with two, three and four workers, in one start of torch (`several_trainers.py`), each held against one worker's.
-The broken ones change one thing of the good trainer, which they load through broken/digits.py.  One goes through the whole of assay; one, whose
-model is worse and nothing else, is trained with three seeds and judged by its scores.
+All are real trainings over gloo with two, three and four workers, in one start of torch (`several_trainers.py`), each held against one
+worker's.
+The broken ones change one thing of the good trainer, which they load through broken/digits.py.  One goes through the whole of assay; one,
+whose model is worse and nothing else, is trained with three seeds and judged by its scores.
 """
 
 from __future__ import annotations
@@ -59,15 +60,26 @@ BEYOND = {  # the first gradient and the final hashes: on two workers and on fou
 TWO_AND_FOUR = (2, 4)
 PADDED = 1277  # on 2 workers 1278, on 3 1278, on 4 1280
 RIGHT = {  # of tests/examples/tricky.py, and how many workers; layer B: passed, or what it says instead
-    "sampler": (4, "pass"), "dropping": (4, "pass"),
-    "accumulated": (4, "pass"), "clipped": (2, "pass"), "mixed": (2, "advice"), "zero": (2, "pass"), "tied": (2, "pass"),
-    "frozen": (2, "pass"), "unused": (2, "pass"), "normalised": (2, "not run"), "sharded": (4, "pass"), "sharded_accumulated": (2, "pass"),
-    "sharded_halves": (2, "advice"), "hybrid": (4, "pass"),
-}  # fmt: skip
+    "sampler": (4, "pass"),
+    "dropping": (4, "pass"),
+    "accumulated": (4, "pass"),
+    "clipped": (2, "pass"),
+    "mixed": (2, "advice"),
+    "zero": (2, "pass"),
+    "tied": (2, "pass"),
+    "frozen": (2, "pass"),
+    "unused": (2, "pass"),
+    "normalised": (2, "not run"),
+    "sharded": (4, "pass"),
+    "sharded_accumulated": (2, "pass"),
+    "sharded_halves": (2, "advice"),
+    "hybrid": (4, "pass"),
+}
 WRONG = {
-    "sharded_scaled": (4, "gradient_scaled", "fail"), "sharded_mean_of_means": (2, "gradient_differs", "fail"),
+    "sharded_scaled": (4, "gradient_scaled", "fail"),
+    "sharded_mean_of_means": (2, "gradient_differs", "fail"),
     "compressed": (2, "reduced_in_less_precision", "warning"),
-}  # fmt: skip
+}
 QUANTISED = "digits/quantised.py"
 WORSE, SEEDS = ("broken/worse_accuracy.py", 2), (1, 2, 3)
 TABLES = ("steps", "samples", "fingerprints", "gradients", "examples")
@@ -84,9 +96,7 @@ def several(tmp_path_factory: pytest.TempPathFactory) -> Path:
     runs += [f"{name}:{workers}:{seed}" for seed in SEEDS for name, workers in (WORSE, (GOOD, 1))]
 
     def train(folder: Path) -> None:
-        done = run_script(
-            "-m", "tests.examples.several_trainers", folder, *runs, workers=max(WORKERS), limit_s=TRAININGS_S
-        )
+        done = run_script("-m", "tests.examples.several_trainers", folder, *runs, workers=max(WORKERS), limit_s=TRAININGS_S)
         assert done.returncode == 0, done.stderr[-4000:]
 
     return once(tmp_path_factory, "several", train)
@@ -110,8 +120,7 @@ def record(launches: list[tuple[int, Launched]]) -> Measured:
     tables = dict(made.measured().tables)
     for table in TABLES:
         own = [
-            one.table(table).with_columns(launch=pl.lit(number, dtype=pl.Int32))
-            for number, (_, one) in zip(numbers, launches, strict=True)
+            one.table(table).with_columns(launch=pl.lit(number, dtype=pl.Int32)) for number, (_, one) in zip(numbers, launches, strict=True)
         ]
         tables[table] = pl.concat(own)
     return Measured(experiment=made.experiment, manifest=made.manifest, state="complete", sealed=True, tables=tables)
@@ -119,16 +128,7 @@ def record(launches: list[tuple[int, Launched]]) -> Measured:
 
 def of_correctness(measured: Measured) -> list[Finding]:
     """The findings about whether the training is right, other than notes."""
-    from assay.verdict.audits.training import (
-        batch_statistics,
-        gradients,
-        losses,
-        modes,
-        replicas,
-        sample_weights,
-        samples,
-        training_state,
-    )
+    from assay.verdict.audits.training import batch_statistics, gradients, losses, modes, replicas, sample_weights, samples, training_state
 
     every = (batch_statistics, gradients, losses, modes, replicas, sample_weights, samples, training_state)
     audits = (module.AUDIT for module in every)
@@ -209,9 +209,7 @@ def test_the_evidence_is_what_the_fault_must_leave(workers: int, several: Path) 
     seeds = left(several, "broken/seed_mismatch.py", workers)
     assert hashes(seeds) == dict.fromkeys((0, 1, 2, 4), workers)
     norms = seeds.table("fingerprints").filter(pl.col("what") == "grad_norm", pl.col("step") == 0)["value"]
-    assert (len(norms), norms.n_unique()) == (workers, 1), (
-        "the averaged gradients agree, so that only the hashes show this fault"
-    )
+    assert (len(norms), norms.n_unique()) == (workers, 1), "the averaged gradients agree, so that only the hashes show this fault"
     assert hashes(left(several, "broken/unsynced.py", workers)) == {0: 1} | dict.fromkeys((1, 2, 4), workers)
     dropped = left(several, "broken/dropped_shard.py", workers)
     assert (set(uses(dropped).values()), len(uses(dropped))) == ({1}, 4 * workers * (240 // (workers + 1)))
@@ -228,11 +226,7 @@ def test_a_broken_trainer_goes_through_the_whole_of_assay(repository: Path, tmp_
 def test_worse_accuracy_shows_in_the_scores_and_its_cause_in_the_learning_rate(several: Path) -> None:
     """Three seeds, as a verdict on quality needs three launches; the good trainer reaches 0.8 in as many epochs."""
     name, workers = WORSE
-    launches = [
-        one
-        for seed in SEEDS
-        for one in ((1, left(several, GOOD, 1, seed)), (workers, left(several, name, workers, seed)))
-    ]
+    launches = [one for seed in SEEDS for one in ((1, left(several, GOOD, 1, seed)), (workers, left(several, name, workers, seed)))]
     measured = record(launches)
     (finding,) = of_correctness(measured)  # no replica and no sample is wrong; the cause is seen all the same
     assert (finding.rule, finding.severity) == ("learning_rate_differs", "warning")
@@ -243,37 +237,28 @@ def test_worse_accuracy_shows_in_the_scores_and_its_cause_in_the_learning_rate(s
     judgement = judge(measured)
     assert gate(judgement, "quality", workers).status == "FAIL"
     assert gate(judgement, "quality", workers).sentence.startswith("quality degraded")
-    assert [f.configuration for f in judgement.verdict.findings if f.rule == "quality_degraded"] == [
-        f"workers={workers}"
-    ]
+    assert [f.configuration for f in judgement.verdict.findings if f.rule == "quality_degraded"] == [f"workers={workers}"]
     assert all(one.configuration != f"workers={workers}" for one in judgement.verdict.recommendations)
 
 
 def test_the_quantised_trainer_trains_as_the_good_one_and_is_scored_in_eight_bits(several: Path) -> None:
     """examples/quantised.toml: only the scores may differ, by little, and some margins of the answers must."""
     good, quantised = left(several, GOOD, 1, 1), left(several, QUANTISED, 1, 1)
-    trained = [
-        one.table("fingerprints").filter(pl.col("what") == "parameter_hash")["text"].to_list()
-        for one in (good, quantised)
-    ]
+    trained = [one.table("fingerprints").filter(pl.col("what") == "parameter_hash")["text"].to_list() for one in (good, quantised)]
     assert trained[0] == trained[1]
     scores = [one.table("examples").sort("example")["score"] for one in (good, quantised)]
     assert len(scores[0]) == len(scores[1])
     assert abs((scores[0] - scores[1]).sum()) < 0.03 * len(scores[0])
 
 
-def test_a_weight_in_eight_bits_is_near_the_weight_row_by_row(
-    repository: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_weight_in_eight_bits_is_near_the_weight_row_by_row(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import runpy
 
     import torch
 
     monkeypatch.syspath_prepend(str(repository / "examples" / "digits"))
     in_eight_bits = runpy.run_path(str(repository / "examples/digits/quantised.py"))["in_eight_bits"]
-    weight = torch.randn(4, 3, 5, generator=torch.Generator().manual_seed(0)) * torch.tensor(
-        [1e-3, 1.0, 10.0, 0.0]
-    ).reshape(4, 1, 1)
+    weight = torch.randn(4, 3, 5, generator=torch.Generator().manual_seed(0)) * torch.tensor([1e-3, 1.0, 10.0, 0.0]).reshape(4, 1, 1)
     rounded, largest = in_eight_bits(weight), weight.reshape(4, -1).abs().amax(dim=1)
     assert ((rounded - weight).reshape(4, -1).abs().amax(dim=1) <= largest / 127 / 2 * (1 + 1e-5)).all()
     steps = rounded.reshape(4, -1)[:3] * 127 / largest[:3, None]

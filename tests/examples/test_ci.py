@@ -48,9 +48,14 @@ def test_the_check_and_the_keeping_run_on_records_of_many_builds(steps: list[dic
         stored(made(10.0 * factor, day=day), tmp_path / "records")
         for script in scripts:
             done = subprocess.run(
-                ["bash", "-eo", "pipefail", "-c", script], cwd=tmp_path, text=True, capture_output=True, timeout=PROCESS_S,
-                env=os.environ | {"PATH": path, "GITHUB_STEP_SUMMARY": str(summary)}, check=False,
-            )  # fmt: skip
+                ["bash", "-eo", "pipefail", "-c", script],
+                cwd=tmp_path,
+                text=True,
+                capture_output=True,
+                timeout=PROCESS_S,
+                env=os.environ | {"PATH": path, "GITHUB_STEP_SUMMARY": str(summary)},
+                check=False,
+            )
             assert done.returncode == 0, done.stdout + done.stderr
     assert len(list((tmp_path / "history").iterdir())) == 3
     assert summary.read_text().count("## assay check: inconclusive") == 3

@@ -56,9 +56,7 @@ def test_final_weights_are_bit_identical_with_and_without_assay(workers: int, tr
 def test_every_training_image_is_used_once_per_epoch_and_every_other_one_scored_once(launch: Launched) -> None:
     trained: set[int] = set()
     for epoch in range(EPOCHS):
-        uses = Counter(
-            id for row in launch.table("samples").iter_rows(named=True) if row["epoch"] == epoch for id in row["ids"]
-        )
+        uses = Counter(id for row in launch.table("samples").iter_rows(named=True) if row["epoch"] == epoch for id in row["ids"])
         assert len(uses) == 1280
         assert set(uses.values()) == {1}
         trained = set(uses)
@@ -73,14 +71,9 @@ def test_replicas_are_equal_from_step_zero_and_every_phase_was_seen(launch: Laun
     assert sorted({row["step"] for row in hashes}) == [0, 1, 2, 4, 8, 16, 20]
     assert len(hashes) == 2 * 7
     assert len({(row["step"], row["text"]) for row in hashes}) == 7
-    assert {"parameter_hash", "parameters", "dataset_size", "loss", "grad_norm", "optimizer_hash"} <= set(
-        prints["what"]
-    )
+    assert {"parameter_hash", "parameters", "dataset_size", "loss", "grad_norm", "optimizer_hash"} <= set(prints["what"])
     steps = launch.table("steps")
-    assert (
-        steps.select("data_ns", "forward_ns", "backward_ns", "optimizer_ns", "items").null_count().sum_horizontal()[0]
-        == 0
-    )
+    assert steps.select("data_ns", "forward_ns", "backward_ns", "optimizer_ns", "items").null_count().sum_horizontal()[0] == 0
     assert steps["items"].sum() == EPOCHS * 1280
     kinds = Counter(launch.table("events")["kind"])
     assert (kinds["checkpoint_save"], kinds["evaluation"], kinds["useful_work"], kinds["worker_end"]) == (2, 2, 1, 2)

@@ -136,10 +136,13 @@ def test_the_demo_runs_on_a_real_engine(tmp_path: Path, monkeypatch: pytest.Monk
     whole = load(EXAMPLES / "serving_demo.toml")
     assert whole.serving is not None
     arrivals = whole.serving.arrivals.model_copy(update={"duration_s": 3.0, "warm_up_s": 0.5})
-    short = whole.model_copy(update={
-        "serving": whole.serving.model_copy(update={"concurrency": (4,), "arrivals": arrivals}), "faults": (),
-        "launches": whole.launches.model_copy(update={"per_configuration": 1}),
-    })  # fmt: skip
+    short = whole.model_copy(
+        update={
+            "serving": whole.serving.model_copy(update={"concurrency": (4,), "arrivals": arrivals}),
+            "faults": (),
+            "launches": whole.launches.model_copy(update={"per_configuration": 1}),
+        }
+    )
     record = open_record(run(short, folder=tmp_path, root=tmp_path / "records"))
     measured = from_record(record)
     answered = measured.served.requests.filter(pl.col("ok"))

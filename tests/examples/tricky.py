@@ -94,9 +94,7 @@ def halves(model: nn.Module) -> nn.Module:
 def hybrid(model: nn.Module) -> nn.Module:
     """Replicas of two parts each, where there are four workers."""
     workers = dist.get_world_size()
-    mesh = init_device_mesh(
-        "cpu", (workers // 2, 2) if workers > 2 else (1, workers), mesh_dim_names=("copies", "parts")
-    )
+    mesh = init_device_mesh("cpu", (workers // 2, 2) if workers > 2 else (1, workers), mesh_dim_names=("copies", "parts"))
     for layer in [one for one in model if isinstance(one, nn.Linear)]:  # type: ignore[attr-defined]
         fully_shard(layer, mesh=mesh)
     return fully_shard(model, mesh=mesh)  # type: ignore[return-value]
@@ -172,7 +170,7 @@ TRICKY = {
     "sharded_mean_of_means": Variation(
         wrap=sharded, dtype=torch.float64, divide=lambda workers: 1.0 if dist.get_rank() else 1.0 / (1.0 + 0.5 * (workers - 1))
     ),
-}  # fmt: skip
+}
 
 
 def train(how: Variation) -> object:

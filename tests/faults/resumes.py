@@ -3,7 +3,8 @@
     resumes.py FOLDER WAY       WAY: adam, sgd, rounded, sharded, anew
 
 adam: torch.save after every epoch, to another name first.  sgd: inside of the epochs too, whose samples it then skips.  rounded: weights in
-bfloat16 with Adam's own state, written by numpy, which no hook sees.  sharded: FSDP2 and torch.distributed.checkpoint.  anew: no checkpoint.
+bfloat16 with Adam's own state, written by numpy, which no hook sees.  sharded: FSDP2 and torch.distributed.checkpoint.  anew: no
+checkpoint.
 One line "what rank number ns" each in FOLDER/log for begin, resumed (number: steps done) and step (number: steps done, at its end).
 """
 
@@ -88,9 +89,7 @@ def save(folder: Path, way: str, model: torch.nn.Module, optimizer: torch.optim.
             weights = {name: value.bfloat16().float().numpy() for name, value in inner.state_dict().items()}
             (folder / "last.tmp").write_bytes(pickle.dumps((weights, pickle.dumps(optimizer.state_dict()), done)))
         else:
-            torch.save(
-                {"model": inner.state_dict(), "optimizer": optimizer.state_dict(), "done": done}, folder / "last.tmp"
-            )
+            torch.save({"model": inner.state_dict(), "optimizer": optimizer.state_dict(), "done": done}, folder / "last.tmp")
         (folder / "last.tmp").replace(folder / "last")
     dist.barrier()
 

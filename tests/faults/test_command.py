@@ -25,9 +25,7 @@ def test_placeholders_are_replaced_in_both_lines(tmp_path: Path) -> None:
     out = tmp_path / "out"
     with one_replica(tmp_path) as (one, heard):
         line = f"echo {{replica}} {{port}} {{pid}} {{url}} >> {out}"
-        with at_once(
-            "command", struck_at(one), heard, command=line, undo=f"echo back {{replica}} >> {out}", for_s=0.0
-        ) as strike:
+        with at_once("command", struck_at(one), heard, command=line, undo=f"echo back {{replica}} >> {out}", for_s=0.0) as strike:
             until(strike.done.is_set, "the end")
         url = one.replica_urls[0]
         assert out.read_text() == f"0 {one.port(0)} {one.pids(0)[0]} {url}\nback 0\n"
@@ -53,9 +51,7 @@ def test_a_line_that_does_not_end_is_killed_with_its_children() -> None:
     struck = Struck(replica=0, url="http://127.0.0.1:1", target=Target(), mark=mark)
     with pytest.raises(OSError, match=r"did not end within 0\.1 s"):
         command.run("sleep 600 & sleep 600", struck, longest_s=0.1)
-    until(
-        lambda: not supervisor.marked(mark), "the end of what was killed"
-    )  # by nobody waited for: killed is not yet gone
+    until(lambda: not supervisor.marked(mark), "the end of what was killed")  # by nobody waited for: killed is not yet gone
 
 
 def test_what_it_leaves_in_the_background_goes_on_until_the_fault_is_over() -> None:

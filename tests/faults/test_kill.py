@@ -46,8 +46,15 @@ def test_a_replica_is_killed_with_its_family_and_comes_back(tmp_path: Path) -> N
         assert one.pids(0)
         assert not set(one.pids(0)) & set(family)
     assert [row[0] for row in sorted(heard.rows, key=lambda row: row[1])] == [
-        "server_start", "server_ready", "fault", "server_exit", "fault_end", "server_start", "server_ready", "server_exit",
-    ]  # fmt: skip
+        "server_start",
+        "server_ready",
+        "fault",
+        "server_exit",
+        "fault_end",
+        "server_start",
+        "server_ready",
+        "server_exit",
+    ]
     assert row(heard, "fault")[3]["signal"] == "KILL"
 
 

@@ -19,13 +19,7 @@ from tests.launchers.support.test_servers import Heard, pid_at
 
 @pytest.mark.parametrize(
     ("share", "quota", "period"),
-    [
-        (1.0, 10_000, 10_000),
-        (0.5, 5_000, 10_000),
-        (0.1, 1_000, 10_000),
-        (0.05, 1_000, 20_000),
-        (0.0001, 1_000, 1_000_000),
-    ],
+    [(1.0, 10_000, 10_000), (0.5, 5_000, 10_000), (0.1, 1_000, 10_000), (0.05, 1_000, 20_000), (0.0001, 1_000, 1_000_000)],
 )
 def test_the_period_is_as_short_as_the_least_quota_allows(share: float, quota: int, period: int) -> None:
     assert slow.quota_us(share) == (quota, period)
@@ -71,9 +65,7 @@ def test_a_replica_that_died_meanwhile_leaves_no_group_behind(tmp_path: Path) ->
         assert not path.exists()
 
 
-def test_a_group_that_a_process_just_leaves_is_taken_away_at_the_next_try(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_group_that_a_process_just_leaves_is_taken_away_at_the_next_try(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "assay-1-1"
     path.mkdir()
     tries: list[Path] = []

@@ -102,10 +102,9 @@ def test_proxy_and_toxic_come_and_go(server: Fake) -> None:
     struck = Struck(replica=0, url=target.urls[0], target=target, front=front, front_url=url)
     strike = at_once("toxiproxy", struck, heard, delay_s=0.25, share=0.5)
     until(lambda: proxy["toxics"], "the toxic")
-    assert proxy["toxics"] == [{
-        "name": "assay", "type": "latency", "stream": "downstream", "toxicity": 0.5,
-        "attributes": {"latency": 250, "jitter": 0},
-    }]  # fmt: skip
+    assert proxy["toxics"] == [
+        {"name": "assay", "type": "latency", "stream": "downstream", "toxicity": 0.5, "attributes": {"latency": 250, "jitter": 0}}
+    ]
     strike.close()
     assert proxy["toxics"] == []
     front.close()

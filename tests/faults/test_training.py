@@ -46,11 +46,17 @@ def struck(tmp_path_factory: pytest.TempPathFactory) -> Measured:
     ]
     if can_be_slowed():
         faults.append({"kind": "slow", "at_step": 15, "rank": 1, "for_s": SLOWED_S, "share": SHARE})
-    asked = from_mapping({
-        "name": "struck", "workload": {"script": str(COUPLED), "arguments": [str(folder / "notes"), "32", "5", "200", str(LOAD_S)]},
-        "factor": {"levels": [2]}, "launches": {"per_configuration": 1}, "launcher": {"kind": "plain"}, "faults": faults,
-        "limits": {"grace_s": 1.0, "launch_timeout_s": 120.0},
-    })  # fmt: skip
+    asked = from_mapping(
+        {
+            "name": "struck",
+            "workload": {"script": str(COUPLED), "arguments": [str(folder / "notes"), "32", "5", "200", str(LOAD_S)]},
+            "factor": {"levels": [2]},
+            "launches": {"per_configuration": 1},
+            "launcher": {"kind": "plain"},
+            "faults": faults,
+            "limits": {"grace_s": 1.0, "launch_timeout_s": 120.0},
+        }
+    )
     return from_record(open_record(run(asked, folder=folder, root=folder / "records")))
 
 
@@ -81,11 +87,7 @@ def test_a_stop_is_idle_for_its_victim_and_waiting_for_the_other(struck: Measure
     assert victim["idle"] >= STOPPED_S - 0.05
     assert STOPPED_S - 0.1 <= other["straggler_wait"] <= STOPPED_S + ADDED_S
     assert victim["recompute"] == victim["restart"] == 0.0
-    [end] = (
-        struck.table("events")
-        .filter((pl.col("kind") == "fault_end") & (pl.col("launch") == found["launch"]))
-        .to_dicts()
-    )
+    [end] = struck.table("events").filter((pl.col("kind") == "fault_end") & (pl.col("launch") == found["launch"])).to_dicts()
     assert STOPPED_S <= (end["ns"] - found["ns"]) / 1e9 <= STOPPED_S + ADDED_S
 
 
@@ -142,17 +144,14 @@ def test_each_part_of_a_recovery_is_what_the_script_noted_itself(struck: Measure
     both = [one for one in recoveries(struck) if one.launch == found["launch"]]
     other = parts.filter(rank=0).row(0, named=True)
     assert other["detect"] == pytest.approx(sum(asked[0, i] - both[i].fault_ns for i in (0, 1)) / 1e9, abs=ADDED_S)
-    # Between the beginning of a process and the script's first line lies the start of Python: seconds of it on a busy machine, of the reload.
+    # Between the beginning of a process and the script's first line lies the start of Python: seconds of it on a busy machine, of the
+    # reload.
     assert other["restart"] <= sum(begin[0, i + 1] - asked[0, i] for i in (0, 1)) / 1e9 + ADDED_S
-    assert other["restart"] + other["reload"] == pytest.approx(
-        sum(first[0, i + 1] - asked[0, i] for i in (0, 1)) / 1e9, abs=ADDED_S
-    )
+    assert other["restart"] + other["reload"] == pytest.approx(sum(first[0, i + 1] - asked[0, i] for i in (0, 1)) / 1e9, abs=ADDED_S)
     assert other["reload"] >= 2 * LOAD_S
     for incarnation, recovery in enumerate(both, start=1):
         assert recovery.resumed_ns is not None
-        assert recovery.resumed_ns == pytest.approx(
-            min(first[0, incarnation], first[1, incarnation]), abs=ADDED_S * 1e9
-        )
+        assert recovery.resumed_ns == pytest.approx(min(first[0, incarnation], first[1, incarnation]), abs=ADDED_S * 1e9)
 
 
 def noted(folder: Path, what: str) -> dict[tuple[int, int], int]:
@@ -167,17 +166,18 @@ def noted(folder: Path, what: str) -> dict[tuple[int, int], int]:
 @pytest.mark.parametrize(
     ("fault", "words"),
     [
-        ({"kind": "reset"}, r"faults\[0\].kind: found 'reset'; allowed: a kind that strikes a training: command, kill, slow, stop, throttle"),
+        (
+            {"kind": "reset"},
+            r"faults\[0\].kind: found 'reset'; allowed: a kind that strikes a training: command, kill, slow, stop, throttle",
+        ),
         ({"kind": "kill", "rank": 2}, r"faults\[0\].rank: found 2; allowed: 0 to 1, for 2 workers"),
         ({"kind": "command"}, r"faults\[\].command: found nothing"),
         ({"kind": "throttle"}, r"faults\[\].interface: found nothing.*This machine has:"),
     ],
-)  # fmt: skip
-def test_a_fault_that_cannot_strike_a_training_is_refused_before_anything_starts(
-    fault: dict[str, Any], words: str
-) -> None:
-    asked = from_mapping({
-        "name": "x", "workload": {"script": str(COUPLED)}, "factor": {"levels": [2]}, "launcher": {"kind": "plain"}, "faults": [fault],
-    })  # fmt: skip
+)
+def test_a_fault_that_cannot_strike_a_training_is_refused_before_anything_starts(fault: dict[str, Any], words: str) -> None:
+    asked = from_mapping(
+        {"name": "x", "workload": {"script": str(COUPLED)}, "factor": {"levels": [2]}, "launcher": {"kind": "plain"}, "faults": [fault]}
+    )
     with pytest.raises(SpecError, match=words):
         check(asked, COUPLED.parent)

@@ -24,10 +24,14 @@ from typing import Any  # noqa: E402
 from assay import probe  # noqa: E402
 
 SETTINGS: dict[str, Any] = {
-    "steps": 40, "step_ms": 20.0, "save_every": 10, "save_ms": 30.0, "load_s": 1.0,
+    "steps": 40,
+    "step_ms": 20.0,
+    "save_every": 10,
+    "save_ms": 30.0,
+    "load_s": 1.0,
     "fails": 0,  # so many incarnations after the first end before their first step
     "group_s": 600.0,  # after so long a rank no longer waits for the other
-}  # fmt: skip
+}
 
 
 def main(folder: Path) -> None:
@@ -37,10 +41,7 @@ def main(folder: Path) -> None:
     descriptor = os.open(folder / f"{launch}.truth", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
 
     def note(what: str, ns: int | None = None) -> None:
-        os.write(
-            descriptor,
-            f"{what} {os.environ['RANK']} {incarnation} {time.monotonic_ns() if ns is None else ns}\n".encode(),
-        )
+        os.write(descriptor, f"{what} {os.environ['RANK']} {incarnation} {time.monotonic_ns() if ns is None else ns}\n".encode())
 
     def ended(*_: object) -> None:
         note("asked")

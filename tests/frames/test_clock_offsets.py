@@ -17,9 +17,7 @@ OFFSETS_S = (0.0005, -0.0005, 0.02, -1.0, 5.0, -5.0)
 DRIFT = 50e-6
 
 
-def made(
-    there_s: float = 0.0, drift: float = 0.0, *, looks: int = 0, calls: int = 0, boots: dict[str, str] | None = None
-) -> Handmade:
+def made(there_s: float = 0.0, drift: float = 0.0, *, looks: int = 0, calls: int = 0, boots: dict[str, str] | None = None) -> Handmade:
     record = Handmade(levels=(4,), blocks=1)
     number = record.launch(workers=4)
     two_hosts(record, number, boots=boots)
@@ -90,9 +88,7 @@ def test_looks_and_collectives_of_different_times_are_compared_by_what_is_known_
         for rank in range(4):
             says = common if rank < 2 else there
             where = (0, rank, 0, "0", call, call, "all_reduce", 4, 1000, "float32", "", 1)
-            record.rows["collectives"].append(
-                (*where, says(asked[rank]), says(asked.max() + 0.05), None, None, None, "host")
-            )
+            record.rows["collectives"].append((*where, says(asked[rank]), says(asked.max() + 0.05), None, None, None, "host"))
     found = of_b(record)
     assert (found.way, found.trouble) == ("pings", "")
 

@@ -26,11 +26,17 @@ def made(launches: int = 1, **noise: Any) -> Handmade:
 def counted(record: Handmade, launch: int, **spans: float) -> None:
     """Totals that grow by so much between a reading at 0 s and one at 10 s."""
     counters = {
-        "busy": ("cpu", "busy"), "idle": ("cpu", "idle"), "steal": ("cpu", "steal"), "own": ("launch", "cpu_time"),
-        "assay": ("coordinator", "cpu_time"), "throttled": ("cgroup", "throttled"), "psi_cpu": ("cpu", "pressure_some"),
-        "psi_io": ("io", "pressure_some"), "psi_memory": ("memory", "pressure_some"),
+        "busy": ("cpu", "busy"),
+        "idle": ("cpu", "idle"),
+        "steal": ("cpu", "steal"),
+        "own": ("launch", "cpu_time"),
+        "assay": ("coordinator", "cpu_time"),
+        "throttled": ("cgroup", "throttled"),
+        "psi_cpu": ("cpu", "pressure_some"),
+        "psi_io": ("io", "pressure_some"),
+        "psi_memory": ("memory", "pressure_some"),
         "switches": ("launch", "involuntary_switches"),
-    }  # fmt: skip
+    }
     for name, span in spans.items():
         device, counter = counters[name]
         record.reading(launch, device, counter, 5.0, at_s=0.0)
@@ -51,12 +57,17 @@ def row(record: Handmade, launch: int = 0) -> dict[str, Any]:
 def test_shares_are_of_the_processors_and_of_the_time_between_the_readings() -> None:
     """Two processors for ten seconds: 15 busy, 4 idle, 1 stolen = 20. Foreign (15 - 11 - 1) / 20 = 15 %; stolen 5 %."""
     record = made()
-    counted(record, 0, busy=15, idle=4, steal=1, own=11, assay=1, throttled=0.2, psi_cpu=4, psi_io=1, psi_memory=0.5, switches=300)  # fmt: skip
+    counted(record, 0, busy=15, idle=4, steal=1, own=11, assay=1, throttled=0.2, psi_cpu=4, psi_io=1, psi_memory=0.5, switches=300)
     found = row(record)
     expected = {
-        "foreign": 0.15, "steal": 0.05, "throttled": 0.02, "psi_cpu": 0.4, "psi_io": 0.1, "psi_memory": 0.05,
+        "foreign": 0.15,
+        "steal": 0.05,
+        "throttled": 0.02,
+        "psi_cpu": 0.4,
+        "psi_io": 0.1,
+        "psi_memory": 0.05,
         "switches_per_s": 30.0,
-    }  # fmt: skip
+    }
     assert {name: found[name] for name in expected} == pytest.approx(expected)
 
 
@@ -86,7 +97,7 @@ def test_a_launch_with_a_single_reading_has_no_shares() -> None:
         ({"psi_io": 0.6}, "tasks waited for input or output for 6.00 % of the launch (at most 5 %)"),
         ({"psi_memory": 1}, "tasks waited for memory for 10 % of the launch (at most 5 %)"),
     ],
-)  # fmt: skip
+)
 def test_each_limit_is_told_with_its_share(spans: dict[str, float], said: str) -> None:
     record = made()
     counted(record, 0, **spans)
@@ -166,9 +177,7 @@ def test_the_first_launch_cannot_be_told_slow_by_its_own_two_readings() -> None:
     assert disturbed(record.measured(), 0) == ""
 
 
-@given(
-    busy=st.floats(0, 1e4), idle=st.floats(0, 1e4), steal=st.floats(0, 1e4), own=st.floats(0, 1e4), assay=st.floats(0, 1e4)
-)  # fmt: skip
+@given(busy=st.floats(0, 1e4), idle=st.floats(0, 1e4), steal=st.floats(0, 1e4), own=st.floats(0, 1e4), assay=st.floats(0, 1e4))
 def test_shares_lie_between_nothing_and_all(busy: float, idle: float, steal: float, own: float, assay: float) -> None:
     record = made()
     counted(record, 0, busy=busy, idle=idle, steal=steal, own=own, assay=assay)

@@ -26,9 +26,7 @@ def test_the_slowest_rank_s_time_is_the_step_s_and_its_phases_are_the_step_s() -
     made = Handmade(levels=(2,), blocks=1)
     number = made.launch(workers=2)
     made.steps(number, rank=0, seconds=[1.0], items=3.0, phases_s={"data": 0.1, "forward": 0.2})
-    made.steps(
-        number, rank=1, seconds=[2.0], start_s=0.5, items=5.0, phases_s={"data": 0.4, "forward": 0.6, "backward": 0.7}
-    )
+    made.steps(number, rank=1, seconds=[2.0], start_s=0.5, items=5.0, phases_s={"data": 0.4, "forward": 0.6, "backward": 0.7})
     (row,) = made.measured().global_steps.iter_rows(named=True)
     assert (row["step_s"], row["fastest_s"], row["ranks"], row["items"]) == (2.0, 1.0, 2, 8.0)
     assert (row["data_s"], row["forward_s"], row["backward_s"], row["optimizer_s"]) == (0.4, 0.6, 0.7, None)
@@ -57,9 +55,7 @@ def test_launches_are_never_mixed() -> None:
     made = Handmade(levels=(1,), blocks=2)
     for seconds in (1.0, 2.0):
         made.steps(made.launch(workers=1), seconds=[seconds] * 2)
-    assert made.measured().global_steps.select("launch", "step", "step_s").rows() == [
-        (0, 0, 1.0), (0, 1, 1.0), (1, 0, 2.0), (1, 1, 2.0),
-    ]  # fmt: skip
+    assert made.measured().global_steps.select("launch", "step", "step_s").rows() == [(0, 0, 1.0), (0, 1, 1.0), (1, 0, 2.0), (1, 1, 2.0)]
 
 
 def test_of_ranks_that_are_equally_slow_the_first_gives_the_phases() -> None:
@@ -76,9 +72,7 @@ def test_of_ranks_that_are_equally_slow_the_first_gives_the_phases() -> None:
 def test_after_a_restart_a_step_done_again_counts_in_its_last_version() -> None:
     """tests.struck: steps 0 to 6, killed, again from 4 to 7. Steps 4, 5 and 6 are those of the second start."""
     made = struck()
-    made.rows["steps"] = [
-        (*row[:5], row[5] - row[2] * S // 2, *row[6:]) for row in made.rows["steps"]
-    ]  # half as long the second time
+    made.rows["steps"] = [(*row[:5], row[5] - row[2] * S // 2, *row[6:]) for row in made.rows["steps"]]  # half as long the second time
     steps = made.measured().global_steps
     assert steps["step"].to_list() == list(range(8))
     assert steps["step_s"].to_list() == [1.0] * 4 + [0.5] * 4
@@ -101,11 +95,7 @@ def test_a_restart_of_one_launch_leaves_the_others_alone() -> None:
     again = made.launch(workers=1, role="fault")
     made.steps(again, seconds=[1.0])
     made.steps(again, seconds=[2.0], start_s=10.0, incarnation=1)
-    assert made.measured().global_steps.select("launch", "step", "step_s").rows() == [
-        (0, 0, 1.0),
-        (0, 1, 1.0),
-        (1, 0, 2.0),
-    ]
+    assert made.measured().global_steps.select("launch", "step", "step_s").rows() == [(0, 0, 1.0), (0, 1, 1.0), (1, 0, 2.0)]
 
 
 # ---- warm-up out of the rest
@@ -203,9 +193,7 @@ def test_every_step_stands_there_once_and_comes_from_its_last_start(rows: list[t
     for row in rows:
         last[row[0], row[3]] = max(last.get((row[0], row[3]), 0), int(str(row[2])))
     counted = effective_steps(steps)
-    assert all(
-        last[launch, step] == start for launch, step, start in counted.select("launch", "step", "incarnation").rows()
-    )
+    assert all(last[launch, step] == start for launch, step, start in counted.select("launch", "step", "incarnation").rows())
     assert folded["ranks"].sum() == counted.height
 
 

@@ -137,11 +137,7 @@ def guidellm(events: list[Event], words: int | None, asked: int | None) -> Numbe
         return {"ttft": None, "tpot": None, "itl": None}
     n = usage_of(events)
     n = len(times) if n is None else n
-    return {
-        "ttft": times[0],
-        "tpot": times[-1] / n if n else None,
-        "itl": (times[-1] - times[0]) / (n - 1) if n > 1 else None,
-    }
+    return {"ttft": times[0], "tpot": times[-1] / n if n else None, "itl": (times[-1] - times[0]) / (n - 1) if n > 1 else None}
 
 
 def aiperf(events: list[Event], words: int | None, asked: int | None) -> Numbers:
@@ -180,9 +176,14 @@ def llmperf(events: list[Event], words: int | None, asked: int | None) -> Number
 
 
 PEERS: dict[str, Callable[[list[Event], int | None, int | None], Numbers]] = {
-    "vllm": vllm, "sglang": sglang, "genai_bench": genai_bench, "guidellm": guidellm, "aiperf": aiperf,
-    "inference_perf": inference_perf, "llmperf": llmperf,
-}  # fmt: skip
+    "vllm": vllm,
+    "sglang": sglang,
+    "genai_bench": genai_bench,
+    "guidellm": guidellm,
+    "aiperf": aiperf,
+    "inference_perf": inference_perf,
+    "llmperf": llmperf,
+}
 
 
 # ---- the way of a real answer ------------------------------------------------------------------------------------
@@ -203,11 +204,25 @@ def row(transcript: Transcript, answer: Answer) -> tuple[Any, ...]:
     """The answer as a row of table requests; nothing but what the numbers need."""
     sent = transcript.sent_ns
     known: dict[str, Any] = {
-        "launch": 0, "request": 0, "client": 0, "phase": "main", "kind": "normal", "transport": "lean", "scheduled_ns": sent,
-        "sent_ns": sent, "status": answer.status, "tokens_out": answer.tokens_out,
-        "chunk_ns": [ns - sent for ns in answer.chunk_ns], "chunk_kind": answer.chunk_kind, "chunk_chars": answer.chunk_chars,
-        "bytes_out": 0, "bytes_in": 0, "text": answer.text, "logprobs": answer.logprobs, "chunk_uncertainty_ns": [],
-    }  # fmt: skip
+        "launch": 0,
+        "request": 0,
+        "client": 0,
+        "phase": "main",
+        "kind": "normal",
+        "transport": "lean",
+        "scheduled_ns": sent,
+        "sent_ns": sent,
+        "status": answer.status,
+        "tokens_out": answer.tokens_out,
+        "chunk_ns": [ns - sent for ns in answer.chunk_ns],
+        "chunk_kind": answer.chunk_kind,
+        "chunk_chars": answer.chunk_chars,
+        "bytes_out": 0,
+        "bytes_in": 0,
+        "text": answer.text,
+        "logprobs": answer.logprobs,
+        "chunk_uncertainty_ns": [],
+    }
     return tuple(known.get(column.name) for column in TABLES["requests"].columns)
 
 
@@ -222,8 +237,16 @@ def ours(path: Path, *, tokenizer: bool) -> tuple[Numbers, int | None]:
     backend: Backend = catalog.load("traffic.backends", transcript.dialect)
     answer = backend.read(transcript.reply, transcript.ask)
     words = words_of(answer) if tokenizer else None
-    arrival = {"launch": 0, "request": 0, "phase": "main", "kind": "normal", "pause_ns": 0, "pause_kind": "none",
-               "tokens_out": transcript.ask.max_tokens, "seed": 0}  # fmt: skip
+    arrival = {
+        "launch": 0,
+        "request": 0,
+        "phase": "main",
+        "kind": "normal",
+        "pause_ns": 0,
+        "pause_kind": "none",
+        "tokens_out": transcript.ask.max_tokens,
+        "seed": 0,
+    }
     tables = {
         "requests": frame("requests", [row(transcript, answer)]),
         "arrivals": frame("arrivals", [tuple(arrival.get(column.name) for column in TABLES["arrivals"].columns)]),
@@ -260,27 +283,62 @@ def test_our_log_gives_every_peer_s_numbers(path: Path, tokenizer: bool) -> None
     ("stem", "expected"),
     [
         # Role 30 ms, text 50, 60, 70, finish 70.5, end mark 71; no usage; 16 tokens were asked for.
-        ("role_only_first", {
-            "ttft_vllm": 0.030, "ttft_sglang": 0.050, "ttft_guidellm": 0.050, "ttft_llmperf": 0.050,
-            "tpot_sglang": 0.021 / 15, "tpot_guidellm": 0.070 / 3, "itl_guidellm": 0.010, "itl_llmperf": 0.070 / 5,
-            "itl_vllm": 0.0405, "gaps_vllm": 4, "tpot_vllm": None, "tpot_genai_bench": None, "itl_aiperf": None,
-        }),
+        (
+            "role_only_first",
+            {
+                "ttft_vllm": 0.030,
+                "ttft_sglang": 0.050,
+                "ttft_guidellm": 0.050,
+                "ttft_llmperf": 0.050,
+                "tpot_sglang": 0.021 / 15,
+                "tpot_guidellm": 0.070 / 3,
+                "itl_guidellm": 0.010,
+                "itl_llmperf": 0.070 / 5,
+                "itl_vllm": 0.0405,
+                "gaps_vllm": 4,
+                "tpot_vllm": None,
+                "tpot_genai_bench": None,
+                "itl_aiperf": None,
+            },
+        ),
         # Role 10 ms, 9 tokens in chunks at 40, 60, 90 ms, usage 90.2, end mark 90.3.
-        ("multi_token_chunk", {
-            "ttft_vllm": 0.010, "tpot_vllm": 0.080 / 8, "itl_vllm": 0.080, "gaps_vllm": 3,
-            "ttft_sglang": 0.040, "tpot_sglang": 0.0503 / 8, "itl_sglang": 0.050, "gaps_sglang": 2,
-            "tpot_genai_bench": 0.0503 / 8, "tpot_guidellm": 0.090 / 9, "itl_guidellm": 0.050 / 8, "itl_aiperf": 0.050 / 8,
-            "tpot_inference_perf": 0.050 / 8, "gaps_inference_perf": 8, "itl_llmperf": 0.090 / 5,
-        }),
+        (
+            "multi_token_chunk",
+            {
+                "ttft_vllm": 0.010,
+                "tpot_vllm": 0.080 / 8,
+                "itl_vllm": 0.080,
+                "gaps_vllm": 3,
+                "ttft_sglang": 0.040,
+                "tpot_sglang": 0.0503 / 8,
+                "itl_sglang": 0.050,
+                "gaps_sglang": 2,
+                "tpot_genai_bench": 0.0503 / 8,
+                "tpot_guidellm": 0.090 / 9,
+                "itl_guidellm": 0.050 / 8,
+                "itl_aiperf": 0.050 / 8,
+                "tpot_inference_perf": 0.050 / 8,
+                "gaps_inference_perf": 8,
+                "itl_llmperf": 0.090 / 5,
+            },
+        ),
         # Role 12 ms, "Hi" 22, " you" 32, usage and end mark 33; 2 tokens.
-        ("continuous_usage", {
-            "ttft_vllm": 0.012, "tpot_vllm": 0.020, "tpot_sglang": 0.011, "tpot_guidellm": 0.016, "itl_guidellm": 0.010,
-            "itl_aiperf": 0.010, "itl_llmperf": 0.032 / 4,
-        }),
+        (
+            "continuous_usage",
+            {
+                "ttft_vllm": 0.012,
+                "tpot_vllm": 0.020,
+                "tpot_sglang": 0.011,
+                "tpot_guidellm": 0.016,
+                "itl_guidellm": 0.010,
+                "itl_aiperf": 0.010,
+                "itl_llmperf": 0.032 / 4,
+            },
+        ),
         # Role 20 ms, finish and usage 21, end mark 21.5: no text at all.
         ("empty_answer", {"ttft_vllm": 0.020, "ttft_sglang": None, "tpot_guidellm": None, "itl_llmperf": None, "gaps_vllm": 1}),
     ],
-)  # fmt: skip
+)
 def test_by_hand(stem: str, expected: dict[str, float | None]) -> None:
     found, _ = ours(FOLDER / f"{stem}.json", tokenizer=False)
     wanted = {name: value if value is None else pytest.approx(value, abs=1e-9) for name, value in expected.items()}
@@ -291,7 +349,5 @@ def test_one_answer_has_four_times_per_token() -> None:
     """What users see as one word differs by more than a factor of two (9 tokens in three chunks after an empty role)."""
     found, _ = ours(FOLDER / "multi_token_chunk.json", tokenizer=True)
     seen = {found[name] for name in ("tpot_vllm", "tpot_sglang", "tpot_guidellm", "itl_aiperf", "itl_llmperf")}
-    assert (
-        len(seen) == 4
-    )  # AIPerf stops at the last text, SGLang at the end mark, guidellm and llmperf begin at sending
+    assert len(seen) == 4  # AIPerf stops at the last text, SGLang at the end mark, guidellm and llmperf begin at sending
     assert max(filter(None, seen)) > 2 * min(filter(None, seen))

@@ -1,4 +1,5 @@
-"""Trainings whose exposed communication is known beforehand: python -m tests.instruments.known_communication CLOCK BLOCKS COMPUTE_MS,COMM_MS ...
+"""Trainings whose exposed communication is known beforehand: python -m tests.instruments.known_communication CLOCK BLOCKS
+COMPUTE_MS,COMM_MS ...
 
 Each of four layers computes its gradient for a known time, and each gradient is a bucket whose all_reduce is under way for a known
 time, one after the other.  So the last all_reduce ends at a known moment after the last gradient: that is the truth, noted by those who
@@ -32,11 +33,7 @@ from tests.handmade import Handmade
 LAYERS, STEPS, SETTLED, WIDTH = 4, 14, 4, 64  # small weights: putting gradients into buckets takes no time to speak of
 DATA_S, FORWARD_S, OPTIMIZER_S = 0.004, 0.001, 0.002  # waiting for a batch, a layer's forward pass, an optimizer's step
 WARM = 6  # steps of the training in turns before it takes turns; BLOCKS without synchronising follow
-REGIMES = {
-    "hidden": (8.0, 2.0),
-    "partial": (6.0, 8.0),
-    "exposed": (2.0, 15.0),
-}  # ms of computing a layer, of an all_reduce
+REGIMES = {"hidden": (8.0, 2.0), "partial": (6.0, 8.0), "exposed": (2.0, 15.0)}  # ms of computing a layer, of an all_reduce
 
 
 KEPT_TABLES = ("steps", "collectives", "communication", "waits")
@@ -68,11 +65,7 @@ def main(clock: str, blocks: int, regimes: list[tuple[float, float]]) -> list[di
 def _regime(torch: Any, clock: str, blocks: int, compute_s: float, comm_s: float) -> dict[str, Any]:
     from assay.instruments.hooks import communication_differencing
 
-    communication_differencing.WARM, communication_differencing.MOST, communication_differencing.REPLAYS = (
-        WARM,
-        blocks,
-        0,
-    )  # type: ignore[misc]
+    communication_differencing.WARM, communication_differencing.MOST, communication_differencing.REPLAYS = (WARM, blocks, 0)  # type: ignore[misc]
     turns = WARM + 2 * blocks * communication_differencing.LENGTH
     rows: list[Any] = []
     truths: list[list[Known]] = []
@@ -84,9 +77,7 @@ def _regime(torch: Any, clock: str, blocks: int, compute_s: float, comm_s: float
     return {"rows": rows, "truth_ms": truths}
 
 
-def _training(
-    torch: Any, clock: Made | Real, compute_s: float, steps: int, launch: int
-) -> tuple[list[Any], list[Known]]:
+def _training(torch: Any, clock: Made | Real, compute_s: float, steps: int, launch: int) -> tuple[list[Any], list[Known]]:
     from assay.instruments.hooks import communication_differencing, process_groups, torch_hooks
     from assay.instruments.hooks.steps import Attached
     from assay.instruments.recorder.recorder import Recorder
@@ -94,18 +85,14 @@ def _training(
 
     sink = MemorySink()
     undo: list[Any] = []
-    recorder = Recorder(
-        Identity(launch=launch, rank=0, workers=2, incarnation=0, seed=0, host="here"), sink, now=clock.now
-    )
+    recorder = Recorder(Identity(launch=launch, rank=0, workers=2, incarnation=0, seed=0, host="here"), sink, now=clock.now)
     attached = Attached(torch, recorder, clock.now)
     attached._others, attached._meet = True, lambda: None  # type: ignore[method-assign]
     torch_hooks.install(torch, attached, undo)
     if launch:
         communication_differencing.install(torch, attached, recorder, undo)
     group = process_groups.timed_group(torch, _slow_group(torch, clock), attached.calls)
-    model = torch.nn.parallel.DistributedDataParallel(
-        _model(torch, clock, compute_s), process_group=group, bucket_cap_mb=0.01
-    )
+    model = torch.nn.parallel.DistributedDataParallel(_model(torch, clock, compute_s), process_group=group, bucket_cap_mb=0.01)
     optimizer = _optimizer(torch, clock)(model.parameters(), lr=1e-3)
     known = []
     for batch in torch.utils.data.DataLoader(_data(torch, clock, steps), batch_size=None):
@@ -122,9 +109,7 @@ def _training(
     return sink.rows, known
 
 
-Known = tuple[
-    float, float
-]  # of a step, in ms: from the last gradient to the end of the last all_reduce; from the first's begin to it
+Known = tuple[float, float]  # of a step, in ms: from the last gradient to the end of the last all_reduce; from the first's begin to it
 KEPT: list[Any] = []  # a reducer that is taken apart waits for its group
 
 
@@ -305,11 +290,7 @@ def _slow_group(torch: Any, clock: Made | Real) -> Any:
 
 def told(found: Mapping[str, Any]) -> dict[str, float]:
     """Way -> exposed communication in ms, by the metrics."""
-    return {
-        way: value.value * 1e3
-        for way, value in by_method(record(found), "workers=2").items()
-        if isinstance(value, Estimate)
-    }
+    return {way: value.value * 1e3 for way, value in by_method(record(found), "workers=2").items() if isinstance(value, Estimate)}
 
 
 def record(found: Mapping[str, Any]) -> Any:
@@ -334,10 +315,7 @@ def truth_ms(found: Mapping[str, Any], way: str = "group") -> float:
     spans = [span for _, span in found["truth_ms"][1]]
     length = 4
     blocks = [median(spans[first + 1 : first + length]) for first in range(WARM - length, len(spans), length)]
-    return median(
-        (before + after) / 2 - free
-        for before, free, after in zip(blocks[::2], blocks[1::2], blocks[2::2], strict=False)
-    )
+    return median((before + after) / 2 - free for before, free, after in zip(blocks[::2], blocks[1::2], blocks[2::2], strict=False))
 
 
 def steps_of(found: Mapping[str, Any], launch: int = 0) -> list[dict[str, Any]]:
@@ -358,11 +336,7 @@ def by_step(found: Mapping[str, Any], way: str) -> dict[int, float]:
     """Step -> exposed communication in ms by one way, of the timed launch."""
     names = TABLES["communication"].column_names
     rows = [dict(zip(names, row, strict=True)) for table, row in found["rows"] if table == "communication"]
-    return {
-        row["step"]: row["exposed_ns"] / 1e6
-        for row in rows
-        if row["launch"] == 0 and row["method"] == way and row["step"] >= SETTLED
-    }
+    return {row["step"]: row["exposed_ns"] / 1e6 for row in rows if row["launch"] == 0 and row["method"] == way and row["step"] >= SETTLED}
 
 
 def right(value_ms: float, true_ms: float) -> bool:

@@ -62,9 +62,7 @@ class Got:
         """The text of the answer."""
         events = self.events or [json.loads(self.body)]
         choices = [choice for event in events if isinstance(event, dict) for choice in event.get("choices", ())]
-        return "".join(
-            part.get("delta", part.get("message", {})).get("content") or part.get("text") or "" for part in choices
-        )
+        return "".join(part.get("delta", part.get("message", {})).get("content") or part.get("text") or "" for part in choices)
 
     @property
     def usage(self) -> dict[str, Any] | None:
@@ -94,13 +92,7 @@ class Raw:
         self.link.close()
 
     def send(
-        self,
-        prompt: str = "one two three",
-        *,
-        path: str = "/v1/chat/completions",
-        fault: str = "",
-        id: str = "",
-        **more: Any,
+        self, prompt: str = "one two three", *, path: str = "/v1/chat/completions", fault: str = "", id: str = "", **more: Any
     ) -> None:
         """Ask for an answer of four tokens, streamed, unless told otherwise."""
         content = {"messages": [{"role": "user", "content": prompt}]} if "chat" in path else {"prompt": prompt}

@@ -74,9 +74,11 @@ def trained(kind: Any, rank: int) -> dict[str, Any]:
     while undo:
         undo.pop()()
     return {
-        "rows": sink.rows, "weights": [round(float(p.double().sum()), 12) for p in model.parameters()],
-        "flag": model.require_backward_grad_sync, "taken_out": torch.nn.parallel.DistributedDataParallel.forward is not forward,
-    }  # fmt: skip
+        "rows": sink.rows,
+        "weights": [round(float(p.double().sum()), 12) for p in model.parameters()],
+        "flag": model.require_backward_grad_sync,
+        "taken_out": torch.nn.parallel.DistributedDataParallel.forward is not forward,
+    }
 
 
 if __name__ == "__main__":

@@ -78,8 +78,12 @@ def run(folder: Path, names: list[str], *, workers: int) -> None:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("ASSAY_")}
     done = subprocess.run(
         [sys.executable, "-W", "ignore", *engine, "-m", "tests.instruments.corpus", str(folder), *names],
-        env={**environment, "OMP_NUM_THREADS": "1"}, capture_output=True, text=True, timeout=TRAININGS_S, check=False,
-    )  # fmt: skip
+        env={**environment, "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        timeout=TRAININGS_S,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr[-4000:]
 
 
@@ -132,12 +136,7 @@ def check(found: Seen, truth: Truth) -> None:
     steps = found.of("steps")
     assert [row["step"] for row in steps] == list(range(truth.steps))
     counts = {phase: sum(row[phase] is not None for row in steps) for phase in PHASES}
-    assert counts == {
-        "data_ns": truth.data,
-        "forward_ns": truth.steps,
-        "backward_ns": truth.steps,
-        "optimizer_ns": truth.steps,
-    }
+    assert counts == {"data_ns": truth.data, "forward_ns": truth.steps, "backward_ns": truth.steps, "optimizer_ns": truth.steps}
     assert sum(row["items"] or 0 for row in steps) == truth.items
     assert all(row["items"] is None for row in steps) == (truth.items == 0), "unknown work is null, never 0"
     samples = found.of("samples")
@@ -181,15 +180,7 @@ def test_a_script_of_two_ranks_is_seen_on_both_and_does_not_notice(together: Pat
     )
 
 
-SIZES = {
-    "plain_loop": 64,
-    "accumulation": 96,
-    "mixed_precision": 80,
-    "teacher": 64,
-    "checkpointed": 48,
-    "hf_trainer": 32,
-    "closure": None,
-}
+SIZES = {"plain_loop": 64, "accumulation": 96, "mixed_precision": 80, "teacher": 64, "checkpointed": 48, "hf_trainer": 32, "closure": None}
 
 
 @pytest.mark.parametrize("name", SIZES)
@@ -218,8 +209,7 @@ def test_the_loss_is_the_number_whose_gradients_were_asked_for(alone: Path) -> N
 @pytest.mark.parametrize("name", TOGETHER)
 def test_every_collective_has_the_same_number_on_every_rank(together: Path, name: str) -> None:
     calls = [
-        [(row["group"], row["call"], row["op"], row["bytes"]) for row in seen(together, name, rank).of("collectives")]
-        for rank in (0, 1)
+        [(row["group"], row["call"], row["op"], row["bytes"]) for row in seen(together, name, rank).of("collectives")] for rank in (0, 1)
     ]
     assert sorted(calls[0]) == sorted(calls[1])
     wanted = {"ddp": "all_reduce", "by_hand": "all_reduce", "fsdp2": "reduce_scatter"}[name]

@@ -60,18 +60,10 @@ def ended(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Ended]:
         (place / "trained").mkdir()
         (place / "trained" / "__main__.py").write_text(TRAINING.format(ending=ending))
         script = ["-m", "trained"] if "package" in name else [str(place / "trained" / "__main__.py")]
-        variables = {
-            "RANK": "0",
-            "WORLD_SIZE": "1",
-            "ASSAY_LAUNCH": "0",
-            "ASSAY_LAUNCH_DIR": str(folder),
-            "OMP_NUM_THREADS": "1",
-        }
+        variables = {"RANK": "0", "WORLD_SIZE": "1", "ASSAY_LAUNCH": "0", "ASSAY_LAUNCH_DIR": str(folder), "OMP_NUM_THREADS": "1"}
         started[name] = (
             folder,
-            subprocess.Popen(
-                [sys.executable, *script], cwd=place, env=injected.into({**own, **variables}), stderr=subprocess.DEVNULL
-            ),
+            subprocess.Popen([sys.executable, *script], cwd=place, env=injected.into({**own, **variables}), stderr=subprocess.DEVNULL),
         )
     return {name: Ended(process.wait(timeout=PROCESS_S), folder) for name, (folder, process) in started.items()}
 

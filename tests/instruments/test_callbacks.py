@@ -171,9 +171,7 @@ def test_a_checkpoint_after_an_evaluation_is_taken_off_the_step_once(measured: M
     measured.wait(4)
     attached.forwarded()
     step = measured.stepped()
-    assert [event for event in measured.events() if event[0] != "first_step"] == [
-        ("checkpoint_save", 12 * MS), ("evaluation", 30 * MS),
-    ]  # fmt: skip
+    assert [event for event in measured.events() if event[0] != "first_step"] == [("checkpoint_save", 12 * MS), ("evaluation", 30 * MS)]
     assert (step["data_ns"], step["forward_ns"], step["checkpoint_ns"]) == (1 * MS, 4 * MS, 42 * MS)
     assert step["end_ns"] - step["begin_ns"] == 47 * MS
 

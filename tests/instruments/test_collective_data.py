@@ -16,12 +16,8 @@ from tests.lazy import torch
 COUNT = 60
 
 
-def asked(
-    op: str, n: int = 3, rank: int = 1, *, dtype: str = "float32", call: int = 5, root: int = 0, count: int = COUNT
-) -> Asked:
-    return Asked(
-        op=op, ranks=n, rank=rank, count=count, dtype=dtype, call=call, root=root, in_place=PLACEMENTS[op] == ("in",)
-    )
+def asked(op: str, n: int = 3, rank: int = 1, *, dtype: str = "float32", call: int = 5, root: int = 0, count: int = COUNT) -> Asked:
+    return Asked(op=op, ranks=n, rank=rank, count=count, dtype=dtype, call=call, root=root, in_place=PLACEMENTS[op] == ("in",))
 
 
 def result_of(one: Asked) -> torch.Tensor:
@@ -30,12 +26,7 @@ def result_of(one: Asked) -> torch.Tensor:
     inputs = []
     for rank in range(one.ranks):
         tensor = torch.zeros(each, dtype=getattr(torch, one.dtype))
-        sent(
-            Asked(
-                op=one.op, ranks=one.ranks, rank=rank, count=one.count, dtype=one.dtype, call=one.call, root=one.root
-            ),
-            tensor,
-        )
+        sent(Asked(op=one.op, ranks=one.ranks, rank=rank, count=one.count, dtype=one.dtype, call=one.call, root=one.root), tensor)
         inputs.append(tensor)
     added = torch.stack(inputs).sum(dim=0).to(inputs[0].dtype)
     match one.op:
@@ -124,17 +115,7 @@ def _unwritten(one: Asked, right: torch.Tensor) -> torch.Tensor:
 
 
 def _earlier(one: Asked, right: torch.Tensor) -> torch.Tensor:
-    return result_of(
-        Asked(
-            op=one.op,
-            ranks=one.ranks,
-            rank=one.rank,
-            count=one.count,
-            dtype=one.dtype,
-            call=one.call - 1,
-            root=one.root,
-        )
-    )
+    return result_of(Asked(op=one.op, ranks=one.ranks, rank=one.rank, count=one.count, dtype=one.dtype, call=one.call - 1, root=one.root))
 
 
 def _late(one: Asked, right: torch.Tensor) -> torch.Tensor:
@@ -166,7 +147,12 @@ CASES: list[tuple[str, str, Spoil, str]] = [
     ("drop a rank", "all_reduce", _without(2), "rank_missing: rank 2"),
     ("drop a rank", "reduce", _without(2), "rank_missing: rank 2"),
     ("count a rank twice", "all_reduce", lambda one, right: right + own(one, 0), "rank_twice: rank 0"),
-    ("drop a rank", "all_gather", lambda one, right: torch.cat([*right[:-COUNT].chunk(2), torch.full((COUNT,), -3.0)]), "rank_missing: rank 2"),
+    (
+        "drop a rank",
+        "all_gather",
+        lambda one, right: torch.cat([*right[:-COUNT].chunk(2), torch.full((COUNT,), -3.0)]),
+        "rank_missing: rank 2",
+    ),
     ("swap shards", "all_gather", _swapped, "shards_swapped: that of 1 lies at 0, that of 0 lies at 1"),
     ("swap shards", "gather", _swapped, "shards_swapped: that of 1 lies at 0, that of 0 lies at 1"),
     ("swap shards", "all_to_all", _swapped, "shards_swapped: that of 1 lies at 0, that of 0 lies at 1"),
@@ -197,12 +183,10 @@ CASES: list[tuple[str, str, Spoil, str]] = [
     ("wrong op", "all_reduce", lambda one, right: right / one.ranks, "wrong_op: the mean"),
     ("half of it", "broadcast", lambda one, right: torch.cat([right[:30], right[30:] * 0]), "partial: 30 elements from 30 to 59 are wrong"),
     ("noise", "all_gather", lambda one, right: right * 0 - 7, "unknown"),
-]  # fmt: skip
+]
 
 
-@pytest.mark.parametrize(
-    ("what", "op", "spoil", "name"), CASES, ids=[f"{what}, {op}: {name}" for what, op, _, name in CASES]
-)
+@pytest.mark.parametrize(("what", "op", "spoil", "name"), CASES, ids=[f"{what}, {op}: {name}" for what, op, _, name in CASES])
 def test_a_corruption_is_caught_and_named(what: str, op: str, spoil: Spoil, name: str) -> None:
     one = asked(op, rank=0 if op in ("reduce", "gather") else 1)
     found = check(one, spoil(one, result_of(one)))
@@ -227,9 +211,14 @@ def test_every_element_type_sees_the_eight(dtype: str, n: int) -> None:
     flipped = right_one.clone()
     flipped.view(torch.uint8)[0] ^= 1
     spoiled = {
-        "drop a rank": right_one - own(one, 0), "swap": _swapped(one, right_one), "off by one": _late(one, right_one), "stale": _earlier(one, right_one),
-        "flip": flipped, "root": own(one, 0), "op": _stacked(one).max(dim=0).values,
-    }  # fmt: skip
+        "drop a rank": right_one - own(one, 0),
+        "swap": _swapped(one, right_one),
+        "off by one": _late(one, right_one),
+        "stale": _earlier(one, right_one),
+        "flip": flipped,
+        "root": own(one, 0),
+        "op": _stacked(one).max(dim=0).values,
+    }
     for what, result in spoiled.items():
         found = check(one, result)
         assert found.wrong, what

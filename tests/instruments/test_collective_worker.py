@@ -21,9 +21,7 @@ from tests.lazy import torch
 SMALL = Collectives(sizes=("1K:4K",), seconds=0.001, batches=2, calls=3, warm_up=2, memory_mib=0.05)
 
 
-def made(
-    asked: Collectives, ranks: int = 3, spoil: Spoil | None = None, lacks: dict[str, str] | None = None
-) -> dict[int, MemorySink]:
+def made(asked: Collectives, ranks: int = 3, spoil: Spoil | None = None, lacks: dict[str, str] | None = None) -> dict[int, MemorySink]:
     """What every rank wrote."""
     sinks = {rank: MemorySink() for rank in range(ranks)}
     world = World(ranks, spoil=spoil, lacks=lacks or {})
@@ -48,10 +46,7 @@ def everything() -> dict[int, MemorySink]:
 
 def test_every_cell_is_timed_on_every_rank_and_every_call_is_checked(everything: dict[int, MemorySink]) -> None:
     rows = calls_of(everything).filter(pl.col("op") != "barrier")
-    wanted = {
-        (cell.op, cell.nbytes, int(cell.place == "in"))
-        for cell in cells(SMALL.model_copy(update={"operations": OPERATIONS}), 3)
-    }
+    wanted = {(cell.op, cell.nbytes, int(cell.place == "in")) for cell in cells(SMALL.model_copy(update={"operations": OPERATIONS}), 3)}
     for rank in range(3):
         own = rows.filter((pl.col("rank") == rank) & (pl.col("phase") == "timed"))
         assert set(own.select("op", "bytes", "in_place").iter_rows()) == wanted
@@ -60,9 +55,7 @@ def test_every_cell_is_timed_on_every_rank_and_every_call_is_checked(everything:
     assert seen["wrong"].sum() == 0
 
 
-def test_calls_have_the_same_number_on_every_rank_and_loops_begin_with_a_barrier(
-    everything: dict[int, MemorySink],
-) -> None:
+def test_calls_have_the_same_number_on_every_rank_and_loops_begin_with_a_barrier(everything: dict[int, MemorySink]) -> None:
     rows = calls_of(everything).sort("rank", "call")
     first = rows.filter(pl.col("rank") == 0).select("call", "op", "bytes", "phase")
     for rank in (1, 2):
@@ -70,10 +63,7 @@ def test_calls_have_the_same_number_on_every_rank_and_loops_begin_with_a_barrier
     found = loops(rows)
     assert (found["ranks"] == 3).all()
     assert (found["seconds"] > 0).all()
-    assert (
-        found.group_by("op", "bytes", "in_place", "phase").len().filter(pl.col("phase") == "timed")["len"]
-        >= SMALL.batches
-    ).all()
+    assert (found.group_by("op", "bytes", "in_place", "phase").len().filter(pl.col("phase") == "timed")["len"] >= SMALL.batches).all()
 
 
 def test_a_call_ends_where_the_next_one_of_its_loop_begins(everything: dict[int, MemorySink]) -> None:
@@ -105,17 +95,15 @@ def _on_call(op: str, number: int, rank: int, change: Callable[[list[torch.Tenso
 
 
 def first_timed(op: str) -> int:
-    """The number of an operation's first timed call: after the try of each placement, two loops of two to warm up, and the calls that lead into each."""
+    """The number of an operation's first timed call: after the try of each placement, two loops of two to warm up, and the calls that
+    lead into each.
+    """
     return len(PLACEMENTS[op]) + 2 * (2 + lead_in(4096)) + lead_in(4096) + 1
 
 
 SPOILED = {
     "rank_missing: rank 2": ("all_reduce", -1, lambda inputs, result: result.sub_(inputs[2])),
-    "shards_swapped": (
-        "all_gather",
-        1,
-        lambda _, result: result.copy_(torch.cat([result.chunk(3)[place] for place in (1, 0, 2)])),
-    ),
+    "shards_swapped": ("all_gather", 1, lambda _, result: result.copy_(torch.cat([result.chunk(3)[place] for place in (1, 0, 2)]))),
     "off_by_one: one element too late": ("reduce_scatter", 0, lambda _, result: result[1:].copy_(result[:-1].clone())),
     "stale: nothing was written": ("all_to_all", 1, lambda _, result: result.fill_(-3)),
     "bit_flip": ("broadcast", 2, lambda _, result: result.view(torch.uint8)[9].bitwise_xor_(4)),
@@ -149,9 +137,7 @@ def test_each_of_the_eight_corruptions_is_caught_on_a_timed_call(name: str) -> N
         (1e-9, 10**6, 100, 0.2, 5, (500, 100)),  # never without end
     ],
 )
-def test_loops_last_about_as_long_as_asked(
-    each: float, slots: int, most: int, seconds: float, least: int, wanted: tuple[int, int]
-) -> None:
+def test_loops_last_about_as_long_as_asked(each: float, slots: int, most: int, seconds: float, least: int, wanted: tuple[int, int]) -> None:
     assert timing.loops(each, slots=slots, most=most, seconds=seconds, least=least) == wanted
 
 
@@ -170,9 +156,7 @@ def test_groups_call_at_the_same_time_with_data_roots_and_neighbours_of_their_ow
     sinks = made(SMALL.model_copy(update={"operations": OPERATIONS, "group_size": 2, "root": 1}), ranks=6)
     every = calls_of(sinks)
     rows = every.filter(pl.col("op") != "barrier")
-    assert set(rows.select("group", "rank", "size").iter_rows()) == {
-        (f"group {rank // 2}", rank, 2) for rank in range(6)
-    }
+    assert set(rows.select("group", "rank", "size").iter_rows()) == {(f"group {rank // 2}", rank, 2) for rank in range(6)}
     assert rows["wrong"].sum() == 0
     assert set(rows.filter(pl.col("wrong").is_not_null())["op"]) == set(OPERATIONS)
     found = loops(every)

@@ -381,14 +381,28 @@ def has_a_sampler_that_is_no_generator(script: Script) -> None:
 
 KNOWN: list[Callable[[Script], None]] = [
     loses_a_batch_that_cannot_be_read,
-    looks_at_the_first_batch_before_each_epoch, keeps_the_batch_that_it_looked_at, passes_a_batch_forward_before_it_trains,
-    reads_all_its_data_before_it_trains, splits_its_batches_and_evaluates_after_each_epoch,
-    splits_its_batches_and_evaluates_with_gradients, knows_how_many_batches_there_are, evaluates_in_the_body_of_the_loop,
-    evaluates_one_batch_of_its_own_loader_in_the_body, evaluates_by_the_loader_that_it_trains_by, accumulates_over_batches,
-    adds_up_the_losses_of_two_batches, throws_away_losses, throws_away_batches, leaves_its_loops_early, makes_its_loader_anew,
-    goes_on_for_ever, two_models_by_one_batch, works_ahead_by_one_batch, fetches_several_batches_and_then_trains_on_each,
+    looks_at_the_first_batch_before_each_epoch,
+    keeps_the_batch_that_it_looked_at,
+    passes_a_batch_forward_before_it_trains,
+    reads_all_its_data_before_it_trains,
+    splits_its_batches_and_evaluates_after_each_epoch,
+    splits_its_batches_and_evaluates_with_gradients,
+    knows_how_many_batches_there_are,
+    evaluates_in_the_body_of_the_loop,
+    evaluates_one_batch_of_its_own_loader_in_the_body,
+    evaluates_by_the_loader_that_it_trains_by,
+    accumulates_over_batches,
+    adds_up_the_losses_of_two_batches,
+    throws_away_losses,
+    throws_away_batches,
+    leaves_its_loops_early,
+    makes_its_loader_anew,
+    goes_on_for_ever,
+    two_models_by_one_batch,
+    works_ahead_by_one_batch,
+    fetches_several_batches_and_then_trains_on_each,
     fetches_the_next_batch_before_the_backward_pass,
-]  # fmt: skip
+]
 
 
 @pytest.fixture(params=[False, True], ids=["shares", "copies"])
@@ -499,9 +513,7 @@ def mixes_two_iterators_of_one_loader(script: Script) -> None:
     [skips_the_first_by_the_same_iterator, goes_on_in_the_middle_of_an_epoch, mixes_two_iterators_of_one_loader],
     ids=lambda one: one.__name__,
 )
-def test_what_cannot_be_told_by_order_is_told_by_identity_or_said_to_be_unknown(
-    script: Script, train: Callable[[Script], None]
-) -> None:
+def test_what_cannot_be_told_by_order_is_told_by_identity_or_said_to_be_unknown(script: Script, train: Callable[[Script], None]) -> None:
     train(script)
     script.close()
     assert bool(script.unknown()) == script.copies
@@ -706,10 +718,7 @@ def rows_of(train: Callable[[Script], None], *, copies: bool, ordinary: bool) ->
         taken.allowed = False
     train(script)
     script.close()
-    steps = [
-        {name: value if name in ("step", "items") else value is None for name, value in row.items()}
-        for row in script.of("steps")
-    ]
+    steps = [{name: value if name in ("step", "items") else value is None for name, value in row.items()} for row in script.of("steps")]
     events = [(row["kind"], row["step"]) for row in script.of("events")]
     prints = [(row["step"], row["what"], row["value"], row["text"]) for row in script.of("fingerprints")]
     return [steps, script.of("samples"), events, prints], len(seen)
@@ -717,9 +726,7 @@ def rows_of(train: Callable[[Script], None], *, copies: bool, ordinary: bool) ->
 
 @pytest.mark.parametrize("train", [*KNOWN, *AGAIN], ids=lambda one: one.__name__)
 @pytest.mark.parametrize("copies", [False, True], ids=["shares", "copies"])
-def test_what_is_recorded_of_ordinary_steps_is_what_is_recorded_of_any(
-    train: Callable[[Script], None], copies: bool
-) -> None:
+def test_what_is_recorded_of_ordinary_steps_is_what_is_recorded_of_any(train: Callable[[Script], None], copies: bool) -> None:
     assert rows_of(train, copies=copies, ordinary=True)[0] == rows_of(train, copies=copies, ordinary=False)[0]
 
 
@@ -760,9 +767,7 @@ def test_rows_are_noted_until_an_epoch_was_trained_on_as_a_whole(script: Script)
             script.train(x)
         script.evaluate(held_out)
     (below,) = {
-        id(view.below): view.below
-        for _, view in script.attached.evaluated._views.values()
-        if view is not None and view.trained
+        id(view.below): view.below for _, view in script.attached.evaluated._views.values() if view is not None and view.trained
     }.values()
     assert len(below.pending) == SIZE // BATCH, "of one epoch"
     script.evaluate(loader)

@@ -137,10 +137,7 @@ def test_it_agrees_with_pytorchs_own_counter_where_that_knows_every_product() ->
     from torch import nn
 
     convolutions = nn.Sequential(nn.Conv2d(3, 8, 3), nn.Flatten(), nn.Linear(8 * 14 * 14, 10))
-    for model, x in (
-        (convolutions, torch.randn(4, 3, 16, 16)),
-        (transformer(heads=4, groups=4, bias=True, fused=False), inputs(2, 16)),
-    ):
+    for model, x in ((convolutions, torch.randn(4, 3, 16, 16)), (transformer(heads=4, groups=4, bias=True, fused=False), inputs(2, 16))):
         flops, _ = count(trains(model, x))
         assert flops == torchs_own(trains(model, x))
 
@@ -240,10 +237,7 @@ def test_a_tensor_parallel_model_runs_and_costs_what_its_parts_cost(alone: None)
     import torch
     from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
 
-    model, x = (
-        torch.nn.Sequential(torch.nn.Linear(16, 64), torch.nn.ReLU(), torch.nn.Linear(64, 16)),
-        torch.randn(8, 16),
-    )
+    model, x = (torch.nn.Sequential(torch.nn.Linear(16, 64), torch.nn.ReLU(), torch.nn.Linear(64, 16)), torch.randn(8, 16))
     bare, _ = count(trains(model, x))
     mesh = torch.distributed.device_mesh.init_device_mesh("cpu", (1,))
     found, told = count(trains(parallelize_module(model, mesh, {"0": ColwiseParallel(), "2": RowwiseParallel()}), x))
@@ -346,12 +340,11 @@ class Gpu:
 
         self.version = Made(hip=hip)
         self.cuda = Made(
-            get_device_capability=lambda _: (capability, 0), get_device_properties=lambda _: Made(uuid="GPU-1"),
+            get_device_capability=lambda _: (capability, 0),
+            get_device_properties=lambda _: Made(uuid="GPU-1"),
             get_device_name=lambda _: "NVIDIA H200",
-        )  # fmt: skip
-        self.backends = Made(
-            cuda=Made(matmul=Made(allow_tf32=matmul)), cudnn=Made(allow_tf32=conv, conv=Made(fp32_precision="none"))
         )
+        self.backends = Made(cuda=Made(matmul=Made(allow_tf32=matmul)), cudnn=Made(allow_tf32=conv, conv=Made(fp32_precision="none")))
 
 
 @pytest.mark.parametrize(
@@ -390,6 +383,4 @@ def test_a_gpu_is_told_by_its_number_so_that_ranks_that_share_it_are_seen() -> N
     counter.sums[("forward", "cuda:0", "bfloat16")] += 10
     counter._torch = Gpu()
     _, told = counter.detail(None)
-    assert told["by"] == [
-        {"device": "cuda:0", "name": "NVIDIA H200", "precision": "bfloat16", "flops": 10, "uuid": "GPU-1"}
-    ]
+    assert told["by"] == [{"device": "cuda:0", "name": "NVIDIA H200", "precision": "bfloat16", "flops": 10, "uuid": "GPU-1"}]

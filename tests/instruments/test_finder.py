@@ -24,8 +24,11 @@ def printed(folder: Path, script: str, name: str = "torch") -> list[str]:
     (package / "inner" / "__init__.py").write_text("VERSION = 2\n")
     done = subprocess.run(
         [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(folder)!r})" + WAITING.format(name=name) + script],
-        capture_output=True, text=True, timeout=PROCESS_S, check=False,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        timeout=PROCESS_S,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()
 
@@ -75,6 +78,4 @@ def test_a_module_that_is_not_installed_is_told_to_be_missing(tmp_path: Path) ->
 def test_several_may_wait_for_the_same_module(tmp_path: Path, waiting: int) -> None:
     more = "".join(f"when_there(lambda module: print('also', {n}), stays=True)\n" for n in range(1, waiting))
     script = "import importlib.util\nassert importlib.util.find_spec('torch')\nimport torch"
-    assert sorted(printed(tmp_path, more + script)) == sorted(
-        ["hooked torch 1", *(f"also {n}" for n in range(1, waiting))]
-    )
+    assert sorted(printed(tmp_path, more + script)) == sorted(["hooked torch 1", *(f"also {n}" for n in range(1, waiting))])

@@ -103,9 +103,7 @@ def test_its_gradients_and_its_buffers_are_still_timed(sink: MemorySink) -> None
         assert sizes == {"all_reduce": 28 * 4, "broadcast": 8 * 4 + 8}
 
 
-def test_a_model_that_is_given_another_group_sends_its_buffers_by_that_one(
-    sink: MemorySink, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_model_that_is_given_another_group_sends_its_buffers_by_that_one(sink: MemorySink, monkeypatch: pytest.MonkeyPatch) -> None:
     """The way in which torch lets a model go on with fewer ranks, or more: those that are gone would be waited for in the old group."""
     import torch.distributed as dist
 
@@ -128,9 +126,7 @@ def test_a_model_that_is_given_another_group_sends_its_buffers_by_that_one(
 
 
 @pytest.mark.parametrize("given", [False, True])
-def test_a_group_that_is_set_while_buffers_are_sent_stays(
-    sink: MemorySink, monkeypatch: pytest.MonkeyPatch, given: bool
-) -> None:
+def test_a_group_that_is_set_while_buffers_are_sent_stays(sink: MemorySink, monkeypatch: pytest.MonkeyPatch, given: bool) -> None:
     """Whether the group was swapped for the timed one, or is the script's own and was left where it is."""
     import torch.distributed as dist
 

@@ -64,9 +64,7 @@ class Broken:
     numel = element_size
 
 
-def test_a_collective_that_cannot_be_noted_is_asked_for_all_the_same(
-    outside: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_collective_that_cannot_be_noted_is_asked_for_all_the_same(outside: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     import torch
 
     asked: list[Any] = []

@@ -22,9 +22,7 @@ def test_a_receive_that_waited_itself_is_over_when_it_returns(returned: int | No
         return returned
 
     world = Group()
-    distributed = SimpleNamespace(
-        is_initialized=lambda: True, ProcessGroup=Group, group=SimpleNamespace(WORLD=world), recv=recv
-    )
+    distributed = SimpleNamespace(is_initialized=lambda: True, ProcessGroup=Group, group=SimpleNamespace(WORLD=world), recv=recv)
     distributed.distributed_c10d = SimpleNamespace()
     torch = SimpleNamespace(distributed=distributed, compiler=SimpleNamespace(is_compiling=lambda: False))
     calls = Calls()

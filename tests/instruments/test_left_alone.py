@@ -63,8 +63,12 @@ def test_collectives_take_their_arguments_and_are_compiled_as_before(tmp_path: P
     """`imported`: what torch.compile knows of collectives, before the hooks were in or afterwards."""
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", HOOKED + SCRIPT, str(tmp_path / "meet"), imported],
-        env={**os.environ, "OMP_NUM_THREADS": "1"}, capture_output=True, text=True, timeout=PROCESS_S, check=False,
-    )  # fmt: skip
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        timeout=PROCESS_S,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr[-3000:]
 
 

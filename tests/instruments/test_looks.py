@@ -87,9 +87,7 @@ def test_a_teacher_that_looks_after_the_student_is_part_of_the_forward_pass() ->
         script.look()
         script.learn()
     script.batch(loader)
-    assert [(row["forward_ns"], row["backward_ns"], row["items"]) for row in script.of("steps")] == [
-        (6 * MS, 3 * MS, 4.0)
-    ] * 2
+    assert [(row["forward_ns"], row["backward_ns"], row["items"]) for row in script.of("steps")] == [(6 * MS, 3 * MS, 4.0)] * 2
     assert script.evaluations() == []
 
 
@@ -109,8 +107,10 @@ def test_validation_that_forgets_to_switch_gradients_off_is_an_evaluation() -> N
     script.batch(loader)
     assert script.evaluations() == [6 * MS]
     assert [(row["forward_ns"], row["items"], row["checkpoint_ns"] or 0) for row in script.of("steps")] == [
-        (3 * MS, 4.0, 0), (3 * MS, 4.0, 6 * MS), (3 * MS, 4.0, 0),
-    ]  # fmt: skip
+        (3 * MS, 4.0, 0),
+        (3 * MS, 4.0, 6 * MS),
+        (3 * MS, 4.0, 0),
+    ]
 
 
 def test_a_model_that_is_trained_in_evaluation_mode_is_trained() -> None:
@@ -122,9 +122,7 @@ def test_a_model_that_is_trained_in_evaluation_mode_is_trained() -> None:
         script.look(training=False, gradients=True)
         script.learn()
     script.batch(loader)
-    assert [(row["forward_ns"], row["items"], row["checkpoint_ns"] or 0) for row in script.of("steps")] == [
-        (6 * MS, 4.0, 0)
-    ] * 2
+    assert [(row["forward_ns"], row["items"], row["checkpoint_ns"] or 0) for row in script.of("steps")] == [(6 * MS, 4.0, 0)] * 2
     assert script.evaluations() == []
     assert "parameter_hash" in {row["what"] for row in script.of("fingerprints")}
 
@@ -135,10 +133,7 @@ def phases(script: Script) -> list[tuple[int, int, int]]:
     for row in rows:
         parts = ("forward_ns", "backward_ns", "optimizer_ns", "checkpoint_ns")
         assert sum(row[part] or 0 for part in parts) <= row["end_ns"] - row["begin_ns"]
-    return [
-        (row["forward_ns"] // MS, (row["checkpoint_ns"] or 0) // MS, (row["end_ns"] - row["begin_ns"]) // MS)
-        for row in rows
-    ]
+    return [(row["forward_ns"] // MS, (row["checkpoint_ns"] or 0) // MS, (row["end_ns"] - row["begin_ns"]) // MS) for row in rows]
 
 
 def test_an_evaluation_of_batches_made_by_hand_is_none_of_the_forward_pass() -> None:
@@ -221,7 +216,9 @@ def test_a_batch_of_the_scripts_own_shape_is_as_much_work_as_it_has_samples() ->
 
 
 def test_two_optimizers_of_one_pass_step_together_from_the_first_step_on() -> None:
-    """No loader tells where a step ends. The second one's step was told as the beginning of the next, and the last as one without a pass."""
+    """No loader tells where a step ends. The second one's step was told as the beginning of the next, and the last as one without a
+    pass.
+    """
     script = Script()
     other = object()
     for optimizer in (script.optimizer, other):
@@ -253,15 +250,12 @@ def test_an_optimizer_that_comes_again_before_the_other_begins_its_own_cycle() -
 
 @pytest.mark.parametrize(
     ("training", "expected"),
-    [
-        (False, [(3, 3, 61), (3, 6, 64), (3, 6, 64), (3, 3, 11)]),
-        (True, [(6, 0, 61), (9, 0, 64), (9, 0, 64), (6, 0, 11)]),
-    ],
+    [(False, [(3, 3, 61), (3, 6, 64), (3, 6, 64), (3, 3, 11)]), (True, [(6, 0, 61), (9, 0, 64), (9, 0, 64), (6, 0, 11)])],
 )
-def test_a_look_before_the_update_is_in_the_step_that_it_was_in(
-    training: bool, expected: list[tuple[int, int, int]]
-) -> None:
-    """And one after the update in the next. Both, and 50 ms of the script's own work, were one evaluation of 58 ms, even in a step of 11."""
+def test_a_look_before_the_update_is_in_the_step_that_it_was_in(training: bool, expected: list[tuple[int, int, int]]) -> None:
+    """And one after the update in the next. Both, and 50 ms of the script's own work, were one evaluation of 58 ms, even in a step of
+    11.
+    """
     script = Script()
     script.attached.made(script.optimizer)
     for _ in range(3):
@@ -433,8 +427,10 @@ def test_an_evaluation_in_the_body_of_a_loop_takes_no_batch_from_the_training() 
         script.learn()
     script.batch(loader)
     assert [(row["items"], row["forward_ns"], row["checkpoint_ns"] or 0) for row in script.of("steps")] == [
-        (4.0, 3 * MS, 6 * MS), (4.0, 3 * MS, 0), (4.0, 3 * MS, 6 * MS),
-    ]  # fmt: skip
+        (4.0, 3 * MS, 6 * MS),
+        (4.0, 3 * MS, 0),
+        (4.0, 3 * MS, 6 * MS),
+    ]
     assert script.evaluations() == [6 * MS] * 2
 
 

@@ -33,12 +33,15 @@ def _installed(monkeypatch: pytest.MonkeyPatch) -> None:
 # ---- ping --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("name", "sent", "times"), [
-    ("ping_ok.txt", 5, (0.421e-3, 0.040e-3, 0.048e-3, 0.043e-3, 0.053e-3)),
-    ("ping_unreachable.txt", 2, ()),
-    ("ping_busybox.txt", 3, (0.310e-3, 0.120e-3)),
-    ("ping_macos.txt", 2, (0.445e-3,)),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "sent", "times"),
+    [
+        ("ping_ok.txt", 5, (0.421e-3, 0.040e-3, 0.048e-3, 0.043e-3, 0.053e-3)),
+        ("ping_unreachable.txt", 2, ()),
+        ("ping_busybox.txt", 3, (0.310e-3, 0.120e-3)),
+        ("ping_macos.txt", 2, (0.445e-3,)),
+    ],
+)
 def test_round_trips_are_those_that_ping_printed(name: str, sent: int, times: tuple[float, ...]) -> None:
     found = network_probe.parse_ping(said(name))
     assert found is not None
@@ -52,9 +55,7 @@ def test_a_ping_that_sent_nothing_is_none(text: str) -> None:
 
 
 def test_a_ping_that_may_not_open_its_socket_says_how_it_could() -> None:
-    found = network_probe.ping(
-        "10.0.0.1", tool=answers(err="ping: socktype: SOCK_RAW\nping: socket: Operation not permitted\n", code=2)
-    )
+    found = network_probe.ping("10.0.0.1", tool=answers(err="ping: socktype: SOCK_RAW\nping: socket: Operation not permitted\n", code=2))
     assert isinstance(found, Lack)
     assert "Operation not permitted" in found.why
     assert "ping_group_range" in found.mend
@@ -85,9 +86,10 @@ def test_a_refusal_is_an_answer() -> None:
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="Linux's ping")
-@pytest.mark.parametrize(("text", "wanted"), [
-    ("3 packets transmitted, 3 received\ntime=0.030 ms", True), ("3 packets transmitted, 0 received, +3 errors", False),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [("3 packets transmitted, 3 received\ntime=0.030 ms", True), ("3 packets transmitted, 0 received, +3 errors", False)],
+)
 def test_a_packet_of_the_interfaces_size_arrives_or_not(text: str, wanted: bool) -> None:
     asked: list[list[str]] = []
 
@@ -120,9 +122,7 @@ def test_the_way_back_is_what_arrived_here() -> None:
 
 def test_a_host_without_a_server_is_told_how_to_start_one() -> None:
     found = network_probe.parse_iperf3(said("iperf3_refused.json"), WHERE)
-    assert found == Lack(
-        what="iperf3", why="no iperf3 server answers at node1, port 5201", mend="start `iperf3 -s` on node1"
-    )
+    assert found == Lack(what="iperf3", why="no iperf3 server answers at node1, port 5201", mend="start `iperf3 -s` on node1")
     found = network_probe.parse_iperf3(said("iperf3_refused.json"), Target(host="node1", port=7000))
     assert isinstance(found, Lack)
     assert found.mend == "start `iperf3 -s -p 7000` on node1"
@@ -138,20 +138,29 @@ def test_a_busy_server_is_asked_again_before_it_is_given_up(monkeypatch: pytest.
     slept: list[float] = []
     monkeypatch.setattr(network_probe.time, "sleep", slept.append)
     answers_in_turn = iter(["iperf3_busy.json", "iperf3_busy.json", "iperf3_forward.json"])
-    found = network_probe.stream(
-        WHERE, "10.0.0.1", tool=lambda *_: Answer(code=0, out=said(next(answers_in_turn)), err="")
-    )
+    found = network_probe.stream(WHERE, "10.0.0.1", tool=lambda *_: Answer(code=0, out=said(next(answers_in_turn)), err=""))
     assert isinstance(found, Stream)
     assert slept == list(network_probe.BUSY_S)
     always = network_probe.stream(WHERE, "10.0.0.1", tool=answers(out=said("iperf3_busy.json")))
     assert isinstance(always, Lack)
 
 
-@pytest.mark.parametrize("text", [
-    "", "garbage", "[]", "{}", '{"end": {}}', '{"end": {"sum_sent": {"bits_per_second": "fast"}, "sum_received": {}}}', "null",
-    '{"end": {"sum_sent": {"bits_per_second": -1}, "sum_received": {"bits_per_second": 1}}}', '{"end": []}', "\ufffd\x00",
-    '{"end": {"sum_sent": {"bits_per_second": NaN}, "sum_received": {"bits_per_second": 1}}}',
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "garbage",
+        "[]",
+        "{}",
+        '{"end": {}}',
+        '{"end": {"sum_sent": {"bits_per_second": "fast"}, "sum_received": {}}}',
+        "null",
+        '{"end": {"sum_sent": {"bits_per_second": -1}, "sum_received": {"bits_per_second": 1}}}',
+        '{"end": []}',
+        "\ufffd\x00",
+        '{"end": {"sum_sent": {"bits_per_second": NaN}, "sum_received": {"bits_per_second": 1}}}',
+    ],
+)
 def test_what_is_no_report_is_a_lack_and_never_a_number(text: str) -> None:
     found = network_probe.parse_iperf3(text, WHERE)
     assert isinstance(found, Lack)
@@ -201,24 +210,27 @@ def test_a_tool_that_hangs_is_killed_at_its_limit_or_when_asked_to_stop() -> Non
 
 def test_tools_speak_english_whatever_the_user_speaks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(os.environ, "LANG", "de_DE.UTF-8")
-    answer = network_probe.run(
-        [sys.executable, "-c", "import os; print(os.environ['LC_ALL'], os.environ['LANG'])"], 30.0
-    )
+    answer = network_probe.run([sys.executable, "-c", "import os; print(os.environ['LC_ALL'], os.environ['LANG'])"], 30.0)
     assert (answer.code, answer.out) == (0, "C C\n")
 
 
-@pytest.mark.parametrize(("text", "host", "port"), [
-    ("node1", "node1", 5201), ("node1:7000", "node1", 7000), ("10.0.0.2:1", "10.0.0.2", 1), ("::1", "::1", 5201), ("[::1]:9", "::1", 9),
-    ("fe80::1", "fe80::1", 5201),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "host", "port"),
+    [
+        ("node1", "node1", 5201),
+        ("node1:7000", "node1", 7000),
+        ("10.0.0.2:1", "10.0.0.2", 1),
+        ("::1", "::1", 5201),
+        ("[::1]:9", "::1", 9),
+        ("fe80::1", "fe80::1", 5201),
+    ],
+)
 def test_a_target_is_a_host_and_perhaps_a_port(text: str, host: str, port: int) -> None:
     found = network_probe.target(text)
     assert (found.host, found.port) == (host, port)
 
 
-@pytest.mark.parametrize(
-    "text", ["", ":", "a b", "node1:", "node1:0", "node1:70000", "node1:x", "a:0", "http://node1", "[::1"]
-)
+@pytest.mark.parametrize("text", ["", ":", "a b", "node1:", "node1:0", "node1:70000", "node1:x", "a:0", "http://node1", "[::1"])
 def test_what_is_no_target_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"node1, 10\.0\.0\.2:5202"):
         network_probe.target(text)

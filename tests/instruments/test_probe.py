@@ -281,9 +281,7 @@ def test_examples_are_recorded_as_text_with_their_score(rig: Rig) -> None:
     rig.p.example("q-1", True, prediction=3, target=3)
     rig.p.examples([7, 8], [0.5, 0.25], targets=["a", "b"], metric="f1")
     rows = [tuple(row.values())[3:] for row in rig.rows("examples")]
-    assert rows == [
-        ("accuracy", "q-1", "3", "3", 1.0, None), ("f1", "7", None, "a", 0.5, None), ("f1", "8", None, "b", 0.25, None),
-    ]  # fmt: skip
+    assert rows == [("accuracy", "q-1", "3", "3", 1.0, None), ("f1", "7", None, "a", 0.5, None), ("f1", "8", None, "b", 0.25, None)]
 
 
 def test_examples_come_with_the_cluster_that_they_share(rig: Rig) -> None:
@@ -304,9 +302,7 @@ def test_examples_of_unequal_length_end_the_recording_and_say_why(rig: Rig, capf
     assert not rig.p.active
 
 
-def test_an_error_inside_the_probe_ends_the_recording_and_not_the_training(
-    rig: Rig, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_an_error_inside_the_probe_ends_the_recording_and_not_the_training(rig: Rig, capfd: pytest.CaptureFixture[str]) -> None:
     trained = []
     for number in rig.p.steps(range(4)):
         with rig.p.phase("forward"):
@@ -391,12 +387,6 @@ def test_the_idle_probe_hands_out_the_loaders_own_iterator_and_does_nothing() ->
 
 def test_identity_comes_from_the_launcher_and_defaults_to_one_worker() -> None:
     assert identity_from({}).workers == 1
-    environ = {
-        "RANK": "3",
-        "WORLD_SIZE": "4",
-        "TORCHELASTIC_RESTART_COUNT": "2",
-        "ASSAY_LAUNCH": "9",
-        "ASSAY_SEED": "5",
-    }
+    environ = {"RANK": "3", "WORLD_SIZE": "4", "TORCHELASTIC_RESTART_COUNT": "2", "ASSAY_LAUNCH": "9", "ASSAY_SEED": "5"}
     found = identity_from(environ)
     assert (found.rank, found.workers, found.incarnation, found.launch, found.seed) == (3, 4, 2, 9, 5)

@@ -85,9 +85,7 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> Gpu:
         assert pin_memory
         return Tensor(gpu, None, is_cuda=False)
 
-    cuda = SimpleNamespace(
-        is_available=lambda: True, is_initialized=lambda: True, Event=lambda enable_timing=False: Event(gpu)
-    )
+    cuda = SimpleNamespace(is_available=lambda: True, is_initialized=lambda: True, Event=lambda enable_timing=False: Event(gpu))
     monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(cuda=cuda, empty=pinned))
     return gpu
 
@@ -155,9 +153,7 @@ def test_unmarked_steps_stay_null_on_a_gpu(gpu: Gpu) -> None:
     assert {row[7:10] for row in sink.of("steps")} == {(None, None, None)}
 
 
-def test_an_error_of_the_gpu_ends_the_recording_and_is_left_to_the_training_to_raise(
-    gpu: Gpu, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_an_error_of_the_gpu_ends_the_recording_and_is_left_to_the_training_to_raise(gpu: Gpu, capfd: pytest.CaptureFixture[str]) -> None:
     p, _ = recorder()
     turns = 0
 
@@ -184,9 +180,7 @@ def test_a_watched_model_in_host_memory_is_timed_by_the_host_even_if_cuda_was_st
     assert [row[-1] for row in sink.of("steps")] == ["monotonic"]
 
 
-def test_a_gpu_that_is_started_after_the_first_batch_was_asked_for_is_timed_by_events(
-    gpu: Gpu, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_gpu_that_is_started_after_the_first_batch_was_asked_for_is_timed_by_events(gpu: Gpu, monkeypatch: pytest.MonkeyPatch) -> None:
     """Hooks see the batch before the script moves its model; the first forward pass tells where the model is."""
     torch = sys.modules["torch"]
     monkeypatch.setattr(torch.cuda, "is_initialized", lambda: False)

@@ -88,9 +88,7 @@ def test_a_reloaded_run_is_hashed_at_the_step_at_which_it_goes_on() -> None:
     assert [row[3] for row in sink.of("fingerprints") if row[4] == "parameter_hash"] == [40, 50]
 
 
-def test_a_model_that_cannot_be_hashed_is_said_to_be_so_and_the_steps_are_still_recorded(
-    capfd: pytest.CaptureFixture[str],
-) -> None:
+def test_a_model_that_cannot_be_hashed_is_said_to_be_so_and_the_steps_are_still_recorded(capfd: pytest.CaptureFixture[str]) -> None:
     import torch
 
     p, sink = recorder()
@@ -126,12 +124,7 @@ def test_sample_ids_are_whole_numbers_copied_from_whatever_holds_them() -> None:
     tensor = torch.tensor([[5, 6], [7, 8]], dtype=torch.int32)
     kept = as_ids(tensor)
     tensor[0, 0] = 99  # the script goes on with its tensor
-    given = [
-        kept,
-        as_ids(numpy.array([5, 6, 7, 8])),
-        as_ids(range(5, 9)),
-        as_ids([numpy.int64(5), torch.tensor(6), 7, 8]),
-    ]
+    given = [kept, as_ids(numpy.array([5, 6, 7, 8])), as_ids(range(5, 9)), as_ids([numpy.int64(5), torch.tensor(6), 7, 8])]
     batch = to_batch("samples", [(0, 0, 0, 0, step, ids) for step, ids in enumerate(given)])
     assert batch is not None
     assert batch.column("ids").to_pylist() == [[5, 6, 7, 8]] * 4

@@ -29,9 +29,7 @@ def script(folder: Path, source: str) -> Path:
 
 
 def test_outside_of_a_launch_nothing_is_imported_and_nothing_written(tmp_path: Path) -> None:
-    ask = (
-        "import sys; print(sorted(m for m in ('torch', 'pyarrow', 'numpy', 'polars', 'pydantic') if m in sys.modules))"
-    )
+    ask = "import sys; print(sorted(m for m in ('torch', 'pyarrow', 'numpy', 'polars', 'pydantic') if m in sys.modules))"
     done = run(script(tmp_path, MARKED + ask))
     assert (done.returncode, done.stdout.strip(), done.stderr) == (0, "[]", "")
     assert [path.name for path in tmp_path.iterdir()] == ["script.py"]

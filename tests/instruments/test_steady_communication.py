@@ -85,9 +85,7 @@ def test_a_steady_steps_communication_has_the_rows_of_any_other(rig: Rig) -> Non
     assert rig.kept > 1, "their rows are made later"
     steps = {row["step"]: row for row in rig.rows("steps")}
     assert sorted(steps) == list(range(STEPS))
-    calls = {
-        row["step"]: row for row in rig.rows("collectives") if row["op"] == "all_reduce" and row["step"] is not None
-    }
+    calls = {row["step"]: row for row in rig.rows("collectives") if row["op"] == "all_reduce" and row["step"] is not None}
     told = {(row["step"], row["method"]): row for row in rig.rows("communication")}
     waits = {row["step"]: row for row in rig.rows("waits") if row["phase"] == "backward"}
     assert len(rig.rows("waits")) == len({(row["step"], row["phase"]) for row in rig.rows("waits")})
@@ -121,9 +119,7 @@ def test_a_steady_pass_without_synchronising_exposes_nothing(rig: Rig) -> None:
     assert min(told[step, "engine"]["exposed_ns"] for step in together) > 0
 
 
-def test_where_somebody_waits_between_the_first_gradient_and_the_first_bucket_the_first_gradient_is_watched(
-    rig: Rig,
-) -> None:
+def test_where_somebody_waits_between_the_first_gradient_and_the_first_bucket_the_first_gradient_is_watched(rig: Rig) -> None:
     """As a library does that asks the engine before the reducer: its wait comes before the reducer's, and is exposed too."""
     import time
 

@@ -74,9 +74,7 @@ def test_modules_that_transform_samples_make_no_forward_pass_and_hide_no_model(s
     steps = seen.of("steps")
     assert len(steps) == 4
     for row in steps:
-        parts = sum(
-            row[name] or 0 for name in ("data_ns", "forward_ns", "backward_ns", "optimizer_ns", "checkpoint_ns")
-        )
+        parts = sum(row[name] or 0 for name in ("data_ns", "forward_ns", "backward_ns", "optimizer_ns", "checkpoint_ns"))
         assert parts <= row["end_ns"] - row["begin_ns"]
     assert [row["items"] for row in steps] == [24.0] * 4
     assert "parameter_hash" in {row["what"] for row in seen.of("fingerprints")}
@@ -102,7 +100,9 @@ def test_a_backward_pass_from_many_numbers_makes_an_ordinary_step_without_a_loss
 
 @pytest.mark.parametrize(("every", "cost_ns"), [(1, 1_000), (2, 1_000_000)], ids=["most", "few"])
 def test_what_hooks_cost_is_that_of_most_steps(seen: Seen, every: int, cost_ns: int) -> None:
-    """Of ordinary steps one in 16 is timed, of the others each, and the last 1024 times are kept: a time stands for as many steps as it is of."""
+    """Of ordinary steps one in 16 is timed, of the others each, and the last 1024 times are kept: a time stands for as many steps as it
+    is of.
+    """
     model = torch.nn.Linear(4, 1)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     for number, batch in enumerate(torch.utils.data.DataLoader(torch.ones(2400, 4), batch_size=1)):  # type: ignore[arg-type,var-annotated]
@@ -123,10 +123,7 @@ def test_what_hooks_cost_is_that_of_most_steps(seen: Seen, every: int, cost_ns: 
         times.clear()
         times.extend([own_ns] * count)
     seen.close()
-    cost, told = (
-        next(row["value"] for row in seen.of("telemetry") if row["counter"] == name)
-        for name in ("cost_per_step", "own_steps")
-    )
+    cost, told = (next(row["value"] for row in seen.of("telemetry") if row["counter"] == name) for name in ("cost_per_step", "own_steps"))
     assert cost == cost_ns
     steps = len(seen.of("steps"))
     assert 0.98 * steps <= told <= steps
@@ -161,10 +158,7 @@ def test_an_actor_that_begins_late_and_steps_every_other_time_shares_its_critics
     for number in range(41):
         with torch.no_grad():
             target = critic(actor(inputs)) * 0.9
-        for one, loss in (
-            (0, lambda t=target: (critic(inputs) - t).square().mean()),
-            (1, lambda: -critic(actor(inputs)).mean()),
-        ):
+        for one, loss in ((0, lambda t=target: (critic(inputs) - t).square().mean()), (1, lambda: -critic(actor(inputs)).mean())):
             if one == 0 or number % 2:
                 optimizers[one].zero_grad()
                 loss().backward()
@@ -208,9 +202,7 @@ def test_samples_of_updates_that_are_told_apart_later_are_told_of_their_own_step
     seen.close()
     steps = seen.of("steps")
     assert [row["items"] for row in steps] == [4.0] * 12
-    assert {row["step"]: row["ids"] for row in seen.of("samples")} == {
-        n: list(range(4 * n, 4 * n + 4)) for n in range(6)
-    }
+    assert {row["step"]: row["ids"] for row in seen.of("samples")} == {n: list(range(4 * n, 4 * n + 4)) for n in range(6)}
 
 
 def test_the_loss_of_a_step_by_a_closure_is_that_of_its_first_call(seen: Seen) -> None:

@@ -21,9 +21,7 @@ def test_waiting_inside_of_the_tail_is_not_counted_again() -> None:
     from assay.instruments.hooks.steps import Attached
 
     clock, sink = FakeClock(), MemorySink()
-    recorder = Recorder(
-        Identity(launch=0, rank=0, workers=2, incarnation=0, seed=0, host="here"), sink, now=clock.now_ns
-    )
+    recorder = Recorder(Identity(launch=0, rank=0, workers=2, incarnation=0, seed=0, host="here"), sink, now=clock.now_ns)
     attached = Attached(torch, recorder, clock.now_ns)
     attached._others = True
     engine = torch.autograd.Variable._execution_engine  # type: ignore[attr-defined]

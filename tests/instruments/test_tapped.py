@@ -108,9 +108,7 @@ def test_a_loader_left_early_goes_with_its_sampler(torch: Any) -> None:
     assert ended == [True]
 
 
-def test_a_script_that_reads_the_sampler_itself_is_found_at_the_end_of_the_epoch(
-    monkeypatch: pytest.MonkeyPatch, torch: Any
-) -> None:
+def test_a_script_that_reads_the_sampler_itself_is_found_at_the_end_of_the_epoch(monkeypatch: pytest.MonkeyPatch, torch: Any) -> None:
     """As some do to go on in the middle of an epoch: which batch holds which samples is not known then."""
     told: list[str] = []
     monkeypatch.setattr(Recorder, "unknown_samples", lambda _, why: told.append(why))

@@ -15,10 +15,13 @@ def run(module: str, folder: Path) -> None:
     started = [
         subprocess.Popen(
             [sys.executable, "-W", "ignore", "-m", module, str(folder), str(rank)],
-            env={**os.environ, "OMP_NUM_THREADS": "1"}, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+            env={**os.environ, "OMP_NUM_THREADS": "1"},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
         )
         for rank in (0, 1)
-    ]  # fmt: skip
+    ]
     try:
         for process in started:
             _, error = process.communicate(timeout=PROCESS_S)

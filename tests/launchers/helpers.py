@@ -22,10 +22,19 @@ def request(folder: Path, source: str, **changes: object) -> Request:
     script.write_text(source)
     settings = Settings()
     values: dict[str, object] = {
-        "script": script, "arguments": (), "workers": 1, "environment": worker_environment(os.environ, settings, {}),
-        "cwd": folder, "log": folder / "log", "log_bytes": 1 << 20, "secrets": (),
-        "mark": f"test.{os.getpid()}.{folder.name}.", "max_restarts": 0, "grace_s": 1.0, "settings": settings,
-    }  # fmt: skip
+        "script": script,
+        "arguments": (),
+        "workers": 1,
+        "environment": worker_environment(os.environ, settings, {}),
+        "cwd": folder,
+        "log": folder / "log",
+        "log_bytes": 1 << 20,
+        "secrets": (),
+        "mark": f"test.{os.getpid()}.{folder.name}.",
+        "max_restarts": 0,
+        "grace_s": 1.0,
+        "settings": settings,
+    }
     return Request(**{**values, **changes})  # type: ignore[arg-type]
 
 

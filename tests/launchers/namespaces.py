@@ -83,9 +83,7 @@ def two_hosts(
         for host in hosts:
             stack.callback(subprocess.run, ["ip", "netns", "del", host.name], capture_output=True, check=False)
             _run("ip", "netns", "add", host.name)
-        _run(
-            "ip", "link", "add", "link0", "netns", names[0], "type", "veth", "peer", "name", "link0", "netns", names[1]
-        )
+        _run("ip", "link", "add", "link0", "netns", names[0], "type", "veth", "peer", "name", "link0", "netns", names[1])
         for host, rate in zip(hosts, (mbit, back_mbit or mbit), strict=True):
             _up(host, rate)
         if delay_s is not None:

@@ -33,9 +33,7 @@ def follows(words: Sequence[str], flag: str) -> str:
 
 
 def test_one_node_meets_by_itself(tmp_path: Path) -> None:
-    words = local.command(
-        request(tmp_path, "", workers=4, max_restarts=2, arguments=("--epochs", "3")), with_torch=True
-    )
+    words = local.command(request(tmp_path, "", workers=4, max_restarts=2, arguments=("--epochs", "3")), with_torch=True)
     assert words[1:4] == ["-P", "-m", "torch.distributed.run"]
     assert "--standalone" not in words  # its store listens on every interface
     assert (follows(words, "--rdzv-conf"), follows(words, "--local-addr")) == ("store_type=file", "127.0.0.1")
@@ -44,9 +42,7 @@ def test_one_node_meets_by_itself(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("node_rank", "is_host"), [(0, "1"), (1, "0")])
-def test_several_nodes_meet_at_the_endpoint_of_which_node_0_is_the_host(
-    tmp_path: Path, node_rank: int, is_host: str
-) -> None:
+def test_several_nodes_meet_at_the_endpoint_of_which_node_0_is_the_host(tmp_path: Path, node_rank: int, is_host: str) -> None:
     settings = Launcher(nodes=2, node_rank=node_rank, rendezvous_endpoint="10.0.0.1:29400", rendezvous_id="job7")
     words = local.command(replace(request(tmp_path, "", workers=4), settings=settings), with_torch=True)
     assert "--standalone" not in words
@@ -67,9 +63,7 @@ def test_without_torch_one_worker_is_started_directly(tmp_path: Path, monkeypatc
     assert asked.log.read_text() == "no torch needed\n"
 
 
-def test_without_torch_several_workers_are_refused_with_the_line_that_installs_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_without_torch_several_workers_are_refused_with_the_line_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(local, "torch_is_installed", lambda: False)
     with pytest.raises(EnvironmentLacks, match="pip install torch"):
         local.check(experiment((1, 2)))
@@ -81,18 +75,17 @@ def test_workers_that_cannot_be_spread_evenly_over_the_nodes_are_refused() -> No
 
 
 def test_the_workers_get_what_elastic_restarts_need_and_nothing_of_an_outer_engine() -> None:
-    outer = {
-        "PATH": "/bin",
-        "RANK": "3",
-        "MASTER_PORT": "1",
-        "TORCHELASTIC_RESTART_COUNT": "2",
-        "OMP_NUM_THREADS": "64",
-    }
+    outer = {"PATH": "/bin", "RANK": "3", "MASTER_PORT": "1", "TORCHELASTIC_RESTART_COUNT": "2", "OMP_NUM_THREADS": "64"}
     inner = worker_environment(outer, Launcher(threads_per_worker=2), {"MINE": "yes"})
     assert inner == {
-        "PATH": "/bin", "MINE": "yes", "OMP_NUM_THREADS": "2", "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1", "ASSAY_LOOPBACK": "1",
-        "GLOO_SOCKET_IFNAME": loopback(), "NCCL_SOCKET_IFNAME": loopback(),
-    }  # fmt: skip
+        "PATH": "/bin",
+        "MINE": "yes",
+        "OMP_NUM_THREADS": "2",
+        "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1",
+        "ASSAY_LOOPBACK": "1",
+        "GLOO_SOCKET_IFNAME": loopback(),
+        "NCCL_SOCKET_IFNAME": loopback(),
+    }
 
 
 def test_the_users_own_interface_stays(tmp_path: Path) -> None:

@@ -39,31 +39,34 @@ dist.destroy_process_group()
 
 
 def hosts(count: int = 2, **more: object) -> tuple[Host, ...]:
-    return tuple(
-        Host(name=name, address=f"10.0.0.{place}", **more) for place, name in enumerate("abc"[:count], start=1)
-    )  # type: ignore[arg-type]
+    return tuple(Host(name=name, address=f"10.0.0.{place}", **more) for place, name in enumerate("abc"[:count], start=1))  # type: ignore[arg-type]
 
 
-def experiment(
-    of: tuple[Host, ...], *, script: str = "train.py", levels: tuple[int, ...] = (2,), **launcher: object
-) -> Experiment:
+def experiment(of: tuple[Host, ...], *, script: str = "train.py", levels: tuple[int, ...] = (2,), **launcher: object) -> Experiment:
     return Experiment(
-        name="nodes", workload=Workload(script=script), factor=Factor(levels=levels), launches=Launches(per_configuration=1),
-        launcher=Launcher(kind="nodes", hosts=of, **launcher), limits=Limits(launch_timeout_s=120.0, grace_s=1.0),
-    )  # type: ignore[arg-type]  # fmt: skip
+        name="nodes",
+        workload=Workload(script=script),
+        factor=Factor(levels=levels),
+        launches=Launches(per_configuration=1),
+        launcher=Launcher(kind="nodes", hosts=of, **launcher),
+        limits=Limits(launch_timeout_s=120.0, grace_s=1.0),
+    )  # type: ignore[arg-type]
 
 
 # ---- what is refused ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("wrong", "where"), [
-    (experiment(()), "launcher.hosts"),
-    (experiment(hosts(1) * 2), "launcher.hosts"),
-    (experiment(hosts(), levels=(2, 3)), "factor.levels"),
-    (experiment(hosts(), pin="spread"), "launcher.pin"),
-    (experiment(hosts(prefix=("ssh", "a"))).model_copy(update={"faults": (Fault(),)}), "faults"),
-    (experiment(hosts(), nodes=2, rendezvous_endpoint="10.0.0.1:1"), "launcher.nodes"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("wrong", "where"),
+    [
+        (experiment(()), "launcher.hosts"),
+        (experiment(hosts(1) * 2), "launcher.hosts"),
+        (experiment(hosts(), levels=(2, 3)), "factor.levels"),
+        (experiment(hosts(), pin="spread"), "launcher.pin"),
+        (experiment(hosts(prefix=("ssh", "a"))).model_copy(update={"faults": (Fault(),)}), "faults"),
+        (experiment(hosts(), nodes=2, rendezvous_endpoint="10.0.0.1:1"), "launcher.nodes"),
+    ],
+)
 def test_what_cannot_be_started_is_refused_with_the_key(wrong: Experiment, where: str) -> None:
     with pytest.raises(SpecError) as caught:
         nodes.check(wrong)
@@ -124,9 +127,7 @@ def start(monkeypatch: pytest.MonkeyPatch, request: Request) -> nodes.Handle:
     return nodes.start(request)
 
 
-def test_what_the_nodes_print_is_kept_and_a_failure_is_that_of_the_node(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_the_nodes_print_is_kept_and_a_failure_is_that_of_the_node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = "import os, sys\nprint('here is', os.environ['ASSAY_HOST'])\nsys.exit(3 if os.environ['ASSAY_HOST'] == 'b' else 0)"
     request = asked(tmp_path, hosts(), source)
     ending = helpers.ending_of(start(monkeypatch, request), request.mark)
@@ -167,9 +168,7 @@ def test_a_program_that_joins_its_words_for_a_shell_and_forgets_every_variable_w
     assert (tmp_path / "log.a").read_text() == "a of a by all\n"
 
 
-def test_a_connection_that_breaks_leaves_nothing_running_on_its_node(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_connection_that_breaks_leaves_nothing_running_on_its_node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The words of the coordinator come through a `cat`, as through a wire; it is cut."""
     of = (Host(name="a", address="10.0.0.1", prefix=("sh", "-c", 'cat | "$@"', "sh")),)
     request = asked(tmp_path, of, "import time\nopen('runs', 'w').close()\ntime.sleep(1000)", grace_s=0.2)
@@ -210,9 +209,7 @@ def test_two_nodes_train_together_and_the_record_tells_them_apart(tmp_path: Path
     (tmp_path / "train.py").write_text(TRAIN)
     with two_hosts(tag="t") as joined:
         of = tuple(
-            Host(
-                name=name, address=host.address, prefix=host.prefix, environment={"GLOO_SOCKET_IFNAME": host.interface}
-            )
+            Host(name=name, address=host.address, prefix=host.prefix, environment={"GLOO_SOCKET_IFNAME": host.interface})
             for name, host in zip("ab", joined, strict=True)
         )
         path = run(experiment(of), folder=tmp_path, root=tmp_path / "records")

@@ -52,9 +52,11 @@ def test_the_arguments_arrive_as_they_are(tmp_path: Path) -> None:
 
 def test_several_nodes_are_refused_with_the_launcher_that_can() -> None:
     experiment = Experiment(
-        name="x", workload=Workload(script="train.py"), factor=Factor(levels=(2,)),
+        name="x",
+        workload=Workload(script="train.py"),
+        factor=Factor(levels=(2,)),
         launcher=Launcher(kind="plain", nodes=2, rendezvous_endpoint="host:1"),
-    )  # fmt: skip
+    )
     with pytest.raises(SpecError, match="launcher.nodes: found 2") as caught:
         plain.check(experiment)
     assert '"local"' in str(caught.value)

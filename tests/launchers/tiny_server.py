@@ -38,9 +38,7 @@ class Answers(BaseHTTPRequestHandler):
 
 
 def main() -> None:
-    print(
-        "listening on", sys.argv[1], OPTIONS.get("say", ""), os.environ.get(OPTIONS.get("variable", ""), ""), flush=True
-    )
+    print("listening on", sys.argv[1], OPTIONS.get("say", ""), os.environ.get(OPTIONS.get("variable", ""), ""), flush=True)
     if "die" in OPTIONS:
         raise SystemExit(int(OPTIONS["die"]))
     for _ in range(int(OPTIONS.get("children", "0"))):

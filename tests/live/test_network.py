@@ -20,24 +20,8 @@ THERE, BACK = 100.0, 50.0  # Mbit/s
 
 def look(here: Host, there: Host, root: Path) -> dict[str, Any]:
     """One round from the one to the other, as JSON says it: metric and findings by name."""
-    words = [
-        "-m",
-        "assay",
-        "comm",
-        "--net",
-        there.address,
-        "--launches",
-        "1",
-        "--seconds",
-        "1",
-        "--json",
-        "--quiet",
-        "--root",
-        str(root),
-    ]
-    done = subprocess.run(
-        [*here.prefix, sys.executable, *words], capture_output=True, text=True, timeout=PROCESS_S, check=False
-    )
+    words = ["-m", "assay", "comm", "--net", there.address, "--launches", "1", "--seconds", "1", "--json", "--quiet", "--root", str(root)]
+    done = subprocess.run([*here.prefix, sys.executable, *words], capture_output=True, text=True, timeout=PROCESS_S, check=False)
     assert done.returncode == 4, done.stderr  # one round carries no verdict
     found = json.loads(done.stdout)
     values = {f"{row['metric']} {row['configuration']}": row.get("value") for row in found["metrics"]}
@@ -46,9 +30,7 @@ def look(here: Host, there: Host, root: Path) -> dict[str, Any]:
 
 def listens(host: Host) -> bool:
     """Whether somebody listens at iperf3's port, without connecting: the server would take it for a test."""
-    with subprocess.Popen(
-        [*host.prefix, "cat", "/proc/net/tcp6", "/proc/net/tcp"], stdout=subprocess.PIPE, text=True
-    ) as said:
+    with subprocess.Popen([*host.prefix, "cat", "/proc/net/tcp6", "/proc/net/tcp"], stdout=subprocess.PIPE, text=True) as said:
         return ":1451 " in said.communicate()[0]  # 5201
 
 

@@ -1,4 +1,6 @@
-"""Do exchanges and collectives between two hosts find the link's latency and bandwidth, in each direction?  On shaped network namespaces."""
+"""Do exchanges and collectives between two hosts find the link's latency and bandwidth, in each direction?  On shaped network
+namespaces.
+"""
 
 from __future__ import annotations
 
@@ -26,22 +28,11 @@ ROUNDS = 4  # each with connections of its own; they stand for launches here, wh
 DELAY_S = 0.030  # much more than what a busy machine adds to a message
 THERE, BACK = 100.0, 200.0  # Mbit/s
 NEAR = 0.3  # of the truth: both directions together are a third off either one (133 Mbit/s), so that neither of them can pass for it
-SHAPED = (
-    0.1  # a shaper whose turn comes late hands on in bursts: so much of the rate is not the link's but the machine's
-)
+SHAPED = 0.1  # a shaper whose turn comes late hands on in bursts: so much of the rate is not the link's but the machine's
 CONFIDENCE = 0.999  # a test that asks for 95 % fails every twentieth time, and here there are several
 # as the worker of `assay comm` times them: a broadcast goes one way, an all-reduce both and back
 SENT = [
-    Collectives(
-        operations=("broadcast",),
-        sizes=("16K:256K",),
-        factor=2,
-        root=root,
-        seconds=0.05,
-        batches=2,
-        warm_up=1,
-        memory_mib=4.0,
-    )
+    Collectives(operations=("broadcast",), sizes=("16K:256K",), factor=2, root=root, seconds=0.05, batches=2, warm_up=1, memory_mib=4.0)
     for root in (0, 1)
 ]
 REDUCED = Collectives(operations=("all_reduce",), sizes=("64:4K",), seconds=0.02, batches=1, warm_up=1, memory_mib=4.0)
@@ -90,10 +81,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         processes = [
             subprocess.Popen(
                 [*host.prefix, sys.executable, "-c", WORKER, str(rank), hosts[0].address, str(folder), str(ROUNDS), str(port), told],
-                env=environment(), stderr=subprocess.PIPE, text=True,
+                env=environment(),
+                stderr=subprocess.PIPE,
+                text=True,
             )
             for rank, host in enumerate(hosts)
-        ]  # fmt: skip
+        ]
         try:
             for process in processes:
                 _, said = process.communicate(timeout=TRAININGS_S)
@@ -141,9 +134,7 @@ def links(record: Measured) -> dict[pairs.Pair, pairs.Link]:
 
 @pytest.mark.torch
 @pytest.mark.parametrize(("pair", "mbit"), [((0, 1), THERE), ((1, 0), BACK)])
-def test_the_bandwidth_of_each_direction_is_the_shaped_one(
-    rounds: tuple[Measured, Measured], pair: pairs.Pair, mbit: float
-) -> None:
+def test_the_bandwidth_of_each_direction_is_the_shaped_one(rounds: tuple[Measured, Measured], pair: pairs.Pair, mbit: float) -> None:
     """The truth is arithmetic: the shaped rate, less the headers that every frame bears."""
     found = links(rounds[0])[pair].bandwidth
     assert isinstance(found, Estimate)

@@ -33,38 +33,17 @@ def two_hosts(made: Handmade, number: int, *, boots: dict[str, str] | None = Non
         made.rows["events"].append((number, rank, None, host, rank, 0, "worker_start", None, None, detail))
 
 
-def look(
-    made: Handmade,
-    number: int,
-    there: Callable[[float], int],
-    *,
-    count: int = 120,
-    over_s: float = 600.0,
-    seed: int = 0,
-) -> None:
+def look(made: Handmade, number: int, there: Callable[[float], int], *, count: int = 120, over_s: float = 600.0, seed: int = 0) -> None:
     """Host b asks host a: the way takes 30 microseconds at least, both ways alike, and now and then much longer."""
     rng = np.random.default_rng(seed)
     for true in np.sort(rng.uniform(0.0, over_s, count)):
         out, back = 30e-6 + rng.exponential(100e-6, 2)
-        sent, heard, answered, received = (
-            there(true),
-            common(true + out),
-            common(true + out + 20e-6),
-            there(true + out + 20e-6 + back),
-        )
+        sent, heard, answered, received = (there(true), common(true + out), common(true + out + 20e-6), there(true + out + 20e-6 + back))
         bound = ((received - sent) - (answered - heard)) // 2 + 1
         made.rows["clocks"].append((number, 2, 0, "b", "a", sent, heard, answered, received, bound))
 
 
-def collect(
-    made: Handmade,
-    number: int,
-    there: Callable[[float], int],
-    *,
-    count: int = 200,
-    over_s: float = 600.0,
-    seed: int = 1,
-) -> None:
+def collect(made: Handmade, number: int, there: Callable[[float], int], *, count: int = 200, over_s: float = 600.0, seed: int = 1) -> None:
     """all_reduce calls: each rank asks within 2 ms, and 0.3 ms after the last has asked all are done, within 0.1 ms of each other."""
     rng = np.random.default_rng(seed)
     for call, true in enumerate(np.sort(rng.uniform(0.0, over_s, count))):
@@ -82,21 +61,23 @@ def on_two_hosts(there_s: float, *, looks: int) -> Handmade:
     made.rows["events"] += [(0, 0, None, "host", rank, 0, "worker_start", None, None, "{}") for rank in (0, 1)]
     made.rows["events"] = [
         (
-            *row[:1], row[1] + ahead * (row[4] == 1), row[2], "there" if row[4] == 1 else "host", *row[4:9],
+            *row[:1],
+            row[1] + ahead * (row[4] == 1),
+            row[2],
+            "there" if row[4] == 1 else "host",
+            *row[4:9],
             json.dumps({"boot_id": f"kernel of rank {row[4]}"}),
         )
-        if row[6] == "worker_start" else row
+        if row[6] == "worker_start"
+        else row
         for row in made.rows["events"]
-    ]  # fmt: skip
+    ]
     made.rows["steps"] = [
-        (*row[:4], row[4] + ahead * (row[1] == 1), row[5] + ahead * (row[1] == 1), *row[6:])
-        for row in made.rows["steps"]
+        (*row[:4], row[4] + ahead * (row[1] == 1), row[5] + ahead * (row[1] == 1), *row[6:]) for row in made.rows["steps"]
     ]
     for number in range(looks):
         at = common(0.5 * number - 100.0)
-        made.rows["clocks"].append(
-            (0, 1, 0, "there", "host", at + ahead, at + 100_000, at + 100_000, at + 200_000 + ahead, 100_000)
-        )
+        made.rows["clocks"].append((0, 1, 0, "there", "host", at + ahead, at + 100_000, at + 100_000, at + 200_000 + ahead, 100_000))
     return made
 
 
@@ -105,13 +86,11 @@ def run_from_there(made: Handmade, there_s: float, *, host: str = "there") -> Ha
     ahead, columns = round(there_s * 1e9), [column.name for column in TABLES["launches"].columns]
     begin, end = columns.index("begin_ns"), columns.index("end_ns")
     made.rows["events"] = [
-        row if row[6] == "worker_start" else (row[0], row[1] + ahead, row[2], host, *row[4:])
-        for row in made.rows["events"]
+        row if row[6] == "worker_start" else (row[0], row[1] + ahead, row[2], host, *row[4:]) for row in made.rows["events"]
     ]
     made.rows["events"].append((0, made.begin[0] + ahead, None, host, None, None, "launch_begin", None, None, "{}"))
     made.rows["launches"] = [
-        tuple(value + ahead if place in (begin, end) else value for place, value in enumerate(row))
-        for row in made.rows["launches"]
+        tuple(value + ahead if place in (begin, end) else value for place, value in enumerate(row)) for row in made.rows["launches"]
     ]
     made.rows["telemetry"] = [(row[0], row[1] + ahead, host, *row[3:]) for row in made.rows["telemetry"]]
     return made

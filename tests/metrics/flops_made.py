@@ -10,14 +10,20 @@ from tests.handmade import Handmade
 H200 = "NVIDIA H200"
 
 
-def part(
-    flops: float, *, name: str = H200, precision: str = "bfloat16", device: str = "cuda:0", **more: Any
-) -> dict[str, Any]:
+def part(flops: float, *, name: str = H200, precision: str = "bfloat16", device: str = "cuda:0", **more: Any) -> dict[str, Any]:
     return {"device": device, "name": name, "precision": precision, "flops": flops, **more}
 
 
-def made(*parts: dict[str, Any], flops: Flops | None = None, workers: int = 1, says: int | None = None, blocks: int = 3,
-         items: tuple[float | None, float | None] = (None, None), absent: str = "", **detail: Any) -> Handmade:  # fmt: skip
+def made(
+    *parts: dict[str, Any],
+    flops: Flops | None = None,
+    workers: int = 1,
+    says: int | None = None,
+    blocks: int = 3,
+    items: tuple[float | None, float | None] = (None, None),
+    absent: str = "",
+    **detail: Any,
+) -> Handmade:
     """`items`: of the counted step, and of each later one; `says`: how many ranks told anything."""
     record = Handmade(levels=(workers,), blocks=blocks)
     record.experiment = record.experiment.model_copy(update={"flops": flops or Flops()})

@@ -34,19 +34,6 @@ def add(
         for name, values in named.items():
             norm = float(np.linalg.norm(values)) if len(values) else None
             made.rows["gradients"].append(
-                (
-                    number,
-                    rank,
-                    0,
-                    step,
-                    name,
-                    len(values),
-                    precision if len(values) else "",
-                    norm,
-                    list(values),
-                    0,
-                    1,
-                    None,
-                )
+                (number, rank, 0, step, name, len(values), precision if len(values) else "", norm, list(values), 0, 1, None)
             )
     return number

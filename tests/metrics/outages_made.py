@@ -26,11 +26,7 @@ def outage(
         number = made.launch(role="fault", block=1)
         if struck:
             made.event(
-                number,
-                "fault",
-                struck_s,
-                value=1,
-                detail={"fault": "kill", "replica": 1, **({} if for_s is None else {"for_s": for_s})},
+                number, "fault", struck_s, value=1, detail={"fault": "kill", "replica": 1, **({} if for_s is None else {"for_s": for_s})}
             )
             if down_s is not None:
                 known = made.t0[number] + round((down_s + 0.1) * 1e9)
@@ -46,7 +42,6 @@ def outage(
             due = place / 10
             lost = part is not None and place % 2 == 1 and part[0] <= due < part[1]
             made.request(
-                number, due, replica=place % 2, status="refused" if lost else "ok", done_s=0.01, at_s=None if lost else [0.01],
-                tokens_out=1,
-            )  # fmt: skip
+                number, due, replica=place % 2, status="refused" if lost else "ok", done_s=0.01, at_s=None if lost else [0.01], tokens_out=1
+            )
     return made

@@ -16,11 +16,7 @@ def one_answer() -> ServingMade:
         number = made.launch(block=block)
         for second in range(3):
             request = made.request(
-                number,
-                float(second),
-                at_s=[0.1, 0.3, 0.5, 0.9, 0.95, 1.0, 1.1],
-                kinds=[0, 2, 1, 1, 4, 5, 6],
-                tokens_out=4,
+                number, float(second), at_s=[0.1, 0.3, 0.5, 0.9, 0.95, 1.0, 1.1], kinds=[0, 2, 1, 1, 4, 5, 6], tokens_out=4
             )
             made.counted(number, request, tokens_out=5)
         made.request(number, 3.0, status="5xx")

@@ -12,13 +12,7 @@ LUCK = (0.998, 1.0, 1.002)  # of the launches of a block, by turns: what the blo
 
 
 def usl_record(
-    levels: tuple[int, ...],
-    *,
-    alpha: float,
-    beta: float,
-    blocks: int = 3,
-    luck: tuple[float, ...] = LUCK,
-    mode: str = "strong",
+    levels: tuple[int, ...], *, alpha: float, beta: float, blocks: int = 3, luck: tuple[float, ...] = LUCK, mode: str = "strong"
 ) -> Measured:
     """Wall times of 1000 s of work by the USL (per worker's work in weak scaling); block b is (1 + b) times as slow."""
     made = Handmade(levels=levels, blocks=blocks, scaling=Scaling.model_validate({"mode": mode}))

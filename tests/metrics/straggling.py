@@ -41,9 +41,7 @@ def add(made: Handmade, number: int, training: Training, *, leave_out: tuple[str
     ranks, now = training.ranks, np.zeros(training.ranks)
     clock = rng.uniform(-5e12, 5e12, ranks)  # nanoseconds that each rank's clock is off
     drift = 1.0 + 0.05 * np.sin(np.arange(training.steps) / 7.0)
-    rows: dict[str, list[tuple[object, ...]]] = {
-        name: made.rows[name] for name in ("steps", "collectives", "waits", "communication")
-    }
+    rows: dict[str, list[tuple[object, ...]]] = {name: made.rows[name] for name in ("steps", "collectives", "waits", "communication")}
     kept = {name: (list[tuple[object, ...]]() if name in leave_out else found) for name, found in rows.items()}
     for step in range(training.steps):
         took = {phase: _took(training, rng, phase, step, drift[step]) for phase in (*USUAL_MS, "communication")}
@@ -66,17 +64,13 @@ def add(made: Handmade, number: int, training: Training, *, leave_out: tuple[str
 
             backward, tail = backward_end[rank] - forward_end[rank], backward_end[rank] - gradient[rank]
             phases = [round(x) for x in (took["data"][rank], took["forward"][rank], backward, took["optimizer"][rank])]
-            kept["steps"].append(
-                (number, rank, 0, step, at(begin[rank]), at(now[rank]), *phases, None, None, 8.0, "monotonic")
-            )
+            kept["steps"].append((number, rank, 0, step, at(begin[rank]), at(now[rank]), *phases, None, None, 8.0, "monotonic"))
             asking = BUCKETS * 0.02 * MS + took["communication"][rank]
             kept["waits"].append((number, rank, 0, step, "backward", round(asking), round(tail)))
             kept["communication"].append((number, rank, 0, step, "ddp_logging", None, round(tail), None, None))
             for bucket in range(0 if "collectives" in leave_out else BUCKETS):
                 where = (number, rank, 0, "0", step * BUCKETS + bucket, step, "all_reduce", ranks, 1_000_000, "float32")
-                kept["collectives"].append(
-                    (*where, "", 1, at(asked[bucket][rank]), at(over[bucket]), None, None, None, "host")
-                )
+                kept["collectives"].append((*where, "", 1, at(asked[bucket][rank]), at(over[bucket]), None, None, None, "host"))
 
 
 def _took(training: Training, rng: np.random.Generator, phase: str, step: int, drift: float) -> np.ndarray:
@@ -84,8 +78,7 @@ def _took(training: Training, rng: np.random.Generator, phase: str, step: int, d
     usual = training.usual_ms.get(phase, 0.0) * drift * rng.lognormal(0.0, training.jitter, training.ranks)
     spike = rng.uniform(0.0, 40.0, training.ranks) * (rng.random(training.ranks) < training.spikes) * (usual > 0)
     late = [
-        training.late.get((rank, phase), 0.0) if training.when is None or step in training.when else 0.0
-        for rank in range(training.ranks)
+        training.late.get((rank, phase), 0.0) if training.when is None or step in training.when else 0.0 for rank in range(training.ranks)
     ]
     return np.asarray((usual + spike + late) * MS)
 

@@ -34,8 +34,8 @@ def test_steps_that_stall_count_as_in_the_throughput() -> None:
 
 
 def test_only_the_items_of_the_steps_that_are_timed_count() -> None:
-    """6 items were counted as 3e12 operations in a warm-up of 600 s; a steady step has 8 items in 2 s: 4e12 in 2 s.  The 100 items of a step
-    that a restart made again count for nothing."""
+    """6 items were counted as 3e12 operations in a warm-up of 600 s; a steady step has 8 items in 2 s: 4e12 in 2 s.  The 100 items of a
+    step that a restart made again count for nothing."""
     record = made(part(3e12), items=(6.0, 8.0), workers=2)
     record.rows["steps"] = []
     for number in range(3):
@@ -64,9 +64,7 @@ def test_without_operations_there_is_none() -> None:
 def test_a_counted_step_is_warm_up_however_fast_it_was() -> None:
     """Steps of 2 s throughout: without the first there are four left in each of three launches."""
     record = made(part(1e12))
-    record.rows["steps"] = [
-        (*row[:4], row[5] - 2 * S, *row[5:]) if row[3] == 0 else row for row in record.rows["steps"]
-    ]
+    record.rows["steps"] = [(*row[:4], row[5] - 2 * S, *row[5:]) if row[3] == 0 else row for row in record.rows["steps"]]
     measured = record.measured()
     assert {state.warmup for state in measured.steady.values()} == {1}
     assert measured.steady_steps.height == 12

@@ -12,9 +12,7 @@ ALPHA, BETA = 30e-6, 0.8e-9
 
 
 @pytest.mark.parametrize("seed", range(5))
-@pytest.mark.parametrize(
-    ("op", "n"), [("all_reduce", 2), ("all_reduce", 8), ("all_gather", 4), ("broadcast", 4), ("send_recv", 3)]
-)
+@pytest.mark.parametrize(("op", "n"), [("all_reduce", 2), ("all_reduce", 8), ("all_gather", 4), ("broadcast", 4), ("send_recv", 3)])
 def test_alpha_and_beta_are_found_within_a_tenth(op: str, n: int, seed: int) -> None:
     measured = Made(ops=(op,), levels=(n,), alpha=ALPHA, beta=BETA, noise=0.03, luck=0.03, seed=seed).measured()
     group = one(measured).group

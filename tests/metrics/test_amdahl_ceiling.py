@@ -13,17 +13,7 @@ from tests.handmade import Handmade
 
 
 def serial(value: float, low: float, high: float) -> Estimate:
-    return Estimate(
-        value=value,
-        low=low,
-        high=high,
-        unit="fraction",
-        confidence=0.95,
-        n_launches=5,
-        n_trials=15,
-        method="m",
-        signature="s",
-    )
+    return Estimate(value=value, low=low, high=high, unit="fraction", confidence=0.95, n_launches=5, n_trials=15, method="m", signature="s")
 
 
 def ceiling(value: Estimate | Absent) -> Estimate | Absent:

@@ -46,8 +46,7 @@ def test_each_engine_has_its_own() -> None:
 
 
 @pytest.mark.parametrize(
-    "made",
-    [ServingMade(rate=(1.0,), blocks=1), ServingMade(process="offline", blocks=1, objectives=Objectives(e2e_s=1.0))],
+    "made", [ServingMade(rate=(1.0,), blocks=1), ServingMade(process="offline", blocks=1, objectives=Objectives(e2e_s=1.0))]
 )
 def test_without_objectives_or_loads_there_is_none(made: ServingMade) -> None:
     made.request(made.launch(), 0.0)

@@ -27,7 +27,9 @@ def absent(made: Handmade, configuration: str = "workers=2") -> Absent:
 
 
 def test_the_mean_over_ranks_the_median_over_replays_the_mean_over_launches() -> None:
-    """Replays of 48 and 50, 50 and 50, 70 and 90 ms: 49, 50, 80, the median 50. With a launch of 60: 55, -+ 12.706 * 5 ms (Student t, 1 degree)."""
+    """Replays of 48 and 50, 50 and 50, 70 and 90 ms: 49, 50, 80, the median 50. With a launch of 60: 55, -+ 12.706 * 5 ms (Student t, 1
+    degree).
+    """
     made, _ = timed()
     replays(made, [(48, 50), (50, 50), (70, 90)])
     replays(made, [(60, 60)])
@@ -53,8 +55,9 @@ def test_without_calibrating_it_is_absent_and_says_what_to_ask_for() -> None:
     made, _ = timed()
     found = absent(made)
     assert (found.reason, found.detail) == (
-        "not_measured", "no launch calibrated its communication; ask for some: workload.calibrate_communication = 3",
-    )  # fmt: skip
+        "not_measured",
+        "no launch calibrated its communication; ask for some: workload.calibrate_communication = 3",
+    )
     assert absent(made, "workers=1").reason == "not_applicable"
 
 

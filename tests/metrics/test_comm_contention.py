@@ -23,8 +23,8 @@ def waited(made: Handmade, number: int, pair_ms: tuple[float | None, float | Non
 
 
 def test_what_is_added_beyond_what_is_waited_for() -> None:
-    """Steps of 100 ms with and 70 without, of the 30 ms the threads waited for 22 and 26: 6. What launches under another load waited for (99)
-    is not subtracted."""
+    """Steps of 100 ms with and 70 without, of the 30 ms the threads waited for 22 and 26: 6. What launches under another load waited for
+    (99) is not subtracted."""
     made, (number,) = timed()
     for step in range(3):
         for rank in RANKS:

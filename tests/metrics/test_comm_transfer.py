@@ -55,13 +55,7 @@ def test_calls_without_their_partners_are_absent(case: str) -> None:
 def test_transfer_and_waiting_make_the_total(spans: list[tuple[int, int, int, int]]) -> None:
     made, number = launched()
     for rank in (0, 1):
-        calls(
-            made,
-            number,
-            rank,
-            0,
-            [(min(one[2 * rank : 2 * rank + 2]), max(one[2 * rank : 2 * rank + 2])) for one in spans],
-        )
+        calls(made, number, rank, 0, [(min(one[2 * rank : 2 * rank + 2]), max(one[2 * rank : 2 * rank + 2])) for one in spans])
     total, transfer, wait = (ms(metric.compute(made.measured(), {})["workers=2"]) for metric in (TOTAL, METRIC, WAIT))
     assert 0.0 <= transfer <= total + 1e-9
     assert transfer + wait == pytest.approx(total, abs=1e-9)

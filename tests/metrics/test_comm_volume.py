@@ -30,16 +30,19 @@ def launched(*, hooks: bool = True, calls_a_step: int = 2) -> tuple[Handmade, in
 
 
 def listed(
-    made: Handmade, number: int, count: int, *, op: str = "all_reduce", nbytes: int | None = 1000, each_ms: float | None = None,
+    made: Handmade,
+    number: int,
+    count: int,
+    *,
+    op: str = "all_reduce",
+    nbytes: int | None = 1000,
+    each_ms: float | None = None,
     steps: range = range(1, STEPS),
-) -> None:  # fmt: skip
+) -> None:
     """torch lists so many calls of a kind of the last steps of both ranks."""
     for rank in (0, 1):
         for step in steps:
-            total, ns = (
-                None if nbytes is None else count * nbytes,
-                None if each_ms is None else round(count * each_ms * 1e6),
-            )
+            total, ns = (None if nbytes is None else count * nbytes, None if each_ms is None else round(count * each_ms * 1e6))
             made.rows["inventory"].append((number, rank, 0, step, "0", op, "float32", 2, count, total, ns))
 
 

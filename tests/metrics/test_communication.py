@@ -153,9 +153,18 @@ def test_where_the_processor_computes_waiting_is_told_before_a_profile() -> None
 
 
 def in_turn(
-    made: Handmade, together_ms: Sequence[float], alone_ms: Sequence[float], *, blocks: int = 3, length: int = 4, warm: int = 6,
-    drift_ms: float = 0.0, first_ms: float = 500.0, tail: int = 0, role: str = "communication",
-) -> int:  # fmt: skip
+    made: Handmade,
+    together_ms: Sequence[float],
+    alone_ms: Sequence[float],
+    *,
+    blocks: int = 3,
+    length: int = 4,
+    warm: int = 6,
+    drift_ms: float = 0.0,
+    first_ms: float = 500.0,
+    tail: int = 0,
+    role: str = "communication",
+) -> int:
     """A launch in which blocks of steps with (ms of each rank) and without synchronising take turns. The first step of every block takes
     `first_ms`, and every step takes `drift_ms` longer than the one before."""
     number = made.launch(workers=2, role=role)
@@ -204,7 +213,9 @@ def test_warm_up_before_and_a_long_rest_after_do_not_count() -> None:
 
 
 def test_an_interval_does_not_go_where_no_time_and_no_share_can_be() -> None:
-    """10 and 60 ms of 100 in two launches: Student's t with one degree of freedom reaches from -283 to 353 ms, and overlap far beyond both ends."""
+    """10 and 60 ms of 100 in two launches: Student's t with one degree of freedom reaches from -283 to 353 ms, and overlap far beyond
+    both ends.
+    """
     made, numbers = timed(blocks=2)
     for number, value in zip(numbers, (10.0, 60.0), strict=True):
         for step in range(3):
@@ -223,10 +234,7 @@ def noisy(made: Handmade, noise_ms: float, *, blocks: int = 12, bursts: int = 0,
     """Steps of 100 ms with and 70 without, times `scale`; every block is off by as much as its turn in a fixed row says, some by 200 ms."""
     number = in_turn(made, (100.0 * scale, 100.0 * scale), (70.0 * scale, 70.0 * scale), blocks=blocks)
     rng = random.Random(3)
-    off = [
-        rng.gauss(0.0, noise_ms) + (200.0 if block in range(3, 3 + 5 * bursts, 5) else 0.0)
-        for block in range(2 * blocks + 3)
-    ]
+    off = [rng.gauss(0.0, noise_ms) + (200.0 if block in range(3, 3 + 5 * bursts, 5) else 0.0) for block in range(2 * blocks + 3)]
     moved, late = [], dict.fromkeys(RANKS, 0)
     for row in made.rows["steps"]:
         if row[0] == number:
@@ -266,21 +274,10 @@ def test_two_blocks_are_too_few_to_tell() -> None:
     assert isinstance(METRIC.compute(made.measured(), {})["workers=2"], Absent)
 
 
-def phased(
-    made: Handmade,
-    with_ms: Mapping[str, float],
-    without_ms: Mapping[str, float],
-    *,
-    asks: Sequence[str],
-    noise_ms: float,
-) -> None:
-    """Twelve blocks of steps whose phases take so long with and without synchronising; the optimizer, the forward pass and what lies between
-    are off by noise."""
-    number, rng, places = (
-        made.launch(workers=2, role="communication"),
-        random.Random(5),
-        ("data", "forward", "backward", "optimizer"),
-    )
+def phased(made: Handmade, with_ms: Mapping[str, float], without_ms: Mapping[str, float], *, asks: Sequence[str], noise_ms: float) -> None:
+    """Twelve blocks of steps whose phases take so long with and without synchronising; the optimizer, the forward pass and what lies
+    between are off by noise."""
+    number, rng, places = (made.launch(workers=2, role="communication"), random.Random(5), ("data", "forward", "backward", "optimizer"))
     now = made.begin[number]
     for step in range(6 + 8 * 12):
         alone = step >= 6 and (step - 6) // 4 % 2 == 0
@@ -297,7 +294,9 @@ def phased(
 
 
 def test_what_no_collective_can_have_changed_does_not_blur_it() -> None:
-    """30 ms in the backward pass; the forward pass, the optimizer and what lies between are off by 25 ms, and no collective is asked for there."""
+    """30 ms in the backward pass; the forward pass, the optimizer and what lies between are off by 25 ms, and no collective is asked for
+    there.
+    """
     made, _ = timed()
     phased(
         made,
@@ -328,7 +327,9 @@ def test_a_loader_that_works_ahead_takes_some_of_it_back() -> None:
 
 
 def test_a_long_steps_exposed_time_is_sure_to_a_fiftieth_of_it() -> None:
-    """Steps of 2 s, blocks off by 15 ms: half of the interval is above 2 ms and below 60 (a tenth of 600) and 40 (a fiftieth of the step)."""
+    """Steps of 2 s, blocks off by 15 ms: half of the interval is above 2 ms and below 60 (a tenth of 600) and 40 (a fiftieth of the
+    step).
+    """
     made, _ = timed()
     noisy(made, 15.0, scale=20.0)
     assert ms(exposed(made)) == pytest.approx(600.0, abs=25.0)

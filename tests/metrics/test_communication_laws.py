@@ -19,9 +19,7 @@ from tests.handmade import Handmade
 
 Span = tuple[int, int]
 TICK = 1000  # nanoseconds: a tick of a trace is a microsecond
-SPANS = st.lists(
-    st.tuples(st.integers(-20, 80), st.integers(-5, 40)), max_size=7
-)  # begin, duration; some last less than nothing
+SPANS = st.lists(st.tuples(st.integers(-20, 80), st.integers(-5, 40)), max_size=7)  # begin, duration; some last less than nothing
 
 
 def ticks(spans: list[Span], window: Span) -> set[int]:
@@ -29,17 +27,18 @@ def ticks(spans: list[Span], window: Span) -> set[int]:
 
 
 @settings(max_examples=60, deadline=None)
-@given(
-    computing=SPANS, communicating=SPANS, copying=SPANS, waiting=SPANS, window=st.tuples(st.integers(0, 20), st.integers(21, 60))
-)  # fmt: skip
+@given(computing=SPANS, communicating=SPANS, copying=SPANS, waiting=SPANS, window=st.tuples(st.integers(0, 20), st.integers(21, 60)))
 def test_a_step_of_kernels_divides(
     computing: list[Span], communicating: list[Span], copying: list[Span], waiting: list[Span], window: Span
 ) -> None:
     """Every kernel has a stream of its own; what only waits for a stream is nobody's work; what the processor runs does not count."""
     kinds = (
-        (GEMM, "kernel", computing), (NEW, "kernel", communicating[::2]), (OLD, "kernel", communicating[1::2]),
-        ("Memcpy DtoD", "gpu_memcpy", copying), ("Stream Wait Event", "cuda_sync", waiting),
-    )  # fmt: skip
+        (GEMM, "kernel", computing),
+        (NEW, "kernel", communicating[::2]),
+        (OLD, "kernel", communicating[1::2]),
+        ("Memcpy DtoD", "gpu_memcpy", copying),
+        ("Stream Wait Event", "cuda_sync", waiting),
+    )
     step = host("ProfilerStep#3", 20.0 + window[0], 20.0 + window[1])
     events = [
         kernel(name, 20.0 + begin, 20.0 + begin + lasting, stream=number, category=category)
@@ -49,9 +48,7 @@ def test_a_step_of_kernels_divides(
     computed = intervals(trace([host("aten::mm", 0.0, 19.0, category="cpu_op"), step, *events]))
     found = overlap(computed, 3)
     c, m, k = (ticks(spans, window) for spans in (computing, communicating, copying))
-    if (
-        not computing
-    ):  # nothing was computed on a device: then the processor's operators count, of which none is in the window
+    if not computing:  # nothing was computed on a device: then the processor's operators count, of which none is in the window
         assert found.compute_ns == 0
     assert found.window_ns == (window[1] - window[0]) * TICK
     assert (found.total_ns, found.hidden_ns, found.exposed_ns) == (len(m) * TICK, len(m & c) * TICK, len(m - c) * TICK)
@@ -63,8 +60,9 @@ def test_a_step_of_kernels_divides(
 CALLS = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 30)), min_size=1, max_size=5)
 STEPS = st.lists(
     st.tuples(CALLS, st.lists(st.tuples(st.integers(-10, 10), st.integers(0, 20)), min_size=5, max_size=5), st.integers(0, 90)),
-    min_size=1, max_size=6,
-)  # fmt: skip
+    min_size=1,
+    max_size=6,
+)
 
 
 def recorded(steps: Any, apart: tuple[int, int]) -> Communicated:
@@ -78,13 +76,29 @@ def recorded(steps: Any, apart: tuple[int, int]) -> Communicated:
             for place, (begin, lasting) in enumerate(calls):
                 later, longer = others[place] if rank else (0, 0)
                 at = origin + (begin + later + 10) * TICK
-                made.rows["collectives"].append((
-                    number, rank, 0, "0", 10 * step + place, step, "all_reduce", 2, 100, "float32", "", None, at,
-                    at + (lasting + longer) * TICK, None, None, None, "host",
-                ))  # fmt: skip
-            made.rows["communication"].append(
-                (number, rank, 0, step, "group", None, exposed * TICK, None, 100 * len(calls))
-            )
+                made.rows["collectives"].append(
+                    (
+                        number,
+                        rank,
+                        0,
+                        "0",
+                        10 * step + place,
+                        step,
+                        "all_reduce",
+                        2,
+                        100,
+                        "float32",
+                        "",
+                        None,
+                        at,
+                        at + (lasting + longer) * TICK,
+                        None,
+                        None,
+                        None,
+                        "host",
+                    )
+                )
+            made.rows["communication"].append((number, rank, 0, step, "group", None, exposed * TICK, None, 100 * len(calls)))
     return made.measured().communicated
 
 

@@ -26,9 +26,7 @@ def test_what_sets_in_only_at_the_end_shows() -> None:
     whole = record()
     last = whole.timed.filter(pl.col("workers") == 16)["launch"].implode()
     longer = pl.col("begin_ns") + 2 * (pl.col("end_ns") - pl.col("begin_ns"))
-    steps = whole.table("steps").with_columns(
-        pl.when(pl.col("launch").is_in(last)).then(longer).otherwise("end_ns").alias("end_ns")
-    )
+    steps = whole.table("steps").with_columns(pl.when(pl.col("launch").is_in(last)).then(longer).otherwise("end_ns").alias("end_ns"))
     found = only(METRIC, replace(whole, tables={**whole.tables, "steps": steps}))
     assert isinstance(found, Estimate)
     assert found.value == pytest.approx(-0.5, abs=0.03)

@@ -12,9 +12,7 @@ from tests.handmade import Handmade
 
 
 def value(v: float, low: float, high: float) -> Estimate:
-    return Estimate(
-        value=v, low=low, high=high, unit="u", confidence=0.95, n_launches=5, n_trials=5, method="m", signature="s"
-    )
+    return Estimate(value=v, low=low, high=high, unit="u", confidence=0.95, n_launches=5, n_trials=5, method="m", signature="s")
 
 
 def test_an_idle_half_doubles_the_cost_and_the_interval_takes_opposite_ends() -> None:

@@ -14,21 +14,13 @@ def asked(texts: list[str]) -> ServingMade:
     nonces = ["nonce-01", "nonce-011", "nonce-02"]
     for second, text in enumerate(texts):
         canary = second < len(nonces)
-        made.request(
-            number,
-            float(second),
-            kind="canary" if canary else "normal",
-            expected=nonces[second] if canary else None,
-            text=text,
-        )
+        made.request(number, float(second), kind="canary" if canary else "normal", expected=nonces[second] if canary else None, text=text)
     return made
 
 
 def test_an_answer_with_a_stranger_s_nonce_counts_once() -> None:
     """The third answer holds two strangers' nonces, the fourth one; "nonce-01" inside of "nonce-011" is no stranger's."""
-    value = METRIC.compute(asked(["nonce-01", "nonce-011", "nonce-01 nonce-011", "is nonce-02", "-"]).measured(), {})[
-        "rate=1"
-    ]
+    value = METRIC.compute(asked(["nonce-01", "nonce-011", "nonce-01 nonce-011", "is nonce-02", "-"]).measured(), {})["rate=1"]
     assert isinstance(value, Estimate)
     assert (value.value, value.n_trials) == (2.0, 5)
 

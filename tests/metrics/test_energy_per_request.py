@@ -14,9 +14,7 @@ def with_readings(readings: list[tuple[float, float]], method: str = "counter") 
     made = ServingMade(rate=(1.0,), blocks=1, warm_up_s=2.0)
     number = made.launch()
     for second in range(13):
-        made.request(
-            number, float(second), phase="warm_up" if second < 2 else "main", ttft_s=0.1, gap_s=0.1, tokens_out=4
-        )
+        made.request(number, float(second), phase="warm_up" if second < 2 else "main", ttft_s=0.1, gap_s=0.1, tokens_out=4)
     for at_s, joules in readings:
         made.reading(number, "package-0", "energy", joules, at_s=at_s, unit="J", method=method)
     return made

@@ -52,7 +52,7 @@ def test_a_training_that_broke_is_not_judged_by_its_losses_before(loss: float) -
     record.fingerprint(1, "loss", loss, rank=1, step=19)
     value = METRIC.compute(record.measured(), {})["workers=2"]
     assert isinstance(value, Absent)
-    assert (
-        value.reason,
-        "1 of the 20 last common losses are no finite numbers, the first at step 19" in value.detail,
-    ) == ("undefined", True)
+    assert (value.reason, "1 of the 20 last common losses are no finite numbers, the first at step 19" in value.detail) == (
+        "undefined",
+        True,
+    )

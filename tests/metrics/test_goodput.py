@@ -45,18 +45,14 @@ def in_waves(streams: int, latency_s: float, seconds: float, warm_up_s: float = 
         due = 0.0
         while due < seconds:
             own = latency_s + spread_s * stream / streams
-            made.request(
-                number, due, stream=stream, at_s=[own], tokens_out=1, phase="main" if due >= warm_up_s else "warm_up"
-            )
+            made.request(number, due, stream=stream, at_s=[own], tokens_out=1, phase="main" if due >= warm_up_s else "warm_up")
             due += own
     value = METRIC.compute(made.measured(), {})[f"concurrency={streams}"]
     assert isinstance(value, Estimate)
     return value.value
 
 
-@pytest.mark.parametrize(
-    ("latency_s", "warm_up_s"), [(10.0, 2.0), (10.0, 0.0), (3.0, 2.0), (1.5, 2.0), (1.9, 2.0), (0.05, 2.0)]
-)
+@pytest.mark.parametrize(("latency_s", "warm_up_s"), [(10.0, 2.0), (10.0, 0.0), (3.0, 2.0), (1.5, 2.0), (1.9, 2.0), (0.05, 2.0)])
 @pytest.mark.parametrize("streams", [1, 32])
 def test_a_closed_loop_in_step_has_the_goodput_that_it_has(streams: int, latency_s: float, warm_up_s: float) -> None:
     """Counted by when requests were due, three waves of four lay in the time of two: 1.5 times the truth."""
@@ -70,10 +66,14 @@ def test_streams_out_of_step_have_the_goodput_that_they_have() -> None:
 
 
 LOGS = st.tuples(
-    st.sampled_from(["closed", "open"]), st.sampled_from([0.0, 0.5]),
-    st.lists(st.tuples(st.integers(0, 3), st.floats(0.0, 3.0), st.floats(0.001, 4.0), st.sampled_from(["ok", "ok", "ok", "5xx", "timeout"])),
-             min_size=1, max_size=14),
-)  # fmt: skip
+    st.sampled_from(["closed", "open"]),
+    st.sampled_from([0.0, 0.5]),
+    st.lists(
+        st.tuples(st.integers(0, 3), st.floats(0.0, 3.0), st.floats(0.001, 4.0), st.sampled_from(["ok", "ok", "ok", "5xx", "timeout"])),
+        min_size=1,
+        max_size=14,
+    ),
+)
 
 
 @settings(max_examples=int(os.environ.get("ASSAY_EXAMPLES", "60")), deadline=None)
@@ -89,13 +89,7 @@ def test_goodput_is_never_above_throughput(log: tuple[str, float, list[tuple[int
         free[stream] = due + lasts_s
         own = {"stream": stream} if kind == "closed" else {}
         made.request(
-            number,
-            due,
-            phase="main" if due >= warm_up_s else "warm_up",
-            at_s=[lasts_s / 2, lasts_s],
-            tokens_out=2,
-            status=status,
-            **own,
+            number, due, phase="main" if due >= warm_up_s else "warm_up", at_s=[lasts_s / 2, lasts_s], tokens_out=2, status=status, **own
         )
     measured = made.measured()
     for name, good in METRIC.compute(measured, {}).items():

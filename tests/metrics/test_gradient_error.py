@@ -65,9 +65,7 @@ def test_what_is_not_comparable_says_why() -> None:
     assert "not hashed" in reason({}, {"start": ""})
     assert "other samples" in reason({"ids": range(8)}, {"ids": range(1, 9)})
     assert "of another step" in reason({}, {"step": 1})
-    assert "another number of items" in reason(
-        {"ids": None}, {"ids": None, "items": 16.0}, scaling=Scaling(mode="strong")
-    )
+    assert "another number of items" in reason({"ids": None}, {"ids": None, "items": 16.0}, scaling=Scaling(mode="strong"))
     assert "call probe.samples" in reason({"ids": None}, {"ids": None}, scaling=Scaling(mode="weak"))
 
 
@@ -128,9 +126,7 @@ def sharded(held: list[tuple[int, list[float], int]]) -> Value:
 
 
 def test_the_parts_of_a_sharded_model_are_added_up() -> None:
-    right = sharded(
-        [(0, [3.0, 0.0], 2**63 - 10), (1, [0.0, 4.0], 3 - 2**63)]
-    )  # of the hashes the sum wraps round: 2^64 - 7
+    right = sharded([(0, [3.0, 0.0], 2**63 - 10), (1, [0.0, 4.0], 3 - 2**63)])  # of the hashes the sum wraps round: 2^64 - 7
     assert isinstance(right, Estimate)
     assert right.value == 0.0
     wrong = sharded([(0, [3.0, 0.0], -3), (1, [0.0, 4.5], -4)])
@@ -160,7 +156,9 @@ def test_a_sharded_model_that_began_otherwise_or_lacks_a_part_is_not_compared() 
 
 
 def idle(*, begun: int = -4, of_alone: float | None = None) -> Value:
-    """A sharded model of w and of u, which the first step does not use: of it each rank hashed its own part, and says that it is the whole."""
+    """A sharded model of w and of u, which the first step does not use: of it each rank hashed its own part, and says that it is the
+    whole.
+    """
     made = Handmade(levels=(1, 2), blocks=1)
     number = add(made, [{}], start="")
     sums = [] if of_alone is None else [of_alone]
@@ -177,9 +175,7 @@ def test_a_part_without_a_gradient_is_no_sign_of_other_parameters() -> None:
     found = idle()
     assert isinstance(found, Estimate)
     assert found.value == 0.0
-    lost = idle(
-        of_alone=5.0
-    )  # one worker has a gradient there: that it is lost is found, and no reason to compare nothing
+    lost = idle(of_alone=5.0)  # one worker has a gradient there: that it is lost is found, and no reason to compare nothing
     assert isinstance(lost, Estimate)
     assert lost.value > 0.1
     other = idle(begun=-5)

@@ -11,9 +11,7 @@ from tests.handmade import Handmade
 
 
 def value(measured: Measured) -> Estimate | Absent:
-    return items_per_dollar.METRIC.compute(measured, {"cost_per_item": cost_per_item.METRIC.compute(measured, {})})[
-        "workers=2"
-    ]
+    return items_per_dollar.METRIC.compute(measured, {"cost_per_item": cost_per_item.METRIC.compute(measured, {})})["workers=2"]
 
 
 def test_ten_items_for_twenty_dollars_are_half_an_item_per_dollar() -> None:

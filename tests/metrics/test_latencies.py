@@ -26,8 +26,7 @@ def test_a_percentile_of_requests_is_about_serving_only(metric: Metric) -> None:
 def test_failures_are_reported_beside_and_are_in_no_percentile(metric: Metric) -> None:
     """Of 41 requests per launch one in 20 fails after a minute: 3 x 3 failures, and no minute in the median."""
     rows = [
-        {"due_s": place * 0.1, "status": "timeout", "done_s": 60.0} if place % 20 == 0 else {"due_s": place * 0.1}
-        for place in range(41)
+        {"due_s": place * 0.1, "status": "timeout", "done_s": 60.0} if place % 20 == 0 else {"due_s": place * 0.1} for place in range(41)
     ]
     value = metric.compute(serving_measured(rows, rate=(10.0,)), {})["rate=10"]
     assert isinstance(value, Estimate)

@@ -48,11 +48,7 @@ def test_a_rank_with_two_gpus_has_both_peaks() -> None:
 
 @pytest.mark.parametrize(
     ("name", "precision", "word"),
-    [
-        ("Abacus 9", "bfloat16", "Abacus 9"),
-        ("NVIDIA A100-SXM4-80GB", "int2", "no peak of"),
-        ("Intel Xeon", "float32", "measured"),
-    ],
+    [("Abacus 9", "bfloat16", "Abacus 9"), ("NVIDIA A100-SXM4-80GB", "int2", "no peak of"), ("Intel Xeon", "float32", "measured")],
 )
 def test_what_is_not_known_has_no_share_and_no_other_devices_peak(name: str, precision: str, word: str) -> None:
     found = value(made(part(1e12, name=name, precision=precision)))
@@ -82,9 +78,7 @@ def test_a_peak_can_be_given_with_its_source() -> None:
 
 def test_a_peak_can_be_measured_so_that_a_processor_has_one() -> None:
     peaks = [{"device": "cpu", "precision": "float32", "flops_per_s": 1e11, "size": 512, "method": "x"}]
-    record = made(
-        part(1e11, name="Intel Xeon", precision="float32", device="cpu"), flops=Flops(peak="measured"), peaks=peaks
-    )
+    record = made(part(1e11, name="Intel Xeon", precision="float32", device="cpu"), flops=Flops(peak="measured"), peaks=peaks)
     found = estimate(record)
     assert found.value == pytest.approx(0.5)
     assert "peak:measured" in found.signature
@@ -113,13 +107,18 @@ def test_a_measured_peak_that_failed_is_not_replaced_by_a_published_one() -> Non
 
 def test_a_compiled_model_needs_a_formula_and_a_precision() -> None:
     """Per token 6e9 + 12 x 10 x 8 x 64 x 1000 = 6.06144e9; 1e6 tokens in 2 s: 3.03072e15 on a given 6.06144e15."""
-    numbers = {"convention": "palm", "parameters": 1e9, "layers": 10, "heads": 8, "head_dim": 64, "sequence": 1000,
-               "tokens_per_step": 10**6}  # fmt: skip
+    numbers = {
+        "convention": "palm",
+        "parameters": 1e9,
+        "layers": 10,
+        "heads": 8,
+        "head_dim": 64,
+        "sequence": 1000,
+        "tokens_per_step": 10**6,
+    }
     devices = [{"device": "cuda:0", "name": "NVIDIA H200"}]
     without = value(made(flops=Flops.model_validate(numbers), absent="compiled", devices=devices))
     assert isinstance(without, Absent)
     assert "flops.precision" in without.detail
-    found = estimate(
-        made(flops=Flops.model_validate({**numbers, "precision": "bfloat16"}), absent="compiled", devices=devices)
-    )
+    found = estimate(made(flops=Flops.model_validate({**numbers, "precision": "bfloat16"}), absent="compiled", devices=devices))
     assert found.value == pytest.approx(6.06144e9 * 1e6 / 2 / H200_BF16)

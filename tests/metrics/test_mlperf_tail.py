@@ -22,9 +22,7 @@ def stream(process: str, latencies: list[float], together: int = 1) -> ServingMa
 def test_single_stream_is_the_second_highest_of_100() -> None:
     """p90 needs 64 queries with one above, 81 with two, and 97 with three: of 96 the second highest, of 98 the third."""
     for n, wanted in ((96, 95), (98, 96)):
-        value = METRIC.compute(stream("single_stream", [k / 1e3 for k in range(1, n + 1)]).measured(), {})[
-            "single_stream"
-        ]
+        value = METRIC.compute(stream("single_stream", [k / 1e3 for k in range(1, n + 1)]).measured(), {})["single_stream"]
         assert isinstance(value, Estimate)
         assert value.value == pytest.approx(wanted / 1e3)
         assert "600 s was not kept" in value.method

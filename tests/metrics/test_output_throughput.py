@@ -15,9 +15,7 @@ def test_only_tokens_inside_the_window_count() -> None:
     for block in range(2):
         number = made.launch(block=block)
         for second in range(10):
-            made.request(
-                number, float(second), phase="warm_up" if second < 2 else "main", ttft_s=0.25, gap_s=0.5, tokens_out=4
-            )
+            made.request(number, float(second), phase="warm_up" if second < 2 else "main", ttft_s=0.25, gap_s=0.5, tokens_out=4)
     value = METRIC.compute(made.measured(), {})["rate=1"]
     assert isinstance(value, Estimate)
     assert value.value == pytest.approx(4.0)

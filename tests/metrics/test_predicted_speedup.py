@@ -66,9 +66,7 @@ def test_a_model_that_misses_the_largest_count_predicts_nothing() -> None:
     whole = record()
     last = whole.timed.filter(pl.col("workers") == 16)["launch"].implode()
     longer = pl.col("begin_ns") + 2 * (pl.col("end_ns") - pl.col("begin_ns"))
-    steps = whole.table("steps").with_columns(
-        pl.when(pl.col("launch").is_in(last)).then(longer).otherwise("end_ns").alias("end_ns")
-    )
+    steps = whole.table("steps").with_columns(pl.when(pl.col("launch").is_in(last)).then(longer).otherwise("end_ns").alias("end_ns"))
     missed = replace(whole, tables={**whole.tables, "steps": steps})
     for metric in (METRIC, fastest_workers.METRIC, predicted_scaled_speedup.METRIC):
         found = only(metric, missed)

@@ -37,8 +37,7 @@ def test_its_four_parts_sum_to_it() -> None:
 
     measured = struck().measured()
     parts = [
-        metric.METRIC.compute(measured, {})["workers=2"]
-        for metric in (time_to_detect, time_to_restart, time_to_reload, time_to_recompute)
+        metric.METRIC.compute(measured, {})["workers=2"] for metric in (time_to_detect, time_to_restart, time_to_reload, time_to_recompute)
     ]
     assert sum(part.value for part in parts if isinstance(part, Estimate)) == pytest.approx(8.0)
 
@@ -47,9 +46,7 @@ def test_a_job_that_needed_a_second_restart_is_followed_to_the_one_that_trained(
     """The workers of the first restart never reached a step: as `struck`, with incarnation 2 for 1."""
     made = struck()
     for table, place in (("steps", 2), ("events", 5)):
-        made.rows[table] = [
-            (*row[:place], 2, *row[place + 1 :]) if row[place] == 1 else row for row in made.rows[table]
-        ]
+        made.rows[table] = [(*row[:place], 2, *row[place + 1 :]) if row[place] == 1 else row for row in made.rows[table]]
     made.event(0, "worker_start", 12.0, rank=0, incarnation=1)
     value = METRIC.compute(made.measured(), {})["workers=2"]
     assert isinstance(value, Estimate)
@@ -57,7 +54,9 @@ def test_a_job_that_needed_a_second_restart_is_followed_to_the_one_that_trained(
 
 
 def twice() -> Handmade:
-    """As `struck`, and struck again at 17.2 s, in step 6; noticed at 17.5, up at 18, from step 5 again at 19, which is over at 20; 6 at 21."""
+    """As `struck`, and struck again at 17.2 s, in step 6; noticed at 17.5, up at 18, from step 5 again at 19, which is over at 20; 6 at
+    21.
+    """
     made = struck()
     made.rows["launches"][0] = (*made.rows["launches"][0][:10], 25 * S, *made.rows["launches"][0][11:])
     made.rows["steps"] = [row for row in made.rows["steps"] if not (row[2] == 1 and row[3] > 5)]

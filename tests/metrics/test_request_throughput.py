@@ -24,9 +24,7 @@ def test_failures_are_no_answers() -> None:
     made = ServingMade(rate=(1.0,), blocks=1)
     number = made.launch()
     for second in range(9):
-        made.request(
-            number, float(second), status="5xx" if second % 2 else "ok", at_s=[0.5] if second % 2 == 0 else None
-        )
+        made.request(number, float(second), status="5xx" if second % 2 else "ok", at_s=[0.5] if second % 2 == 0 else None)
     value = METRIC.compute(made.measured(), {})["rate=1"]
     assert isinstance(value, Estimate)
     assert value.value == pytest.approx(4 / 8)  # 0.5, 2.5, 4.5 and 6.5 s in [0, 8)

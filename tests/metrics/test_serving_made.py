@@ -39,9 +39,7 @@ def test_a_simulated_record_is_complete_and_the_same_for_the_same_seed() -> None
     launches = first.table("launches")
     assert launches["role"].to_list() == ["timed"] * 4 + ["fault"]
     arrived = first.table("arrivals").select("launch", "request")
-    assert arrived.sort("launch", "request").equals(
-        first.table("requests").select("launch", "request").sort("launch", "request")
-    )
+    assert arrived.sort("launch", "request").equals(first.table("requests").select("launch", "request").sort("launch", "request"))
     assert "refused" in first.table("requests").filter(pl.col("launch") == 4)["status"].to_list()
 
 

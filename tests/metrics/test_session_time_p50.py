@@ -17,9 +17,15 @@ def with_sessions(turns: int = 2, seen: int = 2, status: str = "ok") -> ServingM
         for session in range(40):
             for turn in range(seen):
                 made.request(
-                    number, session * 0.1 + 3.0 * turn, session=session, turn=turn, at_s=[1.0], tokens_out=1,
-                    status=status if turn else "ok", follows=turn > 0,
-                )  # fmt: skip
+                    number,
+                    session * 0.1 + 3.0 * turn,
+                    session=session,
+                    turn=turn,
+                    at_s=[1.0],
+                    tokens_out=1,
+                    status=status if turn else "ok",
+                    follows=turn > 0,
+                )
             for turn in range(seen, turns):
                 made.arrival(number, request=1000 + session, session=session, turn=turn, due_s=None)
     return made

@@ -17,9 +17,7 @@ def test_it_is_the_slow_ranks_own_time_beyond_the_others_over_the_step_by_hand()
         number = made.launch(workers=3, block=block)
         for rank, own in enumerate((70, 80, 100)):
             made.steps(number, rank=rank, seconds=[0.1] * 20, phases_s={"backward": 0.05})
-            made.rows["waits"] += [
-                (number, rank, 0, step, "backward", 0, (100 - own) * 1_000_000) for step in range(20)
-            ]
+            made.rows["waits"] += [(number, rank, 0, step, "backward", 0, (100 - own) * 1_000_000) for step in range(20)]
     found = METRIC.compute(made.measured(), {})["workers=3"]
     assert isinstance(found, Estimate)
     assert found.value == pytest.approx(0.2)

@@ -39,9 +39,7 @@ def test_a_step_that_a_survivor_finished_before_the_engine_stopped_it_is_lost_to
 
 def test_steps_whose_rows_died_with_the_victim_are_counted_from_what_the_coordinator_saw() -> None:
     made = struck(workers=1)
-    made.rows["steps"] = [
-        row for row in made.rows["steps"] if row[2] == 1 or row[3] < 5
-    ]  # steps 5 and 6 never got to the disk
+    made.rows["steps"] = [row for row in made.rows["steps"] if row[2] == 1 or row[3] < 5]  # steps 5 and 6 never got to the disk
     value = METRIC.compute(made.measured(), {})["workers=1"]
     assert isinstance(value, Estimate)
     assert value.value == 3.0

@@ -35,10 +35,14 @@ def test_the_categories_sum_to_all_rank_seconds() -> None:
     assert told == {
         "productive": pytest.approx(16.0),  # steps 0-7 once, on two ranks
         "recompute": pytest.approx(6.0),  # steps 4-6 were done once for nothing
-        "init": pytest.approx(6.0), "detect": pytest.approx(1.0), "restart": pytest.approx(2.5 + 3.5),
-        "reload": pytest.approx(2.0 + 1.0), "evaluation": pytest.approx(0.5), "unknown": pytest.approx(0.25),
+        "init": pytest.approx(6.0),
+        "detect": pytest.approx(1.0),
+        "restart": pytest.approx(2.5 + 3.5),
+        "reload": pytest.approx(2.0 + 1.0),
+        "evaluation": pytest.approx(0.5),
+        "unknown": pytest.approx(0.25),
         "idle": pytest.approx(0.25 + 1.0),
-    }  # fmt: skip
+    }
 
 
 def test_without_marked_steps_it_is_absent() -> None:

@@ -8,9 +8,16 @@ from tests.handmade import Handmade, S
 
 
 def trials(
-    made: Handmade, launch: int, seconds: Sequence[float], *, warm_up: int = 0, calls: int = 1,
-    user_s: float | None = 0.0, system_s: float | None = 0.0, rss: int | None = None,
-) -> None:  # fmt: skip
+    made: Handmade,
+    launch: int,
+    seconds: Sequence[float],
+    *,
+    warm_up: int = 0,
+    calls: int = 1,
+    user_s: float | None = 0.0,
+    system_s: float | None = 0.0,
+    rss: int | None = None,
+) -> None:
     """Consecutive trials of a launch, the first `warm_up` of them marked; times are those of one call."""
     now = made.begin[launch]
     for place, duration in enumerate(seconds):

@@ -14,20 +14,30 @@ Row = tuple[Any, ...]
 
 def experiment(name: str = "digits") -> Experiment:
     """Two configurations, two launches each: four planned launches."""
-    return Experiment(
-        name=name,
-        workload=Workload(script="train.py"),
-        factor=Factor(levels=(1, 2)),
-        launches=Launches(per_configuration=2),
-    )
+    return Experiment(name=name, workload=Workload(script="train.py"), factor=Factor(levels=(1, 2)), launches=Launches(per_configuration=2))
 
 
 def launch_row(launch: int, *, slot: int | None = None, attempt: int = 0, status: str = "ok") -> Row:
     """A row of the table `launches`."""
     return (
-        launch, launch if slot is None else slot, attempt, "workers=1", 1, 0, 0, "timed", 7, 1000, 2000,
-        "2026-01-01T00:00:00+00:00", status, "" if status == "ok" else "made to fail", 0, 0, "{}",
-    )  # fmt: skip
+        launch,
+        launch if slot is None else slot,
+        attempt,
+        "workers=1",
+        1,
+        0,
+        0,
+        "timed",
+        7,
+        1000,
+        2000,
+        "2026-01-01T00:00:00+00:00",
+        status,
+        "" if status == "ok" else "made to fail",
+        0,
+        0,
+        "{}",
+    )
 
 
 def step_row(launch: int, step: int, rank: int = 0) -> Row:

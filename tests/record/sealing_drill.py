@@ -103,11 +103,7 @@ def child(path: Path, folder: RecordFolder, mode: str, at: int) -> str:
 def read(path: Path) -> dict[str, Any]:
     """What a reader sees."""
     record = open_record(path)
-    return {
-        "state": record.state,
-        "sealed": record.sealed,
-        "rows": record.table("steps").height + record.table("samples").height,
-    }
+    return {"state": record.state, "sealed": record.sealed, "rows": record.table("steps").height + record.table("samples").height}
 
 
 def drill(original: RecordFolder, path: Path, mode: str, at: int) -> dict[str, Any]:

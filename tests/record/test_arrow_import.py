@@ -47,9 +47,7 @@ def test_rows_are_converted_without_pandas_which_others_still_find(tmp_path: Pat
     if importlib.util.find_spec("pandas") is None:
         pytest.skip("pandas is not installed")
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2])}  # the tests' own helpers
-    done = subprocess.run(
-        [sys.executable, "-c", CODE], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
-    )
+    done = subprocess.run([sys.executable, "-c", CODE], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr) == ("1\n2\n3\n", "")
 
 

@@ -24,26 +24,9 @@ KINDS = {
     pa.list_(pa.float64()): st.lists(st.floats() | st.integers(), max_size=4).map(tuple),
 }
 ODD = st.sampled_from(
-    [
-        True,
-        np.int64(3),
-        np.float32(0.1),
-        "7",
-        b"bytes",
-        1.5,
-        2.0,
-        float("nan"),
-        1j,
-        [1],
-        ("a",),
-        {},
-        object(),
-        np.ones(2),
-    ]
+    [True, np.int64(3), np.float32(0.1), "7", b"bytes", 1.5, 2.0, float("nan"), 1j, [1], ("a",), {}, object(), np.ones(2)]
 )
-COLUMNS = st.sampled_from(list(KINDS)).flatmap(
-    lambda kind: st.tuples(st.just(kind), st.lists(KINDS[kind] | st.none(), max_size=20))
-)
+COLUMNS = st.sampled_from(list(KINDS)).flatmap(lambda kind: st.tuples(st.just(kind), st.lists(KINDS[kind] | st.none(), max_size=20)))
 MIXED = st.tuples(st.sampled_from(list(KINDS)), st.lists(st.none() | st.integers(-9, 9) | ODD, max_size=5))
 
 

@@ -58,12 +58,7 @@ def plant(root: Path, files: dict[str, str]) -> Path:
 @pytest.fixture
 def machine(tmp_path: Path) -> Machine:
     """A made-up machine with control groups of version 2, in a folder that is no repository."""
-    environ = {
-        "PATH": os.environ["PATH"],
-        "SLURM_JOB_ID": "77",
-        "OMP_NUM_THREADS": "3",
-        "GIT_CEILING_DIRECTORIES": str(tmp_path),
-    }
+    environ = {"PATH": os.environ["PATH"], "SLURM_JOB_ID": "77", "OMP_NUM_THREADS": "3", "GIT_CEILING_DIRECTORIES": str(tmp_path)}
     return Machine(root=plant(tmp_path / "root", FILES), environ=environ, folder=tmp_path)
 
 
@@ -84,16 +79,7 @@ EXPECTED: dict[str, Any] = {
     "noise.load": {"1min": 0.5, "5min": 1.25, "15min": 2.0},
     "noise.threads": {"runnable": 3, "total": 456},
     "noise.steal_ticks": 42,
-    "noise.cpu_ticks": {
-        "user": 10,
-        "nice": 1,
-        "system": 20,
-        "idle": 300,
-        "iowait": 5,
-        "irq": 2,
-        "softirq": 3,
-        "steal": 42,
-    },
+    "noise.cpu_ticks": {"user": 10, "nice": 1, "system": 20, "idle": 300, "iowait": 5, "irq": 2, "softirq": 3, "steal": 42},
     "noise.pressure_cpu": {"some_us": 111, "full_us": 0},
     "noise.pressure_memory": {"some_us": 5, "full_us": 4},
     "noise.pressure_io": {"some_us": 9, "full_us": 8},
@@ -115,13 +101,16 @@ def test_a_made_up_machine_is_read_as_it_was_made(machine: Machine, key: str) ->
 
 
 def test_control_groups_of_version_1_are_read(machine: Machine) -> None:
-    plant(machine.root, {
-        "proc/self/cgroup": "5:memory:/\n4:cpu,cpuacct:/box\n0::/\n",
-        "sys/fs/cgroup/cpu/box/cpu.cfs_quota_us": "30000\n",
-        "sys/fs/cgroup/cpu/box/cpu.cfs_period_us": "100000\n",
-        "sys/fs/cgroup/cpu/box/cpu.stat": "nr_periods 9\nnr_throttled 2\nthrottled_time 777\n",
-        "sys/fs/cgroup/memory/memory.limit_in_bytes": "9223372036854771712\n",
-    })  # fmt: skip
+    plant(
+        machine.root,
+        {
+            "proc/self/cgroup": "5:memory:/\n4:cpu,cpuacct:/box\n0::/\n",
+            "sys/fs/cgroup/cpu/box/cpu.cfs_quota_us": "30000\n",
+            "sys/fs/cgroup/cpu/box/cpu.cfs_period_us": "100000\n",
+            "sys/fs/cgroup/cpu/box/cpu.stat": "nr_periods 9\nnr_throttled 2\nthrottled_time 777\n",
+            "sys/fs/cgroup/memory/memory.limit_in_bytes": "9223372036854771712\n",
+        },
+    )
     group = capture(machine=machine)["cgroup"]
     assert group["cpu_quota"] == {"version": 1, "limit": "processors", "processors": 0.3}
     assert group["throttled"] == {"periods": 9, "throttled_periods": 2, "throttled_ns": 777}
@@ -134,10 +123,7 @@ def test_a_group_whose_folder_is_not_mounted_is_read_at_the_mount(machine: Machi
 
 
 def test_an_unlimited_group_says_so(machine: Machine) -> None:
-    plant(
-        machine.root,
-        {"sys/fs/cgroup/kubepods/pod7/cpu.max": "max 100000\n", "sys/fs/cgroup/kubepods/pod7/memory.max": "max\n"},
-    )
+    plant(machine.root, {"sys/fs/cgroup/kubepods/pod7/cpu.max": "max 100000\n", "sys/fs/cgroup/kubepods/pod7/memory.max": "max\n"})
     group = capture(machine=machine)["cgroup"]
     assert group["cpu_quota"] == {"version": 2, "limit": "none"}
     assert group["memory_limit"] == {"version": 2, "limit": "none"}
@@ -158,9 +144,7 @@ def test_an_empty_machine_gives_a_reason_for_every_file_it_lacks(tmp_path: Path)
     assert captured["memory"]["total_bytes"]["absent"] == "/proc/meminfo: No such file or directory"
 
 
-@pytest.mark.parametrize(
-    "text", ["", "\0\0", "nonsense", "cpu", "cpu a b c d e f g h", "0::", "::::", "-1", "1 2 3", "\xff\xfe", "max"]
-)
+@pytest.mark.parametrize("text", ["", "\0\0", "nonsense", "cpu", "cpu a b c d e f g h", "0::", "::::", "-1", "1 2 3", "\xff\xfe", "max"])
 def test_damaged_files_cost_their_field_and_nothing_else(machine: Machine, text: str) -> None:
     plant(machine.root, dict.fromkeys(FILES, text))
     captured = capture(machine=machine)
@@ -192,23 +176,13 @@ def test_torch_is_described_without_being_imported() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=PROCESS_S, check=True)
     described, imported = json.loads(done.stdout)
     assert not imported
-    assert described.keys() == {"absent"} or described.keys() == {
-        "version",
-        "cuda",
-        "hip",
-        "git_version",
-        "debug",
-        "threads",
-    }
+    assert described.keys() == {"absent"} or described.keys() == {"version", "cuda", "hip", "git_version", "debug", "threads"}
 
 
 def _installed_torch(folder: Path, version_py: str) -> Machine:
     plant(
         folder,
-        {
-            "torch-9.9.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: torch\nVersion: 9.9.0+cu130\n",
-            "torch/version.py": version_py,
-        },
+        {"torch-9.9.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: torch\nVersion: 9.9.0+cu130\n", "torch/version.py": version_py},
     )
     return Machine(root=folder, environ={"OMP_NUM_THREADS": "3"}, folder=folder)
 
@@ -218,24 +192,17 @@ def test_the_torch_build_is_taken_from_its_version_file(tmp_path: Path, monkeypa
     machine = _installed_torch(tmp_path, source)
     monkeypatch.syspath_prepend(tmp_path)
     assert capture(machine=machine)["software"]["torch"] == {
-        "version": "9.9.0+cu130", "cuda": "13.0", "hip": {"absent": "not built in"}, "git_version": "abc123", "debug": "False",
+        "version": "9.9.0+cu130",
+        "cuda": "13.0",
+        "hip": {"absent": "not built in"},
+        "git_version": "abc123",
+        "debug": "False",
         "threads": {"OMP_NUM_THREADS": "3", "MKL_NUM_THREADS": {"absent": "not set"}},
-    }  # fmt: skip
+    }
 
 
 def _git(folder: Path, *arguments: str) -> str:
-    command = [
-        "git",
-        "-C",
-        str(folder),
-        "-c",
-        "user.name=a",
-        "-c",
-        "user.email=a@b",
-        "-c",
-        "init.defaultBranch=trunk",
-        *arguments,
-    ]
+    command = ["git", "-C", str(folder), "-c", "user.name=a", "-c", "user.email=a@b", "-c", "init.defaultBranch=trunk", *arguments]
     return subprocess.run(command, capture_output=True, text=True, check=True, timeout=PROCESS_S).stdout.strip()
 
 
@@ -263,19 +230,26 @@ def test_a_folder_that_is_gone_costs_only_its_commit(tmp_path: Path) -> None:
 
 def test_no_secret_of_the_environment_is_captured(tmp_path: Path) -> None:
     environ = {
-        "HF_TOKEN": "hf_plantedPLANTEDplanted1", "TORCH_NOTE": "uses correcthorsebattery", "ASSAY_PASSWORD": "correcthorsebattery",
-        "NCCL_DEBUG": "INFO", "HOME": "/home/x", "SLURM_TOKEN": "short", "CUDA_URL": "https://u:pl4nted@h/",
-    }  # fmt: skip
-    captured = capture(
-        ("plantedbyhand",),
-        machine=Machine(root=tmp_path, environ={**environ, "OMP_X": "plantedbyhand"}, folder=tmp_path),
-    )
+        "HF_TOKEN": "hf_plantedPLANTEDplanted1",
+        "TORCH_NOTE": "uses correcthorsebattery",
+        "ASSAY_PASSWORD": "correcthorsebattery",
+        "NCCL_DEBUG": "INFO",
+        "HOME": "/home/x",
+        "SLURM_TOKEN": "short",
+        "CUDA_URL": "https://u:pl4nted@h/",
+    }
+    captured = capture(("plantedbyhand",), machine=Machine(root=tmp_path, environ={**environ, "OMP_X": "plantedbyhand"}, folder=tmp_path))
     text = json.dumps(captured)
     assert not [secret for secret in ("plantedPLANTED", "correcthorse", "pl4nted", "plantedbyhand") if secret in text]
     assert captured["workload"]["variables"] == {
-        "ASSAY_PASSWORD": "[redacted]", "CUDA_URL": "https://u:[redacted]@h/", "HF_TOKEN": "[redacted]", "NCCL_DEBUG": "INFO",
-        "OMP_X": "[redacted]", "SLURM_TOKEN": "[redacted]", "TORCH_NOTE": "uses [redacted]",
-    }  # fmt: skip
+        "ASSAY_PASSWORD": "[redacted]",
+        "CUDA_URL": "https://u:[redacted]@h/",
+        "HF_TOKEN": "[redacted]",
+        "NCCL_DEBUG": "INFO",
+        "OMP_X": "[redacted]",
+        "SLURM_TOKEN": "[redacted]",
+        "TORCH_NOTE": "uses [redacted]",
+    }
 
 
 # ---- accelerators: only through stand-ins ------------------------------------------------------------------------------
@@ -288,12 +262,21 @@ class FakeNvmlError(Exception):
 def fake_nvml(**changes: Any) -> SimpleNamespace:
     """A binding that shows one GPU."""
     calls: dict[str, Any] = {
-        "NVMLError": FakeNvmlError, "NVML_CLOCK_SM": 1, "NVML_TEMPERATURE_GPU": 0,
-        "nvmlInit": lambda: None, "nvmlShutdown": lambda: None, "nvmlDeviceGetCount": lambda: 1, "nvmlDeviceGetHandleByIndex": lambda index: index,
-        "nvmlSystemGetDriverVersion": lambda: b"580.1", "nvmlDeviceGetName": lambda _: "GPU X", "nvmlDeviceGetUUID": lambda _: "GPU-1",
-        "nvmlDeviceGetMemoryInfo": lambda _: SimpleNamespace(total=1000), "nvmlDeviceGetEnforcedPowerLimit": lambda _: 700_000,
-        "nvmlDeviceGetMaxClockInfo": lambda _, clock: 1980, "nvmlDeviceGetTemperature": lambda _, sensor: 41,
-    }  # fmt: skip
+        "NVMLError": FakeNvmlError,
+        "NVML_CLOCK_SM": 1,
+        "NVML_TEMPERATURE_GPU": 0,
+        "nvmlInit": lambda: None,
+        "nvmlShutdown": lambda: None,
+        "nvmlDeviceGetCount": lambda: 1,
+        "nvmlDeviceGetHandleByIndex": lambda index: index,
+        "nvmlSystemGetDriverVersion": lambda: b"580.1",
+        "nvmlDeviceGetName": lambda _: "GPU X",
+        "nvmlDeviceGetUUID": lambda _: "GPU-1",
+        "nvmlDeviceGetMemoryInfo": lambda _: SimpleNamespace(total=1000),
+        "nvmlDeviceGetEnforcedPowerLimit": lambda _: 700_000,
+        "nvmlDeviceGetMaxClockInfo": lambda _, clock: 1980,
+        "nvmlDeviceGetTemperature": lambda _, sensor: 41,
+    }
     return SimpleNamespace(**{**calls, **changes})
 
 
@@ -302,17 +285,8 @@ def test_gpus_are_described_by_nvml(machine: Machine, monkeypatch: pytest.Monkey
         raise FakeNvmlError("Not Supported")
 
     monkeypatch.setitem(sys.modules, "pynvml", fake_nvml(nvmlDeviceGetEnforcedPowerLimit=refuse))
-    device = {
-        "name": "GPU X",
-        "uuid": "GPU-1",
-        "memory_bytes": 1000,
-        "power_limit_w": {"absent": "FakeNvmlError: Not Supported"},
-    }
-    expected = {
-        "source": "nvml",
-        "driver": "580.1",
-        "devices": [{**device, "sm_clock_max_mhz": 1980, "temperature_c": 41}],
-    }
+    device = {"name": "GPU X", "uuid": "GPU-1", "memory_bytes": 1000, "power_limit_w": {"absent": "FakeNvmlError: Not Supported"}}
+    expected = {"source": "nvml", "driver": "580.1", "devices": [{**device, "sm_clock_max_mhz": 1980, "temperature_c": 41}]}
     assert capture(machine=machine)["gpu"]["nvidia"] == expected
 
 
@@ -330,9 +304,7 @@ def _tool(folder: Path, script: str) -> Machine:
     return Machine(root=folder, environ={"PATH": f"{folder / 'bin'}:/usr/bin:/bin"}, folder=folder)
 
 
-def test_gpus_are_described_by_nvidia_smi_where_the_binding_is_missing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_gpus_are_described_by_nvidia_smi_where_the_binding_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pynvml", None)  # an import of it fails
     machine = _tool(tmp_path, "echo '580.1, GPU X, GPU-1, 1024, [N/A]'")
     device = {
@@ -344,15 +316,16 @@ def test_gpus_are_described_by_nvidia_smi_where_the_binding_is_missing(
     assert capture(machine=machine)["gpu"]["nvidia"] == {"source": "nvidia-smi", "driver": "580.1", "devices": [device]}
 
 
-@pytest.mark.parametrize(("script", "reason"), [
-    ("echo 'no devices were found' >&2; exit 6", "nvidia-smi: no devices were found"),
-    ("exit 9", "nvidia-smi: exit code 9"),
-    ("exit 0", "nvidia-smi lists no GPU"),
-    ("exec sleep 30", "nvidia-smi gave no answer within 0.1 s"),
-])  # fmt: skip
-def test_a_tool_that_fails_or_hangs_is_a_reason(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, reason: str
-) -> None:
+@pytest.mark.parametrize(
+    ("script", "reason"),
+    [
+        ("echo 'no devices were found' >&2; exit 6", "nvidia-smi: no devices were found"),
+        ("exit 9", "nvidia-smi: exit code 9"),
+        ("exit 0", "nvidia-smi lists no GPU"),
+        ("exec sleep 30", "nvidia-smi gave no answer within 0.1 s"),
+    ],
+)
+def test_a_tool_that_fails_or_hangs_is_a_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, reason: str) -> None:
     monkeypatch.setitem(sys.modules, "pynvml", None)
     monkeypatch.setattr(environment, "TOOL_TIMEOUT_S", 0.1 if "sleep" in script else 30.0)
     assert capture(machine=_tool(tmp_path, script))["gpu"]["nvidia"] == {"absent": reason}
@@ -361,9 +334,7 @@ def test_a_tool_that_fails_or_hangs_is_a_reason(
 def test_without_binding_and_tool_there_is_no_guess(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pynvml", None)
     bare = Machine(root=machine.root, environ={"PATH": ""}, folder=machine.folder)
-    assert capture(machine=bare)["gpu"]["nvidia"] == {
-        "absent": "no NVML binding (package nvidia-ml-py) and no nvidia-smi"
-    }
+    assert capture(machine=bare)["gpu"]["nvidia"] == {"absent": "no NVML binding (package nvidia-ml-py) and no nvidia-smi"}
 
 
 def test_a_number_that_is_none_is_refused_with_the_file(tmp_path: Path) -> None:
@@ -372,9 +343,7 @@ def test_a_number_that_is_none_is_refused_with_the_file(tmp_path: Path) -> None:
 
 
 def test_packages_are_those_that_the_library_names() -> None:
-    told = {
-        (one.metadata["Name"] or "").lower(): one.version for one in reversed(list(importlib.metadata.distributions()))
-    }
+    told = {(one.metadata["Name"] or "").lower(): one.version for one in reversed(list(importlib.metadata.distributions()))}
     assert environment._packages() == told
 
 
@@ -388,7 +357,7 @@ def test_packages_are_those_that_the_library_names() -> None:
         ("METADATA", "", {}),
         ("RECORD", "", {}),
     ],
-)  # fmt: skip
+)
 def test_a_package_is_named_by_its_head_alone(
     file: str, text: str, named: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

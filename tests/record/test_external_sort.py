@@ -57,21 +57,23 @@ def ordered(path: Path, monkeypatch: pytest.MonkeyPatch | None = None) -> tuple[
     assert table.schema == expected.schema
     assert table.equals(expected)
     assert {file.name: size for file, size in found.lost.items()} == {
-        note.split(":")[0].split("/")[-1]: int(note.split("the last ")[1].split(" bytes")[0])
-        for note in lost
-        if "bytes" in note
+        note.split(":")[0].split("/")[-1]: int(note.split("the last ")[1].split(" bytes")[0]) for note in lost if "bytes" in note
     }
     return table, list(lost)
 
 
 @settings(max_examples=30, deadline=None)
 @given(
-    st.lists(st.integers(0, 400), min_size=0, max_size=120, unique=True), st.integers(1, 3), st.integers(1, 40),
-    st.integers(1, 4000), st.booleans(), st.integers(0, 900),
-)  # fmt: skip
+    st.lists(st.integers(0, 400), min_size=0, max_size=120, unique=True),
+    st.integers(1, 3),
+    st.integers(1, 40),
+    st.integers(1, 4000),
+    st.booleans(),
+    st.integers(0, 900),
+)
 def test_rows_are_those_of_the_short_way(
     tmp_path_factory: pytest.TempPathFactory, numbers: list[int], writers: int, rows_each: int, group: int, shuffled: bool, cut: int
-) -> None:  # fmt: skip
+) -> None:
     """In any order, of any number of writers, in groups of any size, with a stream that was cut off anywhere."""
     path = tmp_path_factory.mktemp("large")
     if not shuffled:
@@ -108,9 +110,7 @@ def test_a_stream_that_was_cut_off_can_be_read_batch_by_batch(tmp_path: Path) ->
         assert [batch.num_rows for batch in batches(tmp_path, launch_name(0), "requests")] == [5, 5, 5]
 
 
-def test_groups_are_of_some_megabytes_and_long_rows_make_them_short(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_groups_are_of_some_megabytes_and_long_rows_make_them_short(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(tmp_path, list(range(200)), writer="a", rows_each=20)
     found = external_sort.scan(stream_files(tmp_path, 0, "requests"), "requests")
     monkeypatch.setattr(external_sort, "GROUP_BYTES", found.bytes // 10)
@@ -132,8 +132,9 @@ def test_a_record_is_sealed_the_same_either_way(tmp_path: Path, monkeypatch: pyt
         stream.write_bytes(stream.read_bytes()[:-11])
         notes = seal.compact(path)
         tables = {
-            file.relative_to(path).as_posix(): pq.read_table(file, partitioning=None) for file in sorted((path / "tables").rglob("*.parquet"))
-        }  # fmt: skip
+            file.relative_to(path).as_posix(): pq.read_table(file, partitioning=None)
+            for file in sorted((path / "tables").rglob("*.parquet"))
+        }
         made.append((tables, notes))
     (short, short_notes), (long, long_notes) = made
     assert short.keys() == long.keys()
@@ -141,7 +142,5 @@ def test_a_record_is_sealed_the_same_either_way(tmp_path: Path, monkeypatch: pyt
     assert {name: table.num_rows for name, table in short.items()} == {n: t.num_rows for n, t in long.items()}
     assert len(short_notes) == len(long_notes) == 1
     for name, table in short.items():
-        shared = [
-            column for column in table.column_names if column not in ("host", "detail", "ns", "begin_ns", "end_ns")
-        ]
+        shared = [column for column in table.column_names if column not in ("host", "detail", "ns", "begin_ns", "end_ns")]
         assert table.select(shared).equals(long[name].select(shared)), name

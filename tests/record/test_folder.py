@@ -42,9 +42,7 @@ def test_a_folder_is_named_after_experiment_time_and_id(tmp_path: Path) -> None:
     assert manifest["coordinator"]["pid"] == os.getpid()
 
 
-def test_records_made_at_the_same_instant_get_folders_of_their_own(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_records_made_at_the_same_instant_get_folders_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     identifiers = iter(["aaaaaa", "aaaaaa", "aaaaaa", "bbbbbb"])
     monkeypatch.setattr("assay.record.folder.secrets.token_hex", lambda _bytes: next(identifiers))
     first = create(tmp_path, experiment(), "", clock=FakeClock())
@@ -74,9 +72,7 @@ def test_a_root_of_any_name_works_from_creation_to_sealing(tmp_path: Path, name:
 
 def test_a_root_that_is_a_file_is_named(tmp_path: Path) -> None:
     (tmp_path / "records").write_text("not a folder")
-    with pytest.raises(
-        RecordError, match=r"cannot create a record in .*/records: a file stands where a folder is needed"
-    ):
+    with pytest.raises(RecordError, match=r"cannot create a record in .*/records: a file stands where a folder is needed"):
         create(tmp_path / "records", experiment(), "", clock=FakeClock())
 
 
@@ -104,9 +100,7 @@ def everything_asked() -> Experiment:
     """An experiment in which every optional part is given."""
     return Experiment(
         name="all.parts-1",
-        workload=Workload(
-            script="tr äin.py", arguments=("--lr", "0.1", 'quoted "x"'), environment={"HF_TOKEN": "hf_secret_value"}
-        ),
+        workload=Workload(script="tr äin.py", arguments=("--lr", "0.1", 'quoted "x"'), environment={"HF_TOKEN": "hf_secret_value"}),
         factor=Factor(levels=(4, 1)),
         quality=Quality(margin=0.005),
         gates=Gates(efficiency=None, deadline_s=12.5),
@@ -224,9 +218,7 @@ def test_a_manifest_that_cannot_be_replaced_stays_as_it_was(tmp_path: Path, monk
     assert made.manifest["environment"]["before"] is None
 
 
-def test_a_record_whose_last_rows_did_not_reach_the_disk_is_not_sealed_as_complete(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_record_whose_last_rows_did_not_reach_the_disk_is_not_sealed_as_complete(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = unfinished(tmp_path, launches=1)
     made.writer(1).append("launches", launch_row(1))
 

@@ -26,9 +26,31 @@ from tests.record.making import sealed, unfinished
 EXAMPLES: Final = int(os.environ.get("FUZZ_EXAMPLES", "40"))
 SEVERE: Final = settings(max_examples=EXAMPLES, suppress_health_check=list(HealthCheck))
 SHARDS: Final = [
-    b"", b"\0", b"\xff", b"{", b"[", b"]", b'"', b"null", b"NaN", b"1e999", b"-1", b"9" * 300, b"\\ud800", b"[" * 200, b"../", b"\x1b[2J", b"PAR1",
-    b"\xff\xff\xff\x7f", b"\x80" * 10, b"= 1\n", b"[[a]]\n", b"\r\n", b"\xff\xff\xff\xff\x00\x00\x00\x00", b"\x7f" * 8,
-]  # fmt: skip
+    b"",
+    b"\0",
+    b"\xff",
+    b"{",
+    b"[",
+    b"]",
+    b'"',
+    b"null",
+    b"NaN",
+    b"1e999",
+    b"-1",
+    b"9" * 300,
+    b"\\ud800",
+    b"[" * 200,
+    b"../",
+    b"\x1b[2J",
+    b"PAR1",
+    b"\xff\xff\xff\x7f",
+    b"\x80" * 10,
+    b"= 1\n",
+    b"[[a]]\n",
+    b"\r\n",
+    b"\xff\xff\xff\xff\x00\x00\x00\x00",
+    b"\x7f" * 8,
+]
 
 
 @pytest.fixture(scope="module")

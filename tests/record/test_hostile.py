@@ -135,7 +135,7 @@ MANIFESTS: dict[str, Callable[[Path], None]] = {
     "an experiment that is a pipe": instead("experiment.toml", os.mkfifo),
     "a seal that is a pipe": instead("SEAL", os.mkfifo),
     "a seal that is a link": instead("SEAL", lambda path: path.symlink_to("/dev/zero")),
-}  # fmt: skip
+}
 
 
 @pytest.fixture(scope="module")
@@ -169,9 +169,7 @@ def test_the_time_for_wrong_keys_grows_with_their_number_alone() -> None:
     assert strict_json.toml_of(b'x = "' + b"a." * 1000 + b'"\n# ' + b"." * 1000) == {"x": "a." * 1000}
 
 
-def test_a_newer_record_that_cannot_be_opened_is_not_passed_over_in_silence(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_newer_record_that_cannot_be_opened_is_not_passed_over_in_silence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     neighbour = sealed(tmp_path)
     bad = Path(shutil.copytree(neighbour, tmp_path / "bad-20270101T000000Z-ffffff"))
     manifest_with(created_utc="2027-01-01T00:00:00+00:00")(bad)
@@ -219,13 +217,11 @@ ALTERED: dict[str, tuple[str, Callable[[pa.Table], pa.Table]]] = {
     "a launch number of another": ("steps", column("launch", lambda old: [2**31 - 1] * len(old))),
     "fingerprints are NaN": ("fingerprints", column("value", lambda old: [float("nan")] * len(old))),
     "telemetry is infinite": ("telemetry", column("value", lambda old: [float("inf")] * len(old))),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("case", ALTERED)
-def test_altered_columns_are_judged_or_told_in_one_sentence(
-    case: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_altered_columns_are_judged_or_told_in_one_sentence(case: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The page, too: nothing that stands in a record may bring its rendering down."""
     name, change = ALTERED[case]
     record = with_table(good(tmp_path), name, change)
@@ -277,13 +273,7 @@ def test_a_wrong_schema_is_one_sentence(case: str, older: bool, tmp_path: Path) 
 def test_text_that_is_no_utf_8_is_damage(tmp_path: Path) -> None:
     """The type says text, the bytes are none."""
     record = good(tmp_path)
-    with_table(
-        record,
-        "launches",
-        column("status", lambda old: ["QQQQQQ"] * len(old)),
-        compression="none",
-        use_dictionary=False,
-    )
+    with_table(record, "launches", column("status", lambda old: ["QQQQQQ"] * len(old)), compression="none", use_dictionary=False)
     file = table_of(record, "launches")
     file.write_bytes(file.read_bytes().replace(b"QQQQQQ", b"\xff\xfe\xff\xfe\xff\xfe"))
     with pytest.raises(RecordError, match="is damaged"):
@@ -342,17 +332,13 @@ print(*codes, int(told["VmHWM"].split()[0]) // 1024)
 
 def child(*verbs: str) -> tuple[list[int], int, str]:
     """Exit codes of verbs run in one process, the MiB that it took at most, and what it said."""
-    done = subprocess.run(
-        [sys.executable, "-c", CHILD, *verbs], capture_output=True, text=True, timeout=PROCESS_S, check=True
-    )
+    done = subprocess.run([sys.executable, "-c", CHILD, *verbs], capture_output=True, text=True, timeout=PROCESS_S, check=True)
     *codes, peak = map(int, done.stdout.splitlines()[-1].split())
     return codes, peak, done.stderr
 
 
 @pytest.mark.parametrize("bomb", [bomb_of_repeats, bomb_of_runs, bomb_of_zeros])
-def test_a_small_file_that_means_gigabytes_is_refused_in_bounded_memory(
-    bomb: Callable[[], pa.Table], tmp_path: Path
-) -> None:
+def test_a_small_file_that_means_gigabytes_is_refused_in_bounded_memory(bomb: Callable[[], pa.Table], tmp_path: Path) -> None:
     root = tmp_path / "records"
     record = write_bomb(root, bomb())
     assert table_of(record, "launches").stat().st_size < 2 * MIB
@@ -364,9 +350,7 @@ def test_a_small_file_that_means_gigabytes_is_refused_in_bounded_memory(
     assert peak < 1000, f"{peak} MiB"
 
 
-def test_the_bound_can_be_raised_and_is_named_where_it_is_nonsense(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_bound_can_be_raised_and_is_named_where_it_is_nonsense(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     record = write_bomb(tmp_path, launches_of(1000, reason=one_text(1000, 300_000)))  # 300 MB of text
     with pytest.raises(RecordError, match="would take 286 MiB"):
         open_record(record).table("launches")
@@ -385,14 +369,16 @@ def test_a_large_honest_table_is_read(rows: int, tmp_path: Path) -> None:
     schema = arrow_schema("steps")
     begin = np.cumsum(rng.integers(10**6, 10**8, rows))
     columns = {
-        "launch": np.zeros(rows, np.int32), "rank": np.arange(rows, dtype=np.int32) % 10_000, "incarnation": np.zeros(rows, np.int32),
-        "step": np.arange(rows) // 10_000, "begin_ns": begin, "end_ns": begin + rng.integers(10**6, 10**8, rows),
-        "items": np.full(rows, 32.0), "method": ["simulated"] * rows,
-    }  # fmt: skip
-    table = pa.table(
-        [pa.array(columns[f.name], f.type) if f.name in columns else pa.nulls(rows, f.type) for f in schema],
-        schema=schema,
-    )
+        "launch": np.zeros(rows, np.int32),
+        "rank": np.arange(rows, dtype=np.int32) % 10_000,
+        "incarnation": np.zeros(rows, np.int32),
+        "step": np.arange(rows) // 10_000,
+        "begin_ns": begin,
+        "end_ns": begin + rng.integers(10**6, 10**8, rows),
+        "items": np.full(rows, 32.0),
+        "method": ["simulated"] * rows,
+    }
+    table = pa.table([pa.array(columns[f.name], f.type) if f.name in columns else pa.nulls(rows, f.type) for f in schema], schema=schema)
     pq.write_table(table, table_of(record, "steps"), compression="zstd")
     assert open_record(resealed(record)).table("steps").height == rows
 
@@ -417,7 +403,7 @@ def footer_with(record: Path, make: Callable[[bytes], bytes]) -> Path:
         lambda footer: footer[: len(footer) // 2],
         lambda footer: footer[:4] + b"\x9f" * 50_000,
     ],
-)  # fmt: skip
+)
 def test_a_forged_footer_is_damage(make: Callable[[bytes], bytes], tmp_path: Path) -> None:
     record = footer_with(sealed(tmp_path, launches=1), make)
     with pytest.raises(RecordError, match="is damaged"):
@@ -509,8 +495,15 @@ def test_a_stream_that_is_all_holes_is_refused_unread(tmp_path: Path, monkeypatc
 def test_a_pipe_in_an_unfinished_record_is_not_waited_for(name: str, tmp_path: Path) -> None:
     record = unfinished(tmp_path, launches=1)
     record.finish("interrupted")
-    manifest_with(state="running", coordinator={"pid": 1, "create_time": 1.0, "host": "elsewhere",
-                  "boot_id": Path("/proc/sys/kernel/random/boot_id").read_text().strip()})(record.path)  # fmt: skip
+    manifest_with(
+        state="running",
+        coordinator={
+            "pid": 1,
+            "create_time": 1.0,
+            "host": "elsewhere",
+            "boot_id": Path("/proc/sys/kernel/random/boot_id").read_text().strip(),
+        },
+    )(record.path)
     (record.path / name).unlink(missing_ok=True)
     os.mkfifo(record.path / name)
     opened = open_record(record.path)

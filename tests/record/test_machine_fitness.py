@@ -61,9 +61,7 @@ def test_an_old_result_and_one_of_another_version_are_stale(tmp_path: Path) -> N
 
 def test_the_key_is_the_machines_and_not_a_readings(tmp_path: Path) -> None:
     key = machine_fitness.machine_key(machine(tmp_path))
-    assert (
-        machine_fitness.machine_key(machine(tmp_path, kernel_kb=5000)) == key
-    )  # another kernel reserves some memory more
+    assert machine_fitness.machine_key(machine(tmp_path, kernel_kb=5000)) == key  # another kernel reserves some memory more
     assert machine_fitness.machine_key(machine(tmp_path, model="Epyc")) != key
 
 
@@ -73,9 +71,7 @@ def test_a_machine_that_says_nothing_has_a_key_too(tmp_path: Path) -> None:
 
 def test_the_folder_is_the_users_state_folder() -> None:
     assert machine_fitness.folder({"XDG_STATE_HOME": "/state", "HOME": "/home/x"}) == Path("/state/assay/doctor")
-    assert machine_fitness.folder({"XDG_STATE_HOME": "relative", "HOME": "/home/x"}) == Path(
-        "/home/x/.local/state/assay/doctor"
-    )
+    assert machine_fitness.folder({"XDG_STATE_HOME": "relative", "HOME": "/home/x"}) == Path("/home/x/.local/state/assay/doctor")
 
 
 def test_a_state_folder_that_cannot_be_written_is_an_error_with_its_path(tmp_path: Path) -> None:

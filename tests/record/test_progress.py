@@ -12,16 +12,12 @@ from assay.record.progress import SIZE, Progress, ProgressWriter, read_progress
 def test_a_stored_value_is_seen_at_once(tmp_path: Path) -> None:
     path = tmp_path / "progress" / "rank=0.bin"
     writer = ProgressWriter(path, pid=42, incarnation=1)
-    assert read_progress(path) == Progress(
-        pid=42, incarnation=1, steps=0, checkpoints=0, checkpoint_step=-1, updated_ns=0, errno=0
-    )
+    assert read_progress(path) == Progress(pid=42, incarnation=1, steps=0, checkpoints=0, checkpoint_step=-1, updated_ns=0, errno=0)
     writer.step(7, 123)
     writer.checkpoint(5)
     writer.checkpoint(6)
     writer.error(28)
-    assert read_progress(path) == Progress(
-        pid=42, incarnation=1, steps=7, checkpoints=2, checkpoint_step=6, updated_ns=123, errno=28
-    )
+    assert read_progress(path) == Progress(pid=42, incarnation=1, steps=7, checkpoints=2, checkpoint_step=6, updated_ns=123, errno=28)
 
 
 def test_a_new_incarnation_starts_from_nothing(tmp_path: Path) -> None:

@@ -55,12 +55,7 @@ def run(block: Block, session: Path) -> str:
     program = [sys.executable, "-c"] if block.language == "python" else ["bash", "-euc"]
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     done = subprocess.run(
-        [*program, block.text],
-        cwd=session,
-        env=os.environ | {"PATH": path},
-        capture_output=True,
-        text=True,
-        timeout=PROCESS_S,
+        [*program, block.text], cwd=session, env=os.environ | {"PATH": path}, capture_output=True, text=True, timeout=PROCESS_S
     )
     assert done.returncode == 0, f"line {block.line}: {done.stderr}"
     return done.stdout

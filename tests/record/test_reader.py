@@ -79,9 +79,7 @@ def test_a_stream_with_foreign_columns_is_left_out_and_named(tmp_path: Path) -> 
     foreign.rename(streams / "steps.zzz.arrows")
     record = open_record(folder.path)
     assert record.table("steps").height == 5
-    assert record.salvaged == (
-        "streams/launch=0000/steps.zzz.arrows: its columns are not those of the table steps; not read",
-    )
+    assert record.salvaged == ("streams/launch=0000/steps.zzz.arrows: its columns are not those of the table steps; not read",)
 
 
 @settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -142,9 +140,7 @@ def test_a_manifest_that_is_not_json_is_named(tmp_path: Path, content: bytes) ->
     fails(path, r"manifest\.json is damaged or foreign: it is not JSON")
 
 
-@pytest.mark.parametrize(
-    "content", ["[]", "3", "{}", '{"format_version": "1"}', '{"format_version": true}', '{"name": "npm"}']
-)
+@pytest.mark.parametrize("content", ["[]", "3", "{}", '{"format_version": "1"}', '{"format_version": true}', '{"name": "npm"}'])
 def test_another_programs_manifest_is_foreign(tmp_path: Path, content: str) -> None:
     (tmp_path / "manifest.json").write_text(content)
     fails(tmp_path, r"is not a record of assay: its manifest\.json names no format_version")
@@ -153,10 +149,7 @@ def test_another_programs_manifest_is_foreign(tmp_path: Path, content: str) -> N
 def test_a_newer_format_names_the_assay_that_can_read_it(tmp_path: Path) -> None:
     path = sealed(tmp_path)
     edit(path, format_version=99)
-    fails(
-        path,
-        f"is of record format 99; this assay .* reads formats up to {FORMAT_VERSION}. Open it with the assay that wrote it",
-    )
+    fails(path, f"is of record format 99; this assay .* reads formats up to {FORMAT_VERSION}. Open it with the assay that wrote it")
 
 
 def test_a_format_that_no_migration_knows_is_refused(tmp_path: Path) -> None:

@@ -21,8 +21,12 @@ def drill(folder: Path, mode: str) -> list[dict[str, Any]]:
     repository = Path(__file__).resolve().parents[2]
     done = subprocess.run(
         [sys.executable, "-m", "tests.record.sealing_drill", str(folder), mode],
-        capture_output=True, text=True, timeout=PROCESS_S, cwd=repository, env=os.environ | {"POLARS_MAX_THREADS": "1"},
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        timeout=PROCESS_S,
+        cwd=repository,
+        env=os.environ | {"POLARS_MAX_THREADS": "1"},
+    )
     assert done.returncode == 0, done.stderr
     return [json.loads(line) for line in done.stdout.splitlines()]
 

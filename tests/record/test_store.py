@@ -201,13 +201,7 @@ def test_damage_in_a_store_hides_no_other_record(store: Store, tmp_path: Path) -
         put(store, f"{name}/manifest.json", manifest)
     put(store, "notes.txt", b"not a record")
     states = {entry.folder: entry.state for entry in store.entries()}
-    assert states == {
-        path.name: "complete",
-        "torn-1": "damaged",
-        "list-1": "damaged",
-        "odd name": "damaged",
-        "no-seal": "damaged",
-    }
+    assert states == {path.name: "complete", "torn-1": "damaged", "list-1": "damaged", "odd name": "damaged", "no-seal": "damaged"}
 
 
 def test_an_empty_store_is_empty(store: Store) -> None:

@@ -31,8 +31,5 @@ def test_the_reference_page_names_every_table_column_and_format() -> None:
     for table in TABLES.values():
         section = page.split(f"### `{table.name}`")[1].split("###")[0]
         for column in table.columns:
-            assert (
-                f"| `{column.name}` | {column.type}{', may be null' if column.nullable else ''} | {column.meaning} |"
-                in section
-            )
+            assert f"| `{column.name}` | {column.type}{', may be null' if column.nullable else ''} | {column.meaning} |" in section
     assert "* **1** (assay 0.1.0) first format" in page.split("## Format history")[1]

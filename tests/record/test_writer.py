@@ -39,9 +39,7 @@ def test_each_table_gets_its_own_stream_that_any_arrow_program_reads(tmp_path: P
     writer.close()
     assert sorted(file.name for file in tmp_path.iterdir()) == ["samples.rank=0.arrows", "steps.rank=0.arrows"]
     with pa.ipc.open_stream((tmp_path / "samples.rank=0.arrows").read_bytes()) as stream:
-        assert stream.read_all().to_pylist() == [
-            {"launch": 3, "rank": 0, "incarnation": 0, "epoch": 0, "step": 0, "ids": [0, 1]}
-        ]
+        assert stream.read_all().to_pylist() == [{"launch": 3, "rank": 0, "incarnation": 0, "epoch": 0, "step": 0, "ids": [0, 1]}]
 
 
 def test_the_thread_writes_without_being_asked(tmp_path: Path) -> None:
@@ -210,9 +208,7 @@ def test_a_folder_that_vanished_is_an_error_of_the_record_not_of_the_training(tm
     assert writer.error.errno == errno.ENOENT
 
 
-def test_a_stalled_disk_bounds_the_memory_and_the_record_tells_what_is_missing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_stalled_disk_bounds_the_memory_and_the_record_tells_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "launch=0000"
     folder.mkdir()
     monkeypatch.setattr(writer_module, "ROWS_KEPT", 10)
@@ -242,9 +238,7 @@ def test_a_stalled_disk_bounds_the_memory_and_the_record_tells_what_is_missing(
     assert sum(event["value"] for event in events if event["kind"] == "rows_dropped") == 21.0
 
 
-def test_many_rows_at_once_are_written_by_the_caller_instead_of_dropped(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_many_rows_at_once_are_written_by_the_caller_instead_of_dropped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(writer_module, "ROWS_KEPT", 100)
     writer = make(tmp_path)
     for step in range(1000):
@@ -274,9 +268,7 @@ def test_flush_from_a_signal_handler_inside_a_flush_neither_deadlocks_nor_mixes_
     assert steps_in(tmp_path / "steps.rank=0.arrows") == [0, 1]
 
 
-def test_ctrl_c_inside_a_flush_loses_no_row_and_leaves_no_half_message(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_ctrl_c_inside_a_flush_loses_no_row_and_leaves_no_half_message(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     writer, real = make(tmp_path), os.write
     writer.append("steps", step_row(0, 0))
     writer.flush()
@@ -325,9 +317,7 @@ gc.collect()
 def run(code: str, folder: Path) -> subprocess.CompletedProcess[str]:
     """A Python program with one argument, in a process of its own."""
     repository = Path(__file__).resolve().parents[2]
-    return subprocess.run(
-        [sys.executable, "-c", code, str(folder)], capture_output=True, text=True, timeout=PROCESS_S, cwd=repository
-    )
+    return subprocess.run([sys.executable, "-c", code, str(folder)], capture_output=True, text=True, timeout=PROCESS_S, cwd=repository)
 
 
 def test_a_forked_child_writes_nothing_even_if_it_flushes_closes_and_exits_properly(tmp_path: Path) -> None:
@@ -372,9 +362,7 @@ while True:
         print(step, flush=True)
 """
     repository = Path(__file__).resolve().parents[2]
-    with subprocess.Popen(
-        [sys.executable, "-c", code, str(tmp_path)], stdout=subprocess.PIPE, text=True, cwd=repository
-    ) as child:
+    with subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], stdout=subprocess.PIPE, text=True, cwd=repository) as child:
         assert child.stdout is not None
         flushed = [int(child.stdout.readline()) for _ in range(5)][-1]
         child.send_signal(signal.SIGKILL)
@@ -421,9 +409,7 @@ def test_a_batch_of_another_shape_is_dropped_counted_and_does_not_raise(tmp_path
     assert writer.error is None
 
 
-def test_batches_that_a_stalled_disk_cannot_take_are_dropped_and_counted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_batches_that_a_stalled_disk_cannot_take_are_dropped_and_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(writer_module, "ROWS_KEPT", 4)
     monkeypatch.setattr(writer_module, "PATIENCE_S", 0.01)
     stalled, go_on, real = threading.Event(), threading.Event(), os.write

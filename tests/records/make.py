@@ -38,16 +38,12 @@ TRAINERS = {
 }
 
 
-def experiment(
-    name: str, *, levels: tuple[int, ...] = (1, 2), launches: int | None = None, epochs: int | None = None
-) -> Experiment:
+def experiment(name: str, *, levels: tuple[int, ...] = (1, 2), launches: int | None = None, epochs: int | None = None) -> Experiment:
     """One and two workers, a few epochs; the margin is that of examples/digits.toml."""
     script, usual, many = TRAINERS[name]
     return Experiment(
         name=name.replace("_", "-"),
-        workload=Workload(
-            script=script, arguments=("--seed", "{seed}", "--epochs", str(epochs or many)), work="samples"
-        ),
+        workload=Workload(script=script, arguments=("--seed", "{seed}", "--epochs", str(epochs or many)), work="samples"),
         factor=Factor(levels=levels),
         launches=Launches(per_configuration=launches or usual),
         quality=Quality(metric="accuracy", margin=0.01),
@@ -69,9 +65,13 @@ def copy_without_machine(source: Path, root: Path) -> Path:
     environment = found.manifest["environment"]["before"]
     record.set_environment("before", {"cpu": environment.get("cpu", {})})
     context = RunContext(
-        experiment=replayed(found.experiment, source), folder=REPOSITORY, record=record, plan=plan(found.experiment),
-        clock=SystemClock(), stop=StopRequest(),
-    )  # fmt: skip
+        experiment=replayed(found.experiment, source),
+        folder=REPOSITORY,
+        record=record,
+        plan=plan(found.experiment),
+        clock=SystemClock(),
+        stop=StopRequest(),
+    )
     outcome = replay.run(context)
     assert outcome.state == "complete", outcome
     record.finish("complete")

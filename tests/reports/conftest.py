@@ -39,9 +39,7 @@ def page(view: View) -> str:
 @pytest.fixture(scope="session")
 def load() -> View:
     """Two engines at two rates, each with a replica killed under load, canaries and some failures."""
-    made = simulated(
-        rate=(6.0, 12.0), engines=("a", "b"), outage=(4.0, 7.0), canaries=0.05, failing=0.02, seconds=12.0, seed=3
-    )
+    made = simulated(rate=(6.0, 12.0), engines=("a", "b"), outage=(4.0, 7.0), canaries=0.05, failing=0.02, seconds=12.0, seed=3)
     return judged(made)
 
 
@@ -55,9 +53,7 @@ def scenarios() -> View:
 @pytest.fixture(scope="session")
 def hostile() -> View:
     """A load whose server writes markup, formulas, quotes and escape sequences into all that it may write."""
-    made = ServingMade(
-        rate=(5.0, 9.0), engines=("a", "b"), faults=(Fault(kind="kill", at_s=2.0, for_s=1.0, load=5.0),), started=True
-    )
+    made = ServingMade(rate=(5.0, 9.0), engines=("a", "b"), faults=(Fault(kind="kill", at_s=2.0, for_s=1.0, load=5.0),), started=True)
     for block in range(3):
         for name in made.names:
             number = made.launch(name, block=block, role="fault" if block == 2 else "timed")
@@ -67,9 +63,7 @@ def hostile() -> View:
             made.event(number, "fault", 3.0, value=1, detail={"kind": EVIL})
             made.event(number, "fault_end", 4.0, value=1)
     view = judged(made)
-    columns = tuple(
-        replace(one, engine=EVIL, group=f"{EVIL}, {one.key}", label=f"{EVIL} {one.key}") for one in view.columns
-    )
+    columns = tuple(replace(one, engine=EVIL, group=f"{EVIL}, {one.key}", label=f"{EVIL} {one.key}") for one in view.columns)
     findings = tuple(replace(one, evidence=EVIL, remedy=EVIL, where=EVIL) for one in view.findings)
     return replace(view, columns=columns, findings=findings, name=EVIL)
 

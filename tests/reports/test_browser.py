@@ -22,9 +22,14 @@ from tests.verdict.comparing import complete, side, with_experiment
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 QUIET = (
-    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync",
-)  # fmt: skip
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
 
 # Every text of a picture that ends outside its figure, or that covers another text of the same picture.
 CLIPPED_OR_OVERLAPPING = """() => {
@@ -79,16 +84,18 @@ def wide_view() -> View:
 
 
 @pytest.fixture(scope="module")
-def pages(
-    tmp_path_factory: pytest.TempPathFactory, page: str, load: View, scenarios: View, hostile: View
-) -> dict[str, Path]:
+def pages(tmp_path_factory: pytest.TempPathFactory, page: str, load: View, scenarios: View, hostile: View) -> dict[str, Path]:
     """The pages that are looked at: the synthetic record, one with many configurations, and loads."""
     folder = tmp_path_factory.mktemp("pages")
     made = {}
     texts = {
-        "synthetic": page, "wide": render(wide_view()), "load": render(load), "scenarios": render(scenarios),
-        "hostile": render(hostile), "panel": panel.render(load),
-    }  # fmt: skip
+        "synthetic": page,
+        "wide": render(wide_view()),
+        "load": render(load),
+        "scenarios": render(scenarios),
+        "hostile": render(hostile),
+        "panel": panel.render(load),
+    }
     for name, text in texts.items():
         made[name] = folder / f"{name}.html"
         made[name].write_text(text, encoding="utf-8")

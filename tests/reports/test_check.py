@@ -47,16 +47,18 @@ def regression_once() -> Check:
 @pytest.mark.parametrize(
     ("state", "failures", "errors", "skipped"),
     [
-        ("pass", 0, 0, 0), ("improvement", 0, 0, 0), ("regression", 1, 0, 0), ("inconclusive", 0, 0, 1),
-        ("nothing_measured", 0, 1, 0), ("not_comparable", 0, 1, 0),
+        ("pass", 0, 0, 0),
+        ("improvement", 0, 0, 0),
+        ("regression", 1, 0, 0),
+        ("inconclusive", 0, 0, 1),
+        ("nothing_measured", 0, 1, 0),
+        ("not_comparable", 0, 1, 0),
     ],
-)  # fmt: skip
+)
 def test_each_state_maps_to_one_outcome_of_junit(state: str, failures: int, errors: int, skipped: int) -> None:
     empty = replace(regression_once(), rows=(), state=state)  # type: ignore[arg-type]
     root = ElementTree.fromstring(to_junit(empty))
-    assert [root.get(name) for name in ("tests", "failures", "errors", "skipped")] == [
-        "1", str(failures), str(errors), str(skipped)
-    ]  # fmt: skip
+    assert [root.get(name) for name in ("tests", "failures", "errors", "skipped")] == ["1", str(failures), str(errors), str(skipped)]
     assert state in STATES
 
 

@@ -26,9 +26,7 @@ def table(book: Any, name: str) -> list[dict[str, Any]]:
 
 
 def test_there_is_one_sheet_per_section(book: Any) -> None:
-    assert book.sheetnames == [
-        "Verdict", "Numbers", "Metrics", "Gates", "Findings", "Launches", "Environment", "Conditions",
-    ]  # fmt: skip
+    assert book.sheetnames == ["Verdict", "Numbers", "Metrics", "Gates", "Findings", "Launches", "Environment", "Conditions"]
 
 
 def test_the_heads_name_the_units_and_the_cells_are_numbers(book: Any) -> None:
@@ -90,18 +88,11 @@ def test_the_same_view_gives_the_same_bytes(view: View) -> None:
         ("0.0000", 0.70004, "up", "0.00000"),
         ("0.0000%", 0.6999996, "down", "0.00000%"),
         ("#,##0", 3.6, "down", "#,##0.0"),
-        (
-            "$0.00000E+00",
-            1.2345678e-6,
-            "down",
-            "$0.000000E+00",
-        ),
+        ("$0.00000E+00", 1.2345678e-6, "down", "$0.000000E+00"),
         ("0.0000", 0.69999, "nearest", "0.0000"),
     ],
 )
-def test_an_end_is_shown_outwards_by_as_many_decimals_as_excel_needs(
-    style: str, end: float, way: str, shown: str
-) -> None:
+def test_an_end_is_shown_outwards_by_as_many_decimals_as_excel_needs(style: str, end: float, way: str, shown: str) -> None:
     from assay.reports.excel import _outwards
 
     found = _outwards(style, end, way)  # type: ignore[arg-type]

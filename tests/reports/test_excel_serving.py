@@ -32,9 +32,22 @@ def table(book: Any, name: str) -> list[dict[str, Any]]:
 
 def test_the_sheets_of_a_load_stand_after_its_numbers(book: Any) -> None:
     assert book.sheetnames == [
-        "Verdict", "Numbers", "Summary D(100,100)", "Under faults", "Cold start beside warm", "Correctness of the answers",
-        "Failed requests by class", "Replicas", "Requests", "Metrics", "Gates", "Findings", "Launches", "Environment", "Conditions",
-    ]  # fmt: skip
+        "Verdict",
+        "Numbers",
+        "Summary D(100,100)",
+        "Under faults",
+        "Cold start beside warm",
+        "Correctness of the answers",
+        "Failed requests by class",
+        "Replicas",
+        "Requests",
+        "Metrics",
+        "Gates",
+        "Findings",
+        "Launches",
+        "Environment",
+        "Conditions",
+    ]
 
 
 def test_a_summary_has_a_row_per_engine_and_load(load: View, book: Any) -> None:
@@ -69,8 +82,7 @@ def test_answers_that_came_whole_have_no_speed_and_break_no_workbook(load: View)
     assert load.serving is not None
     mine = pl.col("configuration") == load.columns[0].key
     requests = load.serving.requests.with_columns(
-        tpot_s=pl.when(mine).then(0.0 * pl.col("tpot_s")).otherwise("tpot_s"),
-        e2e_s=pl.when(mine).then(float("inf")).otherwise("e2e_s"),
+        tpot_s=pl.when(mine).then(0.0 * pl.col("tpot_s")).otherwise("tpot_s"), e2e_s=pl.when(mine).then(float("inf")).otherwise("e2e_s")
     )
     book = opened(replace(load, serving=replace(load.serving, requests=requests)))
     whole, other = table(book, "Summary D(100,100)")[:2]
@@ -78,9 +90,7 @@ def test_answers_that_came_whole_have_no_speed_and_break_no_workbook(load: View)
     assert whole[speed] is None
     assert other[speed] > 0
     assert whole["End-to-end latency (s) p95"] == "no bound"
-    assert {
-        row["End to end (s)"] for row in table(book, "Requests") if row["Configuration"] == load.columns[0].key
-    } == {None}
+    assert {row["End to end (s)"] for row in table(book, "Requests") if row["Configuration"] == load.columns[0].key} == {None}
 
 
 def test_what_is_left_out_is_said(load: View, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,9 +98,7 @@ def test_what_is_left_out_is_said(load: View, monkeypatch: pytest.MonkeyPatch) -
     assert load.serving is not None
     rows = list(opened(load)["Requests"].iter_rows(values_only=True))
     assert len(rows) == 12
-    assert (
-        rows[-1][0] == f"{load.serving.requests.height - 10:,} further requests are in the record and not in this sheet"
-    )
+    assert rows[-1][0] == f"{load.serving.requests.height - 10:,} further requests are in the record and not in this sheet"
 
 
 def test_launches_count_requests_and_no_steps(book: Any) -> None:

@@ -12,9 +12,7 @@ from assay.reports.view import WHOLE, FindingRow, View
 
 
 def found(view: View, key: str, evidence: str, rule: str = "slow") -> FindingRow:
-    return FindingRow(
-        rule=rule, severity="note", configuration=key, where=view.label(key), evidence=evidence, remedy="wait"
-    )
+    return FindingRow(rule=rule, severity="note", configuration=key, where=view.label(key), evidence=evidence, remedy="wait")
 
 
 def test_equal_findings_of_all_configurations_are_one(load: View) -> None:
@@ -25,12 +23,7 @@ def test_equal_findings_of_all_configurations_are_one(load: View) -> None:
 
 def test_findings_that_differ_stay_under_one_head(load: View) -> None:
     first, second, third, _ = (column.key for column in load.columns)
-    rows = (
-        found(load, first, "1 s"),
-        found(load, second, "2 s"),
-        found(load, third, "1 s"),
-        found(load, third, "x", "other"),
-    )
+    rows = (found(load, first, "1 s"), found(load, second, "2 s"), found(load, third, "1 s"), found(load, third, "x", "other"))
     one, other = findings(replace(load, findings=rows))
     assert [(told.where, told.sentence) for told in one.told] == [("a and b: 6 req/s", "1 s"), ("a: 12 req/s", "2 s")]
     assert [told.sentence for told in other.told] == ["x"]

@@ -18,14 +18,25 @@ def hostile(view: View) -> View:
     """A profile whose trace names its kernels so, and a layer whose evidence quotes a parameter."""
     row = {"name": EVIL, "ns": 1_000_000, "calls": 3}
     rank: dict[str, Any] = {
-        "rank": 0, "file": EVIL, "absent": "", "steps": [{"window_ns": 100, "compute_ns": 60, "exposed_ns": 10, "copy_ns": 0, "idle_ns": 30}],
-        "classes": {EVIL: 5}, "on_device": True, "kernels": [row], "operators": [row],
+        "rank": 0,
+        "file": EVIL,
+        "absent": "",
+        "steps": [{"window_ns": 100, "compute_ns": 60, "exposed_ns": 10, "copy_ns": 0, "idle_ns": 30}],
+        "classes": {EVIL: 5},
+        "on_device": True,
+        "kernels": [row],
+        "operators": [row],
         "memory": [{"device": EVIL, "peak_bytes": 8, "allocations": 1}],
-    }  # fmt: skip
+    }
     profile = {
-        "launch": 9, "configuration": EVIL, "status": "failed", "reason": EVIL, "windows": [], "ranks": [rank],
+        "launch": 9,
+        "configuration": EVIL,
+        "status": "failed",
+        "reason": EVIL,
+        "windows": [],
+        "ranks": [rank],
         "nsys": [{"absent": EVIL, "reports": {EVIL: [row]}}],
-    }  # fmt: skip
+    }
     layer = LayerRow(configuration="workers=2", label=EVIL, layer="B", title=EVIL, state="fail", sentence=EVIL)
     return replace(view, profiles=(profile,), layers=(layer,))
 

@@ -73,19 +73,18 @@ def test_links_inside_the_page_lead_somewhere(page: str) -> None:
 
 def test_what_the_record_says_is_never_markup() -> None:
     measured = builders.measured(
-        failed=True, launches=1, steps=6,
-        environments={"before": {EVIL: {"host": EVIL, "packages": {EVIL: EVIL}}}, "after": {}},
-    )  # fmt: skip
+        failed=True, launches=1, steps=6, environments={"before": {EVIL: {"host": EVIL, "packages": {EVIL: EVIL}}}, "after": {}}
+    )
     experiment = measured.experiment.model_copy(
         update={"workload": measured.experiment.workload.model_copy(update={"script": EVIL, "work": EVIL})}
     )
-    launches = measured.table("launches").with_columns(
-        reason=builders.pl.lit(EVIL), configuration=builders.pl.lit(EVIL)
-    )
+    launches = measured.table("launches").with_columns(reason=builders.pl.lit(EVIL), configuration=builders.pl.lit(EVIL))
     measured = replace(
-        measured, experiment=experiment, tables={**measured.tables, "launches": launches},
+        measured,
+        experiment=experiment,
+        tables={**measured.tables, "launches": launches},
         manifest={**measured.manifest, "id": EVIL, "created_utc": EVIL, "assay_version": EVIL},
-    )  # fmt: skip
+    )
     judged = builders.judgement()
     findings = tuple(replace(f, evidence=EVIL, remedy=EVIL, rule=EVIL) for f in judged.verdict.findings)
     verdict = replace(judged.verdict, sentence=EVIL, findings=findings)
@@ -163,9 +162,7 @@ def test_other_tools_numbers_stand_in_a_fold_of_their_own(load: View) -> None:
 
 def test_many_loads_do_not_make_wide_tables(scenarios: View) -> None:
     rows = scenarios.of_dimension("performance")
-    assert [head for _, head in columns_of(scenarios, rows, "D(100,100)")] == [
-        "1 in flight", "2 in flight", "4 in flight", "16 in flight",
-    ]  # fmt: skip
+    assert [head for _, head in columns_of(scenarios, rows, "D(100,100)")] == ["1 in flight", "2 in flight", "4 in flight", "16 in flight"]
 
 
 def test_what_a_server_wrote_is_text(hostile: View) -> None:

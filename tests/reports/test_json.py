@@ -26,10 +26,16 @@ def document(view: View) -> dict[str, Any]:
 
 
 TYPES: dict[str, tuple[type, ...]] = {
-    "string": (str,), "integer": (int,), "number": (int, float), "boolean": (bool,), "null": (type(None),),
-    "object": (dict,), "list of objects": (list,), "list of numbers": (list,),
+    "string": (str,),
+    "integer": (int,),
+    "number": (int, float),
+    "boolean": (bool,),
+    "null": (type(None),),
+    "object": (dict,),
+    "list of objects": (list,),
+    "list of numbers": (list,),
     "list of strings": (list,),
-}  # fmt: skip
+}
 
 
 def allowed(kind: str) -> tuple[type, ...]:
@@ -67,9 +73,24 @@ def test_the_shape_is_frozen() -> None:
 
 GOLDEN = {
     "(top)": [
-        "schema", "record", "verdict", "configurations", "dimensions", "metrics", "gates", "findings",
-        "recommendations", "launches", "environment", "conditions", "serving", "collectives",
-        "profiles", "layers", "spent", "pairs",
+        "schema",
+        "record",
+        "verdict",
+        "configurations",
+        "dimensions",
+        "metrics",
+        "gates",
+        "findings",
+        "recommendations",
+        "launches",
+        "environment",
+        "conditions",
+        "serving",
+        "collectives",
+        "profiles",
+        "layers",
+        "spent",
+        "pairs",
     ],
     "profiles[]": ["launch", "configuration", "status", "reason", "windows", "ranks", "nsys"],
     "layers[]": ["configuration", "layer", "state", "sentence"],
@@ -81,20 +102,52 @@ GOLDEN = {
     "configurations[]": ["configuration", "workers", "base"],
     "dimensions[]": ["configuration", "dimension", "status", "sentence"],
     "metrics[]": [
-        "metric", "configuration", "title", "dimension", "unit", "better", "formula", "measured", "value", "low",
-        "high", "bounded", "confidence", "n_launches", "n_trials", "method", "signature", "launch_values", "reason",
+        "metric",
+        "configuration",
+        "title",
+        "dimension",
+        "unit",
+        "better",
+        "formula",
+        "measured",
+        "value",
+        "low",
+        "high",
+        "bounded",
+        "confidence",
+        "n_launches",
+        "n_trials",
+        "method",
+        "signature",
+        "launch_values",
+        "reason",
         "detail",
     ],
     "gates[]": ["gate", "configuration", "status", "sentence"],
     "findings[]": ["rule", "severity", "configuration", "evidence", "remedy"],
     "recommendations[]": ["goal", "configuration", "sentence"],
     "launches[]": [
-        "launch", "configuration", "workers", "block", "order", "attempt", "role", "seed", "begin_utc", "status",
-        "reason", "exit_code", "restarts", "wall_s", "steps", "step_s", "warmup_steps",
+        "launch",
+        "configuration",
+        "workers",
+        "block",
+        "order",
+        "attempt",
+        "role",
+        "seed",
+        "begin_utc",
+        "status",
+        "reason",
+        "exit_code",
+        "restarts",
+        "wall_s",
+        "steps",
+        "step_s",
+        "warmup_steps",
     ],
     "environment[]": ["fact", "before", "after", "changed"],
     "conditions[]": ["name", "text"],
-}  # fmt: skip
+}
 
 
 def values(document: dict[str, Any], metric: str) -> dict[str, dict[str, Any]]:

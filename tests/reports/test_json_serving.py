@@ -48,12 +48,7 @@ def test_numbers_are_those_of_the_series(load: View, document: dict[str, Any]) -
     assert load.serving is not None
     section = document["serving"]
     assert section["load"] == "rate"
-    assert [(one["engine"], one["load"]) for one in section["loads"]] == [
-        ("a", 6.0),
-        ("a", 12.0),
-        ("b", 6.0),
-        ("b", 12.0),
-    ]
+    assert [(one["engine"], one["load"]) for one in section["loads"]] == [("a", 6.0), ("a", 12.0), ("b", 6.0), ("b", 12.0)]
     assert sum(one["due"] for one in section["launches"]) == load.serving.requests.filter(phase="main").height + (
         load.serving.requests.filter(phase="warm_up").height
     )

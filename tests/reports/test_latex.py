@@ -35,10 +35,7 @@ def test_a_command_from_the_record_stays_text(view: View) -> None:
     facts = tuple(replace(fact, text=r"\input{/etc/passwd} 50 % $x_1$ #1 ~ ^ & µs") for fact in view.conditions)
     text = render(replace(view, conditions=facts))
     assert r"\input" not in text
-    assert (
-        r"\textbackslash{}input\{/etc/passwd\} 50 \% \$x\_1\$ \#1 \textasciitilde{} \textasciicircum{} \& $\mu$s"
-        in text
-    )
+    assert r"\textbackslash{}input\{/etc/passwd\} 50 \% \$x\_1\$ \#1 \textasciitilde{} \textasciicircum{} \& $\mu$s" in text
 
 
 @given(st.text())

@@ -23,9 +23,11 @@ def view() -> View:
 
 def test_the_view_has_four_layers_for_each_count_of_several_workers(view: View) -> None:
     assert [(row.label, row.layer, row.state) for row in view.layers] == [
-        ("2 workers", "ledger", "pass"), ("2 workers", "gradient", "not run"), ("2 workers", "hashes", "fail"),
+        ("2 workers", "ledger", "pass"),
+        ("2 workers", "gradient", "not run"),
+        ("2 workers", "hashes", "fail"),
         ("2 workers", "trajectory", "advice"),
-    ]  # fmt: skip
+    ]
 
 
 def test_json_has_them_as_its_reference_says(view: View) -> None:

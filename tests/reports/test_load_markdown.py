@@ -12,9 +12,21 @@ def sections(text: str) -> list[str]:
 
 def test_the_sections_stand_in_the_order_of_the_page(load: View) -> None:
     assert sections(render(load)) == [
-        "Four dimensions", "Numbers", "Behind the numbers", "Gates", "Findings", "Recommendation", "Correctness", "Performance",
-        "Cost and energy", "Reliability", "Other tools' definitions of the same quantities", "Launches", "Environment", "Conditions",
-    ]  # fmt: skip
+        "Four dimensions",
+        "Numbers",
+        "Behind the numbers",
+        "Gates",
+        "Findings",
+        "Recommendation",
+        "Correctness",
+        "Performance",
+        "Cost and energy",
+        "Reliability",
+        "Other tools' definitions of the same quantities",
+        "Launches",
+        "Environment",
+        "Conditions",
+    ]
 
 
 def test_metrics_stand_by_engine_and_name_the_loads(load: View) -> None:
@@ -32,10 +44,7 @@ def test_every_row_has_as_many_cells_as_its_head(load: View, scenarios: View) ->
 
 
 def test_launches_count_requests(load: View) -> None:
-    assert (
-        "| Launch | Configuration | Block | Role | Status | Wall | Requests due | Answered | Failed | Reason |"
-        in render(load)
-    )
+    assert "| Launch | Configuration | Block | Role | Status | Wall | Requests due | Answered | Failed | Reason |" in render(load)
 
 
 def test_what_a_server_wrote_is_escaped(hostile: View) -> None:

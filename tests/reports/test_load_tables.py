@@ -24,9 +24,13 @@ def test_engines_stand_beside_each_other_at_each_load(load: View) -> None:
     (table,) = numbers(load)
     assert [[one.text for one in row[:2]] for row in table.rows] == [["6", "a"], ["6", "b"], ["12", "a"], ["12", "b"]]
     assert heads(table)[:6] == [
-        "Offered, req/s", "Engine", "Throughput: output tokens/s", "Throughput: requests/s", "Good: goodput, requests/s",
+        "Offered, req/s",
+        "Engine",
+        "Throughput: output tokens/s",
+        "Throughput: requests/s",
+        "Good: goodput, requests/s",
         "Good: met objectives",
-    ]  # fmt: skip
+    ]
 
 
 def test_a_cell_is_the_number_of_the_metric_without_its_unit(load: View) -> None:
@@ -59,8 +63,17 @@ def test_what_has_no_number_anywhere_is_in_the_notes_and_no_column(load: View) -
 
 def test_a_share_keeps_its_sign_and_a_price_loses_its_unit() -> None:
     share = Estimate(
-        value=0.5, low=0.4, high=0.6, confidence=0.95, unit="fraction", n_launches=3, n_trials=9, launch_values=(), method="m", signature="s",
-    )  # fmt: skip
+        value=0.5,
+        low=0.4,
+        high=0.6,
+        confidence=0.95,
+        unit="fraction",
+        n_launches=3,
+        n_trials=9,
+        launch_values=(),
+        method="m",
+        signature="s",
+    )
     assert cell(show(share)).text == "50 %"
     price = replace(share, unit="USD/token", value=2e-6, low=1e-6, high=3e-6)
     assert cell(show(price, scale_for("USD/token", (2e-6,)))).text == "2.0"

@@ -15,8 +15,10 @@ HOSTS = ("a",) * 4 + ("b",) * 4
 def test_each_class_has_its_row_and_its_range() -> None:
     classes, _ = pair_tables.tables(of_record(record(kinds(2, 2, 2), hosts=HOSTS)))
     assert [[cell.text for cell in row] for row in classes.rows] == [
-        ["same island", "8", "5,000", "0.2"], ["same host", "16", "9,000", "0.025"], ["across hosts", "32", "25,000", "0.01"],
-    ]  # fmt: skip
+        ["same island", "8", "5,000", "0.2"],
+        ["same host", "16", "9,000", "0.025"],
+        ["across hosts", "32", "25,000", "0.01"],
+    ]
     assert any("islands within hosts" in note for note in classes.notes)
 
 
@@ -33,9 +35,7 @@ def test_wrong_data_is_told_in_capitals() -> None:
 
 
 def test_the_json_holds_every_pair_under_its_documented_keys() -> None:
-    (found,) = json.loads(
-        json.dumps(pair_tables.as_json(of_record(record(kinds(2, 1, 2), hosts=("a", "a", "b", "b"))), value_object))
-    )
+    (found,) = json.loads(json.dumps(pair_tables.as_json(of_record(record(kinds(2, 1, 2), hosts=("a", "a", "b", "b"))), value_object)))
     assert list(found) == [key for key, _, _ in pair_tables.KEYS]
     assert len(found["links"]) == 12
     assert found["links"][1]["class"] == "across hosts"

@@ -24,9 +24,7 @@ def test_eight_numbers_are_asked_for(load: View) -> None:
     drawn = draw(load)
     assert isinstance(drawn, Drawing)
     specification = checked(drawn.chart)
-    assert len(specification["concat"]) == sum(
-        1 for name in PRESET if (row := load.metric(name)) is not None and row.known
-    )
+    assert len(specification["concat"]) == sum(1 for name in PRESET if (row := load.metric(name)) is not None and row.known)
     assert specification["columns"] == 2
 
 

@@ -21,20 +21,21 @@ US = 1000
 
 def rank(**changes: Any) -> dict[str, Any]:
     """2 steps of 10 ms on a GPU, half of each computing, 2 ms exposed."""
-    step = {
-        "step": 5,
-        "window_ns": 10_000 * US,
-        "compute_ns": 5000 * US,
-        "exposed_ns": 2000 * US,
-        "copy_ns": 0,
-        "idle_ns": 3000 * US,
-    }
+    step = {"step": 5, "window_ns": 10_000 * US, "compute_ns": 5000 * US, "exposed_ns": 2000 * US, "copy_ns": 0, "idle_ns": 3000 * US}
     kernel = {"name": "x" * 100, "class": "matmul", "calls": 3, "ns": 6000 * US, "total_ns": 6000 * US}
     return {
-        "rank": 0, "file": "rank=0.pt.trace.json.gz", "absent": "", "steps": [step, step], "on_device": True, "kernels": [kernel],
-        "operators": [], "classes": {"matmul": 6000 * US, "communication": 2000 * US, "copy": 0}, "memory": [],
-        "allocator": {"reserved_bytes": 2_000_000, "in_use_bytes": 1_000_000, "largest_free_bytes": 500_000}, **changes,
-    }  # fmt: skip
+        "rank": 0,
+        "file": "rank=0.pt.trace.json.gz",
+        "absent": "",
+        "steps": [step, step],
+        "on_device": True,
+        "kernels": [kernel],
+        "operators": [],
+        "classes": {"matmul": 6000 * US, "communication": 2000 * US, "copy": 0},
+        "memory": [],
+        "allocator": {"reserved_bytes": 2_000_000, "in_use_bytes": 1_000_000, "largest_free_bytes": 500_000},
+        **changes,
+    }
 
 
 def measured(ranks: list[dict[str, Any]], **window: Any) -> Measured:
@@ -42,8 +43,16 @@ def measured(ranks: list[dict[str, Any]], **window: Any) -> Measured:
     made = good(levels=(1,))
     number = made.launch(workers=1, role="profile", block=5)
     asked = {"wait": 5, "warm_up": 2, "active": 3, "tool": "torch"}
-    made.event(number, "profile", 1.0, rank=0, incarnation=0, step=0, value=3.0,
-               detail={"asked": asked, "seen": 10, "first": 0, "file": "f", "trouble": "", **window})  # fmt: skip
+    made.event(
+        number,
+        "profile",
+        1.0,
+        rank=0,
+        incarnation=0,
+        step=0,
+        value=3.0,
+        detail={"asked": asked, "seen": 10, "first": 0, "file": "f", "trouble": "", **window},
+    )
     return replace(made.measured(), profiles=({"launch": number, "ranks": ranks, "nsys": []},))
 
 
@@ -53,10 +62,7 @@ def view(one: Measured) -> View:
 
 def test_a_step_divides_and_a_long_name_is_cut() -> None:
     lines = list(rank_lines(rank(), most=5))
-    assert (
-        lines[0]
-        == "rank 0: 2 steps of 10 ms on average: computing 50 %, exposed communication 20 %, copies 0 %, idle 30 %"
-    )
+    assert lines[0] == "rank 0: 2 steps of 10 ms on average: computing 50 %, exposed communication 20 %, copies 0 %, idle 30 %"
     assert lines[1] == "  kernels by kind: matmul 75 %, communication 25 %"
     assert lines[3].endswith(f"3 ×  {'x' * 59}…")
     assert lines[-1] == "  allocator at the end: 2 MB reserved, 1 MB in use, largest free block 500 kB"
@@ -73,11 +79,11 @@ def test_a_node_of_the_backward_pass_and_the_engines_call_of_it_are_one_row() ->
 
 
 def test_what_a_trace_cannot_tell_is_not_told_as_nothing() -> None:
-    """Of a processor's trace copies are operators like others, and what is in none of them is Python; one worker communicates with nobody."""
+    """Of a processor's trace copies are operators like others, and what is in none of them is Python; one worker communicates with
+    nobody.
+    """
     step = {"step": 5, "window_ns": 100 * US, "compute_ns": 40 * US, "exposed_ns": 0, "copy_ns": 0, "idle_ns": 60 * US}
-    alone = rank(
-        steps=[step], on_device=False, workers=1, memory=[{"device": "cpu", "peak_bytes": 5000, "allocations": 3}]
-    )
+    alone = rank(steps=[step], on_device=False, workers=1, memory=[{"device": "cpu", "peak_bytes": 5000, "allocations": 3}])
     lines = list(rank_lines(alone, most=5))
     assert lines[0] == "rank 0: 1 step of 100 µs on average: computing 40 %, in no operator 60 %"
     assert "  memory: at most 5 kB more than when the window began on cpu, asked for 3 times" in lines
@@ -142,14 +148,7 @@ def test_a_name_out_of_a_trace_cannot_leave_its_place() -> None:
 
 def test_a_step_that_the_end_of_the_process_cut_is_none() -> None:
     """Ctrl-C in the third of three steps: the trace has 4 ms of it, and the mean was 8 ms of three."""
-    whole = {
-        "step": 5,
-        "window_ns": 10_000 * US,
-        "compute_ns": 0,
-        "exposed_ns": 0,
-        "copy_ns": 0,
-        "idle_ns": 10_000 * US,
-    }
+    whole = {"step": 5, "window_ns": 10_000 * US, "compute_ns": 0, "exposed_ns": 0, "copy_ns": 0, "idle_ns": 10_000 * US}
     made = good(levels=(1,))
     number = made.launch(workers=1, role="profile", block=5, status="aborted", reason="stopped by Ctrl-C")
     asked = {"wait": 5, "warm_up": 2, "active": 3, "tool": "torch"}
@@ -173,11 +172,7 @@ def test_what_went_wrong_is_said() -> None:
 
 def test_captures_of_nsight_systems_are_listed() -> None:
     (told,) = of_record(measured([]))
-    capture = {
-        "file": "nsys.nsys-rep",
-        "absent": "",
-        "reports": {"cuda_gpu_kern_sum": [{"name": "gemm", "calls": 3, "ns": 2000}]},
-    }
+    capture = {"file": "nsys.nsys-rep", "absent": "", "reports": {"cuda_gpu_kern_sum": [{"name": "gemm", "calls": 3, "ns": 2000}]}}
     lines = list(launch_lines({**told, "nsys": [capture]}))
     assert lines[-2:] == ["    nsys cuda_gpu_kern_sum:", f"      {'2 µs':>10}  {3:>6} ×  gemm"]
 
@@ -191,9 +186,7 @@ def test_the_picture_has_a_bar_for_each_rank_that_left_a_trace() -> None:
     shown = view(measured([rank(), rank(rank=1, absent="damaged"), rank(rank=2, steps=idle)]))
     (drawing,) = profile.draw(shown)
     checked(drawing.chart)
-    assert drawing.description == (
-        "rank 0: 10 ms: computing 50 %, exposed communication 20 %, idle 30 %. rank 2: 4 ms: idle 100 %."
-    )
+    assert drawing.description == ("rank 0: 10 ms: computing 50 %, exposed communication 20 %, idle 30 %. rank 2: 4 ms: idle 100 %.")
     assert [key.text for key in drawing.key] == ["computing", "exposed communication", "idle"]
     assert "profile" in [picture.name for picture in svg.draw(shown)]
     assert profile.draw(view(good(levels=(1,)).measured())) == []

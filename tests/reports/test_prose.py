@@ -19,9 +19,7 @@ def made(**asked: object) -> View:
 
 
 def test_system_workload_method_results_correctness_cost_reliability_and_limits_are_told() -> None:
-    assert list(written(made(prices=2.0))) == [
-        "Workload", "Method", "Results", "Correctness", "Cost and energy", "Reliability", "Limits",
-    ]  # fmt: skip
+    assert list(written(made(prices=2.0))) == ["Workload", "Method", "Results", "Correctness", "Cost and energy", "Reliability", "Limits"]
 
 
 def test_the_numbers_stand_with_their_intervals() -> None:

@@ -11,9 +11,7 @@ from assay.reports.view import View
 
 def test_every_section_has_its_heading_and_the_table_its_caption(view: View) -> None:
     text = render(view)
-    assert [line[3:] for line in text.splitlines() if line.startswith("## ")] == [
-        section.title for section in results_section(view)
-    ]
+    assert [line[3:] for line in text.splitlines() if line.startswith("## ")] == [section.title for section in results_section(view)]
     assert "\nTable: " in text
 
 

@@ -33,9 +33,7 @@ def test_the_lines_of_a_quiet_command() -> None:
     lines = dict(line.strip().split(maxsplit=1) for line in words.splitlines()[1:6] if line.startswith("  "))
     assert words.splitlines()[0] == "work --fast"
     assert lines["time"].endswith("95 % over 5 launches")
-    assert lines["spread"] == (
-        "launches 980 ms to 1.02 s; 10 starts 980 ms to 1.02 s, 2 in each launch, after 5 to warm up"
-    )
+    assert lines["spread"] == ("launches 980 ms to 1.02 s; 10 starts 980 ms to 1.02 s, 2 in each launch, after 5 to warm up")
     assert lines["floor"] == "1 ms for starting an empty command; not subtracted"
     assert (found.trials, found.warm_ups) == (10, 5)
 

@@ -30,9 +30,7 @@ def test_a_metric_nobody_knew_appears_without_a_change_of_the_reports() -> None:
     judged = builders.judgement()
     new = builders.metric("moon_phase", "Phase of the moon", "quarters", "reliability")
     value = builders.estimate(0.25, 0.01, "quarters")
-    judged = replace(
-        judged, metrics={**judged.metrics, "moon_phase": new}, results={**judged.results, "moon_phase": {ALL: value}}
-    )
+    judged = replace(judged, metrics={**judged.metrics, "moon_phase": new}, results={**judged.results, "moon_phase": {ALL: value}})
     row = build(builders.measured(), judged).metric("moon_phase")
     assert row is not None
     assert row.cells[ALL].full == "0.250 quarters [0.240, 0.260]"
@@ -42,8 +40,10 @@ def test_a_row_of_the_table_has_one_unit(view: View) -> None:
     row = view.metric("step_time")
     assert row is not None
     assert [row.cells[column.key].full for column in view.columns] == [
-        "100.0 ms [97.0, 103.0]", "55.0 ms [53.0, 57.0]", "40.0 ms [38.5, 41.5]",
-    ]  # fmt: skip
+        "100.0 ms [97.0, 103.0]",
+        "55.0 ms [53.0, 57.0]",
+        "40.0 ms [38.5, 41.5]",
+    ]
 
 
 def test_every_configuration_has_all_four_dimensions_even_where_nobody_judged_one() -> None:
@@ -92,9 +92,7 @@ def test_a_group_that_was_read_only_once_did_not_change() -> None:
 def test_a_fact_that_could_not_be_read_says_why() -> None:
     environments = {"before": {"gpu": {"absent": "no driver"}}, "after": {"gpu": {"absent": "no driver"}}}
     view = build(builders.measured(environments=environments), builders.judgement())
-    assert [(row.before, row.changed) for group in view.environment for row in group.rows] == [
-        ("not known: no driver", False)
-    ]
+    assert [(row.before, row.changed) for group in view.environment for row in group.rows] == [("not known: no driver", False)]
 
 
 @pytest.mark.parametrize("environments", [{}, {"before": None, "after": None}, {"before": {"a": 1}}])
@@ -235,15 +233,7 @@ def test_a_timing_shows_its_time_and_nothing_that_it_is_not_about() -> None:
 def test_every_report_of_a_timing_shows_its_time_and_no_scaling(render: Callable[[View], str]) -> None:
     page = render(timed())
     assert "Time of a call" in page
-    for word in (
-        "Speedup",
-        "Recommendation",
-        "Four dimensions",
-        "Cost of a run",
-        "probe.steps",
-        "1 workers",
-        "Median step",
-    ):
+    for word in ("Speedup", "Recommendation", "Four dimensions", "Cost of a run", "probe.steps", "1 workers", "Median step"):
         assert word not in page
 
 
@@ -263,13 +253,16 @@ def test_the_rules_of_a_timing_speak_of_its_trials_and_of_no_scaling() -> None:
         (Fault(kind="kill", during="checkpoint", times=2), "kill (SIGKILL) at 4 workers, while a checkpoint is being saved, 2 times"),
         (Fault(kind="stop", at_step=0, rank=1, for_s=3.0), "stop at rank 1 of 4 workers, before the first step, for 3 s"),
         (Fault(kind="stop", at_step=100, rank=1, for_s=3.0), "stop at rank 1 of 4 workers, after step 100, for 3 s"),
-        (Fault(kind="slow", share=0.1, levels=(2,)), "slow (to 10 % of a processor) at 2 workers, within 10 steps of a checkpoint, for 5 s"),
+        (
+            Fault(kind="slow", share=0.1, levels=(2,)),
+            "slow (to 10 % of a processor) at 2 workers, within 10 steps of a checkpoint, for 5 s",
+        ),
         (
             Fault(kind="throttle", interface="eth0", rate_mbit=100.0, at_step=5),
             "throttle (eth0, to 100 Mbit/s) at 4 workers, after step 5, for 5 s",
         ),
     ],
-)  # fmt: skip
+)
 def test_each_fault_is_said_as_it_strikes(fault: Fault, words: str) -> None:
     made = builders.measured()
     asked = made.experiment.model_copy(update={"faults": (fault,)})

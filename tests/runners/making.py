@@ -22,39 +22,52 @@ from assay.spec.plan import PlannedFault, PlannedLaunch, plan
 def experiment(**changes: Any) -> Experiment:
     """Two configurations, two launches each, started without torch."""
     content: dict[str, Any] = {
-        "name": "made", "workload": {"script": "train.py"}, "factor": {"levels": [1, 2]},
-        "launches": {"per_configuration": 2}, "launcher": {"kind": "plain"},
+        "name": "made",
+        "workload": {"script": "train.py"},
+        "factor": {"levels": [1, 2]},
+        "launches": {"per_configuration": 2},
+        "launcher": {"kind": "plain"},
         "limits": {"grace_s": 0.5, "launch_timeout_s": 120.0},
-    }  # fmt: skip
+    }
     for section, values in changes.items():
         content[section] = {**content.get(section, {}), **values} if isinstance(values, Mapping) else values
     return from_mapping(content)
 
 
-def planned(
-    *, slot: int = 0, workers: int = 2, role: str = "timed", block: int = 0, fault: PlannedFault | None = None
-) -> PlannedLaunch:
+def planned(*, slot: int = 0, workers: int = 2, role: str = "timed", block: int = 0, fault: PlannedFault | None = None) -> PlannedLaunch:
     """A launch of a plan."""
     return PlannedLaunch(
-        slot=slot, configuration=f"workers={workers}", workers=workers, block=block, order=0, role=role, seed=7, fault=fault,  # type: ignore[arg-type]
-    )  # fmt: skip
+        slot=slot,
+        configuration=f"workers={workers}",
+        workers=workers,
+        block=block,
+        order=0,
+        role=role,
+        seed=7,
+        fault=fault,  # type: ignore[arg-type]
+    )
 
 
 def kill_fault(*, rank: int = 0, after_checkpoints: int = 1, delay_steps: int = 5) -> PlannedFault:
     """A planned kill."""
-    return PlannedFault(
-        kind="kill", rank=rank, after_checkpoints=after_checkpoints, delay_steps=delay_steps, signal="KILL"
-    )
+    return PlannedFault(kind="kill", rank=rank, after_checkpoints=after_checkpoints, delay_steps=delay_steps, signal="KILL")
 
 
-def row(
-    status: str = "ok", *, slot: int = 0, workers: int = 2, role: str = "timed", reason: str = "", **rest: Any
-) -> dict[str, Any]:
+def row(status: str = "ok", *, slot: int = 0, workers: int = 2, role: str = "timed", reason: str = "", **rest: Any) -> dict[str, Any]:
     """A row of `launches` with the columns that decisions look at."""
     return {
-        "launch": slot, "slot": slot, "attempt": 0, "configuration": f"workers={workers}", "workers": workers, "role": role,
-        "status": status, "reason": reason, "begin_ns": 0, "end_ns": 10_000_000_000, **rest,
-    }  # fmt: skip
+        "launch": slot,
+        "slot": slot,
+        "attempt": 0,
+        "configuration": f"workers={workers}",
+        "workers": workers,
+        "role": role,
+        "status": status,
+        "reason": reason,
+        "begin_ns": 0,
+        "end_ns": 10_000_000_000,
+        **rest,
+    }
 
 
 def context(root: Path, asked: Experiment, clock: FakeClock, **rest: Any) -> RunContext:
@@ -62,13 +75,7 @@ def context(root: Path, asked: Experiment, clock: FakeClock, **rest: Any) -> Run
     (root / "train.py").touch()
     record = record_folder.create(root / "records", asked, plan_signature(asked), clock=clock)
     return RunContext(
-        experiment=asked,
-        folder=root,
-        record=record,
-        plan=plan(asked),
-        clock=clock,
-        stop=rest.pop("stop", StopRequest()),
-        **rest,
+        experiment=asked, folder=root, record=record, plan=plan(asked), clock=clock, stop=rest.pop("stop", StopRequest()), **rest
     )
 
 
@@ -126,10 +133,21 @@ class InstantMaker:
             rule = "aborted"
         begin = self.context.clock.now_ns()
         self.context.clock.sleep(1.0)
-        return Made(row=launch_row(
-            job.planned, launch=job.number, attempt=job.attempt, begin_ns=begin, end_ns=self.context.clock.now_ns(),
-            begin_utc="", status=rule, reason="" if rule == "ok" else f"it was {rule}", exit_code=0, restarts=0, placement="{}",
-        ))  # fmt: skip
+        return Made(
+            row=launch_row(
+                job.planned,
+                launch=job.number,
+                attempt=job.attempt,
+                begin_ns=begin,
+                end_ns=self.context.clock.now_ns(),
+                begin_utc="",
+                status=rule,
+                reason="" if rule == "ok" else f"it was {rule}",
+                exit_code=0,
+                restarts=0,
+                placement="{}",
+            )
+        )
 
     def absences(self) -> Mapping[str, str]:
         return {}

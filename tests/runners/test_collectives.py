@@ -22,9 +22,12 @@ from assay.spec.sections.collectives import Collectives
 
 def experiment(*, levels: tuple[int, ...] = (2,), launches: int = 1, **asked: object) -> Experiment:
     return Experiment(
-        name="comm", workload=Workload(runner="collectives", work="calls"), factor=Factor(levels=levels),
-        launches=Launches(per_configuration=launches), collectives=Collectives.model_validate(asked),
-    )  # fmt: skip
+        name="comm",
+        workload=Workload(runner="collectives", work="calls"),
+        factor=Factor(levels=levels),
+        launches=Launches(per_configuration=launches),
+        collectives=Collectives.model_validate(asked),
+    )
 
 
 @pytest.mark.slow
@@ -34,21 +37,20 @@ def test_two_ranks_give_a_sealed_record_of_checked_calls(tmp_path: Path, reposit
     assert example.collectives is not None
     short = {"sizes": ("1K", "64K"), "placement": "both", "seconds": 0.001, "batches": 2, "memory_mib": 1.0}
     path = run(
-        example.model_copy(
-            update={
-                "launches": Launches(per_configuration=1), "collectives": example.collectives.model_copy(update=short),
-            }
-        ),
+        example.model_copy(update={"launches": Launches(per_configuration=1), "collectives": example.collectives.model_copy(update=short)}),
         root=tmp_path / "records",
-    )  # fmt: skip
+    )
     record = open_record(path)
     assert (record.state, record.sealed) == ("complete", True)
     assert supervisor.marked(f"{path.name}.") == []
     rows = record.table("collectives").filter((pl.col("phase") == "timed") & (pl.col("op") != "barrier"))
     assert set(rows.select("op", "bytes", "in_place", "rank").iter_rows()) == {
-        (op, nbytes, place, rank) for op, places in (("all_reduce", (1,)), ("all_gather", (0, 1)))
-        for nbytes in (1024, 65536) for place in places for rank in (0, 1)
-    }  # fmt: skip
+        (op, nbytes, place, rank)
+        for op, places in (("all_reduce", (1,)), ("all_gather", (0, 1)))
+        for nbytes in (1024, 65536)
+        for place in places
+        for rank in (0, 1)
+    }
     assert rows["wrong"].to_list() == [0] * rows.height
     assert (rows["end_ns"] > rows["begin_ns"]).all()
     (engine,) = set(record.table("events").filter(pl.col("kind") == "engine")["detail"])
@@ -56,9 +58,7 @@ def test_two_ranks_give_a_sealed_record_of_checked_calls(tmp_path: Path, reposit
     assert "step" not in set(record.table("events")["kind"])  # nothing was hooked into the worker
 
 
-def test_a_backend_that_torch_was_not_built_with_is_refused_beforehand(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_backend_that_torch_was_not_built_with_is_refused_beforehand(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(collectives, "_offers", lambda backend: False)
     with pytest.raises(EnvironmentLacks, match="no backend 'mpi'"):
         collectives.check(experiment(backend="mpi"), tmp_path)
@@ -79,16 +79,12 @@ def test_types_of_imported_results_are_not_timed_here(tmp_path: Path, dtype: str
 
 def test_an_interface_that_this_machine_does_not_have_is_refused_with_those_that_it_has(tmp_path: Path) -> None:
     asked = experiment()
-    wrong = asked.model_copy(
-        update={"workload": asked.workload.model_copy(update={"environment": {"GLOO_SOCKET_IFNAME": "nosuch0"}})}
-    )
+    wrong = asked.model_copy(update={"workload": asked.workload.model_copy(update={"environment": {"GLOO_SOCKET_IFNAME": "nosuch0"}})})
     with pytest.raises(SpecError, match=r"'nosuch0'; allowed: an interface of this machine: .*lo"):
         collectives.check(wrong, tmp_path)
 
 
-def test_sizes_that_no_memory_holds_are_refused_before_anything_starts(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_sizes_that_no_memory_holds_are_refused_before_anything_starts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """An all_gather out of place holds the part and the whole: 4 x (1 + 1/4) GiB on four workers."""
     asked = experiment(operations=["all_gather"], sizes=["1K", "1G"], placement="out", levels=(2, 4))
     for total, fits in ((5 << 30, True), ((5 << 30) - 1, False)):

@@ -19,11 +19,17 @@ from assay.verdict.judge import judge
 
 
 def asked(*command: str, rounds: int = 3, **timing: Any) -> Experiment:
-    return from_mapping({
-        "name": "timed", "workload": {"runner": "command", "script": command[0], "arguments": list(command[1:])},
-        "factor": {"levels": [1]}, "launches": {"per_configuration": rounds}, "noise": {"sentinel_s": 0.0},
-        "timing": {"round_s": 0.001, **timing}, "limits": {"grace_s": 0.5},
-    })  # fmt: skip
+    return from_mapping(
+        {
+            "name": "timed",
+            "workload": {"runner": "command", "script": command[0], "arguments": list(command[1:])},
+            "factor": {"levels": [1]},
+            "launches": {"per_configuration": rounds},
+            "noise": {"sentinel_s": 0.0},
+            "timing": {"round_s": 0.001, **timing},
+            "limits": {"grace_s": 0.5},
+        }
+    )
 
 
 def made(tmp_path: Path, *command: str, **timing: Any) -> Record:
@@ -49,17 +55,13 @@ def test_the_record_is_sealed_judged_and_passes_without_a_quality(tmp_path: Path
 
 
 def test_what_starting_costs_stands_beside_it(tmp_path: Path) -> None:
-    floors = (
-        made(tmp_path, sys.executable, "-S", "-c", "", trials=1).table("telemetry").filter(pl.col("device") == "spawn")
-    )
+    floors = made(tmp_path, sys.executable, "-S", "-c", "", trials=1).table("telemetry").filter(pl.col("device") == "spawn")
     assert floors.filter(pl.col("counter") == "start").height == 3
     assert bool((floors["value"] > 0.0).all())
 
 
 def test_a_command_that_fails_ends_it_and_the_record_keeps_its_last_words(tmp_path: Path) -> None:
-    with pytest.raises(
-        WorkloadError, match=r"round 1: the command ended with exit code 3; its last words: no such model"
-    ):
+    with pytest.raises(WorkloadError, match=r"round 1: the command ended with exit code 3; its last words: no such model"):
         made(tmp_path, sys.executable, "-c", "import sys; print('no such model', file=sys.stderr); sys.exit(3)")
     (path,) = record_folders(tmp_path / "records")
     record = open_record(path)
@@ -103,9 +105,7 @@ def test_a_failure_may_be_ignored(tmp_path: Path) -> None:
 
 def test_the_command_sees_the_users_own_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
-    code = (
-        "import os, sys; sys.exit(any(n in os.environ for n in ('OMP_NUM_THREADS', 'ASSAY_LAUNCH_DIR', 'ASSAY_SEED')))"
-    )
+    code = "import os, sys; sys.exit(any(n in os.environ for n in ('OMP_NUM_THREADS', 'ASSAY_LAUNCH_DIR', 'ASSAY_SEED')))"
     assert made(tmp_path, sys.executable, "-c", code, trials=1).state == "complete"
 
 
@@ -125,9 +125,7 @@ def test_a_relative_program_is_looked_for_in_the_folder(tmp_path: Path) -> None:
         ("./plain", "which may not be executed"),
     ],
 )
-def test_a_program_that_cannot_be_started_is_told_before_a_record_is_made(
-    tmp_path: Path, script: str, found: str
-) -> None:
+def test_a_program_that_cannot_be_started_is_told_before_a_record_is_made(tmp_path: Path, script: str, found: str) -> None:
     (tmp_path / "plain").touch()
     (tmp_path / "folder").mkdir()
     with pytest.raises(SpecError, match=found):

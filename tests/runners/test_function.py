@@ -15,11 +15,17 @@ from assay.spec.load import from_mapping
 
 
 def made(tmp_path: Path, target: str, *arguments: str, **timing: Any) -> Record:
-    asked = from_mapping({
-        "name": "timed", "workload": {"runner": "function", "script": target, "arguments": list(arguments)},
-        "factor": {"levels": [1]}, "launches": {"per_configuration": 3}, "noise": {"sentinel_s": 0.0},
-        "timing": {"round_s": 0.005, **timing}, "limits": {"grace_s": 0.5},
-    })  # fmt: skip
+    asked = from_mapping(
+        {
+            "name": "timed",
+            "workload": {"runner": "function", "script": target, "arguments": list(arguments)},
+            "factor": {"levels": [1]},
+            "launches": {"per_configuration": 3},
+            "noise": {"sentinel_s": 0.0},
+            "timing": {"round_s": 0.005, **timing},
+            "limits": {"grace_s": 0.5},
+        }
+    )
     return open_record(run(asked, root=tmp_path / "records", folder=tmp_path))
 
 
@@ -45,15 +51,9 @@ def test_an_exception_ends_it_with_its_own_words(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("target", "arguments", "found"),
-    [
-        ("json.dumps", (), "module:function"),
-        ("work:step", ("not json",), "which is no JSON"),
-        ("work:step", ("3",), "a JSON list"),
-    ],
+    [("json.dumps", (), "module:function"), ("work:step", ("not json",), "which is no JSON"), ("work:step", ("3",), "a JSON list")],
 )
-def test_what_cannot_be_read_is_told_before_a_record_is_made(
-    tmp_path: Path, target: str, arguments: tuple[str, ...], found: str
-) -> None:
+def test_what_cannot_be_read_is_told_before_a_record_is_made(tmp_path: Path, target: str, arguments: tuple[str, ...], found: str) -> None:
     with pytest.raises(SpecError, match=found):
         made(tmp_path, target, *arguments)
     assert not (tmp_path / "records").exists()

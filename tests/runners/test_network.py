@@ -21,9 +21,13 @@ SAID = Path(__file__).parents[1] / "golden" / "network"
 
 def experiment(*words: str, rounds: int = 2) -> Experiment:
     return Experiment(
-        name="network", workload=Workload(runner="network", script="network", arguments=words), factor=Factor(levels=(1,)),
-        launches=Launches(per_configuration=rounds), gates=Gates(efficiency=None), noise=Noise(sentinel_s=0.0),
-    )  # fmt: skip
+        name="network",
+        workload=Workload(runner="network", script="network", arguments=words),
+        factor=Factor(levels=(1,)),
+        launches=Launches(per_configuration=rounds),
+        gates=Gates(efficiency=None),
+        noise=Noise(sentinel_s=0.0),
+    )
 
 
 @pytest.fixture
@@ -33,12 +37,8 @@ def tools(monkeypatch: pytest.MonkeyPatch) -> None:
     def answer(words: list[str], *_: object) -> Answer:
         if "127.0.0.2" in words:
             refused = (SAID / "iperf3_refused.json").read_text()
-            return Answer(
-                code=1, out="" if words[0] == "ping" else refused, err="ping: connect: Network is unreachable\n"
-            )
-        name = (
-            "ping_ok.txt" if words[0] == "ping" else "iperf3_reverse.json" if "-R" in words else "iperf3_forward.json"
-        )
+            return Answer(code=1, out="" if words[0] == "ping" else refused, err="ping: connect: Network is unreachable\n")
+        name = "ping_ok.txt" if words[0] == "ping" else "iperf3_reverse.json" if "-R" in words else "iperf3_forward.json"
         return Answer(code=0, out=(SAID / name).read_text(), err="")
 
     monkeypatch.setattr(network_probe.shutil, "which", lambda tool: f"/usr/bin/{tool}")
@@ -56,18 +56,13 @@ def test_a_round_holds_what_the_tools_said(tmp_path: Path) -> None:
     record = open_record(run(experiment("127.0.0.1"), root=tmp_path))
     assert record.state == "complete"
     rows = record.table("telemetry").filter((pl.col("device") == "to 127.0.0.1") & (pl.col("launch") == 0))
-    found = {
-        counter: rows.filter(pl.col("counter") == counter)["value"].to_list() for counter in rows["counter"].unique()
-    }
+    found = {counter: rows.filter(pl.col("counter") == counter)["value"].to_list() for counter in rows["counter"].unique()}
     assert found["ping_rtt"] == pytest.approx([0.421e-3, 0.040e-3, 0.048e-3, 0.043e-3, 0.053e-3])
     assert (found["ping_sent"], found["ping_answered"]) == ([5.0], [5.0])
     assert found["there_received"] == pytest.approx([2400321536 / 2.004394])
     assert found["back_received"] == pytest.approx([2424700928 / 2.000106])
     assert (found["there_sent_again"], found["back_sent_again"]) == ([949.0], [147.0])
-    assert set(record.table("telemetry").filter(pl.col("device") == "net-lo")["counter"]) >= {
-        "received_bytes",
-        "errors",
-    }
+    assert set(record.table("telemetry").filter(pl.col("device") == "net-lo")["counter"]) >= {"received_bytes", "errors"}
     (way, *_) = record.table("events").filter(pl.col("kind") == "network_way")["detail"]
     assert json.loads(way)["interface"].startswith("lo")
 
@@ -93,10 +88,17 @@ def test_hosts_and_seconds_are_read_from_the_words() -> None:
     assert seconds == 5.0
 
 
-@pytest.mark.parametrize(("words", "told"), [
-    ((), "no host"), (("a b",), "a host's name or address"), (("a", "a"), "every host once"), (("a", "seconds=0"), "from 1 to 3600"),
-    (("a", "seconds=x"), "from 1 to 3600"), (("a:0",), "a host's name or address"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ((), "no host"),
+        (("a b",), "a host's name or address"),
+        (("a", "a"), "every host once"),
+        (("a", "seconds=0"), "from 1 to 3600"),
+        (("a", "seconds=x"), "from 1 to 3600"),
+        (("a:0",), "a host's name or address"),
+    ],
+)
 def test_words_that_make_no_sense_are_refused(words: tuple[str, ...], told: str) -> None:
     with pytest.raises(SpecError, match=told):
         asked(experiment(*words))

@@ -26,22 +26,25 @@ from assay.spec.experiment import Experiment
 from assay.spec.load import from_mapping
 from assay.verdict.judge import judge
 
-SERVER = [
-    sys.executable, "-m", "assay.instruments.reference_server", "--port", "{port}", "--first-s", "0.01", "--next-s", "0.001",
-]  # fmt: skip
+SERVER = [sys.executable, "-m", "assay.instruments.reference_server", "--port", "{port}", "--first-s", "0.01", "--next-s", "0.001"]
 
 
 def asked(**more: Any) -> Experiment:
     data: dict[str, Any] = {
-        "name": "served", "workload": {"runner": "serving", "work": "tokens"},
+        "name": "served",
+        "workload": {"runner": "serving", "work": "tokens"},
         "serving": {
-            "model": "reference", "scenarios": ["D(10,8)"], "rate": [40.0],
+            "model": "reference",
+            "scenarios": ["D(10,8)"],
+            "rate": [40.0],
             "targets": [{"name": "reference", "command": SERVER, "replicas": 2}],
             "arrivals": {"process": "poisson", "duration_s": 1.0, "warm_up_s": 0.2, "drain_s": 5.0},
             "objectives": {"ttft_s": 5.0},
         },
-        "launches": {"per_configuration": 1}, "noise": {"sentinel_s": 0.0}, "limits": {"grace_s": 2.0},
-    }  # fmt: skip
+        "launches": {"per_configuration": 1},
+        "noise": {"sentinel_s": 0.0},
+        "limits": {"grace_s": 2.0},
+    }
     serving = {**data["serving"], **more.pop("serving", {})}
     return from_mapping({**data, "serving": serving, **more})
 
@@ -62,9 +65,7 @@ def left_over(path: Path) -> list[int]:
     found = []
     for process in psutil.process_iter():
         try:
-            if path.name in " ".join(process.cmdline()) or process.environ().get("ASSAY_MARK", "").startswith(
-                path.name
-            ):
+            if path.name in " ".join(process.cmdline()) or process.environ().get("ASSAY_MARK", "").startswith(path.name):
                 found.append(process.pid)
         except psutil.Error:
             continue
@@ -107,9 +108,7 @@ def test_a_killed_replica_is_seen_and_told(broken: Record) -> None:
     assert len(moments["fault"]) == len(moments["fault_end"]) == 1
     assert moments["server_start"].len() == 3  # two replicas, and the killed one again
     down = events.filter((pl.col("kind") == "replica_down") & (pl.col("value") == 1.0))["ns"]
-    assert (
-        abs(down[0] - moments["fault"][0]) < 1_000_000_000
-    )  # the noisy machine's bound; the prober's own test is sharper
+    assert abs(down[0] - moments["fault"][0]) < 1_000_000_000  # the noisy machine's bound; the prober's own test is sharper
     begin = moments["load_begin"][0]
     # never before its moment; how late a busy machine is with it is bounded as above
     assert 600_000_000 <= moments["fault"][0] - begin < 1_600_000_000
@@ -149,10 +148,7 @@ def test_a_client_that_is_killed_loses_nothing_silently(tmp_path: Path) -> None:
     arrivals = {"process": "poisson", "duration_s": 30.0, "warm_up_s": 0.0, "drain_s": 1.0}
     slow = [{"name": "reference", "command": [*SERVER, "--first-s", "0.3"]}]
     with pytest.raises(WorkloadError, match="client process 0"):
-        run(
-            asked(serving={"arrivals": arrivals, "targets": slow}),
-            root=tmp_path / "records", folder=tmp_path, on_progress=kill,
-        )  # fmt: skip
+        run(asked(serving={"arrivals": arrivals, "targets": slow}), root=tmp_path / "records", folder=tmp_path, on_progress=kill)
     record = open_record(record_folders(tmp_path / "records")[0])
     rows = record.table("requests")
     assert killed
@@ -200,11 +196,7 @@ def test_where_nothing_listens_no_record_is_made(tmp_path: Path) -> None:
 
 
 def test_a_server_that_dies_at_its_start_is_told_with_its_last_words(tmp_path: Path) -> None:
-    target = {
-        "name": "dies",
-        "command": [sys.executable, "-c", "import sys; sys.exit('no such model: x')"],
-        "ready_timeout_s": 20.0,
-    }
+    target = {"name": "dies", "command": [sys.executable, "-c", "import sys; sys.exit('no such model: x')"], "ready_timeout_s": 20.0}
     with pytest.raises(WorkloadError, match="no such model: x"):
         run(asked(serving={"targets": [target]}), root=tmp_path / "records", folder=tmp_path)
 
@@ -245,8 +237,9 @@ def test_a_key_reaches_the_server_and_nothing_else(tmp_path: Path, monkeypatch: 
         arrivals = {"process": "closed", "duration_s": 0.3, "warm_up_s": 0.0}
         path = run(
             asked(serving={"targets": [target], "arrivals": arrivals, "rate": [], "concurrency": [2]}),
-            root=tmp_path / "records", folder=tmp_path,
-        )  # fmt: skip
+            root=tmp_path / "records",
+            folder=tmp_path,
+        )
     for file in path.rglob("*"):
         if file.is_file():
             assert secret.encode() not in file.read_bytes(), file
@@ -261,9 +254,7 @@ def test_files_that_decide_what_is_sent_are_named_by_their_content(tmp_path: Pat
     (tmp_path / "prompts.txt").write_text("a\n")
     serving = Serving(tokenizer="model", prompts=Prompts(source="prompts.txt"))
     found = digests(serving, tmp_path)
-    assert (
-        found["serving.tokenizer"] == "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"
-    )  # sha256 of {}
+    assert found["serving.tokenizer"] == "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"  # sha256 of {}
     assert set(found) == {"serving.tokenizer", "serving.prompts.source"}
     (tmp_path / "prompts.txt").write_text("b\n")
     assert digests(serving, tmp_path)["serving.prompts.source"] != found["serving.prompts.source"]

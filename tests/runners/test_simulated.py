@@ -27,9 +27,7 @@ def test_it_makes_a_sealed_record_with_a_row_per_step_and_rank(tmp_path: Path) -
     assert steps.height == 2 * 7 * (1 + 3)
     assert steps.equals(steps.sort("launch", "rank", "incarnation", "step"))
     assert found.table("communication").height == 2 * 7 * 3
-    ends = steps.sort("launch", "rank", "step").with_columns(
-        pl.col("begin_ns").shift(-1).over("launch", "rank").alias("next")
-    )
+    ends = steps.sort("launch", "rank", "step").with_columns(pl.col("begin_ns").shift(-1).over("launch", "rank").alias("next"))
     assert ends.filter(pl.col("next").is_not_null() & (pl.col("next") != pl.col("end_ns"))).height == 0
 
 
@@ -55,9 +53,7 @@ def test_the_same_seed_gives_the_same_times(tmp_path: Path) -> None:
     durations = []
     for root in ("a", "b"):
         steps = open_record(run(experiment(levels=(1, 2), launches=2, steps=3), root=tmp_path / root)).table("steps")
-        durations.append(
-            steps.sort("launch", "rank", "step").select(pl.col("end_ns") - pl.col("begin_ns"))["end_ns"].to_list()
-        )
+        durations.append(steps.sort("launch", "rank", "step").select(pl.col("end_ns") - pl.col("begin_ns"))["end_ns"].to_list())
     assert durations[0] == durations[1]
 
 
@@ -83,11 +79,7 @@ def test_phases_and_items_add_up() -> None:
 
 def test_large_launches_keep_the_calls_of_their_last_steps_only() -> None:
     """3,000 workers x 50 buckets are 150,000 calls a step, of which 200,000 rows hold one step."""
-    calls = (
-        record(levels=(1, 3000), launches=1, steps=2, buckets=50)
-        .table("collectives")
-        .filter(pl.col("step").is_not_null())
-    )
+    calls = record(levels=(1, 3000), launches=1, steps=2, buckets=50).table("collectives").filter(pl.col("step").is_not_null())
     assert calls["step"].unique().to_list() == [1]
     assert calls.height == 150_000
 
@@ -102,9 +94,7 @@ def test_large_launches_keep_the_calls_of_their_last_steps_only() -> None:
     ],
 )
 def test_a_cluster_that_makes_no_sense_is_told(tmp_path: Path, words: tuple[str, ...], told: str) -> None:
-    asked = experiment().model_copy(
-        update={"workload": Workload(runner="simulated", script="simulated", arguments=words)}
-    )
+    asked = experiment().model_copy(update={"workload": Workload(runner="simulated", script="simulated", arguments=words)})
     with pytest.raises(SpecError, match=told):
         run(asked, root=tmp_path)
     assert list(tmp_path.iterdir()) == []

@@ -55,9 +55,8 @@ for x, y in p.steps(zip(*(itertools.repeat(torch.randn(8, n)) for n in (4, 1))))
 def measured(folder: Path, source: str) -> Record:
     (folder / "train.py").write_text(source)
     asked = experiment(
-        workload={"steps": 30, "warm_up_steps": 7}, factor={"levels": [2]}, launches={"per_configuration": 1},
-        launcher={"kind": "local"},
-    )  # fmt: skip
+        workload={"steps": 30, "warm_up_steps": 7}, factor={"levels": [2]}, launches={"per_configuration": 1}, launcher={"kind": "local"}
+    )
     path = run(asked, folder=folder, root=folder / "records")
     assert supervisor.marked(f"{path.name}.") == []
     return open_record(path)

@@ -47,9 +47,7 @@ def test_a_script_that_knows_nothing_of_assay_is_measured_by_its_wall_time(tmp_p
 
 def test_a_script_that_exits_with_3_everywhere_fails_the_experiment_with_its_reason(tmp_path: Path) -> None:
     record, said = attempt(tmp_path, "print('bye'); raise SystemExit(3)", factor={"levels": [1]})
-    assert said.startswith(
-        "no launch succeeded (2 failed). workers=1: the script exited with code 3; its last output was: bye"
-    )
+    assert said.startswith("no launch succeeded (2 failed). workers=1: the script exited with code 3; its last output was: bye")
     assert str(record.path) in said
     assert (record.state, record.sealed) == ("failed", True)
     assert [(row["status"], row["exit_code"]) for row in rows(record)] == [("failed", 3), ("failed", 3)]
@@ -98,9 +96,7 @@ def test_paths_with_spaces_and_foreign_letters_are_no_trouble(tmp_path: Path) ->
 
 def test_secrets_given_to_the_script_are_nowhere_in_the_record(tmp_path: Path) -> None:
     prints = "import os\nprint('the key is', os.environ['API_KEY'])"
-    record, _ = attempt(
-        tmp_path, prints, **ONCE, workload={"script": "train.py", "environment": {"API_KEY": "correct-horse-battery"}}
-    )
+    record, _ = attempt(tmp_path, prints, **ONCE, workload={"script": "train.py", "environment": {"API_KEY": "correct-horse-battery"}})
     assert (record.path / "logs" / "launch=0000.log").read_text() == "the key is [redacted]\n"
     assert not any(b"correct-horse" in file.read_bytes() for file in record.path.rglob("*") if file.is_file())
 

@@ -57,31 +57,34 @@ def experiments(draw: st.DrawFn) -> Experiment:
     price = st.fixed_dictionaries({"usd_per_worker_hour": st.floats(0, 1e6), "date": st.dates(), "source": _text()})
     prices = draw(st.none() | price)
     gates = _some(
-        efficiency=_above(0, 1.5) | st.just("none"), deadline_s=_above(0, 1e12), required_workers=level,
+        efficiency=_above(0, 1.5) | st.just("none"),
+        deadline_s=_above(0, 1e12),
+        required_workers=level,
         **({"budget_usd": _above(0, 1e9)} if prices else {}),
-    )  # fmt: skip
+    )
     fault = _some(
-        kind=_text(), levels=st.lists(level, max_size=3, unique=True), after_checkpoints=st.integers(0, 9),
-        within_steps=st.integers(1, 10**9), signal=st.sampled_from(["KILL", "TERM", "ABRT", "SEGV"]),
-    )  # fmt: skip
+        kind=_text(),
+        levels=st.lists(level, max_size=3, unique=True),
+        after_checkpoints=st.integers(0, 9),
+        within_steps=st.integers(1, 10**9),
+        signal=st.sampled_from(["KILL", "TERM", "ABRT", "SEGV"]),
+    )
     names = st.text("ABC_xyz1", min_size=1, max_size=5)
     workload = st.fixed_dictionaries(
         {"script": _text()},
         optional={
-            "arguments": st.lists(_text(0), max_size=3), "work": _text(), "runner": _text(),
+            "arguments": st.lists(_text(0), max_size=3),
+            "work": _text(),
+            "runner": _text(),
             "environment": st.dictionaries(names, _text(0), max_size=2),
         },
-    )  # fmt: skip
+    )
     data = {
         "name": draw(st.from_regex(r"\A[A-Za-z0-9][A-Za-z0-9._-]{0,20}\Z")),
         "workload": draw(workload),
         "factor": {"levels": levels},
         "scaling": draw(_some(mode=st.sampled_from(["strong", "weak"]), base=level)),
-        "launches": draw(
-            _some(
-                per_configuration=st.integers(1, 6), seed=st.integers(0, 2**63 - 1), confidence=st.floats(0.51, 0.999)
-            )
-        ),
+        "launches": draw(_some(per_configuration=st.integers(1, 6), seed=st.integers(0, 2**63 - 1), confidence=st.floats(0.51, 0.999))),
         "quality": draw(st.none() | _some(metric=_text(), margin=_above(0, 1e9))),
         "gates": draw(gates),
         "prices": prices,

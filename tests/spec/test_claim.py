@@ -11,10 +11,7 @@ from assay.errors import Problem, SpecError
 from assay.spec.claim import Claim, Number, claim_from, load_claim
 from assay.spec.keys import keys
 
-SMALLEST: dict[str, Any] = {
-    "claim": {"text": "fast", "source": "a slide"},
-    "number": [{"metric": "speedup", "value": 8}],
-}
+SMALLEST: dict[str, Any] = {"claim": {"text": "fast", "source": "a slide"}, "number": [{"metric": "speedup", "value": 8}]}
 
 
 def problems(**sections: Any) -> tuple[Problem, ...]:
@@ -51,19 +48,22 @@ def test_a_key_of_another_section_is_sent_home() -> None:
     assert only(quality={"metric": "accuracy", "synchronised": True}).mend == "Did you mean number[].synchronised?"
 
 
-@pytest.mark.parametrize(("number", "where", "words"), [
-    ({"statistic": "average"}, "number[0].statistic", "one of mean, median"),
-    ({"launches": 0}, "number[0].launches", "a whole number from 1"),
-    ({"workers": "8"}, "number[0].workers", "Write 8, without quotes."),
-    ({"value": "8x"}, "number[0].value", "a number"),
-    ({"warm_up_excluded": "yes"}, "number[0].warm_up_excluded", "true or false"),
-    ({"baseline": {"kind": "serial"}}, "number[0].baseline.kind", "one of best_serial"),
-    ({"launches": 10**400}, "number[0].launches", "a whole number from 1"),
-    ({"interval": {}}, "number[0].interval", "low, high or both"),
-    ({"value": "85 %"}, "number[0].value", 'Write 85, without the unit, and unit = "%".'),
-    ({"interval": {"low": "8 %", "high": 9}}, "number[0].interval.low", "Write 8, without the unit."),
-    ({"value": float("nan")}, "number[0].value", "a number"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("number", "where", "words"),
+    [
+        ({"statistic": "average"}, "number[0].statistic", "one of mean, median"),
+        ({"launches": 0}, "number[0].launches", "a whole number from 1"),
+        ({"workers": "8"}, "number[0].workers", "Write 8, without quotes."),
+        ({"value": "8x"}, "number[0].value", "a number"),
+        ({"warm_up_excluded": "yes"}, "number[0].warm_up_excluded", "true or false"),
+        ({"baseline": {"kind": "serial"}}, "number[0].baseline.kind", "one of best_serial"),
+        ({"launches": 10**400}, "number[0].launches", "a whole number from 1"),
+        ({"interval": {}}, "number[0].interval", "low, high or both"),
+        ({"value": "85 %"}, "number[0].value", 'Write 85, without the unit, and unit = "%".'),
+        ({"interval": {"low": "8 %", "high": 9}}, "number[0].interval.low", "Write 8, without the unit."),
+        ({"value": float("nan")}, "number[0].value", "a number"),
+    ],
+)
 def test_a_wrong_value_is_told_with_what_is_allowed(number: dict[str, Any], where: str, words: str) -> None:
     problem = only(number=[{"metric": "speedup", "value": 8} | number])
     assert problem.where == where
@@ -83,14 +83,17 @@ def test_conditions_keep_their_types() -> None:
     assert type(claim_from(SMALLEST | {"conditions": {"baseline": side}}).conditions.baseline["compile"]) is bool
 
 
-@pytest.mark.parametrize(("sections", "where"), [
-    ({"number": [{"metric": "m", "value": 8, "interval": {"low": 9, "high": 10}}]}, "number[0].interval"),
-    ({"number": [{"metric": "m", "value": 8, "interval": {"high": 7}}]}, "number[0].interval"),
-    ({"number": [{"metric": "m", "value": 8, "launches": 5, "planned_launches": 4}]}, "number[0].planned_launches"),
-    ({"prediction": {"workers": 8, "measured_up_to": 8}}, "prediction.workers"),
-    ({"number": []}, "number"),
-    ({"number": [{"metric": "m", "value": 8}] * 501}, "number"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("sections", "where"),
+    [
+        ({"number": [{"metric": "m", "value": 8, "interval": {"low": 9, "high": 10}}]}, "number[0].interval"),
+        ({"number": [{"metric": "m", "value": 8, "interval": {"high": 7}}]}, "number[0].interval"),
+        ({"number": [{"metric": "m", "value": 8, "launches": 5, "planned_launches": 4}]}, "number[0].planned_launches"),
+        ({"prediction": {"workers": 8, "measured_up_to": 8}}, "prediction.workers"),
+        ({"number": []}, "number"),
+        ({"number": [{"metric": "m", "value": 8}] * 501}, "number"),
+    ],
+)
 def test_what_contradicts_itself_is_refused(sections: dict[str, Any], where: str) -> None:
     problem = only(**sections)
     assert problem.where == where
@@ -109,9 +112,7 @@ def test_all_problems_are_told_at_once_with_their_lines(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["x = ", "[claim", "\x00", "x = 1" + "0" * 5000, "x = " + "{a=" * 3000],
-    ids=["open", "half", "zero", "huge", "deep"],
+    "text", ["x = ", "[claim", "\x00", "x = 1" + "0" * 5000, "x = " + "{a=" * 3000], ids=["open", "half", "zero", "huge", "deep"]
 )
 def test_a_file_that_is_no_toml_is_told_so(tmp_path: Path, text: str) -> None:
     (tmp_path / "claim.toml").write_text(text)

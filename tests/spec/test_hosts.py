@@ -45,10 +45,15 @@ def test_hosts_are_read_from_a_file_and_written_again() -> None:
     assert Experiment.model_validate(tomllib.loads(to_toml(experiment))) == experiment
 
 
-@pytest.mark.parametrize(("wrong", "where"), [
-    ({"address": ""}, "launcher.hosts[1].address"), ({"name": "a b"}, "launcher.hosts[1].name"), ({"prefix": "ssh b"}, "launcher.hosts[1].prefix"),
-    ({"port": 1}, "launcher.hosts[1].port"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("wrong", "where"),
+    [
+        ({"address": ""}, "launcher.hosts[1].address"),
+        ({"name": "a b"}, "launcher.hosts[1].name"),
+        ({"prefix": "ssh b"}, "launcher.hosts[1].prefix"),
+        ({"port": 1}, "launcher.hosts[1].port"),
+    ],
+)
 def test_a_host_that_makes_no_sense_is_refused_with_its_key(wrong: dict[str, Any], where: str) -> None:
     with pytest.raises(SpecError) as caught:
         Experiment.model_validate(data(**wrong))
@@ -68,9 +73,11 @@ def test_a_host_that_makes_no_sense_is_refused_with_its_key(wrong: dict[str, Any
 )
 def test_the_size_of_messages_between_pairs_is_one_that_tells_a_bandwidth(text: str, problem: str) -> None:
     asked = {
-        "name": "comm", "workload": {"runner": "collectives", "work": "calls"}, "factor": {"levels": [2]},
+        "name": "comm",
+        "workload": {"runner": "collectives", "work": "calls"},
+        "factor": {"levels": [2]},
         "collectives": {"matrix": text},
-    }  # fmt: skip
+    }
     if problem:
         with pytest.raises(SpecError, match=problem):
             Experiment.model_validate(asked)

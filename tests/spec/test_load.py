@@ -142,25 +142,57 @@ def test_what_is_missing_is_told_with_the_line_to_add() -> None:
 
 def test_all_problems_are_told_at_once() -> None:
     data = smallest(
-        launches={"per_configuration": 0, "sed": 1}, gates={"budget_usd": 3}, scaling={"base": 8},
-        quality={"margin": 0}, launcher={"nodes": 2},
-    )  # fmt: skip
+        launches={"per_configuration": 0, "sed": 1},
+        gates={"budget_usd": 3},
+        scaling={"base": 8},
+        quality={"margin": 0},
+        launcher={"nodes": 2},
+    )
     assert {problem.where for problem in problems_of(data)} == {
-        "launches.per_configuration", "launches.sed", "gates.budget_usd", "scaling.base", "quality.margin",
+        "launches.per_configuration",
+        "launches.sed",
+        "gates.budget_usd",
+        "scaling.base",
+        "quality.margin",
         "launcher.rendezvous_endpoint",
-    }  # fmt: skip
+    }
 
 
 JARGON = ("Input should", "validation error", "pydantic", "Extra inputs", "type=", "Field required", "greater than")
 
 
-@given(st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | st.dates(),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(
-        st.sampled_from(["name", "workload", "factor", "levels", "script", "faults", "kind", "gates", "prices", "date",
-                         "environment", "launcher", "nodes", "quality", "x"]), inner, max_size=4),
-    max_leaves=12,
-))  # fmt: skip
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | st.dates(),
+        lambda inner: (
+            st.lists(inner, max_size=3)
+            | st.dictionaries(
+                st.sampled_from(
+                    [
+                        "name",
+                        "workload",
+                        "factor",
+                        "levels",
+                        "script",
+                        "faults",
+                        "kind",
+                        "gates",
+                        "prices",
+                        "date",
+                        "environment",
+                        "launcher",
+                        "nodes",
+                        "quality",
+                        "x",
+                    ]
+                ),
+                inner,
+                max_size=4,
+            )
+        ),
+        max_leaves=12,
+    )
+)
 def test_no_data_whatever_get_past_a_sentence_in_our_own_words(data: Any) -> None:
     message = ""
     try:
@@ -216,14 +248,8 @@ def test_what_names_a_level_names_one_that_is_run(sections: dict[str, Any], wher
         ({"faults": [{"kind": "slow", "at_step": 5, "times": 2}]}, "faults[0].times"),
         ({"gates": {"budget_usd": 1.0}}, "gates.budget_usd"),
         ({"energy": {"source": "modelled"}}, "energy.modelled_watts_per_worker"),
-        (
-            {"workload": {"script": "a", "calibrate_communication": 1, "attach": False}},
-            "workload.calibrate_communication",
-        ),
-        (
-            {"workload": {"script": "a", "calibrate_communication": 1}, "factor": {"levels": [1]}},
-            "workload.calibrate_communication",
-        ),
+        ({"workload": {"script": "a", "calibrate_communication": 1, "attach": False}}, "workload.calibrate_communication"),
+        ({"workload": {"script": "a", "calibrate_communication": 1}, "factor": {"levels": [1]}}, "workload.calibrate_communication"),
         ({"launcher": {"nodes": 2}}, "launcher.rendezvous_endpoint"),
         ({"launcher": {"nodes": 2, "rendezvous_endpoint": "host"}}, "launcher.rendezvous_endpoint"),
         ({"launcher": {"nodes": 2, "rendezvous_endpoint": "host:99999"}}, "launcher.rendezvous_endpoint"),
@@ -256,9 +282,7 @@ def test_a_price_from_the_future_is_only_a_note() -> None:
 
 
 def test_what_is_allowed_but_says_little_is_noted() -> None:
-    data = smallest(
-        factor={"levels": [2, 4]}, launches={"per_configuration": 1}, energy={"modelled_watts_per_worker": 5}
-    )
+    data = smallest(factor={"levels": [2, 4]}, launches={"per_configuration": 1}, energy={"modelled_watts_per_worker": 5})
     text = " ".join(notes(from_mapping(data), date(2026, 1, 1)))
     assert "one launch gives no interval" in text
     assert "speedups are relative to 2 workers" in text
@@ -302,9 +326,7 @@ def test_what_was_resolved_and_is_run_back_is_not_told_of_a_limit_that_nobody_wr
 def test_problems_come_with_their_line(tmp_path: Path) -> None:
     text = SMALLEST.replace("[1, 2]", "[\n  1, 2, 2,\n]") + "[launches]\nsed = 1\n[[faults]]\n[[faults]]\nsignal = 9\n"
     found = file_problems(written(tmp_path, text))
-    assert [problem.where for problem in found] == [
-        "factor.levels (line 7)", "launches.sed (line 11)", "faults[1].signal (line 14)",
-    ]  # fmt: skip
+    assert [problem.where for problem in found] == ["factor.levels (line 7)", "launches.sed (line 11)", "faults[1].signal (line 14)"]
 
 
 def test_a_missing_key_comes_with_the_line_of_its_section(tmp_path: Path) -> None:

@@ -14,18 +14,19 @@ DAY = date(2026, 1, 1)
 
 def said(levels: tuple[int, ...] = (1, 2), *, attach: bool = True, launcher: Launcher | None = None) -> list[str]:
     experiment = Experiment(
-        name="x",
-        workload=Workload(script="train.py", attach=attach),
-        factor=Factor(levels=levels),
-        launcher=launcher or Launcher(),
+        name="x", workload=Workload(script="train.py", attach=attach), factor=Factor(levels=levels), launcher=launcher or Launcher()
     )
     return [note for note in notes(experiment, DAY) if "open to the" in note]
 
 
-@pytest.mark.parametrize("launcher", [
-    Launcher(nodes=2, rendezvous_endpoint="10.0.0.1:1", rendezvous_id="x"),
-    Launcher(kind="nodes", hosts=(Host(name="a", address="10.0.0.1"), Host(name="b", address="10.0.0.2"))),
-], ids=["nodes", "hosts"])  # fmt: skip
+@pytest.mark.parametrize(
+    "launcher",
+    [
+        Launcher(nodes=2, rendezvous_endpoint="10.0.0.1:1", rendezvous_id="x"),
+        Launcher(kind="nodes", hosts=(Host(name="a", address="10.0.0.1"), Host(name="b", address="10.0.0.2"))),
+    ],
+    ids=["nodes", "hosts"],
+)
 def test_several_machines_meet_over_open_ports(launcher: Launcher) -> None:
     (note,) = said(levels=(2,), launcher=launcher)
     assert "trust" in note

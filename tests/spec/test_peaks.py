@@ -12,17 +12,48 @@ from assay.spec.peaks import knows, peak_of
 
 # bfloat16, dense, as the makers publish it; what two other tools answered for the same names stands in house research 2.3
 RIGHT = {
-    "NVIDIA H200": 989.4, "NVIDIA B200": 2250.0, "NVIDIA RTX A6000": 154.85, "NVIDIA L40S": 362.05, "NVIDIA L4": 121.0,
-    "NVIDIA A10G": 70.0, "NVIDIA GeForce RTX 4090": 165.2, "NVIDIA GeForce RTX 3090": 71.0, "AMD Instinct MI350X": 2306.9,
-    "AMD Instinct MI355X": 2516.6, "NVIDIA H100 80GB HBM3": 989.4, "NVIDIA H100 PCIe": 756.0, "NVIDIA H100 NVL": 835.5,
-    "NVIDIA A100-SXM4-80GB": 312.0, "NVIDIA A100 80GB PCIe": 312.0, "NVIDIA A100-PCIE-40GB": 312.0, "NVIDIA H200 NVL": 835.5,
-    "NVIDIA L40": 181.05, "NVIDIA A10": 125.0, "AMD Instinct MI300X": 1307.4, "nvidia h200": 989.4,
-}  # fmt: skip
+    "NVIDIA H200": 989.4,
+    "NVIDIA B200": 2250.0,
+    "NVIDIA RTX A6000": 154.85,
+    "NVIDIA L40S": 362.05,
+    "NVIDIA L4": 121.0,
+    "NVIDIA A10G": 70.0,
+    "NVIDIA GeForce RTX 4090": 165.2,
+    "NVIDIA GeForce RTX 3090": 71.0,
+    "AMD Instinct MI350X": 2306.9,
+    "AMD Instinct MI355X": 2516.6,
+    "NVIDIA H100 80GB HBM3": 989.4,
+    "NVIDIA H100 PCIe": 756.0,
+    "NVIDIA H100 NVL": 835.5,
+    "NVIDIA A100-SXM4-80GB": 312.0,
+    "NVIDIA A100 80GB PCIe": 312.0,
+    "NVIDIA A100-PCIE-40GB": 312.0,
+    "NVIDIA H200 NVL": 835.5,
+    "NVIDIA L40": 181.05,
+    "NVIDIA A10": 125.0,
+    "AMD Instinct MI300X": 1307.4,
+    "nvidia h200": 989.4,
+}
 UNKNOWN = (
-    "NVIDIA A100-SXM4-40GB MIG 1g.5gb", "NVIDIA GeForce RTX 4090 Laptop GPU", "NVIDIA GeForce RTX 4090 D", "NVIDIA H100",
-    "NVIDIA L400", "NVIDIA H800", "NVIDIA H2000", "AMD Instinct MI250X", "Intel(R) Xeon(R) Processor", "", "cpu", "GPU", "NVIDIA GeForce RTX 3080",
-    "NVIDIA L40S-48Q", "NVIDIA A1000", "Tesla K80", "NVIDIA Graphics Device", "H100 and more",
-)  # fmt: skip
+    "NVIDIA A100-SXM4-40GB MIG 1g.5gb",
+    "NVIDIA GeForce RTX 4090 Laptop GPU",
+    "NVIDIA GeForce RTX 4090 D",
+    "NVIDIA H100",
+    "NVIDIA L400",
+    "NVIDIA H800",
+    "NVIDIA H2000",
+    "AMD Instinct MI250X",
+    "Intel(R) Xeon(R) Processor",
+    "",
+    "cpu",
+    "GPU",
+    "NVIDIA GeForce RTX 3080",
+    "NVIDIA L40S-48Q",
+    "NVIDIA A1000",
+    "Tesla K80",
+    "NVIDIA Graphics Device",
+    "H100 and more",
+)
 
 
 @pytest.mark.parametrize(("device", "tflops"), RIGHT.items())
@@ -73,15 +104,29 @@ def test_half_the_bits_are_about_twice_the_speed_on_tensor_cores_so_that_no_figu
 # device -> multiprocessors, 16-bit operations of one in a clock without sparsity, clock in GHz at which its maker counts: from the
 # makers' architecture papers (Volta, Turing, Ampere GA100 and GA102, Hopper, Ada; CDNA 3 and 4), not from the datasheets of the table
 UNITS = {
-    "NVIDIA H100 80GB HBM3": (132, 4096, 1.830), "NVIDIA H200": (132, 4096, 1.830), "NVIDIA GH200 480GB": (132, 4096, 1.830),
-    "NVIDIA H100 PCIe": (114, 4096, 1.620), "NVIDIA A100-SXM4-80GB": (108, 2048, 1.410), "NVIDIA A30": (56, 2048, 1.440),
-    "NVIDIA A40": (84, 1024, 1.740), "NVIDIA A10": (72, 1024, 1.695), "NVIDIA RTX A6000": (84, 1024, 1.800),
-    "NVIDIA L40S": (142, 1024, 2.490), "NVIDIA L40": (142, 512, 2.490), "NVIDIA L4": (58, 1024, 2.040),
-    "NVIDIA RTX 6000 Ada Generation": (142, 1024, 2.505), "NVIDIA GeForce RTX 4090": (128, 512, 2.520),
-    "NVIDIA GeForce RTX 3090": (82, 512, 1.695), "NVIDIA GeForce RTX 3090 Ti": (84, 512, 1.860),
-    "Tesla V100-SXM2-32GB": (80, 1024, 1.530), "Tesla T4": (40, 1024, 1.590), "AMD Instinct MI300X": (304, 2048, 2.100),
-    "AMD Instinct MI325X": (304, 2048, 2.100), "AMD Instinct MI350X": (256, 4096, 2.200), "AMD Instinct MI355X": (256, 4096, 2.400),
-}  # fmt: skip
+    "NVIDIA H100 80GB HBM3": (132, 4096, 1.830),
+    "NVIDIA H200": (132, 4096, 1.830),
+    "NVIDIA GH200 480GB": (132, 4096, 1.830),
+    "NVIDIA H100 PCIe": (114, 4096, 1.620),
+    "NVIDIA A100-SXM4-80GB": (108, 2048, 1.410),
+    "NVIDIA A30": (56, 2048, 1.440),
+    "NVIDIA A40": (84, 1024, 1.740),
+    "NVIDIA A10": (72, 1024, 1.695),
+    "NVIDIA RTX A6000": (84, 1024, 1.800),
+    "NVIDIA L40S": (142, 1024, 2.490),
+    "NVIDIA L40": (142, 512, 2.490),
+    "NVIDIA L4": (58, 1024, 2.040),
+    "NVIDIA RTX 6000 Ada Generation": (142, 1024, 2.505),
+    "NVIDIA GeForce RTX 4090": (128, 512, 2.520),
+    "NVIDIA GeForce RTX 3090": (82, 512, 1.695),
+    "NVIDIA GeForce RTX 3090 Ti": (84, 512, 1.860),
+    "Tesla V100-SXM2-32GB": (80, 1024, 1.530),
+    "Tesla T4": (40, 1024, 1.590),
+    "AMD Instinct MI300X": (304, 2048, 2.100),
+    "AMD Instinct MI325X": (304, 2048, 2.100),
+    "AMD Instinct MI350X": (256, 4096, 2.200),
+    "AMD Instinct MI355X": (256, 4096, 2.400),
+}
 
 
 @pytest.mark.parametrize(("device", "units"), UNITS.items())

@@ -54,9 +54,7 @@ def test_launches_that_calibrate_communication_come_between_and_change_nothing_e
     assert [(one.block, one.order) for one in calibrating] == [(3, 0), (3, 1), (4, 0), (4, 1)]
     assert len({one.seed for one in calibrating}) == 2
     others = [one for one in launches if one.role != "communication"]
-    assert [(one.configuration, one.seed, one.fault) for one in others] == [
-        (one.configuration, one.seed, one.fault) for one in without
-    ]
+    assert [(one.configuration, one.seed, one.fault) for one in others] == [(one.configuration, one.seed, one.fault) for one in without]
 
 
 @settings(max_examples=50)
@@ -159,10 +157,14 @@ def test_no_time_is_expected_where_one_is_unknown() -> None:
 
 def served(**more: object) -> Experiment:
     targets = [{"name": name, **more} for name in ("a", "b", "c")]
-    return from_mapping({
-        "name": "x", "workload": {"runner": "serving"},
-        "serving": {"concurrency": [8, 1, 4], "targets": targets, "scenarios": ["D(1,1)", "D(2,2)"]}, "launches": {"per_configuration": 6},
-    })  # fmt: skip
+    return from_mapping(
+        {
+            "name": "x",
+            "workload": {"runner": "serving"},
+            "serving": {"concurrency": [8, 1, 4], "targets": targets, "scenarios": ["D(1,1)", "D(2,2)"]},
+            "launches": {"per_configuration": 6},
+        }
+    )
 
 
 def test_a_block_of_loads_holds_every_engine_scenario_and_load_once() -> None:
@@ -187,17 +189,19 @@ def test_loads_of_an_engine_that_assay_starts_stay_together_in_a_block() -> None
 
 
 def test_a_fault_under_load_hits_the_middle_load_of_each_engine_and_keeps_what_was_asked() -> None:
-    experiment = from_mapping({
-        "name": "x", "workload": {"runner": "serving"},
-        "serving": {"concurrency": [1, 4, 16], "targets": [{"name": "a", "command": ["s"], "replicas": 3}, {"name": "b", "command": ["s"]}]},
-        "faults": [{"kind": "kill", "at_s": 1.5}, {"kind": "stop", "target": "a", "load": 16.0, "replica": 2}],
-    })  # fmt: skip
+    experiment = from_mapping(
+        {
+            "name": "x",
+            "workload": {"runner": "serving"},
+            "serving": {
+                "concurrency": [1, 4, 16],
+                "targets": [{"name": "a", "command": ["s"], "replicas": 3}, {"name": "b", "command": ["s"]}],
+            },
+            "faults": [{"kind": "kill", "at_s": 1.5}, {"kind": "stop", "target": "a", "load": 16.0, "replica": 2}],
+        }
+    )
     faults = [one for one in plan(experiment) if one.role == "fault"]
-    assert [one.configuration for one in faults] == [
-        "engine=a concurrency=4",
-        "engine=b concurrency=4",
-        "engine=a concurrency=16",
-    ]
+    assert [one.configuration for one in faults] == ["engine=a concurrency=4", "engine=b concurrency=4", "engine=a concurrency=16"]
     assert all(one.fault is not None and one.fault.serving is not None for one in faults)
     assert [one.fault.rank < one.workers for one in faults if one.fault] == [True, True, True]
     assert faults[2].fault is not None

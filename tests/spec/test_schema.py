@@ -44,11 +44,17 @@ def test_the_schema_accepts_what_the_loader_accepts(experiment: Experiment) -> N
 @pytest.mark.parametrize(
     "sections",
     [
-        {"margin": 1}, {"launches": {"per_configuraton": 5}}, {"factor": {"levels": [0]}}, {"factor": {"levels": []}},
-        {"scaling": {"mode": "x"}}, {"gates": {"efficiency": "off"}}, {"faults": {"kind": "kill"}}, {"name": "a b"},
+        {"margin": 1},
+        {"launches": {"per_configuraton": 5}},
+        {"factor": {"levels": [0]}},
+        {"factor": {"levels": []}},
+        {"scaling": {"mode": "x"}},
+        {"gates": {"efficiency": "off"}},
+        {"faults": {"kind": "kill"}},
+        {"name": "a b"},
         {"prices": {"usd_per_worker_hour": 1}},
     ],
-)  # fmt: skip
+)
 def test_the_schema_refuses_what_the_loader_refuses(sections: dict[str, Any]) -> None:
     assert errors_of(smallest(**sections))
 
@@ -82,12 +88,36 @@ def test_every_key_in_the_table_has_a_type_and_a_meaning() -> None:
 def test_every_section_is_in_the_table_of_sections() -> None:
     names = [name for name, _, _ in section_table()]
     assert names == [
-        "[workload]", "[factor]", "[serving]", "[[serving.targets]]", "[serving.arrivals]",
-        "[[serving.arrivals.stages]]", "[serving.prompts]", "[serving.objectives]", "[serving.client]",
-        "[serving.correctness]", "[measure]", "[collectives]", "[tune]", "[scaling]", "[launches]", "[noise]", "[comparison]",
-        "[timing]", "[quality]", "[gates]", "[verdict]", "[prices]", "[energy]", "[flops]", "[profile]",
-        "[[faults]]", "[launcher]", "[[launcher.hosts]]", "[limits]",
-    ]  # fmt: skip
+        "[workload]",
+        "[factor]",
+        "[serving]",
+        "[[serving.targets]]",
+        "[serving.arrivals]",
+        "[[serving.arrivals.stages]]",
+        "[serving.prompts]",
+        "[serving.objectives]",
+        "[serving.client]",
+        "[serving.correctness]",
+        "[measure]",
+        "[collectives]",
+        "[tune]",
+        "[scaling]",
+        "[launches]",
+        "[noise]",
+        "[comparison]",
+        "[timing]",
+        "[quality]",
+        "[gates]",
+        "[verdict]",
+        "[prices]",
+        "[energy]",
+        "[flops]",
+        "[profile]",
+        "[[faults]]",
+        "[launcher]",
+        "[[launcher.hosts]]",
+        "[limits]",
+    ]
 
 
 def test_the_schema_of_a_claim_accepts_the_examples_and_refuses_a_misspelt_key(repository: Path) -> None:

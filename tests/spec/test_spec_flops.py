@@ -9,15 +9,20 @@ from assay.spec.experiment import Experiment
 from assay.spec.sections.flops import NEEDS
 
 VALUES = {
-    "parameters": 7e9, "embedding_parameters": 1e8, "layers": 32, "hidden": 4096, "heads": 32, "head_dim": 128,
-    "feed_forward": 11008, "vocabulary": 32000, "sequence": 4096,
-}  # fmt: skip
+    "parameters": 7e9,
+    "embedding_parameters": 1e8,
+    "layers": 32,
+    "hidden": 4096,
+    "heads": 32,
+    "head_dim": 128,
+    "feed_forward": 11008,
+    "vocabulary": 32000,
+    "sequence": 4096,
+}
 
 
 def asked(**flops: object) -> Experiment:
-    return Experiment.model_validate(
-        {"name": "e", "workload": {"script": "t.py"}, "factor": {"levels": [1]}, "flops": flops}
-    )
+    return Experiment.model_validate({"name": "e", "workload": {"script": "t.py"}, "factor": {"levels": [1]}, "flops": flops})
 
 
 def problems(**flops: object) -> list[str]:

@@ -23,24 +23,13 @@ def problems(text: str) -> tuple[Problem, ...]:
 )
 def test_columns_are_found_by_many_names(header: str) -> None:
     (row,) = parse_timings(f"{header}\n4,10.5\n", "t.csv").rows
-    assert (row.workers, row.seconds, row.row, row.usd, row.quality, row.work, row.steps) == (
-        4,
-        10.5,
-        2,
-        None,
-        None,
-        None,
-        None,
-    )
+    assert (row.workers, row.seconds, row.row, row.usd, row.quality, row.work, row.steps) == (4, 10.5, 2, None, None, None, None)
 
 
 @pytest.mark.parametrize(
     ("column", "price"),
-    [
-        ("price_per_hour", 32.0), ("$/h", 32.0), ("USD per hour", 32.0), ("usd_per_worker_hour", 8.0),
-        ("usd_per_node_second", 8.0 / 3600),
-    ],
-)  # fmt: skip
+    [("price_per_hour", 32.0), ("$/h", 32.0), ("USD per hour", 32.0), ("usd_per_worker_hour", 8.0), ("usd_per_node_second", 8.0 / 3600)],
+)
 def test_every_kind_of_price_gives_the_same_cost(column: str, price: float) -> None:
     # 4 workers at $8 an hour each are $32 an hour together; 450 s are an eighth of an hour: $4.
     (row,) = parse_timings(f"workers,seconds,{column}\n4,450,{price!r}\n", "t.csv").rows
@@ -58,9 +47,7 @@ def test_rows_come_by_workers_and_remarks_empty_lines_and_other_columns_are_pass
     assert [(row.workers, row.row) for row in rows] == [(1, 5), (4, 4)]
 
 
-@pytest.mark.parametrize(
-    "text", ["p;s\n1;2\n", "p\ts\n1\t2\n", "p|s\n1|2\n", "| p | s |\n|---|---|\n| 1 | **2** |\n", "p,s\n1,2 s\n"]
-)
+@pytest.mark.parametrize("text", ["p;s\n1;2\n", "p\ts\n1\t2\n", "p|s\n1|2\n", "| p | s |\n|---|---|\n| 1 | **2** |\n", "p,s\n1,2 s\n"])
 def test_columns_may_stand_between_commas_tabs_semicolons_or_bars(text: str) -> None:
     (row,) = parse_timings(text, "t.csv").rows
     assert (row.workers, row.seconds) == (1, 2.0)
@@ -112,7 +99,7 @@ def test_a_spreadsheet_s_byte_order_mark_is_no_problem(tmp_path: Path) -> None:
         ("p,s,$/h\n1,2,1\n2,1,\n", "row 3, column usd_per_hour", "an empty cell", "Fill it in"),
         ('p,s\n1,"2\n', "row 2 or later", "broken CSV", "quotation mark"),
     ],
-)  # fmt: skip
+)
 def test_a_bad_table_is_told_with_row_column_value_and_mend(text: str, where: str, found: str, mend: str) -> None:
     (problem,) = problems(text)
     assert (problem.where, problem.found) == (where, found)
@@ -122,14 +109,15 @@ def test_a_bad_table_is_told_with_row_column_value_and_mend(text: str, where: st
 def test_all_problems_of_a_table_are_told_at_once() -> None:
     found = problems("p,s,acc\n1,x,y\n0,5,1\n2,0,1\n3,1,1\n4,1,\n")
     assert [problem.where for problem in found] == [
-        "row 2, column seconds", "row 2, column quality", "row 3, column workers", "row 4, column seconds",
+        "row 2, column seconds",
+        "row 2, column quality",
+        "row 3, column workers",
+        "row 4, column seconds",
         "row 6, column quality",
-    ]  # fmt: skip
+    ]
 
 
-@pytest.mark.parametrize(
-    ("raw", "found"), [(b"p,s\n1,\xff\n", "the byte 0xff"), ("p,s\n1,2\n".encode("utf-16"), "the byte 0xff")]
-)
+@pytest.mark.parametrize(("raw", "found"), [(b"p,s\n1,\xff\n", "the byte 0xff"), ("p,s\n1,2\n".encode("utf-16"), "the byte 0xff")])
 def test_a_table_that_is_not_utf8_is_told(tmp_path: Path, raw: bytes, found: str) -> None:
     path = tmp_path / "t.csv"
     path.write_bytes(raw)

@@ -191,9 +191,7 @@ def _look(record: Path, setting: Setting, seen: Seen) -> None:
     seen.lost_ms = lost_ns(opened.table("steps"), setting.notes) / 1e6
     late_ns = worst_late_ns(setting.notes)
     if seen.lost_ms * 1e6 > LOST_AT_MOST_NS + TURNS * late_ns:
-        seen.problems.append(
-            f"{seen.lost_ms:.0f} ms of steps are lost; a thread was woken at most {late_ns / 1e6:.0f} ms late"
-        )
+        seen.problems.append(f"{seen.lost_ms:.0f} ms of steps are lost; a thread was woken at most {late_ns / 1e6:.0f} ms late")
 
 
 def worst_late_ns(notes: Path) -> int:
@@ -231,9 +229,7 @@ def go_on(record: Path, setting: Runnable, seen: Seen) -> None:
 
 def finished(record: Path) -> dict[int, dict[str, Any]]:
     """The rows of launches that will not be repeated, by launch."""
-    return {
-        row["launch"]: row for row in open_record(record).table("launches").to_dicts() if row["status"] != "aborted"
-    }
+    return {row["launch"]: row for row in open_record(record).table("launches").to_dicts() if row["status"] != "aborted"}
 
 
 def _complete(record: Path, setting: Setting, seen: Seen) -> None:

@@ -34,11 +34,7 @@ FIRST_S, NEXT_S = 0.01, 0.001
 LASTS_S = 1.5
 SETTLES_NS = 250_000_000  # a loop that is this late is a busy machine, not a silent loss
 LOST_AT_MOST_NS = 1_250_000_000  # two flushes of half and a quarter of a second, one request, and a busy machine
-WORDS = {
-    "client": b"assay.traffic.client.process",
-    "server": b"assay.instruments.reference_server.server",
-    "guard": b"guard.py",
-}
+WORDS = {"client": b"assay.traffic.client.process", "server": b"assay.instruments.reference_server.server", "guard": b"guard.py"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,15 +61,21 @@ class Setting:
         sessions = {"turns": 3, "think_s": 0.02} if "sessions" in self.kind else {}
         process = "poisson" if self.kind.startswith("open") else "closed"
         return {
-            "name": "survival", "workload": {"runner": "serving", "work": "tokens"},
+            "name": "survival",
+            "workload": {"runner": "serving", "work": "tokens"},
             "serving": {
-                "model": "reference", "scenarios": ["D(10,10)"], **load, "targets": [{"name": "reference", **self.target}],
+                "model": "reference",
+                "scenarios": ["D(10,10)"],
+                **load,
+                "targets": [{"name": "reference", **self.target}],
                 "arrivals": {"process": process, "duration_s": LASTS_S, "warm_up_s": 0.1, "drain_s": 2.0},
-                "prompts": sessions, "client": {"processes": self.clients},
+                "prompts": sessions,
+                "client": {"processes": self.clients},
             },
-            "launches": {"per_configuration": self.launches}, "noise": {"sentinel_s": 0.0},
+            "launches": {"per_configuration": self.launches},
+            "noise": {"sentinel_s": 0.0},
             "limits": {"grace_s": 2.0, "launch_timeout_s": 120.0},
-        }  # fmt: skip
+        }
 
 
 @dataclass(kw_only=True)
@@ -169,9 +171,7 @@ def _answers(port: int) -> bool:
 def _hold_against(record: Record, setting: Setting, server: Served | None, seen: Loss) -> None:
     """Every request that was due has one row, and as many were sent as the server says."""
     rows, planned = record.table("requests"), record.table("arrivals")
-    begun = {
-        row["launch"]: row["ns"] for row in record.table("events").filter(pl.col("kind") == "load_begin").to_dicts()
-    }
+    begun = {row["launch"]: row["ns"] for row in record.table("events").filter(pl.col("kind") == "load_begin").to_dicts()}
     launches = record.table("launches").sort("begin_ns").to_dicts()
     seen.requests, seen.lost = rows.height, rows.filter(pl.col("status") == "lost").height
     came = sorted(entry.came_ns for entry in server.truth()) if server else []
@@ -208,9 +208,7 @@ def _as_the_server_says(own: pl.DataFrame, truth: int, where: str, seen: Loss) -
     sent = own.filter(pl.col("sent_ns").is_not_null()).height
     lost = own.filter(pl.col("status") == "lost").height
     if not sent - own.filter(pl.col("status") != "ok").height <= truth <= sent + lost:
-        seen.problems.append(
-            f"{where}: the server saw {truth} requests, {sent} were sent by their rows and {lost} lost"
-        )
+        seen.problems.append(f"{where}: the server saw {truth} requests, {sent} were sent by their rows and {lost} lost")
 
 
 def _age(own: pl.DataFrame, launch: dict[str, Any], seen: Loss) -> None:

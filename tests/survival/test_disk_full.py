@@ -51,9 +51,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
         pytest.skip("mounting a small file system needs root")
     disk = tmp_path / "disk"
     disk.mkdir()
-    done = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(disk)], capture_output=True, text=True, check=False
-    )
+    done = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(disk)], capture_output=True, text=True, check=False)
     if done.returncode != 0:
         pytest.skip(f"a small file system cannot be mounted here: {done.stderr.strip()}")
     yield disk
@@ -69,13 +67,19 @@ def test_what_was_written_before_the_disk_was_full_stays_readable_and_the_plan_i
     monkeypatch.setenv("BALLAST", str(ballast))
     monkeypatch.setenv("FILL", "1")
     experiment = {
-        "name": "full", "workload": {"script": "train.py"}, "factor": {"levels": [1]}, "launches": {"per_configuration": 2},
-        "launcher": {"kind": "plain"}, "limits": {"grace_s": 0.5, "launch_timeout_s": 120.0},
-    }  # fmt: skip
+        "name": "full",
+        "workload": {"script": "train.py"},
+        "factor": {"levels": [1]},
+        "launches": {"per_configuration": 2},
+        "launcher": {"kind": "plain"},
+        "limits": {"grace_s": 0.5, "launch_timeout_s": 120.0},
+    }
     done = subprocess.run(
         [sys.executable, str(COORDINATOR), "run", str(small_disk), str(tmp_path), json.dumps(experiment)],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == RecordError.exit_code
     assert "the disk is full" in done.stderr
     assert "assay resume" in done.stderr
@@ -101,19 +105,23 @@ def written(stream: Path) -> bool:
 
 @pytest.mark.survival
 @pytest.mark.slow
-def test_a_load_ends_when_its_requests_cannot_be_written_any_more_and_is_made_again_later(
-    small_disk: Path, tmp_path: Path
-) -> None:
+def test_a_load_ends_when_its_requests_cannot_be_written_any_more_and_is_made_again_later(small_disk: Path, tmp_path: Path) -> None:
     ballast = small_disk / "ballast"
     with serving(Settings(first_s=0.005, next_s=0.0005, truth="none")) as server:
         experiment = {
-            "name": "full", "workload": {"runner": "serving", "work": "tokens"},
+            "name": "full",
+            "workload": {"runner": "serving", "work": "tokens"},
             "serving": {
-                "model": "m", "scenarios": ["D(10,8)"], "rate": [50.0], "targets": [{"urls": [server.url]}],
+                "model": "m",
+                "scenarios": ["D(10,8)"],
+                "rate": [50.0],
+                "targets": [{"urls": [server.url]}],
                 "arrivals": {"process": "constant", "duration_s": 2.5, "warm_up_s": 0.0, "drain_s": 2.0},
             },
-            "launches": {"per_configuration": 2}, "limits": {"grace_s": 2.0}, "noise": {"sentinel_s": 0.0},
-        }  # fmt: skip
+            "launches": {"per_configuration": 2},
+            "limits": {"grace_s": 2.0},
+            "noise": {"sentinel_s": 0.0},
+        }
         words = [sys.executable, str(COORDINATOR), "run", str(small_disk), str(tmp_path), json.dumps(experiment)]
         process = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
         stream = "*/streams/launch=0000/requests.client-0.arrows"

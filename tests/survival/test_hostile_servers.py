@@ -50,9 +50,30 @@ async def promise_more(_: Heard, writer: asyncio.StreamWriter) -> None:
 
 def load(folder: Path, url: str, *more: str) -> list[str]:
     return [
-        sys.executable, "-m", "assay", "load", url, "--model", "m", "--scenario", "D(8,4)", "--concurrency", "2", "--warm-up", "0s",
-        "--duration", "1s", "--launches", "1", "--cold", "1", "--quiet", "--root", str(folder / "records"), *more,
-    ]  # fmt: skip
+        sys.executable,
+        "-m",
+        "assay",
+        "load",
+        url,
+        "--model",
+        "m",
+        "--scenario",
+        "D(8,4)",
+        "--concurrency",
+        "2",
+        "--warm-up",
+        "0s",
+        "--duration",
+        "1s",
+        "--launches",
+        "1",
+        "--cold",
+        "1",
+        "--quiet",
+        "--root",
+        str(folder / "records"),
+        *more,
+    ]
 
 
 def record_of(folder: Path) -> Record:
@@ -79,14 +100,11 @@ def classes(record: Record) -> Counter[str]:
         (promise_more, "60s", {"closed", "truncated"}),
     ],
 )
-def test_a_load_on_a_hostile_server_ends_and_says_why(
-    tmp_path: Path, behave: Behave, limit: str, expected: Sequence[str]
-) -> None:
+def test_a_load_on_a_hostile_server_ends_and_says_why(tmp_path: Path, behave: Behave, limit: str, expected: Sequence[str]) -> None:
     with engine(behave) as server:
         done = subprocess.run(
-            load(tmp_path, server.url, "--request-timeout", limit),
-            capture_output=True, text=True, timeout=DEADLINE_S, check=False,
-        )  # fmt: skip
+            load(tmp_path, server.url, "--request-timeout", limit), capture_output=True, text=True, timeout=DEADLINE_S, check=False
+        )
     record = record_of(tmp_path)
     found = classes(record)
     assert set(found) <= set(expected), done.stderr
@@ -105,16 +123,16 @@ def test_ctrl_c_ends_a_load_that_a_server_keeps_waiting(tmp_path: Path, begun: b
     with engine(hang) as server:
         process = subprocess.Popen(
             load(tmp_path, server.url, *(("--cold", "0") if begun else ()), "--duration", "60s"),
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        )  # fmt: skip
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
         wait_for(lambda: len(server.heard) >= (2 if begun else 1), "a request")
         process.send_signal(signal.SIGINT)
         _, told = process.communicate(timeout=DEADLINE_S)
     assert process.returncode == 130
     assert "assay resume" in told
-    assert not any(
-        "/version" in heard.head for heard in server.heard
-    )  # it is not asked what it is: it would not answer
+    assert not any("/version" in heard.head for heard in server.heard)  # it is not asked what it is: it would not answer
     record = record_of(tmp_path)
     assert record.state == "interrupted"
     assert classes(record) == {"cancelled": 2 if begun else 1}

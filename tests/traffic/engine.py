@@ -73,13 +73,7 @@ def event(told: Any) -> bytes:
 def delta(text: str, finish: str | None = None) -> bytes:
     """A chat's chunk."""
     said = {"content": text} if text else {}
-    return event(
-        {
-            "id": "c",
-            "object": "chat.completion.chunk",
-            "choices": [{"index": 0, "delta": said, "finish_reason": finish}],
-        }
-    )
+    return event({"id": "c", "object": "chat.completion.chunk", "choices": [{"index": 0, "delta": said, "finish_reason": finish}]})
 
 
 def usage(tokens: int, asked: int = 5) -> bytes:
@@ -144,9 +138,7 @@ async def _connection(made: Engine, behave: Behave, reader: asyncio.StreamReader
     try:
         while True:
             head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
-            length = next(
-                (int(line[15:]) for line in head.split("\r\n") if line.lower().startswith("content-length:")), 0
-            )
+            length = next((int(line[15:]) for line in head.split("\r\n") if line.lower().startswith("content-length:")), 0)
             body = await reader.readexactly(length)
             heard = Heard(len(made.heard), head, body, number, time.monotonic_ns())
             made.heard.append(heard)
@@ -165,9 +157,17 @@ async def _connection(made: Engine, behave: Behave, reader: asyncio.StreamReader
 
 
 def write_job(
-    folder: Path, urls: Sequence[str], *, load: float = 1, schedule: Schedule | None = None, clients: int = 1, backend: str = "openai",
-    target: dict[str, Any] | None = None, seed: int = 1, **serving: Any,
-) -> Path:  # fmt: skip
+    folder: Path,
+    urls: Sequence[str],
+    *,
+    load: float = 1,
+    schedule: Schedule | None = None,
+    clients: int = 1,
+    backend: str = "openai",
+    target: dict[str, Any] | None = None,
+    seed: int = 1,
+    **serving: Any,
+) -> Path:
     """A job as the runner writes it."""
     launch = folder / "launch=0000"
     (launch / "load").mkdir(parents=True, exist_ok=True)
@@ -176,10 +176,17 @@ def write_job(
     made = schedule or make.build(asked, configuration, seed, len(urls) or 1, folder)
     make.write(made, launch / "load" / "schedule.arrow")
     job = {
-        "launch": 0, "clients": clients, "folder": str(launch), "load": str(launch / "load"),
-        "serving": asked.model_dump(mode="json"), "configuration": asdict(configuration), "seed": seed, "base": str(folder),
-        "target": Target.model_validate({"backend": backend, "urls": urls, **(target or {})}).model_dump(mode="json"), "flush_s": 0.1,
-    }  # fmt: skip
+        "launch": 0,
+        "clients": clients,
+        "folder": str(launch),
+        "load": str(launch / "load"),
+        "serving": asked.model_dump(mode="json"),
+        "configuration": asdict(configuration),
+        "seed": seed,
+        "base": str(folder),
+        "target": Target.model_validate({"backend": backend, "urls": urls, **(target or {})}).model_dump(mode="json"),
+        "flush_s": 0.1,
+    }
     path = launch / "load" / "job.json"
     path.write_text(json.dumps(job))
     return path
@@ -228,8 +235,6 @@ def load_on(folder: Path, urls: Sequence[str], **asked: Any) -> list[dict[str, A
     return sorted(rows_of(job), key=lambda row: row["request"])
 
 
-def closed(
-    requests: int, *, warm_up_s: float = 0.0, duration_s: float = 60.0, cold: int = 0, **more: Any
-) -> dict[str, Any]:
+def closed(requests: int, *, warm_up_s: float = 0.0, duration_s: float = 60.0, cold: int = 0, **more: Any) -> dict[str, Any]:
     """[serving.arrivals] of a closed loop of so many requests."""
     return {"requests": requests, "warm_up_s": warm_up_s, "duration_s": duration_s, "cold": cold, **more}

@@ -43,8 +43,7 @@ def bpe() -> tokenizers.Tokenizer:
     made.decoder = decoders.ByteLevel()
     alphabet = pre_tokenizers.ByteLevel.alphabet()
     made.train_from_iterator(
-        corpus(),
-        trainers.BpeTrainer(vocab_size=800, initial_alphabet=alphabet, special_tokens=MARKS, show_progress=False),
+        corpus(), trainers.BpeTrainer(vocab_size=800, initial_alphabet=alphabet, special_tokens=MARKS, show_progress=False)
     )
     made.post_processor = processors.TemplateProcessing(single="<s> $A", special_tokens=[("<s>", 1)])
     return made
@@ -56,10 +55,7 @@ def unigram() -> tokenizers.Tokenizer:
     made = tokenizers.Tokenizer(models.Unigram())
     made.pre_tokenizer = pre_tokenizers.Metaspace()
     made.train_from_iterator(
-        corpus(),
-        trainers.UnigramTrainer(
-            vocab_size=500, special_tokens=["<unk>", "<s>"], unk_token="<unk>", show_progress=False
-        ),
+        corpus(), trainers.UnigramTrainer(vocab_size=500, special_tokens=["<unk>", "<s>"], unk_token="<unk>", show_progress=False)
     )
     return made
 
@@ -70,12 +66,9 @@ def wordpiece() -> tokenizers.Tokenizer:
     made = tokenizers.Tokenizer(models.WordPiece(unk_token="[UNK]"))
     made.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     made.train_from_iterator(
-        corpus(),
-        trainers.WordPieceTrainer(vocab_size=500, special_tokens=["[UNK]", "[CLS]", "[SEP]"], show_progress=False),
+        corpus(), trainers.WordPieceTrainer(vocab_size=500, special_tokens=["[UNK]", "[CLS]", "[SEP]"], show_progress=False)
     )
-    made.post_processor = processors.TemplateProcessing(
-        single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 1), ("[SEP]", 2)]
-    )
+    made.post_processor = processors.TemplateProcessing(single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 1), ("[SEP]", 2)])
     return made
 
 
@@ -85,9 +78,11 @@ def letters() -> tokenizers.Tokenizer:
     made = tokenizers.Tokenizer(models.BPE())
     made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     made.train_from_iterator(
-        ["a"], trainers.BpeTrainer(vocab_size=256 + len(MARKS), initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-                                   special_tokens=MARKS, show_progress=False)
-    )  # fmt: skip
+        ["a"],
+        trainers.BpeTrainer(
+            vocab_size=256 + len(MARKS), initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), special_tokens=MARKS, show_progress=False
+        ),
+    )
     return made
 
 
@@ -95,9 +90,7 @@ def letters() -> tokenizers.Tokenizer:
 def merging() -> tokenizers.Tokenizer:
     """BPE without any pre-tokenizer, trained so that merges reach over spaces: lengths cannot be added up."""
     made = tokenizers.Tokenizer(models.BPE(unk_token="<unk>"))
-    made.train_from_iterator(
-        corpus(), trainers.BpeTrainer(vocab_size=900, special_tokens=["<unk>", "<s>"], show_progress=False)
-    )
+    made.train_from_iterator(corpus(), trainers.BpeTrainer(vocab_size=900, special_tokens=["<unk>", "<s>"], show_progress=False))
     return made
 
 
@@ -121,23 +114,32 @@ def folder(path: Path, name: str = "bpe", config: dict[str, Any] | None = None) 
 def schedule(n: int, **given: Any) -> Schedule:
     """`n` requests with seeds 1000, 1001 ...; `kind` and `pause_kind` by name."""
     columns: dict[str, Any] = {
-        "phase": 2, "kind": "normal", "stream": -1, "session": -1, "turn": -1, "due_ns": 0, "pause_ns": 0, "pause_kind": "none",
-        "tokens_in": 20, "tokens_out": 7, "seed": range(1000, 1000 + n), "replica": -1, "example": -1, **given,
-    }  # fmt: skip
+        "phase": 2,
+        "kind": "normal",
+        "stream": -1,
+        "session": -1,
+        "turn": -1,
+        "due_ns": 0,
+        "pause_ns": 0,
+        "pause_kind": "none",
+        "tokens_in": 20,
+        "tokens_out": 7,
+        "seed": range(1000, 1000 + n),
+        "replica": -1,
+        "example": -1,
+        **given,
+    }
     for name, names in (("kind", KINDS), ("pause_kind", PAUSES)):
         told = columns[name]
         columns[name] = names.index(told) if isinstance(told, str) else [names.index(one) for one in told]
     expected = columns.pop("expected", {})
     arrays = {
-        name: np.full(n, value, np.int64) if isinstance(value, int) else np.array(list(value), np.int64)
-        for name, value in columns.items()
+        name: np.full(n, value, np.int64) if isinstance(value, int) else np.array(list(value), np.int64) for name, value in columns.items()
     }
     return Schedule(**arrays, expected=expected)
 
 
-def prompts(
-    base: Path, *, scenario: str = "D(20,7)", seed: int = 5, launch: int = 0, name: str = "a", **serving: Any
-) -> Prompts:
+def prompts(base: Path, *, scenario: str = "D(20,7)", seed: int = 5, launch: int = 0, name: str = "a", **serving: Any) -> Prompts:
     """What a launch sends, by the keys of [serving]."""
     configuration = Configuration(name=name, workers=1, target="server", scenario=scenario, load=1.0)
     return prompts_of(Serving.model_validate(serving), configuration, base, seed, launch)

@@ -17,16 +17,28 @@ S = 1_000_000_000
 
 
 def planned(
-    process: str, *, load: float | None = None, seed: int = 1, replicas: int = 1, base: Path = Path("/nowhere"),
-    scenario: str = "D(100,50)", prompts: dict[str, Any] | None = None, correctness: dict[str, Any] | None = None, **keys: Any,
-) -> Schedule:  # fmt: skip
+    process: str,
+    *,
+    load: float | None = None,
+    seed: int = 1,
+    replicas: int = 1,
+    base: Path = Path("/nowhere"),
+    scenario: str = "D(100,50)",
+    prompts: dict[str, Any] | None = None,
+    correctness: dict[str, Any] | None = None,
+    **keys: Any,
+) -> Schedule:
     """The schedule of a launch without cold requests and warm-up, unless they are asked for."""
     streams = process == "closed" or (process == "users" and isinstance(load, int))
     loads = {} if load is None else {"concurrency": [load]} if streams else {"rate": [load]}
-    serving = Serving.model_validate({
-        **loads, "prompts": prompts or {}, "correctness": correctness or {},
-        "arrivals": {"process": process, "warm_up_s": 0.0, "cold": 0, **keys},
-    })  # fmt: skip
+    serving = Serving.model_validate(
+        {
+            **loads,
+            "prompts": prompts or {},
+            "correctness": correctness or {},
+            "arrivals": {"process": process, "warm_up_s": 0.0, "cold": 0, **keys},
+        }
+    )
     configuration = Configuration(name="it", workers=replicas, scenario=scenario, load=load)
     return make.build(serving, configuration, seed, replicas, base)
 

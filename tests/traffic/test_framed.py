@@ -18,9 +18,7 @@ from tests.traffic.test_transcripts import STREAMED
 ASK = Ask(task="chat", model="m")
 HEADERS = {"content-type": "text/event-stream"}
 TEXTS = st.one_of(
-    st.text(max_size=12),
-    st.text(alphabet="abc XYZ,.", min_size=1, max_size=400),
-    st.sampled_from(['"', "\\", "\r\n", "é", ""]),
+    st.text(max_size=12), st.text(alphabet="abc XYZ,.", min_size=1, max_size=400), st.sampled_from(['"', "\\", "\r\n", "é", ""])
 )
 
 
@@ -67,9 +65,7 @@ SAID = st.lists(st.tuples(st.sampled_from(["content", "content", "content", "rea
 
 
 @given(said=SAID, number=st.integers(0, 10**6), cuts=st.sets(st.integers(1, 10**5), max_size=40))
-def test_a_stream_is_read_alike_in_its_framing_and_out_of_it(
-    said: list[tuple[str, str]], number: int, cuts: set[int]
-) -> None:
+def test_a_stream_is_read_alike_in_its_framing_and_out_of_it(said: list[tuple[str, str]], number: int, cuts: set[int]) -> None:
     answer, _ = read_both(framed(stream(number, said)), cuts)
     assert (answer.status, answer.tokens_out, answer.finish_reason) == ("ok", len(said), "stop")
     assert (answer.text or "") == "".join(text for key, text in said if key == "content")
@@ -80,9 +76,7 @@ def test_a_stream_is_read_alike_in_its_framing_and_out_of_it(
 @given(one=st.sampled_from(STREAMED), data=st.data())
 def test_transcripts_are_read_alike_however_they_are_framed(one: Any, data: st.DataObject) -> None:
     body = one.reply.body
-    places = (
-        data.draw(st.sets(st.integers(1, max(1, len(body) - 1)), max_size=12)) if data.draw(st.booleans()) else None
-    )
+    places = data.draw(st.sets(st.integers(1, max(1, len(body) - 1)), max_size=12)) if data.draw(st.booleans()) else None
     if places is None:  # where nearly all servers do: behind each event
         chunks = [part + b"\n\n" for part in body.split(b"\n\n")[:-1]] + [body.split(b"\n\n")[-1]]
     else:
@@ -105,9 +99,7 @@ def test_what_goes_on_behind_its_end_is_malformed() -> None:
     raw = framed(stream(1, [("content", "a")]))
     late = framed([raw + b"data: x\n\n"])[: -len(b"data: x\n\n\r\n" + LAST)]  # ends like a body, inside of a chunk
     assert late.endswith(LAST)
-    reply = Reply(
-        ended="complete", http_status=200, headers=HEADERS, ns=[1], body=b"", ends=[], framed=Framed(late, [len(late)])
-    )
+    reply = Reply(ended="complete", http_status=200, headers=HEADERS, ns=[1], body=b"", ends=[], framed=Framed(late, [len(late)]))
     answer = read_openai(reply, ASK, chat=True)
     assert (answer.status, reply.ended) == ("malformed", "malformed")
 
@@ -115,8 +107,6 @@ def test_what_goes_on_behind_its_end_is_malformed() -> None:
 @pytest.mark.parametrize("headers", [{}, {"content-type": "text/plain"}])
 def test_a_stream_that_only_its_body_shows_is_read_too(headers: dict[str, str]) -> None:
     raw = framed(stream(1, [("content", "hi")]))
-    reply = Reply(
-        ended="complete", http_status=200, headers=headers, ns=[1], body=b"", ends=[], framed=Framed(raw, [len(raw)])
-    )
+    reply = Reply(ended="complete", http_status=200, headers=headers, ns=[1], body=b"", ends=[], framed=Framed(raw, [len(raw)]))
     answer = read_openai(reply, ASK, chat=True)
     assert (answer.status, answer.text) == ("ok", "hi")

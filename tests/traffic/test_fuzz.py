@@ -39,11 +39,49 @@ READERS: Final = {
 SEVERE: Final = settings(max_examples=EXAMPLES, suppress_health_check=list(HealthCheck))
 # What breaks parsers: ends of lines and texts, numbers that are none, depth, sizes, half characters.
 SHARDS: Final = [
-    b"", b"\n", b"\n\n", b"\r", b"\r\n", b"\r\n\r\n", b"data: ", b"data:", b"event: error\n", b"data: [DONE]\n\n", b":", b"id: \0\n", b"\xef\xbb\xbf",
-    b"\xff", b"\xc3", b"\xed\xa0\x80", b"\0", b'"', b"\\", b"\\ud800", b"{", b"}", b"[", b"]", b"null", b"NaN", b"-Infinity", b"1e999", b"-1",
-    b"9" * 400, b"1" + b"0" * 30, b"[" * 300, b'{"a":' * 300, b"0\r\n\r\n", b"ffffffffffff\r\n", b"-1\r\n", b"5;x=y\r\n", b"HTTP/1.1 100 \r\n\r\n",
-    b"HTTP/1.1 200 OK\r\n", b"Content-Length: 5\r\n", b"Transfer-Encoding: chunked\r\n", b'{"error": {"x": ' + b"[" * 300 + b"]" * 300 + b"}}",
-]  # fmt: skip
+    b"",
+    b"\n",
+    b"\n\n",
+    b"\r",
+    b"\r\n",
+    b"\r\n\r\n",
+    b"data: ",
+    b"data:",
+    b"event: error\n",
+    b"data: [DONE]\n\n",
+    b":",
+    b"id: \0\n",
+    b"\xef\xbb\xbf",
+    b"\xff",
+    b"\xc3",
+    b"\xed\xa0\x80",
+    b"\0",
+    b'"',
+    b"\\",
+    b"\\ud800",
+    b"{",
+    b"}",
+    b"[",
+    b"]",
+    b"null",
+    b"NaN",
+    b"-Infinity",
+    b"1e999",
+    b"-1",
+    b"9" * 400,
+    b"1" + b"0" * 30,
+    b"[" * 300,
+    b'{"a":' * 300,
+    b"0\r\n\r\n",
+    b"ffffffffffff\r\n",
+    b"-1\r\n",
+    b"5;x=y\r\n",
+    b"HTTP/1.1 100 \r\n\r\n",
+    b"HTTP/1.1 200 OK\r\n",
+    b"Content-Length: 5\r\n",
+    b"Transfer-Encoding: chunked\r\n",
+    b'{"error": {"x": ' + b"[" * 300 + b"]" * 300 + b"}}",
+]
 
 
 @st.composite
@@ -53,9 +91,7 @@ def spoiled(draw: st.DrawFn, bodies: Sequence[bytes]) -> bytes:
     for _ in range(draw(st.integers(0, 4))):
         begin = draw(st.integers(0, len(body)))
         end = min(len(body), begin + draw(st.sampled_from([0, 0, 1, 2, 7, 40, 1000])))
-        graft = draw(
-            st.one_of(st.sampled_from(SHARDS), st.binary(max_size=8), st.sampled_from(bodies).map(lambda b: b[:400]))
-        )
+        graft = draw(st.one_of(st.sampled_from(SHARDS), st.binary(max_size=8), st.sampled_from(bodies).map(lambda b: b[:400])))
         body = body[:begin] + graft * draw(st.sampled_from([1, 1, 1, 2, 30])) + body[end:]
     return body
 
@@ -71,11 +107,44 @@ def expect_writable(answer: Answer) -> None:
     """A row of the table `requests`, with what else stands in it left out."""
     assert answer.error is None or len(answer.error) <= MOST_ERROR  # 500 are kept: tests/record/secrets/test_batches.py
     row = (
-        0, 0, 0, "main", "normal", None, None, None, None, "lean", 0, 1, None, None, None, None, None, 5, answer.status, 200, answer.error,
-        answer.finish_reason, answer.tokens_in, answer.tokens_out, answer.tokens_reasoning, answer.tokens_cached, list(answer.chunk_ns),
-        [int(kind) for kind in answer.chunk_kind], answer.chunk_chars, None, None, answer.text, answer.reasoning, answer.logprobs, None, None,
+        0,
+        0,
+        0,
+        "main",
+        "normal",
+        None,
+        None,
+        None,
+        None,
+        "lean",
+        0,
+        1,
+        None,
+        None,
+        None,
+        None,
+        None,
+        5,
+        answer.status,
+        200,
+        answer.error,
+        answer.finish_reason,
+        answer.tokens_in,
+        answer.tokens_out,
+        answer.tokens_reasoning,
+        answer.tokens_cached,
+        list(answer.chunk_ns),
+        [int(kind) for kind in answer.chunk_kind],
+        answer.chunk_chars,
+        None,
+        None,
+        answer.text,
+        answer.reasoning,
+        answer.logprobs,
+        None,
+        None,
         answer.chunk_uncertainty_ns,
-    )  # fmt: skip
+    )
     batch = to_batch("requests", [row])
     assert batch is not None, answer
     batch.validate(full=True)
@@ -85,14 +154,16 @@ def expect_writable(answer: Answer) -> None:
     assert all(unsure >= 0 for unsure in answer.chunk_uncertainty_ns)
 
 
-def read_by(
-    reader: str, transcript: Transcript, body: bytes, parts: Sequence[bytes], *, ended: Any = "complete"
-) -> Answer:
+def read_by(reader: str, transcript: Transcript, body: bytes, parts: Sequence[bytes], *, ended: Any = "complete") -> Answer:
     reply = Reply(
-        ended=ended, http_status=transcript.reply.http_status, headers=transcript.reply.headers, body=body,
-        ends=list(accumulate(map(len, parts))) or [0], ns=list(range(1, len(parts) + 1)) or [1],
+        ended=ended,
+        http_status=transcript.reply.http_status,
+        headers=transcript.reply.headers,
+        body=body,
+        ends=list(accumulate(map(len, parts))) or [0],
+        ns=list(range(1, len(parts) + 1)) or [1],
         unsure=[place % 2 * 9 - 3 for place in range(max(1, len(parts)))],
-    )  # fmt: skip
+    )
     answer: Answer = READERS[reader](reply, transcript.ask)
     return answer
 
@@ -187,9 +258,7 @@ def http_answers() -> list[bytes]:
         body = one.reply.body[:3000]
         kind = one.reply.headers.get("content-type", "text/event-stream")
         head = f"HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\n".encode()
-        chunks = b"".join(
-            b"%x\r\n%b\r\n" % (len(body[n : n + 100]), body[n : n + 100]) for n in range(0, len(body), 100)
-        )
+        chunks = b"".join(b"%x\r\n%b\r\n" % (len(body[n : n + 100]), body[n : n + 100]) for n in range(0, len(body), 100))
         made += [
             head + b"Content-Length: %d\r\n\r\n" % len(body) + body,
             head + b"Transfer-Encoding: chunked\r\n\r\n" + chunks + b"0\r\n\r\n",
@@ -241,7 +310,7 @@ MEAN: Final = {
     "no line end": b"x",
     "open brackets": b"data: " + b"[" * 900 + b"\n\n",
     "quotes": b'data: "' + b'\\"' * 20 + b"\n\n",
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", MEAN)
@@ -250,17 +319,8 @@ def test_reading_takes_time_in_proportion_to_the_answer(name: str) -> None:
 
     def seconds(size: int) -> float:
         piece = MEAN[name]
-        body = (
-            b"".join(piece % n for n in range(size // len(piece))) if b"%d" in piece else piece * (size // len(piece))
-        )[:size]
-        reply = Reply(
-            ended="complete",
-            http_status=200,
-            headers={"content-type": "text/event-stream"},
-            body=body,
-            ends=[len(body)],
-            ns=[1],
-        )
+        body = (b"".join(piece % n for n in range(size // len(piece))) if b"%d" in piece else piece * (size // len(piece)))[:size]
+        reply = Reply(ended="complete", http_status=200, headers={"content-type": "text/event-stream"}, body=body, ends=[len(body)], ns=[1])
         begin = time.process_time()
         READERS["openai"](reply, ASK)
         return time.process_time() - begin

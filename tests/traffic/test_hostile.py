@@ -36,14 +36,7 @@ def one_in_two(evil: Evil) -> Callable[[Heard, asyncio.StreamWriter], Awaitable[
 def under(tmp_path: Path, evil: Evil, *, requests: int = 8, **client: Any) -> list[dict[str, Any]]:
     """The rows of a load in which every second answer is evil; the others must not notice."""
     with engine(one_in_two(evil)) as made:
-        rows = load_on(
-            tmp_path,
-            [made.url],
-            load=1,
-            concurrency=[1],
-            arrivals=closed(requests, drain_s=5.0),
-            client={**SMALL, **client},
-        )
+        rows = load_on(tmp_path, [made.url], load=1, concurrency=[1], arrivals=closed(requests, drain_s=5.0), client={**SMALL, **client})
     good, bad = rows[::2], rows[1::2]
     assert [(row["status"], row["text"]) for row in good] == [("ok", "Hello world")] * (requests // 2)
     for row in good:
@@ -81,17 +74,19 @@ CASES: dict[str, tuple[bytes, str, str]] = {
     "500 in HTML": (plain(b"<html>oops</html>", status="500 No", kind="text/html"), "5xx", "HTTP 500: <html>oops"),
     "429 in JSON": (plain(b'{"error":{"message":"slow down"}}', status="429 No"), "4xx", "HTTP 429: slow down"),
     "redirects to itself": (
-        plain(b"", status="302 Found", more="Location: /v1/chat/completions\r\n"), "malformed", "redirects are not followed",
+        plain(b"", status="302 Found", more="Location: /v1/chat/completions\r\n"),
+        "malformed",
+        "redirects are not followed",
     ),
     "HTML as an answer": (plain(b"<html><script>alert(1)</script></html>", kind="text/html"), "malformed", "text/html"),
     "a stream of HTML": (stream(b"<html>\n\n</html>\n\n"), "malformed", "no chunk"),
     "invalid UTF-8": (stream(b'data: {"choices":[{"delta":{"content":"\xff\xfe"}}]}\n\n'), "malformed", "not JSON"),
     "NaN in the usage": (
-        stream(delta("a", "stop"), b'data: {"choices":[],"usage":{"completion_tokens":NaN}}\n\n'), "malformed", "no count",
+        stream(delta("a", "stop"), b'data: {"choices":[],"usage":{"completion_tokens":NaN}}\n\n'),
+        "malformed",
+        "no count",
     ),
-    "negative tokens": (
-        stream(delta("a", "stop"), event({"choices": [], "usage": {"completion_tokens": -7}})), "malformed", "no count",
-    ),
+    "negative tokens": (stream(delta("a", "stop"), event({"choices": [], "usage": {"completion_tokens": -7}})), "malformed", "no count"),
     "an error in a 200": (stream(delta("a"), event({"error": {"message": "out of memory"}})), "error", "out of memory"),
     "not HTTP": (b"220 smtp.example ESMTP\r\n\r\n", "malformed", "not an answer of HTTP"),
     "two lengths": (b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab", "malformed", "two different"),
@@ -101,7 +96,7 @@ CASES: dict[str, tuple[bytes, str, str]] = {
     "a chunk longer than it says": (HEAD + b"2\r\nabcd\r\n0\r\n\r\n", "malformed", "longer than its size"),
     "a huge chunk size": (HEAD + b"fffffffffffffffff\r\nab\r\n\r\n", "malformed", "size of a chunk"),
     "closes after interim answers": (b"HTTP/1.1 101 Switching\r\n\r\n" * 3, "reset", "in the middle of its answer"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -163,7 +158,9 @@ FLOODS: dict[str, tuple[bytes, bytes, str]] = {
     "a stream without a line's end": (HEAD, chunked(b"x" * 65536), "larger than client.response_mib"),
     "one chunk without end": (HEAD + b"ffffffff\r\ndata: ", b"x" * 65536, "larger than client.response_mib"),
     "a body as long as it likes": (
-        b"HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\n", b"x" * 65536, "larger than client.response_mib",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\n",
+        b"x" * 65536,
+        "larger than client.response_mib",
     ),
     "a body until it closes": (b"HTTP/1.1 200 OK\r\n\r\n", b"x" * 65536, "larger than client.response_mib"),
     "headers without end": (b"HTTP/1.1 200 OK\r\n", b"X-More: yes, please\r\n" * 500, "no end"),
@@ -171,7 +168,7 @@ FLOODS: dict[str, tuple[bytes, bytes, str]] = {
     "trailers without end": (HEAD + b"0\r\n", b"X-More: yes, please\r\n" * 500, "larger than client.response_mib"),
     "a chunk's size without end": (HEAD, b"0" * 65536, "larger than client.response_mib|a chunk's line without end"),
     "interim answers without end": (b"", b"HTTP/1.1 100 Continue\r\n\r\n" * 500, "no end"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", FLOODS)
@@ -266,9 +263,7 @@ def test_a_compressed_answer_is_named(tmp_path: Path, transport: str) -> None:
         return True
 
     with engine(squeezed) as made:
-        rows = load_on(
-            tmp_path, [made.url], load=1, concurrency=[1], arrivals=closed(2), client={"transport": transport}
-        )
+        rows = load_on(tmp_path, [made.url], load=1, concurrency=[1], arrivals=closed(2), client={"transport": transport})
     assert "accept-encoding: identity" in made.heard[0].head.lower()
     assert [row["status"] for row in rows] == ["malformed"] * 2
     assert rows[0]["error"].startswith("the server compressed its answer (gzip) though it was asked not to")

@@ -20,9 +20,10 @@ RATE, STALL_S, CAP = 100.0, 2.0, 8
 
 def test_a_stall_is_in_the_tail_and_every_arrival_accounted_for(tmp_path: Path) -> None:
     asked = {
-        "rate": [RATE], "client": {"connections": CAP},
+        "rate": [RATE],
+        "client": {"connections": CAP},
         "arrivals": {"process": "constant", "duration_s": 3.5, "warm_up_s": 0.0, "cold": 0, "drain_s": 30.0},
-    }  # fmt: skip
+    }
     settings = Settings(first_s=0.001, next_s=0.0, numbered=True, fault=(f"stall:at=0.5,for={STALL_S}",))
     with serving(settings) as server:
         found = drill(asked, server, tmp_path / "it", load=RATE, scenario="D(10,4)")

@@ -15,10 +15,14 @@ from assay.traffic.replies.openai_json import model_told
         (b'7b\r\ndata: {"model": "a\\"b","x":1}', 'a"b'),
         (b'{"object":"x" , "model" : "\\u00e4"}', "\u00e4"),
         (b'{"choices":[{"delta":{"content":"{\\"model\\":\\"x\\""}}]', ""),  # within a text
-        (b'{"model":"cut', ""), (b'{"model":17}', ""), (b'{"model":""}', ""), (b"", ""), (b'{"model":"\\x"}', ""),
+        (b'{"model":"cut', ""),
+        (b'{"model":17}', ""),
+        (b'{"model":""}', ""),
+        (b"", ""),
+        (b'{"model":"\\x"}', ""),
         (b'{"model":"' + b"a" * 201 + b'"}', ""),
     ],
-)  # fmt: skip
+)
 def test_a_model_is_a_key_and_not_a_part_of_a_text(begin: bytes, model: str) -> None:
     assert model_told(begin) == model
 

@@ -61,11 +61,7 @@ def test_whatever_a_server_sends_there_is_an_answer(one: Transcript, data: st.Da
     assert answer.error is None or len(answer.error) <= 520
 
 
-@given(
-    name=st.sampled_from(catalog.names("traffic.backends")),
-    body=st.binary(max_size=200),
-    status=st.sampled_from([200, 404, 500]),
-)
+@given(name=st.sampled_from(catalog.names("traffic.backends")), body=st.binary(max_size=200), status=st.sampled_from([200, 404, 500]))
 def test_noise_is_no_answer(name: str, body: bytes, status: int) -> None:
     backend = catalog.load("traffic.backends", name)
     if backend.process is not None:

@@ -26,8 +26,14 @@ from tests.traffic.engine import HEAD, chunked, delta, event, usage
 
 CLOCKS_NS = 50_000  # the wall clock is held against the monotonic one to some microseconds
 ASK = Ask(task="chat", model="m", messages=({"role": "user", "content": "?"},))
-ANSWER = (HEAD, chunked(delta("")), *(chunked(delta(f"t{n}")) for n in range(6)), chunked(delta("", "stop")), chunked(usage(6)),
-          chunked(event(b"[DONE]")) + b"0\r\n\r\n")  # fmt: skip
+ANSWER = (
+    HEAD,
+    chunked(delta("")),
+    *(chunked(delta(f"t{n}")) for n in range(6)),
+    chunked(delta("", "stop")),
+    chunked(usage(6)),
+    chunked(event(b"[DONE]")) + b"0\r\n\r\n",
+)
 
 
 @dataclass
@@ -132,9 +138,7 @@ def test_a_chunk_that_ends_its_read_is_certain_however_late_it_was_read() -> Non
 
 @pytest.mark.skipif(not polling(), reason="looks are counted by epoll")
 @pytest.mark.parametrize("blocked", [False, True])
-def test_what_the_loop_itself_reads_came_within_what_is_told_of_it(
-    certificate: tuple[Path, Path], blocked: bool
-) -> None:
+def test_what_the_loop_itself_reads_came_within_what_is_told_of_it(certificate: tuple[Path, Path], blocked: bool) -> None:
     """Over TLS this process stamps: no chunk is certain, not even the last of a read."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(*certificate)
@@ -160,23 +164,33 @@ def reply_of(case: Case, **more: Any) -> Reply:
         size += len(read)
         ends.append(size)
     return Reply(
-        ended="complete", http_status=200, headers={"content-type": "text/event-stream"}, body=b"".join(case.reads), ends=ends,
-        ns=[1000 * (n + 1) for n in range(len(ends))], unsure=list(case.unsure), **more,
-    )  # fmt: skip
+        ended="complete",
+        http_status=200,
+        headers={"content-type": "text/event-stream"},
+        body=b"".join(case.reads),
+        ends=ends,
+        ns=[1000 * (n + 1) for n in range(len(ends))],
+        unsure=list(case.unsure),
+        **more,
+    )
 
 
 NOW, EMPTY = 10_000_000_000, 9_999_500_000
 
 
-@pytest.mark.parametrize(("stamp", "emptied", "last", "expected"), [
-    (NOW - 100_000, True, 0, (NOW - 100_000, 400_000)),  # all since the socket was empty may lie in this read
-    (NOW - 100_000, False, 0, (NOW - 100_000, -400_000)),  # more lay behind it: the stamp may be of what was not read
-    (None, True, 0, (NOW, -500_000)),  # the time is that of the read
-    (NOW + 1, True, 0, (NOW, -500_000)),  # a stamp of another clock
-    (EMPTY - 1000, True, 0, (EMPTY - 1000, 0)),  # stamped just before the look, and there just behind it
-    (EMPTY - DELAYED_NS - 1, True, 0, (NOW, -500_000 - DELAYED_NS - 1)),  # held up below: it came somewhere in between
-    (NOW - 300_000, True, NOW - 100_000, (NOW - 100_000, -400_000)),  # times never run backwards, and this one is moved for that
-], ids=["stamp", "full", "none", "foreign", "just", "delayed", "moved"])  # fmt: skip
+@pytest.mark.parametrize(
+    ("stamp", "emptied", "last", "expected"),
+    [
+        (NOW - 100_000, True, 0, (NOW - 100_000, 400_000)),  # all since the socket was empty may lie in this read
+        (NOW - 100_000, False, 0, (NOW - 100_000, -400_000)),  # more lay behind it: the stamp may be of what was not read
+        (None, True, 0, (NOW, -500_000)),  # the time is that of the read
+        (NOW + 1, True, 0, (NOW, -500_000)),  # a stamp of another clock
+        (EMPTY - 1000, True, 0, (EMPTY - 1000, 0)),  # stamped just before the look, and there just behind it
+        (EMPTY - DELAYED_NS - 1, True, 0, (NOW, -500_000 - DELAYED_NS - 1)),  # held up below: it came somewhere in between
+        (NOW - 300_000, True, NOW - 100_000, (NOW - 100_000, -400_000)),  # times never run backwards, and this one is moved for that
+    ],
+    ids=["stamp", "full", "none", "foreign", "just", "delayed", "moved"],
+)
 def test_a_reads_uncertainty_reaches_back_to_when_its_socket_was_empty(
     stamp: int | None, emptied: bool, last: int, expected: tuple[int, int]
 ) -> None:
@@ -186,13 +200,17 @@ def test_a_reads_uncertainty_reaches_back_to_when_its_socket_was_empty(
 A, B, C, END = delta("a"), delta("b"), delta("c"), event(b"[DONE]")
 
 
-@pytest.mark.parametrize("case", [
-    Case((A, B, C, END), (7, 7, 7, 7), [0, 0, 0, 0]),  # each ends its own read
-    Case((A + B, C + END), (7, 8), [7, 0, 8, 0]),  # of several, the last alone is certain
-    Case((A, B, C, END), (7, -9, 7, 7), [0, 9, 0, 0]),  # stamped by this process: not even the last
-    Case((A + B[:5], B[5:] + C, END), (3, 4, 5), [3, 4, 0, 0]),  # a read that ends inside of a chunk
-    Case((A, B, C, END), (), []),  # nothing is known
-], ids=["own", "merged", "process", "inside", "unknown"])  # fmt: skip
+@pytest.mark.parametrize(
+    "case",
+    [
+        Case((A, B, C, END), (7, 7, 7, 7), [0, 0, 0, 0]),  # each ends its own read
+        Case((A + B, C + END), (7, 8), [7, 0, 8, 0]),  # of several, the last alone is certain
+        Case((A, B, C, END), (7, -9, 7, 7), [0, 9, 0, 0]),  # stamped by this process: not even the last
+        Case((A + B[:5], B[5:] + C, END), (3, 4, 5), [3, 4, 0, 0]),  # a read that ends inside of a chunk
+        Case((A, B, C, END), (), []),  # nothing is known
+    ],
+    ids=["own", "merged", "process", "inside", "unknown"],
+)
 @pytest.mark.parametrize("lines", [b"\n", b"\r\n"])
 def test_the_uncertainty_of_a_chunk_is_that_of_its_place_in_its_read(case: Case, lines: bytes) -> None:
     case = Case(tuple(read.replace(b"\n", lines) for read in case.reads), case.unsure, case.expected)

@@ -53,10 +53,15 @@ def reply_of(
 ) -> Reply:
     """A reply whose body came by these reads."""
     return Reply(
-        ended=ended, http_status=http_status, headers={} if headers is None else headers, why=why,
-        body=b"".join(data for _, data in reads), ends=list(accumulate(len(data) for _, data in reads)),
-        ns=[ns for ns, _ in reads], unsure=[5 if place % 2 else -3 for place in range(len(reads))],
-    )  # fmt: skip
+        ended=ended,
+        http_status=http_status,
+        headers={} if headers is None else headers,
+        why=why,
+        body=b"".join(data for _, data in reads),
+        ends=list(accumulate(len(data) for _, data in reads)),
+        ns=[ns for ns, _ in reads],
+        unsure=[5 if place % 2 else -3 for place in range(len(reads))],
+    )
 
 
 def reply_with(reply: Reply, **changed: Any) -> Reply:
@@ -68,15 +73,16 @@ def reply_with(reply: Reply, **changed: Any) -> Reply:
 def load(path: Path) -> Transcript:
     """One file of the set."""
     told = json.loads(path.read_text(encoding="utf-8"))
-    reads = [
-        (ns, data.encode() if isinstance(data, str) else base64.b64decode(data["base64"])) for ns, data in told["reads"]
-    ]
+    reads = [(ns, data.encode() if isinstance(data, str) else base64.b64decode(data["base64"])) for ns, data in told["reads"]]
     return Transcript(
-        name=told["name"], dialect=told["dialect"], sent_ns=told["sent_ns"], expected=told["expected"],
+        name=told["name"],
+        dialect=told["dialect"],
+        sent_ns=told["sent_ns"],
+        expected=told["expected"],
         ask=Ask(task=told["task"], messages=({"role": "user", "content": "?"},), prompt="?", **{"model": "m", **told["ask"]}),
         target=Target(backend=told["dialect"], options=told["options"]),
         reply=reply_of(reads, ended=told["ended"], http_status=told["http_status"], headers=told["headers"]),
-    )  # fmt: skip
+    )
 
 
 def load_all() -> list[Transcript]:

@@ -34,11 +34,7 @@ def made(
             record.scores(number, [1.0 if example < right else 0.0 for example in range(400)])
     for extra in range(failed):
         record.launch(workers=1, block=len(walls) + extra, status="failed", reason=reason)
-    record.manifest |= {
-        "id": identifier or f"day-{day}",
-        "created_utc": f"2026-01-{day:02d}T00:00:00Z",
-        "name": "handmade",
-    }
+    record.manifest |= {"id": identifier or f"day-{day}", "created_utc": f"2026-01-{day:02d}T00:00:00Z", "name": "handmade"}
     if session is not None:
         record.manifest["session"] = {"id": session}
     return record

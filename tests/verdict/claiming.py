@@ -15,15 +15,36 @@ from assay.verdict.types import Finding
 
 BASELINE = {"workers": 1, "kind": "best_serial", "value": 100.0, "unit": "items/s", "global_batch": 256}
 NUMBER: dict[str, Any] = {
-    "metric": "speedup", "value": 6.0, "unit": "ratio", "statistic": "ratio", "run": "r1", "workers": 8, "baseline": BASELINE,
-    "launches": 5, "planned_launches": 5, "trials": 500, "interval": {"low": 5.8, "high": 6.2, "kind": "confidence", "confidence": 0.95},
-    "warm_up_excluded": True, "data_loading_timed": False, "synchronised": True, "scaling": "strong", "global_batch": 256,
-}  # fmt: skip
-LATENCY: dict[str, Any] = {
-    "metric": "latency", "value": 0.2, "unit": "s", "statistic": "p99", "run": "r1", "launches": 5, "trials": 5000,
-    "interval": {"low": 0.19, "high": 0.22, "kind": "confidence"}, "warm_up_excluded": True, "synchronised": True,
+    "metric": "speedup",
+    "value": 6.0,
+    "unit": "ratio",
+    "statistic": "ratio",
+    "run": "r1",
+    "workers": 8,
+    "baseline": BASELINE,
+    "launches": 5,
+    "planned_launches": 5,
+    "trials": 500,
+    "interval": {"low": 5.8, "high": 6.2, "kind": "confidence", "confidence": 0.95},
+    "warm_up_excluded": True,
     "data_loading_timed": False,
-}  # fmt: skip
+    "synchronised": True,
+    "scaling": "strong",
+    "global_batch": 256,
+}
+LATENCY: dict[str, Any] = {
+    "metric": "latency",
+    "value": 0.2,
+    "unit": "s",
+    "statistic": "p99",
+    "run": "r1",
+    "launches": 5,
+    "trials": 5000,
+    "interval": {"low": 0.19, "high": 0.22, "kind": "confidence"},
+    "warm_up_excluded": True,
+    "synchronised": True,
+    "data_loading_timed": False,
+}
 THROUGHPUT: dict[str, Any] = LATENCY | {
     "metric": "throughput",
     "value": 500.0,
@@ -31,23 +52,8 @@ THROUGHPUT: dict[str, Any] = LATENCY | {
     "statistic": "median",
     "interval": {"low": 490, "high": 510, "kind": "confidence"},
 }
-SIDE = {
-    "precision": "bf16",
-    "compile": True,
-    "threads": 8,
-    "hardware": "8 GPUs",
-    "dataset": "d",
-    "split": "test",
-    "seed": 1,
-}
-QUALITY = {
-    "metric": "accuracy",
-    "margin": 0.01,
-    "baseline": 0.9,
-    "candidate": 0.9,
-    "items": 10_000,
-    "same_launches": True,
-}
+SIDE = {"precision": "bf16", "compile": True, "threads": 8, "hardware": "8 GPUs", "dataset": "d", "split": "test", "seed": 1}
+QUALITY = {"metric": "accuracy", "margin": 0.01, "baseline": 0.9, "candidate": 0.9, "items": 10_000, "same_launches": True}
 NOTHING = object()  # the value of a key that is left out
 
 

@@ -17,31 +17,49 @@ from tests.verdict.making import good
 NOISE = {
     "load": {"1min": 0.2, "5min": 0.2, "15min": 0.2},
     "cpu_ticks": {"user": 1000, "idle": 1000, "steal": 0},
-    "pressure_cpu": {"some_us": 0}, "pressure_memory": {"some_us": 0}, "pressure_io": {"some_us": 0},
-}  # fmt: skip
+    "pressure_cpu": {"some_us": 0},
+    "pressure_memory": {"some_us": 0},
+    "pressure_io": {"some_us": 0},
+}
 BEFORE: Mapping[str, Any] = {
     "script": {"folder": "/somewhere", "path": "/somewhere/train.py", "sha256": "ab" * 32},
     "host": {
-        "name": "bench-01", "os": "Debian 12", "kernel": "6.1.44-amd64", "machine": "x86_64", "uptime_s": 1000.0,
-        "virtualisation": "none seen", "container": [], "aslr": "full",
+        "name": "bench-01",
+        "os": "Debian 12",
+        "kernel": "6.1.44-amd64",
+        "machine": "x86_64",
+        "uptime_s": 1000.0,
+        "virtualisation": "none seen",
+        "container": [],
+        "aslr": "full",
     },
     "cpu": {
-        "model": "EPYC 9654", "usable": {"count": 8, "processors": list(range(8))}, "smt": "off",
-        "governors": ["performance"], "numa": [{"node": 0, "processors": "0-7"}],
+        "model": "EPYC 9654",
+        "usable": {"count": 8, "processors": list(range(8))},
+        "smt": "off",
+        "governors": ["performance"],
+        "numa": [{"node": 0, "processors": "0-7"}],
     },
     "memory": {"total_bytes": 64_000_000_000},
     "noise": NOISE,
     "cgroup": {"cpu_quota": {"version": 2, "limit": "none"}, "memory_limit": {"version": 2, "limit": "none"}},
-    "gpu": {"nvidia": {"source": "nvml", "driver": "570.1", "devices": [{
-        "name": "H200", "memory_bytes": 150_000_000_000, "power_limit_w": 700.0, "sm_clock_max_mhz": 1980, "temperature_c": 40,
-    }]}},
+    "gpu": {
+        "nvidia": {
+            "source": "nvml",
+            "driver": "570.1",
+            "devices": [
+                {"name": "H200", "memory_bytes": 150_000_000_000, "power_limit_w": 700.0, "sm_clock_max_mhz": 1980, "temperature_c": 40}
+            ],
+        }
+    },
     "software": {
-        "python": {"version": "3.11.7", "executable": "python"}, "packages": {"numpy": "2.1.0"},
+        "python": {"version": "3.11.7", "executable": "python"},
+        "packages": {"numpy": "2.1.0"},
         "torch": {"version": "2.6.0", "cuda": "12.4"},
     },
     "workload": {"git": {"commit": "0123", "branch": "main", "dirty": False}, "variables": {"LANG": "C"}},
     "doctor": {"noise_floor": 0.005},
-}  # fmt: skip
+}
 
 
 def complete(**asked: Any) -> Handmade:
@@ -50,9 +68,12 @@ def complete(**asked: Any) -> Handmade:
     after = {"host": {"uptime_s": 1100.0}, "noise": copy.deepcopy(NOISE)}
     after["noise"]["cpu_ticks"] = {"user": 2000, "idle": 2000, "steal": 0}  # type: ignore[index]
     made.manifest = {
-        "environment": {"before": copy.deepcopy(dict(BEFORE)), "after": after}, "reason": "", "name": "handmade",
-        "assay_version": "0.2.0", "created_utc": "2026-01-01T00:00:00Z",
-    }  # fmt: skip
+        "environment": {"before": copy.deepcopy(dict(BEFORE)), "after": after},
+        "reason": "",
+        "name": "handmade",
+        "assay_version": "0.2.0",
+        "created_utc": "2026-01-01T00:00:00Z",
+    }
     for row in made.rows["launches"]:
         made.fingerprint(row[0], "parameters", 1000)
         for rank in range(row[4]):
@@ -91,11 +112,7 @@ def with_experiment(one: Side, label: str, path: str, value: Any) -> Side:
     for folder in folders:
         inner = inner[folder]
     inner[last] = value
-    return Side(
-        label=label,
-        measured=replace(one.measured, experiment=Experiment.model_validate(content)),
-        judgement=one.judgement,
-    )
+    return Side(label=label, measured=replace(one.measured, experiment=Experiment.model_validate(content)), judgement=one.judgement)
 
 
 def with_tables(one: Side, label: str, **tables: Any) -> Side:

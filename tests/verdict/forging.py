@@ -40,9 +40,7 @@ def forged(source: Path, target: Path, **changes: Change) -> Path:
         shutil.rmtree(target / "tables" / table, ignore_errors=True)
         for own in rows.partition_by("launch"):
             arrow = own.to_arrow().cast(arrow_schema(table))
-            files.write_parquet(
-                target / "tables" / table / launch_name(int(own["launch"][0])) / "part-0.parquet", arrow
-            )
+            files.write_parquet(target / "tables" / table / launch_name(int(own["launch"][0])) / "part-0.parquet", arrow)
     manifest = json.loads((target / "manifest.json").read_bytes())
     manifest["sealed"] = {**manifest["sealed"], "files": describe(target)}
     content = encode(manifest)
@@ -59,9 +57,7 @@ def read(path: Path) -> Measured:
 def implausible(measured: Measured) -> tuple[Finding, ...]:
     """What the audits of plausibility find in a record."""
     audits = [catalog.load("verdict.audits", name) for name in AUDITS]
-    return tuple(
-        finding for audit in audits if measured.subject in audit.about for finding in audit.examine(measured, {})
-    )
+    return tuple(finding for audit in audits if measured.subject in audit.about for finding in audit.examine(measured, {}))
 
 
 def rules(measured: Measured) -> set[str]:
@@ -77,9 +73,7 @@ def row(**where: object) -> pl.Expr:
 def put(column: str, value: pl.Expr | int | float | str, **where: object) -> Change:
     """Another value in some rows."""
     new = value if isinstance(value, pl.Expr) else pl.lit(value)
-    return lambda rows: rows.with_columns(
-        pl.when(row(**where)).then(new).otherwise(pl.col(column)).cast(rows.schema[column]).alias(column)
-    )
+    return lambda rows: rows.with_columns(pl.when(row(**where)).then(new).otherwise(pl.col(column)).cast(rows.schema[column]).alias(column))
 
 
 def another(**values: object) -> Change:
@@ -99,9 +93,7 @@ def a_load(root: Path) -> Path:
 
 def a_timing(*, wall_us: float, used_us: float, launches: int = 5) -> Measured:
     """Commands on two processors; times that no two trials share."""
-    made = timing(
-        *([wall_us / 1e6 * (1 + 0.001 * place + 0.01 * launch) for place in range(20)] for launch in range(launches))
-    )
+    made = timing(*([wall_us / 1e6 * (1 + 0.001 * place + 0.01 * launch) for place in range(20)] for launch in range(launches)))
     made.manifest["environment"] = {"before": {"cpu": {"logical": 2}}, "after": {}}
     part = round(used_us * 500) + 1
     made.rows["trials"] = [(*one[:7], part, part, *one[9:]) for one in made.rows["trials"]]

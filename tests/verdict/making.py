@@ -46,7 +46,7 @@ def good(
                 "hashes": lambda n=number, w=workers: add_hashes(made, n, w),
                 "losses": lambda n=number, w=workers: add_losses(made, n, w),
                 "counters": lambda n=number: add_counters(made, n),
-            }  # fmt: skip
+            }
             for name, add in parts.items():
                 if name not in leave_out:
                     add()
@@ -97,9 +97,13 @@ def add_losses(made: Handmade, number: int, workers: int) -> None:
 def add_counters(made: Handmade, number: int) -> None:
     """10 s of 2 processors: 12 busy, 11.5 by the launch and 0.3 by assay; the probe costs 4 us a step."""
     grown = {
-        ("cpu", "busy"): 12.0, ("cpu", "idle"): 8.0, ("cpu", "steal"): 0.0, ("cgroup", "throttled"): 0.0,
-        ("launch", "cpu_time"): 11.5, ("coordinator", "cpu_time"): 0.3,
-    }  # fmt: skip
+        ("cpu", "busy"): 12.0,
+        ("cpu", "idle"): 8.0,
+        ("cpu", "steal"): 0.0,
+        ("cgroup", "throttled"): 0.0,
+        ("launch", "cpu_time"): 11.5,
+        ("coordinator", "cpu_time"): 0.3,
+    }
     for (device, counter), value in grown.items():
         made.reading(number, device, counter, 100.0, at_s=0.0)
         made.reading(number, device, counter, 100.0 + value, at_s=10.0)
@@ -110,8 +114,7 @@ def change(made: Handmade, table: str, column: int, new: Any, *, workers: int | 
     """Rewrite one column of the rows of a table, of one worker count or of all."""
     launches = {row[0] for row in made.rows["launches"] if workers is None or row[4] == workers}
     made.rows[table] = [
-        (*row[:column], new(row) if callable(new) else new, *row[column + 1 :]) if row[0] in launches else row
-        for row in made.rows[table]
+        (*row[:column], new(row) if callable(new) else new, *row[column + 1 :]) if row[0] in launches else row for row in made.rows[table]
     ]
 
 

@@ -1,4 +1,6 @@
-"""Records of what unmodified scripts left in one process and in two (`tests.instruments.corpus`), judged as a launch of assay's would be."""
+"""Records of what unmodified scripts left in one process and in two (`tests.instruments.corpus`), judged as a launch of assay's would
+be.
+"""
 
 from __future__ import annotations
 
@@ -25,8 +27,12 @@ def train(folder: Path, names: list[str], *, workers: int) -> None:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("ASSAY_")}
     done = subprocess.run(
         [sys.executable, "-W", "ignore", *engine, "-m", "tests.instruments.corpus", str(folder), *names],
-        env={**environment, "OMP_NUM_THREADS": "1"}, capture_output=True, text=True, timeout=TRAININGS_S, check=False,
-    )  # fmt: skip
+        env={**environment, "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        timeout=TRAININGS_S,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr[-4000:]
 
 

@@ -2,8 +2,8 @@
 
     made = Ranks(levels=(1, 4)); made.launch(Trainer(), workers=1); made.launch(Trainer(clip_locally=True), workers=4); made.measured()
 
-Each step: every rank's gradient of its slice of the batch, in turn; the average over ranks; every rank's optimizer.  A trainer's hooks change one
-of them at a time.  The batches are those of one worker, cut.
+Each step: every rank's gradient of its slice of the batch, in turn; the average over ranks; every rank's optimizer.  A trainer's hooks
+change one of them at a time.  The batches are those of one worker, cut.
 """
 
 from __future__ import annotations

@@ -41,9 +41,7 @@ def blind(audit: str, measured: Measured) -> str | None:
     return reason
 
 
-def steady(
-    made: ServingMade, *, per_launch: int = 100, every_s: float = 0.05, configuration: str = "", **row: Any
-) -> None:
+def steady(made: ServingMade, *, per_launch: int = 100, every_s: float = 0.05, configuration: str = "", **row: Any) -> None:
     """The same requests, evenly spaced, in one launch per block."""
     for block in range(made.experiment.launches.per_configuration):
         launch = made.launch(configuration, block=block)

@@ -64,10 +64,15 @@ def records(draw: st.DrawFn) -> Handmade:
 @st.composite
 def rank_rows(draw: st.DrawFn, made: Handmade, number: int, rank: int, incarnation: int) -> None:
     made.steps(
-        number, rank=rank, seconds=draw(st.lists(SECONDS, max_size=12)), first=draw(st.integers(0, 3)), incarnation=incarnation,
-        items=draw(st.sampled_from([None, 0.0, 8.0])), checkpoint_s=draw(st.sampled_from([None, 0.0, 2.0])),
+        number,
+        rank=rank,
+        seconds=draw(st.lists(SECONDS, max_size=12)),
+        first=draw(st.integers(0, 3)),
+        incarnation=incarnation,
+        items=draw(st.sampled_from([None, 0.0, 8.0])),
+        checkpoint_s=draw(st.sampled_from([None, 0.0, 2.0])),
         phases_s=draw(st.sampled_from([None, {"data": 0.5}, {"forward": 0.1, "backward": 0.2, "optimizer": 0.1}])),
-    )  # fmt: skip
+    )
     where = {"rank": rank, "incarnation": incarnation}
     if draw(st.booleans()):
         made.samples(number, draw(st.lists(st.integers(0, 5), max_size=5)), epoch=draw(st.integers(0, 2)), **where)
@@ -77,9 +82,7 @@ def rank_rows(draw: st.DrawFn, made: Handmade, number: int, rank: int, incarnati
         made.fingerprint(number, "parameter_hash", draw(st.sampled_from("ab")), step=draw(st.integers(0, 2)), **where)
     if draw(st.booleans()):
         made.fingerprint(number, "random_hash", draw(st.sampled_from("ab")), step=draw(st.integers(0, 2)), **where)
-        made.fingerprint(
-            number, "denominator", draw(st.sampled_from([0.0, 4.0, 8.0])), step=draw(st.integers(0, 2)), **where
-        )
+        made.fingerprint(number, "denominator", draw(st.sampled_from([0.0, 4.0, 8.0])), step=draw(st.integers(0, 2)), **where)
         made.fingerprint(number, "random_layers", draw(st.integers(0, 1)), **where)
     for parameter in draw(st.lists(st.sampled_from("wb"), unique=True)):
         sums = draw(st.lists(st.sampled_from([0.0, 1.0, 1.5, math.nan, math.inf]), max_size=3))

@@ -1,7 +1,7 @@
 """Every trainer that is broken on purpose gets the finding that names its fault, and the good one gets none.
 
-The stored records are real (tests/records/make.py says how they were made).  The good trainer is trained again here, through the whole of assay;
-the broken ones are in tests/examples/test_broken.py.
+The stored records are real (tests/records/make.py says how they were made).  The good trainer is trained again here, through the whole of
+assay; the broken ones are in tests/examples/test_broken.py.
 """
 
 from __future__ import annotations
@@ -99,9 +99,7 @@ def relabelled(measured: Measured, numbers: random.Random) -> Measured:
         if name == "launches":
             changed.append(pl.col("block").replace(new_block))
         tables[name] = table.with_columns(changed)
-    return Measured(
-        experiment=measured.experiment, manifest=measured.manifest, state=measured.state, sealed=measured.sealed, tables=tables,
-    )  # fmt: skip
+    return Measured(experiment=measured.experiment, manifest=measured.manifest, state=measured.state, sealed=measured.sealed, tables=tables)
 
 
 def shuffled(old: list[int], numbers: random.Random) -> dict[int, int]:

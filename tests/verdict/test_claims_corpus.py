@@ -36,9 +36,7 @@ def test_half_of_the_corpus_is_published_and_a_third_sound(corpus: Path) -> None
     assert len(groups) >= 60
     assert groups.count("published") >= len(groups) / 2
     assert groups.count("sound") >= len(groups) / 3
-    assert all(
-        label["url"].startswith("https://") and label["quote"] for label in labels if label["group"] == "published"
-    )
+    assert all(label["url"].startswith("https://") and label["quote"] for label in labels if label["group"] == "published")
 
 
 def test_precision_is_098_and_recall_095(benchmark: dict[str, Any]) -> None:

@@ -34,21 +34,14 @@ def test_too_few_launches_decide_nothing() -> None:
 
 def test_metrics_and_audits_of_trainings_say_nothing() -> None:
     judgement = judge(Made(sizes=("1K:1M",)).measured())
-    assert {"collective_time", "algbw", "busbw", "alpha", "beta", "crossover_size", "collective_errors"} <= set(
-        judgement.results
-    )
+    assert {"collective_time", "algbw", "busbw", "alpha", "beta", "crossover_size", "collective_errors"} <= set(judgement.results)
     assert not {"step_time", "speedup", "quality", "throughput"} & set(judgement.results)
-    assert not {"quality_not_measured", "ranks_missing", "no_steps"} & {
-        finding.rule for finding in judgement.verdict.findings
-    }
+    assert not {"quality_not_measured", "ranks_missing", "no_steps"} & {finding.rule for finding in judgement.verdict.findings}
 
 
 def test_every_report_has_a_line_for_every_size() -> None:
     measured = Made(
-        ops=("all_reduce", "all_to_all"),
-        levels=(2, 3),
-        sizes=("1K:1M",),
-        unsupported={"all_to_all": "no support for alltoall"},
+        ops=("all_reduce", "all_to_all"), levels=(2, 3), sizes=("1K:1M",), unsupported={"all_to_all": "no support for alltoall"}
     ).measured()
     view = build(measured, judge(measured))
     for text in (terminal.render(view), markdown.render(view), html.render(view)):
@@ -75,9 +68,7 @@ def side(label: str, made: Made, engine: dict[str, str] | None = None) -> Side:
 
 
 def test_records_are_compared_size_by_size() -> None:
-    found = compare(
-        [side("before", Made(noise=0.01)), side("after", Made(noise=0.01, alpha=25e-6, seed=2))], force=True
-    )
+    found = compare([side("before", Made(noise=0.01)), side("after", Made(noise=0.01, alpha=25e-6, seed=2))], force=True)
     changes = {(change.metric, change.configuration): change for change in found.changes}
     small = changes["collective_time", "workers=2 op=all_reduce place=in bytes=1024"]
     large = changes["collective_time", "workers=2 op=all_reduce place=in bytes=16777216"]

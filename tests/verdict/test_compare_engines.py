@@ -34,9 +34,7 @@ def two(*, slower: float = 1.0, blocks: int = 5, rates: tuple[float, ...] = (5.0
                     * (1.0 + 1e-6 * rate)  # no two launches take equal times
                 )
                 for place in range(100):
-                    spread = 1.0 + 0.1 * (
-                        (37 * place) % 101 / 50.0 - 1.0
-                    )  # from request to request, 10 % to either side
+                    spread = 1.0 + 0.1 * ((37 * place) % 101 / 50.0 - 1.0)  # from request to request, 10 % to either side
                     made.request(launch, 0.1 * place, ttft_s=first * spread, replica=place % 2)
     return made
 
@@ -67,7 +65,7 @@ def test_the_first_engine_named_is_the_baseline() -> None:
 
 @pytest.mark.parametrize(
     ("engines", "at", "words"), [(["a", "c"], None, "found 'c'"), (["a"], None, "two or more"), (["a", "b"], 7.0, "allowed: one of 5, 10")]
-)  # fmt: skip
+)
 def test_what_does_not_exist_is_refused_and_named(engines: list[str], at: float | None, words: str) -> None:
     with pytest.raises(SpecError, match=words):
         compare_engines(side(two(blocks=3)), engines, at=at)

@@ -42,9 +42,7 @@ def test_correctness_fails_with_the_rule_s_name_where_something_wrong_was_found(
 def test_correctness_without_quality_is_not_measured_and_says_what_was_checked() -> None:
     result = of(good(quality=None), 2, "correctness")
     assert result.status == "NOT_MEASURED"
-    assert result.sentence == (
-        "quality was not measured; every sample used once per epoch, replicas equal at 100 % of the hashed steps"
-    )
+    assert result.sentence == ("quality was not measured; every sample used once per epoch, replicas equal at 100 % of the hashed steps")
 
 
 def test_one_worker_has_no_replicas_to_speak_of() -> None:
@@ -112,7 +110,5 @@ def test_a_gradient_that_was_compared_is_said_beside_the_samples_and_the_replica
     add(made, [{"w": [3.0, 4.0]}])
     add(made, [{"w": [3.0, 4.000001]}] * 2, precision="float32")
     judgement = judged(made)
-    assert judgement.verdict.dimensions["workers=2"]["correctness"].sentence.endswith(
-        "first gradient within 2.0e-07 of one worker's"
-    )
+    assert judgement.verdict.dimensions["workers=2"]["correctness"].sentence.endswith("first gradient within 2.0e-07 of one worker's")
     assert "gradient" not in judgement.verdict.dimensions["workers=1"]["correctness"].sentence

@@ -1,4 +1,6 @@
-"""A record that was altered and sealed again is INVALID, and an honest one is found nothing wrong with. The forgeries: `tests/verdict/audits`."""
+"""A record that was altered and sealed again is INVALID, and an honest one is found nothing wrong with. The forgeries:
+`tests/verdict/audits`.
+"""
 
 from __future__ import annotations
 

@@ -82,10 +82,7 @@ def test_launches_timed_from_outside_answer_the_rules_on_tails_and_parallel_time
 def test_skewness_and_shapiro_are_those_of_scipy_on_logarithms() -> None:
     values = (1.0, 1.1, 1.3, 2.0, 5.0)
     logs = [math.log(value) for value in values]
-    assert shape(values) == (
-        pytest.approx(float(stats.skew(logs, bias=False))),
-        pytest.approx(float(stats.shapiro(logs).pvalue)),
-    )
+    assert shape(values) == (pytest.approx(float(stats.skew(logs, bias=False))), pytest.approx(float(stats.shapiro(logs).pvalue)))
     assert shape((2.0, 2.0, 2.0)) == (0.0, 1.0)
 
 

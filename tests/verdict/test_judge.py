@@ -167,8 +167,7 @@ def test_the_order_of_the_rows_of_every_table_changes_nothing(seed: int) -> None
     measured = made.measured()
     numbers = random.Random(seed)
     tables = {
-        name: table[numbers.sample(range(table.height), table.height)] if table.height else table
-        for name, table in measured.tables.items()
+        name: table[numbers.sample(range(table.height), table.height)] if table.height else table for name, table in measured.tables.items()
     }
     assert same(judge(measured), judge(replace(measured, tables=tables)))
 
@@ -191,9 +190,7 @@ def without(measured: Measured, workers: int) -> Measured:
 @settings(max_examples=5, suppress_health_check=[HealthCheck.too_slow])
 @given(st.floats(0.05, 1.2), st.integers(0, 40), st.booleans())
 def test_one_more_configuration_changes_no_gate_of_the_others(efficiency: float, right: int, agrees: bool) -> None:
-    made = good(
-        levels=(1, 2, 4), efficiency={4: efficiency}, right={4: right}, prices=0.5, gates=Gates(deadline_s=15.0)
-    )
+    made = good(levels=(1, 2, 4), efficiency={4: efficiency}, right={4: right}, prices=0.5, gates=Gates(deadline_s=15.0))
     if not agrees:
         change(made, "fingerprints", 6, lambda row: f"{row[1]}" if row[4] == "parameter_hash" else row[6], workers=4)
     measured = made.measured()
@@ -210,8 +207,7 @@ def test_a_stricter_gate_never_recommends_more(efficiencies: list[float], one: f
     loose, strict = sorted((one, two))
     asked = {2: efficiencies[0], 4: efficiencies[1]}
     picks = [
-        pick(judged(good(levels=(1, 2, 4), efficiency=asked, gates=Gates(efficiency=least))), "recommended")
-        for least in (loose, strict)
+        pick(judged(good(levels=(1, 2, 4), efficiency=asked, gates=Gates(efficiency=least))), "recommended") for least in (loose, strict)
     ]
     names = [None, "workers=1", "workers=2", "workers=4"]
     assert names.index(picks[0]) >= names.index(picks[1])

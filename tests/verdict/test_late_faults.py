@@ -1,4 +1,5 @@
-"""What is wrong beyond the first gradient gets its own name, on two ranks and on four; and nothing is found in 200 trainings that are right.
+"""What is wrong beyond the first gradient gets its own name, on two ranks and on four; and nothing is found in 200 trainings that are
+right.
 
 The trainings are simulated (`tests/verdict/ranks_simulated.py`) and recorded by the real probe; each fault is one line of the trainer.
 """
@@ -19,17 +20,7 @@ from assay.verdict.evidence import training_faults
 from assay.verdict.evidence.training_faults import diagnose
 from assay.verdict.layers import layers
 from assay.verdict.types import Finding
-from tests.verdict.ranks_simulated import (
-    Rank,
-    Ranks,
-    Trainer,
-    adam,
-    dropping,
-    momentum,
-    network,
-    normalised,
-    plain,
-)
+from tests.verdict.ranks_simulated import Rank, Ranks, Trainer, adam, dropping, momentum, network, normalised, plain
 
 pytestmark = pytest.mark.torch
 
@@ -104,49 +95,39 @@ PARTED = {
     "state on rank 0 alone": (replace(RIGHT, begins=restored), "optimizer_states_differ"),
     "momentum on rank 0 alone": (replace(RIGHT, begins=restored, optimizer=momentum), "optimizer_states_differ"),
     "flipped weight": (replace(RIGHT, stepped=flipped), "parameters_changed_on_one_rank"),
-    "flipped weight, momentum": (
-        replace(RIGHT, stepped=flipped, optimizer=momentum), "parameters_changed_on_one_rank",
-    ),
-    "flipped weight, no state": (
-        replace(RIGHT, stepped=flipped, optimizer=plain), "parameters_changed_on_one_rank",
-    ),
+    "flipped weight, momentum": (replace(RIGHT, stepped=flipped, optimizer=momentum), "parameters_changed_on_one_rank"),
+    "flipped weight, no state": (replace(RIGHT, stepped=flipped, optimizer=plain), "parameters_changed_on_one_rank"),
     "model changed on one rank": (replace(RIGHT, stepped=reloaded), "parameters_changed_on_one_rank"),
-    "model changed on one rank, no state": (
-        replace(RIGHT, stepped=reloaded, optimizer=plain), "parameters_changed_on_one_rank",
-    ),
-    "not synchronised later": (
-        replace(RIGHT, reduces=lambda step: step < 3), "gradients_not_synchronised",
-    ),
+    "model changed on one rank, no state": (replace(RIGHT, stepped=reloaded, optimizer=plain), "parameters_changed_on_one_rank"),
+    "not synchronised later": (replace(RIGHT, reduces=lambda step: step < 3), "gradients_not_synchronised"),
     "not synchronised at all": (replace(RIGHT, reduces=lambda step: False), "gradients_not_synchronised"),
-}  # fmt: skip
+}
 SILENT = {
-    "no number at the end": (
-        replace(RIGHT, loss=lambda rank, step, loss: float("nan") if step >= 6 else loss), "loss_not_finite", "fail",
-    ),
+    "no number at the end": (replace(RIGHT, loss=lambda rank, step, loss: float("nan") if step >= 6 else loss), "loss_not_finite", "fail"),
     "infinite for a step": (
-        replace(RIGHT, loss=lambda rank, step, loss: float("inf") if (rank, step) == (1, 6) else loss), "loss_not_finite", "warning",
+        replace(RIGHT, loss=lambda rank, step, loss: float("inf") if (rank, step) == (1, 6) else loss),
+        "loss_not_finite",
+        "warning",
     ),
     "a rank that evaluates, dropout": (replace(RIGHT, model=dropping, before=evaluating), "mode_differs_by_rank", "fail"),
     "a rank that evaluates, statistics": (
-        replace(RIGHT, model=normalised, before=evaluating, sends_buffers=True), "mode_differs_by_rank", "fail",
+        replace(RIGHT, model=normalised, before=evaluating, sends_buffers=True),
+        "mode_differs_by_rank",
+        "fail",
     ),
     "a rank that evaluates, no matter": (replace(RIGHT, before=evaluating), "mode_differs_by_rank", "note"),
-    "statistics nobody sends": (
-        replace(RIGHT, model=normalised, sends_buffers=False), "batch_statistics_drift", "warning",
-    ),
+    "statistics nobody sends": (replace(RIGHT, model=normalised, sends_buffers=False), "batch_statistics_drift", "warning"),
     "statistics without a wrapper": (replace(RIGHT, model=normalised), "batch_statistics_drift", "warning"),
-    "scaled after the first step": (
-        replace(RIGHT, scale=lambda step, workers: 1.0 / workers if step else 1.0), "gradient_scaled", "fail",
-    ),
-    "scaled later": (
-        replace(RIGHT, scale=lambda step, workers: float(workers) if step >= 4 else 1.0), "gradient_scaled", "fail",
-    ),
+    "scaled after the first step": (replace(RIGHT, scale=lambda step, workers: 1.0 / workers if step else 1.0), "gradient_scaled", "fail"),
+    "scaled later": (replace(RIGHT, scale=lambda step, workers: float(workers) if step >= 4 else 1.0), "gradient_scaled", "fail"),
     "scaled later, clipped": (
-        replace(RIGHT, scale=lambda step, workers: float(workers) if step >= 2 else 1.0, clip=0.05), "gradient_scaled", "fail",
+        replace(RIGHT, scale=lambda step, workers: float(workers) if step >= 2 else 1.0, clip=0.05),
+        "gradient_scaled",
+        "fail",
     ),
     "clipped before the reduction": (replace(RIGHT, clip_locally=0.05), "clipped_before_reduction", "fail"),
     "clipped before the reduction, no matter": (replace(RIGHT, clip_locally=50.0), "clipped_before_reduction", "warning"),
-}  # fmt: skip
+}
 
 
 def recorded(trainer: Trainer, workers: int, *, base: Trainer | None = None) -> Measured:
@@ -159,20 +140,9 @@ def recorded(trainer: Trainer, workers: int, *, base: Trainer | None = None) -> 
 
 def found(measured: Measured) -> list[Finding]:
     """Everything that is found about whether a training is right."""
-    from assay.verdict.audits.training import (
-        batch_statistics,
-        gradients,
-        losses,
-        modes,
-        replicas,
-        sample_weights,
-        samples,
-        training_state,
-    )
+    from assay.verdict.audits.training import batch_statistics, gradients, losses, modes, replicas, sample_weights, samples, training_state
 
-    every: Sequence[Any] = (
-        batch_statistics, gradients, losses, modes, replicas, sample_weights, samples, training_state,
-    )  # fmt: skip
+    every: Sequence[Any] = (batch_statistics, gradients, losses, modes, replicas, sample_weights, samples, training_state)
     return [one for module in every for one in module.AUDIT.examine(measured, {})]
 
 
@@ -206,30 +176,19 @@ def evidence(fault: str, workers: int) -> str:
 
 
 def test_the_evidence_says_which_rank_which_step_and_which_values() -> None:
-    assert "learning rate in step 0 of launch 1 is 0.001 on rank 0, 0.002 on rank 1;" in evidence(
-        "learning rate by rank", 2
-    )
+    assert "learning rate in step 0 of launch 1 is 0.001 on rank 0, 0.002 on rank 1;" in evidence("learning rate by rank", 2)
     assert "0.001 on ranks 0, 1, 2, 0.003 on rank 3;" in evidence("learning rate by rank, later", 4)
-    assert "after 0 steps of launch 1 (rank 0 unlike the other 3), before the parameters do" in evidence(
-        "state on rank 0 alone", 4
-    )
+    assert "after 0 steps of launch 1 (rank 0 unlike the other 3), before the parameters do" in evidence("state on rank 0 alone", 4)
     flip = evidence("flipped weight", 4)
-    assert flip.startswith(
-        "4.weight of 6 parameters is not the same on all ranks after 4 steps of launch 1 (rank 3 unlike the other 3)"
-    )
+    assert flip.startswith("4.weight of 6 parameters is not the same on all ranks after 4 steps of launch 1 (rank 3 unlike the other 3)")
     assert "all were after 2, and the gradients of steps 2, 3 are equal" in flip
     assert "(rank" not in evidence("flipped weight", 2), "of two nobody can tell which"
-    assert (
-        "nan on rank 0 in step 6 of launch 1, and no finite number in 6 of 12 steps, the last among them"
-        in evidence("no number at the end", 2)
+    assert "nan on rank 0 in step 6 of launch 1, and no finite number in 6 of 12 steps, the last among them" in evidence(
+        "no number at the end", 2
     )
     assert "(rank 0: eval; ranks 1, 2, 3: train)" in evidence("a rank that evaluates, dropout", 4)
-    assert "gradient of step 1 of launch 1 is 0.25 times one worker's, which is 1 / workers" in evidence(
-        "scaled after the first step", 4
-    )
-    assert "and was to clip to 0.05, and then all ranks stepped with the same" in evidence(
-        "clipped before the reduction", 2
-    )
+    assert "gradient of step 1 of launch 1 is 0.25 times one worker's, which is 1 / workers" in evidence("scaled after the first step", 4)
+    assert "and was to clip to 0.05, and then all ranks stepped with the same" in evidence("clipped before the reduction", 2)
 
 
 def right_at_random(numbers: random.Random) -> tuple[Trainer, int]:
@@ -237,12 +196,18 @@ def right_at_random(numbers: random.Random) -> tuple[Trainer, int]:
     model = numbers.choice((network, network, normalised, dropping))
     steps = numbers.choice((6, 8, 12))
     return Trainer(
-        model=model, steps=steps, optimizer=numbers.choice((adam, momentum, plain)), seed=numbers.randrange(10**6),
-        dtype=numbers.choice(("float32", "float32", "float64")), passes=numbers.choice((1, 1, 2)),
-        clip=numbers.choice((None, 0.05, 10.0)), schedule=numbers.random() < 0.5, batch=numbers.choice((24, 48)),
+        model=model,
+        steps=steps,
+        optimizer=numbers.choice((adam, momentum, plain)),
+        seed=numbers.randrange(10**6),
+        dtype=numbers.choice(("float32", "float32", "float64")),
+        passes=numbers.choice((1, 1, 2)),
+        clip=numbers.choice((None, 0.05, 10.0)),
+        schedule=numbers.random() < 0.5,
+        batch=numbers.choice((24, 48)),
         skips=tuple(numbers.sample(range(1, steps - 1), 2)) if numbers.random() < 0.3 else (),
         sends_buffers=True if model is normalised else numbers.choice((None, True, False)),
-    ), numbers.choice((2, 3, 4))  # fmt: skip
+    ), numbers.choice((2, 3, 4))
 
 
 @pytest.mark.parametrize("twentieth", range(20))
@@ -267,9 +232,7 @@ def sharded(measured: Measured, workers: int) -> Measured:
     parted = pl.col("launch") == 1
     renamed = {"parameter_hash": "parameter_shard_hash", "optimizer_hash": "optimizer_shard_hash"}
     own = pl.when(parted & pl.col("what").is_in([*renamed])).then(pl.col("text") + pl.col("rank").cast(pl.String))
-    prints = prints.filter(
-        ~(parted & pl.col("what").is_in(["parameter_hashes", "parameter_names", "clip_norm", "clip_limit"]))
-    )
+    prints = prints.filter(~(parted & pl.col("what").is_in(["parameter_hashes", "parameter_names", "clip_norm", "clip_limit"])))
     prints = prints.with_columns(text=own.otherwise(pl.col("text")))
     prints = prints.with_columns(what=pl.when(parted).then(pl.col("what").replace(renamed)).otherwise(pl.col("what")))
     part = pl.when(parted).then(pl.col("rank")).otherwise(pl.col("part")).cast(pl.Int32)
@@ -277,24 +240,26 @@ def sharded(measured: Measured, workers: int) -> Measured:
     norm = pl.when(parted).then(pl.col("norm") / workers**0.5).otherwise(pl.col("norm"))
     sums = pl.when(parted).then(pl.col("sums").list.eval(pl.element() / workers)).otherwise(pl.col("sums"))
     tables = dict(measured.tables) | {
-        "fingerprints": prints, "gradients": gradients.with_columns(part=part, parts=parts, norm=norm, sums=sums),
-    }  # fmt: skip
-    return Measured(
-        experiment=measured.experiment, manifest=measured.manifest, state="complete", sealed=True, tables=tables
-    )
+        "fingerprints": prints,
+        "gradients": gradients.with_columns(part=part, parts=parts, norm=norm, sums=sums),
+    }
+    return Measured(experiment=measured.experiment, manifest=measured.manifest, state="complete", sealed=True, tables=tables)
 
 
-@pytest.mark.parametrize(("scale", "unclipped", "spread", "turn", "name"), [
-    (1.125, 1.125, 0.0384, 0.00941, None),  # measured: sound digits, four workers, step 30 of 60
-    (0.9858, 1.0616, 0.0182, 0.00266, None),  # likewise, and what clipping makes of it
-    (1.0616, 0.9858, 0.0182, 0.00266, None),
-    (1.125, 1.125, 0.0384, math.nan, None),  # sharded: only the spread says how far they have parted
-    (1.125, 1.125, 0.0001, 0.000001, "gradient_scaled"),  # nothing has parted: it is a factor
-    (2.0, 2.0, 0.0384, 0.00941, "gradient_scaled"),
-    (0.5, 0.5, 0.0384, 0.045, "gradient_scaled"),
-    (0.25, 0.25, 0.0384, math.nan, "gradient_scaled"),
-    (0.5, 1.01, 0.0001, 0.000001, "clipping_differs"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("scale", "unclipped", "spread", "turn", "name"),
+    [
+        (1.125, 1.125, 0.0384, 0.00941, None),  # measured: sound digits, four workers, step 30 of 60
+        (0.9858, 1.0616, 0.0182, 0.00266, None),  # likewise, and what clipping makes of it
+        (1.0616, 0.9858, 0.0182, 0.00266, None),
+        (1.125, 1.125, 0.0384, math.nan, None),  # sharded: only the spread says how far they have parted
+        (1.125, 1.125, 0.0001, 0.000001, "gradient_scaled"),  # nothing has parted: it is a factor
+        (2.0, 2.0, 0.0384, 0.00941, "gradient_scaled"),
+        (0.5, 0.5, 0.0384, 0.045, "gradient_scaled"),
+        (0.25, 0.25, 0.0384, math.nan, "gradient_scaled"),
+        (0.5, 1.01, 0.0001, 0.000001, "clipping_differs"),
+    ],
+)
 def test_rounding_that_has_grown_is_no_factor(
     monkeypatch: pytest.MonkeyPatch, scale: float, unclipped: float, spread: float, turn: float, name: str | None
 ) -> None:

@@ -17,9 +17,7 @@ def of(made: Handmade, workers: int = 2) -> dict[str, LayerResult]:
     return {one.layer: one for one in judged(made).verdict.layers[f"workers={workers}"]}
 
 
-def with_gradients(
-    two: dict[str, list[float]], *, precision: str = "float32", **words: object
-) -> dict[str, LayerResult]:
+def with_gradients(two: dict[str, list[float]], *, precision: str = "float32", **words: object) -> dict[str, LayerResult]:
     made = Handmade(levels=(1, 2), blocks=1)
     add(made, [{"w": [3.0, 4.0]}], precision=precision)
     add(made, [two, two], precision=precision, **words)  # type: ignore[arg-type]
@@ -29,8 +27,11 @@ def with_gradients(
 def test_a_good_record_passes_what_was_run_and_says_what_was_not() -> None:
     found = of(good())
     assert {name: one.state for name, one in found.items()} == {
-        "ledger": "pass", "gradient": "not run", "hashes": "pass", "trajectory": "advice",
-    }  # fmt: skip
+        "ledger": "pass",
+        "gradient": "not run",
+        "hashes": "pass",
+        "trajectory": "advice",
+    }
     assert "probe.watch" in found["gradient"].sentence
     assert found["ledger"].sentence == "every sample used once per epoch; what their losses are divided by was not told"
 
@@ -78,9 +79,7 @@ def test_a_gradient_of_samples_that_nobody_knows_fails_by_a_factor_alone(two: li
 
 
 @pytest.mark.parametrize(("alone", "several"), [(range(8), None), (None, range(8))])
-def test_ids_of_one_side_alone_do_not_say_that_the_samples_were_the_same(
-    alone: range | None, several: range | None
-) -> None:
+def test_ids_of_one_side_alone_do_not_say_that_the_samples_were_the_same(alone: range | None, several: range | None) -> None:
     """One worker's DataLoader tells its ids, ranks that draw their batches by hand tell none, or the other way round."""
     made = Handmade(levels=(1, 2), blocks=1)
     add(made, [{"w": [3.0, 4.0]}], ids=alone, precision="float32")

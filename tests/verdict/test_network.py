@@ -9,15 +9,19 @@ from assay.reports import view
 from assay.verdict.judge import judge
 from tests.looked import Seen, look
 
-SILENT = Seen(
-    rtt_s=None, answered=0, there=None, back=None, lacks=({"what": "ping", "why": "No route to host", "mend": ""},)
+SILENT = Seen(rtt_s=None, answered=0, there=None, back=None, lacks=({"what": "ping", "why": "No route to host", "mend": ""},))
+
+
+@pytest.mark.parametrize(
+    ("seen", "rounds", "status"),
+    [
+        ({"a": Seen()}, 3, "PASS"),
+        ({"a": Seen()}, 2, "INCONCLUSIVE"),
+        ({"a": Seen(), "b": SILENT}, 3, "FAIL"),
+        ({"a": Seen(back=None)}, 3, "INCONCLUSIVE"),
+        ({"a": Seen(unbroken=0.0)}, 3, "PASS"),
+    ],
 )
-
-
-@pytest.mark.parametrize(("seen", "rounds", "status"), [
-    ({"a": Seen()}, 3, "PASS"), ({"a": Seen()}, 2, "INCONCLUSIVE"), ({"a": Seen(), "b": SILENT}, 3, "FAIL"),
-    ({"a": Seen(back=None)}, 3, "INCONCLUSIVE"), ({"a": Seen(unbroken=0.0)}, 3, "PASS"),
-])  # fmt: skip
 def test_the_status_follows_from_what_answered(seen: dict[str, Seen], rounds: int, status: str) -> None:
     assert judge(look(seen, rounds=rounds)).verdict.status == status
 

@@ -90,10 +90,7 @@ def test_what_makes_the_record_inadmissible_counts_whatever_was_asked_about() ->
 
 
 def test_a_dimension_that_was_asked_about_and_not_measured_gives_no_pass() -> None:
-    for only, why in (
-        ("cost", "cost was asked about and not measured"),
-        ("reliability", "reliability was asked about and not"),
-    ):
+    for only, why in (("cost", "cost was asked about and not measured"), ("reliability", "reliability was asked about and not")):
         _, judgement = shown(asked("performance", only))
         assert judgement.verdict.status == "INCONCLUSIVE"
         assert why in judgement.verdict.sentence

@@ -58,9 +58,7 @@ def test_a_training_that_is_not_data_parallel_gets_no_data_parallel_finding(name
     assert note.severity == "note"
     layers = {one.layer: one for one in judgement.verdict.layers["workers=2"]}
     assert layers["hashes"].state == layers["gradient"].state == "not run"
-    assert {"tensor": "its own part", "pipeline": "its own stage", "local_sgd": "two averages"}[kind] in layers[
-        "hashes"
-    ].sentence
+    assert {"tensor": "its own part", "pipeline": "its own stage", "local_sgd": "two averages"}[kind] in layers["hashes"].sentence
 
 
 @pytest.mark.parametrize("name", ["tensor_by_hand", "pipeline_by_hand"])
@@ -96,11 +94,7 @@ def test_a_model_that_was_not_wrapped_is_named(left: Path) -> None:
 
 
 def test_a_declaration_that_the_evidence_contradicts_is_named_with_it(left: Path) -> None:
-    found = [
-        one
-        for one in judged(left, "tensor_by_hand", "pipeline").verdict.findings
-        if one.rule == "parallelism_contradicted"
-    ]
+    found = [one for one in judged(left, "tensor_by_hand", "pipeline").verdict.findings if one.rule == "parallelism_contradicted"]
     assert [one.severity for one in found] == ["warning"]
     assert "pipeline parallelism" in found[0].evidence
     assert "tensor parallelism" in found[0].evidence

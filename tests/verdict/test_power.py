@@ -30,8 +30,10 @@ def by_subject(found: tuple[Expectation, ...]) -> dict[str, Expectation]:
 def test_without_an_earlier_record_supposed_spreads_are_told() -> None:
     found = by_subject(foresee(asked()))
     assert [name for name in found if name.startswith("if ")] == [
-        "if launches vary by 1 %", "if launches vary by 2 %", "if launches vary by 5 %",
-    ]  # fmt: skip
+        "if launches vary by 1 %",
+        "if launches vary by 2 %",
+        "if launches vary by 5 %",
+    ]
     # exp(t[.975, 4] * 0.02 / sqrt 5) - 1 = exp(2.776 * 0.00894) - 1 = 2.5 %
     assert "interval about ±2.5 %" in found["if launches vary by 2 %"].sentence
     assert "vary" not in found["if launches vary by 2 %"].sentence  # its subject says so
@@ -115,9 +117,7 @@ def pilot(between: float, within: float) -> Handmade:
 
 
 def length_of(made: Handmade) -> Expectation:
-    return by_subject(foresee(asked(levels=(1,)), made.measured(), judged(made).results))[
-        "length of a launch at workers=1"
-    ]
+    return by_subject(foresee(asked(levels=(1,)), made.measured(), judged(made).results))["length of a launch at workers=1"]
 
 
 def test_the_cheapest_length_of_a_launch_is_that_of_kalibera_and_jones() -> None:

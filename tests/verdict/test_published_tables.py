@@ -94,12 +94,7 @@ KMEANS = (
     "| 4 | .789611 | 25 | 4 |\n"
 )
 ACCELERATION = (
-    "| # of GPU  | Acceleration Rate |\n"
-    "| --------  | --------------:   |\n"
-    "| 1 | 1.00 X |\n"
-    "| 2 | 1.98 X |\n"
-    "| 4 | 3.73 X |\n"
-    "| 8 | 6.95 X |\n"
+    "| # of GPU  | Acceleration Rate |\n| --------  | --------------:   |\n| 1 | 1.00 X |\n| 2 | 1.98 X |\n| 4 | 3.73 X |\n| 8 | 6.95 X |\n"
 )
 # Narayanan et al., SC'21, table 1: the model grows with the GPUs
 MEGATRON = (
@@ -122,9 +117,7 @@ HOROVOD = (
 )
 # horovod/horovod#1194, #416 and #288
 FASTER_RCNN = "GPUs,images/s\n1,5\n8,25\n16,41\n32,80\n"
-RESNET101 = (
-    "GPUs\timages/sec\tper GPU\tefficiency\n1\t202.78\t\t\n4\t650.92\t162.73\t80.25%\n16\t2379.56\t148.7225\t73.34%\n"
-)
+RESNET101 = "GPUs\timages/sec\tper GPU\tefficiency\n1\t202.78\t\t\n4\t650.92\t162.73\t80.25%\n16\t2379.56\t148.7225\t73.34%\n"
 TWO_NODES = "gpus;total img/sec\r\n1;~641\r\n4;2380\r\n8;4419.71\r\n"
 # Some-random/athena: one server, worker counts along the top
 ATHENA = "GPUs | 1 | 2 | 3 | 4\nTraining time(s/1 epoch) | 121.409 | 83.111 | 61.607 | 54.507\n"
@@ -168,12 +161,10 @@ JUDGED: tuple[tuple[str, str, dict[str, Any], dict[int, float], int], ...] = (
     ("k-means", KMEANS, {}, {3: 0.84180, 4: 0.74768}, 4),
     ("megatron", MEGATRON, {}, {64: 1.00730, 256: 0.98540, 3072: 1.18978}, 3072),
     ("imagenet", IMAGENET, {}, {256: 0.90625}, 256),
-)  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("text", "asked", "efficiencies", "recommended"), [case[1:] for case in JUDGED], ids=[case[0] for case in JUDGED]
 )
+
+
+@pytest.mark.parametrize(("text", "asked", "efficiencies", "recommended"), [case[1:] for case in JUDGED], ids=[case[0] for case in JUDGED])
 def test_a_published_table_gives_the_efficiencies_worked_out_by_hand(
     text: str, asked: dict[str, Any], efficiencies: dict[int, float], recommended: int
 ) -> None:
@@ -188,28 +179,36 @@ REFUSED: tuple[tuple[str, str, dict[str, Any], str, str], ...] = (
     ("two throughputs", JASPER, {}, "Throughput - TF32 and Throughput - mixed precision", '--use "Throughput - TF32"'),
     ("two batches", JASPER, {"use": ("Throughput - TF32",)}, '1 again, with Batch size / GPU "64"', '--where "Batch size / GPU=32"'),
     ("no workers", HOROVOD, {}, "Setup, Inception V3, VGG-16", ""),
-    ("transposed by name", "Server and GPU number | 1S - 1GPU | 1S - 2GPU\nTraining time | 121.4 | 83.1\n", {}, "Server and GPU number", ""),
+    (
+        "transposed by name",
+        "Server and GPU number | 1S - 1GPU | 1S - 2GPU\nTraining time | 121.4 | 83.1\n",
+        {},
+        "Server and GPU number",
+        "",
+    ),
     ("another currency", "GPUs,hours,€/h\n1,2,3\n", {}, "€/h", "Convert them"),
     ("both decimal marks", "GPUs;hours\n1;12.5\n2;6,75\n", {}, '"12.5" and "6,75"', "Write a point"),
     ("doubtful comma", "GPUs;seconds\n1;1,345\n2;2,745\n", {}, '"1,345"', "without thousands separators"),
     ("two tables", VAR + "\n" + SLOWER, {}, "2 tables", "Keep one of them"),
     ("a unit that is none", "GPUs,time\n1,12 parsecs\n", {}, '"12 parsecs"', "with the unit in the heading"),
     ("half in percent", "GPUs,s,acc\n1,2,87.1%\n2,1,0.871\n", {}, "no percent sign", "in all rows or in none"),
-    ("no agreement", "GPUs,s,img/s,images\n1,10,100,1000\n2,5,200,2000\n", {}, "200 a second for 5 s, which is not 2000", "Leave one of the three"),
+    (
+        "no agreement",
+        "GPUs,s,img/s,images\n1,10,100,1000\n2,5,200,2000\n",
+        {},
+        "200 a second for 5 s, which is not 2000",
+        "Leave one of the three",
+    ),
     ("asked of throughputs", FASTER_RCNN, {"deadline_s": 3.0}, "a table of throughputs", "--work N"),
     ("batches against a flag", HIFIGAN, {"use": ("Throughput - TF32",), "scaling": "weak"}, "weak, but the batches", "Leave it out"),
     ("work against a flag", "p,s,work\n1,4,8\n2,2,8\n", {"scaling": "weak"}, "weak, but the work of the rows", "the work decides"),
     ("nothing to use", FASTER_RCNN, {"use": ("speed",)}, "speed", "as it stands in the table"),
     ("no such rows", MAHTI, {"where": (("Cluster", "lumi"),)}, "Cluster=lumi", "as it stands in the table"),
-)  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("text", "asked", "found", "mend"), [case[1:] for case in REFUSED], ids=[case[0] for case in REFUSED]
 )
-def test_a_table_that_can_be_read_in_two_ways_is_refused_with_the_way_on(
-    text: str, asked: dict[str, Any], found: str, mend: str
-) -> None:
+
+
+@pytest.mark.parametrize(("text", "asked", "found", "mend"), [case[1:] for case in REFUSED], ids=[case[0] for case in REFUSED])
+def test_a_table_that_can_be_read_in_two_ways_is_refused_with_the_way_on(text: str, asked: dict[str, Any], found: str, mend: str) -> None:
     problem = refused(text, **asked)
     assert found in problem.found
     assert mend in problem.mend
@@ -217,25 +216,14 @@ def test_a_table_that_can_be_read_in_two_ways_is_refused_with_the_way_on(
 
 # ---- percent ------------------------------------------------------------------------------------------------------
 
-PERCENT = (
-    "workers,seconds,$/h,Top-1 (%)\n"
-    "1,3600,1,87.1\n"
-    "2,1880,2,87.1\n"
-    "4,1010,4,87.1\n"
-    "8,560,8,87.1\n"
-    "16,340,16,87.0\n"
-    "32,250,32,86.0\n"
-)
+PERCENT = "workers,seconds,$/h,Top-1 (%)\n1,3600,1,87.1\n2,1880,2,87.1\n4,1010,4,87.1\n8,560,8,87.1\n16,340,16,87.0\n32,250,32,86.0\n"
 
 
 @pytest.mark.parametrize(
     "text",
     [
         PERCENT,
-        PERCENT.replace("Top-1 (%)", "accuracy")
-        .replace("87.1\n", "87.1%\n")
-        .replace("87.0\n", "87.0 %\n")
-        .replace("86.0\n", "86.0%\n"),
+        PERCENT.replace("Top-1 (%)", "accuracy").replace("87.1\n", "87.1%\n").replace("87.0\n", "87.0 %\n").replace("86.0\n", "86.0%\n"),
     ],
 )
 def test_percent_is_the_fraction_that_it_means(text: str) -> None:
@@ -243,10 +231,7 @@ def test_percent_is_the_fraction_that_it_means(text: str) -> None:
     result = judged(text)
     assert [bool(row.refused) for row in result.rows] == [False] * 5 + [True]
     assert result.rows[0].quality == pytest.approx(0.871)
-    assert (
-        "quality 86 % at 32 workers differs by 1.1 points from 87.1 % at 1, more than the tolerance 0.5 points"
-        in result.notes[0]
-    )
+    assert "quality 86 % at 32 workers differs by 1.1 points from 87.1 % at 1, more than the tolerance 0.5 points" in result.notes[0]
     assert [bool(row.refused) for row in judged(text, "1.2%").rows] == [False] * 6
     assert [bool(row.refused) for row in judged(text, "0.05%").rows] == [False] * 4 + [True] * 2
 
@@ -361,7 +346,7 @@ def test_rounding_to_two_digits_is_no_superlinear_speedup() -> None:
         "GPUs,seconds\n2,OOM\n1,1230\n4,375\n8,210\n",
         "GPUs,seconds\n1,1200\n1,1230.5\n4,375\n1,1230\n8,210\n",
     ],
-)  # fmt: skip
+)
 def test_a_time_is_read_as_people_write_it(text: str) -> None:
     """20.5, 6.25 and 3.5 minutes: S = 3.28 on 4, 5.857 on 8."""
     result = judged(text)
@@ -392,9 +377,7 @@ def test_energy_comes_from_joules_or_from_power_and_time() -> None:
 def test_effective_work_costs_what_a_step_costs_divided_by_the_efficiency() -> None:
     """The second reference table: .2000, .3076/.65020, .4/.5, .616/.32468."""
     result = judged("nodes,step_seconds,usd_per_node_second\n1,10.00,0.02\n2,7.69,0.02\n4,5.00,0.02\n8,3.85,0.02\n")
-    assert [row.usd_per_effective_work for row in result.rows] == pytest.approx(
-        [0.2, 0.473088, 0.8, 1.897280], abs=1e-6
-    )
+    assert [row.usd_per_effective_work for row in result.rows] == pytest.approx([0.2, 0.473088, 0.8, 1.897280], abs=1e-6)
     by_item = judged("GPUs,images/s,$/GPU/h\n1,100,3.6\n8,650,3.6\n").rows[1]
     assert by_item.usd_per_item == pytest.approx(8 * 0.001 / 650)
     assert by_item.usd_per_effective_work == pytest.approx(8 * 0.001 / 650 / 0.8125)

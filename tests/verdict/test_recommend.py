@@ -78,10 +78,7 @@ def test_where_every_configuration_fails_for_certain_nothing_is_recommended() ->
     judgement = judged(good(gates=Gates(deadline_s=1.0)))
     assert judgement.verdict.status == "FAIL"
     assert pick(judgement, "recommended") is None
-    assert (
-        "1 worker and 2 workers hold quality, but none passes every gate"
-        in judgement.verdict.recommendations[0].sentence
-    )
+    assert "1 worker and 2 workers hold quality, but none passes every gate" in judgement.verdict.recommendations[0].sentence
 
 
 def test_where_one_configuration_may_still_pass_the_verdict_is_open() -> None:

@@ -20,9 +20,7 @@ def quality_of(found: Reproduction) -> tuple[str, str]:
     return row.agreement, row.sentence
 
 
-@pytest.mark.parametrize(
-    ("right", "agreement"), [(360, "agrees"), (320, "differs"), (400, "differs"), (366, "undecided")]
-)
+@pytest.mark.parametrize(("right", "agreement"), [(360, "agrees"), (320, "differs"), (400, "differs"), (366, "undecided")])
 def test_quality_agrees_only_where_neither_is_worse_by_the_margin(right: int, agreement: str) -> None:
     """360 of 400 right at first, margin 8 of 400.  320 and 400 are 40 away; 366 is 6, and -+ t SE of 6 flips (2.5 and
     more widened) reaches beyond 8.  A second run that is better by more than the margin is no reproduction either."""

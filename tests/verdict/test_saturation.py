@@ -15,16 +15,12 @@ from tests.serving_made import ServingMade
 def loads(late: dict[float, tuple[int, ...]], attainment: float = 0.9, requests: int = 100) -> ServingMade:
     """Per rate the late ones of so many requests, block by block."""
     blocks = len(next(iter(late.values())))
-    made = ServingMade(
-        rate=tuple(late), blocks=blocks, seconds=10.0, objectives=Objectives(ttft_s=0.5, attainment=attainment)
-    )
+    made = ServingMade(rate=tuple(late), blocks=blocks, seconds=10.0, objectives=Objectives(ttft_s=0.5, attainment=attainment))
     for block in range(blocks):
         for rate, missing in late.items():
             launch = made.launch(f"rate={rate:g}", block=block)
             for place in range(requests):
-                made.request(
-                    launch, 10.0 / requests * place, ttft_s=1.0 if place < missing[block] else 0.1, replica=place % 2
-                )
+                made.request(launch, 10.0 / requests * place, ttft_s=1.0 if place < missing[block] else 0.1, replica=place % 2)
     return made
 
 
@@ -43,12 +39,9 @@ def test_the_value_is_that_of_the_metric_and_not_of_a_line_through_the_shares() 
 
 
 @pytest.mark.parametrize(
-    ("late", "last"),
-    [({10.0: (0, 0, 0), 20.0: (1, 2, 3)}, "rate=20"), ({10.0: (50, 50, 50), 20.0: (60, 60, 60)}, None)],
+    ("late", "last"), [({10.0: (0, 0, 0), 20.0: (1, 2, 3)}, "rate=20"), ({10.0: (50, 50, 50), 20.0: (60, 60, 60)}, None)]
 )
-def test_where_no_load_or_every_load_meets_them_there_is_a_bound(
-    late: dict[float, tuple[int, ...]], last: str | None
-) -> None:
+def test_where_no_load_or_every_load_meets_them_there_is_a_bound(late: dict[float, tuple[int, ...]], last: str | None) -> None:
     (found,) = saturations(loads(late).measured())
     assert isinstance(found.value, Absent)
     assert found.last == last

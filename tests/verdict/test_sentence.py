@@ -34,9 +34,7 @@ def test_the_machine_is_part_of_the_conditions() -> None:
     made = good()
     made.manifest["environment"]["before"] = {"cpu": {"model": "EPYC 9", "usable": {"count": 2}}}
     assert "95 % intervals, on EPYC 9, 2 usable cores." in said(made)
-    made.manifest["environment"]["before"] = {
-        "cpu": {"model": {"absent": "no /proc"}, "usable": {"absent": "no affinity"}}
-    }
+    made.manifest["environment"]["before"] = {"cpu": {"model": {"absent": "no /proc"}, "usable": {"absent": "no affinity"}}}
     assert "95 % intervals." in said(made)
 
 
@@ -67,9 +65,7 @@ def test_invalid_says_that_no_number_may_be_quoted() -> None:
 def test_fail_names_the_configuration_and_the_evidence() -> None:
     made = good()
     change(made, "fingerprints", 6, lambda row: f"{row[1]}" if row[4] == "parameter_hash" else row[6], workers=2)
-    assert said(made).startswith(
-        "handmade: FAIL: workers=2: parameter hashes differ between ranks before the first step"
-    )
+    assert said(made).startswith("handmade: FAIL: workers=2: parameter hashes differ between ranks before the first step")
 
 
 def test_fail_of_what_is_required_names_only_that() -> None:
@@ -93,9 +89,7 @@ def test_inconclusive_says_what_is_lacking() -> None:
 
 def test_adaptive_launches_are_told_with_what_ended_them_and_what_the_looking_cost() -> None:
     made = good()
-    made.experiment = made.experiment.model_copy(
-        update={"launches": made.experiment.launches.model_copy(update={"precision": 0.05})}
-    )
+    made.experiment = made.experiment.model_copy(update={"launches": made.experiment.launches.model_copy(update={"precision": 0.05})})
     made.manifest |= {
         "looks": [{"blocks": 5, "confidence": 0.975, "enough": True, "widths": {}, "sentence": "narrow"}],
         "looks_ended": "precision",

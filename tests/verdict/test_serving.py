@@ -21,13 +21,7 @@ ASKED = Objectives(ttft_s=0.5)
 
 
 def loads(
-    misses: dict[str, int],
-    *,
-    blocks: int = 3,
-    requests: int = 500,
-    lag_s: float = 0.0,
-    objectives: Objectives = ASKED,
-    **made: Any,
+    misses: dict[str, int], *, blocks: int = 3, requests: int = 500, lag_s: float = 0.0, objectives: Objectives = ASKED, **made: Any
 ) -> ServingMade:
     """One launch per block and configuration; so many of its requests take 1 s to the first token instead of 0.1 s."""
     rates = tuple(float(name.split("rate=")[1]) for name in misses)
@@ -37,9 +31,7 @@ def loads(
             launch = record.launch(name, block=block, wall_s=60.0)
             for place in range(requests):
                 slow = place % requests < missing
-                record.request(
-                    launch, 50.0 * place / requests, ttft_s=1.0 if slow else 0.1, lag_s=lag_s, replica=place % 2
-                )
+                record.request(launch, 50.0 * place / requests, ttft_s=1.0 if slow else 0.1, lag_s=lag_s, replica=place % 2)
     return record
 
 
@@ -61,8 +53,7 @@ def test_the_largest_load_that_passes_is_recommended_and_the_next_one_says_why_n
     )
     assert "; rate=40 does not pass: requests within the objectives 90.0 %" in sentence
     assert (
-        "Conditions: chat with tiny, D(100,100); poisson arrivals for 50 s after 0 s of warm-up; 3 launches per configuration"
-        in sentence
+        "Conditions: chat with tiny, D(100,100); poisson arrivals for 50 s after 0 s of warm-up; 3 launches per configuration" in sentence
     )
     assert sentence.endswith("Not measured: correctness, cost, energy.") or "Not measured: correctness" in sentence
 
@@ -70,9 +61,7 @@ def test_the_largest_load_that_passes_is_recommended_and_the_next_one_says_why_n
 def test_a_load_that_meets_nothing_fails_and_names_the_smallest() -> None:
     judgement = judged(loads({"rate=10": 500, "rate=20": 500}))
     assert judgement.verdict.status == "FAIL"
-    assert judgement.verdict.sentence.startswith(
-        "served: FAIL: no load passes; at the smallest, rate=10: requests within the objectives 0"
-    )
+    assert judgement.verdict.sentence.startswith("served: FAIL: no load passes; at the smallest, rate=10: requests within the objectives 0")
     assert pick(judgement).configuration is None
 
 
@@ -92,10 +81,7 @@ def test_two_launches_decide_nothing() -> None:
 def test_without_objectives_pass_means_measured_validly_and_says_so() -> None:
     judgement = judged(loads({"rate=10": 0, "rate=20": 250}, objectives=Objectives()))
     assert judgement.verdict.status == "PASS"
-    assert (
-        "no objective was asked for, so there is nothing to pass: measured validly. At rate=10: throughput"
-        in judgement.verdict.sentence
-    )
+    assert "no objective was asked for, so there is nothing to pass: measured validly. At rate=10: throughput" in judgement.verdict.sentence
     assert pick(judgement).configuration is None
     assert "no objective was asked for" in pick(judgement).sentence
     assert pick(judgement, "fastest").configuration in ("rate=10", "rate=20")
@@ -154,8 +140,11 @@ def test_every_dimension_of_every_load_has_its_status_and_its_sentence() -> None
         assert all(result.sentence for result in row.values())
     row = judgement.verdict.dimensions["rate=10"]
     assert {name: result.status for name, result in row.items()} == {
-        "correctness": "NOT_MEASURED", "performance": "PASS", "cost": "PASS", "reliability": "PASS",
-    }  # fmt: skip
+        "correctness": "NOT_MEASURED",
+        "performance": "PASS",
+        "cost": "PASS",
+        "reliability": "PASS",
+    }
     assert "no fault was injected" in row["reliability"].sentence
     assert judgement.verdict.dimensions["rate=40"]["performance"].status == "FAIL"
 
@@ -201,9 +190,7 @@ def test_many_errors_without_a_limit_leave_reliability_open() -> None:
     assert row.sentence.startswith("10.0 % [")
 
 
-@pytest.mark.parametrize(
-    "how", [{}, {"rate": (), "concurrency": (4, 64)}, {"outage": (5.0, 10.0)}, {"engines": ("a", "b"), "scored": 0.9}]
-)
+@pytest.mark.parametrize("how", [{}, {"rate": (), "concurrency": (4, 64)}, {"outage": (5.0, 10.0)}, {"engines": ("a", "b"), "scored": 0.9}])
 def test_simulated_records_are_judged_with_numbers_of_every_load(how: dict[str, Any]) -> None:
     judgement = judge(simulated(**{"rate": (4.0, 8.0), **how}).measured())
     assert judgement.verdict.status in ("PASS", "INCONCLUSIVE")

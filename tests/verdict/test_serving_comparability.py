@@ -29,10 +29,7 @@ FILES = {"prompts": "ab" * 32}
 @pytest.fixture(scope="module")
 def base() -> Side:
     made = simulated(rate=(4.0, 8.0), blocks=3, seconds=5.0, seed=1)
-    made.manifest["environment"] = {
-        "before": {**copy.deepcopy(dict(BEFORE)), "engines": ENGINES, "files": FILES},
-        "after": {},
-    }
+    made.manifest["environment"] = {"before": {**copy.deepcopy(dict(BEFORE)), "engines": ENGINES, "files": FILES}, "after": {}}
     measured = made.measured()
     return Side(label="A", measured=measured, judgement=judge(measured))
 
@@ -54,10 +51,12 @@ def asked(path: str, value: Any) -> Mutate:
 
 
 def with_experiment(one: Side, content: Mapping[str, Any]) -> Side:
-    experiment = Experiment.model_construct(**{
-        **{name: getattr(one.measured.experiment, name) for name in Experiment.model_fields},
-        "serving": type(one.measured.experiment.serving).model_validate(content["serving"]),  # type: ignore[union-attr]
-    })  # fmt: skip
+    experiment = Experiment.model_construct(
+        **{
+            **{name: getattr(one.measured.experiment, name) for name in Experiment.model_fields},
+            "serving": type(one.measured.experiment.serving).model_validate(content["serving"]),  # type: ignore[union-attr]
+        }
+    )
     return Side(label="B", measured=replace(one.measured, experiment=experiment), judgement=one.judgement)
 
 
@@ -68,9 +67,7 @@ def manifest(path: str, value: Any) -> Mutate:
 def no_usage(one: Side) -> Side:
     rows = one.measured.tables["requests"]
     counted = rows.select("launch", "request", "tokens_in", "tokens_out", pl.col("chunk_ns").alias("chunk_tokens"))
-    return with_tables(
-        one, "B", requests=rows.with_columns(tokens_out=pl.lit(None, dtype=pl.Int64)), token_counts=counted
-    )
+    return with_tables(one, "B", requests=rows.with_columns(tokens_out=pl.lit(None, dtype=pl.Int64)), token_counts=counted)
 
 
 def in_flight(one: Side) -> Side:
@@ -83,10 +80,19 @@ def in_flight(one: Side) -> Side:
 def imported(key: str, value: str) -> Mutate:
     """A record that says of another tool what ours says of assay, but for one thing (and, as every import, its machine)."""
     meanings = {**OURS, key: value}
-    return manifest("foreign", {
-        "tool": meanings["tool"], "clock": meanings["clock"], "meanings": meanings, "times": "whole", "requests": True, "unsaid": [],
-        "file": "result.json", "sha256": "ab" * 32,
-    })  # fmt: skip
+    return manifest(
+        "foreign",
+        {
+            "tool": meanings["tool"],
+            "clock": meanings["clock"],
+            "meanings": meanings,
+            "times": "whole",
+            "requests": True,
+            "unsaid": [],
+            "file": "result.json",
+            "sha256": "ab" * 32,
+        },
+    )
 
 
 IDENTITY: Mapping[str, Mutate] = {
@@ -116,31 +122,67 @@ IDENTITY: Mapping[str, Mutate] = {
     "engines.*": manifest("environment/before/engines/server/said", '{"version": "0.12.0"}'),
     "serving.schedules": manifest("schedules/0/sha256", "ef" * 32),
     **{f"foreign.{key}": imported(key, "another" if key != "clock" else "sent") for key in OURS},
-}  # fmt: skip
+}
 # Every key of a family of its own.
 KEYS: Mapping[str, Mutate] = {
-    **{f"serving.prompts.{key}": asked(f"serving.prompts.{key}", value) for key, value in {
-        "format": "csv", "field": "text", "answer_field": "answer", "image_field": "image", "prefix_tokens": 8, "prefixes": 2, "cache": "as_is",
-        "turns": 2, "think_s": 1.0, "tool_steps": 1, "tool_s": 1.0, "tool_tokens": 65,
-    }.items()},
-    **{f"serving.correctness.{key}": asked(f"serving.correctness.{key}", value)
-       for key, value in {"canaries": 0.1, "identity": 3, "reruns": 3, "needle": True}.items()},
-    **{f"serving.objectives.{key}": asked(f"serving.objectives.{key}", 0.123)
-       for key in ("ttft_s", "ttft_visible_s", "tpot_s", "itl_s", "e2e_s", "attainment")},
-    **{f"engine.{key}": asked(f"serving.targets.0.{key}", value) for key, value in {
-        "backend": "sglang", "model": "other", "command": ("serve",), "router": ("nginx",), "environment": {"A": "1"}, "options": {"body.x": 1},
-        "balance": "session", "headers": {"X-Tenant": "1"},
-    }.items()},
+    **{
+        f"serving.prompts.{key}": asked(f"serving.prompts.{key}", value)
+        for key, value in {
+            "format": "csv",
+            "field": "text",
+            "answer_field": "answer",
+            "image_field": "image",
+            "prefix_tokens": 8,
+            "prefixes": 2,
+            "cache": "as_is",
+            "turns": 2,
+            "think_s": 1.0,
+            "tool_steps": 1,
+            "tool_s": 1.0,
+            "tool_tokens": 65,
+        }.items()
+    },
+    **{
+        f"serving.correctness.{key}": asked(f"serving.correctness.{key}", value)
+        for key, value in {"canaries": 0.1, "identity": 3, "reruns": 3, "needle": True}.items()
+    },
+    **{
+        f"serving.objectives.{key}": asked(f"serving.objectives.{key}", 0.123)
+        for key in ("ttft_s", "ttft_visible_s", "tpot_s", "itl_s", "e2e_s", "attainment")
+    },
+    **{
+        f"engine.{key}": asked(f"serving.targets.0.{key}", value)
+        for key, value in {
+            "backend": "sglang",
+            "model": "other",
+            "command": ("serve",),
+            "router": ("nginx",),
+            "environment": {"A": "1"},
+            "options": {"body.x": 1},
+            "balance": "session",
+            "headers": {"X-Tenant": "1"},
+        }.items()
+    },
     "engine.replicas": asked("serving.targets.0.urls", ("http://127.0.0.1:8000",)),
-}  # fmt: skip
+}
 HARMLESS: Mapping[str, Mutate] = {
-    **{f"client.{key}": asked(f"serving.client.{key}", value) for key, value in {
-        "processes": 4, "connections": 8, "timeout_s": 10.0, "first_byte_timeout_s": 5.0, "transport": "library", "most_lag": 0.5,
-        "least_achieved": 0.5, "keep_text": False,
-    }.items()},
-    **{f"arrivals.{key}": asked(f"serving.arrivals.{key}", value) for key, value in {
-        "duration_s": 20.0, "warm_up_s": 1.0, "cold": 2, "drain_s": 1.0,
-    }.items()},
+    **{
+        f"client.{key}": asked(f"serving.client.{key}", value)
+        for key, value in {
+            "processes": 4,
+            "connections": 8,
+            "timeout_s": 10.0,
+            "first_byte_timeout_s": 5.0,
+            "transport": "library",
+            "most_lag": 0.5,
+            "least_achieved": 0.5,
+            "keep_text": False,
+        }.items()
+    },
+    **{
+        f"arrivals.{key}": asked(f"serving.arrivals.{key}", value)
+        for key, value in {"duration_s": 20.0, "warm_up_s": 1.0, "cold": 2, "drain_s": 1.0}.items()
+    },
     "grade": asked("serving.correctness.grade", "bitwise"),
     "engine's name": asked("serving.targets.0.name", "other"),
     "engine's address": asked("serving.targets.0.urls", ("http://127.0.0.1:9000", "http://127.0.0.1:9001")),
@@ -149,7 +191,7 @@ HARMLESS: Mapping[str, Mutate] = {
     "what was not digested": manifest("schedules", {}),
     "files that were not digested": manifest("environment/before/files", None),
     "a further load": asked("serving.rate", (4.0, 8.0, 16.0)),
-}  # fmt: skip
+}
 
 
 def named(made: tuple[Any, ...]) -> list[str]:
@@ -166,9 +208,7 @@ def test_one_mutated_field_refuses_and_is_named(base: Side, field: str) -> None:
     mutated = {**IDENTITY, **KEYS}[field](base)
     made = compare([base, mutated])
     assert made.state == "incomparable"
-    assert any(name == field or name.startswith(field.removesuffix("*")) for name in named(made.refused)), named(
-        made.refused
-    )
+    assert any(name == field or name.startswith(field.removesuffix("*")) for name in named(made.refused)), named(made.refused)
     assert made.refused[0].field in made.sentence
     assert all(mismatch.override and len(set(mismatch.values)) == 2 and mismatch.why for mismatch in made.refused)
 
@@ -195,20 +235,26 @@ def test_the_client_is_told_where_it_differs(base: Side, what: str) -> None:
 @pytest.mark.parametrize(
     ("name", "field"),
     [
-        ("engine", "engine.backend"), ("engine", "engine.command"), ("engine", "engines.*"), ("engine", "serving.tokens_from"),
-        ("objectives", "serving.objectives.ttft_s"), ("prompts", "serving.prompts.turns"), ("prompts", "serving.files.*"),
-        ("model", "serving.model"), ("engine.replicas", "engine.replicas"), ("serving.objectives", "serving.objectives.tpot_s"),
-        ("serving.arrivals", "serving.arrivals.cv"), ("serving", "serving.temperature"),
+        ("engine", "engine.backend"),
+        ("engine", "engine.command"),
+        ("engine", "engines.*"),
+        ("engine", "serving.tokens_from"),
+        ("objectives", "serving.objectives.ttft_s"),
+        ("prompts", "serving.prompts.turns"),
+        ("prompts", "serving.files.*"),
+        ("model", "serving.model"),
+        ("engine.replicas", "engine.replicas"),
+        ("serving.objectives", "serving.objectives.tpot_s"),
+        ("serving.arrivals", "serving.arrivals.cv"),
+        ("serving", "serving.temperature"),
     ],
-)  # fmt: skip
+)
 def test_an_alias_or_a_group_declares_its_fields(base: Side, name: str, field: str) -> None:
     mutated = {**IDENTITY, **KEYS}[field](base)
     assert named(refusing(differences([base, mutated], [name]))) == []
 
 
-def test_the_same_settings_and_seed_with_other_requests_are_named_and_other_settings_are_not_named_twice(
-    base: Side,
-) -> None:
+def test_the_same_settings_and_seed_with_other_requests_are_named_and_other_settings_are_not_named_twice(base: Side) -> None:
     assert named(refusing(differences([base, IDENTITY["serving.schedules"](base)]))) == ["serving.schedules"]
     both = manifest("schedules/0/sha256", "ef" * 32)(IDENTITY["serving.arrivals.cv"](base))
     assert named(refusing(differences([base, both]))) == ["serving.arrivals.cv"]

@@ -25,9 +25,7 @@ def test_an_attainment_needs_requests_even_if_none_misses() -> None:
     found = told(ServingMade(rate=(5.0,), blocks=3, seconds=10.0, objectives=Objectives(ttft_s=0.5)))
     one = found["objectives at rate=5"]
     assert one.possible is False
-    assert (
-        one.sentence == "an attainment of 99 % needs at least 368 requests even if none misses; about 150 will be due"
-    )
+    assert one.sentence == "an attainment of 99 % needs at least 368 requests even if none misses; about 150 will be due"
     looser = told(ServingMade(rate=(5.0,), blocks=3, seconds=10.0, objectives=Objectives(ttft_s=0.5, attainment=0.9)))
     assert looser["objectives at rate=5"].possible is True  # ln(.025)/ln(.9) = 35.01, that is 36
 

@@ -16,10 +16,7 @@ from tests.serving_made import ServingMade, simulated
 @pytest.fixture(scope="module")
 def load() -> Measured:
     made = simulated(rate=(4.0, 8.0), blocks=5, seconds=10.0, seed=2)
-    made.manifest["environment"]["before"] = {
-        "cpu": {"model": "EPYC"},
-        "engines": {"server": {"path": "/version", "said": "{}"}},
-    }
+    made.manifest["environment"]["before"] = {"cpu": {"model": "EPYC"}, "engines": {"server": {"path": "/version", "said": "{}"}}}
     return made.measured()
 
 
@@ -42,9 +39,7 @@ def test_percentiles_are_never_averaged(load: Measured) -> None:
 
 
 def test_launches_are_counted_by_load_and_not_by_replicas(load: Measured) -> None:
-    assert rules(load)[7].evidence.startswith(
-        "configurations are compared inside randomised blocks, at least 5 launches each"
-    )
+    assert rules(load)[7].evidence.startswith("configurations are compared inside randomised blocks, at least 5 launches each")
     few = simulated(rate=(4.0, 8.0), blocks=3, seconds=4.0).measured()
     assert rules(few)[7].answer == "not kept"
 

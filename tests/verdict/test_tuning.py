@@ -23,26 +23,17 @@ from assay.spec.sections.tune import Choice, Tune, choices
 from assay.units import PER_SECOND
 from assay.verdict.comparison.types import Change, Comparison, Side
 from assay.verdict.judge import Judgement, judge
-from assay.verdict.tuning import (
-    Made,
-    Round,
-    Standing,
-    Tuned,
-    finalists,
-    gain_of,
-    other_work,
-    survivors,
-    tuned,
-    verdict,
-)
+from assay.verdict.tuning import Made, Round, Standing, Tuned, finalists, gain_of, other_work, survivors, tuned, verdict
 from tests.builders import estimate
 from tests.handmade import Handmade
 
 ONE = "workers=1"
 EXPERIMENT: dict[str, Any] = {
-    "name": "knobs", "workload": {"script": "train.py", "arguments": ["{a}", "{b}", "{c}"]}, "factor": {"levels": [1]},
+    "name": "knobs",
+    "workload": {"script": "train.py", "arguments": ["{a}", "{b}", "{c}"]},
+    "factor": {"levels": [1]},
     "quality": {"metric": "accuracy", "margin": 0.05},
-}  # fmt: skip
+}
 GRID = {"knobs": {"a": [1, 2], "b": [1, 2], "c": [1, 2]}, "first_blocks": 2, "final_blocks": 5}
 
 
@@ -62,17 +53,13 @@ class Machine:
         wrong, less, dead = (one.label in self.lacks.get(name, set()) for name in ("wrong", "less", "dead"))
         measured, judged = _base(0 if dead else len(luck), wrong, less, number)
         speeds = [self.truth(one) * exp(own + self.random.gauss(0.0, 0.02)) for own in luck]
-        frame = pl.DataFrame(
-            {"launch": range(len(luck)), "value": speeds}, schema={"launch": pl.Int32, "value": pl.Float64}
-        )
+        frame = pl.DataFrame({"launch": range(len(luck)), "value": speeds}, schema={"launch": pl.Int32, "value": pl.Float64})
         found = from_frame(measured, frame, unit=PER_SECOND, name="throughput", trials="", missing="", aggregate="")
         metrics = {"throughput": judged.metrics["throughput"]}
         return Side(
             label=one.label,
             measured=measured,
-            judgement=replace(
-                judged, results={"throughput": found, "quality": judged.results["quality"]}, metrics=metrics
-            ),
+            judgement=replace(judged, results={"throughput": found, "quality": judged.results["quality"]}, metrics=metrics),
         )
 
 
@@ -135,10 +122,7 @@ def test_a_knob_without_effect_wins_nothing_and_the_interval_is_told() -> None:
     assert "times as good [" in found.sentence
 
 
-@pytest.mark.parametrize(
-    ("lacks", "words"),
-    [("wrong", "quality lost"), ("less", "other work: 24 items"), ("dead", "failed: ")],
-)
+@pytest.mark.parametrize(("lacks", "words"), [("wrong", "quality lost"), ("less", "other work: 24 items"), ("dead", "failed: ")])
 def test_what_is_fast_because_it_does_not_do_the_work_goes_out_with_the_reason(lacks: str, words: str) -> None:
     def truth(one: Choice) -> float:
         return 100.0 if one.label == "today" else 300.0
@@ -223,7 +207,7 @@ def test_the_best_value_of_each_knob_goes_into_the_last_round_together() -> None
     standings = tuple(
         Standing(label=one.label, settings=one.settings, gain=gains[one.label], low=None, high=None, out="", goes_on=True, record="")
         for one in arms
-    )  # fmt: skip
+    )
     first = Round(blocks=1, metric="throughput", standings=standings)
     assert [one.label for one in finalists(tune, [first], arms[:2], 0.03)] == ["today", "a=2", "a=2 b=2"]
     broken = replace(first, standings=(*standings[:3], replace(standings[3], out="quality lost"), standings[4]))
@@ -236,10 +220,24 @@ def test_the_best_value_of_each_knob_goes_into_the_last_round_together() -> None
 def change(ratio: float, outcome: str, metric: str = "step_time") -> Change:
     value = estimate(1.0, 0.1, "s")
     return Change(
-        metric=metric, configuration="workers=1", side="b", outcome=outcome, word=outcome, baseline=value, value=value,  # type: ignore[arg-type]
-        ratio=ratio, low=ratio * 0.9, high=ratio * 1.1, p_value=0.01, p_adjusted=0.01, minimum_detectable_effect=0.05,
-        launches_needed=None, primary=True, method="", sentence="",
-    )  # fmt: skip
+        metric=metric,
+        configuration="workers=1",
+        side="b",
+        outcome=outcome,
+        word=outcome,
+        baseline=value,
+        value=value,  # type: ignore[arg-type]
+        ratio=ratio,
+        low=ratio * 0.9,
+        high=ratio * 1.1,
+        p_value=0.01,
+        p_adjusted=0.01,
+        minimum_detectable_effect=0.05,
+        launches_needed=None,
+        primary=True,
+        method="",
+        sentence="",
+    )
 
 
 def test_a_time_that_falls_is_a_gain_that_rises() -> None:
@@ -257,7 +255,7 @@ def test_a_time_that_falls_is_a_gain_that_rises() -> None:
         ("inconclusive", "HELD", False, "b is not shown to be better (step_time 2.00 times", 4),
         ("worse", "HELD", False, "b is worse (step_time 2.00 times", 0),
     ],
-)  # fmt: skip
+)
 def test_nothing_is_adopted_without_quality(outcome: str, quality: str, adopts: bool, words: str, code: int) -> None:
     from assay.verdict.comparison.types import Side
     from assay.verdict.judge import judge
@@ -271,13 +269,23 @@ def test_nothing_is_adopted_without_quality(outcome: str, quality: str, adopts: 
         measured = made.measured()
         sides.append(Side(label=label, measured=measured, judgement=judge(measured)))
     final = Comparison(
-        state="compared", sides=("today", "b"), varying=(), mismatches=(), refused=(), primary="step_time", configuration="workers=1",
-        changes=(change(0.5, outcome),), table={}, quality={"b": quality}, confidence=0.95, floor=0.0, notes=(), sentence="As it was.",
-    )  # fmt: skip
+        state="compared",
+        sides=("today", "b"),
+        varying=(),
+        mismatches=(),
+        refused=(),
+        primary="step_time",
+        configuration="workers=1",
+        changes=(change(0.5, outcome),),
+        table={},
+        quality={"b": quality},
+        confidence=0.95,
+        floor=0.0,
+        notes=(),
+        sentence="As it was.",
+    )
     adopted, sentence = verdict(final, sides, {"today": {"x": 1}, "b": {"x": 2}})
     assert (adopted == {"x": 2}) is adopts
     assert words in sentence
-    found = Tuned(
-        rounds=(), final=final, sides=tuple(sides), records=("", ""), adopted=adopted, sentence=sentence, left_out=0
-    )
+    found = Tuned(rounds=(), final=final, sides=tuple(sides), records=("", ""), adopted=adopted, sentence=sentence, left_out=0)
     assert exit_code(found) == code

@@ -20,9 +20,7 @@ from typing import Any
 from tests.handmade import Handmade
 
 STEPS = 2
-Shards = Callable[
-    [list[int], int], list[list[int]]
-]  # the samples in the order of the step, workers -> one list per rank
+Shards = Callable[[list[int], int], list[list[int]]]  # the samples in the order of the step, workers -> one list per rank
 
 
 def contiguous(order: list[int], workers: int) -> list[list[int]]:
@@ -92,8 +90,8 @@ def network(dropout: float, dtype: Any, seed: int) -> Any:
 
     torch.manual_seed(seed)
     return nn.Sequential(
-        nn.Linear(32, 64), nn.GELU(), nn.LayerNorm(64), nn.Dropout(dropout), nn.Linear(64, 64), nn.GELU(), nn.Linear(64, 10),
-    ).to(dtype)  # fmt: skip
+        nn.Linear(32, 64), nn.GELU(), nn.LayerNorm(64), nn.Dropout(dropout), nn.Linear(64, 64), nn.GELU(), nn.Linear(64, 10)
+    ).to(dtype)
 
 
 class Data:

@@ -12,13 +12,9 @@ from pathlib import Path
 import torch
 
 _HERE = str(Path(__file__).resolve().parent.parent)
-_FOUND = PathFinder.find_spec(
-    "torchvision", [entry for entry in sys.path if entry and str(Path(entry).resolve()) != _HERE]
-)
+_FOUND = PathFinder.find_spec("torchvision", [entry for entry in sys.path if entry and str(Path(entry).resolve()) != _HERE])
 if _FOUND is None:
-    raise ModuleNotFoundError(
-        "No module named 'torchvision': install it in the benchmark's environment", name="torchvision"
-    )
+    raise ModuleNotFoundError("No module named 'torchvision': install it in the benchmark's environment", name="torchvision")
 __path__ = list(_FOUND.submodule_search_locations)
 __spec__ = _FOUND
 __file__ = _FOUND.origin

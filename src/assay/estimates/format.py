@@ -40,9 +40,7 @@ _PREFIXES: Final = {
     "FLOP/s": ((1e15, "PFLOP/s"), (1e12, "TFLOP/s"), (1e9, "GFLOP/s"), (1e6, "MFLOP/s"), (1.0, "FLOP/s")),
 }
 _PER: Final = ((1.0, ""), (1e3, "1,000 "), (1e6, "million "), (1e9, "billion "))
-_SUFFIXES: Final = {
-    "ratio": "", "count": "", "score": "", "": "", "1/s": "/s", "workers": " workers", "steps": " steps",
-}  # fmt: skip
+_SUFFIXES: Final = {"ratio": "", "count": "", "score": "", "": "", "1/s": "/s", "workers": " workers", "steps": " steps"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,18 +141,18 @@ def show(value: Value, scale: Scale | None = None, work: str = "items", *, besid
     middle, low, high = (x * fitting.factor for x in (value.value, value.low, value.high))
     made = outwards(middle, low, high, [limit * fitting.factor for limit in beside])
     return Shown(
-        text=dressed(written(made.value), fitting), interval=_interval(value, made.low, made.high), note="", value=value,
-        scale=fitting,
-    )  # fmt: skip
+        text=dressed(written(made.value), fitting), interval=_interval(value, made.low, made.high), note="", value=value, scale=fitting
+    )
 
 
 def bracketed(
     value: float, low: float, high: float, unit: str = "ratio", *, beside: Sequence[float] = (), launches: int = 2
 ) -> tuple[str, str]:
     """A number and its interval that belong to no metric, as text: ("1.25", "[1.19, 1.32]")."""
-    shown = show(Estimate(
-        value=value, low=low, high=high, unit=unit, confidence=0.95, n_launches=launches, n_trials=0, method="", signature="",
-    ), beside=beside)  # fmt: skip
+    shown = show(
+        Estimate(value=value, low=low, high=high, unit=unit, confidence=0.95, n_launches=launches, n_trials=0, method="", signature=""),
+        beside=beside,
+    )
     return shown.text, shown.interval
 
 
@@ -189,9 +187,7 @@ def number(value: float, decimals: int, way: Way = "nearest") -> str:
     return written(rounded(value, decimals, way))
 
 
-def reading(
-    value: float | None, unit: str, scale: Scale | None = None, *, beside: Sequence[float] = (), way: Way = "nearest"
-) -> str:
+def reading(value: float | None, unit: str, scale: Scale | None = None, *, beside: Sequence[float] = (), way: Way = "nearest") -> str:
     """A single measured reading (one launch's wall time): three digits, no interval; a dash where there is none.
 
     `beside`: limits, in the same unit, that it is compared with; `way`: "up" or "down" for what is itself a bound.

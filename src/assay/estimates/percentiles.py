@@ -21,9 +21,7 @@ from assay.units import SECONDS
 Series = Sequence[NDArray[np.float64]]
 
 
-def tail_value(
-    series: Series, p: float, name: str, confidence: float, things: str, unit: str = SECONDS, *, few: bool = False
-) -> Value:
+def tail_value(series: Series, p: float, name: str, confidence: float, things: str, unit: str = SECONDS, *, few: bool = False) -> Value:
     """The p-quantile (0..1) of all launches' values, one series per launch in order; Absent where it cannot be carried.
 
     `things` names what the values are of, in the plural: "steps", "requests".  `few`: where only the launches are too few for
@@ -35,26 +33,35 @@ def tail_value(
     if tail.insufficient:
         return Absent(reason="insufficient", detail=f"{tail.insufficient} (a trial is a {things.removesuffix('s')})")
     return Estimate(
-        value=tail.value, low=tail.low, high=tail.high, unit=unit, confidence=tail.confidence,
-        n_launches=tail.k, n_trials=tail.n, method=_method(tail, things),
+        value=tail.value,
+        low=tail.low,
+        high=tail.high,
+        unit=unit,
+        confidence=tail.confidence,
+        n_launches=tail.k,
+        n_trials=tail.n,
+        method=_method(tail, things),
         signature=f"{name}|agg:pooled|ci:cluster-woodruff|k:{tail.k}|conf:{tail.confidence:g}|v:1",
         launch_values=tuple(float(np.quantile(values, p)) for values in series),
-    )  # fmt: skip
+    )
 
 
 def _from_launches(tail: Tail, series: Series, name: str, things: str, unit: str) -> Estimate:
     found = between_launches(tail, series)
     launches, values = count(tail.k, "launches"), count(tail.n, things)
-    how = (
-        "one launch, so no interval" if tail.k < 2
-        else "interval from Student t on the log of the launches' own quantiles, laid round it"
-    )  # fmt: skip
+    how = "one launch, so no interval" if tail.k < 2 else "interval from Student t on the log of the launches' own quantiles, laid round it"
     return Estimate(
-        value=found.value, low=found.low, high=found.high, unit=unit, confidence=tail.confidence,
-        n_launches=tail.k, n_trials=tail.n, method=f"quantile of the {values} of {launches} pooled; {how}",
+        value=found.value,
+        low=found.low,
+        high=found.high,
+        unit=unit,
+        confidence=tail.confidence,
+        n_launches=tail.k,
+        n_trials=tail.n,
+        method=f"quantile of the {values} of {launches} pooled; {how}",
         signature=f"{name}|agg:pooled|ci:t-log-launch-quantiles|k:{tail.k}|conf:{tail.confidence:g}|v:1",
         launch_values=tuple(float(np.quantile(values, tail.p)) for values in series),
-    )  # fmt: skip
+    )
 
 
 def _method(tail: Tail, things: str) -> str:

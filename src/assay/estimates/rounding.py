@@ -91,9 +91,8 @@ def decimals_of(value: float, low: float, high: float) -> Decimals:
         return Decimals(value=place, low=place, high=place)
     if half > abs(value) and (low > 0.0 or high < 0.0):  # ends that may be orders of magnitude apart, and are not zero
         return Decimals(
-            value=significant(value, DIGITS_AT_LEAST), low=significant(low, DIGITS_AT_LEAST),
-            high=significant(high, DIGITS_AT_LEAST),
-        )  # fmt: skip
+            value=significant(value, DIGITS_AT_LEAST), low=significant(low, DIGITS_AT_LEAST), high=significant(high, DIGITS_AT_LEAST)
+        )
     largest = max(abs(x) for x in (value, low, high) if math.isfinite(x))
     place = min(significant(half, DIGITS_OF_HALF_WIDTH), significant(largest, MOST_DIGITS))
     further = min(place + 1, significant(value, DIGITS_AT_LEAST)) if value else place
@@ -152,9 +151,7 @@ def _half_width(value: float, low: float, high: float) -> float | None:
 def _exactly(numbers: Sequence[float]) -> list[Decimal]:
     """The numbers that were meant; with all their digits where fewer would put the first onto another one."""
     meant = [Decimal(f"{number:.{_EXACT}g}") for number in numbers]
-    hidden = any(
-        number != numbers[0] and short == meant[0] for number, short in zip(numbers[1:], meant[1:], strict=True)
-    )
+    hidden = any(number != numbers[0] and short == meant[0] for number, short in zip(numbers[1:], meant[1:], strict=True))
     return [Decimal(repr(number)) for number in numbers] if hidden else meant
 
 

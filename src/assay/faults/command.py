@@ -36,10 +36,16 @@ def check_training(asked: Asked) -> None:
         SpecError: there is none.
     """
     if not asked.command.strip():
-        raise SpecError((Problem(
-            where="faults[].command", found="nothing", allowed='a line for the shell where kind = "command"',
-            mend='For example: command = "kubectl delete pod vllm-{replica} --wait=false"',
-        ),))  # fmt: skip
+        raise SpecError(
+            (
+                Problem(
+                    where="faults[].command",
+                    found="nothing",
+                    allowed='a line for the shell where kind = "command"',
+                    mend='For example: command = "kubectl delete pod vllm-{replica} --wait=false"',
+                ),
+            )
+        )
 
 
 def check(asked: Asked, target: Target) -> None:
@@ -50,9 +56,9 @@ def check(asked: Asked, target: Target) -> None:
     """
     check_training(asked)
     if not target.command and "{pid}" in asked.command + asked.undo:
-        raise SpecError((Problem(
-            where="faults[].command", found="{pid}", allowed="{replica}, {port} and {url} where assay does not start the server",
-        ),))  # fmt: skip
+        raise SpecError(
+            (Problem(where="faults[].command", found="{pid}", allowed="{replica}, {port} and {url} where assay does not start the server"),)
+        )
 
 
 def strike(victim: Victim, fault: PlannedFault) -> Undo:
@@ -86,9 +92,11 @@ def filled(line: str, struck: Struck) -> str:
     parts = urlsplit(struck.url)
     pids = struck.replicas.pids(struck.replica) if struck.replicas is not None else ()
     values = {
-        "{replica}": str(struck.replica), "{url}": struck.url, "{port}": str(parts.port or (443 if parts.scheme == "https" else 80)),
+        "{replica}": str(struck.replica),
+        "{url}": struck.url,
+        "{port}": str(parts.port or (443 if parts.scheme == "https" else 80)),
         "{pid}": str(pids[0]) if pids else "",
-    }  # fmt: skip
+    }
     if "{pid}" in line and not pids:
         raise ProcessLookupError(f"no process of replica {struck.replica} is running")
     for placeholder, value in values.items():
@@ -103,9 +111,14 @@ def run(line: str, struck: Struck | Victim, *, longest_s: float = LONGEST_S) -> 
         OSError: it could not be started, ended with another code than 0, or took too long.
     """
     process = subprocess.Popen(
-        line, shell=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        start_new_session=True, env={**os.environ, supervisor.MARK: f"{struck.mark}act."} if struck.mark else None,
-    )  # fmt: skip
+        line,
+        shell=True,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+        env={**os.environ, supervisor.MARK: f"{struck.mark}act."} if struck.mark else None,
+    )
     assert process.stdout is not None
     with process.stdout:
         output, late = _until_the_end(process, process.stdout.fileno(), longest_s)
@@ -148,11 +161,4 @@ def _log(path: Path | None, text: str) -> None:
             file.write(text.encode("utf-8", "replace"))
 
 
-FAULT = Fault(
-    name="command",
-    strike=strike,
-    check_training=check_training,
-    on_load=on_load,
-    parameters=("command", "undo"),
-    check=check,
-)
+FAULT = Fault(name="command", strike=strike, check_training=check_training, on_load=on_load, parameters=("command", "undo"), check=check)

@@ -20,6 +20,4 @@ def on_load(struck: Struck, asked: Asked) -> Undo:
     return lambda: struck.front.control(struck.front_url)
 
 
-FAULT = Fault(
-    name="delay", on_load=on_load, needs="proxy", parameters=("share", "delay_s"), check=own_proxy.check, front=own_proxy.front,
-)  # fmt: skip
+FAULT = Fault(name="delay", on_load=on_load, needs="proxy", parameters=("share", "delay_s"), check=own_proxy.check, front=own_proxy.front)

@@ -20,6 +20,4 @@ def on_load(struck: Struck, asked: Asked) -> Undo:
     return lambda: struck.front.control(struck.front_url)
 
 
-FAULT = Fault(
-    name="reset", on_load=on_load, needs="proxy", parameters=("share",), check=own_proxy.check, front=own_proxy.front
-)
+FAULT = Fault(name="reset", on_load=on_load, needs="proxy", parameters=("share",), check=own_proxy.check, front=own_proxy.front)

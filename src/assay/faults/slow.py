@@ -235,12 +235,4 @@ def limited(pids: Callable[[], Iterable[int]], where: tuple[Path, int], share: f
     return undo
 
 
-FAULT = Fault(
-    name="slow",
-    strike=strike,
-    check_training=check_training,
-    on_load=on_load,
-    needs="pids",
-    parameters=("share",),
-    check=check,
-)
+FAULT = Fault(name="slow", strike=strike, check_training=check_training, on_load=on_load, needs="pids", parameters=("share",), check=check)

@@ -31,15 +31,19 @@ def check_training(asked: Asked) -> None:
     """
     if not asked.interface:
         found = ", ".join(sorted(one.name for one in Path("/sys/class/net").glob("*"))) or "none that can be listed"
-        raise SpecError((Problem(
-            where="faults[].interface", found="nothing", allowed='a network interface where kind = "throttle"',
-            mend=f"Name the one that the job's traffic takes. This machine has: {found}.",
-        ),))  # fmt: skip
+        raise SpecError(
+            (
+                Problem(
+                    where="faults[].interface",
+                    found="nothing",
+                    allowed='a network interface where kind = "throttle"',
+                    mend=f"Name the one that the job's traffic takes. This machine has: {found}.",
+                ),
+            )
+        )
     for program, package in (("tc", "iproute2"), ("nsenter", "util-linux")):
         if shutil.which(program) is None:
-            raise EnvironmentLacks(
-                f"there is no {program} here, which holds a network interface back. Install it ({package})."
-            )
+            raise EnvironmentLacks(f"there is no {program} here, which holds a network interface back. Install it ({package}).")
 
 
 def rule(interface: str, rate_mbit: float) -> list[str]:
@@ -62,9 +66,7 @@ def strike(victim: Victim, fault: PlannedFault) -> Undo:
 
     def tc(*words: str) -> str:
         line = ["nsenter", f"--net=/proc/self/fd/{namespace.fileno()}", "tc", *words]
-        done = subprocess.run(
-            line, capture_output=True, text=True, timeout=LONGEST_S, check=False, pass_fds=(namespace.fileno(),)
-        )
+        done = subprocess.run(line, capture_output=True, text=True, timeout=LONGEST_S, check=False, pass_fds=(namespace.fileno(),))
         if done.returncode:
             said = done.stderr.strip() or f"code {done.returncode}"
             raise OSError(f"tc {' '.join(words)}: {said}. It needs the right CAP_NET_ADMIN (root).")
@@ -73,9 +75,7 @@ def strike(victim: Victim, fault: PlannedFault) -> Undo:
     try:
         words = tc("qdisc", "show", "dev", asked.interface, "root").split()
         if len(words) > 1 and words[1] not in NOBODYS:
-            raise OSError(
-                f"{asked.interface} is held back already, by a rule of kind {words[1]}, which is not assay's to take away"
-            )
+            raise OSError(f"{asked.interface} is held back already, by a rule of kind {words[1]}, which is not assay's to take away")
         waiting = _will_free(namespace.fileno(), asked.interface)
         try:
             tc(*rule(asked.interface, asked.rate_mbit))
@@ -90,18 +90,16 @@ def strike(victim: Victim, fault: PlannedFault) -> Undo:
 
 def _will_free(namespace: int, interface: str) -> subprocess.Popen[str]:
     """A process that takes the rule away once its standard input is closed, by the undoing or by this process's end."""
-    line = [
-        "nsenter",
-        f"--net=/proc/self/fd/{namespace}",
-        "sh",
-        "-c",
-        'cat > /dev/null; exec tc qdisc del dev "$0" root',
-        interface,
-    ]
+    line = ["nsenter", f"--net=/proc/self/fd/{namespace}", "sh", "-c", 'cat > /dev/null; exec tc qdisc del dev "$0" root', interface]
     return subprocess.Popen(
-        line, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, pass_fds=(namespace,),
+        line,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        pass_fds=(namespace,),
         start_new_session=True,
-    )  # fmt: skip
+    )
 
 
 def _free(waiting: subprocess.Popen[str]) -> None:

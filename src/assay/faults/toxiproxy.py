@@ -59,9 +59,7 @@ class Toxiproxy:
         name = f"assay-{upstream.replace(':', '-')}"
         if name in self.ask("GET", "/proxies"):  # of a run that was killed
             self.ask("DELETE", f"/proxies/{quote(name)}")
-        made = self.ask(
-            "POST", "/proxies", {"name": name, "listen": self._listen, "upstream": upstream, "enabled": True}
-        )
+        made = self.ask("POST", "/proxies", {"name": name, "listen": self._listen, "upstream": upstream, "enabled": True})
         found = f"http://{self._host}:{str(made['listen']).rpartition(':')[2]}{parts.path.rstrip('/')}"
         self._names[found] = name
         return found
@@ -72,9 +70,11 @@ class Toxiproxy:
         Raises:
             RuntimeError: the server refuses.
         """
-        self.ask("POST", f"/proxies/{quote(self._names[url])}/toxics", {
-            "name": TOXIC, "type": kind, "stream": "downstream", "toxicity": share, "attributes": attributes,
-        })  # fmt: skip
+        self.ask(
+            "POST",
+            f"/proxies/{quote(self._names[url])}/toxics",
+            {"name": TOXIC, "type": kind, "stream": "downstream", "toxicity": share, "attributes": attributes},
+        )
 
     def remove(self, url: str) -> None:
         """Remove the toxic again.
@@ -112,9 +112,7 @@ class Toxiproxy:
         finally:
             connection.close()
         if not 200 <= answer.status < 300:
-            raise RuntimeError(
-                f"Toxiproxy at {self._host}:{self._port}: {method} {path} answered {answer.status}: {said[:200]}"
-            )
+            raise RuntimeError(f"Toxiproxy at {self._host}:{self._port}: {method} {path} answered {answer.status}: {said[:200]}")
         try:
             return json.loads(said) if said else None
         except ValueError:
@@ -136,16 +134,20 @@ def toxic(asked: Asked) -> tuple[str, dict[str, Any]]:
             return kind, attributes
     except ValueError:
         pass
-    raise SpecError((Problem(
-        where="faults[].command", found=repr(asked.command), allowed="for kind toxiproxy a toxic and its attributes in JSON",
-        mend="For example: command = 'reset_peer {\"timeout\": 0}'",
-    ),))  # fmt: skip
+    raise SpecError(
+        (
+            Problem(
+                where="faults[].command",
+                found=repr(asked.command),
+                allowed="for kind toxiproxy a toxic and its attributes in JSON",
+                mend="For example: command = 'reset_peer {\"timeout\": 0}'",
+            ),
+        )
+    )
 
 
 def _server(target: Target) -> Toxiproxy:
-    return Toxiproxy(
-        str(target.options.get("toxiproxy.api", DEFAULT_API)), str(target.options.get("toxiproxy.listen", ""))
-    )
+    return Toxiproxy(str(target.options.get("toxiproxy.api", DEFAULT_API)), str(target.options.get("toxiproxy.listen", "")))
 
 
 def check(asked: Asked, target: Target) -> None:
@@ -157,9 +159,9 @@ def check(asked: Asked, target: Target) -> None:
     """
     toxic(asked)
     if wrong := [url for url in target.urls if not url.startswith("http://")]:
-        raise SpecError((Problem(
-            where="faults[].kind", found=f"'toxiproxy' for {wrong[0]}", allowed="such a fault where the address is http://",
-        ),))  # fmt: skip
+        raise SpecError(
+            (Problem(where="faults[].kind", found=f"'toxiproxy' for {wrong[0]}", allowed="such a fault where the address is http://"),)
+        )
     front(asked, target, "", 0)
 
 
@@ -191,6 +193,4 @@ def on_load(struck: Struck, asked: Asked) -> Undo:
     return lambda: struck.front.remove(struck.front_url)
 
 
-FAULT = Fault(
-    name="toxiproxy", on_load=on_load, needs="proxy", parameters=("share", "delay_s", "command"), check=check, front=front,
-)  # fmt: skip
+FAULT = Fault(name="toxiproxy", on_load=on_load, needs="proxy", parameters=("share", "delay_s", "command"), check=check, front=front)

@@ -8,7 +8,8 @@ has asked for it, so two ranks' begins and ends of one call are such a look as w
 are there the one checks the other: their intervals must overlap.
 Outside of the time of the looks the line goes on, and the bound grows with what its slope may be off.
 An interval between two hosts shorter than 10 bounds is refused (`between`); so is every one without a bound.
-Source: RFC 5905; DESIGN.md, clock rule.  Cannot tell: a clock that was set, or changed its rate, between the looks: no line fits, and it is refused.
+Source: RFC 5905; DESIGN.md, clock rule.  Cannot tell: a clock that was set, or changed its rate, between the looks: no line fits, and it
+is refused.
 """
 
 from __future__ import annotations
@@ -32,13 +33,7 @@ Way = Literal["same", "pings", "collectives", "none"]
 # nobody is done with them before everybody has begun
 JOINT: Final = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all", "barrier")
 NOUNS: Final = {"pings": "looks at rank 0's clock", "collectives": "collectives with rank 0's host"}
-MOVED: Final = (
-    "events",
-    "steps",
-    "collectives",
-    "launches",
-    "telemetry",
-)  # tables with times that are held against each other
+MOVED: Final = ("events", "steps", "collectives", "launches", "telemetry")  # tables with times that are held against each other
 GRID: Final = 257
 CALL: Final = ["incarnation", "group", "call"]
 STRETCHES, LOOKS = 10, 50  # of a launch, and collectives of each that are looked at: the shortest ones bound best
@@ -143,9 +138,7 @@ def aligned(measured: Measured, launch: int) -> Aligned:
         return whole
     placed = hosts_of(measured).filter(pl.col("launch") == launch)
     clocks = {clock.host: clock for clock in _of_launch(measured, placed)}
-    clocks |= {
-        host: _coordinators(measured, placed, host, clocks) for host in events["host"].unique().to_list() if host not in clocks
-    }  # fmt: skip
+    clocks |= {host: _coordinators(measured, placed, host, clocks) for host in events["host"].unique().to_list() if host not in clocks}
     if all(clock.way == "same" for clock in clocks.values()):
         return whole
     unknown = [clock for clock in clocks.values() if not clock.known]
@@ -161,15 +154,16 @@ def aligned(measured: Measured, launch: int) -> Aligned:
     moved_calls = _moved(called, clocks, ("begin_ns", "end_ns"), bounds).select(calls.columns)
     read = read.filter(pl.col("host").is_in(list(clocks)))  # of another host nobody knows the clock
     return Aligned(
-        events=moved_events, steps=moved_steps, collectives=moved_calls,
-        launches=_launch_moved(row, events, clocks, bounds), telemetry=_moved(read, clocks, ("ns",), bounds),
+        events=moved_events,
+        steps=moved_steps,
+        collectives=moved_calls,
+        launches=_launch_moved(row, events, clocks, bounds),
+        telemetry=_moved(read, clocks, ("ns",), bounds),
         bound_ns=2.0 * max(bounds),
-    )  # fmt: skip
+    )
 
 
-def _launch_moved(
-    launch: pl.DataFrame, events: pl.DataFrame, clocks: Mapping[str, HostClock], bounds: list[float]
-) -> pl.DataFrame:
+def _launch_moved(launch: pl.DataFrame, events: pl.DataFrame, clocks: Mapping[str, HostClock], bounds: list[float]) -> pl.DataFrame:
     """Begin and end of the launch, by the clock of the host that says that it began: the coordinator's."""
     told = events.filter(pl.col("kind") == "launch_begin")["host"]
     if len(told) == 0:
@@ -216,9 +210,7 @@ def _coordinators(measured: Measured, placed: pl.DataFrame, host: str, clocks: M
     return HostClock(launch=int(placed["launch"][0]) if placed.height else 0, host=host, way="none", trouble=trouble)
 
 
-def _moved(
-    rows: pl.DataFrame, clocks: Mapping[str, HostClock], columns: tuple[str, ...], bounds: list[float]
-) -> pl.DataFrame:
+def _moved(rows: pl.DataFrame, clocks: Mapping[str, HostClock], columns: tuple[str, ...], bounds: list[float]) -> pl.DataFrame:
     """The rows with these columns on the common clock; their bounds are added to `bounds`."""
     moved = []
     for own in rows.with_row_index("_place").partition_by("host"):
@@ -232,19 +224,13 @@ def _moved(
         for told in changed:
             own = own.drop(told.columns[-1]).join(told, on="_place", how="left")
         moved.append(own)
-    return (
-        pl.concat([one.select("_place", *rows.columns) for one in moved]).sort("_place").drop("_place")
-        if moved
-        else rows
-    )
+    return pl.concat([one.select("_place", *rows.columns) for one in moved]).sort("_place").drop("_place") if moved else rows
 
 
 def _with_starts(moved: pl.DataFrame, events: pl.DataFrame) -> pl.DataFrame:
     """When a worker's process began stands in the detail of its worker_start: it is put on the common clock as well."""
     shifts = (moved["ns"] - events["ns"]).to_list()
-    return moved.with_columns(
-        pl.Series("detail", [_shifted(text, ns) for text, ns in zip(moved["detail"], shifts, strict=True)])
-    )
+    return moved.with_columns(pl.Series("detail", [_shifted(text, ns) for text, ns in zip(moved["detail"], shifts, strict=True)]))
 
 
 def _shifted(detail: str, ns: int) -> str:
@@ -262,9 +248,7 @@ def _of_launch(measured: Measured, begun: pl.DataFrame) -> Iterator[HostClock]:
     launch, placed = int(begun["launch"][0]), begun.sort("incarnation", "rank")
     boots = dict(placed.select("host", "boot").unique("host", keep="first", maintain_order=True).iter_rows())
     reference = str(placed["host"][0])  # rank 0's
-    same = [
-        host for host, boot in boots.items() if host == reference or (boot is not None and boot == boots[reference])
-    ]
+    same = [host for host, boot in boots.items() if host == reference or (boot is not None and boot == boots[reference])]
     yield from (HostClock(launch=launch, host=host, way="same") for host in same)
     others = [host for host in boots if host not in same]
     if not others:
@@ -280,17 +264,15 @@ def _of_launch(measured: Measured, begun: pl.DataFrame) -> Iterator[HostClock]:
 def checked(pings: HostClock, collectives: HostClock) -> HostClock:
     """The better known of the two, with their disagreement, if any."""
     if not (pings.known and collectives.known):
-        return (
-            pings
-            if pings.known or pings.looks >= max(LEAST_PINGS, collectives.looks) or not collectives.looks
-            else collectives
-        )
+        return pings if pings.known or pings.looks >= max(LEAST_PINGS, collectives.looks) or not collectives.looks else collectives
     there = _at(collectives, pings)
     apart, allowed = abs(pings.offset - there.offset), pings.bound + there.bound + 1.0
     best = pings if pings.bound <= collectives.bound else collectives
     if apart <= allowed:
         return best
-    trouble = f"looks at its clock and the ends of collectives disagree by {apart / 1e6:.3f} ms, more than both bounds ({allowed / 1e6:.3f} ms)"
+    trouble = (
+        f"looks at its clock and the ends of collectives disagree by {apart / 1e6:.3f} ms, more than both bounds ({allowed / 1e6:.3f} ms)"
+    )
     return replace(best, way="none", line=None, trouble=trouble)
 
 
@@ -312,9 +294,16 @@ def _line(launch: int, host: str, way: Way, pings: list[Ping]) -> HostClock:
     except ValueError as error:
         return HostClock(launch=launch, host=host, way="none", looks=len(pings), trouble=str(error))
     return HostClock(
-        launch=launch, host=host, way=way, offset=middle.offset, bound=middle.bound, slope=line.slope,
-        slope_bound=line.slope_bound, looks=len(pings), line=line,
-    )  # fmt: skip
+        launch=launch,
+        host=host,
+        way=way,
+        offset=middle.offset,
+        bound=middle.bound,
+        slope=line.slope,
+        slope_bound=line.slope_bound,
+        looks=len(pings),
+        line=line,
+    )
 
 
 def _pings(looks: pl.DataFrame) -> list[Ping]:

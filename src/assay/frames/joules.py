@@ -32,10 +32,7 @@ def no_energy(measured: Measured) -> Absent:
         return Absent(reason="not_measured", detail='the experiment asks for no energy (energy.source = "none")')
     energy = measured.before.get("energy")
     reason = energy.get("absent") if isinstance(energy, dict) else None
-    return Absent(
-        reason="not_measured",
-        detail=str(reason or "no energy counter was readable on this machine (RAPL, NVML)"),
-    )
+    return Absent(reason="not_measured", detail=str(reason or "no energy counter was readable on this machine (RAPL, NVML)"))
 
 
 def _readings(measured: Measured) -> pl.DataFrame:

@@ -32,15 +32,33 @@ from assay.units import FRACTION
 MAD_TO_SIGMA: Final = 1.4826  # of the normal distribution
 LEAST_SLOWER: Final = 1.05  # a sentinel within 5 % of the median is no disturbance, however quiet the others were
 _TOTALS: Final = {
-    ("cpu", "busy"): "busy", ("cpu", "idle"): "idle", ("cpu", "steal"): "stolen", ("launch", "cpu_time"): "own",
-    ("coordinator", "cpu_time"): "assay", ("cgroup", "throttled"): "stopped", ("cpu", "pressure_some"): "cpu_s",
-    ("io", "pressure_some"): "io_s", ("memory", "pressure_some"): "memory_s",
+    ("cpu", "busy"): "busy",
+    ("cpu", "idle"): "idle",
+    ("cpu", "steal"): "stolen",
+    ("launch", "cpu_time"): "own",
+    ("coordinator", "cpu_time"): "assay",
+    ("cgroup", "throttled"): "stopped",
+    ("cpu", "pressure_some"): "cpu_s",
+    ("io", "pressure_some"): "io_s",
+    ("memory", "pressure_some"): "memory_s",
     ("launch", "involuntary_switches"): "switches",
-}  # fmt: skip
+}
 COLUMNS: Final = (
-    "foreign", "steal", "throttled", "psi_cpu", "psi_io", "psi_memory", "switches_per_s", "gpu_throttled",
-    "clock_ratio", "clock_lost", "frequency_ratio", "sentinel", "sentinel_ratio", "deviations",
-)  # fmt: skip
+    "foreign",
+    "steal",
+    "throttled",
+    "psi_cpu",
+    "psi_io",
+    "psi_memory",
+    "switches_per_s",
+    "gpu_throttled",
+    "clock_ratio",
+    "clock_lost",
+    "frequency_ratio",
+    "sentinel",
+    "sentinel_ratio",
+    "deviations",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,23 +75,56 @@ class Limit:
 def limits(noise: Noise) -> tuple[Limit, ...]:
     """The experiment's limits, the commonest disturbance first. The sentinel has a rule of its own (`slow_sentinel`)."""
     return (
-        Limit(rule="foreign_load", column="foreign", most=noise.most_foreign,
-              words="other programs used {value} of the processors", remedy="leave the machine to the experiment"),
-        Limit(rule="steal", column="steal", most=noise.most_steal,
-              words="the hypervisor took {value} of the processors", remedy="use a machine that is not shared, or more launches"),
-        Limit(rule="throttled", column="throttled", most=noise.most_throttled,
-              words="the control group's quota stopped the processes for {value} of the launch", remedy="raise the CPU quota"),
-        Limit(rule="pressure_io", column="psi_io", most=noise.most_pressure,
-              words="tasks waited for input or output for {value} of the launch",
-              remedy="keep others off the disk; if the workload itself reads that much, raise noise.most_pressure"),
-        Limit(rule="pressure_memory", column="psi_memory", most=noise.most_pressure,
-              words="tasks waited for memory for {value} of the launch",
-              remedy="give the launch more memory; if the workload itself needs that much, raise noise.most_pressure"),
-        Limit(rule="gpu_slowdown", column="gpu_throttled", most=noise.most_gpu_throttled,
-              words="a GPU was slowed down for heat or power in {value} of the readings", remedy="cool the GPU, or set a clock that it can hold"),
-        Limit(rule="gpu_clock", column="clock_lost", most=noise.most_gpu_clock_lost,
-              words="a GPU's clock lay {value} below that of the median launch", remedy="set a clock that the GPU can hold"),
-    )  # fmt: skip
+        Limit(
+            rule="foreign_load",
+            column="foreign",
+            most=noise.most_foreign,
+            words="other programs used {value} of the processors",
+            remedy="leave the machine to the experiment",
+        ),
+        Limit(
+            rule="steal",
+            column="steal",
+            most=noise.most_steal,
+            words="the hypervisor took {value} of the processors",
+            remedy="use a machine that is not shared, or more launches",
+        ),
+        Limit(
+            rule="throttled",
+            column="throttled",
+            most=noise.most_throttled,
+            words="the control group's quota stopped the processes for {value} of the launch",
+            remedy="raise the CPU quota",
+        ),
+        Limit(
+            rule="pressure_io",
+            column="psi_io",
+            most=noise.most_pressure,
+            words="tasks waited for input or output for {value} of the launch",
+            remedy="keep others off the disk; if the workload itself reads that much, raise noise.most_pressure",
+        ),
+        Limit(
+            rule="pressure_memory",
+            column="psi_memory",
+            most=noise.most_pressure,
+            words="tasks waited for memory for {value} of the launch",
+            remedy="give the launch more memory; if the workload itself needs that much, raise noise.most_pressure",
+        ),
+        Limit(
+            rule="gpu_slowdown",
+            column="gpu_throttled",
+            most=noise.most_gpu_throttled,
+            words="a GPU was slowed down for heat or power in {value} of the readings",
+            remedy="cool the GPU, or set a clock that it can hold",
+        ),
+        Limit(
+            rule="gpu_clock",
+            column="clock_lost",
+            most=noise.most_gpu_clock_lost,
+            words="a GPU's clock lay {value} below that of the median launch",
+            remedy="set a clock that the GPU can hold",
+        ),
+    )
 
 
 def fold(measured: Measured) -> pl.DataFrame:
@@ -96,8 +147,9 @@ def disturbed(measured: Measured, launch: int) -> str:
     noise = measured.experiment.noise
     reasons = [
         f"{limit.words.format(value=reading(value, FRACTION))} (at most {reading(limit.most, FRACTION)})"
-        for limit in limits(noise) if (value := row[limit.column][0]) is not None and value > limit.most
-    ]  # fmt: skip
+        for limit in limits(noise)
+        if (value := row[limit.column][0]) is not None and value > limit.most
+    ]
     if slow(row, noise).height:
         reasons.append(sentinel_words(float(row["sentinel_ratio"][0]), float(row["deviations"][0])))
     return "; ".join(reasons)
@@ -128,11 +180,13 @@ def _shares(rows: pl.DataFrame) -> pl.DataFrame:
     )
     total = pl.col("busy") + pl.col("idle") + pl.col("stolen").fill_null(0.0)
     foreign = (pl.col("busy") - pl.col("own") - pl.col("assay").fill_null(0.0)).clip(lower_bound=0.0)
-    seconds = {"throttled": "stopped", "psi_cpu": "cpu_s", "psi_io": "io_s", "psi_memory": "memory_s", "switches_per_s": "switches"}  # fmt: skip
+    seconds = {"throttled": "stopped", "psi_cpu": "cpu_s", "psi_io": "io_s", "psi_memory": "memory_s", "switches_per_s": "switches"}
     return wide.select(
-        "launch", _over(foreign, total).alias("foreign"), _over(pl.col("stolen"), total).alias("steal"),
+        "launch",
+        _over(foreign, total).alias("foreign"),
+        _over(pl.col("stolen"), total).alias("steal"),
         *(_over(pl.col(source), pl.col("window")).alias(name) for name, source in seconds.items()),
-    ).join(_relative(rows, "cpu", "frequency", "frequency_ratio"), on="launch", how="left")  # fmt: skip
+    ).join(_relative(rows, "cpu", "frequency", "frequency_ratio"), on="launch", how="left")
 
 
 def _over(part: pl.Expr, whole: pl.Expr) -> pl.Expr:
@@ -165,4 +219,4 @@ def _sentinel(rows: pl.DataFrame) -> pl.DataFrame:
     above = pl.col("sentinel") - pl.lit(median, pl.Float64)
     far = above / sigma if sigma > 0.0 else pl.when(above > 0.0).then(float("inf")).otherwise(0.0)
     each = own.group_by("launch").agg(pl.col("value").max().alias("sentinel"))
-    return each.with_columns((pl.col("sentinel") / pl.lit(median, pl.Float64)).alias("sentinel_ratio"), far.alias("deviations"))  # fmt: skip
+    return each.with_columns((pl.col("sentinel") / pl.lit(median, pl.Float64)).alias("sentinel_ratio"), far.alias("deviations"))

@@ -33,9 +33,7 @@ def from_frame(
             found[configuration] = refused
         else:
             n_trials = int(sum(row[trials] or 0 for row in present)) if trials in values.columns else len(numbers)
-            found[configuration] = positive(
-                numbers, measured.confidence, unit=unit, aggregate=aggregate, name=name, n_trials=n_trials
-            )
+            found[configuration] = positive(numbers, measured.confidence, unit=unit, aggregate=aggregate, name=name, n_trials=n_trials)
     return found
 
 

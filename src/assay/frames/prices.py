@@ -8,9 +8,7 @@ from assay.estimates.estimate import Absent
 from assay.frames.record_data import Measured
 from assay.units import SECONDS_PER_HOUR
 
-NO_PRICES = Absent(
-    reason="not_measured", detail="the experiment gives no prices; add [prices] usd_per_worker_hour, date and source"
-)
+NO_PRICES = Absent(reason="not_measured", detail="the experiment gives no prices; add [prices] usd_per_worker_hour, date and source")
 
 
 def usd_per_worker_second(measured: Measured) -> float | None:

@@ -52,11 +52,7 @@ def near_chance(value: Value, quality: Quality) -> str | None:
     if quality.chance is None or not isinstance(value, Estimate):
         return None
     above = value.low > quality.chance if quality.direction == "higher" else value.high < quality.chance
-    return (
-        None
-        if above
-        else f"it is not shown that it is better than chance, {given(quality.chance)}; score more examples"
-    )
+    return None if above else f"it is not shown that it is better than chance, {given(quality.chance)}; score more examples"
 
 
 def _named(quality: Quality, floor: float) -> str:

@@ -183,9 +183,7 @@ class Measured:
     @cached_property
     def timed_requests(self) -> pl.DataFrame:
         """`served.requests` of the timed launches: launches by block, each by due time."""
-        parts = {
-            int(own["launch"][0]): own for own in by_launch(self.served.requests)
-        }  # slices: a join would copy them
+        parts = {int(own["launch"][0]): own for own in by_launch(self.served.requests)}  # slices: a join would copy them
         some = [parts[launch] for launch in self.timed.sort("block")["launch"].to_list() if launch in parts]
         return pl.concat(some) if some else self.served.requests.clear()
 

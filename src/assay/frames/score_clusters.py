@@ -23,9 +23,7 @@ def clusters_of(scores: pl.DataFrame, examples: Sequence[str]) -> list[str | Non
     twice = known.filter(pl.col("example").is_duplicated()).sort("example", "cluster")
     if twice.height:
         example, *others = twice["example"][0], *twice.filter(pl.col("example") == twice["example"][0])["cluster"]
-        detail = (
-            f"example {example} was scored as one of the clusters {' and '.join(others)}; give it the same everywhere"
-        )
+        detail = f"example {example} was scored as one of the clusters {' and '.join(others)}; give it the same everywhere"
         return Absent(reason="refused", detail=detail)
     labels = dict(known.iter_rows())
     return [labels.get(example) for example in examples]

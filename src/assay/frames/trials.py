@@ -2,8 +2,8 @@
 
 A trial counts if it was made after the warm-up that was asked for, and after the warm-up that its launch's own series
 shows (`assay.stats.series.steady_state`, from `LEAST_SERIES` trials on; methodology 3.5).  A series that gets slower or keeps
-changing has no warm-up that could be left out: all of it counts, and its launch is named in the report.  Nothing is dropped for being slow: outliers are
-flagged (`outliers`), and the median of a launch bears them.
+changing has no warm-up that could be left out: all of it counts, and its launch is named in the report.  Nothing is dropped for being
+slow: outliers are flagged (`outliers`), and the median of a launch bears them.
 """
 
 from __future__ import annotations
@@ -47,10 +47,7 @@ def asked_to_count(measured: Measured) -> pl.DataFrame:
 def states(rows: pl.DataFrame) -> dict[int, SteadyState]:
     """launch -> what its series of trials shows, for launches with enough of them."""
     groups = rows.partition_by("launch", maintain_order=True)
-    return {
-        int(group["launch"][0]): steady_state(group["seconds"].to_numpy())
-        for group in groups if group.height >= LEAST_SERIES
-    }  # fmt: skip
+    return {int(group["launch"][0]): steady_state(group["seconds"].to_numpy()) for group in groups if group.height >= LEAST_SERIES}
 
 
 def counted(measured: Measured) -> pl.DataFrame:
@@ -58,10 +55,7 @@ def counted(measured: Measured) -> pl.DataFrame:
     rows = asked_to_count(measured)
     found = states(rows)
     begins = [state.warmup if state.kind in ("flat", "warm-up") else 0 for state in found.values()]
-    warm = pl.DataFrame(
-        {"launch": list(found), "_warm": begins},
-        schema={"launch": pl.Int32, "_warm": pl.Int64},
-    )
+    warm = pl.DataFrame({"launch": list(found), "_warm": begins}, schema={"launch": pl.Int32, "_warm": pl.Int64})
     placed = rows.with_columns(pl.int_range(pl.len()).over("launch").alias("_place"))
     kept = placed.join(warm, on="launch", how="left").filter(pl.col("_place") >= pl.col("_warm").fill_null(0))
     return kept.drop("_place", "_warm")

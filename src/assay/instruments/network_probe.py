@@ -97,9 +97,7 @@ def target(text: str) -> Target:
     bare = re.fullmatch(r"[0-9a-fA-F]*:[0-9a-fA-F]*:[0-9a-fA-F:.]*", text)
     host, port = (text, None) if bare else (found[1], found[2]) if found else ("", None)
     if not host or (port is not None and not 1 <= int(port) <= 65535):
-        raise ValueError(
-            "a host's name or address, with the port of its iperf3 server where that is not 5201: node1, 10.0.0.2:5202"
-        )
+        raise ValueError("a host's name or address, with the port of its iperf3 server where that is not 5201: node1, 10.0.0.2:5202")
     return Target(host=host, port=int(port) if port else PORT)
 
 
@@ -164,9 +162,7 @@ def parse_ping(text: str) -> Echo | None:
     return Echo(by="ping", sent=int(sent[1]), seconds=times) if sent and int(sent[1]) > 0 else None
 
 
-def ping(
-    address: str, *, count: int = ECHOES, stopped: Stopped = lambda: False, tool: Callable[..., Answer] = run
-) -> Echo | Lack:
+def ping(address: str, *, count: int = ECHOES, stopped: Stopped = lambda: False, tool: Callable[..., Answer] = run) -> Echo | Lack:
     """Echoes by the system's ping."""
     if shutil.which("ping") is None:
         return Lack(what="ping", why="ping is not installed", mend="apt-get install iputils-ping")
@@ -177,21 +173,12 @@ def ping(
         return found
     said = _last(answer.err) or _last(answer.out) or "it said nothing"
     if "not permitted" in said or "Permission denied" in said or "missing cap_net_raw" in said:
-        return Lack(
-            what="ping",
-            why=f"ping may not open its socket ({said})",
-            mend='sysctl -w net.ipv4.ping_group_range="0 2147483647"',
-        )
+        return Lack(what="ping", why=f"ping may not open its socket ({said})", mend='sysctl -w net.ipv4.ping_group_range="0 2147483647"')
     return Echo(by="ping", sent=count, seconds=(), why=said.removeprefix("ping: "))
 
 
 def connect(
-    address: str,
-    port: int,
-    *,
-    count: int = ECHOES,
-    stopped: Stopped = lambda: False,
-    now: Callable[[], float] = time.monotonic,
+    address: str, port: int, *, count: int = ECHOES, stopped: Stopped = lambda: False, now: Callable[[], float] = time.monotonic
 ) -> Echo:
     """Round trips by opening TCP connections; a refusal comes back as quickly as a welcome."""
     times, why = [], ""
@@ -210,9 +197,7 @@ def connect(
     return Echo(by="connect", sent=count, seconds=tuple(times), why="" if times else why)
 
 
-def echo(
-    where: Target, address: str, *, count: int = ECHOES, stopped: Stopped = lambda: False
-) -> Iterator[Echo | Lack]:
+def echo(where: Target, address: str, *, count: int = ECHOES, stopped: Stopped = lambda: False) -> Iterator[Echo | Lack]:
     """By ping; where that cannot be, or nothing came back (some networks swallow it), by connections too."""
     found = ping(address, count=count, stopped=stopped)
     yield found
@@ -220,9 +205,7 @@ def echo(
         yield connect(address, where.port, count=min(count, 3), stopped=stopped)
 
 
-def unbroken(
-    address: str, mtu: int, *, stopped: Stopped = lambda: False, tool: Callable[..., Answer] = run
-) -> bool | Lack:
+def unbroken(address: str, mtu: int, *, stopped: Stopped = lambda: False, tool: Callable[..., Answer] = run) -> bool | Lack:
     """Whether a packet as large as the interface sends arrives unbroken; three tries."""
     if not sys.platform.startswith("linux") or shutil.which("ping") is None or ":" in address:
         return Lack(what="path", why="the path's packet size needs Linux's ping and IPv4")
@@ -235,14 +218,17 @@ def unbroken(
 
 
 def stream(
-    where: Target, address: str, *, reverse: bool = False, seconds: float = SECONDS, stopped: Stopped = lambda: False,
+    where: Target,
+    address: str,
+    *,
+    reverse: bool = False,
+    seconds: float = SECONDS,
+    stopped: Stopped = lambda: False,
     tool: Callable[..., Answer] = run,
-) -> Stream | Lack:  # fmt: skip
+) -> Stream | Lack:
     """A bulk transfer by iperf3: from here, or with `reverse` to here."""
     if shutil.which("iperf3") is None:
-        return Lack(
-            what="iperf3", why="iperf3 is not installed here", mend="apt-get install iperf3, here and on the other host"
-        )
+        return Lack(what="iperf3", why="iperf3 is not installed here", mend="apt-get install iperf3, here and on the other host")
     words = ["iperf3", "-c", address, "-p", str(where.port), "-t", str(max(1, round(seconds))), "-J"]
     words += ["--connect-timeout", str(int(CONNECT_S * 1e3)), *(["-R"] if reverse else [])]
     for wait_s in (*BUSY_S, None):
@@ -265,16 +251,15 @@ def parse_iperf3(text: str, where: Target) -> Stream | Lack:
         end = said["end"]
         sent, received = end["sum_sent"], end["sum_received"]
         return Stream(
-            sent=_rate(sent), received=_rate(received), again=_whole(sent.get("retransmits")), rtt_s=_rtt(end),
+            sent=_rate(sent),
+            received=_rate(received),
+            again=_whole(sent.get("retransmits")),
+            rtt_s=_rtt(end),
             host_busy=_share(end.get("cpu_utilization_percent")),
-        )  # fmt: skip
+        )
     except (ValueError, LookupError, TypeError, AttributeError):
         begin = " ".join(text.split())[:80]
-        return Lack(
-            what="iperf3",
-            why=f"iperf3 said what assay cannot read: {begin!r}",
-            mend="iperf3 --version; 3.1 or later is needed",
-        )
+        return Lack(what="iperf3", why=f"iperf3 said what assay cannot read: {begin!r}", mend="iperf3 --version; 3.1 or later is needed")
 
 
 def _refused(error: str, where: Target) -> Lack:

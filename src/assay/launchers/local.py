@@ -42,10 +42,16 @@ def check(experiment: Experiment) -> None:
     nodes = experiment.launcher.nodes
     uneven = [level for level in experiment.factor.levels if level % nodes]
     if uneven:
-        raise SpecError((Problem(
-            where="factor.levels", found=str(uneven), allowed=f"multiples of launcher.nodes = {nodes}",
-            mend="Every node starts the same number of workers.",
-        ),))  # fmt: skip
+        raise SpecError(
+            (
+                Problem(
+                    where="factor.levels",
+                    found=str(uneven),
+                    allowed=f"multiples of launcher.nodes = {nodes}",
+                    mend="Every node starts the same number of workers.",
+                ),
+            )
+        )
     if max(experiment.factor.levels) > 1 and not torch_is_installed():
         raise EnvironmentLacks(
             f'torch is not installed for {sys.executable}, and launcher.kind = "local" starts several workers with torchrun. '
@@ -63,25 +69,49 @@ def command(request: Request, *, with_torch: bool, meeting: str = "") -> list[st
     script = [*entry, sys.executable, "-u", *own] if entry else own
     nodes = request.settings.nodes
     return [
-        *isolated.python("-m", "torch.distributed.run"), *_rendezvous(request, meeting),
-        "--nproc-per-node", str(request.workers // nodes), "--max-restarts", str(request.max_restarts),
-        "--monitor-interval", "0.1", *script,
-    ]  # fmt: skip
+        *isolated.python("-m", "torch.distributed.run"),
+        *_rendezvous(request, meeting),
+        "--nproc-per-node",
+        str(request.workers // nodes),
+        "--max-restarts",
+        str(request.max_restarts),
+        "--monitor-interval",
+        "0.1",
+        *script,
+    ]
 
 
 def _rendezvous(request: Request, meeting: str) -> list[str]:
     settings = request.settings
     if settings.nodes == 1:  # they meet in a file: the store of --standalone listens on every interface
         return [
-            "--nnodes", "1", "--rdzv-backend", "c10d", "--rdzv-conf", "store_type=file", "--rdzv-endpoint", meeting,
-            "--rdzv-id", "assay", "--local-addr", HOST,
-        ]  # fmt: skip
+            "--nnodes",
+            "1",
+            "--rdzv-backend",
+            "c10d",
+            "--rdzv-conf",
+            "store_type=file",
+            "--rdzv-endpoint",
+            meeting,
+            "--rdzv-id",
+            "assay",
+            "--local-addr",
+            HOST,
+        ]
     endpoint = settings.rendezvous_endpoint or ""
     is_host = settings.node_rank == 0
     words = [
-        "--nnodes", str(settings.nodes), "--rdzv-backend", "c10d", "--rdzv-endpoint", endpoint,
-        "--rdzv-id", settings.rendezvous_id or "assay", "--rdzv-conf", f"is_host={int(is_host)}",
-    ]  # fmt: skip
+        "--nnodes",
+        str(settings.nodes),
+        "--rdzv-backend",
+        "c10d",
+        "--rdzv-endpoint",
+        endpoint,
+        "--rdzv-id",
+        settings.rendezvous_id or "assay",
+        "--rdzv-conf",
+        f"is_host={int(is_host)}",
+    ]
     return [*words, "--local-addr", endpoint.rpartition(":")[0]] if is_host else words
 
 
@@ -97,9 +127,13 @@ def start(request: Request) -> Handle:
 def describe(request: Request) -> dict[str, object]:
     """The launch's placement."""
     return {
-        "launcher": "local", "engine": "torchrun" if torch_is_installed() else "python", "host": platform.node(),
-        "nodes": request.settings.nodes, "node_rank": request.settings.node_rank, **processors.placed(request),
-    }  # fmt: skip
+        "launcher": "local",
+        "engine": "torchrun" if torch_is_installed() else "python",
+        "host": platform.node(),
+        "nodes": request.settings.nodes,
+        "node_rank": request.settings.node_rank,
+        **processors.placed(request),
+    }
 
 
 LAUNCHER = Launcher(name="local", check=check, start=start, describe=describe)

@@ -47,48 +47,72 @@ def check(experiment: Experiment) -> None:
     hosts = experiment.launcher.hosts
     problems = [*_hosts(hosts), *_levels(experiment)]
     if experiment.launcher.nodes > 1:
-        problems.append(Problem(
-            where="launcher.nodes", found=str(experiment.launcher.nodes), allowed='1 with launcher.kind = "nodes"',
-            mend="The nodes are those of launcher.hosts.",
-        ))  # fmt: skip
+        problems.append(
+            Problem(
+                where="launcher.nodes",
+                found=str(experiment.launcher.nodes),
+                allowed='1 with launcher.kind = "nodes"',
+                mend="The nodes are those of launcher.hosts.",
+            )
+        )
     if experiment.launcher.pin != "none":
-        problems.append(Problem(
-            where="launcher.pin", found=repr(experiment.launcher.pin), allowed='"none" with launcher.kind = "nodes"',
-            mend="The processors of another machine are not known here.",
-        ))  # fmt: skip
+        problems.append(
+            Problem(
+                where="launcher.pin",
+                found=repr(experiment.launcher.pin),
+                allowed='"none" with launcher.kind = "nodes"',
+                mend="The processors of another machine are not known here.",
+            )
+        )
     away = [host.name for host in hosts if host.prefix and Path(host.prefix[0]).name in SHELLS]
     if experiment.faults and away:
-        problems.append(Problem(
-            where="faults", found=f"a fault, and {', '.join(away)} through ssh", allowed="faults where every node is of this machine",
-            mend="A worker of another machine cannot be hit from here.",
-        ))  # fmt: skip
+        problems.append(
+            Problem(
+                where="faults",
+                found=f"a fault, and {', '.join(away)} through ssh",
+                allowed="faults where every node is of this machine",
+                mend="A worker of another machine cannot be hit from here.",
+            )
+        )
     if problems:
         raise SpecError(tuple(problems))
     if not torch_is_installed():
-        raise EnvironmentLacks(
-            f"torch is not installed for {sys.executable}, and several nodes are started with torchrun."
-        )
+        raise EnvironmentLacks(f"torch is not installed for {sys.executable}, and several nodes are started with torchrun.")
 
 
 def _hosts(hosts: tuple[Host, ...]) -> list[Problem]:
     if not hosts:
-        return [Problem(
-            where="launcher.hosts", found="none", allowed="one table for each node",
-            mend='For example hosts = [{ name = "a", address = "10.0.0.1", prefix = ["ssh", "a"] }].',
-        )]  # fmt: skip
+        return [
+            Problem(
+                where="launcher.hosts",
+                found="none",
+                allowed="one table for each node",
+                mend='For example hosts = [{ name = "a", address = "10.0.0.1", prefix = ["ssh", "a"] }].',
+            )
+        ]
     twice = [name for name, times in Counter(host.name for host in hosts).items() if times > 1]
-    return [Problem(
-        where="launcher.hosts", found=f"the name {', '.join(twice)} twice", allowed="a name of its own for each host",
-    )] if twice else []  # fmt: skip
+    return (
+        [Problem(where="launcher.hosts", found=f"the name {', '.join(twice)} twice", allowed="a name of its own for each host")]
+        if twice
+        else []
+    )
 
 
 def _levels(experiment: Experiment) -> list[Problem]:
     count = len(experiment.launcher.hosts)
     uneven = [level for level in experiment.factor.levels if count and level % count]
-    return [Problem(
-        where="factor.levels", found=str(uneven), allowed=f"multiples of the {count} hosts",
-        mend="Every node starts the same number of workers.",
-    )] if uneven else []  # fmt: skip
+    return (
+        [
+            Problem(
+                where="factor.levels",
+                found=str(uneven),
+                allowed=f"multiples of the {count} hosts",
+                mend="Every node starts the same number of workers.",
+            )
+        ]
+        if uneven
+        else []
+    )
 
 
 def engine(request: Request, host: Host, endpoint: str, run_id: str) -> list[str]:
@@ -96,11 +120,28 @@ def engine(request: Request, host: Host, endpoint: str, run_id: str) -> list[str
     hosts = request.settings.hosts
     first = host.name == hosts[0].name
     return [
-        *isolated.python("-m", "torch.distributed.run"), "--nnodes", str(len(hosts)),
-        "--nproc-per-node", str(request.workers // len(hosts)), "--rdzv-backend", "c10d", "--rdzv-endpoint", endpoint,
-        "--rdzv-id", run_id, "--rdzv-conf", f"is_host={int(first)}", "--local-addr", host.address,
-        "--max-restarts", str(request.max_restarts), "--monitor-interval", "0.1", str(request.script), *request.arguments,
-    ]  # fmt: skip
+        *isolated.python("-m", "torch.distributed.run"),
+        "--nnodes",
+        str(len(hosts)),
+        "--nproc-per-node",
+        str(request.workers // len(hosts)),
+        "--rdzv-backend",
+        "c10d",
+        "--rdzv-endpoint",
+        endpoint,
+        "--rdzv-id",
+        run_id,
+        "--rdzv-conf",
+        f"is_host={int(first)}",
+        "--local-addr",
+        host.address,
+        "--max-restarts",
+        str(request.max_restarts),
+        "--monitor-interval",
+        "0.1",
+        str(request.script),
+        *request.arguments,
+    ]
 
 
 def over(prefix: tuple[str, ...], words: list[str]) -> list[str]:
@@ -112,17 +153,18 @@ def told(request: Request, endpoint: str) -> dict[str, object]:
     """What the engine is to start: for each node its guard's command line, and the job that the guard is told."""
     found = []
     for host in request.settings.hosts:
-        mark = (
-            f"{request.mark}{host.name}."  # begins with the launch's: that finds all of them, this one the node's own
-        )
+        mark = f"{request.mark}{host.name}."  # begins with the launch's: that finds all of them, this one the node's own
         job = {
-            "command": engine(request, host, endpoint, request.mark), "cwd": str(request.cwd), "log": str(log_of(request, host)),
-            "log_bytes": request.log_bytes, "environment": {**host.environment, HOST: host.name, supervisor.MARK: mark},
-            "secrets": list(request.secrets), "grace_s": request.grace_s, "mark": mark,
-        }  # fmt: skip
-        found.append({
-            "name": host.name, "start": over(host.prefix, [sys.executable, "-I", "-S", supervisor.__file__]), "job": job,
-        })  # fmt: skip
+            "command": engine(request, host, endpoint, request.mark),
+            "cwd": str(request.cwd),
+            "log": str(log_of(request, host)),
+            "log_bytes": request.log_bytes,
+            "environment": {**host.environment, HOST: host.name, supervisor.MARK: mark},
+            "secrets": list(request.secrets),
+            "grace_s": request.grace_s,
+            "mark": mark,
+        }
+        found.append({"name": host.name, "start": over(host.prefix, [sys.executable, "-I", "-S", supervisor.__file__]), "job": job})
     return {"grace_s": request.grace_s, "nodes": found}
 
 
@@ -151,9 +193,14 @@ def describe(request: Request) -> dict[str, object]:
     """The launch's placement."""
     hosts = request.settings.hosts
     return {
-        "launcher": "nodes", "engine": "torchrun", "host": platform.node(), "nodes": len(hosts), "node_rank": 0,
-        "hosts": [host.name for host in hosts], **processors.placed(request),
-    }  # fmt: skip
+        "launcher": "nodes",
+        "engine": "torchrun",
+        "host": platform.node(),
+        "nodes": len(hosts),
+        "node_rank": 0,
+        "hosts": [host.name for host in hosts],
+        **processors.placed(request),
+    }
 
 
 LAUNCHER = Launcher(name="nodes", check=check, start=start, describe=describe)

@@ -23,10 +23,16 @@ def check(experiment: Experiment) -> None:
         EnvironmentLacks: nothing can be pinned here.
     """
     if experiment.launcher.nodes > 1:
-        raise SpecError((Problem(
-            where="launcher.nodes", found=str(experiment.launcher.nodes), allowed='1 with launcher.kind = "plain"',
-            mend='Use launcher.kind = "local" (torchrun) for several nodes.',
-        ),))  # fmt: skip
+        raise SpecError(
+            (
+                Problem(
+                    where="launcher.nodes",
+                    found=str(experiment.launcher.nodes),
+                    allowed='1 with launcher.kind = "plain"',
+                    mend='Use launcher.kind = "local" (torchrun) for several nodes.',
+                ),
+            )
+        )
     processors.check(experiment)
 
 
@@ -41,10 +47,7 @@ def start(request: Request) -> Handle:
 
 def describe(request: Request) -> dict[str, object]:
     """The launch's placement."""
-    return {
-        "launcher": "plain", "engine": "assay", "host": platform.node(), "nodes": 1, "node_rank": 0,
-        **processors.placed(request),
-    }  # fmt: skip
+    return {"launcher": "plain", "engine": "assay", "host": platform.node(), "nodes": 1, "node_rank": 0, **processors.placed(request)}
 
 
 LAUNCHER = Launcher(name="plain", check=check, start=start, describe=describe)

@@ -22,12 +22,18 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     """Amount over the window's length, per configuration."""
     found = within(measured, pl.col("sent_ns"))
     return per_second(
-        measured, found, unit=PER_SECOND, name="achieved_rate", aggregate="requests sent in the window",
-        missing="no request was sent",
-    )  # fmt: skip
+        measured, found, unit=PER_SECOND, name="achieved_rate", aggregate="requests sent in the window", missing="no request was sent"
+    )
 
 
 METRIC = Metric(
-    name="achieved_rate", title="Achieved rate", unit=PER_SECOND, kind="rate", better="neither", dimension="performance",
-    formula="requests sent in the window / window", compute=compute, about=("serving",),
-)  # fmt: skip
+    name="achieved_rate",
+    title="Achieved rate",
+    unit=PER_SECOND,
+    kind="rate",
+    better="neither",
+    dimension="performance",
+    formula="requests sent in the window / window",
+    compute=compute,
+    about=("serving",),
+)

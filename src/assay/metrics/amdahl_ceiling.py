@@ -21,15 +21,18 @@ def compute(_: Measured, results: Results) -> Mapping[str, Value]:
     if isinstance(serial, Absent):
         return {ALL: serial}
     if serial.value <= 0.0:
-        return {
-            ALL: Absent(
-                reason="undefined", detail="the fitted serial fraction is not positive: the data show no ceiling"
-            )
-        }
+        return {ALL: Absent(reason="undefined", detail="the fitted serial fraction is not positive: the data show no ceiling")}
     return {ALL: transform(serial, ceiling, unit=RATIO, name="amdahl_ceiling", how="1/s")}
 
 
 METRIC = Metric(
-    name="amdahl_ceiling", title="Amdahl ceiling", unit=RATIO, kind="level", better="higher", dimension="performance",
-    formula="1 / s", compute=compute, after=("serial_fraction",),
-)  # fmt: skip
+    name="amdahl_ceiling",
+    title="Amdahl ceiling",
+    unit=RATIO,
+    kind="level",
+    better="higher",
+    dimension="performance",
+    formula="1 / s",
+    compute=compute,
+    after=("serial_fraction",),
+)

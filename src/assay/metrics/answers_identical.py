@@ -25,9 +25,12 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     """The share per configuration."""
     prompts = repeated(measured.tables)
     found = shares(
-        measured, tally(prompts, pl.col("same")), name="answers_identical", aggregate="prompts with one answer / prompts asked again",
+        measured,
+        tally(prompts, pl.col("same")),
+        name="answers_identical",
+        aggregate="prompts with one answer / prompts asked again",
         missing="no prompt was answered more than once; give serving.correctness.identity",
-    )  # fmt: skip
+    )
     named = prompts.join(measured.timed.select("launch", "configuration"), on="launch")
     return {name: _told(value, named.filter(pl.col("configuration") == name)) for name, value in found.items()}
 
@@ -45,6 +48,13 @@ def _told(value: Value, prompts: pl.DataFrame) -> Value:
 
 
 METRIC = Metric(
-    name="answers_identical", title="Identical answers", unit=FRACTION, kind="ratio", better="higher", dimension="correctness",
-    formula="prompts whose answers were all equal / prompts asked again", compute=compute, about=("serving",),
-)  # fmt: skip
+    name="answers_identical",
+    title="Identical answers",
+    unit=FRACTION,
+    kind="ratio",
+    better="higher",
+    dimension="correctness",
+    formula="prompts whose answers were all equal / prompts asked again",
+    compute=compute,
+    about=("serving",),
+)

@@ -24,16 +24,19 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     """The share per configuration, with the classes of failures in the method."""
     rows = counted(measured)
     found = shares(
-        measured,
-        tally(rows, pl.col("ok")),
-        name="availability",
-        aggregate="answered requests / requests due",
-        missing="no request was due",
+        measured, tally(rows, pl.col("ok")), name="availability", aggregate="answered requests / requests due", missing="no request was due"
     )
     return by_class(found, rows)
 
 
 METRIC = Metric(
-    name="availability", title="Availability", unit=FRACTION, kind="ratio", better="higher", dimension="reliability",
-    formula="answered requests / requests due", compute=compute, about=("serving",),
-)  # fmt: skip
+    name="availability",
+    title="Availability",
+    unit=FRACTION,
+    kind="ratio",
+    better="higher",
+    dimension="reliability",
+    formula="answered requests / requests due",
+    compute=compute,
+    about=("serving",),
+)

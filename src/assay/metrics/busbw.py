@@ -20,13 +20,23 @@ from assay.units import BYTES_PER_SECOND
 def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     """From the times of each launch; Absent for a group of one."""
     found = over_cells(
-        measured, lambda cell, seconds: [bandwidth.busbw(cell.op, cell.ranks, cell.nbytes, one) for one in seconds],
-        unit=BYTES_PER_SECOND, name="busbw",
-    )  # fmt: skip
+        measured,
+        lambda cell, seconds: [bandwidth.busbw(cell.op, cell.ranks, cell.nbytes, one) for one in seconds],
+        unit=BYTES_PER_SECOND,
+        name="busbw",
+    )
     return {cell.name: a_group_of_one(cell) or found[cell.name] for cell in asked_cells(measured)}
 
 
 METRIC = Metric(
-    name="busbw", title="Bus bandwidth", unit=BYTES_PER_SECOND, kind="rate", better="higher", dimension="performance",
-    formula="bytes / collective_time x factor(op, n)", compute=compute, about=("collectives",), primary=True,
-)  # fmt: skip
+    name="busbw",
+    title="Bus bandwidth",
+    unit=BYTES_PER_SECOND,
+    kind="rate",
+    better="higher",
+    dimension="performance",
+    formula="bytes / collective_time x factor(op, n)",
+    compute=compute,
+    about=("collectives",),
+    primary=True,
+)

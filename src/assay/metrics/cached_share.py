@@ -21,16 +21,25 @@ from assay.units import FRACTION
 
 def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     """The share per configuration."""
-    told = counted(measured).filter(
-        pl.col("ok") & pl.col("tokens_cached").is_not_null() & pl.col("tokens_in").is_not_null()
-    )
+    told = counted(measured).filter(pl.col("ok") & pl.col("tokens_cached").is_not_null() & pl.col("tokens_in").is_not_null())
     return quotients(
-        measured, tally(told, pl.col("tokens_cached"), pl.col("tokens_in")), unit=FRACTION, name="cached_share",
-        aggregate="cached prompt tokens / prompt tokens", missing="the server does not tell which prompt tokens came from its cache",
-    )  # fmt: skip
+        measured,
+        tally(told, pl.col("tokens_cached"), pl.col("tokens_in")),
+        unit=FRACTION,
+        name="cached_share",
+        aggregate="cached prompt tokens / prompt tokens",
+        missing="the server does not tell which prompt tokens came from its cache",
+    )
 
 
 METRIC = Metric(
-    name="cached_share", title="Prompt tokens from the cache", unit=FRACTION, kind="ratio", better="neither", dimension="performance",
-    formula="cached prompt tokens / prompt tokens", compute=compute, about=("serving",),
-)  # fmt: skip
+    name="cached_share",
+    title="Prompt tokens from the cache",
+    unit=FRACTION,
+    kind="ratio",
+    better="neither",
+    dimension="performance",
+    formula="cached prompt tokens / prompt tokens",
+    compute=compute,
+    about=("serving",),
+)

@@ -23,13 +23,22 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     """The share per configuration."""
     canaries = answered(measured.tables).filter((pl.col("kind") == "canary") & pl.col("text").is_not_null())
     return shares(
-        measured, tally(canaries, pl.col("text").str.contains(pl.col("expected"), literal=True)), name="canaries_answered",
+        measured,
+        tally(canaries, pl.col("text").str.contains(pl.col("expected"), literal=True)),
+        name="canaries_answered",
         aggregate="answers with their own nonce / answers of canaries",
         missing="no canary was answered, or answers were not kept; give serving.correctness.canaries and client.keep_text",
-    )  # fmt: skip
+    )
 
 
 METRIC = Metric(
-    name="canaries_answered", title="Canaries answered", unit=FRACTION, kind="ratio", better="higher", dimension="correctness",
-    formula="answers with their own nonce / answers of canaries", compute=compute, about=("serving",),
-)  # fmt: skip
+    name="canaries_answered",
+    title="Canaries answered",
+    unit=FRACTION,
+    kind="ratio",
+    better="higher",
+    dimension="correctness",
+    formula="answers with their own nonce / answers of canaries",
+    compute=compute,
+    about=("serving",),
+)

@@ -51,23 +51,23 @@ def curve(measured: Measured, own: Sequence[Configuration]) -> Value:
     if found.refused:
         return Absent(reason="insufficient", detail=found.refused)
     made = of_interval(
-        Interval(value=found.value, low=found.low, high=found.high), [], measured.confidence,
-        unit=PER_SECOND if serving.rate else STREAMS, name="capacity", n_trials=int(sum(point.total for point in points)),
+        Interval(value=found.value, low=found.low, high=found.high),
+        [],
+        measured.confidence,
+        unit=PER_SECOND if serving.rate else STREAMS,
+        name="capacity",
+        n_trials=int(sum(point.total for point in points)),
         tags=f"agg:crossing of {target:g}|launches:{found.launches}|ci:t-band",
         method=f"load at which {100 * target:g} % of the requests meet the objectives, on the monotone line through the log odds of a "
         f"miss at {len(own)} loads of {found.launches} launches; all loads within Student's t of the line",
-    )  # fmt: skip
+    )
     return replace(made, n_launches=found.launches)
 
 
 def _points(measured: Measured, own: Sequence[Configuration]) -> list[Point]:
     loads = {one.name: float(one.load) for one in own if one.load is not None}
     rows = counted(measured).filter(pl.col("configuration").is_in(list(loads)))
-    per_launch = (
-        rows.group_by("launch", "configuration", "block")
-        .agg(pl.col("met").sum(), pl.len().alias("total"))
-        .sort("launch")
-    )
+    per_launch = rows.group_by("launch", "configuration", "block").agg(pl.col("met").sum(), pl.len().alias("total")).sort("launch")
     return [
         Point(load=loads[row["configuration"]], hits=float(row["met"]), total=float(row["total"]), block=row["block"])
         for row in per_launch.to_dicts()
@@ -76,12 +76,18 @@ def _points(measured: Measured, own: Sequence[Configuration]) -> list[Point]:
 
 HIGHEST = 1.0 - 1e-9  # an attainment of 1 is asked of every request; no finite number of them shows it
 STREAMS = "streams"
-NO_LOADS = Absent(
-    reason="not_applicable", detail="the load was not varied; give serving.rate or serving.concurrency several values"
-)
+NO_LOADS = Absent(reason="not_applicable", detail="the load was not varied; give serving.rate or serving.concurrency several values")
 
 
 METRIC = Metric(
-    name="capacity", title="Capacity", unit=PER_SECOND, kind="level", better="higher", dimension="performance",
-    formula="load at which slo_attainment crosses objectives.attainment", compute=compute, about=("serving",), primary=True,
-)  # fmt: skip
+    name="capacity",
+    title="Capacity",
+    unit=PER_SECOND,
+    kind="level",
+    better="higher",
+    dimension="performance",
+    formula="load at which slo_attainment crosses objectives.attainment",
+    compute=compute,
+    about=("serving",),
+    primary=True,
+)

@@ -30,14 +30,24 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     for (launch, _host), clock in clock_offsets(measured).items():
         if launch in timed:
             clocks.setdefault(timed[launch], []).append(clock)
-    bounds = pl.DataFrame(
-        [(one.launch, one.bound / NS_PER_S) for own in clocks.values() for one in own if one.known],
-        schema={"launch": pl.Int32, "value": pl.Float64}, orient="row",
-    ).group_by("launch").agg(pl.col("value").max())  # fmt: skip
+    bounds = (
+        pl.DataFrame(
+            [(one.launch, one.bound / NS_PER_S) for own in clocks.values() for one in own if one.known],
+            schema={"launch": pl.Int32, "value": pl.Float64},
+            orient="row",
+        )
+        .group_by("launch")
+        .agg(pl.col("value").max())
+    )
     told = from_frame(
-        measured, bounds, unit=SECONDS, name="clock_bound", missing="no worker said where it began", trials="launches",
+        measured,
+        bounds,
+        unit=SECONDS,
+        name="clock_bound",
+        missing="no worker said where it began",
+        trials="launches",
         aggregate="largest bound of a host's clock against rank 0's",
-    )  # fmt: skip
+    )
     return {name: _of(name, clocks.get(name), told) for name in measured.configurations}
 
 
@@ -48,13 +58,18 @@ def _of(name: str, clocks: list[HostClock] | None, told: Mapping[str, Value]) ->
         return ONE_HOST
     unknown = next((clock for clock in clocks if not clock.known), None)
     if unknown is not None:
-        return Absent(
-            reason="not_measured", detail=f"the clock of {unknown.host} in launch {unknown.launch}: {unknown.trouble}"
-        )
+        return Absent(reason="not_measured", detail=f"the clock of {unknown.host} in launch {unknown.launch}: {unknown.trouble}")
     return told[name]
 
 
 METRIC = Metric(
-    name="clock_bound", title="Bound of hosts' clocks", unit=SECONDS, kind="cost", better="lower", dimension="performance",
-    formula="max over hosts of the bound of its clock's offset against rank 0's", compute=compute, about=("training",),
-)  # fmt: skip
+    name="clock_bound",
+    title="Bound of hosts' clocks",
+    unit=SECONDS,
+    kind="cost",
+    better="lower",
+    dimension="performance",
+    formula="max over hosts of the bound of its clock's offset against rank 0's",
+    compute=compute,
+    about=("training",),
+)

@@ -21,9 +21,11 @@ from assay.units import COUNT
 
 def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     """The count of each cell; Absent where no rank looked."""
-    sums = timed_loops(measured).group_by(*CELL).agg(
-        pl.col("wrong").sum(), pl.col("checked").sum(), pl.col("launch").n_unique().alias("launches")
-    )  # fmt: skip
+    sums = (
+        timed_loops(measured)
+        .group_by(*CELL)
+        .agg(pl.col("wrong").sum(), pl.col("checked").sum(), pl.col("launch").n_unique().alias("launches"))
+    )
     known = {row[:4]: row[4:] for row in sums.iter_rows()}
     found: dict[str, Value] = {}
     for cell in asked_cells(measured):
@@ -34,13 +36,25 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
             found[cell.name] = Absent(reason="not_measured", detail="no rank looked at the data of the timed calls")
         else:
             found[cell.name] = exact(
-                float(wrong), unit=COUNT, name="collective_errors", n_launches=launches, n_trials=checked,
+                float(wrong),
+                unit=COUNT,
+                name="collective_errors",
+                n_launches=launches,
+                n_trials=checked,
                 how=f"every result of {checked} timed calls compared with what it must be",
-            )  # fmt: skip
+            )
     return found
 
 
 METRIC = Metric(
-    name="collective_errors", title="Calls with wrong data", unit=COUNT, kind="count", better="lower", dimension="correctness",
-    formula="timed calls with a wrong element on some rank", compute=compute, about=("collectives",), primary=True,
-)  # fmt: skip
+    name="collective_errors",
+    title="Calls with wrong data",
+    unit=COUNT,
+    kind="count",
+    better="lower",
+    dimension="correctness",
+    formula="timed calls with a wrong element on some rank",
+    compute=compute,
+    about=("collectives",),
+    primary=True,
+)

@@ -23,6 +23,14 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
 
 
 METRIC = Metric(
-    name="collective_time", title="Time of a collective", unit=SECONDS, kind="cost", better="lower", dimension="performance",
-    formula="median over loops of (end - begin) / calls on the slowest rank", compute=compute, about=("collectives",), primary=True,
-)  # fmt: skip
+    name="collective_time",
+    title="Time of a collective",
+    unit=SECONDS,
+    kind="cost",
+    better="lower",
+    dimension="performance",
+    formula="median over loops of (end - begin) / calls on the slowest rank",
+    compute=compute,
+    about=("collectives",),
+    primary=True,
+)

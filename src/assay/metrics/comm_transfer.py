@@ -21,14 +21,19 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     """Least duration over ranks of every call, per step, then over launches."""
     return by_kernels(
         measured,
-        step_numbers(
-            measured, "transfer_ns", "the least that any rank needed for each collective", "comm_transfer", NO_PARTNER
-        ),
+        step_numbers(measured, "transfer_ns", "the least that any rank needed for each collective", "comm_transfer", NO_PARTNER),
         "transfer_ns",
     )
 
 
 METRIC = Metric(
-    name="comm_transfer", title="Transfer", unit=SECONDS, kind="cost", better="lower", dimension="performance",
-    formula="median over steps of |union of its collectives, each as long as the least over ranks|", compute=compute, about=("training",),
-)  # fmt: skip
+    name="comm_transfer",
+    title="Transfer",
+    unit=SECONDS,
+    kind="cost",
+    better="lower",
+    dimension="performance",
+    formula="median over steps of |union of its collectives, each as long as the least over ranks|",
+    compute=compute,
+    about=("training",),
+)

@@ -1,6 +1,7 @@
 """How many bytes does a rank send into the collectives of a step?
 
-comm_volume = bytes of a step's collectives as nccl-tests counts them, mean over ranks, median over steps after warm-up.  By the hooks; by torch's own
+comm_volume = bytes of a step's collectives as nccl-tests counts them, mean over ranks, median over steps after warm-up.  By the hooks; by
+torch's own
 flight recorder where those saw nothing, or not all that it lists; which of the two stands in the method, and whether they agree.
 Source: nccl-tests' `GetBw` for the amounts; house research 2.1 (DDP sends its gradients once, FSDP its parameters three times).
 It cannot tell what went over a link: a ring all_reduce moves 2 (n - 1) / n of it.
@@ -42,10 +43,14 @@ def _one(measured: Measured, joined: pl.DataFrame, configuration: str) -> Value:
     listed, seen = inventory(measured, configuration), rows.filter(pl.col("bytes").is_not_null())
     if seen.height and (listed is None or not listed.unseen):
         return average(
-            seen["bytes"].to_list(), measured.confidence, unit=BYTES, name="comm_volume|by:hooks", n_trials=int(seen["steps"].sum()),
+            seen["bytes"].to_list(),
+            measured.confidence,
+            unit=BYTES,
+            name="comm_volume|by:hooks",
+            n_trials=int(seen["steps"].sum()),
             aggregate=f"median over {named(measured.table('communication'), seen)} of the mean over ranks of the bytes of the collectives "
             f"that the hooks saw; {_beside(measured, configuration, listed)}",
-        )  # fmt: skip
+        )
     if seen.height and listed is not None and listed.nbytes is None:
         return Absent(reason="not_measured", detail=UNSIZED.format(listed=listed.calls, seen=listed.seen or 0.0))
     if listed is None or listed.nbytes is None:
@@ -53,9 +58,13 @@ def _one(measured: Measured, joined: pl.DataFrame, configuration: str) -> Value:
         return Absent(reason="not_measured", detail=f"{NOT_SEEN}{f'; nor by torch itself: {why}' if why else ''}")
     left = f", of which the hooks saw {listed.seen:.3g}" if listed.seen is not None else ""
     return average(
-        listed.nbytes, measured.confidence, unit=BYTES, name="comm_volume|by:flight_recorder", n_trials=listed.steps,
+        listed.nbytes,
+        measured.confidence,
+        unit=BYTES,
+        name="comm_volume|by:flight_recorder",
+        n_trials=listed.steps,
         aggregate=f"median over its last steps of the mean over ranks of the bytes that torch's flight recorder lists: {listed.words}{left}",
-    )  # fmt: skip
+    )
 
 
 def _beside(measured: Measured, configuration: str, listed: Inventory | None) -> str:
@@ -66,6 +75,13 @@ def _beside(measured: Measured, configuration: str, listed: Inventory | None) ->
 
 
 METRIC = Metric(
-    name="comm_volume", title="Communicated bytes", unit=BYTES, kind="count", better="neither", dimension="performance",
-    formula="median over steps of the mean over ranks of the bytes of its collectives", compute=compute, about=("training",),
-)  # fmt: skip
+    name="comm_volume",
+    title="Communicated bytes",
+    unit=BYTES,
+    kind="count",
+    better="neither",
+    dimension="performance",
+    formula="median over steps of the mean over ranks of the bytes of its collectives",
+    compute=compute,
+    about=("training",),
+)

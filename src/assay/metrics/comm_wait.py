@@ -19,13 +19,18 @@ from assay.units import SECONDS
 def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     """What is left of the collectives without their transfer."""
     return by_kernels(
-        measured,
-        step_numbers(measured, "wait_ns", "the time in collectives beyond their transfer", "comm_wait", NO_PARTNER),
-        "wait_ns",
+        measured, step_numbers(measured, "wait_ns", "the time in collectives beyond their transfer", "comm_wait", NO_PARTNER), "wait_ns"
     )
 
 
 METRIC = Metric(
-    name="comm_wait", title="Waiting for ranks", unit=SECONDS, kind="cost", better="lower", dimension="performance",
-    formula="median over steps of the mean over ranks of (comm_total - comm_transfer)", compute=compute, about=("training",),
-)  # fmt: skip
+    name="comm_wait",
+    title="Waiting for ranks",
+    unit=SECONDS,
+    kind="cost",
+    better="lower",
+    dimension="performance",
+    formula="median over steps of the mean over ranks of (comm_total - comm_transfer)",
+    compute=compute,
+    about=("training",),
+)

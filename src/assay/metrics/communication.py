@@ -1,4 +1,5 @@
-"""How do communication's folds become values?  Shared by the communication metrics; the folds are in `assay.frames.training.step_communication`.
+"""How do communication's folds become values?  Shared by the communication metrics; the folds are in
+`assay.frames.training.step_communication`.
 
 One worker communicates with nobody, what was not seen is absent with its reason, and every value says by which way it was told.
 """
@@ -30,9 +31,7 @@ UNSEEN: Final = (
 ONE: Final = Absent(reason="not_applicable", detail="one worker has nobody to communicate with")
 
 
-def averaged(
-    values: Sequence[float], confidence: float, *, unit: str = SECONDS, aggregate: str, name: str, n_trials: int
-) -> Estimate:
+def averaged(values: Sequence[float], confidence: float, *, unit: str = SECONDS, aggregate: str, name: str, n_trials: int) -> Estimate:
     """`average`, whose interval does not go where no time and no share can be."""
     found = average(values, confidence, unit=unit, aggregate=aggregate, name=name, n_trials=n_trials)
     most = 1.0 if unit == FRACTION else math.inf
@@ -47,15 +46,10 @@ def step_numbers(measured: Measured, column: str, words: str, name: str, missing
         pl.when(pl.col(column).null_count() == 0).then(pl.col(column).mean()).alias("value"), pl.col("unseen").sum()
     )
     per_launch = per_step.group_by("launch").agg(
-        (pl.col("value").median() / NS_PER_S).alias("value"),
-        pl.col("value").count().alias("steps"),
-        pl.col("unseen").sum(),
+        (pl.col("value").median() / NS_PER_S).alias("value"), pl.col("value").count().alias("steps"), pl.col("unseen").sum()
     )
     joined = measured.timed.join(per_launch, on="launch", how="left").sort("block")
-    return {
-        one.name: ONE if one.workers == 1 else _number(measured, joined, one.name, words, name, missing)
-        for one in measured.varied
-    }
+    return {one.name: ONE if one.workers == 1 else _number(measured, joined, one.name, words, name, missing) for one in measured.varied}
 
 
 def _number(measured: Measured, joined: pl.DataFrame, configuration: str, words: str, name: str, missing: str) -> Value:
@@ -71,9 +65,12 @@ def _number(measured: Measured, joined: pl.DataFrame, configuration: str, words:
     unseen = int(present["unseen"].sum())
     left_out = f"; {unseen} calls whose end was not seen are left out" if unseen else ""
     return averaged(
-        present["value"].to_list(), measured.confidence, name=name, n_trials=int(present["steps"].sum()),
+        present["value"].to_list(),
+        measured.confidence,
+        name=name,
+        n_trials=int(present["steps"].sum()),
         aggregate=f"median over {named(measured.table('communication'), present)} of the mean over ranks of {words}{left_out}",
-    )  # fmt: skip
+    )
 
 
 def by_kernels(measured: Measured, values: Mapping[str, Value], column: str = "total_ns") -> Mapping[str, Value]:
@@ -91,18 +88,19 @@ def _of_kernels(measured: Measured, configuration: str, value: Value, column: st
         found, steps = ways["total_s"].to_list(), int(ways["steps"].sum())
     else:
         launches = measured.table("launches").filter(own).select("launch")
-        rows = measured.communicated.kernels.join(launches, on="launch", how="semi").filter(
-            pl.col(column).is_not_null()
-        )
+        rows = measured.communicated.kernels.join(launches, on="launch", how="semi").filter(pl.col(column).is_not_null())
         each = rows.group_by("launch", "step").agg(pl.col(column).mean() / NS_PER_S)
         found = each.group_by("launch").agg(pl.col(column).median()).sort("launch")[column].to_list()
         steps = each.height
     name = f"comm_{column.removesuffix('_ns')}"
     if found:
         return averaged(
-            found, measured.confidence, name=f"{name}|by:kineto", n_trials=steps,
+            found,
+            measured.confidence,
+            name=f"{name}|by:kineto",
+            n_trials=steps,
             aggregate=f"median over profiled steps of the mean over ranks of {_KERNELS[column]}",
-        )  # fmt: skip
+        )
     return (_by_recorder(measured, configuration) if column == "total_ns" else None) or value
 
 
@@ -119,10 +117,13 @@ def _by_recorder(measured: Measured, configuration: str) -> Value | None:
     if listed is None or listed.seconds is None:
         return None
     return averaged(
-        listed.seconds, measured.confidence, name="comm_total|by:flight_recorder", n_trials=listed.steps,
+        listed.seconds,
+        measured.confidence,
+        name="comm_total|by:flight_recorder",
+        n_trials=listed.steps,
         aggregate="median over steady steps of the mean over ranks of the sum of durations in torch's flight recorder (calls that run at once "
         "count twice)",
-    )  # fmt: skip
+    )
 
 
 def exposed(measured: Measured) -> Mapping[str, Value]:
@@ -156,43 +157,34 @@ def _why_none(measured: Measured, configuration: str) -> str:
     launches = measured.timed.filter(pl.col("configuration") == configuration).select("launch")
     seen = measured.table("collectives").join(launches, on="launch", how="semi").height > 0
     listed = inventory(measured, configuration)
-    known = (
-        f" (torch's flight recorder lists {listed.words}, but not what of them computing hides)"
-        if listed is not None
-        else ""
-    )
+    known = f" (torch's flight recorder lists {listed.words}, but not what of them computing hides)" if listed is not None else ""
     return f"{NO_END if seen else NOT_SEEN}{known}"
 
 
 def by_method(measured: Measured, configuration: str) -> Mapping[str, Value]:
     """Exposed communication of a configuration by every way that told it."""
-    ways = measured.communicated.ways.filter(
-        (pl.col("configuration") == configuration) & pl.col("exposed_s").is_not_null()
-    )
+    ways = measured.communicated.ways.filter((pl.col("configuration") == configuration) & pl.col("exposed_s").is_not_null())
     found: dict[str, Value] = {}
     for method, words in METHODS.items():
         own = ways.filter(pl.col("method") == method).sort("block", "launch")
         if own.height:
             cut = own["cut"].mean()
-            note = (
-                ""
-                if not isinstance(cut, float) or cut == 0.0
-                else f"; {_NOTES[method == 'unsynchronised']} in {cut:.1%} of them"
-            )
+            note = "" if not isinstance(cut, float) or cut == 0.0 else f"; {_NOTES[method == 'unsynchronised']} in {cut:.1%} of them"
             steps = named(measured.table("communication"), own) if method in IN_TRAINING else "steps"
             found[method] = averaged(
-                own["exposed_s"].to_list(), measured.confidence, name=f"comm_exposed|by:{method}",
-                n_trials=int(own["steps"].sum()), aggregate=f"median over {steps} of the mean over ranks, by {words}{note}",
-            )  # fmt: skip
+                own["exposed_s"].to_list(),
+                measured.confidence,
+                name=f"comm_exposed|by:{method}",
+                n_trials=int(own["steps"].sum()),
+                aggregate=f"median over {steps} of the mean over ranks, by {words}{note}",
+            )
     return found
 
 
 _NOTES: Final = {False: "cut to the time in which collectives were under way", True: "raised to 0 from below"}
 
 
-def ratios(
-    measured: Measured, ratio: pl.Expr, name: str, words: str, undefined: str, unit: str = FRACTION
-) -> Mapping[str, Value]:
+def ratios(measured: Measured, ratio: pl.Expr, name: str, words: str, undefined: str, unit: str = FRACTION) -> Mapping[str, Value]:
     """A ratio of `exposed_s`, `total_s` and `compute_s` of each launch, by the way by which exposed communication is told."""
     found: dict[str, Value] = {}
     exposing = exposed(measured)
@@ -206,24 +198,26 @@ def ratios(
         present = own.sort("block", "launch").with_columns(ratio.alias("value")).filter(pl.col("value").is_finite())
         if present.height == 0:
             found[one.name] = Absent(
-                reason="undefined" if own["total_s"].count() else "not_measured",
-                detail=undefined if own["total_s"].count() else NO_END,
+                reason="undefined" if own["total_s"].count() else "not_measured", detail=undefined if own["total_s"].count() else NO_END
             )
             continue
         found[one.name] = averaged(
-            present["value"].to_list(), measured.confidence, unit=unit, name=f"{name}|by:{method}",
-            n_trials=int(present["steps"].sum()), aggregate=f"{words}, exposed communication by {METHODS[method]}",
-        )  # fmt: skip
+            present["value"].to_list(),
+            measured.confidence,
+            unit=unit,
+            name=f"{name}|by:{method}",
+            n_trials=int(present["steps"].sum()),
+            aggregate=f"{words}, exposed communication by {METHODS[method]}",
+        )
     return found
 
 
 def calibrated(measured: Measured, part: pl.Expr, name: str, words: str, *, of: Sequence[str]) -> Mapping[str, Value]:
-    """A part of communication in each launch that calibrates it, from what that launch itself says (`of`: keys of `_LACKING`); not below 0."""
+    """A part of communication in each launch that calibrates it, from what that launch itself says (`of`: keys of `_LACKING`); not below
+    0.
+    """
     launches = measured.once("calibrating communication", _calibrating).with_columns(part.alias("value"))
-    return {
-        one.name: ONE if one.workers == 1 else _calibrated(measured, launches, one.name, name, words, of)
-        for one in measured.varied
-    }
+    return {one.name: ONE if one.workers == 1 else _calibrated(measured, launches, one.name, name, words, of) for one in measured.varied}
 
 
 _LACKING: Final = {
@@ -232,9 +226,7 @@ _LACKING: Final = {
     "thread_s": "what its threads waited for in these steps was not seen, as where a GPU computes",
 }
 NOT_ASKED: Final = "no launch calibrated its communication; ask for some: workload.calibrate_communication = 3"
-FAILED: Final = (
-    "no launch that calibrates its communication was made and succeeded; the launches table says what became of them"
-)
+FAILED: Final = "no launch that calibrates its communication was made and succeeded; the launches table says what became of them"
 UNPAIRED: Final = "no launch knows both of what it is made of, and two launches are not subtracted from one another"
 UNMATCHED: Final = (
     "torch's flight recorder lists {listed:.3g} collectives a step and the hooks saw {seen:.3g}: of the others it is not known what they take "
@@ -252,9 +244,7 @@ def _calibrating(measured: Measured) -> pl.DataFrame:
     return joined.join(told, on="launch", how="left").sort("block", "launch")
 
 
-def _calibrated(
-    measured: Measured, launches: pl.DataFrame, configuration: str, name: str, words: str, of: Sequence[str]
-) -> Value:
+def _calibrated(measured: Measured, launches: pl.DataFrame, configuration: str, name: str, words: str, of: Sequence[str]) -> Value:
     own = launches.filter(pl.col("configuration") == configuration)
     if own.height == 0:
         asked = measured.experiment.workload.calibrate_communication > 0
@@ -272,7 +262,10 @@ def _calibrated(
     below = sum(value < 0.0 for value in values) / len(values)
     notes = (f"{_NOTES[True]} in {below:.1%} of them",) if below else ()
     found = averaged(
-        [max(0.0, value) for value in values], measured.confidence, name=name, aggregate=words,
+        [max(0.0, value) for value in values],
+        measured.confidence,
+        name=name,
+        aggregate=words,
         n_trials=int(present["steps" if "exposed_s" in of else "replays"].sum()),
-    )  # fmt: skip
+    )
     return replace(found, method="; ".join((found.method, *notes, *unsure)))

@@ -25,13 +25,17 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     values: dict[str, Value] = {}
     for level, name in zip(measured.levels, measured.configurations, strict=True):
         interval = predict(found.fitted, level, measured.confidence, launches=0, others=found.others)
-        values[name] = of_model(
-            measured, found, interval, unit=SECONDS, name="communication_wall", how=f"T({level}) of"
-        )
+        values[name] = of_model(measured, found, interval, unit=SECONDS, name="communication_wall", how=f"T({level}) of")
     return values
 
 
 METRIC = Metric(
-    name="communication_wall", title="Step time by the model of communication", unit=SECONDS, kind="cost", better="lower",
-    dimension="performance", formula="T1 (s + (1 - s)/p) + c(p), c(p) from alpha and beta of the same record", compute=compute,
-)  # fmt: skip
+    name="communication_wall",
+    title="Step time by the model of communication",
+    unit=SECONDS,
+    kind="cost",
+    better="lower",
+    dimension="performance",
+    formula="T1 (s + (1 - s)/p) + c(p), c(p) from alpha and beta of the same record",
+    compute=compute,
+)

@@ -24,12 +24,16 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
         return {ALL: found}
     interval = mean_t(found.errors, measured.confidence)
     how = f"T_model / T - 1 at p = {found.workers}, predicted without it, of"
-    return {ALL: of_model(
-        measured, found.rest, interval, unit=FRACTION, name="communication_wall_error", how=how, values=found.errors
-    )}  # fmt: skip
+    return {ALL: of_model(measured, found.rest, interval, unit=FRACTION, name="communication_wall_error", how=how, values=found.errors)}
 
 
 METRIC = Metric(
-    name="communication_wall_error", title="Error of the model at the largest p", unit=FRACTION, kind="ratio", better="neither",
-    dimension="performance", formula="T_model(p) / T(p) - 1 at the largest p, fitted without it", compute=compute,
-)  # fmt: skip
+    name="communication_wall_error",
+    title="Error of the model at the largest p",
+    unit=FRACTION,
+    kind="ratio",
+    better="neither",
+    dimension="performance",
+    formula="T_model(p) / T(p) - 1 at the largest p, fitted without it",
+    compute=compute,
+)

@@ -31,6 +31,13 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
 
 
 METRIC = Metric(
-    name="connect_time_p50", title="Connection set-up, p50", unit=SECONDS, kind="level", better="lower", dimension="performance",
-    formula="0.5-quantile of the set-up of new connections", compute=compute, about=("serving",),
-)  # fmt: skip
+    name="connect_time_p50",
+    title="Connection set-up, p50",
+    unit=SECONDS,
+    kind="level",
+    better="lower",
+    dimension="performance",
+    formula="0.5-quantile of the set-up of new connections",
+    compute=compute,
+    about=("serving",),
+)

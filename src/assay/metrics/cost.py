@@ -22,12 +22,25 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     if price is None:
         return dict.fromkeys(measured.configurations, NO_PRICES)
     return from_frame(
-        measured, launch_usd(measured.timed, price), unit=USD, name="cost", trials="", missing="no launch has ended",
+        measured,
+        launch_usd(measured.timed, price),
+        unit=USD,
+        name="cost",
+        trials="",
+        missing="no launch has ended",
         aggregate="workers x price x wall time",
-    )  # fmt: skip
+    )
 
 
 METRIC = Metric(
-    name="cost", title="Cost of a run", unit=USD, kind="cost", better="lower", dimension="cost",
-    formula="workers x price x wall_time", compute=compute, about=EVERYTHING, primary=True,
-)  # fmt: skip
+    name="cost",
+    title="Cost of a run",
+    unit=USD,
+    kind="cost",
+    better="lower",
+    dimension="cost",
+    formula="workers x price x wall_time",
+    compute=compute,
+    about=EVERYTHING,
+    primary=True,
+)

@@ -24,12 +24,17 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     price = usd_per_worker_second(measured)
     if price is None:
         return dict.fromkeys(measured.configurations, NO_PRICES)
-    return per_configuration(
-        measured, lost_seconds(measured), lambda row: row["value"] * price, unit=USD, name="cost_lost", how=HOW
-    )
+    return per_configuration(measured, lost_seconds(measured), lambda row: row["value"] * price, unit=USD, name="cost_lost", how=HOW)
 
 
 METRIC = Metric(
-    name="cost_lost", title="Cost of a fault", unit=USD, kind="cost", better="lower", dimension="reliability", formula=HOW,
-    compute=compute, about=("training",),
-)  # fmt: skip
+    name="cost_lost",
+    title="Cost of a fault",
+    unit=USD,
+    kind="cost",
+    better="lower",
+    dimension="reliability",
+    formula=HOW,
+    compute=compute,
+    about=("training",),
+)

@@ -29,13 +29,23 @@ def _one(cost: Value, efficiency: Value) -> Value:
         value=cost.value / efficiency.value,
         low=cost.low / efficiency.high,
         high=cost.high / efficiency.low if 0.0 < efficiency.low < math.inf else math.inf,
-        unit=USD_PER_STEP, confidence=cost.confidence, n_launches=cost.n_launches, n_trials=cost.n_trials,
+        unit=USD_PER_STEP,
+        confidence=cost.confidence,
+        n_launches=cost.n_launches,
+        n_trials=cost.n_trials,
         method="ends of the cost interval divided by the opposite ends of the efficiency interval (conservative)",
         signature=f"cost_per_effective_work|of:{cost.signature}|over:{efficiency.signature}",
-    )  # fmt: skip
+    )
 
 
 METRIC = Metric(
-    name="cost_per_effective_work", title="Cost of an effective step", unit=USD_PER_STEP, kind="rate", better="lower",
-    dimension="cost", formula="cost_per_step / efficiency", compute=compute, after=("cost_per_step", "efficiency"),
-)  # fmt: skip
+    name="cost_per_effective_work",
+    title="Cost of an effective step",
+    unit=USD_PER_STEP,
+    kind="rate",
+    better="lower",
+    dimension="cost",
+    formula="cost_per_step / efficiency",
+    compute=compute,
+    after=("cost_per_step", "efficiency"),
+)

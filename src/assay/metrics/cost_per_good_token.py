@@ -25,12 +25,23 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
         return all_of(measured, why)
     amount = good_tokens(measured)
     return dollars_per(
-        measured, amount, unit=USD_PER_TOKEN, name="cost_per_good_token", aggregate="replicas x price x window / tokens of good requests that ended in it",
+        measured,
+        amount,
+        unit=USD_PER_TOKEN,
+        name="cost_per_good_token",
+        aggregate="replicas x price x window / tokens of good requests that ended in it",
         missing="no request met every objective",
-    )  # fmt: skip
+    )
 
 
 METRIC = Metric(
-    name="cost_per_good_token", title="Cost per good token", unit=USD_PER_TOKEN, kind="rate", better="lower", dimension="cost",
-    formula="replicas x price x window / tokens of good requests that ended in it", compute=compute, about=("serving",),
-)  # fmt: skip
+    name="cost_per_good_token",
+    title="Cost per good token",
+    unit=USD_PER_TOKEN,
+    kind="rate",
+    better="lower",
+    dimension="cost",
+    formula="replicas x price x window / tokens of good requests that ended in it",
+    compute=compute,
+    about=("serving",),
+)

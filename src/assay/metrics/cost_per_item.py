@@ -30,13 +30,23 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     work = work_per_launch(measured).rename({"value": "work"})
     ratio = launch_usd(measured.timed, price).join(work, on="launch").filter(pl.col("work") > 0)
     return from_frame(
-        measured, ratio.select("launch", (pl.col("value") / pl.col("work")).alias("value")), unit=USD_PER_ITEM, name="cost_per_item", trials="",
+        measured,
+        ratio.select("launch", (pl.col("value") / pl.col("work")).alias("value")),
+        unit=USD_PER_ITEM,
+        name="cost_per_item",
+        trials="",
         missing="the script did not count its work; call probe.log(items=n) in every step or probe.useful_work(n)",
         aggregate="cost / useful work",
-    )  # fmt: skip
+    )
 
 
 METRIC = Metric(
-    name="cost_per_item", title="Cost of an item", unit=USD_PER_ITEM, kind="rate", better="lower", dimension="cost",
-    formula="cost / useful work", compute=compute,
-)  # fmt: skip
+    name="cost_per_item",
+    title="Cost of an item",
+    unit=USD_PER_ITEM,
+    kind="rate",
+    better="lower",
+    dimension="cost",
+    formula="cost / useful work",
+    compute=compute,
+)

@@ -23,12 +23,23 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     """The quotient per configuration."""
     amount = within(measured, pl.coalesce("last_token_ns", "done_ns"), pl.col("ok"))
     return dollars_per(
-        measured, amount, unit=USD_PER_REQUEST, name="cost_per_request", aggregate="replicas x price x window / answers that ended in it",
+        measured,
+        amount,
+        unit=USD_PER_REQUEST,
+        name="cost_per_request",
+        aggregate="replicas x price x window / answers that ended in it",
         missing="no request was answered",
-    )  # fmt: skip
+    )
 
 
 METRIC = Metric(
-    name="cost_per_request", title="Cost per request", unit=USD_PER_REQUEST, kind="rate", better="lower", dimension="cost",
-    formula="replicas x price x window / answers that ended in it", compute=compute, about=("serving",),
-)  # fmt: skip
+    name="cost_per_request",
+    title="Cost per request",
+    unit=USD_PER_REQUEST,
+    kind="rate",
+    better="lower",
+    dimension="cost",
+    formula="replicas x price x window / answers that ended in it",
+    compute=compute,
+    about=("serving",),
+)

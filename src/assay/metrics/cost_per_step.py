@@ -26,14 +26,22 @@ def compute(measured: Measured, results: Results) -> Mapping[str, Value]:
     for level, name in zip(measured.levels, measured.configurations, strict=True):
         step = results["step_time"][name]
         rate = level * price
-        found[name] = step if isinstance(step, Absent) else transform(
-            step, partial(mul, rate), unit=USD_PER_STEP, name="cost_per_step",
-            how="workers x price x step time",
-        )  # fmt: skip
+        found[name] = (
+            step
+            if isinstance(step, Absent)
+            else transform(step, partial(mul, rate), unit=USD_PER_STEP, name="cost_per_step", how="workers x price x step time")
+        )
     return found
 
 
 METRIC = Metric(
-    name="cost_per_step", title="Cost of a step", unit=USD_PER_STEP, kind="rate", better="lower", dimension="cost",
-    formula="workers x price x step_time", compute=compute, after=("step_time",),
-)  # fmt: skip
+    name="cost_per_step",
+    title="Cost of a step",
+    unit=USD_PER_STEP,
+    kind="rate",
+    better="lower",
+    dimension="cost",
+    formula="workers x price x step_time",
+    compute=compute,
+    after=("step_time",),
+)

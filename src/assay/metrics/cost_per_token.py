@@ -20,12 +20,24 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     """The quotient per configuration."""
     amount = tokens_in_window(measured)
     return dollars_per(
-        measured, amount, unit=USD_PER_TOKEN, name="cost_per_token", aggregate="replicas x price x window / output tokens in it",
+        measured,
+        amount,
+        unit=USD_PER_TOKEN,
+        name="cost_per_token",
+        aggregate="replicas x price x window / output tokens in it",
         missing="no tokens in the window, or nobody counted them: name the model's tokenizer (serving.tokenizer)",
-    )  # fmt: skip
+    )
 
 
 METRIC = Metric(
-    name="cost_per_token", title="Cost per output token", unit=USD_PER_TOKEN, kind="rate", better="lower", dimension="cost",
-    formula="replicas x price x window / output tokens in it", compute=compute, about=("serving",), primary=True,
-)  # fmt: skip
+    name="cost_per_token",
+    title="Cost per output token",
+    unit=USD_PER_TOKEN,
+    kind="rate",
+    better="lower",
+    dimension="cost",
+    formula="replicas x price x window / output tokens in it",
+    compute=compute,
+    about=("serving",),
+    primary=True,
+)

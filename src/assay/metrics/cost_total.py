@@ -22,13 +22,26 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
         return {ALL: NO_PRICES}
     launches = measured.table("launches").sort("launch")
     total = float(launch_usd(launches, price)["value"].sum())
-    return {ALL: exact(
-        total, unit=USD, name="cost_total", n_launches=launches.height, n_trials=launches.height,
-        how="sum over all launches, failed and fault launches included",
-    )}  # fmt: skip
+    return {
+        ALL: exact(
+            total,
+            unit=USD,
+            name="cost_total",
+            n_launches=launches.height,
+            n_trials=launches.height,
+            how="sum over all launches, failed and fault launches included",
+        )
+    }
 
 
 METRIC = Metric(
-    name="cost_total", title="Cost of the whole experiment", unit=USD, kind="cost", better="lower", dimension="cost",
-    formula="sum over launches of workers x price x wall_time", compute=compute, about=EVERYTHING,
-)  # fmt: skip
+    name="cost_total",
+    title="Cost of the whole experiment",
+    unit=USD,
+    kind="cost",
+    better="lower",
+    dimension="cost",
+    formula="sum over launches of workers x price x wall_time",
+    compute=compute,
+    about=EVERYTHING,
+)

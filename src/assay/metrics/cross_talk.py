@@ -36,9 +36,13 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
         else:
             number = wrong.filter(pl.col("configuration") == name).height
             found[name] = exact(
-                float(number), unit=COUNT, name="cross_talk", n_launches=own.height, n_trials=seen.height,
+                float(number),
+                unit=COUNT,
+                name="cross_talk",
+                n_launches=own.height,
+                n_trials=seen.height,
                 how=f"every answer of {own.height} launches was searched for the nonces of the others",
-            )  # fmt: skip
+            )
     return found
 
 
@@ -49,6 +53,13 @@ NO_CANARIES = Absent(
 
 
 METRIC = Metric(
-    name="cross_talk", title="Answers to the wrong asker", unit=COUNT, kind="count", better="lower", dimension="correctness",
-    formula="answers with the nonce of another request", compute=compute, about=("serving",),
-)  # fmt: skip
+    name="cross_talk",
+    title="Answers to the wrong asker",
+    unit=COUNT,
+    kind="count",
+    better="lower",
+    dimension="correctness",
+    formula="answers with the nonce of another request",
+    compute=compute,
+    about=("serving",),
+)

@@ -1,7 +1,8 @@
 """How long does a step wait for its batch?
 
 data_time = the phase of the slowest rank of each step; a launch's value is the median over its steps after warm-up.
-Source: METRICS.md, "Time inside a training step".  Measured on the slowest rank of each step; prefetching loaders make it small without making loading cheap.
+Source: METRICS.md, "Time inside a training step".  Measured on the slowest rank of each step; prefetching loaders make it small without
+making loading cheap.
 """
 
 from __future__ import annotations
@@ -23,6 +24,12 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
 
 
 METRIC = Metric(
-    name="data_time", title="Waiting for data", unit=SECONDS, kind="cost", better="lower", dimension="performance",
-    formula="median over steps of the slowest rank's data phase", compute=compute,
-)  # fmt: skip
+    name="data_time",
+    title="Waiting for data",
+    unit=SECONDS,
+    kind="cost",
+    better="lower",
+    dimension="performance",
+    formula="median over steps of the slowest rank's data phase",
+    compute=compute,
+)

@@ -23,6 +23,13 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
 
 
 METRIC = Metric(
-    name="e2e_p50", title="End-to-end latency, p50", unit=SECONDS, kind="level", better="lower", dimension="performance",
-    formula="0.5-quantile of last token - start", compute=compute, about=("serving",),
-)  # fmt: skip
+    name="e2e_p50",
+    title="End-to-end latency, p50",
+    unit=SECONDS,
+    kind="level",
+    better="lower",
+    dimension="performance",
+    formula="0.5-quantile of last token - start",
+    compute=compute,
+    about=("serving",),
+)

@@ -23,6 +23,14 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
 
 
 METRIC = Metric(
-    name="e2e_p95", title="End-to-end latency, p95", unit=SECONDS, kind="level", better="lower", dimension="performance",
-    formula="0.95-quantile of last token - start", compute=compute, about=("serving",), primary=True,
-)  # fmt: skip
+    name="e2e_p95",
+    title="End-to-end latency, p95",
+    unit=SECONDS,
+    kind="level",
+    better="lower",
+    dimension="performance",
+    formula="0.95-quantile of last token - start",
+    compute=compute,
+    about=("serving",),
+    primary=True,
+)

@@ -23,6 +23,13 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
 
 
 METRIC = Metric(
-    name="e2e_uncertainty_p99", title="Uncertainty of E2E, p99", unit=SECONDS, kind="level", better="lower", dimension="performance",
-    formula="0.99-quantile of how much earlier than its stamp the last chunk with text may have come", compute=compute, about=("serving",),
-)  # fmt: skip
+    name="e2e_uncertainty_p99",
+    title="Uncertainty of E2E, p99",
+    unit=SECONDS,
+    kind="level",
+    better="lower",
+    dimension="performance",
+    formula="0.99-quantile of how much earlier than its stamp the last chunk with text may have come",
+    compute=compute,
+    about=("serving",),
+)

@@ -39,6 +39,14 @@ def _of(measured: Measured, host: str) -> Value:
 
 
 METRIC = Metric(
-    name="echoes_lost", title="Echoes lost", unit=FRACTION, kind="ratio", better="lower", dimension="reliability",
-    formula="1 - answered / sent", compute=compute, about=("network",), primary=True,
-)  # fmt: skip
+    name="echoes_lost",
+    title="Echoes lost",
+    unit=FRACTION,
+    kind="ratio",
+    better="lower",
+    dimension="reliability",
+    formula="1 - answered / sent",
+    compute=compute,
+    about=("network",),
+    primary=True,
+)

@@ -27,14 +27,19 @@ def compute(measured: Measured, results: Results) -> Mapping[str, Value]:
             found[name] = speedup
             continue
         share = base / level
-        found[name] = transform(
-            speedup, partial(mul, share), unit=FRACTION, name="efficiency", how=f"speedup x {base}/{level}"
-        )
+        found[name] = transform(speedup, partial(mul, share), unit=FRACTION, name="efficiency", how=f"speedup x {base}/{level}")
     return found
 
 
 METRIC = Metric(
-    name="efficiency", title="Parallel efficiency", unit=FRACTION, kind="ratio", better="higher",
+    name="efficiency",
+    title="Parallel efficiency",
+    unit=FRACTION,
+    kind="ratio",
+    better="higher",
     dimension="performance",
-    formula="E(p) = S(p) base / p", compute=compute, after=("speedup",), primary=True,
-)  # fmt: skip
+    formula="E(p) = S(p) base / p",
+    compute=compute,
+    after=("speedup",),
+    primary=True,
+)

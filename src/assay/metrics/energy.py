@@ -24,12 +24,24 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
         return dict.fromkeys(measured.configurations, no_energy(measured))
     label = "MODELLED, not measured: watts per worker x time" if method == "modelled" else "sum of hardware counters"
     return from_frame(
-        measured, launch_joules(measured), unit=JOULES, name=f"energy|method:{method}", trials="",
-        missing=f"no {method} energy reading in these launches", aggregate=label,
-    )  # fmt: skip
+        measured,
+        launch_joules(measured),
+        unit=JOULES,
+        name=f"energy|method:{method}",
+        trials="",
+        missing=f"no {method} energy reading in these launches",
+        aggregate=label,
+    )
 
 
 METRIC = Metric(
-    name="energy", title="Energy of a run", unit=JOULES, kind="cost", better="lower", dimension="cost",
-    formula="sum over devices of the energy counter over the launch", compute=compute, about=EVERYTHING,
-)  # fmt: skip
+    name="energy",
+    title="Energy of a run",
+    unit=JOULES,
+    kind="cost",
+    better="lower",
+    dimension="cost",
+    formula="sum over devices of the energy counter over the launch",
+    compute=compute,
+    about=EVERYTHING,
+)

@@ -32,16 +32,16 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     if method is None:
         return dict.fromkeys(measured.configurations, no_energy(measured))
     lost = lost_seconds(measured)
-    watts = {
-        launch: found
-        for launch, spans in windows(measured).items()
-        if (found := _watts(measured, method, launch, spans))
-    }
+    watts = {launch: found for launch, spans in windows(measured).items() if (found := _watts(measured, method, launch, spans))}
     known = lost.filter(pl.col("launch").is_in(list(watts)))
     values = per_configuration(
-        measured, known, lambda row: watts[int(row["launch"])] * row["value"] / row["workers"],
-        unit=JOULES, name=f"energy_lost|method:{method}", how=HOW,
-    )  # fmt: skip
+        measured,
+        known,
+        lambda row: watts[int(row["launch"])] * row["value"] / row["workers"],
+        unit=JOULES,
+        name=f"energy_lost|method:{method}",
+        how=HOW,
+    )
     short = Absent(
         reason="insufficient",
         detail=f"the job was broken for fewer than {LEAST_PERIODS} readings of the energy counters; lower energy.sample_every_s",
@@ -66,6 +66,13 @@ def _watts(measured: Measured, method: str, launch: int, spans: tuple[tuple[int,
 
 
 METRIC = Metric(
-    name="energy_lost", title="Energy of a fault", unit=JOULES, kind="cost", better="lower", dimension="reliability", formula=HOW,
-    compute=compute, about=("training",),
-)  # fmt: skip
+    name="energy_lost",
+    title="Energy of a fault",
+    unit=JOULES,
+    kind="cost",
+    better="lower",
+    dimension="reliability",
+    formula=HOW,
+    compute=compute,
+    about=("training",),
+)

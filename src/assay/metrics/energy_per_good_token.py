@@ -25,13 +25,23 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     if why is not None:
         return all_of(measured, why)
     return joules_per(
-        measured, good_tokens(measured), unit=JOULES_PER_TOKEN, name="energy_per_good_token",
+        measured,
+        good_tokens(measured),
+        unit=JOULES_PER_TOKEN,
+        name="energy_per_good_token",
         aggregate="joules in the window / tokens of good requests that ended in it",
         missing="no energy reading before and after the window, or no request met every objective",
-    )  # fmt: skip
+    )
 
 
 METRIC = Metric(
-    name="energy_per_good_token", title="Energy per good token", unit=JOULES_PER_TOKEN, kind="rate", better="lower", dimension="cost",
-    formula="joules in the window / output tokens of good requests", compute=compute, about=("serving",),
-)  # fmt: skip
+    name="energy_per_good_token",
+    title="Energy per good token",
+    unit=JOULES_PER_TOKEN,
+    kind="rate",
+    better="lower",
+    dimension="cost",
+    formula="joules in the window / output tokens of good requests",
+    compute=compute,
+    about=("serving",),
+)

@@ -24,20 +24,26 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     if method is None:
         return dict.fromkeys(measured.configurations, no_energy(measured))
     work = work_per_launch(measured).rename({"value": "work"}).filter(pl.col("work") > 0)
-    ratio = (
-        launch_joules(measured)
-        .join(work, on="launch")
-        .select("launch", (pl.col("value") / pl.col("work")).alias("value"))
-    )
+    ratio = launch_joules(measured).join(work, on="launch").select("launch", (pl.col("value") / pl.col("work")).alias("value"))
     label = "MODELLED joules / useful work" if method == "modelled" else "counted joules / useful work"
     return from_frame(
-        measured, ratio, unit=JOULES_PER_ITEM, name=f"energy_per_item|method:{method}", trials="", aggregate=label,
+        measured,
+        ratio,
+        unit=JOULES_PER_ITEM,
+        name=f"energy_per_item|method:{method}",
+        trials="",
+        aggregate=label,
         missing="the script did not count its work; call probe.log(items=n) in every step or probe.useful_work(n)",
-    )  # fmt: skip
+    )
 
 
 METRIC = Metric(
-    name="energy_per_item", title="Energy of an item", unit=JOULES_PER_ITEM, kind="rate", better="lower",
+    name="energy_per_item",
+    title="Energy of an item",
+    unit=JOULES_PER_ITEM,
+    kind="rate",
+    better="lower",
     dimension="cost",
-    formula="energy / useful work", compute=compute,
-)  # fmt: skip
+    formula="energy / useful work",
+    compute=compute,
+)

@@ -27,12 +27,23 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
         return all_of(measured, no_energy(measured))
     amount = within(measured, pl.coalesce("last_token_ns", "done_ns"), pl.col("ok"))
     return joules_per(
-        measured, amount, unit=JOULES_PER_REQUEST, name="energy_per_request", aggregate="joules in the window / answers that ended in it",
+        measured,
+        amount,
+        unit=JOULES_PER_REQUEST,
+        name="energy_per_request",
+        aggregate="joules in the window / answers that ended in it",
         missing="no energy reading before and after the window, or nothing was made in it",
-    )  # fmt: skip
+    )
 
 
 METRIC = Metric(
-    name="energy_per_request", title="Energy per request", unit=JOULES_PER_REQUEST, kind="rate", better="lower", dimension="cost",
-    formula="joules in the window / answers that ended in it", compute=compute, about=("serving",),
-)  # fmt: skip
+    name="energy_per_request",
+    title="Energy per request",
+    unit=JOULES_PER_REQUEST,
+    kind="rate",
+    better="lower",
+    dimension="cost",
+    formula="joules in the window / answers that ended in it",
+    compute=compute,
+    about=("serving",),
+)

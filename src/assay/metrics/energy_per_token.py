@@ -25,12 +25,23 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
         return all_of(measured, no_energy(measured))
     amount = tokens_in_window(measured)
     return joules_per(
-        measured, amount, unit=JOULES_PER_TOKEN, name="energy_per_token", aggregate="joules in the window / output tokens in it",
+        measured,
+        amount,
+        unit=JOULES_PER_TOKEN,
+        name="energy_per_token",
+        aggregate="joules in the window / output tokens in it",
         missing="no energy reading before and after the window, or nothing was made in it",
-    )  # fmt: skip
+    )
 
 
 METRIC = Metric(
-    name="energy_per_token", title="Energy per output token", unit=JOULES_PER_TOKEN, kind="rate", better="lower", dimension="cost",
-    formula="joules in the window / output tokens in it", compute=compute, about=("serving",),
-)  # fmt: skip
+    name="energy_per_token",
+    title="Energy per output token",
+    unit=JOULES_PER_TOKEN,
+    kind="rate",
+    better="lower",
+    dimension="cost",
+    formula="joules in the window / output tokens in it",
+    compute=compute,
+    about=("serving",),
+)

@@ -24,16 +24,20 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     """The share per configuration, with the classes of failures in the method."""
     rows = counted(measured)
     found = shares(
-        measured,
-        tally(rows, ~pl.col("ok")),
-        name="error_rate",
-        aggregate="failed requests / requests due",
-        missing="no request was due",
+        measured, tally(rows, ~pl.col("ok")), name="error_rate", aggregate="failed requests / requests due", missing="no request was due"
     )
     return by_class(found, rows)
 
 
 METRIC = Metric(
-    name="error_rate", title="Failed requests", unit=FRACTION, kind="ratio", better="lower", dimension="reliability",
-    formula="failed requests / requests due", compute=compute, about=("serving",), primary=True,
-)  # fmt: skip
+    name="error_rate",
+    title="Failed requests",
+    unit=FRACTION,
+    kind="ratio",
+    better="lower",
+    dimension="reliability",
+    formula="failed requests / requests due",
+    compute=compute,
+    about=("serving",),
+    primary=True,
+)

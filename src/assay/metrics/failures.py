@@ -14,16 +14,13 @@ def by_class(values: Mapping[str, Value], rows: pl.DataFrame) -> dict[str, Value
     """The estimates with the classes of the failures among `rows` (configuration, status) in their method."""
     return {
         name: replace(value, method=f"{value.method}; {classes(rows.filter(pl.col('configuration') == name))}")
-        if isinstance(value, Estimate) else value
+        if isinstance(value, Estimate)
+        else value
         for name, value in values.items()
-    }  # fmt: skip
+    }
 
 
 def classes(rows: pl.DataFrame) -> str:
     """ "12 5xx, 3 timeout", the most frequent first; "none failed"."""
-    failed = (
-        rows.filter(pl.col("status") != "ok")["status"]
-        .value_counts()
-        .sort(["count", "status"], descending=[True, False])
-    )
+    failed = rows.filter(pl.col("status") != "ok")["status"].value_counts().sort(["count", "status"], descending=[True, False])
     return ", ".join(f"{number:,} {status}" for status, number in failed.iter_rows()) or "none failed"

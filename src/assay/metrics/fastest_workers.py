@@ -31,11 +31,7 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     middle = found.fitted.middle.fastest()
     every = [curve.fastest() for one in (found.fitted, *found.others) for curve in one.curves]
     if middle is None or any(best is None for best in every):
-        return {
-            ALL: Absent(
-                reason="undefined", detail=f"by the model a step gets shorter with every worker, up to {FARTHEST:,.0f}"
-            )
-        }
+        return {ALL: Absent(reason="undefined", detail=f"by the model a step gets shorter with every worker, up to {FARTHEST:,.0f}")}
 
     def place(curve: Curve) -> float:
         return math.log(curve.fastest() or 1)
@@ -43,14 +39,16 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     logs = parameter(found.fitted, measured.confidence, place, found.others)
     low, high = (0.0, math.inf) if math.isinf(logs.high) else (math.exp(logs.low), math.exp(logs.high))
     interval = Interval(value=float(middle), low=max(1.0, min(low, middle)), high=max(high, middle))
-    return {
-        ALL: of_model(
-            measured, found, interval, unit=WORKERS, name="fastest_workers", how="the least T(p) of", at=float(middle)
-        )
-    }
+    return {ALL: of_model(measured, found, interval, unit=WORKERS, name="fastest_workers", how="the least T(p) of", at=float(middle))}
 
 
 METRIC = Metric(
-    name="fastest_workers", title="Workers of the shortest step", unit=WORKERS, kind="level", better="neither",
-    dimension="performance", formula="p of the least T1 (s + (1 - s)/p) + c(p)", compute=compute,
-)  # fmt: skip
+    name="fastest_workers",
+    title="Workers of the shortest step",
+    unit=WORKERS,
+    kind="level",
+    better="neither",
+    dimension="performance",
+    formula="p of the least T1 (s + (1 - s)/p) + c(p)",
+    compute=compute,
+)

@@ -44,19 +44,26 @@ def _one(measured: Measured, curves: pl.DataFrame, reference: pl.DataFrame, name
     broken = last.filter(~(pl.col("loss").is_finite() & pl.col("reference").is_finite()))
     if broken.height:  # to leave these out would judge a training that broke by its losses before
         since = min(broken["step"].to_list())
-        detail = (
-            f"{broken.height} of the {last.height} last common losses are no finite numbers, the first at step {since}"
-        )
+        detail = f"{broken.height} of the {last.height} last common losses are no finite numbers, the first at step {since}"
         return Absent(reason="undefined", detail=detail)
     per_block = last.group_by("block").agg((pl.col("loss") - pl.col("reference")).mean().alias("d")).sort("block")
     return average(
-        per_block["d"].to_list(), measured.confidence, unit=UNIT, name=f"final_loss_difference|base:{measured.base}",
-        aggregate=f"difference to the base's launch of the block, mean over the last {LAST} common steps", n_trials=last.height,
-    )  # fmt: skip
+        per_block["d"].to_list(),
+        measured.confidence,
+        unit=UNIT,
+        name=f"final_loss_difference|base:{measured.base}",
+        aggregate=f"difference to the base's launch of the block, mean over the last {LAST} common steps",
+        n_trials=last.height,
+    )
 
 
 METRIC = Metric(
-    name="final_loss_difference", title="Last losses against the base", unit=UNIT, kind="level", better="lower",
+    name="final_loss_difference",
+    title="Last losses against the base",
+    unit=UNIT,
+    kind="level",
+    better="lower",
     dimension="correctness",
-    formula="mean over the last 10 common steps of loss(p) - loss(base), paired by block", compute=compute,
-)  # fmt: skip
+    formula="mean over the last 10 common steps of loss(p) - loss(base), paired by block",
+    compute=compute,
+)

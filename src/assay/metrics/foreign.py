@@ -21,14 +21,24 @@ from assay.metrics.inside import BEHIND_A_SERVER
 
 PEERS: Final = tuple(name for name in NAMES if not name.startswith("gaps_"))
 WINDOWED: Final = (
-    "output_throughput", "input_throughput", "request_throughput", "goodput", "achieved_rate", "offered_rate", "in_flight_mean",
-    "little_ratio", "cost_per_request", "cost_per_token", "cost_per_good_token", "tokens_per_dollar", "energy_per_request",
-    "energy_per_token", "energy_per_good_token",
-)  # fmt: skip
-WHOLE: Final = "all requests of the imported file, for it has no measured window"
-PROFILED: Final = Absent(
-    reason="not_measured", detail="this record only profiles, and no launch was timed; `assay run` times them"
+    "output_throughput",
+    "input_throughput",
+    "request_throughput",
+    "goodput",
+    "achieved_rate",
+    "offered_rate",
+    "in_flight_mean",
+    "little_ratio",
+    "cost_per_request",
+    "cost_per_token",
+    "cost_per_good_token",
+    "tokens_per_dollar",
+    "energy_per_request",
+    "energy_per_token",
+    "energy_per_good_token",
 )
+WHOLE: Final = "all requests of the imported file, for it has no measured window"
+PROFILED: Final = Absent(reason="not_measured", detail="this record only profiles, and no launch was timed; `assay run` times them")
 OF_THE_CLIENT: Final = ("send_lag_p99", "offered_rate")  # need the time at which a request was due
 
 
@@ -39,15 +49,10 @@ def unknowable(measured: Measured, metrics: Collection[str]) -> Mapping[str, Abs
         return {}
     title = str(foreign.get("title"))
     if not foreign.get("requests"):
-        words = (
-            f"the imported file of {title} holds totals only, no requests; what it reported stands beside our numbers"
-        )
+        words = f"the imported file of {title} holds totals only, no requests; what it reported stands beside our numbers"
         return dict.fromkeys(metrics, Absent(reason="not_measured", detail=words))
     found = {name: _of_peers(title) for name in PEERS if not name.endswith(f"_{foreign.get('tool')}")}
-    found |= {
-        name: Absent(reason="not_applicable", detail=BEHIND_A_SERVER)
-        for name in ("tokenize_time_p50", "prefill_time_p50")
-    }
+    found |= {name: Absent(reason="not_applicable", detail=BEHIND_A_SERVER) for name in ("tokenize_time_p50", "prefill_time_p50")}
     found["connect_time_p50"] = Absent(
         reason="not_measured", detail=f"the imported file of {title} does not say how long connections took to set up"
     )
@@ -75,12 +80,14 @@ def reworded(measured: Measured, values: Mapping[str, Value]) -> Mapping[str, Va
 
 def _of_peers(title: str) -> Absent:
     return Absent(
-        reason="not_applicable", detail=f"imported from {title}: another tool's definition needs the kinds of chunks, which only our own log has"
-    )  # fmt: skip
+        reason="not_applicable",
+        detail=f"imported from {title}: another tool's definition needs the kinds of chunks, which only our own log has",
+    )
 
 
 def _of_times(title: str, *, sampled: bool) -> Absent:
     why = "keeps only a sample of its requests" if sampled else "does not say when its requests were sent"
     return Absent(
-        reason="not_measured", detail=f"the imported file of {title} {why}, so there is no measured window and no rate; what it reported stands beside"
-    )  # fmt: skip
+        reason="not_measured",
+        detail=f"the imported file of {title} {why}, so there is no measured window and no rate; what it reported stands beside",
+    )

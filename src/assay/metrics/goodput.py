@@ -27,12 +27,24 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
         return all_of(measured, why)
     good = within(measured, ENDED, pl.col("met"))
     return per_second(
-        measured, good, unit=PER_SECOND, name="goodput", aggregate="requests that ended in the window and met every objective",
+        measured,
+        good,
+        unit=PER_SECOND,
+        name="goodput",
+        aggregate="requests that ended in the window and met every objective",
         missing="no request was answered",
-    )  # fmt: skip
+    )
 
 
 METRIC = Metric(
-    name="goodput", title="Goodput", unit=PER_SECOND, kind="rate", better="higher", dimension="performance",
-    formula="requests that ended in the window and met every objective / window", compute=compute, about=("serving",), primary=True,
-)  # fmt: skip
+    name="goodput",
+    title="Goodput",
+    unit=PER_SECOND,
+    kind="rate",
+    better="higher",
+    dimension="performance",
+    formula="requests that ended in the window and met every objective / window",
+    compute=compute,
+    about=("serving",),
+    primary=True,
+)

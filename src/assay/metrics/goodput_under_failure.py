@@ -23,6 +23,13 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
 
 
 METRIC = Metric(
-    name="goodput_under_failure", title="Goodput under failure", unit=PER_SECOND, kind="rate", better="higher", dimension="reliability",
-    formula="good requests due while the replica was away / that time", compute=compute, about=("serving",),
-)  # fmt: skip
+    name="goodput_under_failure",
+    title="Goodput under failure",
+    unit=PER_SECOND,
+    kind="rate",
+    better="higher",
+    dimension="reliability",
+    formula="good requests due while the replica was away / that time",
+    compute=compute,
+    about=("serving",),
+)

@@ -34,14 +34,23 @@ def _one(found: Compared | Absent) -> Value:
         return found
     assert found.difference is not None
     return exact(
-        found.difference.error, unit=FRACTION, name="gradient_error", n_launches=1, n_trials=len(found.difference.errors),
+        found.difference.error,
+        unit=FRACTION,
+        name="gradient_error",
+        n_launches=1,
+        n_trials=len(found.difference.errors),
         how=f"{found.difference.worst}, of {len(found.difference.errors)} parameters, in {found.precision}, first step, "
         f"launch {found.first.launch} against launch {found.reference}",
-    )  # fmt: skip
+    )
 
 
 METRIC = Metric(
-    name="gradient_error", title="Gradient against one worker's", unit=FRACTION, kind="ratio", better="lower",
+    name="gradient_error",
+    title="Gradient against one worker's",
+    unit=FRACTION,
+    kind="ratio",
+    better="lower",
     dimension="correctness",
-    formula="max over parameters |g - g*| / |g*| in the first step, g* of one worker with the same samples", compute=compute,
-)  # fmt: skip
+    formula="max over parameters |g - g*| / |g*| in the first step, g* of one worker with the same samples",
+    compute=compute,
+)

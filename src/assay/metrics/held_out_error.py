@@ -29,17 +29,30 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
         return {ALL: refusal(held)}
     blocks = data.spent + 1
     value, low, high = bounded((held.error.value, held.error.low, held.error.high), blocks)
-    return {ALL: Estimate(
-        value=value, low=low, high=high, unit=FRACTION, confidence=measured.confidence,
-        n_launches=blocks, n_trials=len(data.workers),
-        method=f"predicted over measured throughput at p = {held.workers:g}, less 1; fitted without it: {held.sentence}; "
-        f"interval of the fit and of {count(blocks, 'launches')} there",
-        signature=f"held_out_error|law:{held.law}|p:{held.workers:g}|basis:{time_basis(measured)}|ci:t|k:{blocks}"
-        f"|conf:{measured.confidence:g}|v:1",
-    )}  # fmt: skip
+    return {
+        ALL: Estimate(
+            value=value,
+            low=low,
+            high=high,
+            unit=FRACTION,
+            confidence=measured.confidence,
+            n_launches=blocks,
+            n_trials=len(data.workers),
+            method=f"predicted over measured throughput at p = {held.workers:g}, less 1; fitted without it: {held.sentence}; "
+            f"interval of the fit and of {count(blocks, 'launches')} there",
+            signature=f"held_out_error|law:{held.law}|p:{held.workers:g}|basis:{time_basis(measured)}|ci:t|k:{blocks}"
+            f"|conf:{measured.confidence:g}|v:1",
+        )
+    }
 
 
 METRIC = Metric(
-    name="held_out_error", title="Error of predicting the largest p", unit=FRACTION, kind="ratio", better="neither",
-    dimension="performance", formula="X_fit(p) / X(p) - 1 at the largest p, fitted without it", compute=compute,
-)  # fmt: skip
+    name="held_out_error",
+    title="Error of predicting the largest p",
+    unit=FRACTION,
+    kind="ratio",
+    better="neither",
+    dimension="performance",
+    formula="X_fit(p) / X(p) - 1 at the largest p, fitted without it",
+    compute=compute,
+)

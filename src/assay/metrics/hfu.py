@@ -18,10 +18,7 @@ from assay.metrics.base import Metric, Results
 from assay.metrics.mfu import share_of_peak
 from assay.units import FRACTION
 
-BY_FORMULA = Absent(
-    reason="not_applicable",
-    detail='a formula does not say what is computed again; flops.convention = "counter" counts it',
-)
+BY_FORMULA = Absent(reason="not_applicable", detail='a formula does not say what is computed again; flops.convention = "counter" counts it')
 
 
 def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
@@ -32,7 +29,13 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
 
 
 METRIC = Metric(
-    name="hfu", title="Hardware FLOP/s utilisation", unit=FRACTION, kind="ratio", better="neither", dimension="performance",
-    formula="(achieved_flops + operations made again per second) / peak of the devices in the precision used", compute=compute,
+    name="hfu",
+    title="Hardware FLOP/s utilisation",
+    unit=FRACTION,
+    kind="ratio",
+    better="neither",
+    dimension="performance",
+    formula="(achieved_flops + operations made again per second) / peak of the devices in the precision used",
+    compute=compute,
     about=("training",),
-)  # fmt: skip
+)

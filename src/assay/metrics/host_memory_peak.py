@@ -19,12 +19,22 @@ from assay.units import BYTES
 def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     """Bytes per configuration."""
     return largest(
-        measured, "memory_peak", name="host_memory_peak", of="peak of resident memory",
+        measured,
+        "memory_peak",
+        name="host_memory_peak",
+        of="peak of resident memory",
         missing="the steps of the script were not seen, so that no rank said at its end what it needed",
-    )  # fmt: skip
+    )
 
 
 METRIC = Metric(
-    name="host_memory_peak", title="Peak memory of a rank", unit=BYTES, kind="cost", better="lower", dimension="performance",
-    formula="most resident memory of one rank's process", compute=compute, about=("training",),
-)  # fmt: skip
+    name="host_memory_peak",
+    title="Peak memory of a rank",
+    unit=BYTES,
+    kind="cost",
+    better="lower",
+    dimension="performance",
+    formula="most resident memory of one rank's process",
+    compute=compute,
+    about=("training",),
+)

@@ -23,12 +23,23 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     """The mean number per configuration."""
     rows = both_sides(measured).select("launch", pl.col("area_s").alias("above"), pl.col("seconds").alias("below"))
     return quotients(
-        measured, rows, unit=REQUESTS, name="in_flight_mean", aggregate="time under way inside of the window / its length",
+        measured,
+        rows,
+        unit=REQUESTS,
+        name="in_flight_mean",
+        aggregate="time under way inside of the window / its length",
         missing="no request was under way",
-    )  # fmt: skip
+    )
 
 
 METRIC = Metric(
-    name="in_flight_mean", title="Requests in flight", unit=REQUESTS, kind="level", better="neither", dimension="performance",
-    formula="time under way inside of the window / window", compute=compute, about=("serving",),
-)  # fmt: skip
+    name="in_flight_mean",
+    title="Requests in flight",
+    unit=REQUESTS,
+    kind="level",
+    better="neither",
+    dimension="performance",
+    formula="time under way inside of the window / window",
+    compute=compute,
+    about=("serving",),
+)

@@ -26,9 +26,13 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
         return dict.fromkeys(measured.configurations, why)
     found = within(measured, read, pl.col("ok"), amount=pl.col("tokens_in"))
     return per_second(
-        measured, found, unit=PER_SECOND, name="input_throughput", aggregate="prompt tokens read in the window",
+        measured,
+        found,
+        unit=PER_SECOND,
+        name="input_throughput",
+        aggregate="prompt tokens read in the window",
         missing="no request was answered",
-    )  # fmt: skip
+    )
 
 
 def _unknown(measured: Measured) -> Absent | None:
@@ -42,6 +46,13 @@ def _unknown(measured: Measured) -> Absent | None:
 
 
 METRIC = Metric(
-    name="input_throughput", title="Input tokens per second", unit=PER_SECOND, kind="rate", better="higher", dimension="performance",
-    formula="prompt tokens whose answer began in the window / window", compute=compute, about=("serving",),
-)  # fmt: skip
+    name="input_throughput",
+    title="Input tokens per second",
+    unit=PER_SECOND,
+    kind="rate",
+    better="higher",
+    dimension="performance",
+    formula="prompt tokens whose answer began in the window / window",
+    compute=compute,
+    about=("serving",),
+)

@@ -12,9 +12,7 @@ from assay.estimates.estimate import Absent, Value
 from assay.frames.record_data import Measured
 from assay.metrics.latencies import percentile
 
-BEHIND_A_SERVER: Final = (
-    "the answers came from a server, which does not tell it; a model in this process does (backend process)"
-)
+BEHIND_A_SERVER: Final = "the answers came from a server, which does not tell it; a model in this process does (backend process)"
 
 
 def middle(measured: Measured, column: str, name: str) -> Mapping[str, Value]:
@@ -24,8 +22,6 @@ def middle(measured: Measured, column: str, name: str) -> Mapping[str, Value]:
     if serving is not None and any(target.backend == "process" for target in serving.targets):
         return found
     return {
-        configuration: replace(value, reason="not_applicable", detail=BEHIND_A_SERVER)
-        if isinstance(value, Absent)
-        else value
+        configuration: replace(value, reason="not_applicable", detail=BEHIND_A_SERVER) if isinstance(value, Absent) else value
         for configuration, value in found.items()
     }

@@ -27,14 +27,23 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     steps = measured.steady_steps.group_by("launch").agg(pl.col("step_s").median().alias("median_s"))
     share = cost.join(steps, on="launch").select("launch", (pl.col("cost_s") / pl.col("median_s")).alias("value"))
     return from_frame(
-        measured, share.filter(pl.col("value") > 0), unit=FRACTION, name="instrument_overhead", trials="",
+        measured,
+        share.filter(pl.col("value") > 0),
+        unit=FRACTION,
+        name="instrument_overhead",
+        trials="",
         missing="no steps were seen, so that there is nothing of which it could be a share",
         aggregate="slowest rank's self-measured cost per step / median step time",
-    )  # fmt: skip
+    )
 
 
 METRIC = Metric(
-    name="instrument_overhead", title="Cost of measuring", unit=FRACTION, kind="ratio", better="lower",
+    name="instrument_overhead",
+    title="Cost of measuring",
+    unit=FRACTION,
+    kind="ratio",
+    better="lower",
     dimension="performance",
-    formula="probe cost per step / step_time", compute=compute,
-)  # fmt: skip
+    formula="probe cost per step / step_time",
+    compute=compute,
+)

@@ -32,7 +32,13 @@ def _one_over(cost: float) -> float:
 
 
 METRIC = Metric(
-    name="items_per_dollar", title="Items per dollar", unit=ITEMS_PER_USD, kind="rate", better="higher",
+    name="items_per_dollar",
+    title="Items per dollar",
+    unit=ITEMS_PER_USD,
+    kind="rate",
+    better="higher",
     dimension="cost",
-    formula="useful work / cost", compute=compute, after=("cost_per_item",),
-)  # fmt: skip
+    formula="useful work / cost",
+    compute=compute,
+    after=("cost_per_item",),
+)

@@ -22,6 +22,13 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
 
 
 METRIC = Metric(
-    name="itl_guidellm", title="Inter-token latency as guidellm defines it", unit=SECONDS, kind="level", better="lower", dimension="performance",
-    formula="mean of (last chunk with text - first) / (n - 1)", compute=compute, about=("serving",),
-)  # fmt: skip
+    name="itl_guidellm",
+    title="Inter-token latency as guidellm defines it",
+    unit=SECONDS,
+    kind="level",
+    better="lower",
+    dimension="performance",
+    formula="mean of (last chunk with text - first) / (n - 1)",
+    compute=compute,
+    about=("serving",),
+)

@@ -23,6 +23,13 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
 
 
 METRIC = Metric(
-    name="itl_inference_perf", title="Inter-token latency as inference-perf defines it", unit=SECONDS, kind="level", better="lower", dimension="performance",
-    formula="mean over tokens of the gaps between them", compute=compute, about=("serving",),
-)  # fmt: skip
+    name="itl_inference_perf",
+    title="Inter-token latency as inference-perf defines it",
+    unit=SECONDS,
+    kind="level",
+    better="lower",
+    dimension="performance",
+    formula="mean over tokens of the gaps between them",
+    compute=compute,
+    about=("serving",),
+)

@@ -22,6 +22,13 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
 
 
 METRIC = Metric(
-    name="itl_llmperf", title="Inter-token latency as llmperf defines it", unit=SECONDS, kind="level", better="lower", dimension="performance",
-    formula="mean of (last chunk with content - sent) / chunks", compute=compute, about=("serving",),
-)  # fmt: skip
+    name="itl_llmperf",
+    title="Inter-token latency as llmperf defines it",
+    unit=SECONDS,
+    kind="level",
+    better="lower",
+    dimension="performance",
+    formula="mean of (last chunk with content - sent) / chunks",
+    compute=compute,
+    about=("serving",),
+)

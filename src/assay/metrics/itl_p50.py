@@ -23,6 +23,13 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
 
 
 METRIC = Metric(
-    name="itl_p50", title="Inter-token latency, p50", unit=SECONDS, kind="level", better="lower", dimension="performance",
-    formula="0.5-quantile of gaps between chunks / tokens of the later chunk", compute=compute, about=("serving",),
-)  # fmt: skip
+    name="itl_p50",
+    title="Inter-token latency, p50",
+    unit=SECONDS,
+    kind="level",
+    better="lower",
+    dimension="performance",
+    formula="0.5-quantile of gaps between chunks / tokens of the later chunk",
+    compute=compute,
+    about=("serving",),
+)

@@ -22,6 +22,13 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
 
 
 METRIC = Metric(
-    name="itl_sglang", title="Inter-token latency as SGLang defines it", unit=SECONDS, kind="level", better="lower", dimension="performance",
-    formula="mean of the gaps between chunks with content or reasoning", compute=compute, about=("serving",),
-)  # fmt: skip
+    name="itl_sglang",
+    title="Inter-token latency as SGLang defines it",
+    unit=SECONDS,
+    kind="level",
+    better="lower",
+    dimension="performance",
+    formula="mean of the gaps between chunks with content or reasoning",
+    compute=compute,
+    about=("serving",),
+)

@@ -22,6 +22,13 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
 
 
 METRIC = Metric(
-    name="itl_vllm", title="Inter-token latency as vLLM defines it", unit=SECONDS, kind="level", better="lower", dimension="performance",
-    formula="mean of the gaps between chunks with choices", compute=compute, about=("serving",),
-)  # fmt: skip
+    name="itl_vllm",
+    title="Inter-token latency as vLLM defines it",
+    unit=SECONDS,
+    kind="level",
+    better="lower",
+    dimension="performance",
+    formula="mean of the gaps between chunks with choices",
+    compute=compute,
+    about=("serving",),
+)

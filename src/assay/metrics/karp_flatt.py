@@ -29,19 +29,20 @@ def compute(measured: Measured, results: Results) -> Mapping[str, Value]:
         elif isinstance(speedup, Absent):
             found[name] = speedup
         elif speedup.low <= 0.0:
-            found[name] = Absent(
-                reason="insufficient", detail="one block does not bound the speedup; use at least 2 launches"
-            )
+            found[name] = Absent(reason="insufficient", detail="one block does not bound the speedup; use at least 2 launches")
         else:
-            found[name] = transform(
-                speedup, partial(karp_flatt, p=level), unit=FRACTION, name="karp_flatt",
-                how="(1/S - 1/p) / (1 - 1/p)",
-            )  # fmt: skip
+            found[name] = transform(speedup, partial(karp_flatt, p=level), unit=FRACTION, name="karp_flatt", how="(1/S - 1/p) / (1 - 1/p)")
     return found
 
 
 METRIC = Metric(
-    name="karp_flatt", title="Karp-Flatt serial fraction", unit=FRACTION, kind="level", better="lower",
+    name="karp_flatt",
+    title="Karp-Flatt serial fraction",
+    unit=FRACTION,
+    kind="level",
+    better="lower",
     dimension="performance",
-    formula="e(p) = (1/S - 1/p) / (1 - 1/p)", compute=compute, after=("speedup",),
-)  # fmt: skip
+    formula="e(p) = (1/S - 1/p) / (1 - 1/p)",
+    compute=compute,
+    after=("speedup",),
+)

@@ -22,17 +22,14 @@ from assay.frames.serving.requests import WINDOW
 
 NOT_STREAMED = Absent(
     reason="not_applicable", detail="answers were not streamed (serving.stream = false), so no chunk has a time of its own"
-)  # fmt: skip
+)
 NO_TEXT = "no answer brought any text; embeddings and scores have no tokens"
 NO_COUNT = (
-    "no answer of more than one token tells how many it has: the server sends no usage; name the model's tokenizer "
-    "(serving.tokenizer)"
+    "no answer of more than one token tells how many it has: the server sends no usage; name the model's tokenizer (serving.tokenizer)"
 )
 
 
-def percentile(
-    measured: Measured, column: str, p: float, name: str, missing: str, only: pl.Expr | None = None
-) -> dict[str, Value]:
+def percentile(measured: Measured, column: str, p: float, name: str, missing: str, only: pl.Expr | None = None) -> dict[str, Value]:
     """The p-quantile (0..1) of a column of `Served.requests`, in seconds, per configuration.
 
     `only` picks requests from the counted ones that were answered (default: all); `missing` says why there may be none.
@@ -75,13 +72,13 @@ def nothing(measured: Measured, configuration: str, missing: str) -> Absent:
             reason="insufficient",
             detail="no request became due after the warm-up (in a closed loop: after the first wave had ended); give "
             "serving.arrivals.duration_s more time",
-        )  # fmt: skip
+        )
     return Absent(reason="not_measured", detail=missing)
 
 
 def _value(
     measured: Measured, rows: pl.DataFrame, series: list[NDArray[np.float64]], p: float, name: str, configuration: str, missing: str
-) -> Value:  # fmt: skip
+) -> Value:
     if not series:
         return nothing(measured, configuration, missing)
     found = tail_value(series, p, name, measured.confidence, "requests", few=True)

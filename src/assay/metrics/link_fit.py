@@ -24,9 +24,7 @@ from assay.stats.models.affine_fit import LEAST_SIZES, Affine, affine_fit
 
 Part = Literal["fixed", "growing"]
 ENOUGH_SIZES: Final = max(4, LEAST_SIZES)  # three points leave one residual for two parameters
-LEAST_SEEN: Final = (
-    0.1  # of the time at the smallest size for a fixed part, at the largest for one that grows, in every launch
-)
+LEAST_SEEN: Final = 0.1  # of the time at the smallest size for a fixed part, at the largest for one that grows, in every launch
 LEAST_RANGE: Final = 16.0  # largest / smallest size: below that neither part is seen apart from the other
 
 
@@ -55,7 +53,7 @@ def _fit(measured: Measured, members: list[Cell], values: Mapping[str, pl.DataFr
             reason="insufficient",
             detail=f"{count(len(known), 'sizes')} from {known[0].nbytes} to {known[-1].nbytes} bytes; a fixed part and a part per byte need "
             f"{ENOUGH_SIZES} sizes over a factor of {LEAST_RANGE:g} (--sizes 1K:16M)",
-        )  # fmt: skip
+        )
     series: dict[int, list[tuple[int, float]]] = {}
     for cell in known:
         for block, value in values[cell.name].select("block", "value").iter_rows():
@@ -81,13 +79,16 @@ def over_groups(
             found[group] = unseen
             continue
         made = positive(
-            [of(cell, one) for one in fitted.values()], measured.confidence, unit=unit, name=name, n_trials=len(fitted) * len(members[group]),
+            [of(cell, one) for one in fitted.values()],
+            measured.confidence,
+            unit=unit,
+            name=name,
+            n_trials=len(fitted) * len(members[group]),
             aggregate=f"fit of T(S) = a + b S by relative errors over {count(len(members[group]), 'sizes')} in each launch; {HOW}",
-        )  # fmt: skip
+        )
         _, _, rest = made.signature.partition("|")
         found[group] = replace(
-            made,
-            signature=f"{name}|model:hockney-ring|rank:{ranks_of(measured)}|ranks:{cell.ranks}{groups_of(cell)}|{rest}",
+            made, signature=f"{name}|model:hockney-ring|rank:{ranks_of(measured)}|ranks:{cell.ranks}{groups_of(cell)}|{rest}"
         )
     return found
 
@@ -100,11 +101,17 @@ def _unseen(members: list[Cell], fitted: Mapping[int, Affine], needs: tuple[Part
         "growing": min(one.per_unit * last / one.at(last) for one in fitted.values()),
     }
     if "growing" in needs and shares["growing"] < LEAST_SEEN:
-        return Absent(reason="insufficient", detail=f"in some launch the time does not grow with the size up to {last} bytes: ask for larger sizes, "
-                      "or leave the machine to the experiment")  # fmt: skip
+        return Absent(
+            reason="insufficient",
+            detail=f"in some launch the time does not grow with the size up to {last} bytes: ask for larger sizes, "
+            "or leave the machine to the experiment",
+        )
     if "fixed" in needs and shares["fixed"] < LEAST_SEEN:
-        return Absent(reason="insufficient", detail=f"in some launch even {first} bytes take no time that is fixed: ask for smaller sizes, or leave the "
-                      "machine to the experiment")  # fmt: skip
+        return Absent(
+            reason="insufficient",
+            detail=f"in some launch even {first} bytes take no time that is fixed: ask for smaller sizes, or leave the "
+            "machine to the experiment",
+        )
     return None
 
 

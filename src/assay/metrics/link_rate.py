@@ -23,17 +23,20 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     for host in hosts(measured):
         for key, counter in ((host, "there_received"), (f"{host}{BACK}", "back_received")):
             found[key] = medians(
-                measured,
-                host,
-                counter,
-                unit=BYTES_PER_SECOND,
-                name="link_rate",
-                missing=why_not(measured, host, "iperf3"),
+                measured, host, counter, unit=BYTES_PER_SECOND, name="link_rate", missing=why_not(measured, host, "iperf3")
             )
     return found
 
 
 METRIC = Metric(
-    name="link_rate", title="Rate of the link", unit=BYTES_PER_SECOND, kind="rate", better="higher", dimension="performance",
-    formula="bytes received / seconds of an iperf3 transfer", compute=compute, about=("network",), primary=True,
-)  # fmt: skip
+    name="link_rate",
+    title="Rate of the link",
+    unit=BYTES_PER_SECOND,
+    kind="rate",
+    better="higher",
+    dimension="performance",
+    formula="bytes received / seconds of an iperf3 transfer",
+    compute=compute,
+    about=("network",),
+    primary=True,
+)

@@ -24,12 +24,23 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     """The ratio of both sides per configuration."""
     rows = both_sides(measured).select("launch", pl.col("latency_s").alias("above"), pl.col("area_s").alias("below"))
     return quotients(
-        measured, rows, unit=RATIO, name="little_ratio", aggregate="rate x mean time / mean number under way",
+        measured,
+        rows,
+        unit=RATIO,
+        name="little_ratio",
+        aggregate="rate x mean time / mean number under way",
         missing="no request was under way",
-    )  # fmt: skip
+    )
 
 
 METRIC = Metric(
-    name="little_ratio", title="Little's law", unit=RATIO, kind="ratio", better="neither", dimension="performance",
-    formula="rate x mean latency / mean number in flight", compute=compute, about=("serving",),
-)  # fmt: skip
+    name="little_ratio",
+    title="Little's law",
+    unit=RATIO,
+    kind="ratio",
+    better="neither",
+    dimension="performance",
+    formula="rate x mean latency / mean number in flight",
+    compute=compute,
+    about=("serving",),
+)

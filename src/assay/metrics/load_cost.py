@@ -15,16 +15,12 @@ from assay.metrics.rates import quotients, windows, within
 FREE = Absent(reason="undefined", detail="the price is 0 dollars per worker-hour")
 
 
-def dollars_per(
-    measured: Measured, amount: pl.DataFrame, *, unit: str, name: str, aggregate: str, missing: str
-) -> dict[str, Value]:
+def dollars_per(measured: Measured, amount: pl.DataFrame, *, unit: str, name: str, aggregate: str, missing: str) -> dict[str, Value]:
     """Dollars of the window per unit of an amount, from a frame (launch, above)."""
     return _dollars(measured, amount, unit, name, aggregate, missing, inverse=False)
 
 
-def per_dollar(
-    measured: Measured, amount: pl.DataFrame, *, unit: str, name: str, aggregate: str, missing: str
-) -> dict[str, Value]:
+def per_dollar(measured: Measured, amount: pl.DataFrame, *, unit: str, name: str, aggregate: str, missing: str) -> dict[str, Value]:
     """Units of an amount per dollar of the window, from a frame (launch, above)."""
     return _dollars(measured, amount, unit, name, aggregate, missing, inverse=True)
 
@@ -40,28 +36,20 @@ def _dollars(
     made = usd.join(amount.rename({"above": "made"}), on="launch")
     above, below = ("made", "usd") if inverse else ("usd", "made")
     rows = made.select("launch", pl.col(above).alias("above"), pl.col(below).alias("below"))
-    return quotients(
-        measured, rows, unit=unit, name=name, aggregate=aggregate, missing=missing, nothing_made=not inverse
-    )
+    return quotients(measured, rows, unit=unit, name=name, aggregate=aggregate, missing=missing, nothing_made=not inverse)
 
 
-def joules_per(
-    measured: Measured, amount: pl.DataFrame, *, unit: str, name: str, aggregate: str, missing: str
-) -> dict[str, Value]:
+def joules_per(measured: Measured, amount: pl.DataFrame, *, unit: str, name: str, aggregate: str, missing: str) -> dict[str, Value]:
     """Joules of the window per unit of an amount, from a frame (launch, above)."""
     method = energy_method(measured)
     rows = window_joules(measured).join(amount.rename({"above": "below"}), on="launch")
     how = f"{'MODELLED, not measured: ' if method == 'modelled' else ''}{aggregate}"
-    return quotients(
-        measured, rows, unit=unit, name=f"{name}|method:{method}", aggregate=how, missing=missing, nothing_made=True
-    )
+    return quotients(measured, rows, unit=unit, name=f"{name}|method:{method}", aggregate=how, missing=missing, nothing_made=True)
 
 
 def window_joules(measured: Measured) -> pl.DataFrame:
     """(launch, above): joules of all devices inside of the window, of the launches whose every device was read round it."""
-    readings = measured.table("telemetry").filter(
-        (pl.col("counter") == "energy") & (pl.col("method") == (energy_method(measured) or ""))
-    )
+    readings = measured.table("telemetry").filter((pl.col("counter") == "energy") & (pl.col("method") == (energy_method(measured) or "")))
     found = []
     for window in windows(measured).select("launch", "begin_ns", "end_ns").iter_rows():
         devices = readings.filter(pl.col("launch") == window[0]).partition_by("host", "device")

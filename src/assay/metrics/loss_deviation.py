@@ -25,9 +25,7 @@ NOT_FINITE = Absent(reason="undefined", detail="a first loss is not a finite num
 def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     """Largest relative difference of the first loss per configuration."""
     first = first_losses(measured)
-    base = first.filter(pl.col("configuration") == measured.base).select(
-        "block", "step", pl.col("loss").alias("reference")
-    )
+    base = first.filter(pl.col("configuration") == measured.base).select("block", "step", pl.col("loss").alias("reference"))
     return {name: _one(measured, first, base, name) for name in measured.configurations}
 
 
@@ -58,13 +56,22 @@ def _one(measured: Measured, first: pl.DataFrame, base: pl.DataFrame, name: str)
         return NOT_FINITE
     deviation = ((pairs["loss"] - pairs["reference"]) / pairs["reference"]).abs().max()
     return exact(
-        float(deviation), unit=FRACTION, name="loss_deviation", n_launches=pairs.height, n_trials=pairs.height,  # type: ignore[arg-type]
+        float(deviation),
+        unit=FRACTION,
+        name="loss_deviation",
+        n_launches=pairs.height,
+        n_trials=pairs.height,  # type: ignore[arg-type]
         how=f"largest of {pairs.height} blocks, first step, weighted by items",
-    )  # fmt: skip
+    )
 
 
 METRIC = Metric(
-    name="loss_deviation", title="First loss against the base", unit=FRACTION, kind="ratio", better="lower",
+    name="loss_deviation",
+    title="First loss against the base",
+    unit=FRACTION,
+    kind="ratio",
+    better="lower",
     dimension="correctness",
-    formula="max over blocks |loss(p) - loss(base)| / |loss(base)| at the first step", compute=compute,
-)  # fmt: skip
+    formula="max over blocks |loss(p) - loss(base)| / |loss(base)| at the first step",
+    compute=compute,
+)

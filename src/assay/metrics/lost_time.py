@@ -1,7 +1,7 @@
 """How much of a fault launch did the fault cost?  Shared by the metrics of what is lost.
 
-Lost rank-seconds = detect + restart + reload + recompute of all ranks (`assay.frames.training.rank_time`), what a fault that lasted added to
-their steps, and what the first steps of restarted workers took beyond a usual one.  The time in which they were lost lies between the
+Lost rank-seconds = detect + restart + reload + recompute of all ranks (`assay.frames.training.rank_time`), what a fault that lasted added
+to their steps, and what the first steps of restarted workers took beyond a usual one.  The time in which they were lost lies between the
 fault and the step that was lost being reached again, or the fault's end.
 """
 
@@ -54,14 +54,10 @@ def windows(measured: Measured) -> Mapping[int, tuple[tuple[int, int], ...]]:
     """launch -> from when until when it was broken, monotonic ns, once or more often; without launches that did not recover."""
     found: dict[int, list[tuple[int, int]]] = {}
     recovered = {(one.launch, one.fault_ns): one.regained_ns for one in recoveries(measured)}
-    measured = on_one_clock(
-        measured
-    ).measured  # as the times of recoveries are; never hand it to `recoveries`, which moves them itself
+    measured = on_one_clock(measured).measured  # as the times of recoveries are; never hand it to `recoveries`, which moves them itself
     ends = measured.table("events").filter(pl.col("kind") == "fault_end").select("launch", until="ns").sort("until")
     struck = strikes(measured).select("launch", "ns").sort("ns")
-    timed = struck.join_asof(
-        ends, left_on="ns", right_on="until", by="launch", strategy="forward", coalesce=False, check_sortedness=False
-    )
+    timed = struck.join_asof(ends, left_on="ns", right_on="until", by="launch", strategy="forward", coalesce=False, check_sortedness=False)
     for launch, begin, undone in timed.sort("launch", "ns").iter_rows():
         end = recovered.get((launch, begin)) or undone
         if end is not None and end > begin:
@@ -74,13 +70,7 @@ def windows(measured: Measured) -> Mapping[int, tuple[tuple[int, int], ...]]:
 
 
 def per_configuration(
-    measured: Measured,
-    values: pl.DataFrame,
-    of: Callable[[Mapping[str, float]], float],
-    *,
-    unit: str,
-    name: str,
-    how: str,
+    measured: Measured, values: pl.DataFrame, of: Callable[[Mapping[str, float]], float], *, unit: str, name: str, how: str
 ) -> Mapping[str, Value]:
     """One estimate per configuration of `of(row)` over the struck launches of a frame such as `lost_seconds` gives."""
     struck = set(struck_launches(measured)["configuration"].to_list())
@@ -93,12 +83,8 @@ def per_configuration(
         elif not numbers:
             found[configuration] = _unknown(measured, configuration)
         elif max(numbers) == 0.0:
-            found[configuration] = exact(
-                0.0, unit=unit, name=name, n_launches=len(numbers), n_trials=len(numbers), how=how
-            )
+            found[configuration] = exact(0.0, unit=unit, name=name, n_launches=len(numbers), n_trials=len(numbers), how=how)
         else:
             dress = positive if min(numbers) > 0.0 else average
-            found[configuration] = dress(
-                numbers, measured.confidence, unit=unit, aggregate=how, name=name, n_trials=len(numbers)
-            )
+            found[configuration] = dress(numbers, measured.confidence, unit=unit, aggregate=how, name=name, n_trials=len(numbers))
     return found

@@ -16,6 +16,4 @@ def largest(measured: Measured, counter: str, *, name: str, missing: str, of: st
     """Per configuration: the peak of the rank (and of its devices the one) that needed most."""
     own = measured.table("telemetry").filter(pl.col("counter") == counter)
     most = own.group_by("launch").agg(pl.col("value").max())
-    return from_frame(
-        measured, most, unit=BYTES, name=name, trials="", missing=missing, aggregate=f"largest rank's {of}"
-    )
+    return from_frame(measured, most, unit=BYTES, name=name, trials="", missing=missing, aggregate=f"largest rank's {of}")

@@ -19,12 +19,22 @@ from assay.units import BYTES
 def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     """Bytes per configuration."""
     return largest(
-        measured, "memory_allocated_peak", name="memory_peak", of="peak of allocated device memory",
+        measured,
+        "memory_allocated_peak",
+        name="memory_peak",
+        of="peak of allocated device memory",
         missing="no rank used a device through torch.cuda, or none came to its end",
-    )  # fmt: skip
+    )
 
 
 METRIC = Metric(
-    name="memory_peak", title="Peak device memory", unit=BYTES, kind="cost", better="lower", dimension="performance",
-    formula="most bytes allocated on one device, of the largest rank", compute=compute, about=("training",),
-)  # fmt: skip
+    name="memory_peak",
+    title="Peak device memory",
+    unit=BYTES,
+    kind="cost",
+    better="lower",
+    dimension="performance",
+    formula="most bytes allocated on one device, of the largest rank",
+    compute=compute,
+    about=("training",),
+)

@@ -20,12 +20,22 @@ from assay.units import BYTES
 def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     """Bytes per configuration."""
     return largest(
-        measured, "memory_reserved_peak", name="memory_reserved_peak", of="peak of reserved device memory",
+        measured,
+        "memory_reserved_peak",
+        name="memory_reserved_peak",
+        of="peak of reserved device memory",
         missing="no rank used a device through torch.cuda, or none came to its end",
-    )  # fmt: skip
+    )
 
 
 METRIC = Metric(
-    name="memory_reserved_peak", title="Peak reserved memory", unit=BYTES, kind="cost", better="lower", dimension="performance",
-    formula="most bytes that torch held of one device, of the largest rank", compute=compute, about=("training",),
-)  # fmt: skip
+    name="memory_reserved_peak",
+    title="Peak reserved memory",
+    unit=BYTES,
+    kind="cost",
+    better="lower",
+    dimension="performance",
+    formula="most bytes that torch held of one device, of the largest rank",
+    compute=compute,
+    about=("training",),
+)

@@ -36,14 +36,16 @@ def share_of_peak(measured: Measured, amounts: Mapping[int, Amount], name: str) 
     missing = absent(amounts.values()) if not speeds else absent(most.values())
     convention, origin, types = measured.experiment.flops.convention, source(measured), "+".join(precisions(measured))
     found = from_frame(
-        measured, pl.DataFrame(shares, schema=SCHEMA, orient="row"), unit=FRACTION, trials="", missing=missing.detail,
+        measured,
+        pl.DataFrame(shares, schema=SCHEMA, orient="row"),
+        unit=FRACTION,
+        trials="",
+        missing=missing.detail,
         name=f"{name}|conv:{convention}|peak:{origin}|in:{types or 'unknown'}",
         aggregate=f"operations per second, convention {convention}, / the {_WORDS[origin]} peak of its devices in {types or 'unknown'}",
-    )  # fmt: skip
+    )
     return {
-        one: replace(value, reason=missing.reason)
-        if isinstance(value, Absent) and value.detail == missing.detail
-        else value
+        one: replace(value, reason=missing.reason) if isinstance(value, Absent) and value.detail == missing.detail else value
         for one, value in found.items()
     }
 
@@ -51,6 +53,13 @@ def share_of_peak(measured: Measured, amounts: Mapping[int, Amount], name: str) 
 _WORDS = {"datasheet": "published", "measured": "measured", "given": "given"}
 
 METRIC = Metric(
-    name="mfu", title="Model FLOP/s utilisation", unit=FRACTION, kind="ratio", better="higher", dimension="performance",
-    formula="achieved_flops / peak of the devices in the precision used", compute=compute, about=("training",),
-)  # fmt: skip
+    name="mfu",
+    title="Model FLOP/s utilisation",
+    unit=FRACTION,
+    kind="ratio",
+    better="higher",
+    dimension="performance",
+    formula="achieved_flops / peak of the devices in the precision used",
+    compute=compute,
+    about=("training",),
+)

@@ -39,10 +39,14 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     ]
     values = pl.DataFrame(found, schema={"launch": pl.Int32, "value": pl.Float64, "queries": pl.Int64}, orient="row")
     made = from_frame(
-        measured, values, unit=SECONDS, name=f"mlperf_tail|p:{p:g}", trials="queries",
+        measured,
+        values,
+        unit=SECONDS,
+        name=f"mlperf_tail|p:{p:g}",
+        trials="queries",
         aggregate=f"LoadGen's early-stopping estimate of the p{100 * p:g} of {process}",
         missing=f"LoadGen reports no p{100 * p:g} of fewer than {floor(p)} queries; give the load more time",
-    )  # fmt: skip
+    )
     kept = "kept" if serving.arrivals.duration_s >= LEAST_S else "not kept"
     said = f"LoadGen's least duration of {LEAST_S:g} s was {kept}"
     return {n: replace(v, method=f"{v.method}; {said}") if isinstance(v, Estimate) else v for n, v in made.items()}
@@ -53,21 +57,29 @@ def _queries(measured: Measured, together: int) -> pl.DataFrame:
     load = timed(measured).filter(pl.col("phase") != "cold")
     first = pl.col("request").min().over("launch")
     query = ((pl.col("request") - first) // together).alias("query")
-    whole = load.with_columns(query).group_by("launch", "query", maintain_order=True).agg(
-        pl.col("ok").all(), pl.col("counted").all(), pl.col("e2e_s").max().alias("latency_s")
-    )  # fmt: skip
+    whole = (
+        load.with_columns(query)
+        .group_by("launch", "query", maintain_order=True)
+        .agg(pl.col("ok").all(), pl.col("counted").all(), pl.col("e2e_s").max().alias("latency_s"))
+    )
     return whole.filter(pl.col("ok") & pl.col("counted"))
 
 
 LEAST_S = 600.0
 PERCENTILES = {"single_stream": 0.90, "multi_stream": 0.99, "server": 0.99}
 OTHER = Absent(
-    reason="not_applicable",
-    detail='not a scenario of MLPerf with a tail; arrivals.process = "single_stream", "multi_stream" or "server"',
+    reason="not_applicable", detail='not a scenario of MLPerf with a tail; arrivals.process = "single_stream", "multi_stream" or "server"'
 )
 
 
 METRIC = Metric(
-    name="mlperf_tail", title="Tail as MLPerf reports it", unit=SECONDS, kind="level", better="lower", dimension="performance",
-    formula="early-stopping estimate of the scenario's percentile, per launch", compute=compute, about=("serving",),
-)  # fmt: skip
+    name="mlperf_tail",
+    title="Tail as MLPerf reports it",
+    unit=SECONDS,
+    kind="level",
+    better="lower",
+    dimension="performance",
+    formula="early-stopping estimate of the scenario's percentile, per launch",
+    compute=compute,
+    about=("serving",),
+)

@@ -22,12 +22,18 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     """Amount over the window's length, per configuration."""
     found = within(measured, pl.col("scheduled_ns"))
     return per_second(
-        measured, found, unit=PER_SECOND, name="offered_rate", aggregate="requests due in the window",
-        missing="no request was due",
-    )  # fmt: skip
+        measured, found, unit=PER_SECOND, name="offered_rate", aggregate="requests due in the window", missing="no request was due"
+    )
 
 
 METRIC = Metric(
-    name="offered_rate", title="Offered rate", unit=PER_SECOND, kind="rate", better="neither", dimension="performance",
-    formula="requests due in the window / window", compute=compute, about=("serving",),
-)  # fmt: skip
+    name="offered_rate",
+    title="Offered rate",
+    unit=PER_SECOND,
+    kind="rate",
+    better="neither",
+    dimension="performance",
+    formula="requests due in the window / window",
+    compute=compute,
+    about=("serving",),
+)

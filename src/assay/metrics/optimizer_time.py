@@ -1,7 +1,8 @@
 """How long does the optimizer step take?
 
 optimizer_time = the phase of the slowest rank of each step; a launch's value is the median over its steps after warm-up.
-Source: METRICS.md, "Time inside a training step".  Under DDP and FSDP the backward pass contains communication: this is not a communication time.
+Source: METRICS.md, "Time inside a training step".  Under DDP and FSDP the backward pass contains communication: this is not a
+communication time.
 """
 
 from __future__ import annotations
@@ -17,12 +18,16 @@ from assay.units import SECONDS
 
 def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     """Median of the phase per launch, then over launches."""
-    return phase_time(
-        measured, "optimizer", missing='the script did not mark this phase; use: with probe.phase("optimizer")'
-    )
+    return phase_time(measured, "optimizer", missing='the script did not mark this phase; use: with probe.phase("optimizer")')
 
 
 METRIC = Metric(
-    name="optimizer_time", title="Optimizer step", unit=SECONDS, kind="cost", better="lower", dimension="performance",
-    formula="median over steps of the slowest rank's optimizer phase", compute=compute,
-)  # fmt: skip
+    name="optimizer_time",
+    title="Optimizer step",
+    unit=SECONDS,
+    kind="cost",
+    better="lower",
+    dimension="performance",
+    formula="median over steps of the slowest rank's optimizer phase",
+    compute=compute,
+)

@@ -20,9 +20,7 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     """Seconds per configuration."""
     missing = "no request failed after the fault, and the struck replica went on answering"
     how = "fault until the first request failed or the prober was sure"
-    return seconds(
-        measured, "outage_detect_time", how, lambda outage: between(outage.fault_ns, _first_sign(outage), missing)
-    )
+    return seconds(measured, "outage_detect_time", how, lambda outage: between(outage.fault_ns, _first_sign(outage), missing))
 
 
 def _first_sign(outage: Outage) -> int | None:
@@ -32,6 +30,13 @@ def _first_sign(outage: Outage) -> int | None:
 
 
 METRIC = Metric(
-    name="outage_detect_time", title="Time until an outage shows", unit=SECONDS, kind="cost", better="lower", dimension="reliability",
-    formula="fault until the first request failed or the prober was sure", compute=compute, about=("serving",),
-)  # fmt: skip
+    name="outage_detect_time",
+    title="Time until an outage shows",
+    unit=SECONDS,
+    kind="cost",
+    better="lower",
+    dimension="reliability",
+    formula="fault until the first request failed or the prober was sure",
+    compute=compute,
+    about=("serving",),
+)

@@ -30,6 +30,13 @@ def _away_s(outage: Outage, missing: str) -> float | Absent:
 
 
 METRIC = Metric(
-    name="outage_time", title="Outage of the replica", unit=SECONDS, kind="cost", better="lower", dimension="reliability",
-    formula="struck replica stopped answering until it answered again", compute=compute, about=("serving",),
-)  # fmt: skip
+    name="outage_time",
+    title="Outage of the replica",
+    unit=SECONDS,
+    kind="cost",
+    better="lower",
+    dimension="reliability",
+    formula="struck replica stopped answering until it answered again",
+    compute=compute,
+    about=("serving",),
+)

@@ -30,9 +30,13 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     known = windows(measured).filter(pl.col("tokens").is_not_null())
     own = measured.timed.join(known, on=["launch", "configuration", "block"], how="inner")
     found = per_second(
-        measured, own.select("launch", pl.col("tokens").alias("above")), unit=PER_SECOND, name="output_throughput",
-        aggregate=f"output tokens in the window ({spread(int(own['evenly'].sum()))})", missing="",
-    )  # fmt: skip
+        measured,
+        own.select("launch", pl.col("tokens").alias("above")),
+        unit=PER_SECOND,
+        name="output_throughput",
+        aggregate=f"output tokens in the window ({spread(int(own['evenly'].sum()))})",
+        missing="",
+    )
     return {name: _uncounted(measured, name) or value for name, value in found.items()}
 
 
@@ -46,13 +50,21 @@ def _uncounted(measured: Measured, configuration: str) -> Absent | None:
         reason="not_measured",
         detail=f"nobody says how many tokens {count(unknown, 'answers')} had: the server sent no usage; name the model's "
         "tokenizer (serving.tokenizer)",
-    )  # fmt: skip
+    )
 
 
 NO_TOKENS = Absent(reason="not_applicable", detail="the answers hold no tokens: embeddings and scores have none")
 
 
 METRIC = Metric(
-    name="output_throughput", title="Output tokens per second", unit=PER_SECOND, kind="rate", better="higher", dimension="performance",
-    formula="tokens whose time lies in the window / window", compute=compute, about=("serving",), primary=True,
-)  # fmt: skip
+    name="output_throughput",
+    title="Output tokens per second",
+    unit=PER_SECOND,
+    kind="rate",
+    better="higher",
+    dimension="performance",
+    formula="tokens whose time lies in the window / window",
+    compute=compute,
+    about=("serving",),
+    primary=True,
+)

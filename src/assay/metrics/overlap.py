@@ -20,12 +20,22 @@ from assay.units import FRACTION
 def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     """1 - exposed / total per launch, then over launches."""
     return ratios(
-        measured, (1.0 - pl.col("exposed_s") / pl.col("total_s")).clip(0.0, 1.0), "overlap",
-        "1 - exposed / total communication of its median steps, not below 0", "its steps communicate nothing, of which nothing is hidden",
-    )  # fmt: skip
+        measured,
+        (1.0 - pl.col("exposed_s") / pl.col("total_s")).clip(0.0, 1.0),
+        "overlap",
+        "1 - exposed / total communication of its median steps, not below 0",
+        "its steps communicate nothing, of which nothing is hidden",
+    )
 
 
 METRIC = Metric(
-    name="overlap", title="Hidden communication", unit=FRACTION, kind="ratio", better="higher", dimension="performance",
-    formula="1 - comm_exposed / comm_total", compute=compute, about=("training",),
-)  # fmt: skip
+    name="overlap",
+    title="Hidden communication",
+    unit=FRACTION,
+    kind="ratio",
+    better="higher",
+    dimension="performance",
+    formula="1 - comm_exposed / comm_total",
+    compute=compute,
+    about=("training",),
+)

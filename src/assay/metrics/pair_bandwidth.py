@@ -20,15 +20,18 @@ from assay.metrics.base import Metric, Results
 def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     """One estimate per worker count; pairs whose larger message took no longer are faster than any that is told."""
     return farthest(
-        measured,
-        pl.col("bandwidth").min(),
-        unit=BYTES_PER_SECOND,
-        name="pair_bandwidth",
-        aggregate="smallest bandwidth of a pair",
+        measured, pl.col("bandwidth").min(), unit=BYTES_PER_SECOND, name="pair_bandwidth", aggregate="smallest bandwidth of a pair"
     )
 
 
 METRIC = Metric(
-    name="pair_bandwidth", title="Bandwidth of the slowest pair", unit=BYTES_PER_SECOND, kind="level", better="higher", dimension="performance",
-    formula="min over ordered pairs of (S2 - S1) / (T2 - T1)", compute=compute, about=("collectives",),
-)  # fmt: skip
+    name="pair_bandwidth",
+    title="Bandwidth of the slowest pair",
+    unit=BYTES_PER_SECOND,
+    kind="level",
+    better="higher",
+    dimension="performance",
+    formula="min over ordered pairs of (S2 - S1) / (T2 - T1)",
+    compute=compute,
+    about=("collectives",),
+)

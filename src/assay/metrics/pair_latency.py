@@ -20,12 +20,17 @@ from assay.units import SECONDS
 
 def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     """One estimate per worker count."""
-    return farthest(
-        measured, pl.col("latency_s").max(), unit=SECONDS, name="pair_latency", aggregate="largest latency of a pair"
-    )
+    return farthest(measured, pl.col("latency_s").max(), unit=SECONDS, name="pair_latency", aggregate="largest latency of a pair")
 
 
 METRIC = Metric(
-    name="pair_latency", title="Latency of the farthest pair", unit=SECONDS, kind="level", better="lower", dimension="performance",
-    formula="max over ordered pairs of (median round trip) / 2", compute=compute, about=("collectives",),
-)  # fmt: skip
+    name="pair_latency",
+    title="Latency of the farthest pair",
+    unit=SECONDS,
+    kind="level",
+    better="lower",
+    dimension="performance",
+    formula="max over ordered pairs of (median round trip) / 2",
+    compute=compute,
+    about=("collectives",),
+)

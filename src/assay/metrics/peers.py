@@ -42,6 +42,11 @@ def mean(measured: Measured, name: str, *, weight: str = "") -> Mapping[str, Val
     found = measured.peers.filter(pl.col(name).is_not_null())
     per_launch = tally(found, pl.col(name), pl.col(weight) if weight else None)
     return quotients(
-        measured, per_launch, unit=SECONDS, name=name, missing=NOTHING, trials="below",
+        measured,
+        per_launch,
+        unit=SECONDS,
+        name=name,
+        missing=NOTHING,
+        trials="below",
         aggregate=f"mean over {'gaps' if weight else 'requests'}, by another tool's definition",
-    )  # fmt: skip
+    )

@@ -31,9 +31,7 @@ def _medians(measured: Measured) -> dict[int, dict[str, Any]]:
     return {row["launch"]: row for row in rows.iter_rows(named=True)}
 
 
-def _estimate(
-    measured: Measured, medians: Mapping[int, Mapping[str, Any]], configuration: str, phase: str, missing: str
-) -> Value:
+def _estimate(measured: Measured, medians: Mapping[int, Mapping[str, Any]], configuration: str, phase: str, missing: str) -> Value:
     launches = measured.timed_by_block.get(configuration, ())
     if not launches:
         return no_launch(configuration)
@@ -42,8 +40,12 @@ def _estimate(
     if not present:
         return Absent(reason="not_measured", detail=missing)
     found = average(
-        [row[f"{phase}_s"] for row in present], measured.confidence, unit=SECONDS, name=f"{phase}_time",
-        aggregate=f"median over steady steps of the slowest rank's {phase} phase", n_trials=sum(row[f"{phase}_steps"] for row in present),
-    )  # fmt: skip
+        [row[f"{phase}_s"] for row in present],
+        measured.confidence,
+        unit=SECONDS,
+        name=f"{phase}_time",
+        aggregate=f"median over steady steps of the slowest rank's {phase} phase",
+        n_trials=sum(row[f"{phase}_steps"] for row in present),
+    )
     # what is left of a step is below 0 where its phases were marked as longer than itself: that stays to be seen
     return replace(found, low=max(found.low, 0.0)) if found.value >= 0.0 and math.isfinite(found.low) else found

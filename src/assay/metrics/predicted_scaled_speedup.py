@@ -25,14 +25,18 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     if (refused := refusal(measured)) is not None:
         return {ALL: refused}
     p = found.next
-    interval = predict(
-        found.fitted, p, measured.confidence, launches=found.fitted.blocks, others=found.others, what=Curve.scaled
-    )
+    interval = predict(found.fitted, p, measured.confidence, launches=found.fitted.blocks, others=found.others, what=Curve.scaled)
     how = f"(s + (1 - s) p) T1 / (T1 + c(p)) at p = {p} of"
     return {ALL: of_model(measured, found, interval, unit=RATIO, name="predicted_scaled_speedup", how=how, at=float(p))}
 
 
 METRIC = Metric(
-    name="predicted_scaled_speedup", title="Predicted scaled speedup at twice the workers", unit=RATIO, kind="ratio", better="higher",
-    dimension="performance", formula="(s + (1 - s) p) T1 / (T1 + c(p)) at p = 2 max(p)", compute=compute,
-)  # fmt: skip
+    name="predicted_scaled_speedup",
+    title="Predicted scaled speedup at twice the workers",
+    unit=RATIO,
+    kind="ratio",
+    better="higher",
+    dimension="performance",
+    formula="(s + (1 - s) p) T1 / (T1 + c(p)) at p = 2 max(p)",
+    compute=compute,
+)

@@ -35,9 +35,7 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     interval = predict(found.fitted, p, measured.confidence, launches=launches, others=found.others, what=Curve.speedup)
     worst = predict(found.all_exposed, p, measured.confidence, launches=launches, what=Curve.speedup).value
     bound = f" ({given(worst, 3)} if nothing were hidden there)" if found.hides else ""
-    return {ALL: of_model(
-        measured, found, interval, unit=RATIO, name="predicted_speedup", how=f"T1 / T({p}){bound} of", at=float(p)
-    )}  # fmt: skip
+    return {ALL: of_model(measured, found, interval, unit=RATIO, name="predicted_speedup", how=f"T1 / T({p}){bound} of", at=float(p))}
 
 
 def _by_law(measured: Measured, why: Absent) -> Value:
@@ -47,9 +45,7 @@ def _by_law(measured: Measured, why: Absent) -> Value:
     if isinstance(data, Absent):
         return data
     if len(data.levels) < POINTS:
-        return Absent(
-            reason="refused", detail=f"{len(data.levels)} worker counts, fewer than {POINTS}, and {why.detail}"
-        )
+        return Absent(reason="refused", detail=f"{len(data.levels)} worker counts, fewer than {POINTS}, and {why.detail}")
     law = chosen(measured, data)
     if isinstance(law, Refused):
         return refusal(law)
@@ -59,12 +55,23 @@ def _by_law(measured: Measured, why: Absent) -> Value:
         return refusal(told)
     curve = relative_curve(law.chosen, [p], 1.0)[0]
     return estimate(
-        measured, law.chosen, data, (curve.value, curve.low, curve.high), metric="predicted_speedup", unit=RATIO,
+        measured,
+        law.chosen,
+        data,
+        (curve.value, curve.low, curve.high),
+        metric="predicted_speedup",
+        unit=RATIO,
         how=f"X({p:g}) / X(1) of a law fitted without knowing the links ({why.detail})",
-    )  # fmt: skip
+    )
 
 
 METRIC = Metric(
-    name="predicted_speedup", title="Predicted speedup at twice the workers", unit=RATIO, kind="ratio", better="higher",
-    dimension="performance", formula="T1 / T(p) at p = 2 max(p), by the model of communication, else by a law", compute=compute,
-)  # fmt: skip
+    name="predicted_speedup",
+    title="Predicted speedup at twice the workers",
+    unit=RATIO,
+    kind="ratio",
+    better="higher",
+    dimension="performance",
+    formula="T1 / T(p) at p = 2 max(p), by the model of communication, else by a law",
+    compute=compute,
+)

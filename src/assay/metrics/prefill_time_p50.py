@@ -1,7 +1,7 @@
 """How long does the first pass over a prompt take, as a rule?
 
-prefill_time_p50 = 0.5-quantile of the time from the end of tokenising until the first token of the answer is known, over the answered requests
-of the measured window.  It is inside of ttft and e2e.  Only where the model runs in this process; a server does not tell it.
+prefill_time_p50 = 0.5-quantile of the time from the end of tokenising until the first token of the answer is known, over the answered
+requests of the measured window.  It is inside of ttft and e2e.  Only where the model runs in this process; a server does not tell it.
 """
 
 from __future__ import annotations
@@ -21,6 +21,13 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
 
 
 METRIC = Metric(
-    name="prefill_time_p50", title="Prefill, p50", unit=SECONDS, kind="level", better="lower", dimension="performance",
-    formula="0.5-quantile of the time from the prompt's tokens to the first token of the answer", compute=compute, about=("serving",),
-)  # fmt: skip
+    name="prefill_time_p50",
+    title="Prefill, p50",
+    unit=SECONDS,
+    kind="level",
+    better="lower",
+    dimension="performance",
+    formula="0.5-quantile of the time from the prompt's tokens to the first token of the answer",
+    compute=compute,
+    about=("serving",),
+)

@@ -27,9 +27,7 @@ from assay.stats.intervals.bounded_mean import lower, upper
 from assay.stats.intervals.intervals import Interval, t_quantile
 from assay.units import SCORE
 
-NOT_ASKED = Absent(
-    reason="not_measured", detail="the experiment names no quality metric; add [quality] metric and margin"
-)
+NOT_ASKED = Absent(reason="not_measured", detail="the experiment names no quality metric; add [quality] metric and margin")
 
 NO_REFERENCE = Absent(
     reason="not_measured",
@@ -68,12 +66,8 @@ def missing_scores(measured: Measured) -> Absent:
         return NO_REFERENCE
     reported = sorted(measured.table("examples")["metric"].unique().to_list())
     if reported:
-        return Absent(
-            reason="not_measured", detail=f"no score named {asked!r} was reported; reported: {', '.join(reported)}"
-        )
-    return Absent(
-        reason="not_measured", detail="the script scored no held-out examples; call probe.examples(ids, scores)"
-    )
+        return Absent(reason="not_measured", detail=f"no score named {asked!r} was reported; reported: {', '.join(reported)}")
+    return Absent(reason="not_measured", detail="the script scored no held-out examples; call probe.examples(ids, scores)")
 
 
 def _one(measured: Measured, configuration: str) -> Value:
@@ -91,15 +85,18 @@ def _one(measured: Measured, configuration: str) -> Value:
     launches = own.group_by("launch", maintain_order=True).agg(pl.col("score").mean())["score"].to_numpy()
     interval = _interval(own, examples["score"].to_numpy(), clusters, launches, measured.confidence)
     return of_interval(
-        interval, tuple(float(value) for value in launches), measured.confidence, unit=SCORE, name="quality", n_trials=own.height,
+        interval,
+        tuple(float(value) for value in launches),
+        measured.confidence,
+        unit=SCORE,
+        name="quality",
+        n_trials=own.height,
         method=f"mean score over {labels_words(clusters)}: Gaffke's bound, and Student t over {len(launches)} launches",
         tags="agg:mean score over the held-out examples|ci:gaffke-t",
-    )  # fmt: skip
+    )
 
 
-def _interval(
-    own: pl.DataFrame, means: np.ndarray, clusters: Labels, launches: np.ndarray, confidence: float
-) -> Interval:
+def _interval(own: pl.DataFrame, means: np.ndarray, clusters: Labels, launches: np.ndarray, confidence: float) -> Interval:
     """Examples and launches together; never outside of the scores that there can be."""
     tail = (1.0 + confidence) / 2.0
     units, values = units_of(means, clusters), own["score"].to_numpy()
@@ -111,12 +108,18 @@ def _interval(
         k = len(launches)
         half = t_quantile(tail, k - 1) * float(launches.std(ddof=1)) / math.sqrt(k) if k > 1 else math.inf
     value = float(launches.mean())
-    return Interval(
-        value=value, low=max(least, value - math.hypot(below, half)), high=min(most, value + math.hypot(above, half))
-    )
+    return Interval(value=value, low=max(least, value - math.hypot(below, half)), high=min(most, value + math.hypot(above, half)))
 
 
 METRIC = Metric(
-    name="quality", title="Quality", unit=SCORE, kind="level", better="neither", dimension="correctness",
-    formula="mean over held-out examples of the score", compute=compute, about=WORKLOADS, primary=True,
-)  # fmt: skip
+    name="quality",
+    title="Quality",
+    unit=SCORE,
+    kind="level",
+    better="neither",
+    dimension="correctness",
+    formula="mean over held-out examples of the score",
+    compute=compute,
+    about=WORKLOADS,
+    primary=True,
+)

@@ -85,24 +85,18 @@ def paired(measured: Measured, configuration: str) -> Pairs | Absent:
 def _unpairable(measured: Measured, configuration: str, pairs: pl.DataFrame, blocks: int) -> Absent | None:
     """Why the scores cannot be compared example by example; None if they can."""
     if pairs.height == 0:
-        return Absent(
-            reason="insufficient", detail=f"no block holds scores of both {measured.base} and {configuration}"
-        )
+        return Absent(reason="insufficient", detail=f"no block holds scores of both {measured.base} and {configuration}")
     missing = pl.col("score").is_null() | pl.col("reference").is_null()
     gaps = pairs.group_by("example").agg((pl.len() < blocks).or_(missing.any()).alias("gap")).filter("gap").height
     if gaps:
-        said = (
-            f"{gaps} of {pairs['example'].n_unique()} examples lack a score in some launch; score all in every launch"
-        )
+        said = f"{gaps} of {pairs['example'].n_unique()} examples lack a score in some launch; score all in every launch"
         return Absent(reason="refused", detail=said)
     odd = pairs.filter(~(pl.col("score") - pl.col("reference")).is_finite()).height
     if odd:
         said = f"{count(odd, 'scores')} are not finite numbers; mend the score that the script reports"
         return Absent(reason="refused", detail=said)
     if pairs["example"].n_unique() < 2:
-        return Absent(
-            reason="insufficient", detail="one example carries no interval; score at least 2, better hundreds"
-        )
+        return Absent(reason="insufficient", detail="one example carries no interval; score at least 2, better hundreds")
     return None
 
 
@@ -115,15 +109,28 @@ def _value(measured: Measured, configuration: str) -> Value:
     sign = -1.0 if measured.experiment.quality is not None and measured.experiment.quality.direction == "lower" else 1.0
     per_launch = tuple(float(mean) for mean in sign * (pairs.candidate - pairs.reference).mean(axis=1))
     return Estimate(
-        value=decision.estimate, low=decision.low, high=decision.high, unit=SCORE, confidence=measured.confidence,
-        n_launches=len(per_launch), n_trials=pairs.candidate.size, method=decision.method,
+        value=decision.estimate,
+        low=decision.low,
+        high=decision.high,
+        unit=SCORE,
+        confidence=measured.confidence,
+        n_launches=len(per_launch),
+        n_trials=pairs.candidate.size,
+        method=decision.method,
         signature=f"quality_difference|base:{measured.base}|paired:block,example|ci:crossed-one-sided|k:{len(per_launch)}|v:2",
         launch_values=per_launch,
-    )  # fmt: skip
+    )
 
 
 METRIC = Metric(
-    name="quality_difference", title="Quality against the base", unit=SCORE, kind="level", better="higher",
+    name="quality_difference",
+    title="Quality against the base",
+    unit=SCORE,
+    kind="level",
+    better="higher",
     dimension="correctness",
-    formula="mean over blocks and examples of score(p) - score(base); bounds one-sided", compute=compute, about=WORKLOADS, primary=True,
-)  # fmt: skip
+    formula="mean over blocks and examples of score(p) - score(base); bounds one-sided",
+    compute=compute,
+    about=WORKLOADS,
+    primary=True,
+)

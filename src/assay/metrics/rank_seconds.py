@@ -39,10 +39,7 @@ def goodput(measured: Measured, role: str, name: str) -> Mapping[str, Value]:
     """Productive share per configuration over the launches of a role."""
     parts = partition(measured, role)
     marked = set(measured.table("steps")["launch"].unique().to_list())
-    return {
-        configuration: _one(measured, parts, marked, role, name, configuration)
-        for configuration in measured.configurations
-    }
+    return {configuration: _one(measured, parts, marked, role, name, configuration) for configuration in measured.configurations}
 
 
 def _one(measured: Measured, parts: pl.DataFrame, marked: set[int], role: str, name: str, configuration: str) -> Value:
@@ -53,16 +50,19 @@ def _one(measured: Measured, parts: pl.DataFrame, marked: set[int], role: str, n
     if own.height == 0:
         return Absent(reason="not_measured", detail=MARK_STEPS)
     refused = {launch: Absent(reason="refused", detail=why) for launch, why in on_one_clock(measured).troubles.items()}
-    troubles = (
-        dict(unknown_progress(measured)) | refused
-    )  # all of such a launch is unknown, which is not a goodput of 0
+    troubles = dict(unknown_progress(measured)) | refused  # all of such a launch is unknown, which is not a goodput of 0
     own, apart = own.filter(~pl.col("launch").is_in(list(troubles))), own
     if own.height == 0:
         return troubles[apart["launch"][0]]
     whole = own["workers"] * own["wall_s"]
     shares = (own["productive"] / whole).to_list()
     return of_interval(
-        quotient(own["productive"].to_list(), whole.to_list(), measured.confidence), shares, measured.confidence,
-        unit=FRACTION, name=name, n_trials=len(shares), tags="agg:productive share of workers x wall time|ci:t-quotient",
+        quotient(own["productive"].to_list(), whole.to_list(), measured.confidence),
+        shares,
+        measured.confidence,
+        unit=FRACTION,
+        name=name,
+        n_trials=len(shares),
+        tags="agg:productive share of workers x wall time|ci:t-quotient",
         method=f"sum of productive rank-seconds / sum of workers x wall time over {len(shares)} launches, Student t",
-    )  # fmt: skip
+    )

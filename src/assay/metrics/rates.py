@@ -29,15 +29,11 @@ def windows(measured: Measured) -> pl.DataFrame:
     return own.filter(pl.col("seconds").is_not_null())
 
 
-def per_second(
-    measured: Measured, amounts: pl.DataFrame, *, unit: str, name: str, aggregate: str, missing: str
-) -> dict[str, Value]:
+def per_second(measured: Measured, amounts: pl.DataFrame, *, unit: str, name: str, aggregate: str, missing: str) -> dict[str, Value]:
     """Amount per second of the window, from a frame (launch, above); a launch of the frame's that has no row counts as 0."""
     seconds = windows(measured).select("launch", pl.col("seconds").alias("below"))
     rows = seconds.join(of_every_launch(measured, amounts), on="launch")
-    return quotients(
-        measured, rows, unit=unit, name=name, aggregate=f"{aggregate} / length of the window", missing=missing
-    )
+    return quotients(measured, rows, unit=unit, name=name, aggregate=f"{aggregate} / length of the window", missing=missing)
 
 
 def of_every_launch(measured: Measured, amounts: pl.DataFrame) -> pl.DataFrame:
@@ -47,17 +43,24 @@ def of_every_launch(measured: Measured, amounts: pl.DataFrame) -> pl.DataFrame:
 
 
 def quotients(
-    measured: Measured, rows: pl.DataFrame, *, unit: str, name: str, aggregate: str, missing: str, trials: str = "",
-    signed: bool = False, nothing_made: bool = False,
-) -> dict[str, Value]:  # fmt: skip
+    measured: Measured,
+    rows: pl.DataFrame,
+    *,
+    unit: str,
+    name: str,
+    aggregate: str,
+    missing: str,
+    trials: str = "",
+    signed: bool = False,
+    nothing_made: bool = False,
+) -> dict[str, Value]:
     """Sum over sum per configuration, from a frame (launch, above, below[, trials]); nothing below 0 unless `signed`.
 
     `nothing_made`: a launch whose denominator is 0 counts with its numerator (it was paid for); it has no value of its own.
     """
     return _over_launches(
-        measured, rows, unit, name, aggregate, missing, trials, "quotient" if not signed else "signed",
-        nothing_made=nothing_made,
-    )  # fmt: skip
+        measured, rows, unit, name, aggregate, missing, trials, "quotient" if not signed else "signed", nothing_made=nothing_made
+    )
 
 
 def shares(measured: Measured, rows: pl.DataFrame, *, name: str, aggregate: str, missing: str) -> dict[str, Value]:
@@ -66,9 +69,17 @@ def shares(measured: Measured, rows: pl.DataFrame, *, name: str, aggregate: str,
 
 
 def _over_launches(
-    measured: Measured, rows: pl.DataFrame, unit: str, name: str, aggregate: str, missing: str, trials: str, how: str, *,
+    measured: Measured,
+    rows: pl.DataFrame,
+    unit: str,
+    name: str,
+    aggregate: str,
+    missing: str,
+    trials: str,
+    how: str,
+    *,
     nothing_made: bool = False,
-) -> dict[str, Value]:  # fmt: skip
+) -> dict[str, Value]:
     some = pl.col("below") >= 0 if nothing_made else pl.col("below") > 0
     present = rows.filter(pl.col("above").is_not_null() & some)
     joined = measured.timed.select("launch", "configuration", "block").join(present, on="launch").sort("block")
@@ -81,12 +92,16 @@ def _over_launches(
             found[configuration] = nothing(measured, configuration, missing)
             continue
         made = of_interval(
-            _interval(above, below, measured.confidence, how), [a / b for a, b in zip(above, below, strict=True) if b > 0],
-            measured.confidence, unit=unit, name=name, n_trials=int(sum(row[trials] or 0 for row in own)) if trials else len(own),
+            _interval(above, below, measured.confidence, how),
+            [a / b for a, b in zip(above, below, strict=True) if b > 0],
+            measured.confidence,
+            unit=unit,
+            name=name,
+            n_trials=int(sum(row[trials] or 0 for row in own)) if trials else len(own),
             method=f"{aggregate}, sums over {len(own)} launches, Student t between them"
             f"{', never narrower than independent requests (Clopper-Pearson)' if how == 'share' else ''}; {WINDOW}",
             tags=f"agg:{aggregate}|ci:{'t-share' if how == 'share' else 't-quotient'}",
-        )  # fmt: skip
+        )
         found[configuration] = replace(made, n_launches=len(own))
     return found
 
@@ -95,18 +110,12 @@ def _interval(above: list[float], below: list[float], confidence: float, how: st
     if how == "share":
         return share(above, below, confidence)
     found = quotient(above, below, confidence)
-    return (
-        found
-        if how == "signed" or len(above) == 1
-        else Interval(value=found.value, low=max(0.0, found.low), high=found.high)
-    )
+    return found if how == "signed" or len(above) == 1 else Interval(value=found.value, low=max(0.0, found.low), high=found.high)
 
 
 def tally(rows: pl.DataFrame, above: pl.Expr, below: pl.Expr | None = None) -> pl.DataFrame:
     """(launch, above, below): sums per launch of two expressions; `below` defaults to the number of rows."""
-    return rows.group_by("launch").agg(
-        above.sum().alias("above"), (pl.len() if below is None else below.sum()).alias("below")
-    )
+    return rows.group_by("launch").agg(above.sum().alias("above"), (pl.len() if below is None else below.sum()).alias("below"))
 
 
 def all_of(measured: Measured, value: Value) -> Mapping[str, Value]:
@@ -119,9 +128,7 @@ def streamed(measured: Measured) -> bool:
     return measured.experiment.serving is not None and measured.experiment.serving.stream
 
 
-def within(
-    measured: Measured, time_ns: pl.Expr, only: pl.Expr | None = None, amount: pl.Expr | None = None
-) -> pl.DataFrame:
+def within(measured: Measured, time_ns: pl.Expr, only: pl.Expr | None = None, amount: pl.Expr | None = None) -> pl.DataFrame:
     """(launch, above): how many requests of the load have this time in their launch's window, or the sum of an amount of theirs."""
     rows = timed(measured).filter((pl.col("phase") != "cold") & (pl.lit(True) if only is None else only))
     bounds = windows(measured).select("launch", "begin_ns", "end_ns")

@@ -23,6 +23,13 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
 
 
 METRIC = Metric(
-    name="recovery_time", title="Recovery time", unit=SECONDS, kind="cost", better="lower", dimension="reliability",
-    formula=HOW, compute=compute, primary=True,
-)  # fmt: skip
+    name="recovery_time",
+    title="Recovery time",
+    unit=SECONDS,
+    kind="cost",
+    better="lower",
+    dimension="reliability",
+    formula=HOW,
+    compute=compute,
+    primary=True,
+)

@@ -1,8 +1,8 @@
 """How long after a fault do requests meet their objectives as before?
 
 recovery_time_serving = fault until the attainment of the objectives is back inside its interval of before (METRICS.md,
-"Serving"), by due times; see `assay.frames.serving.outages`.  Without objectives: of being answered.  By how much assay was late to start the
-replica again is left out.  0 where the attainment never
+"Serving"), by due times; see `assay.frames.serving.outages`.  Without objectives: of being answered.  By how much assay was late to start
+the replica again is left out.  0 where the attainment never
 left that interval. As exact as requests come: at 100 requests a second to 10 ms.  One fault launch has no interval: ask for
 more to have one.
 """
@@ -25,12 +25,18 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     how = "fault until the attainment is back inside its interval of before"
     if (why := uncounted(measured)) is not None:
         return all_of(measured, why)
-    return seconds(
-        measured, "recovery_time_serving", how, lambda outage: recovered_s(outage, measured.confidence), delayed=True
-    )
+    return seconds(measured, "recovery_time_serving", how, lambda outage: recovered_s(outage, measured.confidence), delayed=True)
 
 
 METRIC = Metric(
-    name="recovery_time_serving", title="Recovery time", unit=SECONDS, kind="cost", better="lower", dimension="reliability",
-    formula="fault until the attainment is back inside its interval of before", compute=compute, about=("serving",), primary=True,
-)  # fmt: skip
+    name="recovery_time_serving",
+    title="Recovery time",
+    unit=SECONDS,
+    kind="cost",
+    better="lower",
+    dimension="reliability",
+    formula="fault until the attainment is back inside its interval of before",
+    compute=compute,
+    about=("serving",),
+    primary=True,
+)

@@ -29,18 +29,27 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     rows = per_replica.group_by("launch").agg(pl.col("sent").max().alias("most"), pl.col("sent").sum().alias("below"))
     shared = rows.join(measured.timed.select("launch", "workers"), on="launch").filter(pl.col("workers") > 1)
     return quotients(
-        measured, shared.select("launch", (pl.col("most") * pl.col("workers")).alias("above"), "below"), unit=RATIO,
-        name="replica_imbalance", aggregate="requests of the replica that got most x replicas / requests",
-        missing="one replica gets everything", trials="below",
-    )  # fmt: skip
+        measured,
+        shared.select("launch", (pl.col("most") * pl.col("workers")).alias("above"), "below"),
+        unit=RATIO,
+        name="replica_imbalance",
+        aggregate="requests of the replica that got most x replicas / requests",
+        missing="one replica gets everything",
+        trials="below",
+    )
 
 
-ROUTED = Absent(
-    reason="not_measured", detail="a router shares the requests out, and which replica got which is not seen"
-)
+ROUTED = Absent(reason="not_measured", detail="a router shares the requests out, and which replica got which is not seen")
 
 
 METRIC = Metric(
-    name="replica_imbalance", title="Imbalance of replicas", unit=RATIO, kind="ratio", better="lower", dimension="performance",
-    formula="requests of the replica that got most / mean over replicas", compute=compute, about=("serving",),
-)  # fmt: skip
+    name="replica_imbalance",
+    title="Imbalance of replicas",
+    unit=RATIO,
+    kind="ratio",
+    better="lower",
+    dimension="performance",
+    formula="requests of the replica that got most / mean over replicas",
+    compute=compute,
+    about=("serving",),
+)

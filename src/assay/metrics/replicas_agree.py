@@ -37,22 +37,26 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
         elif (unfit := absent(measured, name, "replicas")) is not None:
             found[name] = unfit
         elif own.height == 0:
-            found[name] = (
-                SHARDED
-                if hashes(measured, what="parameter_shard_hash").filter(configuration=name).height
-                else NO_HASHES
-            )
+            found[name] = SHARDED if hashes(measured, what="parameter_shard_hash").filter(configuration=name).height else NO_HASHES
         else:
             found[name] = exact(
-                float(own["agree"].mean()), unit=FRACTION, name="replicas_agree",  # type: ignore[arg-type]
-                n_launches=own["launch"].n_unique(), n_trials=int(own["ranks"].sum()),
+                float(own["agree"].mean()),
+                unit=FRACTION,
+                name="replicas_agree",  # type: ignore[arg-type]
+                n_launches=own["launch"].n_unique(),
+                n_trials=int(own["ranks"].sum()),
                 how=f"{own.height} hashed steps compared over all ranks, exactly: after 0, 1, 2, 4, 8, ... steps and at the end",
-            )  # fmt: skip
+            )
     return found
 
 
 METRIC = Metric(
-    name="replicas_agree", title="Replicas in step", unit=FRACTION, kind="ratio", better="higher",
+    name="replicas_agree",
+    title="Replicas in step",
+    unit=FRACTION,
+    kind="ratio",
+    better="higher",
     dimension="correctness",
-    formula="hashed steps with equal hashes on all ranks / hashed steps", compute=compute,
-)  # fmt: skip
+    formula="hashed steps with equal hashes on all ranks / hashed steps",
+    compute=compute,
+)

@@ -23,12 +23,23 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     """Amount over the window's length, per configuration."""
     found = within(measured, ENDED, pl.col("ok"))
     return per_second(
-        measured, found, unit=PER_SECOND, name="request_throughput", aggregate="answers that ended in the window",
+        measured,
+        found,
+        unit=PER_SECOND,
+        name="request_throughput",
+        aggregate="answers that ended in the window",
         missing="no request was answered",
-    )  # fmt: skip
+    )
 
 
 METRIC = Metric(
-    name="request_throughput", title="Request throughput", unit=PER_SECOND, kind="rate", better="higher", dimension="performance",
-    formula="answers that ended in the window / window", compute=compute, about=("serving",),
-)  # fmt: skip
+    name="request_throughput",
+    title="Request throughput",
+    unit=PER_SECOND,
+    kind="rate",
+    better="higher",
+    dimension="performance",
+    formula="answers that ended in the window / window",
+    compute=compute,
+    about=("serving",),
+)

@@ -37,24 +37,24 @@ def _number(measured: Measured, own: Sequence[Outage]) -> Value:
     due = sum(outage.requests.height for outage in own)
     how = f"{len(own)} fault launches, by class: {classes(rows)}; by replica: {_replicas(rows)}"
     if len(set(lost)) == 1:
-        return exact(
-            lost[0], unit=REQUESTS, name="requests_lost", n_launches=len(own), n_trials=due, how=f"counted in {how}"
-        )
-    made = average(
-        lost, measured.confidence, unit=REQUESTS, aggregate="failed requests", name="requests_lost", n_trials=due
-    )
+        return exact(lost[0], unit=REQUESTS, name="requests_lost", n_launches=len(own), n_trials=due, how=f"counted in {how}")
+    made = average(lost, measured.confidence, unit=REQUESTS, aggregate="failed requests", name="requests_lost", n_trials=due)
     return replace(made, low=max(0.0, made.low), method=f"{made.method}; {how}")
 
 
 def _replicas(rows: pl.DataFrame) -> str:
     counts = rows["replica"].value_counts().sort("count", "replica", descending=[True, False])
-    return (
-        ", ".join(f"{number} {'never sent' if replica is None else replica}" for replica, number in counts.iter_rows())
-        or "none"
-    )
+    return ", ".join(f"{number} {'never sent' if replica is None else replica}" for replica, number in counts.iter_rows()) or "none"
 
 
 METRIC = Metric(
-    name="requests_lost", title="Requests lost", unit=REQUESTS, kind="count", better="lower", dimension="reliability",
-    formula="requests that failed after the fault had struck", compute=compute, about=("serving",),
-)  # fmt: skip
+    name="requests_lost",
+    title="Requests lost",
+    unit=REQUESTS,
+    kind="count",
+    better="lower",
+    dimension="reliability",
+    formula="requests that failed after the fault had struck",
+    compute=compute,
+    about=("serving",),
+)

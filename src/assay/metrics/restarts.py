@@ -23,22 +23,27 @@ HOW = "highest incarnation of any rank; most of any fault launch"
 def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     """Restarts per configuration."""
     launches = struck_launches(measured)
-    seen = measured.table("events").filter(pl.col("kind") == "worker_start").group_by("launch").agg(
-        pl.col("incarnation").max().alias("seen")
-    )  # fmt: skip
+    seen = (
+        measured.table("events").filter(pl.col("kind") == "worker_start").group_by("launch").agg(pl.col("incarnation").max().alias("seen"))
+    )
     most = launches.join(seen, on="launch", how="left").with_columns(most=pl.max_horizontal("restarts", "seen"))
     found: dict[str, Value] = {}
     for name in measured.configurations:
         own = most.filter(pl.col("configuration") == name)["most"].to_list()
         found[name] = (
-            exact(float(max(own)), unit=COUNT, name="restarts", n_launches=len(own), n_trials=len(own), how=HOW)
-            if own
-            else NO_FAULT
+            exact(float(max(own)), unit=COUNT, name="restarts", n_launches=len(own), n_trials=len(own), how=HOW) if own else NO_FAULT
         )
     return found
 
 
 METRIC = Metric(
-    name="restarts", title="Restarts", unit=COUNT, kind="count", better="lower", dimension="reliability", formula=HOW,
-    compute=compute, about=("training",),
-)  # fmt: skip
+    name="restarts",
+    title="Restarts",
+    unit=COUNT,
+    kind="count",
+    better="lower",
+    dimension="reliability",
+    formula=HOW,
+    compute=compute,
+    about=("training",),
+)

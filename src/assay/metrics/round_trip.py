@@ -22,12 +22,20 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     for host in hosts(measured):
         how = by(measured, host) or "ping"
         found[host] = medians(
-            measured, host, f"{how}_rtt", unit=SECONDS, name=f"round_trip|by:{how}", missing=why_not(measured, host, "ping", "connect"),
-        )  # fmt: skip
+            measured, host, f"{how}_rtt", unit=SECONDS, name=f"round_trip|by:{how}", missing=why_not(measured, host, "ping", "connect")
+        )
     return found
 
 
 METRIC = Metric(
-    name="round_trip", title="Round trip", unit=SECONDS, kind="cost", better="lower", dimension="performance",
-    formula="median over echoes of (answer - question)", compute=compute, about=("network",), primary=True,
-)  # fmt: skip
+    name="round_trip",
+    title="Round trip",
+    unit=SECONDS,
+    kind="cost",
+    better="lower",
+    dimension="performance",
+    formula="median over echoes of (answer - question)",
+    compute=compute,
+    about=("network",),
+    primary=True,
+)

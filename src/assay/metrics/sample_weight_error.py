@@ -2,8 +2,8 @@
 
 Averaging the ranks' gradients gives each of rank r's samples the weight 1 / (W d_r), where d_r is what the rank's sum of losses was
 divided by; right is 1/N, N all items of the step.  sample_weight_error = largest |N / (W d_r) - 1| over ranks and steps, and right is
-0 but for the rounding of one division: a mean of means over unequal shards is not (house research, quality section 4, layer A; pytorch issues 37359, 67253).
-d_r is told by probe.log(denominator=...); with token counts as items it is the number of valid tokens.
+0 but for the rounding of one division: a mean of means over unequal shards is not (house research, quality section 4, layer A; pytorch
+issues 37359, 67253). d_r is told by probe.log(denominator=...); with token counts as items it is the number of valid tokens.
 It cannot tell what the script did with a denominator it told, or did not tell; the gradient can.
 """
 
@@ -22,7 +22,7 @@ from assay.units import FRACTION
 
 NO_DENOMINATORS = Absent(
     reason="not_measured", detail="the script did not tell by what its losses are divided; call probe.log(denominator=...)"
-)  # fmt: skip
+)
 
 ROUNDING = 1e-15  # of all items / workers, which need not be a whole number
 
@@ -36,11 +36,18 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
             found[name] = unfit
             continue
         own = weighed.filter(pl.col("configuration") == name)
-        found[name] = NO_DENOMINATORS if own.height == 0 else exact(
-            float(own["off"].max()), unit=FRACTION, name="sample_weight_error",  # type: ignore[arg-type]
-            n_launches=own["launch"].n_unique(), n_trials=own.height,
-            how=f"largest of {own.height} ranks and steps, exactly",
-        )  # fmt: skip
+        found[name] = (
+            NO_DENOMINATORS
+            if own.height == 0
+            else exact(
+                float(own["off"].max()),
+                unit=FRACTION,
+                name="sample_weight_error",  # type: ignore[arg-type]
+                n_launches=own["launch"].n_unique(),
+                n_trials=own.height,
+                how=f"largest of {own.height} ranks and steps, exactly",
+            )
+        )
     return found
 
 
@@ -52,14 +59,8 @@ def weights(measured: Measured) -> pl.DataFrame:
 def _weights(measured: Measured) -> pl.DataFrame:
     told = measured.table("fingerprints").filter(pl.col("what") == "denominator")
     rows = effective_steps(told).select("launch", "rank", "step", pl.col("value").alias("denominator"))
-    totals = (
-        shares(measured, rows.select("launch").unique())
-        .group_by("launch", "step")
-        .agg(pl.col("items").sum().alias("total"))
-    )
-    joined = rows.join(totals, on=["launch", "step"]).join(
-        measured.timed.select("launch", "configuration", "workers"), on="launch"
-    )
+    totals = shares(measured, rows.select("launch").unique()).group_by("launch", "step").agg(pl.col("items").sum().alias("total"))
+    joined = rows.join(totals, on=["launch", "step"]).join(measured.timed.select("launch", "configuration", "workers"), on="launch")
     right = pl.col("workers") * pl.col("denominator")
     return (
         joined.with_columns((pl.col("total") / right - 1.0).abs().alias("off"))
@@ -75,15 +76,9 @@ def shares(measured: Measured, launches: pl.DataFrame | None = None) -> pl.DataF
     wanted = measured.timed.select("launch") if launches is None else launches
     own = {name: measured.table(name).join(wanted, on="launch", how="semi") for name in ("steps", "samples")}
     steps = effective_steps(own["steps"]).lazy().select("launch", "step", "rank", "items")
-    ids = (
-        effective_steps(own["samples"])
-        .lazy()
-        .select("launch", "step", "rank", pl.col("ids").list.len().cast(pl.Float64).alias("ids"))
-    )
+    ids = effective_steps(own["samples"]).lazy().select("launch", "step", "rank", pl.col("ids").list.len().cast(pl.Float64).alias("ids"))
     counted = ids.group_by("launch", "step", "rank").agg(pl.col("ids").sum())
-    both = steps.unique(["launch", "step", "rank"]).join(
-        counted, on=["launch", "step", "rank"], how="full", coalesce=True
-    )
+    both = steps.unique(["launch", "step", "rank"]).join(counted, on=["launch", "step", "rank"], how="full", coalesce=True)
     known = both.with_columns(pl.coalesce("items", "ids").alias("items")).filter(pl.col("items").is_not_null())
     timed = known.join(measured.timed.lazy().select("launch", "workers"), on="launch")
     whole = timed.filter(pl.len().over("launch", "step") == pl.col("workers"))
@@ -91,7 +86,12 @@ def shares(measured: Measured, launches: pl.DataFrame | None = None) -> pl.DataF
 
 
 METRIC = Metric(
-    name="sample_weight_error", title="Weight of samples", unit=FRACTION, kind="ratio", better="lower",
+    name="sample_weight_error",
+    title="Weight of samples",
+    unit=FRACTION,
+    kind="ratio",
+    better="lower",
     dimension="correctness",
-    formula="max over ranks and steps |N / (W d) - 1|, N items of the step, d what the rank's losses were divided by", compute=compute,
-)  # fmt: skip
+    formula="max over ranks and steps |N / (W d) - 1|, N items of the step, d what the rank's losses were divided by",
+    compute=compute,
+)

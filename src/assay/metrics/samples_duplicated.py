@@ -26,16 +26,28 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
             found[name] = unfit
             continue
         own = [epoch for epoch in judged if epoch.configuration == name]
-        found[name] = no_ledger(measured, name) if not own else exact(
-            float(max(epoch.duplicated for epoch in own)), unit=COUNT, name="samples_duplicated",
-            n_launches=len({epoch.launch for epoch in own}), n_trials=sum(epoch.used for epoch in own),
-            how=f"exact count over {len(own)} epochs and all ranks",
-        )  # fmt: skip
+        found[name] = (
+            no_ledger(measured, name)
+            if not own
+            else exact(
+                float(max(epoch.duplicated for epoch in own)),
+                unit=COUNT,
+                name="samples_duplicated",
+                n_launches=len({epoch.launch for epoch in own}),
+                n_trials=sum(epoch.used for epoch in own),
+                how=f"exact count over {len(own)} epochs and all ranks",
+            )
+        )
     return found
 
 
 METRIC = Metric(
-    name="samples_duplicated", title="Samples used twice per epoch", unit=COUNT, kind="count", better="lower",
+    name="samples_duplicated",
+    title="Samples used twice per epoch",
+    unit=COUNT,
+    kind="count",
+    better="lower",
     dimension="correctness",
-    formula="uses beyond the first, most of any epoch", compute=compute,
-)  # fmt: skip
+    formula="uses beyond the first, most of any epoch",
+    compute=compute,
+)

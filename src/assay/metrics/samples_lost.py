@@ -30,20 +30,25 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
             continue
         every = [epoch for epoch in judged if epoch.configuration == name]
         own = [epoch for epoch in every if not epoch.cut_short]
-        found[name] = _nothing_whole(measured, name, every) if not own else exact(
-            float(max(epoch.lost for epoch in own)), unit=COUNT, name="samples_lost",
-            n_launches=len({epoch.launch for epoch in own}), n_trials=sum(epoch.used for epoch in own),
-            how=f"exact count over {len(own)} complete epochs and all ranks{_dropped(own)}",
-        )  # fmt: skip
+        found[name] = (
+            _nothing_whole(measured, name, every)
+            if not own
+            else exact(
+                float(max(epoch.lost for epoch in own)),
+                unit=COUNT,
+                name="samples_lost",
+                n_launches=len({epoch.launch for epoch in own}),
+                n_trials=sum(epoch.used for epoch in own),
+                how=f"exact count over {len(own)} complete epochs and all ranks{_dropped(own)}",
+            )
+        )
     return found
 
 
 def _nothing_whole(measured: Measured, name: str, every: list[Epoch]) -> Absent:
     if not every:
         return no_ledger(measured, name)
-    return (
-        not_to_its_end(measured, name, "no epoch is whole, so nothing can be said about lost samples") or NO_WHOLE_EPOCH
-    )
+    return not_to_its_end(measured, name, "no epoch is whole, so nothing can be said about lost samples") or NO_WHOLE_EPOCH
 
 
 def _dropped(own: list[Epoch]) -> str:
@@ -52,7 +57,12 @@ def _dropped(own: list[Epoch]) -> str:
 
 
 METRIC = Metric(
-    name="samples_lost", title="Samples lost per epoch", unit=COUNT, kind="count", better="lower",
+    name="samples_lost",
+    title="Samples lost per epoch",
+    unit=COUNT,
+    kind="count",
+    better="lower",
     dimension="correctness",
-    formula="ids of the data set that no rank used, most of any complete epoch", compute=compute,
-)  # fmt: skip
+    formula="ids of the data set that no rank used, most of any complete epoch",
+    compute=compute,
+)

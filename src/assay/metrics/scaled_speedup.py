@@ -37,6 +37,12 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
 
 
 METRIC = Metric(
-    name="scaled_speedup", title="Scaled speedup", unit=RATIO, kind="ratio", better="higher", dimension="performance",
-    formula="p - s (p - 1), s from X(p) = gamma (p - s (p - 1))", compute=compute,
-)  # fmt: skip
+    name="scaled_speedup",
+    title="Scaled speedup",
+    unit=RATIO,
+    kind="ratio",
+    better="higher",
+    dimension="performance",
+    formula="p - s (p - 1), s from X(p) = gamma (p - s (p - 1))",
+    compute=compute,
+)

@@ -22,16 +22,18 @@ from assay.units import SECONDS
 def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     """The pooled percentile per configuration."""
     return percentile(
-        measured,
-        "lag_s",
-        0.99,
-        "send_lag_p99",
-        "no request of the measured window was sent",
-        pl.col("sent_ns").is_not_null(),
+        measured, "lag_s", 0.99, "send_lag_p99", "no request of the measured window was sent", pl.col("sent_ns").is_not_null()
     )
 
 
 METRIC = Metric(
-    name="send_lag_p99", title="Send lag, p99", unit=SECONDS, kind="level", better="lower", dimension="performance",
-    formula="0.99-quantile of sent - scheduled - connection set-up", compute=compute, about=("serving",),
-)  # fmt: skip
+    name="send_lag_p99",
+    title="Send lag, p99",
+    unit=SECONDS,
+    kind="level",
+    better="lower",
+    dimension="performance",
+    formula="0.99-quantile of sent - scheduled - connection set-up",
+    compute=compute,
+    about=("serving",),
+)

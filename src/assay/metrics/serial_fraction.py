@@ -32,11 +32,18 @@ def compute(measured: Measured, results: Results) -> Mapping[str, Value]:
         return {ALL: Absent(reason="insufficient", detail="no block holds a launch of every configuration")}
     fits = [amdahl_fit(above, row) for row in speedups]  # the dots of the pictures
     levels = sum(1 for value in results["speedup"].values() if isinstance(value, Estimate))
-    return {ALL: of_interval(
-        amdahl_fit_interval(above, np.array(speedups), measured.confidence), fits, measured.confidence, unit=FRACTION, name="serial_fraction",
-        n_trials=len(fits) * levels, method=f"Student t on Amdahl fits of {len(fits)} blocks",
-        tags=f"fit:least-squares|basis:{time_basis(measured)}|ci:t",
-    )}  # fmt: skip
+    return {
+        ALL: of_interval(
+            amdahl_fit_interval(above, np.array(speedups), measured.confidence),
+            fits,
+            measured.confidence,
+            unit=FRACTION,
+            name="serial_fraction",
+            n_trials=len(fits) * levels,
+            method=f"Student t on Amdahl fits of {len(fits)} blocks",
+            tags=f"fit:least-squares|basis:{time_basis(measured)}|ci:t",
+        )
+    }
 
 
 def _refusal(measured: Measured) -> Absent | None:
@@ -52,20 +59,22 @@ def _refusal(measured: Measured) -> Absent | None:
 def _speedups_per_block(measured: Measured, above: Sequence[int]) -> list[list[float]]:
     """One row per block that holds every configuration, one speedup per level above 1."""
     values = seconds_per_work(measured) if time_basis(measured) == "step" else wall_seconds(measured)
-    times = {
-        level: in_blocks(measured, values, name)
-        for level, name in zip(measured.levels, measured.configurations, strict=True)
-    }
+    times = {level: in_blocks(measured, values, name) for level, name in zip(measured.levels, measured.configurations, strict=True)}
     whole = set.intersection(*(set(found) for found in times.values()))
     blocks = sorted(block for block in whole if all(found[block] > 0.0 for found in times.values()))
     rows = [[times[1][block] / times[level][block] for level in above] for block in blocks]
-    return [
-        row for row in rows if all(0.0 < speedup < math.inf for speedup in row)
-    ]  # a step of almost no work has none
+    return [row for row in rows if all(0.0 < speedup < math.inf for speedup in row)]  # a step of almost no work has none
 
 
 METRIC = Metric(
-    name="serial_fraction", title="Amdahl serial fraction", unit=FRACTION, kind="level", better="lower",
+    name="serial_fraction",
+    title="Amdahl serial fraction",
+    unit=FRACTION,
+    kind="level",
+    better="lower",
     dimension="performance",
-    formula="s from (1/S - 1/p) = s (1 - 1/p)", compute=compute, after=("speedup",), primary=True,
-)  # fmt: skip
+    formula="s from (1/S - 1/p) = s (1 - 1/p)",
+    compute=compute,
+    after=("speedup",),
+    primary=True,
+)

@@ -27,20 +27,14 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     if isinstance(found, Absent):
         return {ALL: found}
     if measured.mode == "weak":
-        return {
-            ALL: Absent(
-                reason="not_applicable", detail="where work grows with the workers, serial and parallel work look alike"
-            )
-        }
+        return {ALL: Absent(reason="not_applicable", detail="where work grows with the workers, serial and parallel work look alike")}
 
     interval = parameter(found.fitted, measured.confidence, lambda curve: curve.free, found.others)
     held = replace(interval, value=_share(interval.value))
     if math.isfinite(interval.high):
         held = Interval(value=held.value, low=_share(interval.low), high=_share(interval.high))
     values = tuple(_share(curve.free) for curve in found.fitted.curves)
-    return {
-        ALL: of_model(measured, found, held, unit=FRACTION, name="serial_fraction_apart", how="s of", values=values)
-    }
+    return {ALL: of_model(measured, found, held, unit=FRACTION, name="serial_fraction_apart", how="s of", values=values)}
 
 
 def _share(value: float) -> float:
@@ -48,6 +42,12 @@ def _share(value: float) -> float:
 
 
 METRIC = Metric(
-    name="serial_fraction_apart", title="Serial fraction without communication", unit=FRACTION, kind="level", better="lower",
-    dimension="performance", formula="s of T1 (s + (1 - s)/p) + c(p)", compute=compute,
-)  # fmt: skip
+    name="serial_fraction_apart",
+    title="Serial fraction without communication",
+    unit=FRACTION,
+    kind="level",
+    better="lower",
+    dimension="performance",
+    formula="s of T1 (s + (1 - s)/p) + c(p)",
+    compute=compute,
+)

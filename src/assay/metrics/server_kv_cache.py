@@ -22,6 +22,13 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
 
 
 METRIC = Metric(
-    name="server_kv_cache", title="Use of the KV cache", unit=FRACTION, kind="level", better="neither", dimension="performance",
-    formula="mean reading of kv_cache_used in the window", compute=compute, about=("serving",),
-)  # fmt: skip
+    name="server_kv_cache",
+    title="Use of the KV cache",
+    unit=FRACTION,
+    kind="level",
+    better="neither",
+    dimension="performance",
+    formula="mean reading of kv_cache_used in the window",
+    compute=compute,
+    about=("serving",),
+)

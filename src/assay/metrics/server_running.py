@@ -22,6 +22,13 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
 
 
 METRIC = Metric(
-    name="server_running", title="Requests in the engine's batch", unit=REQUESTS, kind="level", better="neither", dimension="performance",
-    formula="mean reading of requests_running in the window", compute=compute, about=("serving",),
-)  # fmt: skip
+    name="server_running",
+    title="Requests in the engine's batch",
+    unit=REQUESTS,
+    kind="level",
+    better="neither",
+    dimension="performance",
+    formula="mean reading of requests_running in the window",
+    compute=compute,
+    about=("serving",),
+)

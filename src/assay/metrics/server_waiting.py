@@ -22,6 +22,13 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
 
 
 METRIC = Metric(
-    name="server_waiting", title="Requests in the engine's queue", unit=REQUESTS, kind="level", better="neither", dimension="performance",
-    formula="mean reading of requests_waiting in the window", compute=compute, about=("serving",),
-)  # fmt: skip
+    name="server_waiting",
+    title="Requests in the engine's queue",
+    unit=REQUESTS,
+    kind="level",
+    better="neither",
+    dimension="performance",
+    formula="mean reading of requests_waiting in the window",
+    compute=compute,
+    about=("serving",),
+)

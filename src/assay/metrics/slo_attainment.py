@@ -25,12 +25,23 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     if (why := no_objectives(measured)) is not None:
         return all_of(measured, why)
     return shares(
-        measured, tally(counted(measured), pl.col("met")), name="slo_attainment",
-        aggregate="requests that met every objective / requests due", missing="no request was due",
-    )  # fmt: skip
+        measured,
+        tally(counted(measured), pl.col("met")),
+        name="slo_attainment",
+        aggregate="requests that met every objective / requests due",
+        missing="no request was due",
+    )
 
 
 METRIC = Metric(
-    name="slo_attainment", title="Attainment of the objectives", unit=FRACTION, kind="ratio", better="higher", dimension="performance",
-    formula="requests that met every objective / requests due", compute=compute, about=("serving",), primary=True,
-)  # fmt: skip
+    name="slo_attainment",
+    title="Attainment of the objectives",
+    unit=FRACTION,
+    kind="ratio",
+    better="higher",
+    dimension="performance",
+    formula="requests that met every objective / requests due",
+    compute=compute,
+    about=("serving",),
+    primary=True,
+)

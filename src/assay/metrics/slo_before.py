@@ -28,6 +28,13 @@ def _part(outage: Outage) -> pl.DataFrame:
 
 
 METRIC = Metric(
-    name="slo_before", title="Attainment before a fault", unit=FRACTION, kind="ratio", better="higher", dimension="reliability",
-    formula="requests that met every objective / requests before the fault", compute=compute, about=("serving",),
-)  # fmt: skip
+    name="slo_before",
+    title="Attainment before a fault",
+    unit=FRACTION,
+    kind="ratio",
+    better="higher",
+    dimension="reliability",
+    formula="requests that met every objective / requests before the fault",
+    compute=compute,
+    about=("serving",),
+)

@@ -29,6 +29,13 @@ def _part(outage: Outage) -> pl.DataFrame:
 
 
 METRIC = Metric(
-    name="slo_during", title="Attainment during a fault", unit=FRACTION, kind="ratio", better="higher", dimension="reliability",
-    formula="requests that met every objective / requests during the fault", compute=compute, about=("serving",),
-)  # fmt: skip
+    name="slo_during",
+    title="Attainment during a fault",
+    unit=FRACTION,
+    kind="ratio",
+    better="higher",
+    dimension="reliability",
+    formula="requests that met every objective / requests during the fault",
+    compute=compute,
+    about=("serving",),
+)

@@ -34,9 +34,13 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
             found[one.name] = Absent(reason="not_applicable", detail=ONE_RANK)
         elif own:
             found[one.name] = average(
-                [share(launch) for launch in own], measured.confidence, unit=FRACTION, name="slowest_rank_excess",
-                aggregate="largest median excess of a rank over the median step", n_trials=sum(len(launch.step_s) for launch in own),
-            )  # fmt: skip
+                [share(launch) for launch in own],
+                measured.confidence,
+                unit=FRACTION,
+                name="slowest_rank_excess",
+                aggregate="largest median excess of a rank over the median step",
+                n_trials=sum(len(launch.step_s) for launch in own),
+            )
         else:
             found[one.name] = Absent(reason="not_measured", detail=UNSEEN) if one.name in timed else no_launch(one.name)
     return found
@@ -49,6 +53,12 @@ def share(own: Own) -> float:
 
 
 METRIC = Metric(
-    name="slowest_rank_excess", title="Excess of the slowest rank", unit=FRACTION, kind="ratio", better="lower", dimension="performance",
-    formula="max over ranks of median over steps (own time - upper median of the others') / median step time", compute=compute,
-)  # fmt: skip
+    name="slowest_rank_excess",
+    title="Excess of the slowest rank",
+    unit=FRACTION,
+    kind="ratio",
+    better="lower",
+    dimension="performance",
+    formula="max over ranks of median over steps (own time - upper median of the others') / median step time",
+    compute=compute,
+)

@@ -45,31 +45,38 @@ def paired_speedup(measured: Measured, values: pl.DataFrame, configuration: str,
         how = f"1 by definition: this is the base, {basis} time"
         return exact(1.0, unit=RATIO, name=name, n_launches=len(own), n_trials=len(own), how=how)
     if not blocks:
-        return Absent(
-            reason="insufficient", detail=f"no block holds a launch of both {measured.base} and {configuration}"
-        )
+        return Absent(reason="insufficient", detail=f"no block holds a launch of both {measured.base} and {configuration}")
     if not all(0.0 < value < math.inf for value in (*base.values(), *own.values())):
         detail = f"a {basis} time of 0 or less, or no work done in it, which cannot be; look at the rows"
         return Absent(reason="refused", detail=detail)
     interval = paired_log_ratio([base[b] for b in blocks], [own[b] for b in blocks], measured.confidence)
     ratios = [base[b] / own[b] for b in blocks]
     return of_interval(
-        interval, ratios, measured.confidence, unit=RATIO, name=name, n_trials=len(blocks) * 2,
+        interval,
+        ratios,
+        measured.confidence,
+        unit=RATIO,
+        name=name,
+        n_trials=len(blocks) * 2,
         method=f"Student t on the log ratio of {len(blocks)} blocks, {basis} time, relative to {measured.base}",
         tags=f"basis:{basis}|base:{measured.base}|ci:t-log-paired",
-    )  # fmt: skip
+    )
 
 
 def _no_times(measured: Measured, configuration: str, basis: str) -> Absent:
     if measured.timed.filter(pl.col("configuration") == configuration).height == 0:
         return no_launch(configuration)
-    return Absent(
-        reason="not_measured",
-        detail=f'no {basis} times of {configuration}; mark the steps or use scaling.time = "wall"',
-    )
+    return Absent(reason="not_measured", detail=f'no {basis} times of {configuration}; mark the steps or use scaling.time = "wall"')
 
 
 METRIC = Metric(
-    name="speedup", title="Speedup", unit=RATIO, kind="ratio", better="higher", dimension="performance",
-    formula="S(p) = T(base) / T(p) per unit of work, paired by block", compute=compute, primary=True,
-)  # fmt: skip
+    name="speedup",
+    title="Speedup",
+    unit=RATIO,
+    kind="ratio",
+    better="higher",
+    dimension="performance",
+    formula="S(p) = T(base) / T(p) per unit of work, paired by block",
+    compute=compute,
+    primary=True,
+)

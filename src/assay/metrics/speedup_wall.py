@@ -27,7 +27,12 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
 
 
 METRIC = Metric(
-    name="speedup_wall", title="Speedup of the whole run", unit=RATIO, kind="ratio", better="higher",
+    name="speedup_wall",
+    title="Speedup of the whole run",
+    unit=RATIO,
+    kind="ratio",
+    better="higher",
     dimension="performance",
-    formula="wall_time(base) / wall_time(p), paired by block", compute=compute,
-)  # fmt: skip
+    formula="wall_time(base) / wall_time(p), paired by block",
+    compute=compute,
+)

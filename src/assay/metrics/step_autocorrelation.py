@@ -41,14 +41,24 @@ def _value(measured: Measured, configuration: str, series: Series) -> Value:
     times = [integrated_time([steps]) for steps in series]
     aggregate = "integrated autocorrelation time of the steady steps"
     return of_interval(
-        log_t(times, measured.confidence), times, measured.confidence, unit=STEPS, name="step_autocorrelation",
-        n_trials=sum(map(len, series)), tags=f"agg:{aggregate}|ci:t-log",
+        log_t(times, measured.confidence),
+        times,
+        measured.confidence,
+        unit=STEPS,
+        name="step_autocorrelation",
+        n_trials=sum(map(len, series)),
+        tags=f"agg:{aggregate}|ci:t-log",
         method=f"Student t on the log of {len(times)} launch values; each is the {aggregate}",
-    )  # fmt: skip
+    )
 
 
 METRIC = Metric(
-    name="step_autocorrelation", title="Step autocorrelation", unit=STEPS, kind="level", better="neither",
+    name="step_autocorrelation",
+    title="Step autocorrelation",
+    unit=STEPS,
+    kind="level",
+    better="neither",
     dimension="performance",
-    formula="1 + 2 sum of autocorrelations of step_time, Sokal's window of 5", compute=compute,
-)  # fmt: skip
+    formula="1 + 2 sum of autocorrelations of step_time, Sokal's window of 5",
+    compute=compute,
+)

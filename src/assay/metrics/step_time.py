@@ -23,19 +23,29 @@ from assay.units import SECONDS
 
 def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     """Median step time per launch, then over launches."""
-    per_launch = measured.steady_steps.group_by("launch").agg(
-        pl.col("step_s").median().alias("value"), pl.len().alias("steps")
-    )
+    per_launch = measured.steady_steps.group_by("launch").agg(pl.col("step_s").median().alias("value"), pl.len().alias("steps"))
     return from_frame(
-        measured, per_launch, unit=SECONDS, name="step_time", missing=MARK_STEPS, trials="steps",
+        measured,
+        per_launch,
+        unit=SECONDS,
+        name="step_time",
+        missing=MARK_STEPS,
+        trials="steps",
         aggregate="median over steady steps of the slowest rank's time",
-    )  # fmt: skip
+    )
 
 
 METRIC = Metric(
-    name="step_time", title="Step time", unit=SECONDS, kind="cost", better="lower", dimension="performance",
-    formula="median over steps of max over ranks (end - begin - checkpoint)", compute=compute, primary=True,
-)  # fmt: skip
+    name="step_time",
+    title="Step time",
+    unit=SECONDS,
+    kind="cost",
+    better="lower",
+    dimension="performance",
+    formula="median over steps of max over ranks (end - begin - checkpoint)",
+    compute=compute,
+    primary=True,
+)
 
 
 def step_time_percentile(measured: Measured, p: float, name: str) -> Mapping[str, Value]:

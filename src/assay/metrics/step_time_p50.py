@@ -24,6 +24,12 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
 
 
 METRIC = Metric(
-    name="step_time_p50", title="Step time, p50", unit=SECONDS, kind="level", better="lower", dimension="performance",
-    formula="0.50-quantile of step_time over the pooled steady steps", compute=compute,
-)  # fmt: skip
+    name="step_time_p50",
+    title="Step time, p50",
+    unit=SECONDS,
+    kind="level",
+    better="lower",
+    dimension="performance",
+    formula="0.50-quantile of step_time over the pooled steady steps",
+    compute=compute,
+)

@@ -23,6 +23,12 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
 
 
 METRIC = Metric(
-    name="step_time_p99", title="Step time, p99", unit=SECONDS, kind="level", better="lower", dimension="performance",
-    formula="0.99-quantile of step_time over the pooled steady steps", compute=compute,
-)  # fmt: skip
+    name="step_time_p99",
+    title="Step time, p99",
+    unit=SECONDS,
+    kind="level",
+    better="lower",
+    dimension="performance",
+    formula="0.99-quantile of step_time over the pooled steady steps",
+    compute=compute,
+)

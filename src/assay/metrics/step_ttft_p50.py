@@ -34,6 +34,13 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
 
 
 METRIC = Metric(
-    name="step_ttft_p50", title="Time to first token of later steps, p50", unit=SECONDS, kind="level", better="lower", dimension="performance",
-    formula="0.5-quantile of first chunk with text - start, turns above 0", compute=compute, about=("serving",),
-)  # fmt: skip
+    name="step_ttft_p50",
+    title="Time to first token of later steps, p50",
+    unit=SECONDS,
+    kind="level",
+    better="lower",
+    dimension="performance",
+    formula="0.5-quantile of first chunk with text - start, turns above 0",
+    compute=compute,
+    about=("serving",),
+)

@@ -32,13 +32,23 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
             found[name] = unrecovered(own)
         else:
             found[name] = exact(
-                float(max(lost.values())), unit=STEPS, name="steps_lost", n_launches=len(lost), n_trials=len(lost),
+                float(max(lost.values())),
+                unit=STEPS,
+                name="steps_lost",
+                n_launches=len(lost),
+                n_trials=len(lost),
                 how="steps finished before the fault less the first step after the restart; most of any fault launch",
-            )  # fmt: skip
+            )
     return found
 
 
 METRIC = Metric(
-    name="steps_lost", title="Steps lost", unit=STEPS, kind="count", better="lower", dimension="reliability",
-    formula="steps finished before the fault - first step after the restart", compute=compute,
-)  # fmt: skip
+    name="steps_lost",
+    title="Steps lost",
+    unit=STEPS,
+    kind="count",
+    better="lower",
+    dimension="reliability",
+    formula="steps finished before the fault - first step after the restart",
+    compute=compute,
+)

@@ -29,22 +29,28 @@ UNSEEN = (
 
 def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     """Mean over steps per launch, then over launches."""
-    rows = [
-        (own.launch, float(lost_waiting(own.whole).mean()), len(own.step_s)) for own in own_times(measured) if own.whole is not None
-    ]  # fmt: skip
+    rows = [(own.launch, float(lost_waiting(own.whole).mean()), len(own.step_s)) for own in own_times(measured) if own.whole is not None]
     frame = pl.DataFrame(rows, schema={"launch": pl.Int32, "value": pl.Float64, "steps": pl.Int64}, orient="row")
     found = from_frame(
-        measured, frame, unit=SECONDS, name="straggler_wait", missing=UNSEEN, trials="steps",
+        measured,
+        frame,
+        unit=SECONDS,
+        name="straggler_wait",
+        missing=UNSEEN,
+        trials="steps",
         aggregate="mean over steady steps of the rank-seconds until the slowest rank was ready",
-    )  # fmt: skip
+    )
     alone = {one.name for one in measured.varied if one.workers == 1}
-    return {
-        name: Absent(reason="not_applicable", detail=ONE_RANK) if name in alone else value
-        for name, value in found.items()
-    }
+    return {name: Absent(reason="not_applicable", detail=ONE_RANK) if name in alone else value for name, value in found.items()}
 
 
 METRIC = Metric(
-    name="straggler_wait", title="Waiting for the slowest rank", unit=SECONDS, kind="cost", better="lower", dimension="performance",
-    formula="mean over steps of sum over ranks (own time of the slowest rank - own time), rank-seconds a step", compute=compute,
-)  # fmt: skip
+    name="straggler_wait",
+    title="Waiting for the slowest rank",
+    unit=SECONDS,
+    kind="cost",
+    better="lower",
+    dimension="performance",
+    formula="mean over steps of sum over ranks (own time of the slowest rank - own time), rank-seconds a step",
+    compute=compute,
+)

@@ -25,13 +25,24 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
         .agg((pl.col("items").sum() / pl.col("step_s").sum()).alias("value"), pl.len().alias("steps"))
     )
     return from_frame(
-        measured, per_launch, unit=PER_SECOND, name="throughput", trials="steps",
+        measured,
+        per_launch,
+        unit=PER_SECOND,
+        name="throughput",
+        trials="steps",
         missing="the script did not say how many items a step works on; call probe.log(items=n)",
         aggregate="items of all ranks / time of the steady steps",
-    )  # fmt: skip
+    )
 
 
 METRIC = Metric(
-    name="throughput", title="Throughput", unit=PER_SECOND, kind="rate", better="higher", dimension="performance",
-    formula="sum items / sum step_time over steady steps", compute=compute, primary=True,
-)  # fmt: skip
+    name="throughput",
+    title="Throughput",
+    unit=PER_SECOND,
+    kind="rate",
+    better="higher",
+    dimension="performance",
+    formula="sum items / sum step_time over steady steps",
+    compute=compute,
+    primary=True,
+)

@@ -1,7 +1,7 @@
 """How long does the engine take to notice a dead worker?
 
-time_to_detect = fault until the engine stops the first surviving peer, per fault launch; see `assay.frames.training.recovery` for the timeline.
-One fault launch has no interval: ask for more to have one.
+time_to_detect = fault until the engine stops the first surviving peer, per fault launch; see `assay.frames.training.recovery` for the
+timeline. One fault launch has no interval: ask for more to have one.
 """
 
 from __future__ import annotations
@@ -19,12 +19,16 @@ HOW = "fault until the engine stops the first surviving peer"
 
 def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     """Seconds per configuration."""
-    return duration_metric(
-        measured, "time_to_detect", lambda r: r.fault_ns, lambda r: r.detected_ns, HOW, needs_peer=True
-    )
+    return duration_metric(measured, "time_to_detect", lambda r: r.fault_ns, lambda r: r.detected_ns, HOW, needs_peer=True)
 
 
 METRIC = Metric(
-    name="time_to_detect", title="Time to detect", unit=SECONDS, kind="cost", better="lower", dimension="reliability",
-    formula=HOW, compute=compute,
-)  # fmt: skip
+    name="time_to_detect",
+    title="Time to detect",
+    unit=SECONDS,
+    kind="cost",
+    better="lower",
+    dimension="reliability",
+    formula=HOW,
+    compute=compute,
+)

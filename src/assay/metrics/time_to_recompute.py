@@ -1,7 +1,7 @@
 """How long does it take to do the lost steps again?
 
-time_to_recompute = first step after the restart until the lost progress is regained, per fault launch; see `assay.frames.training.recovery` for the timeline.
-One fault launch has no interval: ask for more to have one.
+time_to_recompute = first step after the restart until the lost progress is regained, per fault launch; see
+`assay.frames.training.recovery` for the timeline. One fault launch has no interval: ask for more to have one.
 """
 
 from __future__ import annotations
@@ -23,7 +23,12 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
 
 
 METRIC = Metric(
-    name="time_to_recompute", title="Time to recompute", unit=SECONDS, kind="cost", better="lower",
+    name="time_to_recompute",
+    title="Time to recompute",
+    unit=SECONDS,
+    kind="cost",
+    better="lower",
     dimension="reliability",
-    formula=HOW, compute=compute,
-)  # fmt: skip
+    formula=HOW,
+    compute=compute,
+)

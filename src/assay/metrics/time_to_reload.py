@@ -1,7 +1,7 @@
 """How long do restarted workers take until they train again?
 
-time_to_reload = last worker's start until the first step, checkpoint load included, per fault launch; see `assay.frames.training.recovery` for the timeline.
-One fault launch has no interval: ask for more to have one.
+time_to_reload = last worker's start until the first step, checkpoint load included, per fault launch; see
+`assay.frames.training.recovery` for the timeline. One fault launch has no interval: ask for more to have one.
 """
 
 from __future__ import annotations
@@ -23,6 +23,12 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
 
 
 METRIC = Metric(
-    name="time_to_reload", title="Time to reload", unit=SECONDS, kind="cost", better="lower", dimension="reliability",
-    formula=HOW, compute=compute,
-)  # fmt: skip
+    name="time_to_reload",
+    title="Time to reload",
+    unit=SECONDS,
+    kind="cost",
+    better="lower",
+    dimension="reliability",
+    formula=HOW,
+    compute=compute,
+)

@@ -21,6 +21,13 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
 
 
 METRIC = Metric(
-    name="tokenize_time_p50", title="Tokenising the prompt, p50", unit=SECONDS, kind="level", better="lower", dimension="performance",
-    formula="0.5-quantile of the time to turn a prompt into tokens", compute=compute, about=("serving",),
-)  # fmt: skip
+    name="tokenize_time_p50",
+    title="Tokenising the prompt, p50",
+    unit=SECONDS,
+    kind="level",
+    better="lower",
+    dimension="performance",
+    formula="0.5-quantile of the time to turn a prompt into tokens",
+    compute=compute,
+    about=("serving",),
+)

@@ -22,12 +22,24 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     """The mean per configuration."""
     rows = counted(measured).filter(pl.col("ok") & pl.col("tokens_in").is_not_null())
     return quotients(
-        measured, tally(rows, pl.col("tokens_in")), unit=TOKENS, name="tokens_in_mean", aggregate="prompt tokens / answers",
-        missing="nobody says how many tokens they had: the server sends no usage; name the model's tokenizer (serving.tokenizer)", trials="below",
-    )  # fmt: skip
+        measured,
+        tally(rows, pl.col("tokens_in")),
+        unit=TOKENS,
+        name="tokens_in_mean",
+        aggregate="prompt tokens / answers",
+        missing="nobody says how many tokens they had: the server sends no usage; name the model's tokenizer (serving.tokenizer)",
+        trials="below",
+    )
 
 
 METRIC = Metric(
-    name="tokens_in_mean", title="Prompt tokens per request", unit=TOKENS, kind="rate", better="neither", dimension="performance",
-    formula="prompt tokens / answers", compute=compute, about=("serving",),
-)  # fmt: skip
+    name="tokens_in_mean",
+    title="Prompt tokens per request",
+    unit=TOKENS,
+    kind="rate",
+    better="neither",
+    dimension="performance",
+    formula="prompt tokens / answers",
+    compute=compute,
+    about=("serving",),
+)

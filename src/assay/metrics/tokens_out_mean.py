@@ -23,12 +23,24 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     """The mean per configuration."""
     rows = counted(measured).filter(pl.col("ok") & pl.col("tokens").is_not_null())
     return quotients(
-        measured, tally(rows, pl.col("tokens")), unit=TOKENS, name="tokens_out_mean", aggregate="output tokens / answers",
-        missing="nobody says how many tokens they had: the server sends no usage; name the model's tokenizer (serving.tokenizer)", trials="below",
-    )  # fmt: skip
+        measured,
+        tally(rows, pl.col("tokens")),
+        unit=TOKENS,
+        name="tokens_out_mean",
+        aggregate="output tokens / answers",
+        missing="nobody says how many tokens they had: the server sends no usage; name the model's tokenizer (serving.tokenizer)",
+        trials="below",
+    )
 
 
 METRIC = Metric(
-    name="tokens_out_mean", title="Output tokens per answer", unit=TOKENS, kind="rate", better="neither", dimension="performance",
-    formula="output tokens / answers", compute=compute, about=("serving",),
-)  # fmt: skip
+    name="tokens_out_mean",
+    title="Output tokens per answer",
+    unit=TOKENS,
+    kind="rate",
+    better="neither",
+    dimension="performance",
+    formula="output tokens / answers",
+    compute=compute,
+    about=("serving",),
+)

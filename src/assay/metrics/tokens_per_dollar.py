@@ -20,12 +20,23 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     """The quotient per configuration."""
     amount = tokens_in_window(measured)
     return per_dollar(
-        measured, amount, unit=TOKENS_PER_USD, name="tokens_per_dollar", aggregate="output tokens in the window / (replicas x price x window)",
+        measured,
+        amount,
+        unit=TOKENS_PER_USD,
+        name="tokens_per_dollar",
+        aggregate="output tokens in the window / (replicas x price x window)",
         missing="no tokens in the window, or nobody counted them: name the model's tokenizer (serving.tokenizer)",
-    )  # fmt: skip
+    )
 
 
 METRIC = Metric(
-    name="tokens_per_dollar", title="Output tokens per dollar", unit=TOKENS_PER_USD, kind="rate", better="higher", dimension="cost",
-    formula="output tokens in the window / (replicas x price x window)", compute=compute, about=("serving",),
-)  # fmt: skip
+    name="tokens_per_dollar",
+    title="Output tokens per dollar",
+    unit=TOKENS_PER_USD,
+    kind="rate",
+    better="higher",
+    dimension="cost",
+    formula="output tokens in the window / (replicas x price x window)",
+    compute=compute,
+    about=("serving",),
+)

@@ -22,6 +22,13 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
 
 
 METRIC = Metric(
-    name="tpot_genai_bench", title="Time per output token as genai-bench defines it", unit=SECONDS, kind="level", better="lower", dimension="performance",
-    formula="mean of (last line - first chunk with content or reasoning) / (n - 1)", compute=compute, about=("serving",),
-)  # fmt: skip
+    name="tpot_genai_bench",
+    title="Time per output token as genai-bench defines it",
+    unit=SECONDS,
+    kind="level",
+    better="lower",
+    dimension="performance",
+    formula="mean of (last line - first chunk with content or reasoning) / (n - 1)",
+    compute=compute,
+    about=("serving",),
+)

@@ -23,6 +23,13 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
 
 
 METRIC = Metric(
-    name="tpot_guidellm", title="Time per output token as guidellm defines it", unit=SECONDS, kind="level", better="lower", dimension="performance",
-    formula="mean of (last chunk with text - sent) / n", compute=compute, about=("serving",),
-)  # fmt: skip
+    name="tpot_guidellm",
+    title="Time per output token as guidellm defines it",
+    unit=SECONDS,
+    kind="level",
+    better="lower",
+    dimension="performance",
+    formula="mean of (last chunk with text - sent) / n",
+    compute=compute,
+    about=("serving",),
+)

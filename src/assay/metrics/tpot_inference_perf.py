@@ -22,6 +22,13 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
 
 
 METRIC = Metric(
-    name="tpot_inference_perf", title="Time per output token as inference-perf defines it", unit=SECONDS, kind="level", better="lower", dimension="performance",
-    formula="mean of (last chunk with content - first) / (n - 1)", compute=compute, about=("serving",),
-)  # fmt: skip
+    name="tpot_inference_perf",
+    title="Time per output token as inference-perf defines it",
+    unit=SECONDS,
+    kind="level",
+    better="lower",
+    dimension="performance",
+    formula="mean of (last chunk with content - first) / (n - 1)",
+    compute=compute,
+    about=("serving",),
+)

@@ -1,7 +1,7 @@
 """How fast do the tokens after the first come as a rule?
 
-tpot_p50 = 0.5-quantile of (last token - first token) / (output tokens - those of the first chunk), over the answered requests that were due in the
-measured window, pooled over launches (`assay.metrics.latencies`); Absent where they are too few. Tokens are the server's
+tpot_p50 = 0.5-quantile of (last token - first token) / (output tokens - those of the first chunk), over the answered requests that were
+due in the measured window, pooled over launches (`assay.metrics.latencies`); Absent where they are too few. Tokens are the server's
 usage, else the tokenizer's count (METRICS.md, "Serving"); an answer of one token has none.  A mean over the answer: it
 cannot tell an even flow from bursts, which itl_p99 shows.
 """
@@ -26,6 +26,14 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
 
 
 METRIC = Metric(
-    name="tpot_p50", title="Time per output token, p50", unit=SECONDS, kind="level", better="lower", dimension="performance",
-    formula="0.5-quantile of (last token - first token) / (output tokens - those of the first chunk)", compute=compute, about=("serving",), primary=True,
-)  # fmt: skip
+    name="tpot_p50",
+    title="Time per output token, p50",
+    unit=SECONDS,
+    kind="level",
+    better="lower",
+    dimension="performance",
+    formula="0.5-quantile of (last token - first token) / (output tokens - those of the first chunk)",
+    compute=compute,
+    about=("serving",),
+    primary=True,
+)

@@ -23,6 +23,13 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
 
 
 METRIC = Metric(
-    name="tpot_sglang", title="Time per output token as SGLang defines it", unit=SECONDS, kind="level", better="lower", dimension="performance",
-    formula="mean of (last line - first chunk with content or reasoning) / (n - 1)", compute=compute, about=("serving",),
-)  # fmt: skip
+    name="tpot_sglang",
+    title="Time per output token as SGLang defines it",
+    unit=SECONDS,
+    kind="level",
+    better="lower",
+    dimension="performance",
+    formula="mean of (last line - first chunk with content or reasoning) / (n - 1)",
+    compute=compute,
+    about=("serving",),
+)

@@ -1,8 +1,8 @@
 """How unsure is the time per output token, one request in a hundred aside?
 
 tpot_uncertainty_p99 = 0.99-quantile of (uncertainty of the first chunk with text + of the last one) / tokens after the first chunk
-(`assay.frames.serving.stamp_uncertainty`), over the answered requests that were due in the measured window.  A true TPOT lies within so much on
-either side; judged by the audit stamp_uncertainty. It cannot tell by how much a time is off, only by how much at most.
+(`assay.frames.serving.stamp_uncertainty`), over the answered requests that were due in the measured window.  A true TPOT lies within so
+much on either side; judged by the audit stamp_uncertainty. It cannot tell by how much a time is off, only by how much at most.
 """
 
 from __future__ import annotations
@@ -26,6 +26,13 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
 
 
 METRIC = Metric(
-    name="tpot_uncertainty_p99", title="Uncertainty of TPOT, p99", unit=SECONDS, kind="level", better="lower", dimension="performance",
-    formula="0.99-quantile of (uncertainty of the first + of the last chunk with text) / tokens after the first chunk", compute=compute, about=("serving",),
-)  # fmt: skip
+    name="tpot_uncertainty_p99",
+    title="Uncertainty of TPOT, p99",
+    unit=SECONDS,
+    kind="level",
+    better="lower",
+    dimension="performance",
+    formula="0.99-quantile of (uncertainty of the first + of the last chunk with text) / tokens after the first chunk",
+    compute=compute,
+    about=("serving",),
+)

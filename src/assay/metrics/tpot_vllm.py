@@ -22,6 +22,13 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
 
 
 METRIC = Metric(
-    name="tpot_vllm", title="Time per output token as vLLM defines it", unit=SECONDS, kind="level", better="lower", dimension="performance",
-    formula="mean of (last chunk with choices - first) / (n - 1)", compute=compute, about=("serving",),
-)  # fmt: skip
+    name="tpot_vllm",
+    title="Time per output token as vLLM defines it",
+    unit=SECONDS,
+    kind="level",
+    better="lower",
+    dimension="performance",
+    formula="mean of (last chunk with choices - first) / (n - 1)",
+    compute=compute,
+    about=("serving",),
+)

@@ -22,7 +22,12 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
 
 
 METRIC = Metric(
-    name="training_goodput", title="Training goodput", unit=FRACTION, kind="ratio", better="higher",
+    name="training_goodput",
+    title="Training goodput",
+    unit=FRACTION,
+    kind="ratio",
+    better="higher",
     dimension="reliability",
-    formula="productive rank-seconds / all rank-seconds of the timed launches", compute=compute,
-)  # fmt: skip
+    formula="productive rank-seconds / all rank-seconds of the timed launches",
+    compute=compute,
+)

@@ -22,7 +22,12 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
 
 
 METRIC = Metric(
-    name="training_goodput_fault", title="Training goodput with a fault", unit=FRACTION, kind="ratio", better="higher",
+    name="training_goodput_fault",
+    title="Training goodput with a fault",
+    unit=FRACTION,
+    kind="ratio",
+    better="higher",
     dimension="reliability",
-    formula="productive rank-seconds / all rank-seconds of the fault launches", compute=compute,
-)  # fmt: skip
+    formula="productive rank-seconds / all rank-seconds of the fault launches",
+    compute=compute,
+)

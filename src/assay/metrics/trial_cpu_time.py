@@ -23,12 +23,23 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     if (absent := refused(measured)) is not None:
         return dict.fromkeys(measured.configurations, absent)
     return from_frame(
-        measured, per_launch(counted(measured), "cpu_s", "mean"), unit=SECONDS, name="trial_cpu_time", trials="trials",
-        missing="this system did not say how much processor time the calls used", aggregate="mean of the counted trials",
-    )  # fmt: skip
+        measured,
+        per_launch(counted(measured), "cpu_s", "mean"),
+        unit=SECONDS,
+        name="trial_cpu_time",
+        trials="trials",
+        missing="this system did not say how much processor time the calls used",
+        aggregate="mean of the counted trials",
+    )
 
 
 METRIC = Metric(
-    name="trial_cpu_time", title="Processor time of a call", unit=SECONDS, kind="cost", better="lower", dimension="performance",
-    formula="mean over trials of (user + system) / calls", compute=compute,
-)  # fmt: skip
+    name="trial_cpu_time",
+    title="Processor time of a call",
+    unit=SECONDS,
+    kind="cost",
+    better="lower",
+    dimension="performance",
+    formula="mean over trials of (user + system) / calls",
+    compute=compute,
+)

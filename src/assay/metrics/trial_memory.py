@@ -29,9 +29,14 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     if (absent := refused(measured)) is not None:
         return dict.fromkeys(measured.configurations, absent)
     found = from_frame(
-        measured, per_launch(counted(measured), "max_rss_bytes", "median"), unit=BYTES, name="trial_memory", trials="trials",
-        missing="this system did not say how much memory the calls used", aggregate="median of the counted trials",
-    )  # fmt: skip
+        measured,
+        per_launch(counted(measured), "max_rss_bytes", "median"),
+        unit=BYTES,
+        name="trial_memory",
+        trials="trials",
+        missing="this system did not say how much memory the calls used",
+        aggregate="median of the counted trials",
+    )
     floor = starters_own(measured)
     return {name: _unless_below(value, floor) for name, value in found.items()}
 
@@ -51,6 +56,12 @@ def _unless_below(value: Value, floor: float | None) -> Value:
 
 
 METRIC = Metric(
-    name="trial_memory", title="Memory of a call", unit=BYTES, kind="level", better="lower", dimension="performance",
-    formula="median over trials of the largest resident set", compute=compute,
-)  # fmt: skip
+    name="trial_memory",
+    title="Memory of a call",
+    unit=BYTES,
+    kind="level",
+    better="lower",
+    dimension="performance",
+    formula="median over trials of the largest resident set",
+    compute=compute,
+)

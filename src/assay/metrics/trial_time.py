@@ -23,12 +23,23 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     if (absent := refused(measured)) is not None:
         return dict.fromkeys(measured.configurations, absent)
     return from_frame(
-        measured, per_launch(counted(measured), "seconds", "median"), unit=SECONDS, name="trial_time", trials="trials",
-        missing="no counted trial has ended", aggregate="median of the counted trials",
-    )  # fmt: skip
+        measured,
+        per_launch(counted(measured), "seconds", "median"),
+        unit=SECONDS,
+        name="trial_time",
+        trials="trials",
+        missing="no counted trial has ended",
+        aggregate="median of the counted trials",
+    )
 
 
 METRIC = Metric(
-    name="trial_time", title="Time of a call", unit=SECONDS, kind="cost", better="lower", dimension="performance",
-    formula="median over trials of (end - begin) / calls", compute=compute,
-)  # fmt: skip
+    name="trial_time",
+    title="Time of a call",
+    unit=SECONDS,
+    kind="cost",
+    better="lower",
+    dimension="performance",
+    formula="median over trials of (end - begin) / calls",
+    compute=compute,
+)

@@ -27,12 +27,24 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     fresh = cold.join(started, on="launch", how="semi") if started.height else cold
     values = fresh.group_by("launch").agg(pl.col("ttft_s").median().alias("value"), pl.len().alias("requests"))
     return from_frame(
-        measured, values, unit=SECONDS, name="ttft_cold", trials="requests", aggregate="median over the cold requests",
+        measured,
+        values,
+        unit=SECONDS,
+        name="ttft_cold",
+        trials="requests",
+        aggregate="median over the cold requests",
         missing="no cold request was answered; give serving.arrivals.cold at least 1",
-    )  # fmt: skip
+    )
 
 
 METRIC = Metric(
-    name="ttft_cold", title="Time to first token, cold", unit=SECONDS, kind="level", better="lower", dimension="performance",
-    formula="median of first chunk with text - start over cold requests", compute=compute, about=("serving",),
-)  # fmt: skip
+    name="ttft_cold",
+    title="Time to first token, cold",
+    unit=SECONDS,
+    kind="level",
+    better="lower",
+    dimension="performance",
+    formula="median of first chunk with text - start over cold requests",
+    compute=compute,
+    about=("serving",),
+)

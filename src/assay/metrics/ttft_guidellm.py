@@ -23,6 +23,13 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
 
 
 METRIC = Metric(
-    name="ttft_guidellm", title="Time to first token as guidellm defines it", unit=SECONDS, kind="level", better="lower", dimension="performance",
-    formula="mean of first chunk with text - sent", compute=compute, about=("serving",),
-)  # fmt: skip
+    name="ttft_guidellm",
+    title="Time to first token as guidellm defines it",
+    unit=SECONDS,
+    kind="level",
+    better="lower",
+    dimension="performance",
+    formula="mean of first chunk with text - sent",
+    compute=compute,
+    about=("serving",),
+)

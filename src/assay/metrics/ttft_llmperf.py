@@ -22,6 +22,13 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
 
 
 METRIC = Metric(
-    name="ttft_llmperf", title="Time to first token as llmperf defines it", unit=SECONDS, kind="level", better="lower", dimension="performance",
-    formula="mean of first chunk with content - sent", compute=compute, about=("serving",),
-)  # fmt: skip
+    name="ttft_llmperf",
+    title="Time to first token as llmperf defines it",
+    unit=SECONDS,
+    kind="level",
+    better="lower",
+    dimension="performance",
+    formula="mean of first chunk with content - sent",
+    compute=compute,
+    about=("serving",),
+)

@@ -2,8 +2,8 @@
 
 ttft_p50 = 0.5-quantile of first chunk with text (content, reasoning or tool call) - start, over the answered requests
 that were due in the measured window, pooled over launches (`assay.metrics.latencies`); Absent where they are too few. The
-clock starts when the request was due, in a closed loop when it was sent (METRICS.md, "Serving"), so that a stall cannot hide the requests it delayed.  An
-empty role chunk is no token.  It cannot tell queueing from prefill.
+clock starts when the request was due, in a closed loop when it was sent (METRICS.md, "Serving"), so that a stall cannot hide the requests
+it delayed.  An empty role chunk is no token.  It cannot tell queueing from prefill.
 """
 
 from __future__ import annotations
@@ -26,6 +26,14 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
 
 
 METRIC = Metric(
-    name="ttft_p50", title="Time to first token, p50", unit=SECONDS, kind="level", better="lower", dimension="performance",
-    formula="0.5-quantile of first chunk with text (content, reasoning or tool call) - start", compute=compute, about=("serving",), primary=True,
-)  # fmt: skip
+    name="ttft_p50",
+    title="Time to first token, p50",
+    unit=SECONDS,
+    kind="level",
+    better="lower",
+    dimension="performance",
+    formula="0.5-quantile of first chunk with text (content, reasoning or tool call) - start",
+    compute=compute,
+    about=("serving",),
+    primary=True,
+)

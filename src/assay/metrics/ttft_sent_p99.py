@@ -25,6 +25,13 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
 
 
 METRIC = Metric(
-    name="ttft_sent_p99", title="Time to first token from sending, p99", unit=SECONDS, kind="level", better="lower", dimension="performance",
-    formula="0.99-quantile of first chunk with text - sent", compute=compute, about=("serving",),
-)  # fmt: skip
+    name="ttft_sent_p99",
+    title="Time to first token from sending, p99",
+    unit=SECONDS,
+    kind="level",
+    better="lower",
+    dimension="performance",
+    formula="0.99-quantile of first chunk with text - sent",
+    compute=compute,
+    about=("serving",),
+)

@@ -1,7 +1,7 @@
 """How unsure is the time to the first token, one request in a hundred aside?
 
-ttft_uncertainty_p99 = 0.99-quantile of the uncertainty of the first chunk with text (`assay.frames.serving.stamp_uncertainty`), over the answered
-requests that were due in the measured window.  A true TTFT lies at most so much below the one that is told; the audit
+ttft_uncertainty_p99 = 0.99-quantile of the uncertainty of the first chunk with text (`assay.frames.serving.stamp_uncertainty`), over the
+answered requests that were due in the measured window.  A true TTFT lies at most so much below the one that is told; the audit
 stamp_uncertainty invalidates a record in which it is too large. It cannot tell by how much a time is off, only by how much at most.
 """
 
@@ -26,6 +26,13 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
 
 
 METRIC = Metric(
-    name="ttft_uncertainty_p99", title="Uncertainty of TTFT, p99", unit=SECONDS, kind="level", better="lower", dimension="performance",
-    formula="0.99-quantile of how much earlier than its stamp the first chunk with text may have come", compute=compute, about=("serving",),
-)  # fmt: skip
+    name="ttft_uncertainty_p99",
+    title="Uncertainty of TTFT, p99",
+    unit=SECONDS,
+    kind="level",
+    better="lower",
+    dimension="performance",
+    formula="0.99-quantile of how much earlier than its stamp the first chunk with text may have come",
+    compute=compute,
+    about=("serving",),
+)

@@ -21,12 +21,17 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     """The pooled percentile per configuration."""
     if not streamed(measured):
         return all_of(measured, NOT_STREAMED)
-    return percentile(
-        measured, "ttft_visible_s", 0.5, "ttft_visible_p50", "no answer brought any text that is not reasoning"
-    )
+    return percentile(measured, "ttft_visible_s", 0.5, "ttft_visible_p50", "no answer brought any text that is not reasoning")
 
 
 METRIC = Metric(
-    name="ttft_visible_p50", title="Time to first visible token, p50", unit=SECONDS, kind="level", better="lower", dimension="performance",
-    formula="0.5-quantile of first text that is not reasoning - start", compute=compute, about=("serving",),
-)  # fmt: skip
+    name="ttft_visible_p50",
+    title="Time to first visible token, p50",
+    unit=SECONDS,
+    kind="level",
+    better="lower",
+    dimension="performance",
+    formula="0.5-quantile of first text that is not reasoning - start",
+    compute=compute,
+    about=("serving",),
+)

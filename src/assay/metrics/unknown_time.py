@@ -22,6 +22,12 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
 
 
 METRIC = Metric(
-    name="unknown_time", title="Rest of the step", unit=SECONDS, kind="cost", better="lower", dimension="performance",
-    formula="median over steps of the slowest rank's unknown phase", compute=compute,
-)  # fmt: skip
+    name="unknown_time",
+    title="Rest of the step",
+    unit=SECONDS,
+    kind="cost",
+    better="lower",
+    dimension="performance",
+    formula="median over steps of the slowest rank's unknown phase",
+    compute=compute,
+)

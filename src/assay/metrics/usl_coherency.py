@@ -25,6 +25,12 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
 
 
 METRIC = Metric(
-    name="usl_coherency", title="USL coherency", unit=RATIO, kind="level", better="lower", dimension="performance",
-    formula="beta of X(N) = gamma N / (1 + alpha (N-1) + beta N (N-1))", compute=compute,
-)  # fmt: skip
+    name="usl_coherency",
+    title="USL coherency",
+    unit=RATIO,
+    kind="level",
+    better="lower",
+    dimension="performance",
+    formula="beta of X(N) = gamma N / (1 + alpha (N-1) + beta N (N-1))",
+    compute=compute,
+)

@@ -28,13 +28,23 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     place = found.workers
     return {
         ALL: estimate(
-            measured, *fitted, (place.value, place.low, place.high), metric="usl_peak", unit=WORKERS,
+            measured,
+            *fitted,
+            (place.value, place.low, place.high),
+            metric="usl_peak",
+            unit=WORKERS,
             how=f"sqrt((1 - alpha)/beta) of the Universal Scalability Law; {found.sentence}",
         )
-    }  # fmt: skip
+    }
 
 
 METRIC = Metric(
-    name="usl_peak", title="Workers at the peak", unit=WORKERS, kind="level", better="neither", dimension="performance",
-    formula="sqrt((1 - alpha)/beta), where measured counts beyond it show the fall", compute=compute,
-)  # fmt: skip
+    name="usl_peak",
+    title="Workers at the peak",
+    unit=WORKERS,
+    kind="level",
+    better="neither",
+    dimension="performance",
+    formula="sqrt((1 - alpha)/beta), where measured counts beyond it show the fall",
+    compute=compute,
+)

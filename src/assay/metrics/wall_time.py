@@ -19,12 +19,18 @@ from assay.units import SECONDS
 def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     """Wall time per launch, then over launches."""
     return from_frame(
-        measured, wall_seconds(measured), unit=SECONDS, name="wall_time", missing="no launch has ended", trials="",
-        aggregate="whole launch",
-    )  # fmt: skip
+        measured, wall_seconds(measured), unit=SECONDS, name="wall_time", missing="no launch has ended", trials="", aggregate="whole launch"
+    )
 
 
 METRIC = Metric(
-    name="wall_time", title="Wall time of a run", unit=SECONDS, kind="cost", better="lower", dimension="performance",
-    formula="end - begin of the launch", compute=compute, primary=True,
-)  # fmt: skip
+    name="wall_time",
+    title="Wall time of a run",
+    unit=SECONDS,
+    kind="cost",
+    better="lower",
+    dimension="performance",
+    formula="end - begin of the launch",
+    compute=compute,
+    primary=True,
+)

@@ -18,9 +18,7 @@ from types import ModuleType
 class _Hidden(MetaPathFinder):
     """Says that there is no pandas."""
 
-    def find_spec(
-        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
-    ) -> ModuleSpec | None:  # fmt: skip
+    def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
         """None for anything else: others may find it."""
         if name == "pandas":
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)

@@ -25,12 +25,7 @@ def myself() -> dict[str, Any]:
     """This process, as it is written into the manifest."""
     import psutil
 
-    return {
-        "pid": os.getpid(),
-        "create_time": psutil.Process().create_time(),
-        "host": socket.gethostname(),
-        "boot_id": _boot_id(),
-    }
+    return {"pid": os.getpid(), "create_time": psutil.Process().create_time(), "host": socket.gethostname(), "boot_id": _boot_id()}
 
 
 def is_alive(coordinator: Mapping[str, Any], record: Path) -> bool:
@@ -47,9 +42,7 @@ def hold(record: Path) -> bool:
     key = record.resolve()
     if key in _HELD:
         return True
-    descriptor = os.open(
-        _lock_file(record), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o666
-    )
+    descriptor = os.open(_lock_file(record), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

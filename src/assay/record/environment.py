@@ -339,14 +339,7 @@ def _output(command: list[str], timeout_s: float, env: Mapping[str, str] | None 
     """A tool's standard output. Raises Unread with the tool's own words."""
     try:
         done = subprocess.run(
-            command,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=timeout_s,
-            check=False,
-            env=env,
-            stdin=subprocess.DEVNULL,
+            command, capture_output=True, text=True, errors="replace", timeout=timeout_s, check=False, env=env, stdin=subprocess.DEVNULL
         )
     except subprocess.TimeoutExpired as error:
         raise Unread(f"{Path(command[0]).name} gave no answer within {timeout_s} s") from error
@@ -374,16 +367,7 @@ def _python() -> dict[str, Any]:
     }
 
 
-_FLAGS: Final = (
-    "debug",
-    "optimize",
-    "dont_write_bytecode",
-    "no_user_site",
-    "no_site",
-    "isolated",
-    "dev_mode",
-    "hash_randomization",
-)
+_FLAGS: Final = ("debug", "optimize", "dont_write_bytecode", "no_user_site", "no_site", "isolated", "dev_mode", "hash_randomization")
 
 
 def _packages() -> dict[str, str]:
@@ -479,44 +463,73 @@ FIELDS: Final = (
     Field("host.machine", "instruction set", "uname(2)", lambda _: platform.machine()),
     Field("host.uptime_s", "seconds since boot", "/proc/uptime", _uptime),
     Field("host.virtualisation", "hypervisor, if one is seen", "/sys/class/dmi/id, /sys/hypervisor, CPU flags", _virtualisation),
-    Field("host.container", "hints at a container or batch system; an empty list says that none was found", "/.dockerenv, cgroup, environment", _container),
+    Field(
+        "host.container",
+        "hints at a container or batch system; an empty list says that none was found",
+        "/.dockerenv, cgroup, environment",
+        _container,
+    ),
     Field("host.aslr", "address space randomisation", "/proc/sys/kernel/randomize_va_space", _aslr),
     Field("cpu.model", "processor model", "/proc/cpuinfo", _cpu_model),
     Field("cpu.logical", "logical processors of the machine", "sysconf", lambda _: os.cpu_count()),
     Field("cpu.physical", "physical cores of the machine", "/proc/cpuinfo", _physical_cores),
     Field("cpu.usable", "processors that this process may run on", "sched_getaffinity(2)", _usable),
-    Field("cpu.smt", "simultaneous multithreading: on, off, forceoff, notsupported, notimplemented", "/sys/devices/system/cpu/smt/control", _smt),
+    Field(
+        "cpu.smt",
+        "simultaneous multithreading: on, off, forceoff, notsupported, notimplemented",
+        "/sys/devices/system/cpu/smt/control",
+        _smt,
+    ),
     Field("cpu.governors", "frequency governors in use", "/sys/devices/system/cpu/cpu*/cpufreq/scaling_governor", _governors),
     Field("cpu.numa", "NUMA nodes and their processors", "/sys/devices/system/node", _numa),
     Field("memory.total_bytes", "physical memory", "/proc/meminfo MemTotal", lambda m: _memory(m, "MemTotal")),
-    Field("memory.available_bytes", "memory that could be given out now", "/proc/meminfo MemAvailable", lambda m: _memory(m, "MemAvailable")),
-    Field("memory.swap_total_bytes", "swap space; 0 means that there is none", "/proc/meminfo SwapTotal", lambda m: _memory(m, "SwapTotal")),
+    Field(
+        "memory.available_bytes", "memory that could be given out now", "/proc/meminfo MemAvailable", lambda m: _memory(m, "MemAvailable")
+    ),
+    Field(
+        "memory.swap_total_bytes", "swap space; 0 means that there is none", "/proc/meminfo SwapTotal", lambda m: _memory(m, "SwapTotal")
+    ),
     Field("memory.swap_free_bytes", "free swap space", "/proc/meminfo SwapFree", lambda m: _memory(m, "SwapFree")),
     Field("noise.load", "load average over 1, 5 and 15 minutes", "/proc/loadavg", _load),
     Field("noise.threads", "runnable and existing threads", "/proc/loadavg", _threads),
     Field("noise.steal_ticks", "processor time taken by the hypervisor since boot, clock ticks", "/proc/stat cpu, 8th number", _steal),
     Field("noise.cpu_ticks", "processor time since boot by use, clock ticks", "/proc/stat cpu", cpu_ticks),
-    Field("noise.pressure_cpu", "time since boot in which tasks waited for a processor, microseconds", "/proc/pressure/cpu", lambda m: pressure(m, "cpu")),
-    Field("noise.pressure_memory", "time since boot in which tasks waited for memory, microseconds", "/proc/pressure/memory", lambda m: pressure(m, "memory")),
-    Field("noise.pressure_io", "time since boot in which tasks waited for input or output, microseconds", "/proc/pressure/io", lambda m: pressure(m, "io")),
+    Field(
+        "noise.pressure_cpu",
+        "time since boot in which tasks waited for a processor, microseconds",
+        "/proc/pressure/cpu",
+        lambda m: pressure(m, "cpu"),
+    ),
+    Field(
+        "noise.pressure_memory",
+        "time since boot in which tasks waited for memory, microseconds",
+        "/proc/pressure/memory",
+        lambda m: pressure(m, "memory"),
+    ),
+    Field(
+        "noise.pressure_io",
+        "time since boot in which tasks waited for input or output, microseconds",
+        "/proc/pressure/io",
+        lambda m: pressure(m, "io"),
+    ),
     Field("cgroup.cpu_quota", "processors that the control group may use", "cpu.max (v2), cpu.cfs_quota_us (v1)", _cpu_quota),
     Field("cgroup.throttled", "how often and how long the quota stopped the group", "cpu.stat", throttled),
     Field("cgroup.memory_limit", "memory that the control group may use", "memory.max (v2), memory.limit_in_bytes (v1)", _memory_limit),
     Field("gpu.nvidia", "driver and devices", "NVML (package nvidia-ml-py), else nvidia-smi", _gpus),
     Field("software.python", "interpreter, its build and the flags that are set", "sys, platform", lambda _: _python()),
     Field("software.packages", "every installed distribution and its version", "importlib.metadata", lambda _: _packages()),
-    Field("software.torch", "torch build: version, CUDA, HIP, commit; thread settings", "torch/version.py, not imported; environment", _torch),
+    Field(
+        "software.torch", "torch build: version, CUDA, HIP, commit; thread settings", "torch/version.py, not imported; environment", _torch
+    ),
     Field("workload.git", "commit, branch and whether tracked files were changed, of the workload's folder", "git", _git),
-)  # fmt: skip
+)
 
 # Written by `capture` itself, because it needs the secrets.
 VARIABLES: Final = "workload.variables"
 VARIABLES_MEANING: Final = "environment variables that can change a measurement; secrets are removed"
 
 
-def capture(
-    secrets: Iterable[str] = (), *, folder: Path | None = None, machine: Machine | None = None
-) -> dict[str, Any]:
+def capture(secrets: Iterable[str] = (), *, folder: Path | None = None, machine: Machine | None = None) -> dict[str, Any]:
     """The environment now, JSON-able: group -> name -> value or `{"absent": reason}`. Never raises.
 
     Args:

@@ -128,9 +128,7 @@ class RecordFolder:
 
     def _made(self, folder: Path) -> Path:
         if self.sealed:
-            raise RecordError(
-                f"{self.path} is sealed; nothing can be added to it. Start a new experiment with `assay run`."
-            )
+            raise RecordError(f"{self.path} is sealed; nothing can be added to it. Start a new experiment with `assay run`.")
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -199,9 +197,7 @@ def reopen(path: Path) -> RecordFolder:
     record = open_record(path)  # again: another process may have gone on with it until we had the lock
     owner = record.manifest["coordinator"]
     if not free or (record.state == "running" and owner != coordinator.myself()):
-        raise RecordError(
-            f"{path} is still being written by process {owner['pid']} on {owner['host']}. Wait for it, or stop it first."
-        )
+        raise RecordError(f"{path} is still being written by process {owner['pid']} on {owner['host']}. Wait for it, or stop it first.")
     manifest = dict(record.manifest)
     manifest.pop("sealed", None)
     folder = RecordFolder(path, record.experiment, manifest)

@@ -34,20 +34,21 @@ CLIENT: Final = "client"
 GIB: Final = 1024**3
 # What a record carries of the result; the rest stays in the file.
 CARRIED: Final = (
-    "utc", "assay_version", "fitness", "noise_floor", "noise_floor_apart", "minimum_detectable_effect_k5",
-    "false_alarm_rate", "false_alarm_rate_apart", "drift_over_the_run", "autocorrelation", "clock", "launches", "seconds",
-)  # fmt: skip
-CARRIED_CLIENT: Final = (
     "utc",
     "assay_version",
-    "python",
     "fitness",
-    "errors",
-    "ceiling",
-    "timer_lag_ms",
-    "loop_lag_ms",
+    "noise_floor",
+    "noise_floor_apart",
+    "minimum_detectable_effect_k5",
+    "false_alarm_rate",
+    "false_alarm_rate_apart",
+    "drift_over_the_run",
+    "autocorrelation",
+    "clock",
+    "launches",
     "seconds",
 )
+CARRIED_CLIENT: Final = ("utc", "assay_version", "python", "fitness", "errors", "ceiling", "timer_lag_ms", "loop_lag_ms", "seconds")
 
 
 def folder(environ: Mapping[str, str] | None = None) -> Path:
@@ -63,11 +64,7 @@ def machine_key(machine: Machine | None = None) -> str:
     seen = capture_keys(("cpu.model", "cpu.logical", "cpu.physical", "memory.total_bytes"), machine)
     total = seen["memory.total_bytes"]
     memory = round(total / GIB) if isinstance(total, int) else None
-    known = [
-        platform.machine(),
-        *(seen[name] if isinstance(seen[name], str | int) else None for name in list(seen)[:3]),
-        memory,
-    ]
+    known = [platform.machine(), *(seen[name] if isinstance(seen[name], str | int) else None for name in list(seen)[:3]), memory]
     return hashlib.sha256(json.dumps(known).encode()).hexdigest()[:12]
 
 

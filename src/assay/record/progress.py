@@ -86,6 +86,12 @@ def read_progress(path: Path) -> Progress | None:
     if magic != MAGIC:
         return None
     return Progress(
-        pid=pid, incarnation=incarnation, steps=steps, checkpoints=checkpoints,
-        checkpoint_step=checkpoint_step, updated_ns=updated_ns, errno=errno, saving=bool(saving),
-    )  # fmt: skip
+        pid=pid,
+        incarnation=incarnation,
+        steps=steps,
+        checkpoints=checkpoints,
+        checkpoint_step=checkpoint_step,
+        updated_ns=updated_ns,
+        errno=errno,
+        saving=bool(saving),
+    )

@@ -53,23 +53,12 @@ def judged_from(path: Path) -> Iterator[None]:
     except _STUMBLES as error:
         raise _unjudged(path, error) from error
     except BaseException as error:
-        if type(error).__module__.startswith(
-            ("polars", "pyarrow", "pyo3_runtime")
-        ):  # not imported only to name their errors
+        if type(error).__module__.startswith(("polars", "pyarrow", "pyo3_runtime")):  # not imported only to name their errors
             raise _unjudged(path, error) from error
         raise
 
 
-_STUMBLES: Final = (
-    ArithmeticError,
-    AssertionError,
-    AttributeError,
-    LookupError,
-    MemoryError,
-    RecursionError,
-    TypeError,
-    ValueError,
-)
+_STUMBLES: Final = (ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
 
 
 def _unjudged(path: Path, error: BaseException) -> RecordError:
@@ -120,15 +109,11 @@ class Record:
         schema = arrow_schema(name)
         if found is None:
             return schema.empty_table()
-        _refuse_gaps(
-            self.path, name, dict(zip(found.column_names, (one.null_count for one in found.columns), strict=True))
-        )
+        _refuse_gaps(self.path, name, dict(zip(found.column_names, (one.null_count for one in found.columns), strict=True)))
         try:
             return found.cast(schema) if found.schema != schema else found
         except (ValueError, TypeError, NotImplementedError) as error:  # Arrow's own are among them
-            raise RecordError(
-                f"{self.path} is damaged: the columns of its table {name} are not those that assay writes."
-            ) from error
+            raise RecordError(f"{self.path} is damaged: the columns of its table {name} are not those that assay writes.") from error
 
     @cached_property
     def seal(self) -> str:
@@ -136,22 +121,13 @@ class Record:
 
         Two records with one seal are the same record; whoever knows it from elsewhere can tell a forged one.
         """
-        return (
-            hashlib.sha256(inside.read(self.path, "manifest.json", most=MOST_MANIFEST)).hexdigest()
-            if self.sealed
-            else ""
-        )
+        return hashlib.sha256(inside.read(self.path, "manifest.json", most=MOST_MANIFEST)).hexdigest() if self.sealed else ""
 
     @cached_property
     def profiles(self) -> tuple[dict[str, Any], ...]:
         """What the traces of profiled launches say, with the number of their launch; of one that is damaged, that it is."""
         return tuple(
-            {
-                "launch": launch,
-                "ranks": [],
-                "nsys": [],
-                **_summary(self.path, f"traces/{launch_name(launch)}/summary.json"),
-            }
+            {"launch": launch, "ranks": [], "nsys": [], **_summary(self.path, f"traces/{launch_name(launch)}/summary.json")}
             for launch in _traced(self.path)
         )
 
@@ -226,22 +202,14 @@ def resolve(text: str, root: Path) -> Path:
     names = [folder.name for folder in record_folders(root)]
     if text == "latest":
         if not names:
-            raise RecordError(
-                f"there is no record in {root}. `assay run` makes one; give the record's path if it is elsewhere."
-            )
+            raise RecordError(f"there is no record in {root}. `assay run` makes one; give the record's path if it is elsewhere.")
         return _newest([root / name for name in names])
-    fitting = [name for name in names if name == text or name.endswith(f"-{text}")] or [
-        name for name in names if name.startswith(text)
-    ]
+    fitting = [name for name in names if name == text or name.endswith(f"-{text}")] or [name for name in names if name.startswith(text)]
     if len(fitting) == 1:
         return root / fitting[0]
     if fitting:
-        raise RecordError(
-            f"{len(fitting)} records in {root} begin with {text!r}: {', '.join(fitting)}. Write more of the name."
-        )
-    raise RecordError(
-        f"no record in {root} has the name or id {text!r} or a name that begins so. `assay list` shows those that exist."
-    )
+        raise RecordError(f"{len(fitting)} records in {root} begin with {text!r}: {', '.join(fitting)}. Write more of the name.")
+    raise RecordError(f"no record in {root} has the name or id {text!r} or a name that begins so. `assay list` shows those that exist.")
 
 
 def _newest(paths: Sequence[Path]) -> Path:
@@ -291,15 +259,11 @@ def _parse_manifest(path: Path) -> dict[str, Any]:
         manifest = strict_json.json_of(inside.read(path, file.name, MOST_MANIFEST))
     except FileNotFoundError:
         what = "has no manifest.json" if any(path.iterdir()) else "is empty"
-        raise RecordError(
-            f"{path} is not a record of assay: it {what}. Give the folder that `assay run` printed."
-        ) from None
+        raise RecordError(f"{path} is not a record of assay: it {what}. Give the folder that `assay run` printed.") from None
     except OSError as error:
         raise files.explain(error, file, "read") from error
     except ValueError as error:
-        raise RecordError(
-            f"{file} is damaged or foreign: it is not JSON ({error}). Restore the file from a copy."
-        ) from error
+        raise RecordError(f"{file} is damaged or foreign: it is not JSON ({error}). Restore the file from a copy.") from error
     if not isinstance(manifest, dict) or type(manifest.get("format_version")) is not int:
         raise RecordError(f"{path} is not a record of assay: its manifest.json names no format_version.")
     return manifest
@@ -331,12 +295,7 @@ def _numbers(names: Iterable[str]) -> Iterator[int]:
     """Launches by the names of their folders, as `launch_name` makes them."""
     for name in names:
         digits = name.removeprefix("launch=")
-        if (
-            digits.isascii()
-            and digits.isdecimal()
-            and len(digits) < 10
-            and launch_name(int(digits)) == f"launch={digits}"
-        ):
+        if digits.isascii() and digits.isdecimal() and len(digits) < 10 and launch_name(int(digits)) == f"launch={digits}":
             yield int(digits)
 
 
@@ -360,11 +319,7 @@ def read_launch(path: Path, launch: int, name: str) -> tuple[pa.Table | None, tu
     if not batches:
         return None, tuple(notes)
     table = pa.Table.from_batches(batches)
-    order = (
-        [(column, "ascending") for column in TABLES[name].order if column in table.column_names]
-        if name in TABLES
-        else []
-    )
+    order = [(column, "ascending") for column in TABLES[name].order if column in table.column_names] if name in TABLES else []
     return table.sort_by(order) if order else table, tuple(notes)
 
 
@@ -389,9 +344,7 @@ def stream_files(path: Path, launch: int, name: str) -> list[Path]:
     """
     folder = path / "streams" / launch_name(launch)
     try:
-        return sorted(
-            file for file in folder.iterdir() if file.name.startswith(f"{name}.") and file.suffix == ".arrows"
-        )
+        return sorted(file for file in folder.iterdir() if file.name.startswith(f"{name}.") and file.suffix == ".arrows")
     except OSError as error:
         raise files.explain(error, folder, "read") from error
 
@@ -441,37 +394,40 @@ def _check_manifest(path: Path, manifest: Mapping[str, Any]) -> None:
         wrong.append("coordinator")
     sealed = _has_seal(path)
     if not sealed and (path / "tables").exists() and not (path / "streams").exists():
-        raise RecordError(
-            f"{path / 'SEAL'} is missing, and without it the record cannot be trusted. Restore it from a copy."
-        )
+        raise RecordError(f"{path / 'SEAL'} is missing, and without it the record cannot be trusted. Restore it from a copy.")
     if sealed and "sealed" not in wrong and not _stays_inside((manifest.get("sealed") or {}).get("files")):
         wrong.append("sealed.files")
     if wrong:
-        raise RecordError(
-            f"{path / 'manifest.json'} is damaged: {', '.join(dict.fromkeys(wrong))} is missing or of the wrong kind."
-        )
+        raise RecordError(f"{path / 'manifest.json'} is damaged: {', '.join(dict.fromkeys(wrong))} is missing or of the wrong kind.")
 
 
 _KINDS: Final[Mapping[str, type]] = {"id": str, "name": str, "created_utc": str, "state": str, "coordinator": dict}
 _OPTIONAL: Final[Mapping[str, type]] = {
-    "assay_version": str, "reason": str, "plan_signature": str, "environment": dict, "session": dict, "looks": list, "looks_ended": str,
-    "simulated": dict, "foreign": dict, "schedules": dict, "sentinel": dict, "nulls": list, "sealed": dict,
-}  # fmt: skip
+    "assay_version": str,
+    "reason": str,
+    "plan_signature": str,
+    "environment": dict,
+    "session": dict,
+    "looks": list,
+    "looks_ended": str,
+    "simulated": dict,
+    "foreign": dict,
+    "schedules": dict,
+    "sentinel": dict,
+    "nulls": list,
+    "sealed": dict,
+}
 
 
 def _is_process(told: Mapping[str, Any]) -> bool:
     pid, created = told.get("pid"), told.get("create_time")
-    known = (
-        type(pid) is int and 0 < pid < 1 << 31 and type(created) in (int, float) and isinstance(told.get("host"), str)
-    )
+    known = type(pid) is int and 0 < pid < 1 << 31 and type(created) in (int, float) and isinstance(told.get("host"), str)
     return known and isinstance(told.get("boot_id"), str | None)
 
 
 def _stays_inside(names: Any) -> bool:
     """Whether these are files below the record, with what the seal says of each."""
-    return isinstance(names, dict) and all(
-        isinstance(told, dict) and not inside.problem_of_name(name) for name, told in names.items()
-    )
+    return isinstance(names, dict) and all(isinstance(told, dict) and not inside.problem_of_name(name) for name, told in names.items())
 
 
 def _has_seal(path: Path) -> bool:
@@ -499,9 +455,7 @@ def _read_experiment(path: Path, manifest: Mapping[str, Any], migrations: tuple[
     except OSError as error:
         raise files.explain(error, file, "read") from error
     except (ValueError, TypeError, AttributeError, RecursionError, SpecError) as error:
-        raise RecordError(
-            f"{file} is damaged: {_short(error)}. `assay verify {path}` tells which files were changed."
-        ) from error
+        raise RecordError(f"{file} is damaged: {_short(error)}. `assay verify {path}` tells which files were changed.") from error
 
 
 def _short(error: Exception) -> str:
@@ -527,9 +481,7 @@ def _read_arrow(path: Path, parts: list[str], name: str, *, todays: bool) -> pa.
     texts = 0
     for part in parts:
         try:
-            table, long = memory_bound.read_whole(
-                path / part, most=memory_bound.allowed(memory_bound.size_of(path, parts)) - texts
-            )
+            table, long = memory_bound.read_whole(path / part, most=memory_bound.allowed(memory_bound.size_of(path, parts)) - texts)
         except FileNotFoundError:
             raise _missing(path, part) from None
         except (OSError, pa.ArrowException, ValueError, MemoryError, NotImplementedError) as error:
@@ -586,9 +538,7 @@ def _refuse_gaps(path: Path, name: str, gaps: Mapping[str, int]) -> None:
     """A value that must be there is: what counts rows by it would pass over one that is not."""
     for column in TABLES[name].columns:
         if not column.nullable and (count := gaps.get(column.name)):
-            raise RecordError(
-                f"{path} is damaged: the column {column.name} of its table {name} has no value in {count} rows."
-            )
+            raise RecordError(f"{path} is damaged: the column {column.name} of its table {name} has no value in {count} rows.")
 
 
 @cache

@@ -15,14 +15,7 @@ from typing import Final
 
 QUIET: Final = ("-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}")
 LOCAL: Final = ("local", "worktree")  # scopes of the repository's own
-FILTERS: Final = (
-    "config",
-    "--show-scope",
-    "--null",
-    "--name-only",
-    "--get-regexp",
-    r"^filter\..*\.(clean|process|required)$",
-)
+FILTERS: Final = ("config", "--show-scope", "--null", "--name-only", "--get-regexp", r"^filter\..*\.(clean|process|required)$")
 
 
 def command(folder: Path, *words: str, off: tuple[str, ...] = ()) -> list[str]:
@@ -34,8 +27,4 @@ def without_filters(ask: Callable[..., str]) -> tuple[str, ...]:
     """The words that switch the repository's own filters off; `ask` runs git with its words and gives what it printed."""
     fields = ask(*FILTERS).split("\0")
     own = [name for scope, name in zip(fields[::2], fields[1::2], strict=False) if scope in LOCAL]
-    return tuple(
-        word
-        for name in dict.fromkeys(own)
-        for word in ("-c", f"{name}={'false' if name.endswith('.required') else ''}")
-    )
+    return tuple(word for name in dict.fromkeys(own) for word in ("-c", f"{name}={'false' if name.endswith('.required') else ''}"))

@@ -80,8 +80,8 @@ def schema_of(source: Any) -> pa.Schema:
     """The columns of a stream, whose messages begin at the cursor.
 
     Raises:
-        ValueError: their names are no UTF-8, or they are of a type that no table has: a few bytes of some types (run-end encoded, null) mean billions of rows.
-        pa.ArrowException, OSError: it is damaged.
+        ValueError: their names are no UTF-8, or they are of a type that no table has: a few bytes of some types (run-end encoded, null)
+        mean billions of rows. pa.ArrowException, OSError: it is damaged.
     """
     schema = pa.ipc.open_stream(source).schema
     if len(schema.names) > MOST_COLUMNS or any(field.type not in TYPES for field in schema):

@@ -268,15 +268,26 @@ def shown_url(url: str) -> str:
 
 def _refuse_credentials(url: str, shown: str) -> None:
     if _PASSWORD.search(url):
-        raise SpecError((Problem(
-            where="store", found=shown, allowed="an address without user:password@",
-            mend="Credentials come from the driver's own environment variables or files.",
-        ),), "the address of a store")  # fmt: skip
+        raise SpecError(
+            (
+                Problem(
+                    where="store",
+                    found=shown,
+                    allowed="an address without user:password@",
+                    mend="Credentials come from the driver's own environment variables or files.",
+                ),
+            ),
+            "the address of a store",
+        )
     if "::" in url.partition("/")[0]:
-        raise SpecError((Problem(
-            where="store", found=shown, allowed="one address; chained ones (a::b) are not taken",
-            mend="Give the inner address.",
-        ),), "the address of a store")  # fmt: skip
+        raise SpecError(
+            (
+                Problem(
+                    where="store", found=shown, allowed="one address; chained ones (a::b) are not taken", mend="Give the inner address."
+                ),
+            ),
+            "the address of a store",
+        )
 
 
 def _opened(url: str, shown: str) -> tuple[Any, str]:
@@ -291,9 +302,10 @@ def _opened(url: str, shown: str) -> tuple[Any, str]:
         raise EnvironmentLacks(_lacking(shown, error)) from error
     except ValueError as error:
         known = ", ".join(sorted(fsspec.available_protocols())[:60])
-        raise SpecError((Problem(
-            where="store", found=shown, allowed=f"a folder, or an address of a kind that fsspec knows: {known}",
-        ),), "the address of a store") from error  # fmt: skip
+        raise SpecError(
+            (Problem(where="store", found=shown, allowed=f"a folder, or an address of a kind that fsspec knows: {known}"),),
+            "the address of a store",
+        ) from error
     except Exception as error:
         raise RecordError(f"cannot open {shown}: {redact(str(error))}") from None
     return opened, str(root)
@@ -324,9 +336,7 @@ def _entry(folder: str, manifest: bytes | None, seal: bytes | None) -> Entry:
     if seal is None:
         return Entry(**described | read | {"state": "incomplete", "reason": "it has no seal"})
     if seal != seal_line(manifest):
-        return Entry(
-            **described | read | {"state": "damaged", "reason": "its SEAL does not belong to its manifest.json"}
-        )
+        return Entry(**described | read | {"state": "damaged", "reason": "its SEAL does not belong to its manifest.json"})
     return Entry(**described | read)
 
 
@@ -358,9 +368,7 @@ def _kept(target: Path, seal: bytes) -> Path:
     """A copy from an earlier time, if it is the same and still whole."""
     own = (target / "SEAL").read_bytes() if (target / "SEAL").is_file() else b""
     if own != seal or verify(target):
-        raise RecordError(
-            f"{target} is in the way: it is not the record of the store. Remove it, or choose another cache."
-        )
+        raise RecordError(f"{target} is in the way: it is not the record of the store. Remove it, or choose another cache.")
     return target
 
 

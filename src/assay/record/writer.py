@@ -55,9 +55,7 @@ class StreamWriter:
     A forked child (a DataLoader worker) writes nothing.  After `close` or an error every call does nothing.
     """
 
-    def __init__(
-        self, folder: Path, writer: str, *, flush_s: float = 0.5, on_error: Callable[[int], None] | None = None
-    ) -> None:
+    def __init__(self, folder: Path, writer: str, *, flush_s: float = 0.5, on_error: Callable[[int], None] | None = None) -> None:
         self.error: OSError | None = None  # why nothing more is written
         self.dropped = 0  # rows that could not be kept: malformed, or the disk did not keep up
         self._folder, self._writer, self._on_error = folder, writer, on_error

@@ -22,9 +22,11 @@ MICROSECONDS: Final = Scale(factor=1e6, after=" µs")
 BYTES: Final = Scale(factor=1.0, after=" B")
 COUNTS: Final = Scale(factor=1.0)
 COLUMNS: Final = (
-    ("time, µs", "collective_time", MICROSECONDS), ("algbw, GB/s", "algbw", GIGABYTES), ("busbw, GB/s", "busbw", GIGABYTES),
+    ("time, µs", "collective_time", MICROSECONDS),
+    ("algbw, GB/s", "algbw", GIGABYTES),
+    ("busbw, GB/s", "busbw", GIGABYTES),
     ("wrong calls", "collective_errors", COUNTS),
-)  # fmt: skip
+)
 PLACES: Final = {"in": "in place", "out": "out of place"}
 
 
@@ -46,15 +48,23 @@ def _of_operation(view: View, op: str, place: int) -> LoadTable | None:
     order = sorted(known, key=lambda cell: (cell.workers, cell.place != "out", cell.nbytes))
     rounded = any(cell.nbytes != cell.size for cell in known)
     stub = (
-        Head(text="Workers"), *((Head(text="Placement"),) if several else ()), Head(text="Size"), *((Head(text="bytes"),) if rounded else ()),
-    )  # fmt: skip
+        Head(text="Workers"),
+        *((Head(text="Placement"),) if several else ()),
+        Head(text="Size"),
+        *((Head(text="bytes"),) if rounded else ()),
+    )
     rows = tuple(
         (
-            *_texts(str(cell.workers), *((PLACES[cell.place],) if several else ()), size_words(cell.size), *((str(cell.nbytes),) if rounded else ())),
+            *_texts(
+                str(cell.workers),
+                *((PLACES[cell.place],) if several else ()),
+                size_words(cell.size),
+                *((str(cell.nbytes),) if rounded else ()),
+            ),
             *(_cell(_value(view, metric, cell.name), scale) for _, metric, scale in COLUMNS),
         )
         for cell in order
-    )  # fmt: skip
+    )
     title = op if several or not cells else f"{op}, {PLACES[cells[0].place]}"
     head = (*stub, *(Head(text=text) for text, _, _ in COLUMNS))
     return LoadTable(name=f"collective-{place}", title=title, stub=len(stub), head=head, rows=rows, notes=notes)
@@ -90,11 +100,7 @@ def _links(view: View) -> tuple[LoadTable, ...]:
     """alpha, 1/beta and the crossover size of each operation, or why there are none."""
     groups = {cell.group: cell for cell in view.collectives}
     fitted = ("alpha", "beta", "crossover_size")
-    known = {
-        name: cell
-        for name, cell in groups.items()
-        if any(isinstance(_value(view, metric, name), Estimate) for metric in fitted)
-    }
+    known = {name: cell for name, cell in groups.items() if any(isinstance(_value(view, metric, name), Estimate) for metric in fitted)}
     reasons: dict[str, dict[str, None]] = {}
     for name, cell in groups.items():
         for metric in fitted:
@@ -106,17 +112,25 @@ def _links(view: View) -> tuple[LoadTable, ...]:
         return ()
     rows = tuple(
         (
-            *_texts(cell.op, str(cell.workers), PLACES[cell.place]), _cell(_value(view, "alpha", name), MICROSECONDS),
-            _cell(_inverse(_value(view, "beta", name)), GIGABYTES), _cell(_value(view, "crossover_size", name), BYTES),
+            *_texts(cell.op, str(cell.workers), PLACES[cell.place]),
+            _cell(_value(view, "alpha", name), MICROSECONDS),
+            _cell(_inverse(_value(view, "beta", name)), GIGABYTES),
+            _cell(_value(view, "crossover_size", name), BYTES),
         )
         for name, cell in known.items()
-    )  # fmt: skip
+    )
     head = ("Operation", "Workers", "Placement", "alpha, µs", "1/beta, GB/s", "crossover, B")
     told = "T = rounds alpha + share bytes beta of a ring's links, fitted in every launch; below the crossover size half of the time or more is latency."
-    return (LoadTable(
-        name="links", title="What a link costs", stub=3, head=tuple(Head(text=text) for text in head), rows=rows,
-        notes=(*((told,) if known else ()), *notes),
-    ),)  # fmt: skip
+    return (
+        LoadTable(
+            name="links",
+            title="What a link costs",
+            stub=3,
+            head=tuple(Head(text=text) for text in head),
+            rows=rows,
+            notes=(*((told,) if known else ()), *notes),
+        ),
+    )
 
 
 def _inverse(value: Value | None) -> Value | None:
@@ -126,10 +140,5 @@ def _inverse(value: Value | None) -> Value | None:
         return value
     low, high = (1.0 / end if end > 0 else float("inf") for end in (value.high, value.low))
     return replace(
-        value,
-        value=1.0 / value.value,
-        low=low,
-        high=high,
-        unit="B/s",
-        launch_values=tuple(1.0 / one for one in value.launch_values),
+        value, value=1.0 / value.value, low=low, high=high, unit="B/s", launch_values=tuple(1.0 / one for one in value.launch_values)
     )

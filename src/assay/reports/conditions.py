@@ -35,27 +35,24 @@ def conditions(experiment: Experiment, manifest: Mapping[str, Any], measured: Me
         "Scaling": f"{measured.mode}{' by the recorded work' if experiment.scaling.mode == 'auto' else ''}; relative to {base}",
         "Launches": f"{launch_words(measured)}, seed {launches.seed}{f'; each {ended}' if (ended := ended_words(measured)) else ''}",
         "Intervals": f"{percent(launches.confidence, 4)} confidence; the launch is the unit of analysis",
-        "Quality": "not asked for" if quality is None else (
-            f"{quality.metric}, {quality.direction} is better; held if it loses less than {given(quality.margin)}"
-        ),
+        "Quality": "not asked for"
+        if quality is None
+        else (f"{quality.metric}, {quality.direction} is better; held if it loses less than {given(quality.margin)}"),
         "Gates": _gates(experiment),
-        "Prices": "none given" if prices is None else (
-            f"${given(prices.usd_per_worker_hour)} per worker-hour ({prices.as_of.isoformat()}, {prices.source})"
-        ),
+        "Prices": "none given"
+        if prices is None
+        else (f"${given(prices.usd_per_worker_hour)} per worker-hour ({prices.as_of.isoformat()}, {prices.source})"),
         "Energy": experiment.energy.source,
         **({"Folder": "a fresh copy of the working folder for each launch"} if experiment.workload.fresh_folder else {}),
         "Faults": "; ".join(_fault(fault, measured) for fault in experiment.faults) or "none",
         "Record": f"{manifest.get('id', 'unnamed')}, {measured.state}, {measured.seal_words}",
         "Made": f"{manifest.get('created_utc', 'unknown time')} by assay {manifest.get('assay_version', '?')}",
-    }  # fmt: skip
+    }
     if is_timing(measured):
         facts = {**facts, "Launches": _rounds(experiment, measured)}
     if measured.subject == "collectives":
         left_out = ("Scaling", "Quality", "Gates", "Faults")
-        facts = {
-            **{name: text for name, text in facts.items() if name not in left_out},
-            **_of_collectives(experiment, measured),
-        }
+        facts = {**{name: text for name, text in facts.items() if name not in left_out}, **_of_collectives(experiment, measured)}
     if measured.subject == "network":
         facts = {name: facts[name] for name in ("Workload", "Launches", "Intervals", "Record", "Made")}
     shown = TIMING_FACTS if is_timing(measured) else tuple(facts)
@@ -74,7 +71,7 @@ def _of_collectives(experiment: Experiment, measured: Measured) -> dict[str, str
         "Calls": f"{asked.warm_up} to warm up; loops of at most {asked.calls} back to back after a barrier, at least {asked.batches}, "
         f"about {given(asked.seconds)} s of each size; the slowest rank; through {given(asked.memory_mib)} MiB of memory",
         "Engine": "; ".join(f"{key} {value}" for key, value in words.items()),
-    }  # fmt: skip
+    }
 
 
 def _rounds(experiment: Experiment, measured: Measured) -> str:

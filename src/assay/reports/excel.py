@@ -26,17 +26,26 @@ from assay.reports.view import DIMENSION_TITLES, Column, MetricRow, View
 from assay.verdict.types import DIMENSIONS
 
 NUMBER_FORMATS: Final = {
-    "fraction": "0.0000%", "count": "#,##0", "steps": "#,##0", "workers": "#,##0", "s": "0.000000", "1/s": "#,##0.00",
-    "ratio": "0.0000", "score": "0.0000", "USD": "$0.000000", "USD/item": "$0.00000E+00", "USD/step": "$0.00000E+00",
-    "items/USD": "#,##0", "J": "#,##0.00", "J/item": "0.00000E+00",
-}  # fmt: skip
+    "fraction": "0.0000%",
+    "count": "#,##0",
+    "steps": "#,##0",
+    "workers": "#,##0",
+    "s": "0.000000",
+    "1/s": "#,##0.00",
+    "ratio": "0.0000",
+    "score": "0.0000",
+    "USD": "$0.000000",
+    "USD/item": "$0.00000E+00",
+    "USD/step": "$0.00000E+00",
+    "items/USD": "#,##0",
+    "J": "#,##0.00",
+    "J/item": "0.00000E+00",
+}
 LONGEST_TEXT: Final = 32_767  # what a cell can hold
 WIDEST: Final = 60  # characters of a column
 WAYS: Final[tuple[Way, ...]] = ("nearest", "down", "up")  # value, low, high
 MORE_DECIMALS: Final = 15  # what a binary fraction has beyond a format's own
-STATUS_COLOURS: Final = {
-    "PASS": "#E0F3E8", "FAIL": "#FDE6E3", "INVALID": "#FDE6E3", "INCONCLUSIVE": "#FFF0CC", "NOT_MEASURED": "#E9ECEF",
-}  # fmt: skip
+STATUS_COLOURS: Final = {"PASS": "#E0F3E8", "FAIL": "#FDE6E3", "INVALID": "#FDE6E3", "INCONCLUSIVE": "#FFF0CC", "NOT_MEASURED": "#E9ECEF"}
 
 
 def render(view: View) -> bytes:
@@ -62,9 +71,16 @@ def _created(text: str) -> datetime:
 def sheets(view: View) -> tuple[Sheet, ...]:
     """All sheets of a view."""
     return (
-        _verdict(view), _numbers(view), *excel_serving.sheets(view), _metrics(view), _gates(view), _findings(view), _launches(view),
-        _environment(view), _conditions(view),
-    )  # fmt: skip
+        _verdict(view),
+        _numbers(view),
+        *excel_serving.sheets(view),
+        _metrics(view),
+        _gates(view),
+        _findings(view),
+        _launches(view),
+        _environment(view),
+        _conditions(view),
+    )
 
 
 def _verdict(view: View) -> Sheet:
@@ -101,9 +117,7 @@ def _number_row(column: Column, rows: tuple[MetricRow, ...]) -> tuple[Content, .
     for row in rows:
         shown = row.cells.get(column.key)
         value = shown.value if shown is not None else None
-        cells += (
-            _ends(value) if isinstance(value, Estimate) else [shown.text if shown is not None else None, None, None]
-        )
+        cells += _ends(value) if isinstance(value, Estimate) else [shown.text if shown is not None else None, None, None]
     return tuple(cells)
 
 
@@ -133,9 +147,21 @@ def _outwards(style: str, end: float, way: Way) -> str:
 def _metrics(view: View) -> Sheet:
     workers = {column.key: column.workers for column in view.columns}
     head = (
-        "Metric", "Title", "Dimension", "Configuration", _workers(view), "Value (in Unit)", "Low (in Unit)",
-        "High (in Unit)", "Unit", "Confidence", "Launches", "Trials", "Method or reason", "Signature",
-    )  # fmt: skip
+        "Metric",
+        "Title",
+        "Dimension",
+        "Configuration",
+        _workers(view),
+        "Value (in Unit)",
+        "Low (in Unit)",
+        "High (in Unit)",
+        "Unit",
+        "Confidence",
+        "Launches",
+        "Trials",
+        "Method or reason",
+        "Signature",
+    )
     rows: list[tuple[Content, ...]] = []
     for row in view.metrics:
         for key, shown in row.cells.items():
@@ -164,25 +190,52 @@ def _launches(view: View) -> Sheet:
     if view.serving is not None:
         return excel_serving.launches(view)
     head = (
-        "Launch", "Configuration", "Workers", "Block", "Place", "Attempt", "Role", "Seed", "Begin (UTC)", "Status",
-        "Reason", "Exit code", "Restarts", "Wall (s)", "Steps", "Warm-up (steps)", "Median step (s)",
-    )  # fmt: skip
+        "Launch",
+        "Configuration",
+        "Workers",
+        "Block",
+        "Place",
+        "Attempt",
+        "Role",
+        "Seed",
+        "Begin (UTC)",
+        "Status",
+        "Reason",
+        "Exit code",
+        "Restarts",
+        "Wall (s)",
+        "Steps",
+        "Warm-up (steps)",
+        "Median step (s)",
+    )
     rows = tuple(
         (
-            r.number, r.label, r.workers, r.block, r.order, r.attempt, r.role, str(r.seed), r.begin_utc, r.status,
-            r.reason, r.exit_code, r.restarts, Figure(value=r.wall_s, style="0.000"), r.steps, r.warmup,
+            r.number,
+            r.label,
+            r.workers,
+            r.block,
+            r.order,
+            r.attempt,
+            r.role,
+            str(r.seed),
+            r.begin_utc,
+            r.status,
+            r.reason,
+            r.exit_code,
+            r.restarts,
+            Figure(value=r.wall_s, style="0.000"),
+            r.steps,
+            r.warmup,
             None if r.step_s is None else Figure(value=r.step_s, style="0.000000"),
         )
         for r in view.launches
-    )  # fmt: skip
+    )
     return Sheet(name="Launches", head=head, rows=rows)
 
 
 def _environment(view: View) -> Sheet:
     rows = tuple(
-        (group.name, row.key, row.before, row.after, "changed" if row.changed else "")
-        for group in view.environment
-        for row in group.rows
+        (group.name, row.key, row.before, row.after, "changed" if row.changed else "") for group in view.environment for row in group.rows
     )
     return Sheet(name="Environment", head=("Group", "Fact", "Before", "After", "Changed"), rows=rows)
 
@@ -191,9 +244,7 @@ def _conditions(view: View) -> Sheet:
     what = "Instrument's own cost" if view.serving is None else "Client"
     overhead = tuple((f"{what}, {label}", shown.full) for label, shown in view.overhead)
     return Sheet(
-        name="Conditions",
-        head=("What", "Value"),
-        rows=(*((fact.name, fact.text) for fact in (*view.conditions, *view.foreign)), *overhead),
+        name="Conditions", head=("What", "Value"), rows=(*((fact.name, fact.text) for fact in (*view.conditions, *view.foreign)), *overhead)
     )
 
 
@@ -265,12 +316,8 @@ def _write_cell(page: Any, styles: _Styles, row: int, column: int, content: Cont
 
 def _width(contents: Iterable[Content] | Sequence[Content]) -> float:
     """Wide enough for most of a column, never wider than can be read."""
-    lengths = [
-        len(c) if isinstance(c, str) else len(c.word) if isinstance(c, Mark) else 12 for c in contents if c is not None
-    ]
+    lengths = [len(c) if isinstance(c, str) else len(c.word) if isinstance(c, Mark) else 12 for c in contents if c is not None]
     return float(min(WIDEST, max(lengths, default=8) + 2))
 
 
-REPORT = Report(
-    name="excel", suffix=".xlsx", summary="a workbook of real numbers with their units", render=render, binary=True
-)
+REPORT = Report(name="excel", suffix=".xlsx", summary="a workbook of real numbers with their units", render=render, binary=True)

@@ -23,17 +23,41 @@ MOST_ROWS: Final = 100_000  # of the sheet of requests: more is no table for peo
 SHARES: Final = (0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
 LATENCIES: Final = (("TTFT (s)", "ttft_s"), ("TPOT (s)", "tpot_s"), ("End-to-end latency (s)", "e2e_s"))
 BY_METRIC: Final = (
-    ("Requests/s", "request_throughput"), ("Input throughput (tokens/s)", "input_throughput"),
-    ("Output throughput (tokens/s)", "output_throughput"), ("Goodput (requests/s)", "goodput"), ("SLO attainment", "slo_attainment"),
-    ("Error rate", "error_rate"), ("Cost per 1000 output tokens (USD)", "cost_per_1k_tokens"),
-)  # fmt: skip
+    ("Requests/s", "request_throughput"),
+    ("Input throughput (tokens/s)", "input_throughput"),
+    ("Output throughput (tokens/s)", "output_throughput"),
+    ("Goodput (requests/s)", "goodput"),
+    ("SLO attainment", "slo_attainment"),
+    ("Error rate", "error_rate"),
+    ("Cost per 1000 output tokens (USD)", "cost_per_1k_tokens"),
+)
 REQUEST_COLUMNS: Final = (
-    ("Launch", "launch"), ("Configuration", "configuration"), ("Role", "role"), ("Request", "request"), ("Phase", "phase"),
-    ("Kind", "kind"), ("Stream", "stream"), ("Session", "session"), ("Turn", "turn"), ("Replica", "replica"), ("Status", "status"),
-    ("HTTP status", "http_status"), ("Due (s)", "due_s"), ("Send lag (s)", "lag_s"), ("Connect (s)", "connect_s"), ("TTFT (s)", "ttft_s"),
-    ("TPOT (s)", "tpot_s"), ("End to end (s)", "e2e_s"), ("Input tokens", "tokens_in"), ("Output tokens", "tokens"),
-    ("Cached tokens", "tokens_cached"), ("Met objectives", "met"), ("Counted", "counted"), ("Finish", "finish_reason"), ("Error", "error"),
-)  # fmt: skip
+    ("Launch", "launch"),
+    ("Configuration", "configuration"),
+    ("Role", "role"),
+    ("Request", "request"),
+    ("Phase", "phase"),
+    ("Kind", "kind"),
+    ("Stream", "stream"),
+    ("Session", "session"),
+    ("Turn", "turn"),
+    ("Replica", "replica"),
+    ("Status", "status"),
+    ("HTTP status", "http_status"),
+    ("Due (s)", "due_s"),
+    ("Send lag (s)", "lag_s"),
+    ("Connect (s)", "connect_s"),
+    ("TTFT (s)", "ttft_s"),
+    ("TPOT (s)", "tpot_s"),
+    ("End to end (s)", "e2e_s"),
+    ("Input tokens", "tokens_in"),
+    ("Output tokens", "tokens"),
+    ("Cached tokens", "tokens_cached"),
+    ("Met objectives", "met"),
+    ("Counted", "counted"),
+    ("Finish", "finish_reason"),
+    ("Error", "error"),
+)
 
 
 def sheets(view: View) -> tuple[Sheet, ...]:
@@ -47,11 +71,7 @@ def sheets(view: View) -> tuple[Sheet, ...]:
 
 
 def _summary(view: View, scenario: str, name: str) -> Sheet:
-    head = [
-        "Scenario",
-        "Engine",
-        {"concurrency": "Concurrency", "rate": "Rate (requests/s)"}.get(view.load_word, "Load"),
-    ]
+    head = ["Scenario", "Engine", {"concurrency": "Concurrency", "rate": "Rate (requests/s)"}.get(view.load_word, "Load")]
     head += ["Requests counted", "Answered", *(title for title, _ in BY_METRIC)]
     for title, _ in LATENCIES:
         head += [f"{title} mean", *(f"{title} p{100 * share:g}" for share in SHARES)]
@@ -85,32 +105,54 @@ def _behind(view: View) -> Iterator[Sheet]:
 def launches(view: View) -> Sheet:
     """Every launch with its requests."""
     head = (
-        "Launch", "Configuration", "Replicas", "Block", "Place", "Attempt", "Role", "Seed", "Begin (UTC)", "Status", "Reason",
-        "Wall (s)", "Requests due", "Answered", "Failed",
-    )  # fmt: skip
+        "Launch",
+        "Configuration",
+        "Replicas",
+        "Block",
+        "Place",
+        "Attempt",
+        "Role",
+        "Seed",
+        "Begin (UTC)",
+        "Status",
+        "Reason",
+        "Wall (s)",
+        "Requests due",
+        "Answered",
+        "Failed",
+    )
     rows = tuple(
         (
-            r.number, r.label, r.workers, r.block, r.order, r.attempt, r.role, str(r.seed), r.begin_utc, r.status, r.reason,
-            Figure(value=r.wall_s, style="0.000"), r.due, r.answered, r.due - r.answered,
+            r.number,
+            r.label,
+            r.workers,
+            r.block,
+            r.order,
+            r.attempt,
+            r.role,
+            str(r.seed),
+            r.begin_utc,
+            r.status,
+            r.reason,
+            Figure(value=r.wall_s, style="0.000"),
+            r.due,
+            r.answered,
+            r.due - r.answered,
         )
         for r in view.launches
-    )  # fmt: skip
+    )
     return Sheet(name="Launches", head=head, rows=rows)
 
 
 def _row(view: View, column: Column) -> Iterator[Content]:
     assert view.serving is not None
-    own = view.serving.requests.filter(
-        (pl.col("configuration") == column.key) & pl.col("counted") & (pl.col("role") == "timed")
-    )
+    own = view.serving.requests.filter((pl.col("configuration") == column.key) & pl.col("counted") & (pl.col("role") == "timed"))
     well = own.filter("ok")
     yield from (column.scenario, column.engine, column.load, own.height, well.height)
     for _, name in BY_METRIC:
         row = view.metric(name)
         cell = row.cells.get(column.key) if row is not None else None
-        yield (
-            None if cell is None else Figure(value=cell.value.value) if isinstance(cell.value, Estimate) else cell.text
-        )
+        yield (None if cell is None else Figure(value=cell.value.value) if isinstance(cell.value, Estimate) else cell.text)
     for _, name in LATENCIES:
         values = well[name].drop_nulls()
         yield _number(values.mean())
@@ -131,12 +173,10 @@ def _requests(view: View) -> Sheet:
     shown = rows.head(MOST_ROWS).join(first, on="launch", maintain_order="left").with_columns(due_s=due)
     known = [(title, name) for title, name in REQUEST_COLUMNS if name in shown.columns]
     plain = shown.select(name for _, name in known).with_columns(
-        cs.boolean().replace_strict({True: "yes", False: "no"}, return_dtype=pl.String),
-        pl.when(cs.float().is_finite()).then(cs.float()),
+        cs.boolean().replace_strict({True: "yes", False: "no"}, return_dtype=pl.String), pl.when(cs.float().is_finite()).then(cs.float())
     )
     left = rows.height - shown.height
     note = f"{left:,} further requests are in the record and not in this sheet"
     return Sheet(
-        name="Requests", head=tuple(title for title, _ in known), rows=((note, *(None,) * (len(known) - 1)),) if left else (),
-        frame=plain,
-    )  # fmt: skip
+        name="Requests", head=tuple(title for title, _ in known), rows=((note, *(None,) * (len(known) - 1)),) if left else (), frame=plain
+    )

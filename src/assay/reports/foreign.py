@@ -20,13 +20,18 @@ from assay.verdict.imported import titled
 UNSAID: Final = "not said by the file"
 SECONDS: Final = {"s": 1.0, "sec": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 MEANINGS: Final = {
-    "first_token": "First token", "end": "End of an answer", "tokens": "Tokens counted by", "connection": "Connections",
-    "stamps": "Time stamps", "left_out": "Left out",
-}  # fmt: skip
+    "first_token": "First token",
+    "end": "End of an answer",
+    "tokens": "Tokens counted by",
+    "connection": "Connections",
+    "stamps": "Time stamps",
+    "left_out": "Left out",
+}
 TIMES: Final = {
-    "whole": "every request has its own", "none": "none, so that there is no measured window and no rate",
+    "whole": "every request has its own",
+    "none": "none, so that there is no measured window and no rate",
     "sampled": "of a sample of the requests only, so that there is no rate",
-}  # fmt: skip
+}
 MOST_REPORTED: Final = 200  # of the program's own numbers
 
 
@@ -40,10 +45,7 @@ def facts(measured: Measured, results: Results) -> Iterator[tuple[str, str]]:
         yield from _of_collectives(foreign)
         return
     yield "Clock", clock(foreign)
-    yield (
-        "Times of day",
-        TIMES.get(str(foreign.get("times")), UNSAID) if foreign.get("requests") else "none: totals only",
-    )
+    yield ("Times of day", TIMES.get(str(foreign.get("times")), UNSAID) if foreign.get("requests") else "none: totals only")
     meanings = foreign.get("meanings") or {}
     for key, name in MEANINGS.items():
         if key in meanings:
@@ -74,10 +76,7 @@ def _reported(foreign: Mapping[str, Any], results: Results) -> Iterator[tuple[st
     """The program's own numbers, each beside the nearest of ours."""
     told = [one for one in foreign.get("reported") or () if isinstance(one, Mapping)]
     for one in told[:MOST_REPORTED]:
-        yield (
-            f"{one.get('name')} ({one.get('configuration')})",
-            f"{_value(one)} by {foreign.get('title')}{_ours(one, results)}",
-        )
+        yield (f"{one.get('name')} ({one.get('configuration')})", f"{_value(one)} by {foreign.get('title')}{_ours(one, results)}")
     if len(told) > MOST_REPORTED:
         yield "Further numbers", f"{len(told) - MOST_REPORTED:,} more stand in manifest.json"
 
@@ -90,11 +89,7 @@ def _value(one: Mapping[str, Any]) -> str:
         return reading(value * SECONDS[unit], "s")
     if unit == "fraction":
         return percent(value)
-    return (
-        f"{value:,.0f}"
-        if unit == "count"
-        else f"{given(value, 4)}{'/s' if unit == '1/s' else f' {unit}' if unit else ''}"
-    )
+    return f"{value:,.0f}" if unit == "count" else f"{given(value, 4)}{'/s' if unit == '1/s' else f' {unit}' if unit else ''}"
 
 
 def _ours(one: Mapping[str, Any], results: Results) -> str:
@@ -133,7 +128,7 @@ def conditions(words: Mapping[str, str], measured: Measured) -> dict[str, str]:
         "Energy": "not measured",
         "Faults": UNSAID,
         "Made": f"measured {foreign.get('begin_utc') or f'at a time {UNSAID}'}; imported {words.get('Made', '')}",
-    }  # fmt: skip
+    }
 
 
 def _load(serving: Serving) -> str:

@@ -48,14 +48,15 @@ def findings(view: View) -> tuple[FindingGroup, ...]:
         groups.setdefault((row.severity, row.rule, row.remedy), {}).setdefault(row.evidence, []).append(row)
     return tuple(
         FindingGroup(
-            rule=rule, severity=severity, remedy=remedy,
+            rule=rule,
+            severity=severity,
+            remedy=remedy,
             told=tuple(
-                Told(where=places(view, [row.configuration or WHOLE for row in rows]), sentence=evidence)
-                for evidence, rows in own.items()
+                Told(where=places(view, [row.configuration or WHOLE for row in rows]), sentence=evidence) for evidence, rows in own.items()
             ),
         )
         for (severity, rule, remedy), own in groups.items()
-    )  # fmt: skip
+    )
 
 
 def gates(view: View) -> tuple[GateGroup, ...]:
@@ -65,14 +66,13 @@ def gates(view: View) -> tuple[GateGroup, ...]:
         groups.setdefault((row.gate, row.status, row.word), {}).setdefault(row.sentence, []).append(row)
     return tuple(
         GateGroup(
-            gate=gate, status=status, word=word,
-            told=tuple(
-                Told(where=places(view, [row.configuration for row in rows]), sentence=sentence)
-                for sentence, rows in own.items()
-            ),
+            gate=gate,
+            status=status,
+            word=word,
+            told=tuple(Told(where=places(view, [row.configuration for row in rows]), sentence=sentence) for sentence, rows in own.items()),
         )
         for (gate, status, word), own in groups.items()
-    )  # fmt: skip
+    )
 
 
 def costs(view: View) -> tuple[str, ...]:

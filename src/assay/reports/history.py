@@ -38,12 +38,8 @@ def _table(one: History) -> str:
 
 def head(one: History) -> str:
     """What the series shows, in one line."""
-    said = "; ".join(
-        f"{one.moved(c)} at record {c.index + 1} of {len(one.points)}{one.span(c)}" for c in one.certain
-    ) or (
-        "no certain change"
-        if one.p_adjusted is not None
-        else f"{count(len(one.points), 'records')} are too few to ask for changes"
+    said = "; ".join(f"{one.moved(c)} at record {c.index + 1} of {len(one.points)}{one.span(c)}" for c in one.certain) or (
+        "no certain change" if one.p_adjusted is not None else f"{count(len(one.points), 'records')} are too few to ask for changes"
     )
     return f"{one.title} at {one.configuration}: {said}"
 
@@ -54,17 +50,17 @@ def page(found: Sequence[History], title: str) -> str:
     from assay.reports.charts.history import draw
 
     pictures = [svg.picture(f"history-{place}", draw(one)) for place, one in enumerate(found)]
-    shown = [
-        {"head": head(one), "picture": picture, "rows": rows(one)}
-        for one, picture in zip(found, pictures, strict=True)
-    ]  # fmt: skip
+    shown = [{"head": head(one), "picture": picture, "rows": rows(one)} for one, picture in zip(found, pictures, strict=True)]
     return _template().render(title=title, series=shown, rates=rates(found))
 
 
 @cache
 def _template() -> jinja2.Template:
     environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("assay.reports", "templates"), autoescape=True, undefined=jinja2.StrictUndefined,
-        trim_blocks=True, lstrip_blocks=True,
-    )  # fmt: skip
+        loader=jinja2.PackageLoader("assay.reports", "templates"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
     return environment.get_template("history.html")

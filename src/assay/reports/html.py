@@ -20,23 +20,25 @@ from assay.metrics.base import ALL
 from assay.printable import printable
 from assay.reports import collective_tables, grouping, load_tables, profiled
 from assay.reports.base import Report
-from assay.reports.view import (
-    DIMENSION_TITLES,
-    STATUS_MEANINGS,
-    STATUS_WORDS,
-    WHOLE,
-    Column,
-    MetricRow,
-    View,
-)
+from assay.reports.view import DIMENSION_TITLES, STATUS_MEANINGS, STATUS_WORDS, WHOLE, Column, MetricRow, View
 from assay.verdict.types import DIMENSIONS
 
 # A sign beside every status word, so that nothing is said by colour alone.
 SIGNS: Final = {
-    "PASS": "✓", "FAIL": "✕", "INCONCLUSIVE": "?", "INVALID": "!", "NOT_MEASURED": "–",
-    "invalid": "!", "fail": "✕", "warning": "!", "note": "i",
-    "kept": "✓", "in-part": "~", "not-kept": "✕", "not-applicable": "–",
-}  # fmt: skip
+    "PASS": "✓",
+    "FAIL": "✕",
+    "INCONCLUSIVE": "?",
+    "INVALID": "!",
+    "NOT_MEASURED": "–",
+    "invalid": "!",
+    "fail": "✕",
+    "warning": "!",
+    "note": "i",
+    "kept": "✓",
+    "in-part": "~",
+    "not-kept": "✕",
+    "not-applicable": "–",
+}
 
 
 def render(view: View) -> str:
@@ -45,17 +47,29 @@ def render(view: View) -> str:
 
     pictures = svg.begun(view) if not view.timing else tuple
     template = _template()
-    drawn = tuple(
-        one for one in pictures() if one.svg or view.dimensions == DIMENSIONS
-    )  # what was not asked for is not missed
+    drawn = tuple(one for one in pictures() if one.svg or view.dimensions == DIMENSIONS)  # what was not asked for is not missed
     page = template.render(
-        view=view, signs=SIGNS, dimensions=view.dimensions, titles=DIMENSION_TITLES,
-        questions=view.questions, words=STATUS_WORDS, meanings=STATUS_MEANINGS, columns_of=columns_of, ALL=ALL,
-        absent_everywhere=absent_everywhere, count=count, findings=grouping.findings, gates=grouping.gates,
-        absences=grouping.absences, costs=grouping.costs, loads=_load_tables(view),
-        details=load_tables.details(view) if view.serving else (), capacity=load_tables.capacity(view), pictures=drawn,
+        view=view,
+        signs=SIGNS,
+        dimensions=view.dimensions,
+        titles=DIMENSION_TITLES,
+        questions=view.questions,
+        words=STATUS_WORDS,
+        meanings=STATUS_MEANINGS,
+        columns_of=columns_of,
+        ALL=ALL,
+        absent_everywhere=absent_everywhere,
+        count=count,
+        findings=grouping.findings,
+        gates=grouping.gates,
+        absences=grouping.absences,
+        costs=grouping.costs,
+        loads=_load_tables(view),
+        details=load_tables.details(view) if view.serving else (),
+        capacity=load_tables.capacity(view),
+        pictures=drawn,
         profile=[(one["configuration"], list(profiled.launch_lines(one))) for one in view.profiles],
-    )  # fmt: skip
+    )
     return printable(page)
 
 

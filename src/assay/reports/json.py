@@ -39,9 +39,17 @@ FIELDS: Final[Mapping[str, tuple[Row, ...]]] = {
         ("serving", "object", "only if the record is about serving: curves, timelines, failures, replicas, agreement"),
         ("collectives", "list of objects", "only if the record times collectives: what the keys of its metrics mean"),
         ("profiles", "list of objects", "only if launches were profiled: what their traces say"),
-        ("layers", "list of objects", "only if it is a training on several workers: the four layers of its correctness, for each worker count"),
+        (
+            "layers",
+            "list of objects",
+            "only if it is a training on several workers: the four layers of its correctness, for each worker count",
+        ),
         ("spent", "list of objects", "only if a rank marks its steps: where the paid time of timed and of fault launches went"),
-        ("pairs", "list of objects", "only if messages between pairs of ranks were timed: latency and bandwidth of each, and who is near whom"),
+        (
+            "pairs",
+            "list of objects",
+            "only if messages between pairs of ranks were timed: latency and bandwidth of each, and who is near whom",
+        ),
     ),
     "layers[]": (
         ("configuration", "string", "key of the configuration"),
@@ -61,8 +69,16 @@ FIELDS: Final[Mapping[str, tuple[Row, ...]]] = {
         ("configuration", "string", "key of the configuration"),
         ("status", "string", "as in `launches`"),
         ("reason", "string", "as in `launches`"),
-        ("windows", "list of objects", "for each rank: `kept` steps, steps `seen`, what was `asked`, the `file`, and what went wrong (`trouble`)"),
-        ("ranks", "list of objects", "for each trace: `steps`, `operators`, `kernels`, `classes`, `memory`; times in nanoseconds; `absent` says why not"),
+        (
+            "windows",
+            "list of objects",
+            "for each rank: `kept` steps, steps `seen`, what was `asked`, the `file`, and what went wrong (`trouble`)",
+        ),
+        (
+            "ranks",
+            "list of objects",
+            "for each trace: `steps`, `operators`, `kernels`, `classes`, `memory`; times in nanoseconds; `absent` says why not",
+        ),
         ("nsys", "list of objects", "for each capture of Nsight Systems: its `reports`"),
     ),
     "pairs[]": pair_tables.KEYS,
@@ -82,7 +98,11 @@ FIELDS: Final[Mapping[str, tuple[Row, ...]]] = {
         ("assay_version", "string", "the version that measured"),
         ("state", "string", "`complete`, `interrupted` or `failed`"),
         ("sealed", "boolean", "whether the record carries its seal"),
-        ("seal", "string or null", "SHA-256 of the sealed manifest.json, for `assay verify --expect`; it shows which record was judged, not who made it"),
+        (
+            "seal",
+            "string or null",
+            "SHA-256 of the sealed manifest.json, for `assay verify --expect`; it shows which record was judged, not who made it",
+        ),
     ),
     "verdict": (
         ("status", "string", "`PASS`, `FAIL`, `INCONCLUSIVE`, `INVALID` or `NOT_MEASURED`"),
@@ -166,11 +186,8 @@ FIELDS: Final[Mapping[str, tuple[Row, ...]]] = {
         ("after", "string", "after it"),
         ("changed", "boolean", "whether the two differ"),
     ),
-    "conditions[]": (
-        ("name", "string", "what it is about"),
-        ("text", "string", "in words"),
-    ),
-}  # fmt: skip
+    "conditions[]": (("name", "string", "what it is about"), ("text", "string", "in words")),
+}
 
 
 def document(view: View) -> dict[str, Any]:
@@ -178,26 +195,36 @@ def document(view: View) -> dict[str, Any]:
     return {
         "schema": SCHEMA,
         "record": {
-            "id": view.record, "name": view.name, "created_utc": view.created, "assay_version": view.assay_version,
-            "state": view.state, "sealed": view.sealed, "seal": view.seal or None,
+            "id": view.record,
+            "name": view.name,
+            "created_utc": view.created,
+            "assay_version": view.assay_version,
+            "state": view.state,
+            "sealed": view.sealed,
+            "seal": view.seal or None,
         },
-        "verdict": {
-            "status": view.status, "sentence": view.sentence, "recommended": view.recommended, "asked": list(view.wanted),
-        },
+        "verdict": {"status": view.status, "sentence": view.sentence, "recommended": view.recommended, "asked": list(view.wanted)},
         "configurations": [
-            {"configuration": column.key, "workers": column.workers, "base": column.key == view.base}
-            for column in view.columns
+            {"configuration": column.key, "workers": column.workers, "base": column.key == view.base} for column in view.columns
         ],
         "dimensions": [
             {"configuration": row.column.key, "dimension": dimension, "status": cell.status, "sentence": cell.sentence}
-            for row in view.vector for dimension, cell in row.cells.items()
+            for row in view.vector
+            for dimension, cell in row.cells.items()
         ],
         "metrics": [
             {
-                "metric": row.name, "configuration": key, "title": row.title, "dimension": row.dimension,
-                "unit": row.unit, "better": row.better, "formula": row.formula, **value_object(shown.value),
+                "metric": row.name,
+                "configuration": key,
+                "title": row.title,
+                "dimension": row.dimension,
+                "unit": row.unit,
+                "better": row.better,
+                "formula": row.formula,
+                **value_object(shown.value),
             }
-            for row in view.metrics for key, shown in row.cells.items()
+            for row in view.metrics
+            for key, shown in row.cells.items()
         ],
         "gates": [
             {"gate": gate.gate, "configuration": gate.configuration, "status": gate.status, "sentence": gate.sentence}
@@ -205,22 +232,27 @@ def document(view: View) -> dict[str, Any]:
         ],
         "findings": [
             {
-                "rule": finding.rule, "severity": finding.severity, "configuration": finding.configuration,
-                "evidence": finding.evidence, "remedy": finding.remedy,
+                "rule": finding.rule,
+                "severity": finding.severity,
+                "configuration": finding.configuration,
+                "evidence": finding.evidence,
+                "remedy": finding.remedy,
             }
             for finding in view.findings
         ],
         "recommendations": [
-            {"goal": pick.goal, "configuration": pick.configuration, "sentence": pick.sentence}
-            for pick in view.recommendations
+            {"goal": pick.goal, "configuration": pick.configuration, "sentence": pick.sentence} for pick in view.recommendations
         ],
         "launches": _launches(view),
         "environment": [
             {
                 "fact": group.name if row.key == group.name else f"{group.name}.{row.key}",
-                "before": row.before, "after": row.after, "changed": row.changed,
+                "before": row.before,
+                "after": row.after,
+                "changed": row.changed,
             }
-            for group in view.environment for row in group.rows
+            for group in view.environment
+            for row in group.rows
         ],
         "conditions": [{"name": fact.name, "text": fact.text} for fact in view.conditions],
         **({} if view.serving is None else {"serving": json_serving.serving(view, view.serving)}),
@@ -229,34 +261,33 @@ def document(view: View) -> dict[str, Any]:
         **({"collectives": _collectives(view)} if view.collectives else {}),
         **({"profiles": [dict(one) for one in view.profiles]} if view.profiles else {}),
         **({"pairs": pair_tables.as_json(view.pairs, value_object)} if view.pairs else {}),
-    }  # fmt: skip
+    }
 
 
 def _layers(view: View) -> list[dict[str, Any]]:
-    return [
-        {"configuration": row.configuration, "layer": row.layer, "state": row.state, "sentence": row.sentence}
-        for row in view.layers
-    ]
+    return [{"configuration": row.configuration, "layer": row.layer, "state": row.state, "sentence": row.sentence} for row in view.layers]
 
 
 def _spent(view: View) -> list[dict[str, Any]]:
     return [
-        {
-            "configuration": one.configuration, "role": one.role, "launches": one.launches, "rank_s": one.rank_s,
-            "shares": dict(one.shares),
-        }
+        {"configuration": one.configuration, "role": one.role, "launches": one.launches, "rank_s": one.rank_s, "shares": dict(one.shares)}
         for one in view.series.spent
-    ]  # fmt: skip
+    ]
 
 
 def _collectives(view: View) -> list[dict[str, Any]]:
     return [
         {
-            "configuration": cell.name, "group": cell.group, "op": cell.op, "place": cell.place, "workers": cell.workers,
-            "size": cell.size, "bytes": cell.nbytes,
+            "configuration": cell.name,
+            "group": cell.group,
+            "op": cell.op,
+            "place": cell.place,
+            "workers": cell.workers,
+            "size": cell.size,
+            "bytes": cell.nbytes,
         }
         for cell in view.collectives
-    ]  # fmt: skip
+    ]
 
 
 def value_object(value: Value) -> dict[str, Any]:
@@ -269,11 +300,18 @@ def value_object(value: Value) -> dict[str, Any]:
 def _estimate_object(value: Estimate) -> dict[str, Any]:
     ends = (value.value, value.low, value.high)
     return {
-        "measured": True, "value": finite(value.value), "low": finite(value.low), "high": finite(value.high),
-        "bounded": all(math.isfinite(end) for end in ends), "confidence": value.confidence,
-        "n_launches": value.n_launches, "n_trials": value.n_trials, "method": value.method,
-        "signature": value.signature, "launch_values": [finite(v) for v in value.launch_values],
-    }  # fmt: skip
+        "measured": True,
+        "value": finite(value.value),
+        "low": finite(value.low),
+        "high": finite(value.high),
+        "bounded": all(math.isfinite(end) for end in ends),
+        "confidence": value.confidence,
+        "n_launches": value.n_launches,
+        "n_trials": value.n_trials,
+        "method": value.method,
+        "signature": value.signature,
+        "launch_values": [finite(v) for v in value.launch_values],
+    }
 
 
 def finite(number: float | None) -> float | None:
@@ -284,14 +322,26 @@ def finite(number: float | None) -> float | None:
 def _launches(view: View) -> list[dict[str, Any]]:
     return [
         {
-            "launch": row.number, "configuration": row.configuration, "workers": row.workers, "block": row.block,
-            "order": row.order, "attempt": row.attempt, "role": row.role, "seed": row.seed,
-            "begin_utc": row.begin_utc, "status": row.status, "reason": row.reason, "exit_code": row.exit_code,
-            "restarts": row.restarts, "wall_s": row.wall_s, "steps": row.steps, "step_s": row.step_s,
+            "launch": row.number,
+            "configuration": row.configuration,
+            "workers": row.workers,
+            "block": row.block,
+            "order": row.order,
+            "attempt": row.attempt,
+            "role": row.role,
+            "seed": row.seed,
+            "begin_utc": row.begin_utc,
+            "status": row.status,
+            "reason": row.reason,
+            "exit_code": row.exit_code,
+            "restarts": row.restarts,
+            "wall_s": row.wall_s,
+            "steps": row.steps,
+            "step_s": row.step_s,
             "warmup_steps": row.warmup,
         }
         for row in view.launches
-    ]  # fmt: skip
+    ]
 
 
 def render(view: View) -> str:
@@ -307,11 +357,15 @@ def encode(content: Mapping[str, Any]) -> str:
 def reference() -> str:
     """The page docs/reference/json.md, generated from FIELDS."""
     lines = [
-        "# The JSON report", "",
-        "<!-- generated by assay.reports.json.reference(); do not edit -->", "",
-        f"`assay report RECORD --json` writes one JSON object of the shape `{SCHEMA}`.", "",
-        *(__doc__ or "").split("\n\n", 1)[1].strip().splitlines(), *key_tables({**FIELDS, **json_serving.FIELDS}),
-    ]  # fmt: skip
+        "# The JSON report",
+        "",
+        "<!-- generated by assay.reports.json.reference(); do not edit -->",
+        "",
+        f"`assay report RECORD --json` writes one JSON object of the shape `{SCHEMA}`.",
+        "",
+        *(__doc__ or "").split("\n\n", 1)[1].strip().splitlines(),
+        *key_tables({**FIELDS, **json_serving.FIELDS}),
+    ]
     return "\n".join(lines) + "\n"
 
 

@@ -40,7 +40,11 @@ FIELDS: Final[Mapping[str, tuple[tuple[str, str, str], ...]]] = {
         ("configuration", "string", "key of the configuration"),
         ("role", "string", "`timed` or `fault`"),
         ("window_s", "[number, number] or null", "the measured window, seconds after the load began"),
-        ("bins", "list of objects", "`begin_s`, `end_s`, `due`, `ok`, `met`, `failed`, `ttft_s` (median or null), by when requests were due"),
+        (
+            "bins",
+            "list of objects",
+            "`begin_s`, `end_s`, `due`, `ok`, `met`, `failed`, `ttft_s` (median or null), by when requests were due",
+        ),
         ("spans", "list of objects", "`kind` (`fault` or `down`), `what`, `begin_s`, `end_s` (null: nobody saw its end)"),
     ),
     "serving.failures[]": (
@@ -70,20 +74,19 @@ FIELDS: Final[Mapping[str, tuple[tuple[str, str, str], ...]]] = {
         ("due", "integer", "requests that were due"),
         ("answered", "integer", "of these, answered"),
     ),
-}  # fmt: skip
+}
 
 
 def serving(view: View, found: ServingSeries) -> dict[str, Any]:
     """The section, in the shape of FIELDS."""
     return {
         "load": view.load_word,
-        "loads": [
-            {"configuration": one.key, "engine": one.engine, "scenario": one.scenario, "load": one.load}
-            for one in view.columns
-        ],
+        "loads": [{"configuration": one.key, "engine": one.engine, "scenario": one.scenario, "load": one.load} for one in view.columns],
         "curves": [
             {
-                "configuration": one.configuration, "latency": one.latency, "requests": one.requests,
+                "configuration": one.configuration,
+                "latency": one.latency,
+                "requests": one.requests,
                 "points": [list(point) for point in one.points],
             }
             for one in found.curves
@@ -91,43 +94,49 @@ def serving(view: View, found: ServingSeries) -> dict[str, Any]:
         "timelines": [_timeline(one) for one in found.timelines],
         "failures": [
             {"configuration": key, "status": status, "requests": number}
-            for key, own in found.errors.items() for status, number in own.items()
+            for key, own in found.errors.items()
+            for status, number in own.items()
         ],
         "replicas": [
             {
-                "engine": one.engine, "replica": one.replica, "sent": one.sent, "answered": one.answered, "ttft_s": one.ttft_s,
+                "engine": one.engine,
+                "replica": one.replica,
+                "sent": one.sent,
+                "answered": one.answered,
+                "ttft_s": one.ttft_s,
                 "readings": dict(sorted(one.readings.items())),
             }
             for one in found.replicas
         ],
         "agreement": _agreement(found),
-        "launches": [
-            {"launch": launch, "due": one.due, "answered": one.answered} for launch, one in sorted(found.tallies.items())
-        ],
-    }  # fmt: skip
+        "launches": [{"launch": launch, "due": one.due, "answered": one.answered} for launch, one in sorted(found.tallies.items())],
+    }
 
 
 def _timeline(one: LoadTimeline) -> dict[str, Any]:
     return {
-        "launch": one.launch, "configuration": one.configuration, "role": one.role,
+        "launch": one.launch,
+        "configuration": one.configuration,
+        "role": one.role,
         "window_s": None if one.window_s is None else list(one.window_s),
         "bins": [
-            {
-                "begin_s": b.begin_s, "end_s": b.end_s, "due": b.due, "ok": b.ok, "met": b.met, "failed": b.failed, "ttft_s": b.ttft_s,
-            }
+            {"begin_s": b.begin_s, "end_s": b.end_s, "due": b.due, "ok": b.ok, "met": b.met, "failed": b.failed, "ttft_s": b.ttft_s}
             for b in one.bins
         ],
-        "spans": [
-            {"kind": span.kind, "what": span.what, "begin_s": span.begin_s, "end_s": span.end_s} for span in one.spans
-        ],
-    }  # fmt: skip
+        "spans": [{"kind": span.kind, "what": span.what, "begin_s": span.begin_s, "end_s": span.end_s} for span in one.spans],
+    }
 
 
 def _agreement(found: ServingSeries) -> list[dict[str, Any]]:
     return [
         {
-            "configuration": key, "shown": one.shown, "possible": one.possible, "prompts": one.prompts, "answers": one.answers,
-            "differing": one.differing, "where": one.where,
+            "configuration": key,
+            "shown": one.shown,
+            "possible": one.possible,
+            "prompts": one.prompts,
+            "answers": one.answers,
+            "differing": one.differing,
+            "where": one.where,
         }
         for key, one in found.agreement.items()
-    ]  # fmt: skip
+    ]

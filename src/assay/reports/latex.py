@@ -12,12 +12,37 @@ from assay.reports.base import Report
 from assay.reports.prose import Section, Table, results_section
 from assay.reports.view import View
 
-_ESCAPES: Final = str.maketrans({
-    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "_": r"\_", "%": r"\%",
-    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"$<$", ">": r"$>$", "|": r"$|$", '"': "''",
-    "−": r"$-$", "×": r"$\times$", "≥": r"$\geq$", "≤": r"$\leq$", "µ": r"$\mu$", "μ": r"$\mu$", "–": "--", "±": r"$\pm$", "∞": r"$\infty$",
-    "\n": " ", "\r": " ", "[": "{[}", "]": "{]}",
-})  # fmt: skip
+_ESCAPES: Final = str.maketrans(
+    {
+        "\\": r"\textbackslash{}",
+        "{": r"\{",
+        "}": r"\}",
+        "$": r"\$",
+        "&": r"\&",
+        "#": r"\#",
+        "_": r"\_",
+        "%": r"\%",
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        "<": r"$<$",
+        ">": r"$>$",
+        "|": r"$|$",
+        '"': "''",
+        "−": r"$-$",
+        "×": r"$\times$",
+        "≥": r"$\geq$",
+        "≤": r"$\leq$",
+        "µ": r"$\mu$",
+        "μ": r"$\mu$",
+        "–": "--",
+        "±": r"$\pm$",
+        "∞": r"$\infty$",
+        "\n": " ",
+        "\r": " ",
+        "[": "{[}",
+        "]": "{]}",
+    }
+)
 
 
 def render(view: View) -> str:
@@ -39,16 +64,21 @@ def _section(section: Section) -> str:
 
 def _table(table: Table) -> str:
     lines = [" & ".join(tex(cell) for cell in row) + r" \\" for row in (table.head, *table.rows)]
-    return "\n".join((
-        r"\begin{table}", r"\centering\small", rf"\caption{{{tex(table.caption)}}}",
-        rf"\begin{{tabular}}{{l{'r' * (len(table.head) - 1)}}}", r"\hline", lines[0], r"\hline", *lines[1:], r"\hline",
-        r"\end{tabular}", r"\end{table}",
-    ))  # fmt: skip
+    return "\n".join(
+        (
+            r"\begin{table}",
+            r"\centering\small",
+            rf"\caption{{{tex(table.caption)}}}",
+            rf"\begin{{tabular}}{{l{'r' * (len(table.head) - 1)}}}",
+            r"\hline",
+            lines[0],
+            r"\hline",
+            *lines[1:],
+            r"\hline",
+            r"\end{tabular}",
+            r"\end{table}",
+        )
+    )
 
 
-REPORT = Report(
-    name="latex",
-    suffix=".tex",
-    summary="the written results section, from admissible numbers only, as LaTeX",
-    render=render,
-)
+REPORT = Report(name="latex", suffix=".tex", summary="the written results section, from admissible numbers only, as LaTeX", render=render)

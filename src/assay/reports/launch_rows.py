@@ -24,9 +24,7 @@ def launches(measured: Measured, labels: Mapping[str, str], served: ServingSerie
 
 
 def _launch_rows(measured: Measured, labels: Mapping[str, str]) -> tuple[LaunchRow, ...]:
-    steps = measured.global_steps.group_by("launch").agg(
-        pl.len().alias("steps"), pl.col("step_s").median().alias("step_s")
-    )
+    steps = measured.global_steps.group_by("launch").agg(pl.len().alias("steps"), pl.col("step_s").median().alias("step_s"))
     steady = measured.steady_steps.group_by("launch").agg(pl.col("step_s").median().alias("steady_s"))
     launches = measured.table("launches").sort("launch")
     joined = launches.join(steps, on="launch", how="left").join(steady, on="launch", how="left").sort("launch")
@@ -38,10 +36,25 @@ def _launch_row(row: Mapping[str, Any], measured: Measured, labels: Mapping[str,
     step_s = row["steady_s"] if row["steady_s"] is not None else row["step_s"]
     state = measured.steady.get(row["launch"]) if row["steps"] else None
     return LaunchRow(
-        number=row["launch"], configuration=row["configuration"],
-        label=labels.get(row["configuration"], row["configuration"]), workers=row["workers"], block=row["block"],
-        order=row["order"], attempt=row["attempt"], role=row["role"], seed=row["seed"], begin_utc=row["begin_utc"],
-        status=row["status"], reason=row["reason"], exit_code=row["exit_code"], restarts=row["restarts"],
-        wall_s=wall_s, wall=reading(wall_s, "s"), steps=row["steps"] or 0, step_s=step_s, step=reading(step_s, "s"),
-        warmup=state.warmup if state else None, shape=state.kind if state else "",
-    )  # fmt: skip
+        number=row["launch"],
+        configuration=row["configuration"],
+        label=labels.get(row["configuration"], row["configuration"]),
+        workers=row["workers"],
+        block=row["block"],
+        order=row["order"],
+        attempt=row["attempt"],
+        role=row["role"],
+        seed=row["seed"],
+        begin_utc=row["begin_utc"],
+        status=row["status"],
+        reason=row["reason"],
+        exit_code=row["exit_code"],
+        restarts=row["restarts"],
+        wall_s=wall_s,
+        wall=reading(wall_s, "s"),
+        steps=row["steps"] or 0,
+        step_s=step_s,
+        step=reading(step_s, "s"),
+        warmup=state.warmup if state else None,
+        shape=state.kind if state else "",
+    )

@@ -51,11 +51,7 @@ def gates(view: View) -> str:
     """Every gate once per status, with every sentence."""
     if not view.gates:
         return "## Gates\n\nNone were asked for."
-    rows = [
-        (group.word.upper(), group.gate, told.where, told.sentence)
-        for group in grouping.gates(view)
-        for told in group.told
-    ]
+    rows = [(group.word.upper(), group.gate, told.where, told.sentence) for group in grouping.gates(view) for told in group.told]
     return "## Gates\n\n" + table(("Status", "Gate", "Where", "Evidence"), rows)
 
 
@@ -64,9 +60,7 @@ def findings(view: View) -> str:
     if not view.findings:
         return "## Findings\n\nNone: every audit passed."
     rows = [
-        (group.severity, group.rule, told.where, told.sentence, group.remedy)
-        for group in grouping.findings(view)
-        for told in group.told
+        (group.severity, group.rule, told.where, told.sentence, group.remedy) for group in grouping.findings(view) for told in group.told
     ]
     return "## Findings\n\n" + table(("Severity", "Rule", "Where", "Evidence", "To do"), rows)
 
@@ -91,9 +85,7 @@ def _metrics(view: View, rows: Sequence[MetricRow]) -> list[str]:
 
 def _group(view: View, group: str, rows: Sequence[MetricRow]) -> str:
     columns = [column for column in view.columns if column.group == group]
-    others = [
-        key for key in dict.fromkeys(key for row in rows for key in row.cells) if view.label(key) == "whole experiment"
-    ]
+    others = [key for key in dict.fromkeys(key for row in rows for key in row.cells) if view.label(key) == "whole experiment"]
     keys = [*(column.key for column in columns), *others]
     body = [(row.title, *(row.cells[key].full if key in row.cells else "" for key in keys)) for row in rows]
     head = ("Metric", *(column.brief for column in columns), *("whole experiment" for _ in others))
@@ -104,21 +96,18 @@ def launches(view: View) -> str:
     """Every launch with its requests."""
     rows = [
         (
-            str(r.number), r.label, str(r.block), r.role, r.status, r.wall, f"{r.due:,}", f"{r.answered:,}", f"{r.due - r.answered:,}",
+            str(r.number),
+            r.label,
+            str(r.block),
+            r.role,
+            r.status,
+            r.wall,
+            f"{r.due:,}",
+            f"{r.answered:,}",
+            f"{r.due - r.answered:,}",
             r.reason,
         )
         for r in view.launches
-    ]  # fmt: skip
-    head = (
-        "Launch",
-        "Configuration",
-        "Block",
-        "Role",
-        "Status",
-        "Wall",
-        "Requests due",
-        "Answered",
-        "Failed",
-        "Reason",
-    )
+    ]
+    head = ("Launch", "Configuration", "Block", "Role", "Status", "Wall", "Requests due", "Answered", "Failed", "Reason")
     return "## Launches\n\n" + table(head, rows)

@@ -18,28 +18,48 @@ from assay.reports.view import Column, MetricRow, View
 
 # The numbers by which engines are chosen: (head above several columns, head of the column, metric).
 COMPARED: Final = (
-    ("Throughput", "output tokens/s", "output_throughput"), ("Throughput", "requests/s", "request_throughput"),
-    ("Good", "goodput, requests/s", "goodput"), ("Good", "met objectives", "slo_attainment"),
-    ("TTFT", "p50", "ttft_p50"), ("TTFT", "p95", "ttft_p95"), ("TTFT", "p99", "ttft_p99"), ("TTFT", "uncertainty, p99", "ttft_uncertainty_p99"),
-    ("TPOT", "p50", "tpot_p50"), ("TPOT", "p95", "tpot_p95"), ("TPOT", "p99", "tpot_p99"),
-    ("End to end", "p50", "e2e_p50"), ("End to end", "p95", "e2e_p95"), ("End to end", "p99", "e2e_p99"),
-    ("Memory", "KV cache in use", "server_kv_cache"), ("Cost", "", "cost_per_token"), ("Failed", "requests", "error_rate"),
-)  # fmt: skip
+    ("Throughput", "output tokens/s", "output_throughput"),
+    ("Throughput", "requests/s", "request_throughput"),
+    ("Good", "goodput, requests/s", "goodput"),
+    ("Good", "met objectives", "slo_attainment"),
+    ("TTFT", "p50", "ttft_p50"),
+    ("TTFT", "p95", "ttft_p95"),
+    ("TTFT", "p99", "ttft_p99"),
+    ("TTFT", "uncertainty, p99", "ttft_uncertainty_p99"),
+    ("TPOT", "p50", "tpot_p50"),
+    ("TPOT", "p95", "tpot_p95"),
+    ("TPOT", "p99", "tpot_p99"),
+    ("End to end", "p50", "e2e_p50"),
+    ("End to end", "p95", "e2e_p95"),
+    ("End to end", "p99", "e2e_p99"),
+    ("Memory", "KV cache in use", "server_kv_cache"),
+    ("Cost", "", "cost_per_token"),
+    ("Failed", "requests", "error_rate"),
+)
 FAULTS: Final = (
-    ("", "outage", "outage_time"), ("", "until it showed", "outage_detect_time"), ("", "recovery", "recovery_time_serving"),
-    ("", "requests lost", "requests_lost"), ("Met objectives", "before", "slo_before"), ("Met objectives", "during", "slo_during"),
-    ("Met objectives", "after", "slo_after"), ("", "goodput meanwhile, requests/s", "goodput_under_failure"),
-)  # fmt: skip
+    ("", "outage", "outage_time"),
+    ("", "until it showed", "outage_detect_time"),
+    ("", "recovery", "recovery_time_serving"),
+    ("", "requests lost", "requests_lost"),
+    ("Met objectives", "before", "slo_before"),
+    ("Met objectives", "during", "slo_during"),
+    ("Met objectives", "after", "slo_after"),
+    ("", "goodput meanwhile, requests/s", "goodput_under_failure"),
+)
 COLD: Final = (("TTFT", "cold", "ttft_cold"), ("TTFT", "warm, p50", "ttft_p50"))
 CHECKS: Final = (
-    ("", "canaries answered", "canaries_answered"), ("", "answers to the wrong asker", "cross_talk"),
+    ("", "canaries answered", "canaries_answered"),
+    ("", "answers to the wrong asker", "cross_talk"),
     ("", "prompts answered identically", "answers_identical"),
-)  # fmt: skip
+)
 ONE_LAUNCH: Final = "no interval: one launch"
 GRADES: Final[Mapping[str, str]] = {
-    "fail": "different", "distribution_close": "distribution-close", "near_tie": "near tie",
-    "token_identical": "token-identical", "bitwise": "bitwise identical",
-}  # fmt: skip
+    "fail": "different",
+    "distribution_close": "distribution-close",
+    "near_tie": "near tie",
+    "token_identical": "token-identical",
+    "bitwise": "bitwise identical",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,8 +135,10 @@ def details(view: View) -> tuple[LoadTable, ...]:
     made = (
         _of_metrics(view, "faults", "Under faults", view.columns, FAULTS, only_measured=True),
         _of_metrics(view, "cold", "Cold start beside warm", view.columns, COLD, needs="ttft_cold"),
-        _checks(view), _errors(view), _replicas(view),
-    )  # fmt: skip
+        _checks(view),
+        _errors(view),
+        _replicas(view),
+    )
     return tuple(table for table in made if table is not None)
 
 
@@ -124,9 +146,16 @@ def details(view: View) -> tuple[LoadTable, ...]:
 
 
 def _of_metrics(
-    view: View, name: str, title: str, columns: Sequence[Column], asked: Sequence[tuple[str, str, str]],
-    notes: tuple[str, ...] = (), *, only_measured: bool = False, needs: str = "",
-) -> LoadTable | None:  # fmt: skip
+    view: View,
+    name: str,
+    title: str,
+    columns: Sequence[Column],
+    asked: Sequence[tuple[str, str, str]],
+    notes: tuple[str, ...] = (),
+    *,
+    only_measured: bool = False,
+    needs: str = "",
+) -> LoadTable | None:
     """A row per configuration; `only_measured` leaves out those without any number, `needs` names a metric without which
     there is no table."""
     rows = [(above, text, row) for above, text, key in asked if (row := view.metric(key)) and _known(row, columns)]
@@ -221,15 +250,15 @@ def _errors(view: View) -> LoadTable | None:
         return None
     columns = [column for column in view.columns if errors.get(column.key)]
     stub = _stub_heads(columns, view)
-    rows = [
-        (*_stub(stub, column), *(Cell(text=f"{errors[column.key].get(status, 0):,}") for status in classes))
-        for column in columns
-    ]
+    rows = [(*_stub(stub, column), *(Cell(text=f"{errors[column.key].get(status, 0):,}") for status in classes)) for column in columns]
     return LoadTable(
-        name="errors", title="Failed requests by class", stub=len(stub),
-        head=(*stub, *(Head(text=status) for status in classes)), rows=tuple(rows),
+        name="errors",
+        title="Failed requests by class",
+        stub=len(stub),
+        head=(*stub, *(Head(text=status) for status in classes)),
+        rows=tuple(rows),
         notes=("Counted requests of the timed launches; what is not listed had none.",),
-    )  # fmt: skip
+    )
 
 
 def _replicas(view: View) -> LoadTable | None:
@@ -243,28 +272,31 @@ def _replicas(view: View) -> LoadTable | None:
     read = {name for one in found for name in one.readings}
     rows = [
         (
-            Cell(text=one.engine), Cell(text=str(one.replica)), Cell(text=f"{one.sent:,}"), Cell(text=f"{one.sent - one.answered:,}"),
-            Cell(text=reading(one.ttft_s, "s", latency).removesuffix(latency.after)), *_readings(one.readings, read),
+            Cell(text=one.engine),
+            Cell(text=str(one.replica)),
+            Cell(text=f"{one.sent:,}"),
+            Cell(text=f"{one.sent - one.answered:,}"),
+            Cell(text=reading(one.ttft_s, "s", latency).removesuffix(latency.after)),
+            *_readings(one.readings, read),
         )
         for one in found
-    ]  # fmt: skip
-    head = (
-        "Engine",
-        "Replica",
-        "requests",
-        "failed",
-        f"TTFT, median, {latency.label}",
-        *(READ[n] for n in READ if n in read),
-    )
+    ]
+    head = ("Engine", "Replica", "requests", "failed", f"TTFT, median, {latency.label}", *(READ[n] for n in READ if n in read))
     return LoadTable(
-        name="replicas", title="Replicas", stub=2, head=tuple(Head(text=text) for text in head), rows=tuple(rows),
+        name="replicas",
+        title="Replicas",
+        stub=2,
+        head=tuple(Head(text=text) for text in head),
+        rows=tuple(rows),
         notes=(*notes, f"Counted requests of the timed launches{'; means of what the engines told of themselves' if read else ''}."),
-    )  # fmt: skip
+    )
 
 
 READ: Final[Mapping[str, str]] = {
-    "kv_cache_used": "KV cache in use", "requests_running": "in the batch", "requests_waiting": "in the queue",
-}  # fmt: skip
+    "kv_cache_used": "KV cache in use",
+    "requests_running": "in the batch",
+    "requests_waiting": "in the queue",
+}
 
 
 def _readings(found: Mapping[str, float], read: set[str]) -> Iterator[Cell]:

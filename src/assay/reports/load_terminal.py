@@ -66,11 +66,13 @@ def reasons(view: View) -> list[tuple[str, str, str, str]]:
                 found.setdefault((dimension, cell.status), {}).setdefault(cell.sentence, []).append(row.column.key)
     return [
         (
-            grouping.places(view, [key for keys in told.values() for key in keys]), DIMENSION_TITLES[dimension].lower(), status,
+            grouping.places(view, [key for keys in told.values() for key in keys]),
+            DIMENSION_TITLES[dimension].lower(),
+            status,
             _example(view, told),
         )
         for (dimension, status), told in found.items()
-    ]  # fmt: skip
+    ]
 
 
 def _example(view: View, told: dict[str, list[str]]) -> str:
@@ -98,10 +100,7 @@ def where(told: Sequence[grouping.Told]) -> str:
 def _tables(table: LoadTable, width: int) -> Iterator[RenderableType]:
     """As many columns beside each other as fit; the columns that name a row stand in every part."""
     texts = [[_text(cell) for cell in row] for row in table.rows]
-    widths = [
-        max(max((len(row[place]) for row in texts), default=0), _longest_word(head))
-        for place, head in enumerate(table.head)
-    ]
+    widths = [max(max((len(row[place]) for row in texts), default=0), _longest_word(head)) for place, head in enumerate(table.head)]
     stub = list(range(table.stub))
     for columns in _parts(table.head, widths, table.stub, width):
         places = [*stub, *columns]

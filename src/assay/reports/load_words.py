@@ -13,9 +13,7 @@ from assay.spec.plan import Configuration, targets_of
 from assay.spec.sections.serving import Serving, Target
 from assay.verdict.sentence import launch_words
 
-UNCHECKED: Final = (
-    "not checked (--no-verify-tls): whoever answered, nothing shows that it was the engine that was asked"
-)
+UNCHECKED: Final = "not checked (--no-verify-tls): whoever answered, nothing shows that it was the engine that was asked"
 
 
 def unit_of(serving: Serving) -> str:
@@ -37,9 +35,7 @@ def load_of(serving: Serving, one: Configuration) -> str:
     return f"{given(one.load)} {unit_of(serving)}"
 
 
-def conditions(
-    experiment: Experiment, serving: Serving, manifest: Mapping[str, Any], measured: Measured
-) -> dict[str, str]:
+def conditions(experiment: Experiment, serving: Serving, manifest: Mapping[str, Any], measured: Measured) -> dict[str, str]:
     """Everything without which no number of a load may be quoted."""
     return {
         "Engines": "; ".join(_engine(target) for target in targets_of(serving)),
@@ -82,7 +78,7 @@ def _prompts(serving: Serving) -> str:
         *([f"{asked.turns} turns"] if asked.turns > 1 else []),
         *([f"{asked.prefix_tokens} shared tokens in {count(asked.prefixes, 'prefix texts')}"] if asked.prefix_tokens else []),
         f"cache: {asked.cache.replace('_', ' ')}",
-    ]  # fmt: skip
+    ]
     return ", ".join(parts)
 
 
@@ -102,9 +98,12 @@ def numbers(loads: Iterable[float]) -> str:
 def _objectives(serving: Serving) -> str:
     asked = serving.objectives
     named = (
-        ("TTFT", asked.ttft_s), ("visible TTFT", asked.ttft_visible_s), ("TPOT", asked.tpot_s), ("gap", asked.itl_s),
+        ("TTFT", asked.ttft_s),
+        ("visible TTFT", asked.ttft_visible_s),
+        ("TPOT", asked.tpot_s),
+        ("gap", asked.itl_s),
         ("end to end", asked.e2e_s),
-    )  # fmt: skip
+    )
     words = [f"{name} ≤ {given(limit)} s" for name, limit in named if limit is not None]
     return f"{', '.join(words)}, for {percent(asked.attainment, 4)} of the requests due" if words else "none given"
 

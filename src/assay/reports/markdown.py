@@ -20,10 +20,19 @@ def render(view: View) -> str:
     if view.of_links:
         return _of_collectives(view)
     sections = (
-        _headline(view), _vector(view), _layers(view), _numbers(view), _gates(view), _profiles(view), _findings(view), _recommendations(view),
+        _headline(view),
+        _vector(view),
+        _layers(view),
+        _numbers(view),
+        _gates(view),
+        _profiles(view),
+        _findings(view),
+        _recommendations(view),
         *(_dimension(view, dimension) for dimension in view.dimensions),
-        _launches(view), _environment(view), _conditions(view),
-    )  # fmt: skip
+        _launches(view),
+        _environment(view),
+        _conditions(view),
+    )
     return "\n\n".join(section for section in sections if section) + "\n"
 
 
@@ -31,10 +40,19 @@ def _of_load(view: View) -> str:
     from assay.reports import load_markdown as load
 
     sections = (
-        _headline(view), _vector(view), load.numbers(view), load.details(view), load.gates(view), _imported(view),
+        _headline(view),
+        _vector(view),
+        load.numbers(view),
+        load.details(view),
+        load.gates(view),
+        _imported(view),
         load.findings(view),
-        _recommendations(view), load.metrics(view), load.launches(view), _environment(view), _conditions(view),
-    )  # fmt: skip
+        _recommendations(view),
+        load.metrics(view),
+        load.launches(view),
+        _environment(view),
+        _conditions(view),
+    )
     return "\n\n".join(section for section in sections if section) + "\n"
 
 
@@ -42,9 +60,15 @@ def _of_collectives(view: View) -> str:
     from assay.reports import load_markdown as load
 
     sections = (
-        _headline(view), _vector(view), load.of_collectives(view), _imported(view), _findings(view), _launches(view), _environment(view),
+        _headline(view),
+        _vector(view),
+        load.of_collectives(view),
+        _imported(view),
+        _findings(view),
+        _launches(view),
+        _environment(view),
         _conditions(view),
-    )  # fmt: skip
+    )
     return "\n\n".join(section for section in sections if section) + "\n"
 
 
@@ -54,10 +78,7 @@ def _headline(view: View) -> str:
 
 def _vector(view: View) -> str:
     titles = [DIMENSION_TITLES[dimension] for dimension in view.dimensions]
-    rows = [
-        (row.column.label, *(f"{row.cells[d].word.upper()}: {row.cells[d].sentence}" for d in view.dimensions))
-        for row in view.vector
-    ]
+    rows = [(row.column.label, *(f"{row.cells[d].word.upper()}: {row.cells[d].sentence}" for d in view.dimensions)) for row in view.vector]
     return f"## {view.dimensions_title}\n\n" + table(("Configuration", *titles), rows)
 
 
@@ -84,7 +105,9 @@ def _imported(view: View) -> str:
 
 
 def _numbers(view: View) -> str:
-    return f"## Numbers\n\n{_metric_table(view, view.primary)}\n\nIntervals in brackets: {view.confidence} confidence; the launch is the unit."
+    return (
+        f"## Numbers\n\n{_metric_table(view, view.primary)}\n\nIntervals in brackets: {view.confidence} confidence; the launch is the unit."
+    )
 
 
 def _metric_table(view: View, rows: tuple[MetricRow, ...]) -> str:
@@ -131,22 +154,14 @@ def _launches(view: View) -> str:
     if view.timing:
         short = [(str(r.number), str(r.block), r.status, r.wall, r.reason) for r in view.launches]
         return "## Launches\n\n" + table(("Launch", "Block", "Status", "Wall", "Reason"), short)
-    rows = [
-        (str(r.number), r.label, str(r.block), r.role, r.status, r.wall, str(r.steps), r.step, r.reason)
-        for r in view.launches
-    ]
+    rows = [(str(r.number), r.label, str(r.block), r.role, r.status, r.wall, str(r.steps), r.step, r.reason) for r in view.launches]
     head = ("Launch", "Configuration", "Block", "Role", "Status", "Wall", "Steps", "Median step", "Reason")
     return "## Launches\n\n" + table(head, rows)
 
 
 def _environment(view: View) -> str:
     """Only what changed during the experiment, and the count of the rest: the whole is in the record."""
-    changed = [
-        (f"{group.name}.{row.key}", row.before, row.after)
-        for group in view.environment
-        for row in group.rows
-        if row.changed
-    ]
+    changed = [(f"{group.name}.{row.key}", row.before, row.after) for group in view.environment for row in group.rows if row.changed]
     total = sum(len(group.rows) for group in view.environment)
     if not total:
         return "## Environment\n\nNot recorded."
@@ -157,11 +172,7 @@ def _environment(view: View) -> str:
 def _conditions(view: View) -> str:
     overhead = "; ".join(grouping.costs(view))
     rows = [(fact.name, fact.text) for fact in view.conditions]
-    rows += (
-        []
-        if view.timing or view.of_links
-        else [("Instrument's own cost" if view.serving is None else "Client", overhead)]
-    )
+    rows += [] if view.timing or view.of_links else [("Instrument's own cost" if view.serving is None else "Client", overhead)]
     return "## Conditions\n\n" + table(("What", "Value"), rows)
 
 

@@ -14,9 +14,16 @@ answered by what was done in this record; the wording of the rules is ours."""
 def render(view: View) -> str:
     """The honest-methods page as Markdown."""
     parts = [
-        f"# How {plain(view.name)} was measured", HEAD, _score(view), "## Twelve rules", _rules(view),
-        "## For an artifact form", _artifact(view), "## How each number was made", _numbers(view),
-    ]  # fmt: skip
+        f"# How {plain(view.name)} was measured",
+        HEAD,
+        _score(view),
+        "## Twelve rules",
+        _rules(view),
+        "## For an artifact form",
+        _artifact(view),
+        "## How each number was made",
+        _numbers(view),
+    ]
     return "\n\n".join(parts) + "\n"
 
 

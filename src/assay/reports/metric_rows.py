@@ -46,20 +46,23 @@ def timing_facts(measured: Measured, judgement: Judgement) -> tuple[Fact, ...]:
     made = summary(measured, judgement, measured.experiment.name)
     found = {finding.evidence for finding in judgement.verdict.findings}
     rows = lines(made, what="starts" if measured.experiment.workload.runner == "command" else "trials")
-    return tuple(
-        Fact(name=name, text=words)
-        for name, words in rows
-        if name in ("spread", "floor", "note") and words not in found
-    )
+    return tuple(Fact(name=name, text=words) for name, words in rows if name in ("spread", "floor", "note") and words not in found)
 
 
 def _metric_row(metric: Metric, values: Mapping[str, Value], work: str) -> MetricRow:
     scale = scale_for(metric.unit, (v.value for v in values.values() if isinstance(v, Estimate)), work)
     return MetricRow(
-        name=metric.name, title=metric.title, dimension=metric.dimension, unit=metric.unit, shown_unit=scale.label,
-        better=metric.better, formula=metric.formula, primary=metric.primary,
-        cells={key: show(value, scale) for key, value in values.items()}, tool=tool_of(metric.name),
-    )  # fmt: skip
+        name=metric.name,
+        title=metric.title,
+        dimension=metric.dimension,
+        unit=metric.unit,
+        shown_unit=scale.label,
+        better=metric.better,
+        formula=metric.formula,
+        primary=metric.primary,
+        cells={key: show(value, scale) for key, value in values.items()},
+        tool=tool_of(metric.name),
+    )
 
 
 def overhead(metrics: tuple[MetricRow, ...], labels: Mapping[str, str]) -> tuple[tuple[str, Shown], ...]:
@@ -75,9 +78,7 @@ def lag(metrics: tuple[MetricRow, ...], labels: Mapping[str, str]) -> tuple[tupl
     cells = next((row.cells for row in metrics if row.name == "send_lag_p99"), {})
     known = [(shown.value.value, key) for key, shown in cells.items() if isinstance(shown.value, Estimate)]
     if not known:
-        missing = Absent(
-            reason="insufficient", detail="no load has enough requests for the p99 of how late they were sent"
-        )
+        missing = Absent(reason="insufficient", detail="no load has enough requests for the p99 of how late they were sent")
         return (("send lag, p99", next(iter(cells.values()), show(missing)) if len(cells) == 1 else show(missing)),)
     worst = max(known)[1]
     return ((f"send lag, p99, at its worst ({labels[worst]})", cells[worst]),)

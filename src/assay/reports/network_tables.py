@@ -16,9 +16,11 @@ MILLISECONDS: Final = Scale(factor=1e3, after=" ms")
 MEGABITS: Final = Scale(factor=8e-6, after=" Mbit/s")
 PERCENT: Final = Scale(factor=100.0, after=" %")
 COLUMNS: Final = (
-    ("round trip, ms", "round_trip", "", MILLISECONDS), ("there, Mbit/s", "link_rate", "", MEGABITS), ("back, Mbit/s", "link_rate", BACK, MEGABITS),
+    ("round trip, ms", "round_trip", "", MILLISECONDS),
+    ("there, Mbit/s", "link_rate", "", MEGABITS),
+    ("back, Mbit/s", "link_rate", BACK, MEGABITS),
     ("echoes lost", "echoes_lost", "", PERCENT),
-)  # fmt: skip
+)
 COUNTERS: Final = (
     ("received, MB", "received_bytes", 1e-6),
     ("sent, MB", "sent_bytes", 1e-6),
@@ -30,17 +32,26 @@ COUNTERS: Final = (
 def tables(network: Network, values: Mapping[str, Mapping[str, Value]]) -> tuple[LoadTable, ...]:
     """Hosts, then interfaces; `values`: metric -> key -> value."""
     rows = tuple(
-        (Cell(text=host), *(_cell(values.get(metric, {}).get(f"{host}{end}"), scale) for _, metric, end, scale in COLUMNS)) for host in network.hosts
-    )  # fmt: skip
+        (Cell(text=host), *(_cell(values.get(metric, {}).get(f"{host}{end}"), scale) for _, metric, end, scale in COLUMNS))
+        for host in network.hosts
+    )
     by_host = LoadTable(
-        name="hosts", title="Hosts", stub=1, head=(Head(text="Host"), *(Head(text=text) for text, *_ in COLUMNS)), rows=rows,
+        name="hosts",
+        title="Hosts",
+        stub=1,
+        head=(Head(text="Host"), *(Head(text=text) for text, *_ in COLUMNS)),
+        rows=rows,
         notes=("Rates are of payload over one TCP connection; a link's own rate counts headers too.",),
-    )  # fmt: skip
+    )
     head = ("Interface", "to", "MTU", "speed, Mbit/s", "duplex", *(text for text, *_ in COUNTERS))
     by_interface = LoadTable(
-        name="interfaces", title="Interfaces of this machine", stub=2, head=tuple(Head(text=text) for text in head),
-        rows=tuple(_interface(one) for one in network.interfaces), notes=("Counters: by how much they grew in all rounds, whoever used them.",),
-    )  # fmt: skip
+        name="interfaces",
+        title="Interfaces of this machine",
+        stub=2,
+        head=tuple(Head(text=text) for text in head),
+        rows=tuple(_interface(one) for one in network.interfaces),
+        notes=("Counters: by how much they grew in all rounds, whoever used them.",),
+    )
     return (by_host, by_interface) if network.interfaces else (by_host,)
 
 
@@ -58,7 +69,11 @@ def _grown(value: float) -> str:
 def _interface(one: Interface) -> tuple[Cell, ...]:
     speed = one.settings.get("speed_bits")
     texts = (
-        one.name, ", ".join(one.to), str(one.settings.get("mtu", "–")), "–" if speed is None else number(speed / 1e6, 0),
-        str(one.settings.get("duplex", "–")), *(_grown(one.grew[counter] * factor) for _, counter, factor in COUNTERS),
-    )  # fmt: skip
+        one.name,
+        ", ".join(one.to),
+        str(one.settings.get("mtu", "–")),
+        "–" if speed is None else number(speed / 1e6, 0),
+        str(one.settings.get("duplex", "–")),
+        *(_grown(one.grew[counter] * factor) for _, counter, factor in COUNTERS),
+    )
     return tuple(Cell(text=text, absent=text == "–") for text in texts)

@@ -1,6 +1,7 @@
 """How is the matrix of pairs shown in words and tables?  A row for each class of pairs, then the pairs, the slowest first.
 
-Up to four ranks every ordered pair has its row with its intervals; of more the slowest, as many: the record holds all, and the picture as far as it is drawn.
+Up to four ranks every ordered pair has its row with its intervals; of more the slowest, as many: the record holds all, and the picture as
+far as it is drawn.
 """
 
 from __future__ import annotations
@@ -30,18 +31,25 @@ def _of(one: Pairs, place: int) -> tuple[LoadTable, ...]:
     refused = (f"No classes are told: {seen.refused}.",) if seen.refused else ()
     rows = tuple(_class_row(one, name) for name in seen.names)
     by_class = LoadTable(
-        name=f"pair-classes-{place}", title=f"Who is near whom, {ranks}", stub=2, rows=rows, notes=(*seen.sentences, *refused, *_wrong(one)),
+        name=f"pair-classes-{place}",
+        title=f"Who is near whom, {ranks}",
+        stub=2,
+        rows=rows,
+        notes=(*seen.sentences, *refused, *_wrong(one)),
         head=(Head(text="Pairs"), Head(text="ordered pairs"), *(Head(text=f"{head.text}, slowest and fastest") for head in where)),
-    )  # fmt: skip
+    )
     links = sorted(one.matrix.links, key=_slowness)[:MOST_ROWS]
     left = len(one.matrix.links) - len(links)
     notes = (f"{count(left, 'pairs')} more were faster; the record holds all.",) if left else ()
     why = dict.fromkeys(link.bandwidth.detail for link in links if isinstance(link.bandwidth, Absent))
     by_pair = LoadTable(
-        name=f"pairs-{place}", title=f"Pairs, {ranks}", stub=2,
-        notes=(*notes, *(f"No bandwidth where {reason}." for reason in why)), head=(Head(text="From, to"), Head(text="class"), *where),
+        name=f"pairs-{place}",
+        title=f"Pairs, {ranks}",
+        stub=2,
+        notes=(*notes, *(f"No bandwidth where {reason}." for reason in why)),
+        head=(Head(text="From, to"), Head(text="class"), *where),
         rows=tuple(_pair_row(one, link) for link in links),
-    )  # fmt: skip
+    )
     return by_class, by_pair
 
 
@@ -55,9 +63,7 @@ def _class_row(one: Pairs, name: str) -> tuple[Cell, ...]:
     own = [link for link in one.matrix.links if one.classes.kinds[link.pair] == name]
     latencies = _ends([link.latency for link in own], slowest_is_high=True)
     bandwidths = _ends([link.bandwidth for link in own], slowest_is_high=False)
-    return (
-        Cell(text=name), Cell(text=str(len(own))), _range(latencies, MICROSECONDS), _range(bandwidths, GIGABYTES),
-    )  # fmt: skip
+    return (Cell(text=name), Cell(text=str(len(own))), _range(latencies, MICROSECONDS), _range(bandwidths, GIGABYTES))
 
 
 def _ends(values: Sequence[Value], *, slowest_is_high: bool) -> tuple[Estimate, ...]:
@@ -76,9 +82,11 @@ def _range(ends: tuple[Estimate, ...], scale: Scale) -> Cell:
 def _pair_row(one: Pairs, link: Link) -> tuple[Cell, ...]:
     kind = one.classes.kinds.get(link.pair, "–")
     return (
-        Cell(text=f"{link.pair[0]} → {link.pair[1]}"), Cell(text=kind), load_tables.cell(show(link.latency, MICROSECONDS)),
+        Cell(text=f"{link.pair[0]} → {link.pair[1]}"),
+        Cell(text=kind),
+        load_tables.cell(show(link.latency, MICROSECONDS)),
         load_tables.cell(show(link.bandwidth, GIGABYTES)),
-    )  # fmt: skip
+    )
 
 
 def _wrong(one: Pairs) -> tuple[str, ...]:
@@ -93,11 +101,7 @@ KEYS: Final = (
     ("classes", "list of strings", "the classes that occur, the nearest first; empty where none are told"),
     ("refused", "string", "why no classes are told; empty where they are"),
     ("sentences", "list of strings", "what the classes are and what contradicts them"),
-    (
-        "links",
-        "list of objects",
-        "one for every ordered pair: from, to, class, latency and bandwidth as values, wrong bytes",
-    ),
+    ("links", "list of objects", "one for every ordered pair: from, to, class, latency and bandwidth as values, wrong bytes"),
 )
 
 
@@ -105,15 +109,23 @@ def as_json(several: Sequence[Pairs], value: Any) -> list[dict[str, Any]]:
     """For other programs; `value` turns an estimate or an absent value into JSON."""
     return [
         {
-            "configuration": one.configuration, "hosts": list(one.matrix.hosts), "at_once": one.matrix.together,
-            "classes": list(one.classes.names), "refused": one.classes.refused, "sentences": list(one.classes.sentences),
+            "configuration": one.configuration,
+            "hosts": list(one.matrix.hosts),
+            "at_once": one.matrix.together,
+            "classes": list(one.classes.names),
+            "refused": one.classes.refused,
+            "sentences": list(one.classes.sentences),
             "links": [
                 {
-                    "from": link.pair[0], "to": link.pair[1], "class": one.classes.kinds.get(link.pair), "latency": value(link.latency),
-                    "bandwidth": value(link.bandwidth), "wrong": link.wrong,
+                    "from": link.pair[0],
+                    "to": link.pair[1],
+                    "class": one.classes.kinds.get(link.pair),
+                    "latency": value(link.latency),
+                    "bandwidth": value(link.bandwidth),
+                    "wrong": link.wrong,
                 }
                 for link in one.matrix.links
             ],
         }
         for one in several
-    ]  # fmt: skip
+    ]

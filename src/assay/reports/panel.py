@@ -38,9 +38,4 @@ def render(view: View) -> str:
     return printable(environment.from_string(_PAGE).render(view=view, pictures=drawn))
 
 
-REPORT = Report(
-    name="panel",
-    suffix="-panel.html",
-    summary="eight numbers over the load, by engine, scenario and load",
-    render=render,
-)
+REPORT = Report(name="panel", suffix="-panel.html", summary="eight numbers over the load, by engine, scenario and load", render=render)

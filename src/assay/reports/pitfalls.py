@@ -18,9 +18,7 @@ from assay.verdict.types import Finding
 
 WIDTH = 100
 STYLES = {"fallen into": "bold red", "not examined": "yellow", "clear": "green"}
-HEADINGS = {
-    "fallen into": "Fallen into", "not examined": "Could not be examined", "clear": "Clear",
-}  # fmt: skip
+HEADINGS = {"fallen into": "Fallen into", "not examined": "Could not be examined", "clear": "Clear"}
 MEASURE = "To measure in the same launches"
 OTHERWISE = "What could not be examined is settled by saying it; if nobody knows it any more, measure as well"
 
@@ -42,35 +40,51 @@ class Sheet:
 def of_claim(text: str, source: str, audited: Audited) -> Sheet:
     """The sheet of a claim."""
     return Sheet(
-        kind="claim", subject=one_line(text), source=one_line(source), status=audited.status, sentence=audited.sentence,
-        pitfalls=audited.pitfalls, quantities=audited.quantities, otherwise=audited.otherwise,
-    )  # fmt: skip
+        kind="claim",
+        subject=one_line(text),
+        source=one_line(source),
+        status=audited.status,
+        sentence=audited.sentence,
+        pitfalls=audited.pitfalls,
+        quantities=audited.quantities,
+        otherwise=audited.otherwise,
+    )
 
 
 def as_json(sheet: Sheet) -> str:
     """The sheet as a JSON document."""
     document = {
-        "kind": sheet.kind, "subject": sheet.subject, "source": sheet.source, "status": sheet.status,
+        "kind": sheet.kind,
+        "subject": sheet.subject,
+        "source": sheet.source,
+        "status": sheet.status,
         "sentence": one_line(sheet.sentence),
         "pitfalls": [_pitfall(pitfall) for pitfall in sheet.pitfalls],
         "measure": [_quantity(quantity) for quantity in sheet.quantities],
         "measure_if_unknown": [_quantity(quantity) for quantity in sheet.otherwise],
-    }  # fmt: skip
+    }
     return json_text(json.dumps(document, indent=2, ensure_ascii=False))
 
 
 def _pitfall(pitfall: Pitfall) -> dict[str, Any]:
     return {
-        "pitfall": pitfall.name, "title": pitfall.title, "question": pitfall.question, "state": pitfall.state,
+        "pitfall": pitfall.name,
+        "title": pitfall.title,
+        "question": pitfall.question,
+        "state": pitfall.state,
         "reason": one_line(pitfall.reason) or None,
         "findings": [
             {
-                "rule": found.rule, "severity": found.severity, "where": one_line(found.configuration) if found.configuration else None,
-                "evidence": one_line(found.evidence), "remedy": one_line(found.remedy), "needs": list(found.needs),
+                "rule": found.rule,
+                "severity": found.severity,
+                "where": one_line(found.configuration) if found.configuration else None,
+                "evidence": one_line(found.evidence),
+                "remedy": one_line(found.remedy),
+                "needs": list(found.needs),
             }
             for found in pitfall.findings
         ],
-    }  # fmt: skip
+    }
 
 
 def _quantity(quantity: Quantity) -> dict[str, str]:
@@ -101,15 +115,11 @@ def _rows(pitfall: Pitfall) -> list[tuple[str, str, str, str, str]]:
     head = (pitfall.title, pitfall.question)
     if pitfall.state == "clear" or not pitfall.findings:
         return [(*head, "", one_line(pitfall.reason), "")]
-    return [
-        (*head, one_line(f.configuration or ""), one_line(f.evidence), one_line(f.remedy)) for f in pitfall.findings
-    ]
+    return [(*head, one_line(f.configuration or ""), one_line(f.evidence), one_line(f.remedy)) for f in pitfall.findings]
 
 
 def _grouped(sheet: Sheet) -> list[tuple[str, list[Pitfall]]]:
-    groups: list[tuple[str, list[Pitfall]]] = [
-        (state, [p for p in sheet.pitfalls if p.state == state]) for state in STATES
-    ]
+    groups: list[tuple[str, list[Pitfall]]] = [(state, [p for p in sheet.pitfalls if p.state == state]) for state in STATES]
     return [(state, members) for state, members in groups if members]
 
 
@@ -128,9 +138,11 @@ def _sections(sheet: Sheet) -> list[Any]:
     from assay.reports.terminal import title
 
     parts: list[Any] = [
-        Text(sheet.subject), Text(f"{sheet.kind}: {sheet.source}", style="dim"), Text(),
+        Text(sheet.subject),
+        Text(f"{sheet.kind}: {sheet.source}", style="dim"),
+        Text(),
         Padding(Text(one_line(sheet.sentence), style="bold"), (0, 2)),
-    ]  # fmt: skip
+    ]
     for state, pitfalls in _grouped(sheet):
         parts += [title(f"{HEADINGS[state]} ({len(pitfalls)})", STYLES[state])]
         parts += [_clear(pitfalls)] if state == "clear" else [_block(pitfall) for pitfall in pitfalls]

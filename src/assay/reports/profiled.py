@@ -12,12 +12,7 @@ from assay.estimates.format import percent, reading
 from assay.frames.record_data import Measured
 from assay.units import BYTES, SECONDS
 
-PARTS: Final = (
-    ("compute_ns", "computing"),
-    ("exposed_ns", "exposed communication"),
-    ("copy_ns", "copies"),
-    ("idle_ns", "idle"),
-)
+PARTS: Final = (("compute_ns", "computing"), ("exposed_ns", "exposed communication"), ("copy_ns", "copies"), ("idle_ns", "idle"))
 NO_OPERATOR: Final = "in no operator"  # what is idle of a device is the script's own Python, of a processor
 ENGINE: Final = "autograd::engine::evaluate_function: "  # before the name of every node of a backward pass
 WIDEST: Final = 60  # characters of a kernel's name
@@ -34,10 +29,17 @@ def of_record(measured: Measured) -> tuple[dict[str, Any], ...]:
     for row in launches.iter_rows(named=True):
         windows = _windows(events.filter(pl.col("launch") == row["launch"]))
         left = {key: summaries.get(row["launch"], {}).get(key) or [] for key in ("ranks", "nsys")}
-        found.append({
-            "launch": row["launch"], "configuration": row["configuration"], "status": row["status"], "reason": row["reason"],
-            "windows": windows, "ranks": [_whole_steps(rank, windows) for rank in left["ranks"]], "nsys": left["nsys"],
-        })  # fmt: skip
+        found.append(
+            {
+                "launch": row["launch"],
+                "configuration": row["configuration"],
+                "status": row["status"],
+                "reason": row["reason"],
+                "windows": windows,
+                "ranks": [_whole_steps(rank, windows) for rank in left["ranks"]],
+                "nsys": left["nsys"],
+            }
+        )
     return tuple(found)
 
 
@@ -112,9 +114,7 @@ def rank_lines(rank: Mapping[str, Any], most: int) -> Iterator[str]:
             f"largest free block {reading(held['largest_free_bytes'], BYTES)}"
         )
         yield from (
-            f"    {reading(block['bytes'], BYTES):>10}  {block['where']}"
-            for block in held.get("largest", ())[:most]
-            if block["where"]
+            f"    {reading(block['bytes'], BYTES):>10}  {block['where']}" for block in held.get("largest", ())[:most] if block["where"]
         )
     if rank.get("snapshot"):
         yield f"  memory snapshot: {rank['snapshot']}, for https://pytorch.org/memory_viz (a pickle: open it there and load it nowhere else)"

@@ -50,9 +50,7 @@ LOAD_METRICS = (
     "cost_per_token",
     "error_rate",
 )
-LOAD_FACTS = (
-    "Engines", "Model", "Task", "Scenarios", "Prompts", "Load", "Objectives", "Clock", "Prices", "Faults",
-)  # fmt: skip
+LOAD_FACTS = ("Engines", "Model", "Task", "Scenarios", "Prompts", "Load", "Objectives", "Clock", "Prices", "Faults")
 WORKLOAD_FACTS = ("Workload", "Configurations", "Scaling", "Quality", "Faults")
 TABLE_METRICS = (
     "trial_time",
@@ -73,9 +71,12 @@ def results_section(view: View) -> tuple[Section, ...]:
     """System, workload, method, results, correctness, cost, reliability, limits."""
     if view.status == "INVALID":
         reasons = [found.evidence for found in view.findings if found.severity == "invalid"]
-        return (Section(title="Results", sentences=(
-            "No number of this record may be reported: an audit found it inadmissible.", *map(_sentence, reasons),
-        )),)  # fmt: skip
+        return (
+            Section(
+                title="Results",
+                sentences=("No number of this record may be reported: an audit found it inadmissible.", *map(_sentence, reasons)),
+            ),
+        )
     if view.timing:
         return (
             Section(title="System", sentences=tuple(_system(view))),
@@ -135,16 +136,17 @@ def _performance(view: View) -> Iterator[str]:
     for column in view.columns:
         if not view.reportable(column.key):
             cell = next(row.cells["correctness"] for row in view.vector if row.column == column)
-            yield _sentence(
-                f"{column.label}: no number is reported, for its correctness is {cell.word} ({cell.sentence})"
-            )
+            yield _sentence(f"{column.label}: no number is reported, for its correctness is {cell.word} ({cell.sentence})")
     if view.serving is not None:
         yield _sentence(view.sentence)
         yield from load_tables.capacity(view)
         return
     for column in (one for one in _reported(view) if one.key != view.base):
-        told = [f"{row.title.lower()} {shown.full}" for name in ("speedup", "efficiency", "throughput")
-                if (row := view.metric(name)) and (shown := row.cells.get(column.key)) and shown.measured]  # fmt: skip
+        told = [
+            f"{row.title.lower()} {shown.full}"
+            for name in ("speedup", "efficiency", "throughput")
+            if (row := view.metric(name)) and (shown := row.cells.get(column.key)) and shown.measured
+        ]
         if told:
             yield _sentence(f"{column.label}: {'; '.join(told)}")
     for name in ("serial_fraction", "amdahl_ceiling", "usl_peak", "held_out_error"):
@@ -204,15 +206,10 @@ def _table(view: View) -> Table | None:
     used = [row for row in rows if any((shown := row.cells.get(c.key)) and shown.measured for c in columns)]
     if not columns or not used:
         return None
-    body = tuple(
-        (column.label, *(row.cells[column.key].full if column.key in row.cells else "" for row in used))
-        for column in columns
-    )
+    body = tuple((column.label, *(row.cells[column.key].full if column.key in row.cells else "" for row in used)) for column in columns)
     of = "" if view.timing else f"{count(len(columns), 'configurations')}, "
     return Table(
-        caption=f"{view.name}: {of}{view.confidence} intervals in brackets",
-        head=("Configuration", *(row.title for row in used)),
-        rows=body,
+        caption=f"{view.name}: {of}{view.confidence} intervals in brackets", head=("Configuration", *(row.title for row in used)), rows=body
     )
 
 

@@ -38,18 +38,28 @@ def to_text(found: Reproduction) -> str:
 def to_json(found: Reproduction, *, record: str = "") -> str:
     """One JSON object of the shape SCHEMA; the keys are those of `assay check --json` where they mean the same."""
     document = {
-        "schema": SCHEMA, "state": found.state, "exit_code": STATES[found.state][0], "first": found.first,
-        "second": found.second, "record": record, "sentence": found.sentence, "notes": list(found.notes),
+        "schema": SCHEMA,
+        "state": found.state,
+        "exit_code": STATES[found.state][0],
+        "first": found.first,
+        "second": found.second,
+        "record": record,
+        "sentence": found.sentence,
+        "notes": list(found.notes),
         "rows": [
             {
-                "metric": row.metric, "configuration": row.configuration, "agreement": row.agreement,
-                "decides": row.decides, **difference_fields(row.difference), "launches_needed": row.launches_needed,
-                "first": value_fields(row.first), "second": value_fields(row.second), "sentence": row.sentence,
+                "metric": row.metric,
+                "configuration": row.configuration,
+                "agreement": row.agreement,
+                "decides": row.decides,
+                **difference_fields(row.difference),
+                "launches_needed": row.launches_needed,
+                "first": value_fields(row.first),
+                "second": value_fields(row.second),
+                "sentence": row.sentence,
             }
             for row in found.rows
         ],
-        "conditions": [
-            {"field": m.field, "class": m.kind, "values": list(m.values), "why": m.why} for m in found.mismatches
-        ],
-    }  # fmt: skip
+        "conditions": [{"field": m.field, "class": m.kind, "values": list(m.values), "why": m.why} for m in found.mismatches],
+    }
     return encode(document)

@@ -21,8 +21,5 @@ def _section(section: Section) -> str:
 
 
 REPORT = Report(
-    name="results",
-    suffix="-results.md",
-    summary="the written results section, from admissible numbers only, as Markdown",
-    render=render,
+    name="results", suffix="-results.md", summary="the written results section, from admissible numbers only, as Markdown", render=render
 )

@@ -32,14 +32,39 @@ STATUS_WIDTH: Final = 15  # the longest status word and the space beside it
 PROFILE_ROWS: Final = 5  # of each list of kernels and operators
 NARROW: Final = 78  # columns; below that the four dimensions stand under one another
 STYLES: Final = {
-    "PASS": "green", "FAIL": "bold red", "INVALID": "bold red", "INCONCLUSIVE": "yellow", "NOT_MEASURED": "dim",
-    "invalid": "bold red", "fail": "bold red", "warning": "yellow", "note": "dim",
-    "pass": "green", "not run": "dim", "advice": "",
-}  # fmt: skip
-PLAIN: Final = str.maketrans({
-    "µ": "u", "−": "-", "–": "-", "—": "-", "≥": ">=", "≤": "<=", "×": "x", "·": "-", "…": "...", "’": "'",
-    "“": '"', "”": '"', "±": "+-", "→": "->", "─": "-", "━": "-",
-})  # fmt: skip
+    "PASS": "green",
+    "FAIL": "bold red",
+    "INVALID": "bold red",
+    "INCONCLUSIVE": "yellow",
+    "NOT_MEASURED": "dim",
+    "invalid": "bold red",
+    "fail": "bold red",
+    "warning": "yellow",
+    "note": "dim",
+    "pass": "green",
+    "not run": "dim",
+    "advice": "",
+}
+PLAIN: Final = str.maketrans(
+    {
+        "µ": "u",
+        "−": "-",
+        "–": "-",
+        "—": "-",
+        "≥": ">=",
+        "≤": "<=",
+        "×": "x",
+        "·": "-",
+        "…": "...",
+        "’": "'",
+        "“": '"',
+        "”": '"',
+        "±": "+-",
+        "→": "->",
+        "─": "-",
+        "━": "-",
+    }
+)
 
 
 def render(view: View, *, width: int = WIDTH, colour: bool = False) -> str:
@@ -50,9 +75,16 @@ def render(view: View, *, width: int = WIDTH, colour: bool = False) -> str:
 def draw(parts: Iterable[RenderableType], *, width: int, colour: bool) -> str:
     """What rich makes of the parts, in at most `width` columns; no character of a record steers the terminal."""
     console = Console(
-        width=width, force_terminal=colour, color_system="auto" if colour else None, no_color=not colour,
-        legacy_windows=False, highlight=False, emoji=False, markup=False, record=False,
-    )  # fmt: skip
+        width=width,
+        force_terminal=colour,
+        color_system="auto" if colour else None,
+        no_color=not colour,
+        legacy_windows=False,
+        highlight=False,
+        emoji=False,
+        markup=False,
+        record=False,
+    )
     with console.capture() as capture:
         drawn = console.render(Group(*parts))
         # rich's own colours stand in the segments' styles: what steers inside of their text came from elsewhere
@@ -64,9 +96,16 @@ def draw(parts: Iterable[RenderableType], *, width: int, colour: bool) -> str:
 def _sections(view: View, width: int) -> list[RenderableType]:
     if view.timing:
         return [
-            *_headline(view), title("Numbers"), *_numbers(view, width), title("What they rest on"), _facts(view),
-            title("Findings"), _findings(view), Text(), *_footer(view),
-        ]  # fmt: skip
+            *_headline(view),
+            title("Numbers"),
+            *_numbers(view, width),
+            title("What they rest on"),
+            _facts(view),
+            title("Findings"),
+            _findings(view),
+            Text(),
+            *_footer(view),
+        ]
     if view.serving is not None:
         return _of_load(view, width)
     if view.of_links:
@@ -78,10 +117,7 @@ def _sections(view: View, width: int) -> list[RenderableType]:
     if view.gates:
         parts += [title("Gates"), _gates(view)]
     if view.profiles:
-        parts += [
-            title("Profile"),
-            *(_indented(line) for one in view.profiles for line in profiled.launch_lines(one, most=PROFILE_ROWS)),
-        ]
+        parts += [title("Profile"), *(_indented(line) for one in view.profiles for line in profiled.launch_lines(one, most=PROFILE_ROWS))]
     parts += [title("Findings"), _grouped_findings(view)]
     parts += [title("Recommendation"), _recommendations(view)]
     return [*parts, Text(), *_footer(view)]
@@ -100,12 +136,7 @@ def _of_load(view: View, width: int) -> list[RenderableType]:
 
 
 def _of_collectives(view: View, width: int) -> list[RenderableType]:
-    parts: list[RenderableType] = [
-        *_headline(view),
-        *_vector(view, width),
-        title("Numbers"),
-        *load_terminal.of_collectives(view, width),
-    ]
+    parts: list[RenderableType] = [*_headline(view), *_vector(view, width), title("Numbers"), *load_terminal.of_collectives(view, width)]
     if view.foreign:
         parts += [title("Imported"), _pairs(view.foreign)]
     return [*parts, title("Findings"), _grouped_findings(view), Text(), *_footer(view)]
@@ -173,11 +204,10 @@ def _reasons(view: View) -> list[Text]:
                 shared.setdefault((dimension, cell), []).append(row.column.key)
     return [
         Text.assemble(
-            f"{grouping.places(view, keys)}, {DIMENSION_TITLES[dimension].lower()}: ", _status(cell.status, cell.word),
-            f", {cell.sentence}",
+            f"{grouping.places(view, keys)}, {DIMENSION_TITLES[dimension].lower()}: ", _status(cell.status, cell.word), f", {cell.sentence}"
         )
         for (dimension, cell), keys in shared.items()
-    ]  # fmt: skip
+    ]
 
 
 def _layers(view: View) -> list[RenderableType]:
@@ -232,10 +262,7 @@ def _absences(rows: list[MetricRow], view: View) -> list[str]:
             if not shown.measured:
                 found.setdefault(f"{row.title}, {shown.text}: {shown.note}", []).append(view.label(key))
     everywhere = count(len(view.columns), "configurations")
-    return [
-        f"{reason} ({', '.join(where) if len(where) < len(view.columns) else everywhere})"
-        for reason, where in found.items()
-    ]
+    return [f"{reason} ({', '.join(where) if len(where) < len(view.columns) else everywhere})" for reason, where in found.items()]
 
 
 def _gates(view: View) -> Table:
@@ -248,13 +275,19 @@ def _gates(view: View) -> Table:
 def _findings(view: View) -> RenderableType:
     if not view.findings:
         return Text("none: every audit passed")
-    return Group(*(
-        hanging(Text.assemble(
-            (finding.severity, STYLES[finding.severity]), f" {finding.rule} ({finding.where}): {finding.evidence}. ",
-            ("To do: ", "bold"), f"{finding.remedy}.",
-        ))
-        for finding in view.findings
-    ))  # fmt: skip
+    return Group(
+        *(
+            hanging(
+                Text.assemble(
+                    (finding.severity, STYLES[finding.severity]),
+                    f" {finding.rule} ({finding.where}): {finding.evidence}. ",
+                    ("To do: ", "bold"),
+                    f"{finding.remedy}.",
+                )
+            )
+            for finding in view.findings
+        )
+    )
 
 
 def _grouped_gates(view: View) -> Table:
@@ -269,13 +302,20 @@ def _grouped_gates(view: View) -> Table:
 def _grouped_findings(view: View) -> RenderableType:
     if not view.findings:
         return Text("none: every audit passed")
-    return Group(*(
-        hanging(Text.assemble(
-            (found.severity, STYLES[found.severity]), f" {found.rule}{f' ({where})' if (where := load_terminal.where(found.told)) else ''}: ",
-            f"{load_terminal.said(found.told, len(found.told) if view.serving is None else load_terminal.SHOWN)}. ", ("To do: ", "bold"), f"{found.remedy}.",
-        ))
-        for found in grouping.findings(view)
-    ))  # fmt: skip
+    return Group(
+        *(
+            hanging(
+                Text.assemble(
+                    (found.severity, STYLES[found.severity]),
+                    f" {found.rule}{f' ({where})' if (where := load_terminal.where(found.told)) else ''}: ",
+                    f"{load_terminal.said(found.told, len(found.told) if view.serving is None else load_terminal.SHOWN)}. ",
+                    ("To do: ", "bold"),
+                    f"{found.remedy}.",
+                )
+            )
+            for found in grouping.findings(view)
+        )
+    )
 
 
 def _facts(view: View) -> Table:

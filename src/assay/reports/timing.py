@@ -48,19 +48,26 @@ class Summary:
 def summary(measured: Measured, judgement: Judgement, label: str) -> Summary:
     """Fold a record of the runners command and function."""
     (name,) = measured.configurations
-    time, processor, memory = (
-        judgement.results[metric][name] for metric in ("trial_time", "trial_cpu_time", "trial_memory")
-    )
+    time, processor, memory = (judgement.results[metric][name] for metric in ("trial_time", "trial_cpu_time", "trial_memory"))
     rows, every = counted(measured), measured.table("trials")
     sizes = rows.group_by("launch").len()["len"].unique().to_list()
     floor, floor_memory = _floor(measured), starters_own(measured)
     return Summary(
-        label=label, time=time, processor=processor, memory=memory, launches=measured.timed.height, trials=rows.height,
+        label=label,
+        time=time,
+        processor=processor,
+        memory=memory,
+        launches=measured.timed.height,
+        trials=rows.height,
         per_launch=int(sizes[0]) if len(sizes) == 1 else None,
         calls=int(rows["calls"].max() or 1) if rows.height else 1,  # type: ignore[arg-type]
-        warm_ups=every.height - rows.height, fastest=_end(rows["seconds"].min()), slowest=_end(rows["seconds"].max()),
-        floor=floor, floor_memory=floor_memory, notes=tuple(_notes(measured, judgement, rows, time, floor)),
-    )  # fmt: skip
+        warm_ups=every.height - rows.height,
+        fastest=_end(rows["seconds"].min()),
+        slowest=_end(rows["seconds"].max()),
+        floor=floor,
+        floor_memory=floor_memory,
+        notes=tuple(_notes(measured, judgement, rows, time, floor)),
+    )
 
 
 def _end(value: object) -> float | None:
@@ -75,9 +82,7 @@ def _floor(measured: Measured) -> float | None:
 # ---- what to beware of -------------------------------------------------------------------------------------------
 
 
-def _notes(
-    measured: Measured, judgement: Judgement, rows: pl.DataFrame, time: Value, floor: float | None
-) -> Iterator[str]:
+def _notes(measured: Measured, judgement: Judgement, rows: pl.DataFrame, time: Value, floor: float | None) -> Iterator[str]:
     if measured.experiment.timing.keep_output:
         yield "what it printed went through assay into the record, and the time includes that: leave --show-output off to time it alone"
     yield from _about_trials(measured, rows)
@@ -158,10 +163,7 @@ def _spread(made: Summary, what: str) -> str:
     each = f"{made.per_launch:,} in each launch" if made.per_launch is not None else "in all"
     if made.calls > 1:
         each += f" of {count(made.calls, 'calls')}"
-    return (
-        f"launches {low} to {high}; {count(made.trials, what)} {fastest} to {slowest}, {each}, "
-        f"after {made.warm_ups:,} to warm up"
-    )
+    return f"launches {low} to {high}; {count(made.trials, what)} {fastest} to {slowest}, {each}, after {made.warm_ups:,} to warm up"
 
 
 def _memory(made: Summary) -> str:
@@ -176,11 +178,21 @@ def _memory(made: Summary) -> str:
 def as_json(made: Summary, record: str) -> dict[str, object]:
     """The same for other programs."""
     return {
-        "label": made.label, "record": record, "time": _value(made.time), "processor_time": _value(made.processor),
-        "memory": _value(made.memory), "launches": made.launches, "trials": made.trials, "calls_per_trial": made.calls,
-        "warm_up_trials": made.warm_ups, "fastest_s": made.fastest, "slowest_s": made.slowest, "floor_s": made.floor,
-        "floor_memory_bytes": made.floor_memory, "notes": list(made.notes),
-    }  # fmt: skip
+        "label": made.label,
+        "record": record,
+        "time": _value(made.time),
+        "processor_time": _value(made.processor),
+        "memory": _value(made.memory),
+        "launches": made.launches,
+        "trials": made.trials,
+        "calls_per_trial": made.calls,
+        "warm_up_trials": made.warm_ups,
+        "fastest_s": made.fastest,
+        "slowest_s": made.slowest,
+        "floor_s": made.floor,
+        "floor_memory_bytes": made.floor_memory,
+        "notes": list(made.notes),
+    }
 
 
 def _value(value: Value) -> dict[str, object]:
@@ -188,6 +200,12 @@ def _value(value: Value) -> dict[str, object]:
         return {"absent": value.reason, "detail": value.detail}
     ends = {name: end if abs(end) != float("inf") else None for name, end in (("low", value.low), ("high", value.high))}
     return {
-        "value": value.value, **ends, "unit": value.unit, "confidence": value.confidence, "n_launches": value.n_launches,
-        "n_trials": value.n_trials, "launch_values": list(value.launch_values), "method": value.method,
-    }  # fmt: skip
+        "value": value.value,
+        **ends,
+        "unit": value.unit,
+        "confidence": value.confidence,
+        "n_launches": value.n_launches,
+        "n_trials": value.n_trials,
+        "launch_values": list(value.launch_values),
+        "method": value.method,
+    }

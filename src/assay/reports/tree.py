@@ -268,9 +268,7 @@ class View:
     @property
     def questions(self) -> Mapping[str, str]:
         """What each dimension asks."""
-        return questions(
-            collectives=bool(self.collectives), network=self.network is not None, serving=self.serving is not None
-        )
+        return questions(collectives=bool(self.collectives), network=self.network is not None, serving=self.serving is not None)
 
     @property
     def primary(self) -> tuple[MetricRow, ...]:

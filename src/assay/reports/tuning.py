@@ -39,16 +39,33 @@ def document(found: Tuned) -> dict[str, Any]:
     """The result for other programs. An end of an interval that the data do not bound is null."""
     view = _view(found)
     return {
-        "schema": SCHEMA, "sentence": found.sentence, "adopted": None if found.adopted is None else dict(found.adopted),
+        "schema": SCHEMA,
+        "sentence": found.sentence,
+        "adopted": None if found.adopted is None else dict(found.adopted),
         "left_out": found.left_out,
         "rounds": [
-            {"blocks": one.blocks, "metric": one.metric, "arms": [
-                {"label": s.label, "settings": dict(s.settings), "gain": finite(s.gain), "low": finite(s.low), "high": finite(s.high),
-                 "out": s.out, "goes_on": s.goes_on, "record": s.record} for s in one.standings
-            ]} for one in found.rounds
+            {
+                "blocks": one.blocks,
+                "metric": one.metric,
+                "arms": [
+                    {
+                        "label": s.label,
+                        "settings": dict(s.settings),
+                        "gain": finite(s.gain),
+                        "low": finite(s.low),
+                        "high": finite(s.high),
+                        "out": s.out,
+                        "goes_on": s.goes_on,
+                        "record": s.record,
+                    }
+                    for s in one.standings
+                ],
+            }
+            for one in found.rounds
         ],
-        "final": None if view is None else comparison_json.document(view), "final_records": list(found.records),
-    }  # fmt: skip
+        "final": None if view is None else comparison_json.document(view),
+        "final_records": list(found.records),
+    }
 
 
 def json(found: Tuned) -> str:
@@ -70,9 +87,17 @@ def page(found: Tuned, name: str) -> str:
     ]
     settings = {name: shown(value) for name, value in (found.adopted or {}).items()}
     return _template().render(
-        name=name, found=found, sentence=sentence(found), view=view, picture=picture, rounds=rounds, settings=settings,
-        left_out=left_out(found), status=STATUS, signs=SIGNS,
-    )  # fmt: skip
+        name=name,
+        found=found,
+        sentence=sentence(found),
+        view=view,
+        picture=picture,
+        rounds=rounds,
+        settings=settings,
+        left_out=left_out(found),
+        status=STATUS,
+        signs=SIGNS,
+    )
 
 
 def sentence(found: Tuned) -> str:
@@ -110,9 +135,7 @@ def _head(place: int, one: Round) -> str:
 
 def _round(place: int, one: Round) -> list[str]:
     width = max(len(arm.label) for arm in one.standings)
-    return [
-        _head(place, one), "", *(printable(f"  {arm.label.ljust(width)}  {standing(arm)}") for arm in one.standings), "",
-    ]  # fmt: skip
+    return [_head(place, one), "", *(printable(f"  {arm.label.ljust(width)}  {standing(arm)}") for arm in one.standings), ""]
 
 
 @cache

@@ -65,10 +65,33 @@ if TYPE_CHECKING:
     from assay.verdict.judge import Judgement
 
 __all__ = [
-    "COLLECTIVE_MEANINGS", "COLLECTIVE_QUESTIONS", "DIMENSION_QUESTIONS", "DIMENSION_TITLES", "LOAD_QUESTIONS", "NETWORK_MEANINGS",
-    "NETWORK_QUESTIONS", "SEVERITIES", "STATUS_MEANINGS", "STATUS_WORDS", "TIMING_MEANINGS", "WHOLE", "Cell", "Column", "EnvironmentGroup",
-    "EnvironmentRow", "Fact", "FindingRow", "GateRow", "LaunchRow", "LayerRow", "MetricRow", "RecommendationRow", "VectorRow", "View", "build",
-]  # fmt: skip
+    "COLLECTIVE_MEANINGS",
+    "COLLECTIVE_QUESTIONS",
+    "DIMENSION_QUESTIONS",
+    "DIMENSION_TITLES",
+    "LOAD_QUESTIONS",
+    "NETWORK_MEANINGS",
+    "NETWORK_QUESTIONS",
+    "SEVERITIES",
+    "STATUS_MEANINGS",
+    "STATUS_WORDS",
+    "TIMING_MEANINGS",
+    "WHOLE",
+    "Cell",
+    "Column",
+    "EnvironmentGroup",
+    "EnvironmentRow",
+    "Fact",
+    "FindingRow",
+    "GateRow",
+    "LaunchRow",
+    "LayerRow",
+    "MetricRow",
+    "RecommendationRow",
+    "VectorRow",
+    "View",
+    "build",
+]
 
 QUALITY: Final = ("quality", "quality_difference")
 OF_A_RUN: Final = ("wall_time", "cost", *QUALITY)  # of a job that ran to its end
@@ -108,7 +131,9 @@ def build(measured: Measured, judgement: Judgement) -> View:
         findings=_findings(verdict.findings, labels),
         layers=_layers(verdict.layers, labels),
         wanted=wanted,
-        recommendations=() if is_timing(measured) or measured.subject in ("collectives", "network") else _recommendation_rows(verdict.recommendations, labels),
+        recommendations=()
+        if is_timing(measured) or measured.subject in ("collectives", "network")
+        else _recommendation_rows(verdict.recommendations, labels),
         launches=launches(measured, labels, served),
         environment=environment(manifest.get("environment")),
         conditions=conditions(experiment, manifest, measured, labels[measured.base]),
@@ -127,15 +152,13 @@ def build(measured: Measured, judgement: Judgement) -> View:
         foreign=tuple(Fact(name=name, text=words) for name, words in foreign.facts(measured, judgement.results)),
         serving=served,
         load_word="" if experiment.serving is None else "concurrency" if experiment.serving.concurrency else "rate",
-    )  # fmt: skip
+    )
 
 
 def _columns(measured: Measured) -> tuple[Column, ...]:
     if (serving := measured.experiment.serving) is not None:
         return tuple(_load_column(serving, one) for one in measured.varied)
-    return tuple(
-        Column(key=one.name, label=_label(measured, one.workers), workers=one.workers) for one in measured.varied
-    )
+    return tuple(Column(key=one.name, label=_label(measured, one.workers), workers=one.workers) for one in measured.varied)
 
 
 def _label(measured: Measured, workers: int) -> str:
@@ -148,9 +171,15 @@ def _load_column(serving: Serving, one: Configuration) -> Column:
     """A load is called "8 in flight" or "5 req/s", after its engine and scenario where there are several."""
     group, load = load_words.group_of(serving, one), load_words.load_of(serving, one)
     return Column(
-        key=one.name, label=f"{group}, {load}" if group else load, workers=one.workers, engine=one.target,
-        scenario=one.scenario, load=one.load, group=group, brief=load,
-    )  # fmt: skip
+        key=one.name,
+        label=f"{group}, {load}" if group else load,
+        workers=one.workers,
+        engine=one.target,
+        scenario=one.scenario,
+        load=one.load,
+        group=group,
+        brief=load,
+    )
 
 
 def _workers(level: int) -> str:
@@ -170,40 +199,47 @@ def _vector_row(column: Column, dimensions: Mapping[str, Any]) -> VectorRow:
 def _gate_rows(gates: tuple[GateResult, ...], labels: Mapping[str, str]) -> tuple[GateRow, ...]:
     return tuple(
         GateRow(
-            gate=gate.gate, configuration=gate.configuration, status=gate.status, word=STATUS_WORDS[gate.status],
-            label=labels.get(gate.configuration, place_of(gate.configuration)), sentence=gate.sentence,
+            gate=gate.gate,
+            configuration=gate.configuration,
+            status=gate.status,
+            word=STATUS_WORDS[gate.status],
+            label=labels.get(gate.configuration, place_of(gate.configuration)),
+            sentence=gate.sentence,
         )
         for gate in gates
-    )  # fmt: skip
+    )
 
 
 def _recommendation_rows(picks: tuple[Recommendation, ...], labels: Mapping[str, str]) -> tuple[RecommendationRow, ...]:
     return tuple(
         RecommendationRow(
-            goal=pick.goal, configuration=pick.configuration, sentence=pick.sentence,
+            goal=pick.goal,
+            configuration=pick.configuration,
+            sentence=pick.sentence,
             label="none" if pick.configuration is None else labels.get(pick.configuration, pick.configuration),
         )
         for pick in picks
-    )  # fmt: skip
+    )
 
 
 def _layers(layers: Mapping[str, tuple[LayerResult, ...]], labels: Mapping[str, str]) -> tuple[LayerRow, ...]:
     return tuple(
-        LayerRow(
-            configuration=name, label=labels.get(name, name), layer=one.layer, title=one.title, state=one.state,
-            sentence=one.sentence,
-        )
-        for name, results in layers.items() for one in results
-    )  # fmt: skip
+        LayerRow(configuration=name, label=labels.get(name, name), layer=one.layer, title=one.title, state=one.state, sentence=one.sentence)
+        for name, results in layers.items()
+        for one in results
+    )
 
 
 def _findings(findings: tuple[Finding, ...], labels: Mapping[str, str]) -> tuple[FindingRow, ...]:
     worst_first = sorted(findings, key=lambda finding: SEVERITIES.index(finding.severity))
     return tuple(
         FindingRow(
-            rule=finding.rule, severity=finding.severity, evidence=finding.evidence, remedy=finding.remedy,
+            rule=finding.rule,
+            severity=finding.severity,
+            evidence=finding.evidence,
+            remedy=finding.remedy,
             configuration=finding.configuration,
             where=labels.get(finding.configuration or "", place_of(finding.configuration)),
         )
         for finding in worst_first
-    )  # fmt: skip
+    )

@@ -8,8 +8,12 @@ from typing import Final
 from assay.metrics.base import ALL
 
 STATUS_WORDS: Final[Mapping[str, str]] = {
-    "PASS": "pass", "FAIL": "fail", "INCONCLUSIVE": "inconclusive", "INVALID": "invalid", "NOT_MEASURED": "not measured",
-}  # fmt: skip
+    "PASS": "pass",
+    "FAIL": "fail",
+    "INCONCLUSIVE": "inconclusive",
+    "INVALID": "invalid",
+    "NOT_MEASURED": "not measured",
+}
 STATUS_MEANINGS: Final[Mapping[str, str]] = {
     "PASS": "the recommended configuration passes every gate on admissible numbers",
     "FAIL": "on admissible numbers, something that was required does not hold",
@@ -30,8 +34,11 @@ COLLECTIVE_MEANINGS: Final[Mapping[str, str]] = {
 }
 SEVERITIES: Final = ("invalid", "fail", "warning", "note")
 DIMENSION_TITLES: Final[Mapping[str, str]] = {
-    "correctness": "Correctness", "performance": "Performance", "cost": "Cost and energy", "reliability": "Reliability",
-}  # fmt: skip
+    "correctness": "Correctness",
+    "performance": "Performance",
+    "cost": "Cost and energy",
+    "reliability": "Reliability",
+}
 DIMENSION_QUESTIONS: Final[Mapping[str, str]] = {
     "correctness": "Did distribution preserve the result?",
     "performance": "Did the machines buy speed?",

@@ -57,16 +57,28 @@ def check(experiment: Experiment, folder: Path) -> None:
 def _sums_are_exact(asked: Collectives, ranks: int) -> None:
     """The data of a call must be exactly summable over all ranks, or a right result could not be told from a wrong one."""
     if asked.dtype in IMPORTED:
-        raise SpecError((Problem(
-            where="collectives.dtype", found=repr(asked.dtype), allowed=f"one of {', '.join(DTYPES)}",
-            mend='Only results of other programs can be of this type, by assay import. Write dtype = "float32".',
-        ),))  # fmt: skip
+        raise SpecError(
+            (
+                Problem(
+                    where="collectives.dtype",
+                    found=repr(asked.dtype),
+                    allowed=f"one of {', '.join(DTYPES)}",
+                    mend='Only results of other programs can be of this type, by assay import. Write dtype = "float32".',
+                ),
+            )
+        )
     most = DTYPES[asked.dtype][1] // LEAST_SPAN
     if ranks > most:
-        raise SpecError((Problem(
-            where="collectives.dtype", found=f"{asked.dtype} on {ranks} workers", allowed=f"at most {most} workers with {asked.dtype}",
-            mend='Sums over more ranks are not exact in it, so that data could not be checked. Write dtype = "float32" (--dtype float32).',
-        ),))  # fmt: skip
+        raise SpecError(
+            (
+                Problem(
+                    where="collectives.dtype",
+                    found=f"{asked.dtype} on {ranks} workers",
+                    allowed=f"at most {most} workers with {asked.dtype}",
+                    mend='Sums over more ranks are not exact in it, so that data could not be checked. Write dtype = "float32" (--dtype float32).',
+                ),
+            )
+        )
 
 
 def _interfaces_are_here(experiment: Experiment) -> None:
@@ -76,10 +88,16 @@ def _interfaces_are_here(experiment: Experiment) -> None:
     for name in INTERFACES:
         asked = experiment.workload.environment.get(name, "").split(",")[0]
         if name.startswith("GLOO") and asked and asked not in known:
-            raise SpecError((Problem(
-                where=f"workload.environment.{name}", found=repr(asked), allowed=f"an interface of this machine: {', '.join(known)}",
-                mend="Interfaces are listed by: ip link",
-            ),))  # fmt: skip
+            raise SpecError(
+                (
+                    Problem(
+                        where=f"workload.environment.{name}",
+                        found=repr(asked),
+                        allowed=f"an interface of this machine: {', '.join(known)}",
+                        mend="Interfaces are listed by: ip link",
+                    ),
+                )
+            )
 
 
 def _memory_holds(asked: Collectives, levels: Sequence[int]) -> None:
@@ -91,14 +109,19 @@ def _memory_holds(asked: Collectives, levels: Sequence[int]) -> None:
     there, largest = psutil.virtual_memory().total, asked.every_size[-1]
     for level in levels:
         wanted = level * max(
-            elements(one.op, one.ranks, one.count, one.place) * asked.element_size
-            for one in cells(asked, level) if one.size == largest
-        )  # fmt: skip
+            elements(one.op, one.ranks, one.count, one.place) * asked.element_size for one in cells(asked, level) if one.size == largest
+        )
         if wanted > there:
-            raise SpecError((Problem(
-                where="collectives.sizes", found=f"{largest} bytes, of which {level} workers hold {wanted / GIB:.0f} GiB",
-                allowed=f"what the {there / GIB:.0f} GiB of this machine hold", mend="Write smaller sizes, or run on more nodes.",
-            ),))  # fmt: skip
+            raise SpecError(
+                (
+                    Problem(
+                        where="collectives.sizes",
+                        found=f"{largest} bytes, of which {level} workers hold {wanted / GIB:.0f} GiB",
+                        allowed=f"what the {there / GIB:.0f} GiB of this machine hold",
+                        mend="Write smaller sizes, or run on more nodes.",
+                    ),
+                )
+            )
 
 
 def _has_torch() -> None:
@@ -115,11 +138,7 @@ def _offers(backend: str) -> bool:
     try:
         return (
             subprocess.run(
-                isolated.python("-c", _ASK, backend),
-                timeout=ASK_S,
-                capture_output=True,
-                check=False,
-                env=isolated.environment(os.environ),
+                isolated.python("-c", _ASK, backend), timeout=ASK_S, capture_output=True, check=False, env=isolated.environment(os.environ)
             ).returncode
             == 0
         )

@@ -35,11 +35,7 @@ from assay.spec.experiment import Experiment
 from assay.units import NS_PER_S
 
 LINES = "trials.jsonl"  # in the launch's folder, until it is sealed
-NOT_COUNTED = (
-    "OMP_NUM_THREADS",
-    "TORCH_DISABLE_SHARE_RDZV_TCP_STORE",
-    *INTERFACES,
-)  # a timed command keeps the user's own
+NOT_COUNTED = ("OMP_NUM_THREADS", "TORCH_DISABLE_SHARE_RDZV_TCP_STORE", *INTERFACES)  # a timed command keeps the user's own
 
 
 def check(experiment: Experiment, folder: Path) -> None:
@@ -57,11 +53,14 @@ def single_level(experiment: Experiment) -> list[Problem]:
     """A timing has one configuration and no faults: the problem, where more is asked for."""
     if experiment.factor.levels == (1,) and not experiment.faults:
         return []
-    return [Problem(
-        where="factor.levels, faults", found=f"{list(experiment.factor.levels)}, {len(experiment.faults)} faults",
-        allowed=f"levels = [1] and no faults with workload.runner = {experiment.workload.runner!r}",
-        mend="A command is timed as it is. Several commands: assay time -- ONE --- OTHER.",
-    )]  # fmt: skip
+    return [
+        Problem(
+            where="factor.levels, faults",
+            found=f"{list(experiment.factor.levels)}, {len(experiment.faults)} faults",
+            allowed=f"levels = [1] and no faults with workload.runner = {experiment.workload.runner!r}",
+            mend="A command is timed as it is. Several commands: assay time -- ONE --- OTHER.",
+        )
+    ]
 
 
 def _program(experiment: Experiment, folder: Path) -> list[Problem]:
@@ -118,10 +117,21 @@ class Rounds:
 
     def _skipped(self, job: Job, reason: str) -> Made:
         now = self.context.clock.now_ns()
-        return Made(row=launch_row(
-            job.planned, launch=job.number, attempt=job.attempt, begin_ns=now, end_ns=now, status="skipped", reason=reason,
-            begin_utc=self.context.clock.utc().isoformat(timespec="milliseconds"), exit_code=None, restarts=0, placement="{}",
-        ))  # fmt: skip
+        return Made(
+            row=launch_row(
+                job.planned,
+                launch=job.number,
+                attempt=job.attempt,
+                begin_ns=now,
+                end_ns=now,
+                status="skipped",
+                reason=reason,
+                begin_utc=self.context.clock.utc().isoformat(timespec="milliseconds"),
+                exit_code=None,
+                restarts=0,
+                placement="{}",
+            )
+        )
 
 
 Ask = Callable[[RunContext, Job, Path], tuple[Request, list[str]]]  # the last: where the round writes its lines
@@ -168,21 +178,22 @@ def _request(context: RunContext, job: Job, lines: Path) -> tuple[Request, list[
     request = bare_request(context, job)
     timing, script = context.experiment.timing, script_path(context.experiment, context.folder)
     asked = {
-        "path": str(script), "argv": [context.experiment.workload.script, *request.arguments], "out": str(lines),
-        "round_ns": round(timing.round_s * NS_PER_S), "trials": trials_of(context), "warm_up": timing.warm_up,
-        "ignore_failure": timing.ignore_failure, "keep_output": timing.keep_output,
-    }  # fmt: skip
+        "path": str(script),
+        "argv": [context.experiment.workload.script, *request.arguments],
+        "out": str(lines),
+        "round_ns": round(timing.round_s * NS_PER_S),
+        "trials": trials_of(context),
+        "warm_up": timing.warm_up,
+        "ignore_failure": timing.ignore_failure,
+        "keep_output": timing.keep_output,
+    }
     return request, [sys.executable, "-I", "-S", command_starts.__file__, json.dumps(asked)]
 
 
 def last_words(code: int, log: Path) -> str:
     """Why a round failed: how the command ended, and what it said last."""
     how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
-    said = [
-        line
-        for line in failure_reason.tail(log).splitlines()
-        if line.strip() and not line.startswith("assay: the command")
-    ]
+    said = [line for line in failure_reason.tail(log).splitlines() if line.strip() and not line.startswith("assay: the command")]
     words = f"its last words: {said[-1].strip()}" if said else "it said nothing on stderr"
     return f"the command {how}; {words}. Codes other than 0 are accepted with timing.ignore_failure (--ignore-failure)"
 
@@ -203,9 +214,8 @@ def bare_request(context: RunContext, job: Job) -> Request:
     request = request_for(context, job, dict(os.environ))
     own = context.experiment.workload.environment
     asked = {
-        name: value for name, value in request.environment.items()
-        if name in own or not (name.startswith("ASSAY_") or name in NOT_COUNTED)
-    }  # fmt: skip
+        name: value for name, value in request.environment.items() if name in own or not (name.startswith("ASSAY_") or name in NOT_COUNTED)
+    }
     kept = {name: os.environ[name] for name in NOT_COUNTED if name in os.environ and name not in own}
     return replace(request, environment={**asked, **kept})
 
@@ -256,9 +266,7 @@ class TrialReader:
             from assay.clock import SystemClock
 
             now = SystemClock().now_ns()
-            self._writer.append(
-                "telemetry", (self._launch, now, platform.node(), "spawn", counter, float(value), unit, "self")
-            )
+            self._writer.append("telemetry", (self._launch, now, platform.node(), "spawn", counter, float(value), unit, "self"))
 
 
 class ReadingHandle:

@@ -34,17 +34,25 @@ def check(experiment: Experiment, folder: Path) -> None:
     problems = command.single_level(experiment)
     module, colon, name = experiment.workload.script.partition(":")
     if not (colon and all(part.isidentifier() for part in (*module.split("."), *name.split(".")))):
-        problems.append(Problem(
-            where="workload.script", found=repr(experiment.workload.script), allowed="module:function",
-            mend="For example json:dumps, or work:step for the function step in work.py.",
-        ))  # fmt: skip
+        problems.append(
+            Problem(
+                where="workload.script",
+                found=repr(experiment.workload.script),
+                allowed="module:function",
+                mend="For example json:dumps, or work:step for the function step in work.py.",
+            )
+        )
     try:
         arguments_of(experiment.workload.arguments)
     except ValueError as error:
-        problems.append(Problem(
-            where="workload.arguments", found=str(error), allowed="at most a JSON list and a JSON object",
-            mend="""For example arguments = ['[1, "two"]', '{"key": 3}'].""",
-        ))  # fmt: skip
+        problems.append(
+            Problem(
+                where="workload.arguments",
+                found=str(error),
+                allowed="at most a JSON list and a JSON object",
+                mend="""For example arguments = ['[1, "two"]', '{"key": 3}'].""",
+            )
+        )
     if problems:
         raise SpecError(tuple(problems), "the function")
 
@@ -74,16 +82,19 @@ def _request(context: RunContext, job: Job, lines: Path) -> tuple[Request, list[
     args, kwargs = arguments_of(request.arguments)
     timing = context.experiment.timing
     asked = {
-        "target": context.experiment.workload.script, "args": args, "kwargs": kwargs, "out": str(lines),
-        "round_ns": round(timing.round_s * NS_PER_S), "trials": command.trials_of(context), "warm_up": timing.warm_up,
+        "target": context.experiment.workload.script,
+        "args": args,
+        "kwargs": kwargs,
+        "out": str(lines),
+        "round_ns": round(timing.round_s * NS_PER_S),
+        "trials": command.trials_of(context),
+        "warm_up": timing.warm_up,
         "calls": command.calls_of(context),
-    }  # fmt: skip
+    }
     own = context.experiment.workload.environment.get("PYTHONPATH", os.environ.get("PYTHONPATH", ""))
     searched = os.pathsep.join(part for part in (str(context.folder), own) if part)
     environment = {**request.environment, "PYTHONPATH": searched}
-    return replace(request, environment=environment), [
-        sys.executable, "-c", _START, json.dumps(asked),
-    ]  # fmt: skip
+    return replace(request, environment=environment), [sys.executable, "-c", _START, json.dumps(asked)]
 
 
 def maker(context: RunContext) -> command.Rounds:

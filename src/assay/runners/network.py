@@ -52,12 +52,7 @@ def asked(experiment: Experiment) -> tuple[tuple[Target, ...], float]:
             problems.append(Problem(where=about, found=repr(word.removeprefix(SECONDS)), allowed=str(error)))
     if not targets and not problems:
         problems.append(
-            Problem(
-                where="--net",
-                found="no host",
-                allowed="at least one host",
-                mend="For example: assay comm --net node1 node2",
-            )
+            Problem(where="--net", found="no host", allowed="at least one host", mend="For example: assay comm --net node1 node2")
         )
     if len(set(targets)) < len(targets):
         problems.append(Problem(where="--net", found="a host twice", allowed="every host once"))
@@ -89,10 +84,14 @@ def check(experiment: Experiment, folder: Path) -> None:
             network_probe.resolve(target.host)
         except (OSError, UnicodeError) as error:
             why = getattr(error, "strerror", None) or str(error)
-            problems.append(Problem(
-                where="--net", found=f"{target.host!r}, whose address nobody knows ({why})", allowed="a name that this machine can look up, or an address",
-                mend=f"See: getent hosts {target.host}",
-            ))  # fmt: skip
+            problems.append(
+                Problem(
+                    where="--net",
+                    found=f"{target.host!r}, whose address nobody knows ({why})",
+                    allowed="a name that this machine can look up, or an address",
+                    mend=f"See: getent hosts {target.host}",
+                )
+            )
     if problems:
         raise SpecError(tuple(problems), "the hosts")
 
@@ -119,20 +118,27 @@ class Looks:
             self.meter.stop()
         check_written(writer, self.context.record.path)
         status, reason = self._judged(answered)
-        return Made(row=launch_row(
-            job.planned, launch=job.number, attempt=job.attempt, begin_ns=begin, end_ns=self.context.clock.now_ns(), begin_utc=begin_utc,
-            status=status, reason=reason, exit_code=0 if status == "ok" else None, restarts=0,
-            placement=json.dumps({"launcher": "none", "host": platform.node(), "to": [target.name for target in self.targets]}),
-        ))  # fmt: skip
+        return Made(
+            row=launch_row(
+                job.planned,
+                launch=job.number,
+                attempt=job.attempt,
+                begin_ns=begin,
+                end_ns=self.context.clock.now_ns(),
+                begin_utc=begin_utc,
+                status=status,
+                reason=reason,
+                exit_code=0 if status == "ok" else None,
+                restarts=0,
+                placement=json.dumps({"launcher": "none", "host": platform.node(), "to": [target.name for target in self.targets]}),
+            )
+        )
 
     def _judged(self, answered: list[str]) -> tuple[str, str]:
         if self.stopped():
             return "aborted", f"stopped by {self.context.stop.reason}"
         if not answered:
-            return (
-                "failed",
-                f"none of {', '.join(target.name for target in self.targets)} answered: the record holds what was tried",
-            )
+            return ("failed", f"none of {', '.join(target.name for target in self.targets)} answered: the record holds what was tried")
         return "ok", ""
 
     def absences(self) -> Mapping[str, str]:
@@ -206,9 +212,7 @@ class Look:
             self._row("path_unbroken", float(found), "flag")
 
     def _stream(self, address: str, *, reverse: bool) -> bool:
-        found = network_probe.stream(
-            self.target, address, reverse=reverse, seconds=self.looks.seconds, stopped=self.looks.stopped
-        )
+        found = network_probe.stream(self.target, address, reverse=reverse, seconds=self.looks.seconds, stopped=self.looks.stopped)
         if isinstance(found, Lack):
             self._lack(found)
             return False
@@ -220,16 +224,11 @@ class Look:
         self._event(LACK, asdict(lack))
 
     def _event(self, kind: str, detail: Mapping[str, Any]) -> None:
-        write_event(
-            self.writer, self.job.number, kind, self.looks.context.clock.now_ns(), {"to": self.target.name, **detail}
-        )
+        write_event(self.writer, self.job.number, kind, self.looks.context.clock.now_ns(), {"to": self.target.name, **detail})
 
     def _row(self, counter: str, value: float, unit: str) -> None:
         now = self.looks.context.clock.now_ns()
-        self.writer.append(
-            "telemetry",
-            (self.job.number, now, platform.node(), f"to {self.target.name}", counter, value, unit, "sampled"),
-        )
+        self.writer.append("telemetry", (self.job.number, now, platform.node(), f"to {self.target.name}", counter, value, unit, "sampled"))
 
 
 def _rows(found: Stream) -> Iterator[tuple[str, float, str]]:

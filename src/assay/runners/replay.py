@@ -42,12 +42,17 @@ def check(experiment: Experiment, folder: Path) -> None:
     source = open_record(script_path(experiment, folder))
     if plan(source.experiment) != plan(experiment):
         levels, launches = source.experiment.factor.levels, source.experiment.launches
-        raise SpecError((Problem(
-            where="factor.levels, launches, faults", found=f"levels {list(experiment.factor.levels)} and others",
-            allowed=f"the plan of the record to be replayed: levels {list(levels)}, launches.per_configuration = "
-            f"{launches.per_configuration}, launches.seed = {launches.seed}, {len(source.experiment.faults)} faults",
-            mend="Copy them from its experiment.toml.",
-        ),))  # fmt: skip
+        raise SpecError(
+            (
+                Problem(
+                    where="factor.levels, launches, faults",
+                    found=f"levels {list(experiment.factor.levels)} and others",
+                    allowed=f"the plan of the record to be replayed: levels {list(levels)}, launches.per_configuration = "
+                    f"{launches.per_configuration}, launches.seed = {launches.seed}, {len(source.experiment.faults)} faults",
+                    mend="Copy them from its experiment.toml.",
+                ),
+            )
+        )
 
 
 def run(context: RunContext) -> Outcome:

@@ -34,10 +34,16 @@ def check(experiment: Experiment, folder: Path) -> None:
     """
     serving = experiment.serving
     if serving is None:
-        raise SpecError((Problem(
-            where="serving", found="nothing", allowed='a table [serving] where workload.runner = "serving"',
-            mend="Add [serving] with concurrency = [1, 8] or rate = [5.0], or use: assay load URL --concurrency 1,8",
-        ),))  # fmt: skip
+        raise SpecError(
+            (
+                Problem(
+                    where="serving",
+                    found="nothing",
+                    allowed='a table [serving] where workload.runner = "serving"',
+                    mend="Add [serving] with concurrency = [1, 8] or rate = [5.0], or use: assay load URL --concurrency 1,8",
+                ),
+            )
+        )
     plug_ins_exist(serving.task, targets_of(serving))
     if missing := _missing_files(serving, folder):
         raise SpecError(tuple(missing), "the load")
@@ -69,11 +75,14 @@ def digests(serving: Serving, folder: Path) -> dict[str, str]:
 def _missing_files(serving: Serving, folder: Path) -> list[Problem]:
     return [
         Problem(
-            where=where, found=f"{text!r}, which is not there", allowed="a path that exists, relative to the experiment's file",
+            where=where,
+            found=f"{text!r}, which is not there",
+            allowed="a path that exists, relative to the experiment's file",
             mend=f"It was looked for at {(folder / Path(text).expanduser()).resolve()}.",
         )
-        for where, text in _named(serving).items() if not (folder / Path(text).expanduser()).exists()
-    ]  # fmt: skip
+        for where, text in _named(serving).items()
+        if not (folder / Path(text).expanduser()).exists()
+    ]
 
 
 def _keys_are_set(serving: Serving) -> None:

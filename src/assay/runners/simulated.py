@@ -40,21 +40,24 @@ AT_ONCE: Final = 32_768  # rows of a batch
 MOST_CALLS: Final = 200_000  # rows of collectives of a launch; of more only those of its last steps are kept
 MOST_ROWS: Final = 20_000_000  # of steps of a launch: more would not fit into memory
 LIMITS: Final[Mapping[str, tuple[float, float]]] = {
-    "step_s": (1e-6, 1e6), "serial": (0.0, 1.0), "alpha_s": (0.0, 1e3), "beta_s": (0.0, 1.0), "gradient": (0.0, 1e15), "buckets": (1, 1e6),
-    "overlap": (0.0, 1.0), "jitter": (0.0, 2.0), "noise": (0.0, 2.0), "stragglers": (0.0, 1.0), "slowdown": (1.0, 1e6), "steps": (1, 1e6),
-}  # fmt: skip
+    "step_s": (1e-6, 1e6),
+    "serial": (0.0, 1.0),
+    "alpha_s": (0.0, 1e3),
+    "beta_s": (0.0, 1.0),
+    "gradient": (0.0, 1e15),
+    "buckets": (1, 1e6),
+    "overlap": (0.0, 1.0),
+    "jitter": (0.0, 2.0),
+    "noise": (0.0, 2.0),
+    "stragglers": (0.0, 1.0),
+    "slowdown": (1.0, 1e6),
+    "steps": (1, 1e6),
+}
 SWEEP_BYTES: Final = tuple(2**power for power in range(10, 29, 2))  # of the calls outside of the steps, from 1 KiB
 SWEEP_CALLS: Final = 20  # of each size
-PHASES: Final = {
-    "data_ns": 0.05,
-    "forward_ns": 0.30,
-    "backward_ns": 0.55,
-    "optimizer_ns": 0.10,
-}  # of a worker's computing
+PHASES: Final = {"data_ns": 0.05, "forward_ns": 0.30, "backward_ns": 0.55, "optimizer_ns": 0.10}  # of a worker's computing
 
-READERS: Final[Mapping[str, Callable[[str], Any]]] = {
-    "int": int, "float": float, "bool": lambda said: {"True": True, "False": False}[said],
-}  # fmt: skip
+READERS: Final[Mapping[str, Callable[[str], Any]]] = {"int": int, "float": float, "bool": lambda said: {"True": True, "False": False}[said]}
 
 Columns = Mapping[str, Any]  # a column as an array, one number or word for all rows, or None
 Array = NDArray[np.float64]
@@ -85,9 +88,7 @@ def cluster_of(experiment: Experiment) -> tuple[Cluster, int]:
             problems.append(_problem(word, f"name=value with one of {', '.join(readers)}"))
     steps = values.pop("steps", STEPS)
     needed = [
-        one.name
-        for one in fields(Cluster)
-        if one.name in ("step_s", "serial", "alpha_s", "beta_s", "gradient") and one.name not in values
+        one.name for one in fields(Cluster) if one.name in ("step_s", "serial", "alpha_s", "beta_s", "gradient") and one.name not in values
     ]
     problems += [_problem(f"no {name}", f"{name}=NUMBER") for name in needed if not problems]
     if problems:
@@ -111,11 +112,7 @@ def outside(cluster: Cluster, steps: int, levels: Sequence[int]) -> Iterator[tup
             yield name, value, f"from {low:g} to {high:g}"
     # of more workers than rows no number of steps is allowed: their count is what is wrong, and the experiment says so
     if max(levels) <= MOST_ROWS and (rows := steps * max(levels)) > MOST_ROWS:
-        yield (
-            "steps",
-            steps,
-            f"at most {MOST_ROWS // max(levels)} with {max(levels)} workers: {rows:,} rows of a launch are too many",
-        )
+        yield ("steps", steps, f"at most {MOST_ROWS // max(levels)} with {max(levels)} workers: {rows:,} rows of a launch are too many")
 
 
 def check(experiment: Experiment, folder: Path) -> None:
@@ -127,10 +124,17 @@ def check(experiment: Experiment, folder: Path) -> None:
     cluster_of(experiment)
     unknown = sorted({planned.role for planned in plan(experiment)} - {"timed", "sweep"})
     if unknown:
-        raise SpecError((Problem(
-            where="faults, profile", found=f"launches of the role {', '.join(unknown)}", allowed="none in a simulated cluster",
-            mend="Leave them out.",
-        ),), "the cluster")  # fmt: skip
+        raise SpecError(
+            (
+                Problem(
+                    where="faults, profile",
+                    found=f"launches of the role {', '.join(unknown)}",
+                    allowed="none in a simulated cluster",
+                    mend="Leave them out.",
+                ),
+            ),
+            "the cluster",
+        )
 
 
 # ---------------------------------------------------------------------------------------------------------------- running
@@ -154,9 +158,7 @@ def run(context: RunContext) -> Outcome:
     return Outcome(state="complete", not_metered={"everything": "a simulated cluster has no counters"})
 
 
-def _launch(
-    context: RunContext, cluster: Cluster, steps: int, planned: PlannedLaunch, number: int, begin: int
-) -> LaunchRow:
+def _launch(context: RunContext, cluster: Cluster, steps: int, planned: PlannedLaunch, number: int, begin: int) -> LaunchRow:
     """One launch, written."""
     writer = context.record.writer(number)
     tables, end = rows_of(cluster, steps, planned, number, begin)
@@ -165,12 +167,7 @@ def _launch(
             writer.append_batch(table, batch)
     utc = context.clock.utc() + timedelta(seconds=(begin - context.begun_ns) / NS_PER_S)
     row = row_of(
-        planned,
-        number,
-        begin,
-        end,
-        attempt=policy.attempt_of(planned.slot, context.rows),
-        utc=utc.isoformat(timespec="milliseconds"),
+        planned, number, begin, end, attempt=policy.attempt_of(planned.slot, context.rows), utc=utc.isoformat(timespec="milliseconds")
     )
     write_launch(writer, row, context.record.path)
     return row
@@ -179,14 +176,21 @@ def _launch(
 def row_of(planned: PlannedLaunch, number: int, begin: int, end: int, *, attempt: int = 0, utc: str = "") -> LaunchRow:
     """The row of a simulated launch."""
     return launch_row(
-        planned, launch=number, attempt=attempt, begin_ns=begin, end_ns=end, begin_utc=utc, status="ok", reason="", exit_code=0,
-        restarts=0, placement=json.dumps({"simulated": WORDS}),
-    )  # fmt: skip
+        planned,
+        launch=number,
+        attempt=attempt,
+        begin_ns=begin,
+        end_ns=end,
+        begin_utc=utc,
+        status="ok",
+        reason="",
+        exit_code=0,
+        restarts=0,
+        placement=json.dumps({"simulated": WORDS}),
+    )
 
 
-def rows_of(
-    cluster: Cluster, steps: int, planned: PlannedLaunch, number: int, begin: int
-) -> tuple[list[tuple[str, Columns]], int]:
+def rows_of(cluster: Cluster, steps: int, planned: PlannedLaunch, number: int, begin: int) -> tuple[list[tuple[str, Columns]], int]:
     """What a launch holds, as columns of tables, and when it ended: steps, or in a launch that sweeps collectives these alone.
 
     From its own stream of random numbers, so that it is the same in any order.
@@ -213,9 +217,7 @@ def _by_rank(values: Array) -> NDArray[np.int64]:
 
 
 def _keys(number: int, steps: int, workers: int) -> Columns:
-    return {
-        "launch": number, "incarnation": 0, "rank": np.repeat(np.arange(workers), steps), "step": np.tile(np.arange(steps), workers),
-    }  # fmt: skip
+    return {"launch": number, "incarnation": 0, "rank": np.repeat(np.arange(workers), steps), "step": np.tile(np.arange(steps), workers)}
 
 
 def _steps(made: Simulated, number: int, workers: int, starts: Any, ends: Any, *, weak: bool) -> Columns:
@@ -223,17 +225,27 @@ def _steps(made: Simulated, number: int, workers: int, starts: Any, ends: Any, *
     phases = {name: _by_rank(made.compute * share) for name, share in PHASES.items()}
     phases["backward_ns"] = phases["backward_ns"] + exposed
     return {
-        **_keys(number, len(made.step), workers), "begin_ns": np.tile(starts, workers), "end_ns": np.tile(ends, workers), **phases,
-        "checkpoint_ns": None, "exposed_comm_ns": exposed, "items": ITEMS if weak else ITEMS / workers, "method": "simulated",
-    }  # fmt: skip
+        **_keys(number, len(made.step), workers),
+        "begin_ns": np.tile(starts, workers),
+        "end_ns": np.tile(ends, workers),
+        **phases,
+        "checkpoint_ns": None,
+        "exposed_comm_ns": exposed,
+        "items": ITEMS if weak else ITEMS / workers,
+        "method": "simulated",
+    }
 
 
 def _communication(cluster: Cluster, made: Simulated, number: int) -> Columns:
     steps, workers = made.compute.shape
     return {
-        **_keys(number, steps, workers), "method": "simulated", "total_ns": _by_rank(made.sent[:, np.newaxis] - made.entered),
-        "exposed_ns": _by_rank(made.exposed), "compute_ns": _by_rank(made.compute - made.entered), "bytes": round(cluster.gradient),
-    }  # fmt: skip
+        **_keys(number, steps, workers),
+        "method": "simulated",
+        "total_ns": _by_rank(made.sent[:, np.newaxis] - made.entered),
+        "exposed_ns": _by_rank(made.exposed),
+        "compute_ns": _by_rank(made.compute - made.entered),
+        "bytes": round(cluster.gradient),
+    }
 
 
 def _calls(cluster: Cluster, made: Simulated, number: int, starts: NDArray[np.int64], kept: int) -> Columns:
@@ -244,9 +256,15 @@ def _calls(cluster: Cluster, made: Simulated, number: int, starts: NDArray[np.in
     took = (made.sent - made.entered.max(axis=1)) / buckets
     end = np.rint((made.sent[step] - (buckets - 1 - bucket) * took[step]) * NS_PER_S).astype(np.int64)
     return {
-        **_call(number, workers, round(cluster.gradient / buckets)), "rank": rank, "call": step * buckets + bucket, "step": step,
-        "group": "default", "phase": "backward", "begin_ns": starts[step] + entered, "end_ns": starts[step] + end,
-    }  # fmt: skip
+        **_call(number, workers, round(cluster.gradient / buckets)),
+        "rank": rank,
+        "call": step * buckets + bucket,
+        "step": step,
+        "group": "default",
+        "phase": "backward",
+        "begin_ns": starts[step] + entered,
+        "end_ns": starts[step] + end,
+    }
 
 
 def _sweep(cluster: Cluster, number: int, workers: int, begin: int, rng: np.random.Generator) -> Columns:
@@ -258,17 +276,33 @@ def _sweep(cluster: Cluster, number: int, workers: int, begin: int, rng: np.rand
     ends = begin + np.cumsum(np.maximum(1, np.rint(seconds * luck * NS_PER_S).astype(np.int64)))
     call, rank = (axis.ravel() for axis in np.mgrid[: len(sizes), :workers])
     return {
-        **_call(number, workers, 0), "rank": rank, "call": call, "step": None, "group": "sweep", "phase": "timed", "bytes": sizes[call],
-        "begin_ns": np.concatenate([[begin], ends[:-1]])[call], "end_ns": ends[call],
-    }  # fmt: skip
+        **_call(number, workers, 0),
+        "rank": rank,
+        "call": call,
+        "step": None,
+        "group": "sweep",
+        "phase": "timed",
+        "bytes": sizes[call],
+        "begin_ns": np.concatenate([[begin], ends[:-1]])[call],
+        "end_ns": ends[call],
+    }
 
 
 def _call(number: int, workers: int, nbytes: int) -> Columns:
     """What all rows of collectives share."""
     return {
-        "launch": number, "incarnation": 0, "op": "all_reduce", "size": workers, "bytes": nbytes, "dtype": "float32", "in_place": 1,
-        "blocked_ns": None, "wrong": None, "fault": None, "method": "simulated",
-    }  # fmt: skip
+        "launch": number,
+        "incarnation": 0,
+        "op": "all_reduce",
+        "size": workers,
+        "bytes": nbytes,
+        "dtype": "float32",
+        "in_place": 1,
+        "blocked_ns": None,
+        "wrong": None,
+        "fault": None,
+        "method": "simulated",
+    }
 
 
 def batches(table: str, columns: Columns) -> Iterator[pa.RecordBatch]:

@@ -33,14 +33,18 @@ def check(experiment: Experiment, folder: Path) -> None:
     script = script_path(experiment, folder)
     if not script.is_file():
         found = f"{experiment.workload.script!r}, {'a folder' if script.is_dir() else 'which is not there'}"
-        raise SpecError((Problem(
-            where="workload.script", found=found, allowed="a Python script", mend=f"It was looked for at {script}.",
-        ),))  # fmt: skip
+        raise SpecError((Problem(where="workload.script", found=found, allowed="a Python script", mend=f"It was looked for at {script}."),))
     if not os.access(script, os.R_OK):
-        raise SpecError((Problem(
-            where="workload.script", found=f"{script}, which may not be read", allowed="a readable Python script",
-            mend=f"chmod u+r {script}",
-        ),))  # fmt: skip
+        raise SpecError(
+            (
+                Problem(
+                    where="workload.script",
+                    found=f"{script}, which may not be read",
+                    allowed="a readable Python script",
+                    mend=f"chmod u+r {script}",
+                ),
+            )
+        )
     launcher: Launcher = catalog.load("launchers", experiment.launcher.kind)
     launcher.check(experiment)
     profiling.check(experiment)
@@ -53,13 +57,13 @@ def _check_fault(place: int, asked: AskedFault, workers: int) -> None:
     fault: Fault = catalog.load("faults", asked.kind)
     if fault.strike is None:
         kinds = [name for name in catalog.names("faults") if catalog.load("faults", name).strike is not None]
-        raise SpecError((Problem(
-            where=f"faults[{place}].kind", found=repr(asked.kind), allowed=f"a kind that strikes a training: {', '.join(kinds)}",
-        ),))  # fmt: skip
+        raise SpecError(
+            (Problem(where=f"faults[{place}].kind", found=repr(asked.kind), allowed=f"a kind that strikes a training: {', '.join(kinds)}"),)
+        )
     if asked.rank is not None and asked.rank >= workers:
-        raise SpecError((Problem(
-            where=f"faults[{place}].rank", found=str(asked.rank), allowed=f"0 to {workers - 1}, for {workers} workers",
-        ),))  # fmt: skip
+        raise SpecError(
+            (Problem(where=f"faults[{place}].rank", found=str(asked.rank), allowed=f"0 to {workers - 1}, for {workers} workers"),)
+        )
     fault.check_training(asked)
 
 

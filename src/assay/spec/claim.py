@@ -15,13 +15,7 @@ from datetime import date
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import (
-    BeforeValidator,
-    Field,
-    ModelWrapValidatorHandler,
-    ValidationError,
-    model_validator,
-)
+from pydantic import BeforeValidator, Field, ModelWrapValidatorHandler, ValidationError, model_validator
 
 from assay.errors import Problem, SpecError
 from assay.spec.experiment import iso_date
@@ -39,16 +33,12 @@ class Said(Model):
 
     text: str = Field(min_length=1, description="The claim in one sentence, as it was made or as you understand it.")
     source: str = Field(min_length=1, description="Who claims it, and where: a paper, a page, a slide.")
-    as_of: Annotated[date | None, BeforeValidator(iso_date)] = Field(
-        None, alias="date", description="When it was published."
-    )
+    as_of: Annotated[date | None, BeforeValidator(iso_date)] = Field(None, alias="date", description="When it was published.")
     varying: Words = Field(
         ("workers",),
         description="What is studied: the conditions that are meant to differ between the two sides. All others must be equal.",
     )
-    exclusive: bool | None = Field(
-        None, description="Whether nothing else used the machines and the network while they were measured."
-    )
+    exclusive: bool | None = Field(None, description="Whether nothing else used the machines and the network while they were measured.")
 
 
 class Baseline(Model):
@@ -73,9 +63,7 @@ class Interval(Model):
     kind: Literal["confidence", "standard_deviation", "standard_error", "range", "unknown"] = Field(
         "unknown", description="What the two ends are."
     )
-    confidence: float | None = Field(
-        None, gt=0.0, lt=1.0, description="For kind = confidence: the confidence, such as 0.95."
-    )
+    confidence: float | None = Field(None, gt=0.0, lt=1.0, description="For kind = confidence: the confidence, such as 0.95.")
 
 
 class Summary(Model):
@@ -99,37 +87,26 @@ class Number(Model):
         description="Which statistic of several measurements. best: the most favourable one. ratio: of two medians or means. "
         "single: there was one measurement.",
     )
-    of: str | None = Field(
-        None, min_length=1, description="Which system or method it describes, where several are compared."
-    )
+    of: str | None = Field(None, min_length=1, description="Which system or method it describes, where several are compared.")
     run: str | None = Field(
-        None,
-        min_length=1,
-        description="Which run it was read from, by any name. Numbers of one run have the same name.",
+        None, min_length=1, description="Which run it was read from, by any name. Numbers of one run have the same name."
     )
     workers: Count | None = Field(None, description="Number of workers.")
     baseline: Baseline | None = Field(None, description="What the number is relative to, for speedups and the like.")
-    launches: Count | None = Field(
-        None, description="Independent launches behind the number: fresh processes each time."
-    )
+    launches: Count | None = Field(None, description="Independent launches behind the number: fresh processes each time.")
     planned_launches: Count | None = Field(None, description="How many launches were made in all, with those left out.")
-    trials: Count | None = Field(
-        None, description="Repeated steps, requests or calls behind the number, over all launches."
-    )
+    trials: Count | None = Field(None, description="Repeated steps, requests or calls behind the number, over all launches.")
     interval: Interval | None = Field(None, description="The uncertainty that was published with the number.")
     warm_up_excluded: bool | None = Field(None, description="Whether the first, cold repetitions were left out.")
     data_loading_timed: bool | None = Field(None, description="Whether the timed region held the loading of data.")
-    synchronised: bool | None = Field(
-        None, description="Whether the device had finished its work whenever the clock was read."
-    )
+    synchronised: bool | None = Field(None, description="Whether the device had finished its work whenever the clock was read.")
     scaling: Literal["strong", "weak"] | None = Field(
         None, description="strong: the total work is fixed. weak: the work per worker is fixed."
     )
     global_batch: float | None = Field(None, gt=0.0, description="Items of all workers in a step.")
     summary: Summary | None = Field(None, description="Only for a number that stands for several workloads.")
     conditions: dict[str, Fact] = Field(
-        default_factory=dict,
-        description="Conditions of this number alone, by name: seed, split, cluster ... Compared between the numbers.",
+        default_factory=dict, description="Conditions of this number alone, by name: seed, split, cluster ... Compared between the numbers."
     )
 
     @property
@@ -147,9 +124,7 @@ class Sides(Model):
         default_factory=dict,
         description="Conditions of the baseline by name: threads, precision, batch, compile, hardware, dataset, split, seed ...",
     )
-    candidate: dict[str, Fact] = Field(
-        default_factory=dict, description="Conditions of the candidate, by the same names."
-    )
+    candidate: dict[str, Fact] = Field(default_factory=dict, description="Conditions of the candidate, by the same names.")
 
 
 class ClaimedQuality(Model):
@@ -157,8 +132,7 @@ class ClaimedQuality(Model):
 
     metric: str = Field(min_length=1, description="The score: accuracy, F1, perplexity ...")
     direction: Literal["higher", "lower"] | None = Field(
-        None,
-        description="Whether a higher or a lower score is better. Left out: lower for perplexity, loss and errors, else higher.",
+        None, description="Whether a higher or a lower score is better. Left out: lower for perplexity, loss and errors, else higher."
     )
     margin: float | None = Field(
         None,
@@ -168,9 +142,7 @@ class ClaimedQuality(Model):
     baseline: float | None = Field(None, description="The baseline's score.")
     candidate: float | None = Field(None, description="The candidate's score.")
     items: Count | None = Field(None, description="Held-out items that were scored.")
-    same_launches: bool | None = Field(
-        None, description="Whether the scores come from the very launches that were timed."
-    )
+    same_launches: bool | None = Field(None, description="Whether the scores come from the very launches that were timed.")
 
 
 class Objective(Model):
@@ -179,8 +151,7 @@ class Objective(Model):
     objective: str = Field(min_length=1, description='In words: "p99 latency below 300 ms".')
     metric: str | None = Field(None, min_length=1, description="The metric that it limits, named as in [[number]].")
     statistic: Statistic | None = Field(
-        None,
-        description="Which statistic is limited. Left out: the one that the objective's words name (p99, mean ...).",
+        None, description="Which statistic is limited. Left out: the one that the objective's words name (p99, mean ...)."
     )
     limit: float | None = Field(
         None,
@@ -210,9 +181,7 @@ class Claim(Model):
     """
 
     claim: Said
-    number: Annotated[tuple[Number, ...], BeforeValidator(listed)] = Field(
-        min_length=1, description="The published numbers."
-    )
+    number: Annotated[tuple[Number, ...], BeforeValidator(listed)] = Field(min_length=1, description="The published numbers.")
     conditions: Sides = Sides()
     quality: ClaimedQuality | None = Field(None, description="Leave out where nothing was said about quality.")
     slo: Objective | None = Field(None, description="Leave out where no objective was named.")
@@ -262,11 +231,7 @@ def _worded(problem: Problem) -> Problem:
     both = re.fullmatch(r'"\s*(?:USD|[$€])?\s*([-+]?[\d.,]+)\s*([^\d\s"][^"]*?)\s*"', problem.found)
     if both is None or "number" not in problem.allowed or problem.mend:
         return problem
-    own = (
-        f', and unit = "{both[2]}"'
-        if re.fullmatch(r"number\[\d+\](\.baseline)?\.value|slo\.limit", problem.where)
-        else ""
-    )
+    own = f', and unit = "{both[2]}"' if re.fullmatch(r"number\[\d+\](\.baseline)?\.value|slo\.limit", problem.where) else ""
     return replace(problem, mend=f"Write {both[1]}, without the unit{own}.")
 
 
@@ -275,44 +240,55 @@ def _interval_problems(where: str, number: Number) -> list[Problem]:
     if interval is None:
         return []
     if interval.low is None and interval.high is None:
-        return [Problem(
-            where=f"{where}.interval", found="no end", allowed="low, high or both", mend="Leave the interval out where none was given.",
-        )]  # fmt: skip
-    low, high = (
-        -math.inf if interval.low is None else interval.low,
-        math.inf if interval.high is None else interval.high,
-    )
+        return [
+            Problem(
+                where=f"{where}.interval", found="no end", allowed="low, high or both", mend="Leave the interval out where none was given."
+            )
+        ]
+    low, high = (-math.inf if interval.low is None else interval.low, math.inf if interval.high is None else interval.high)
     if low <= number.value <= high:
         return []
-    return [Problem(
-        where=f"{where}.interval", found=f"{low:g} to {high:g}", allowed=f"ends with the value {number.value:g} between them",
-        mend="Give the ends in the unit of the value, not the distance from it.",
-    )]  # fmt: skip
+    return [
+        Problem(
+            where=f"{where}.interval",
+            found=f"{low:g} to {high:g}",
+            allowed=f"ends with the value {number.value:g} between them",
+            mend="Give the ends in the unit of the value, not the distance from it.",
+        )
+    ]
 
 
 def _contradictions(claim: Claim) -> list[Problem]:
     found = []
     if len(claim.number) > MOST_NUMBERS:
-        found.append(Problem(
-            where="number", found=f"{len(claim.number)} numbers", allowed=f"at most {MOST_NUMBERS}", mend="Split it into several claims.",
-        ))  # fmt: skip
+        found.append(
+            Problem(
+                where="number",
+                found=f"{len(claim.number)} numbers",
+                allowed=f"at most {MOST_NUMBERS}",
+                mend="Split it into several claims.",
+            )
+        )
     for place, number in enumerate(claim.number):
         where = f"number[{place}]"
         found += _interval_problems(where, number)
         if number.planned_launches is not None and (number.launches or 0) > number.planned_launches:
-            found.append(Problem(
-                where=f"{where}.planned_launches", found=str(number.planned_launches),
-                allowed=f"at least launches = {number.launches}", mend="It counts the launches that were left out too.",
-            ))  # fmt: skip
+            found.append(
+                Problem(
+                    where=f"{where}.planned_launches",
+                    found=str(number.planned_launches),
+                    allowed=f"at least launches = {number.launches}",
+                    mend="It counts the launches that were left out too.",
+                )
+            )
     prediction = claim.prediction
-    if (
-        prediction is not None
-        and prediction.measured_up_to is not None
-        and prediction.workers <= prediction.measured_up_to
-    ):
-        found.append(Problem(
-            where="prediction.workers", found=str(prediction.workers),
-            allowed=f"more than measured_up_to = {prediction.measured_up_to}",
-            mend="Leave [prediction] out where nothing beyond the measured range is claimed.",
-        ))  # fmt: skip
+    if prediction is not None and prediction.measured_up_to is not None and prediction.workers <= prediction.measured_up_to:
+        found.append(
+            Problem(
+                where="prediction.workers",
+                found=str(prediction.workers),
+                allowed=f"more than measured_up_to = {prediction.measured_up_to}",
+                mend="Leave [prediction] out where nothing beyond the measured range is claimed.",
+            )
+        )
     return found

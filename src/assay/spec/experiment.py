@@ -11,14 +11,7 @@ from __future__ import annotations
 from datetime import date
 from typing import Annotated, Any, Literal, Self, get_args
 
-from pydantic import (
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    ModelWrapValidatorHandler,
-    ValidationError,
-    model_validator,
-)
+from pydantic import BeforeValidator, ConfigDict, Field, ModelWrapValidatorHandler, ValidationError, model_validator
 
 from assay.errors import SpecError
 from assay.spec.explain import explain
@@ -53,20 +46,14 @@ WorkerCounts = Annotated[tuple[WorkerCount, ...], BeforeValidator(listed)]
 class Workload(Model):
     """What is run."""
 
-    runner: str = Field(
-        "training", description="Which runner drives the workload: the name of a file in assay/runners."
-    )
+    runner: str = Field("training", description="Which runner drives the workload: the name of a file in assay/runners.")
     script: str = Field(
         "",
         description="The script to launch, relative to the experiment's file or to the working directory; the command, function or "
         "record of other runners; for serving the server's URL, or nothing where serving.targets names the engines.",
     )
-    arguments: Words = Field(
-        (), description="The script's arguments. {workers}, {seed} and {launch} are replaced for every launch."
-    )
-    work: str = Field(
-        "items", min_length=1, description="What one unit of useful work is called: samples, tokens, images ..."
-    )
+    arguments: Words = Field((), description="The script's arguments. {workers}, {seed} and {launch} are replaced for every launch.")
+    work: str = Field("items", min_length=1, description="What one unit of useful work is called: samples, tokens, images ...")
     environment: dict[str, str] = Field(
         default_factory=dict,
         description="Variables set for the script. {workers}, {seed} and {launch} are replaced in their values, as in arguments. "
@@ -78,9 +65,7 @@ class Workload(Model):
         "that none finds what another one left. Restarts within a launch share its copy. Links are kept; .git, virtual environments and "
         "records are left out.",
     )
-    keep_folders: bool = Field(
-        False, description="Whether the copies of fresh_folder are kept after their launches, beside the record."
-    )
+    keep_folders: bool = Field(False, description="Whether the copies of fresh_folder are kept after their launches, beside the record.")
     parallelism: Literal["auto", "data", "sharded", "tensor", "pipeline", "local_sgd", "mixed", "none"] = Field(
         "auto",
         description="How the training is spread over the workers. auto: as what the hooks see says (DistributedDataParallel, FSDP, DTensor, "
@@ -93,20 +78,26 @@ class Workload(Model):
         "its own steps is hooked for the communication of its ranks alone.",
     )
     steps: int | None = Field(
-        None, ge=1, le=1_000_000_000,
+        None,
+        ge=1,
+        le=1_000_000_000,
         description="Training: end each launch after this many steps beyond warm_up_steps, as a complete launch, instead of running the job to its "
         "end. What only a whole job shows (final quality, samples of the last epoch) is then not judged.",
-    )  # fmt: skip
+    )
     warm_up_steps: int = Field(
-        20, ge=0, le=1_000_000_000,
+        20,
+        ge=0,
+        le=1_000_000_000,
         description="With workload.steps: steps before those. They are recorded too; which of them are warm-up is recognised from their times.",
-    )  # fmt: skip
+    )
     calibrate_communication: int = Field(
-        0, ge=0, le=100,
+        0,
+        ge=0,
+        le=100,
         description="Launches of each configuration of two or more workers, made after the timed ones and never timed, in which steps with "
         "and without synchronising take turns (DistributedDataParallel) and the collectives are made alone: what communication adds to a step. "
         "Three or more give it an interval.",
-    )  # fmt: skip
+    )
 
     @property
     def every_step(self) -> int | None:
@@ -128,12 +119,9 @@ class Factor(Model):
     """The one thing that the experiment varies."""
 
     name: Literal["workers"] = Field(
-        "workers",
-        description="What is varied: the number of workers. A serving experiment varies its load, in [serving].",
+        "workers", description="What is varied: the number of workers. A serving experiment varies its load, in [serving]."
     )
-    levels: WorkerCounts = Field(
-        min_length=1, description="The worker counts to run, each once, for example [1, 2, 4]."
-    )
+    levels: WorkerCounts = Field(min_length=1, description="The worker counts to run, each once, for example [1, 2, 4].")
 
 
 class Scaling(Model):
@@ -144,9 +132,7 @@ class Scaling(Model):
         description="strong: the total work is fixed. weak: the work per worker is fixed. Checked against the recorded work. "
         "auto: whichever the recorded items per step are nearer to; strong where none were counted.",
     )
-    base: int | None = Field(
-        None, ge=1, description="The level that speedups are relative to. Default: the smallest level."
-    )
+    base: int | None = Field(None, ge=1, description="The level that speedups are relative to. Default: the smallest level.")
     time: Literal["auto", "step", "wall"] = Field(
         "auto",
         description="Which time the speedup compares: steady-state time per unit of work (step) or the whole launch "
@@ -158,14 +144,9 @@ class Launches(Model):
     """How often each configuration is started, and in which order."""
 
     per_configuration: int = Field(
-        LAUNCHES,
-        ge=1,
-        le=1000,
-        description="Independent launches per configuration; each block holds every configuration once.",
+        LAUNCHES, ge=1, le=1000, description="Independent launches per configuration; each block holds every configuration once."
     )
-    seed: int = Field(
-        20260101, ge=0, lt=2**63, description="Fixes the launch order, the launch seeds and the fault times."
-    )
+    seed: int = Field(20260101, ge=0, lt=2**63, description="Fixes the launch order, the launch seeds and the fault times.")
     confidence: float = Field(0.95, gt=0.5, lt=1.0, description="Confidence of every interval.")
     precision: float | None = Field(
         None,
@@ -200,29 +181,15 @@ class Noise(Model):
         description="How often a launch that was disturbed is made again. The disturbed one stays in the record under the "
         "status contaminated. 0: it is flagged and counted all the same.",
     )
-    most_foreign: float = Field(
-        0.10, gt=0.0, le=1.0, description="Share of the processors that other programs may use during a launch."
-    )
-    most_steal: float = Field(
-        0.01, gt=0.0, le=1.0, description="Share of the processors that the hypervisor may take during a launch."
-    )
-    most_throttled: float = Field(
-        0.005, gt=0.0, le=1.0, description="Share of a launch for which a quota may stop its processes."
-    )
+    most_foreign: float = Field(0.10, gt=0.0, le=1.0, description="Share of the processors that other programs may use during a launch.")
+    most_steal: float = Field(0.01, gt=0.0, le=1.0, description="Share of the processors that the hypervisor may take during a launch.")
+    most_throttled: float = Field(0.005, gt=0.0, le=1.0, description="Share of a launch for which a quota may stop its processes.")
     most_pressure: float = Field(
-        0.05,
-        gt=0.0,
-        le=1.0,
-        description="Share of a launch in which tasks may wait for input or output or for memory (PSI, some).",
+        0.05, gt=0.0, le=1.0, description="Share of a launch in which tasks may wait for input or output or for memory (PSI, some)."
     )
-    most_gpu_throttled: float = Field(
-        0.01, gt=0.0, le=1.0, description="Share of a launch in which a GPU may be slowed for heat or power."
-    )
+    most_gpu_throttled: float = Field(0.01, gt=0.0, le=1.0, description="Share of a launch in which a GPU may be slowed for heat or power.")
     most_gpu_clock_lost: float = Field(
-        0.25,
-        gt=0.0,
-        le=1.0,
-        description="How far a GPU's median clock during a launch may lie below that of the other launches, a share.",
+        0.25, gt=0.0, le=1.0, description="How far a GPU's median clock during a launch may lie below that of the other launches, a share."
     )
     sentinel_deviations: float = Field(
         3.0,
@@ -242,9 +209,7 @@ class Comparison(Model):
         description="The one metric that decides, by name. auto: throughput where items were counted, else step_time, "
         "trial_time or wall_time.",
     )
-    equivalence: float = Field(
-        0.03, gt=0.0, lt=1.0, description="Differences shown to be smaller than this fraction count as equivalent."
-    )
+    equivalence: float = Field(0.03, gt=0.0, lt=1.0, description="Differences shown to be smaller than this fraction count as equivalent.")
     smallest_effect: float = Field(
         0.01, ge=0.0, lt=1.0, description="Differences up to this fraction are not worth acting on, however certain."
     )
@@ -260,22 +225,13 @@ class Timing(Model):
         description="Seconds of counted calls that one launch should last at least. In the first launch it gives the number "
         "of trials, which all later launches keep.",
     )
-    trials: int | None = Field(
-        None, ge=1, le=100_000, description="Counted trials in each launch. Default: as many as round_s takes."
-    )
-    warm_up: int = Field(
-        1,
-        ge=0,
-        le=10_000,
-        description="Trials before the counted ones in each launch. They are kept, and never counted.",
-    )
+    trials: int | None = Field(None, ge=1, le=100_000, description="Counted trials in each launch. Default: as many as round_s takes.")
+    warm_up: int = Field(1, ge=0, le=10_000, description="Trials before the counted ones in each launch. They are kept, and never counted.")
     ignore_failure: bool = Field(
-        False,
-        description="Whether a command may end with an exit code other than 0. Otherwise the first one ends the run.",
+        False, description="Whether a command may end with an exit code other than 0. Otherwise the first one ends the run."
     )
     keep_output: bool = Field(
-        False,
-        description="Whether what a command prints goes into the log of its launch. Otherwise it goes nowhere, as fast as can be.",
+        False, description="Whether what a command prints goes into the log of its launch. Otherwise it goes nowhere, as fast as can be."
     )
 
 
@@ -283,16 +239,13 @@ class Quality(Model):
     """What it means that the result was preserved. Written down before anything runs."""
 
     metric: str = Field(
-        "accuracy",
-        min_length=1,
-        description="Which reported per-example score decides, by the name that the script gives it.",
+        "accuracy", min_length=1, description="Which reported per-example score decides, by the name that the script gives it."
     )
     direction: Literal["higher", "lower"] = Field("higher", description="Whether a higher or a lower score is better.")
     margin: float = Field(
         0.01,
         gt=0.0,
-        description="The largest loss of mean score that still counts as held, in the score's own unit "
-        "(0.01 of accuracy is one point).",
+        description="The largest loss of mean score that still counts as held, in the score's own unit (0.01 of accuracy is one point).",
     )
     chance: float | None = Field(
         None,
@@ -317,19 +270,12 @@ class Gates(Model):
     """What is good enough. An absent gate is not applied."""
 
     efficiency: Annotated[float | None, BeforeValidator(_none_word)] = Field(
-        0.70,
-        gt=0.0,
-        le=1.5,
-        description='Smallest admissible parallel efficiency, a fraction. "none": no such gate.',
+        0.70, gt=0.0, le=1.5, description='Smallest admissible parallel efficiency, a fraction. "none": no such gate.'
     )
     deadline_s: float | None = Field(None, gt=0.0, description="Longest admissible wall time of one run, seconds.")
-    budget_usd: float | None = Field(
-        None, gt=0.0, description="Highest admissible cost of one run, US dollars. Needs prices."
-    )
+    budget_usd: float | None = Field(None, gt=0.0, description="Highest admissible cost of one run, US dollars. Needs prices.")
     required_workers: int | None = Field(
-        None,
-        ge=1,
-        description="This worker count must be admissible, else the verdict is FAIL. For continuous integration.",
+        None, ge=1, description="This worker count must be admissible, else the verdict is FAIL. For continuous integration."
     )
 
 
@@ -362,9 +308,7 @@ class Prices(Model):
 
     usd_per_worker_hour: float = Field(ge=0.0, description="US dollars for one worker for one hour.")
     as_of: Annotated[date, BeforeValidator(iso_date)] = Field(description="The date of the price.", alias="date")
-    source: str = Field(
-        min_length=1, description="Where the price comes from: a price list, a contract, an assumption."
-    )
+    source: str = Field(min_length=1, description="Where the price comes from: a price list, a contract, an assumption.")
 
     model_config = ConfigDict(populate_by_name=True)
 
@@ -378,9 +322,7 @@ class Energy(Model):
         "modelled: a labelled estimate from the key below.",
     )
     modelled_watts_per_worker: float | None = Field(
-        None,
-        gt=0.0,
-        description="Only for source = modelled: watts charged to one worker. Never mixed with measured joules.",
+        None, gt=0.0, description="Only for source = modelled: watts charged to one worker. Never mixed with measured joules."
     )
     sample_every_s: float = Field(1.0, gt=0.0, le=3600.0, description="Seconds between two readings of the counters.")
 
@@ -389,71 +331,63 @@ class Fault(Model):
     """What is broken on purpose, in launches of their own that are never timed."""
 
     kind: str = Field("kill", description="Which fault: the name of a file in assay/faults.")
-    levels: WorkerCounts = Field(
-        (), description="Worker counts that get one fault launch each. Default: the largest level."
-    )
+    levels: WorkerCounts = Field((), description="Worker counts that get one fault launch each. Default: the largest level.")
     after_checkpoints: int | None = Field(
-        None, ge=0, le=1_000_000,
+        None,
+        ge=0,
+        le=1_000_000,
         description="How many checkpoints must have been saved before the fault may strike. Default: 1; a training whose launches before saved "
         "none that was seen is struck in the middle of its steps.",
-    )  # fmt: skip
+    )
     within_steps: int = Field(
-        10,
-        ge=1,
-        le=1_000_000_000,
-        description="The fault strikes at a random step, at most this many steps after that checkpoint.",
+        10, ge=1, le=1_000_000_000, description="The fault strikes at a random step, at most this many steps after that checkpoint."
     )
     at_step: int | None = Field(
-        None, ge=0, le=1_000_000_000,
+        None,
+        ge=0,
+        le=1_000_000_000,
         description="Training: strikes after exactly this step instead; 0: before the first. The two keys above then have no meaning.",
-    )  # fmt: skip
+    )
     times: int = Field(
-        1, ge=1, le=1000,
+        1,
+        ge=1,
+        le=1000,
         description="Training: how often it strikes: once in each of the first so many incarnations of the workers, in each at the same "
         "place. For faults after which the workers are started again.",
-    )  # fmt: skip
+    )
     during: Literal["", "checkpoint"] = Field(
-        "",
-        description='Training: "checkpoint" strikes while a checkpoint is being saved, the one after after_checkpoints.',
+        "", description='Training: "checkpoint" strikes while a checkpoint is being saved, the one after after_checkpoints.'
     )
     rank: int | None = Field(None, ge=0, description="Training: which rank is hit. Default: drawn at random.")
-    signal: Literal["KILL", "TERM", "ABRT", "SEGV"] = Field(
-        "KILL", description="The signal sent, for kinds that send one."
-    )
+    signal: Literal["KILL", "TERM", "ABRT", "SEGV"] = Field("KILL", description="The signal sent, for kinds that send one.")
     at_s: float = Field(
-        10.0,
-        ge=0.0,
-        le=LONGEST_S,
-        description="Serving: seconds after the measured part of the load began at which the fault strikes.",
+        10.0, ge=0.0, le=LONGEST_S, description="Serving: seconds after the measured part of the load began at which the fault strikes."
     )
     for_s: float = Field(
-        5.0, ge=0.0, le=LONGEST_S,
+        5.0,
+        ge=0.0,
+        le=LONGEST_S,
         description="Seconds until it is undone, for kinds that can be (a killed replica is then started again; a killed worker by its "
         "engine, at once).",
-    )  # fmt: skip
+    )
     load_s: float | None = Field(
-        None, gt=0.0, le=LONGEST_S, description="Serving: how long the measured part of its launch lasts, seconds. Default: 20 s beyond the "
-        "fault's end, or serving.arrivals.duration_s if that is longer.",
-    )  # fmt: skip
-    load: float | None = Field(
         None,
         gt=0.0,
-        description="Serving: the load, one of serving.concurrency or serving.rate. Default: the one in the middle.",
+        le=LONGEST_S,
+        description="Serving: how long the measured part of its launch lasts, seconds. Default: 20 s beyond the "
+        "fault's end, or serving.arrivals.duration_s if that is longer.",
     )
-    target: str = Field(
-        "", description="Serving: the engine that is hit. Default: every one, in launches of their own."
+    load: float | None = Field(
+        None, gt=0.0, description="Serving: the load, one of serving.concurrency or serving.rate. Default: the one in the middle."
     )
-    replica: int | None = Field(
-        None, ge=0, description="Serving: which replica is hit, from 0. Default: drawn at random."
-    )
+    target: str = Field("", description="Serving: the engine that is hit. Default: every one, in launches of their own.")
+    replica: int | None = Field(None, ge=0, description="Serving: which replica is hit, from 0. Default: drawn at random.")
     command: str = Field(
         "",
         description="For kind command: the line for the shell. {replica}, {port}, {pid} and {url} are replaced; in a training {rank} and {pid}.",
     )
     undo: str = Field("", description="For kind command: the line that undoes it, after for_s.")
-    interface: str = Field(
-        "", description="For kind throttle: the network interface whose sending is held back, for example eth0."
-    )
+    interface: str = Field("", description="For kind throttle: the network interface whose sending is held back, for example eth0.")
     rate_mbit: float = Field(
         10.0, gt=0.0, le=1_000_000.0, description="For kind throttle: what is left of its bandwidth, Mbit/s (1e6 bits)."
     )
@@ -463,21 +397,16 @@ class Fault(Model):
         le=1.0,
         description="For kind slow: the share of a processor that is left. For reset and delay: of the connections hit.",
     )
-    delay_s: float = Field(
-        0.5, ge=0.0, le=LONGEST_S, description="For kind delay: seconds by which everything is held back."
-    )
+    delay_s: float = Field(0.5, ge=0.0, le=LONGEST_S, description="For kind delay: seconds by which everything is held back.")
 
 
 class Host(Model):
     """A node of a job that assay starts on several machines (launcher.kind = "nodes")."""
 
     name: str = Field(min_length=1, max_length=80, pattern=NAME_PATTERN, description="What the record calls this host.")
-    address: str = Field(
-        min_length=1, description="Address at which the other nodes reach it; the first holds the rendezvous."
-    )
+    address: str = Field(min_length=1, description="Address at which the other nodes reach it; the first holds the rendezvous.")
     prefix: Words = Field(
-        (),
-        description='Words before every command that is to run there: ["ssh", "a"], ["ip", "netns", "exec", "a"]. None: here.',
+        (), description='Words before every command that is to run there: ["ssh", "a"], ["ip", "netns", "exec", "a"]. None: here.'
     )
     environment: dict[str, str] = Field(
         default_factory=dict, description="Further variables of its workers, for example GLOO_SOCKET_IFNAME."
@@ -489,10 +418,7 @@ class Launcher(Model):
 
     kind: str = Field("local", description="Which launcher: the name of a file in assay/launchers.")
     max_restarts: int = Field(
-        3,
-        ge=0,
-        le=1000,
-        description="How often the engine may restart the workers in a fault launch. Timed launches: never.",
+        3, ge=0, le=1000, description="How often the engine may restart the workers in a fault launch. Timed launches: never."
     )
     threads_per_worker: int = Field(1, ge=1, le=4096, description="OMP_NUM_THREADS of every worker.")
     pin: Literal["none", "spread", "compact"] = Field(
@@ -503,12 +429,7 @@ class Launcher(Model):
     numa: Literal["none", "local"] = Field(
         "none", description="local: a pinned worker takes memory from the NUMA nodes of its processors first."
     )
-    nodes: int = Field(
-        1,
-        ge=1,
-        le=100_000,
-        description="How many nodes take part. Above 1 give the three keys below on every node.",
-    )
+    nodes: int = Field(1, ge=1, le=100_000, description="How many nodes take part. Above 1 give the three keys below on every node.")
     node_rank: int = Field(0, ge=0, description="This node's rank.")
     rendezvous_endpoint: str | None = Field(None, description="host:port of the rendezvous for more than one node.")
     rendezvous_id: str | None = Field(None, description="The rendezvous id shared by all nodes of the job.")
@@ -523,23 +444,13 @@ class Limits(Model):
     launch_timeout_s: float = Field(
         3600.0, gt=0.0, le=LONGEST_S, description="Seconds after which a launch is ended and recorded as timeout."
     )
-    experiment_timeout_s: float | None = Field(
-        None, gt=0.0, le=LONGEST_S, description="Seconds after which no further launch is started."
-    )
-    grace_s: float = Field(
-        5.0, ge=0.0, le=3600.0, description="Seconds between asking a process to end and killing it."
-    )
+    experiment_timeout_s: float | None = Field(None, gt=0.0, le=LONGEST_S, description="Seconds after which no further launch is started.")
+    grace_s: float = Field(5.0, ge=0.0, le=3600.0, description="Seconds between asking a process to end and killing it.")
     fresh_folder_mib: float = Field(
-        1024.0,
-        gt=0.0,
-        le=1_048_576.0,
-        description="How much may be copied for each launch with workload.fresh_folder, MiB.",
+        1024.0, gt=0.0, le=1_048_576.0, description="How much may be copied for each launch with workload.fresh_folder, MiB."
     )
     log_mib: float = Field(
-        16.0,
-        gt=0.0,
-        le=1_048_576.0,
-        description="How much of a launch's output is kept, MiB: the first half and the last half.",
+        16.0, gt=0.0, le=1_048_576.0, description="How much of a launch's output is kept, MiB: the first half and the last half."
     )
 
 
@@ -551,10 +462,7 @@ class Experiment(Model):
     """
 
     name: str = Field(
-        min_length=1,
-        max_length=80,
-        pattern=NAME_PATTERN,
-        description="Names the record: letters, digits, dot, dash, underscore.",
+        min_length=1, max_length=80, pattern=NAME_PATTERN, description="Names the record: letters, digits, dot, dash, underscore."
     )
     workload: Workload
     factor: Factor = Field(
@@ -563,9 +471,7 @@ class Experiment(Model):
     )
     serving: Serving | None = Field(None, description='A load on serving engines, for workload.runner = "serving".')
     measure: Measure = Measure()
-    collectives: Collectives | None = Field(
-        None, description='Collectives to be timed, for workload.runner = "collectives".'
-    )
+    collectives: Collectives | None = Field(None, description='Collectives to be timed, for workload.runner = "collectives".')
     tune: Tune | None = Field(None, description="Knobs that `assay tune` tries out; other verbs refuse it.")
     scaling: Scaling = Scaling()
     launches: Launches = Launches()
@@ -585,12 +491,8 @@ class Experiment(Model):
     prices: Prices | None = Field(None, description="Leave out and cost is shown as not measured.")
     energy: Energy = Energy()
     flops: Flops = Flops()
-    profile: Profile | None = Field(
-        None, description="Profiled launches, in addition to the timed ones and never timed."
-    )
-    faults: Annotated[tuple[Fault, ...], BeforeValidator(listed)] = Field(
-        (), description="Fault launches, in addition to the timed ones."
-    )
+    profile: Profile | None = Field(None, description="Profiled launches, in addition to the timed ones and never timed.")
+    faults: Annotated[tuple[Fault, ...], BeforeValidator(listed)] = Field((), description="Fault launches, in addition to the timed ones.")
     launcher: Launcher = Launcher()
     limits: Limits = Limits()
 

@@ -102,9 +102,7 @@ def _unknown_key(known: Mapping[str, Key], location: tuple[int | str, ...], foun
     # The right key in the wrong section, else perhaps a slip of the pen.
     homes = [path for path in known if path.rpartition(".")[2] == name and "." in path]
     mend = f"Did you mean {' or '.join(homes)}?" if homes else did_you_mean(name, names)
-    return Problem(
-        where=path_of(location), found=_unless_secret(location[-1], found), allowed=", ".join(names), mend=mend
-    )
+    return Problem(where=path_of(location), found=_unless_secret(location[-1], found), allowed=", ".join(names), mend=mend)
 
 
 def _unless_secret(name: int | str, found: object) -> str:

@@ -54,10 +54,14 @@ def _key(path: str, field: FieldInfo) -> Key:
     kind, bounds = _bare(field.annotation, field.metadata)
     factory = field.default_factory
     return Key(
-        path=path, type=_type(kind), allowed=_allowed(kind, bounds), description=field.description or _doc(kind),
-        required=field.is_required(), default=factory() if factory else field.default,  # type: ignore[call-arg]
+        path=path,
+        type=_type(kind),
+        allowed=_allowed(kind, bounds),
+        description=field.description or _doc(kind),
+        required=field.is_required(),
+        default=factory() if factory else field.default,  # type: ignore[call-arg]
         section=_model(kind) is not None,
-    )  # fmt: skip
+    )
 
 
 def _below(path: str, field: FieldInfo) -> dict[str, Key]:
@@ -75,9 +79,14 @@ def _below(path: str, field: FieldInfo) -> dict[str, Key]:
 
 def _item(path: str, kind: Any, bounds: Sequence[Any]) -> Key:
     return Key(
-        path=path, type=_type(kind), allowed=_allowed(kind, bounds), description="",
-        required=False, default=PydanticUndefined, section=False,
-    )  # fmt: skip
+        path=path,
+        type=_type(kind),
+        allowed=_allowed(kind, bounds),
+        description="",
+        required=False,
+        default=PydanticUndefined,
+        section=False,
+    )
 
 
 def _bare(annotation: Any, metadata: Sequence[Any]) -> tuple[Any, Sequence[Any]]:
@@ -140,15 +149,17 @@ def _allowed(kind: Any, bounds: Sequence[Any]) -> str:
         empty = " that is not empty" if any(isinstance(bound, annotated_types.MinLen) for bound in bounds) else ""
         return f"a list{empty}, each item {item}"
     if get_origin(kind) is dict:
-        return (
-            "a table of lines NAME = text, number or true/false" if _mixed(kind) else 'a table of lines NAME = "text"'
-        )
+        return "a table of lines NAME = text, number or true/false" if _mixed(kind) else 'a table of lines NAME = "text"'
     return " ".join([_SINGULAR[kind], *_bounds(bounds)])
 
 
 _SINGULAR: dict[Any, str] = {
-    int: "a whole number", float: "a number", str: "text", date: "a date such as 2026-01-31", bool: "true or false",
-}  # fmt: skip
+    int: "a whole number",
+    float: "a number",
+    str: "text",
+    date: "a date such as 2026-01-31",
+    bool: "true or false",
+}
 
 
 def _bounds(bounds: Sequence[Any]) -> Iterator[str]:

@@ -29,10 +29,16 @@ def check(experiment: Experiment) -> Tune:
     """
     tune = experiment.tune
     if tune is None:
-        raise SpecError((Problem(
-            where="tune", found="nothing", allowed="knobs and their values",
-            mend="[tune.knobs] batch = [64, 128, 256], and {batch} in workload.arguments; the first value is today's.",
-        ),))  # fmt: skip
+        raise SpecError(
+            (
+                Problem(
+                    where="tune",
+                    found="nothing",
+                    allowed="knobs and their values",
+                    mend="[tune.knobs] batch = [64, 128, 256], and {batch} in workload.arguments; the first value is today's.",
+                ),
+            )
+        )
     if problems := tuple(_problems(experiment, tune)):
         raise SpecError(problems)
     return tune
@@ -46,13 +52,13 @@ def _problems(experiment: Experiment, tune: Tune) -> Iterator[Problem]:
             yield Problem(where=where, found=repr(name), allowed="another name: a launch fills this one in itself")
         elif not any(f"{{{name}}}" in word for word in words):
             yield Problem(
-                where=where, found=f"{{{name}}} in no argument", allowed="a knob that stands in workload.arguments or workload.environment",
+                where=where,
+                found=f"{{{name}}} in no argument",
+                allowed="a knob that stands in workload.arguments or workload.environment",
                 mend=f'For example: arguments = ["--{name.replace("_", "-")}", "{{{name}}}"].',
-            )  # fmt: skip
-        if len(values) < FEWEST_VALUES:
-            yield Problem(
-                where=where, found=told, allowed=f"at least {FEWEST_VALUES} values, the first of them today's"
             )
+        if len(values) < FEWEST_VALUES:
+            yield Problem(where=where, found=told, allowed=f"at least {FEWEST_VALUES} values, the first of them today's")
         if len(set(map(shown, values))) < len(values):
             yield Problem(where=where, found=told, allowed="every value once")
 
@@ -65,17 +71,25 @@ def arm(experiment: Experiment, choice: Choice, blocks: int, place: int, number:
             word = word.replace(f"{{{name}}}", shown(value))
         return word
 
-    workload = experiment.workload.model_copy(update={
-        "arguments": tuple(filled(word) for word in experiment.workload.arguments),
-        "environment": {name: filled(value) for name, value in experiment.workload.environment.items()},
-    })  # fmt: skip
-    launches = experiment.launches.model_copy(update={
-        "per_configuration": blocks, "precision": None, "seed": experiment.launches.seed + SEEDS_APART * place,
-    })  # fmt: skip
-    return experiment.model_copy(update={
-        "name": f"{experiment.name[:LONGEST_NAME]}-{place}-{number}", "workload": workload, "launches": launches, "tune": None,
-        "faults": (), "conditions": {**experiment.conditions, **choice.settings},
-    })  # fmt: skip
+    workload = experiment.workload.model_copy(
+        update={
+            "arguments": tuple(filled(word) for word in experiment.workload.arguments),
+            "environment": {name: filled(value) for name, value in experiment.workload.environment.items()},
+        }
+    )
+    launches = experiment.launches.model_copy(
+        update={"per_configuration": blocks, "precision": None, "seed": experiment.launches.seed + SEEDS_APART * place}
+    )
+    return experiment.model_copy(
+        update={
+            "name": f"{experiment.name[:LONGEST_NAME]}-{place}-{number}",
+            "workload": workload,
+            "launches": launches,
+            "tune": None,
+            "faults": (),
+            "conditions": {**experiment.conditions, **choice.settings},
+        }
+    )
 
 
 def varying(experiment: Experiment, tune: Tune) -> tuple[str, ...]:

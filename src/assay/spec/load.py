@@ -105,9 +105,7 @@ def with_lines(problems: tuple[Problem, ...], lines: dict[str, int]) -> tuple[Pr
     """The same problems, in the order of the file, each with its line where one is known."""
     placed = [(line_of(problem.where, lines), problem) for problem in problems]
     placed.sort(key=lambda pair: pair[0] or 0)
-    return tuple(
-        replace(problem, where=f"{problem.where} (line {line})") if line else problem for line, problem in placed
-    )
+    return tuple(replace(problem, where=f"{problem.where} (line {line})") if line else problem for line, problem in placed)
 
 
 def _text(path: Path, what: str = "an experiment") -> str:
@@ -128,9 +126,8 @@ def _text(path: Path, what: str = "an experiment") -> str:
 def _decoded(path: Path, raw: bytes) -> str:
     if raw.startswith(BYTE_ORDER_MARK):
         raise _file_problem(
-            path, "a byte-order mark at its beginning", "TOML in UTF-8 without one",
-            'Save it again as "UTF-8", not "UTF-8 with BOM".',
-        )  # fmt: skip
+            path, "a byte-order mark at its beginning", "TOML in UTF-8 without one", 'Save it again as "UTF-8", not "UTF-8 with BOM".'
+        )
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -150,9 +147,7 @@ def _parsed(text: str, source: str) -> dict[str, Any]:
     except RecursionError:
         raise SpecError((Problem(where="the file", found="very deep nesting", allowed="TOML"),), source) from None
     except ValueError:  # Python reads no whole number of more than 4300 digits
-        raise SpecError(
-            (Problem(where="the file", found="a whole number of thousands of digits", allowed="TOML"),), source
-        ) from None
+        raise SpecError((Problem(where="the file", found="a whole number of thousands of digits", allowed="TOML"),), source) from None
 
 
 def _syntax_problem(message: str, text: str) -> Problem:
@@ -163,9 +158,11 @@ def _syntax_problem(message: str, text: str) -> Problem:
     line = text.split("\n")[int(match[2]) - 1].strip()
     reason = "This key or table was given before." if "verwrite" in match[1] or "twice" in match[1] else f"{match[1]}."
     return Problem(
-        where=f"line {match[2]}, column {match[3]}", found=line if line else "an empty line", allowed="TOML",
+        where=f"line {match[2]}, column {match[3]}",
+        found=line if line else "an empty line",
+        allowed="TOML",
         mend=_TEXT_NEEDS_QUOTES if match[1] == "Invalid value" else reason,
-    )  # fmt: skip
+    )
 
 
 _TEXT_NEEDS_QUOTES = "This is no TOML value: text stands in quotes, true and false are small, lists in brackets."

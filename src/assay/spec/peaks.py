@@ -44,9 +44,7 @@ def peak_of(device: str, precision: str) -> Peak | None:
     if len(found) != 1 or precision not in found[0].tflops:
         return None
     (entry,) = found
-    return Peak(
-        flops_per_s=entry.tflops[precision] * TERA, precision=precision, source=entry.source, sparse_factor=entry.sparse_factor
-    )  # fmt: skip
+    return Peak(flops_per_s=entry.tflops[precision] * TERA, precision=precision, source=entry.source, sparse_factor=entry.sparse_factor)
 
 
 def knows(device: str) -> bool:
@@ -61,7 +59,8 @@ def _entries() -> tuple[_Entry, ...]:
         _Entry(
             device=re.compile(one["device"], re.IGNORECASE),
             tflops={name: float(value) for name, value in one.items() if name not in _OTHER_KEYS},
-            source=str(one["source"]), sparse_factor=float(one.get("sparse_factor", 1.0)),
+            source=str(one["source"]),
+            sparse_factor=float(one.get("sparse_factor", 1.0)),
         )
         for one in table["peak"]
-    )  # fmt: skip
+    )

@@ -3,8 +3,8 @@
 Randomised complete blocks: each block holds every configuration once, in a random order whose seed is the
 experiment's.  A slow drift of the machine then hits all configurations alike (methodology section 1c).
 All launches of a block share one training seed, so that configurations are compared on paired randomness.
-Launches that calibrate communication or sweep collectives come after the timed ones, and fault launches last: neither is timed, and what faults break cannot
-disturb another launch.
+Launches that calibrate communication or sweep collectives come after the timed ones, and fault launches last: neither is timed, and what
+faults break cannot disturb another launch.
 
 Equal on every machine and Python version: of the standard generator only `random()` after seeding with a whole number
 is promised to stay the same (Python documentation, "random", Notes on Reproducibility), so whole numbers and
@@ -46,12 +46,7 @@ class PlannedFault:
     def may_strike_in_the_middle(self) -> bool:
         """Whether it strikes in the middle of the steps where no checkpoint is saved: nobody asked for another moment."""
         asked = self.training
-        return (
-            asked is not None
-            and asked.after_checkpoints is None
-            and asked.at_step is None
-            and not self.during_checkpoint
-        )
+        return asked is not None and asked.after_checkpoints is None and asked.at_step is None and not self.during_checkpoint
 
     @property
     def when(self) -> str:
@@ -96,9 +91,7 @@ def configuration_name(workers: int) -> str:
 def configurations(experiment: Experiment) -> tuple[Configuration, ...]:
     """What a block holds once each: worker counts ascending, or engines, scenarios and loads in the order asked for."""
     if experiment.serving is None:
-        return tuple(
-            Configuration(name=configuration_name(level), workers=level) for level in sorted(experiment.factor.levels)
-        )
+        return tuple(Configuration(name=configuration_name(level), workers=level) for level in sorted(experiment.factor.levels))
     return _loads(experiment.serving)
 
 
@@ -118,9 +111,11 @@ def _loads(serving: Serving) -> tuple[Configuration, ...]:
             *([f"scenario={scenario}"] if len(scenarios) > 1 else []),
             f"{what}={load:g}" if load is not None else serving.arrivals.process,
         ]
-        found.append(Configuration(
-            name=" ".join(parts), workers=len(target.urls) or target.replicas, target=target.name, scenario=scenario, load=load,
-        ))  # fmt: skip
+        found.append(
+            Configuration(
+                name=" ".join(parts), workers=len(target.urls) or target.replicas, target=target.name, scenario=scenario, load=load
+            )
+        )
     return tuple(found)
 
 
@@ -154,10 +149,16 @@ def refuse_endless(experiment: Experiment) -> None:
         each = len(targets_of(serving)) * max(1, len(serving.scenarios)) * loads
     faults = len(experiment.faults)
     if each * (experiment.blocks + faults) > MOST_LAUNCHES:
-        raise SpecError((Problem(
-            where="launches", found=f"{each:,} configurations in {experiment.blocks:,} blocks, with {faults:,} faults",
-            allowed=f"at most {MOST_LAUNCHES:,} launches", mend="Make an experiment of its own of some of them.",
-        ),))  # fmt: skip
+        raise SpecError(
+            (
+                Problem(
+                    where="launches",
+                    found=f"{each:,} configurations in {experiment.blocks:,} blocks, with {faults:,} faults",
+                    allowed=f"at most {MOST_LAUNCHES:,} launches",
+                    mend="Make an experiment of its own of some of them.",
+                ),
+            )
+        )
 
 
 def plan(experiment: Experiment) -> tuple[PlannedLaunch, ...]:
@@ -177,10 +178,17 @@ PLAN_COLUMNS = ("slot", "block", "order", "configuration", "role", "seed", "faul
 def plan_table(experiment: Experiment) -> tuple[tuple[str, ...], ...]:
     """The plan as rows of text under `PLAN_COLUMNS`, for people."""
     return tuple(
-        (str(launch.slot), str(launch.block), str(launch.order), launch.configuration, launch.role, str(launch.seed),
-         _fault_words(launch.fault))
+        (
+            str(launch.slot),
+            str(launch.block),
+            str(launch.order),
+            launch.configuration,
+            launch.role,
+            str(launch.seed),
+            _fault_words(launch.fault),
+        )
         for launch in plan(experiment)
-    )  # fmt: skip
+    )
 
 
 def expected_seconds(experiment: Experiment, known: Mapping[str, float]) -> float | None:
@@ -232,10 +240,7 @@ def _sweep_launches(experiment: Experiment, first_slot: int) -> list[PlannedLaun
         return []
     numbers = random.Random(experiment.launches.seed + 2**67)
     some = [one for one in configurations(experiment) if one.workers > 1]
-    return [
-        _launch(first_slot + order, one, experiment.blocks, order, "sweep", _below(numbers, SEEDS))
-        for order, one in enumerate(some)
-    ]
+    return [_launch(first_slot + order, one, experiment.blocks, order, "sweep", _below(numbers, SEEDS)) for order, one in enumerate(some)]
 
 
 def _profile_launches(experiment: Experiment, first_slot: int) -> list[PlannedLaunch]:
@@ -245,10 +250,7 @@ def _profile_launches(experiment: Experiment, first_slot: int) -> list[PlannedLa
     numbers = random.Random(experiment.launches.seed + 2**66)
     levels = experiment.profile.levels or experiment.factor.levels
     some = [one for one in configurations(experiment) if one.workers in levels]
-    return [
-        _launch(first_slot + order, one, experiment.blocks, order, "profile", _below(numbers, SEEDS))
-        for order, one in enumerate(some)
-    ]
+    return [_launch(first_slot + order, one, experiment.blocks, order, "profile", _below(numbers, SEEDS)) for order, one in enumerate(some)]
 
 
 def _fault_launches(experiment: Experiment, first_slot: int) -> list[PlannedLaunch]:
@@ -283,12 +285,16 @@ def _drawn(numbers: random.Random, fault: Fault, workers: int, serving: bool) ->
     rank, steps = _below(numbers, workers), _below(numbers, fault.within_steps)
     chosen = fault.replica if serving else fault.rank
     return PlannedFault(
-        kind=fault.kind, rank=rank if chosen is None else chosen,
+        kind=fault.kind,
+        rank=rank if chosen is None else chosen,
         after_checkpoints=0 if fault.at_step is not None else 1 if fault.after_checkpoints is None else fault.after_checkpoints,
-        delay_steps=1 + steps if fault.at_step is None else fault.at_step, signal=fault.signal,
-        serving=fault if serving else None, training=None if serving else fault,
-        during_checkpoint=not serving and fault.during == "checkpoint", times=1 if serving else fault.times,
-    )  # fmt: skip
+        delay_steps=1 + steps if fault.at_step is None else fault.at_step,
+        signal=fault.signal,
+        serving=fault if serving else None,
+        training=None if serving else fault,
+        during_checkpoint=not serving and fault.during == "checkpoint",
+        times=1 if serving else fault.times,
+    )
 
 
 def _below(numbers: random.Random, limit: int) -> int:
@@ -327,6 +333,5 @@ def _launch(
     slot: int, one: Configuration, block: int, order: int, role: Role, seed: int, fault: PlannedFault | None = None
 ) -> PlannedLaunch:
     return PlannedLaunch(
-        slot=slot, configuration=one.name, workers=one.workers,
-        block=block, order=order, role=role, seed=seed, fault=fault,
-    )  # fmt: skip
+        slot=slot, configuration=one.name, workers=one.workers, block=block, order=order, role=role, seed=seed, fault=fault
+    )

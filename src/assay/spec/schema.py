@@ -48,10 +48,13 @@ def section_table(model: type[BaseModel] = Experiment) -> tuple[tuple[str, str, 
     known = keys(model)
     sections = [key for key in known.values() if key.section]
     return tuple(
-        (f"[[{key.path}]]" if any(path.startswith(f"{key.path}[].") for path in known) else f"[{key.path}]",
-         ", ".join(siblings(known, key.path) or siblings(known, f"{key.path}[]")), key.description)
+        (
+            f"[[{key.path}]]" if any(path.startswith(f"{key.path}[].") for path in known) else f"[{key.path}]",
+            ", ".join(siblings(known, key.path) or siblings(known, f"{key.path}[]")),
+            key.description,
+        )
         for key in sections
-    )  # fmt: skip
+    )
 
 
 def _default(key: Key) -> str:

@@ -1,8 +1,10 @@
 """What does somebody else's table of timings or throughputs say?  The input of `assay rubric`.
 
 One row for each number of workers; columns are found by name (`table_headings.py`), cells are read as people write them
-(`table_numbers.py`, `table.py`).  Of several columns that mean the same, `use` says which; of several series in one table, `where`.  Rows with
-equal counts are repetitions: their medians stand for them.  Every problem is told at once, with the row as a spreadsheet numbers it (the header is row 1).
+(`table_numbers.py`, `table.py`).  Of several columns that mean the same, `use` says which; of several series in one table, `where`.  Rows
+with
+equal counts are repetitions: their medians stand for them.  Every problem is told at once, with the row as a spreadsheet numbers it (the
+header is row 1).
 """
 
 from __future__ import annotations
@@ -63,19 +65,22 @@ def parse_timings(text: str, source: str, *, work: float | None = None, asked: A
     problems += [*gaps(kept, columns), *series(table, kept, columns)]
     _stop(problems, source)
     if not kept:
-        raise _one(
-            source, Problem(where="the file", found="no row with a value", allowed="one row for each worker count")
-        )
+        raise _one(source, Problem(where="the file", found="no row with a value", allowed="one row for each worker count"))
     once = list(medians(kept, notes))
     timings = [timing(at, found, asked, columns, problems) for at, found in once]
     scaling = batches([found for _, found in once], columns, asked, problems)
     _stop(problems, source)
     word, quality = columns["workers"].name.strip().lower(), columns.get("quality")
     return Timings(
-        source=source, rows=tuple(sorted(timings, key=lambda row: row.workers)), worker_word=word if word in ("workers", "nodes") else "workers",
-        rate=rate_word(columns, asked), percent=is_percent(kept, quality), quality_name=quality.name if quality else "", scaling=scaling,
+        source=source,
+        rows=tuple(sorted(timings, key=lambda row: row.workers)),
+        worker_word=word if word in ("workers", "nodes") else "workers",
+        rate=rate_word(columns, asked),
+        percent=is_percent(kept, quality),
+        quality_name=quality.name if quality else "",
+        scaling=scaling,
         notes=(*notes, *unit_notes(columns)),
-    )  # fmt: skip
+    )
 
 
 def _stop(problems: list[Problem], source: str) -> None:
@@ -125,8 +130,6 @@ def with_tolerance(timings: Timings, text: str | None) -> tuple[Timings, float]:
                 ),
             )
         if percent:
-            rows = tuple(
-                replace(row, quality=None if row.quality is None else row.quality / 100.0) for row in timings.rows
-            )
+            rows = tuple(replace(row, quality=None if row.quality is None else row.quality / 100.0) for row in timings.rows)
             return replace(timings, rows=rows, percent=True), value
     return timings, value

@@ -40,10 +40,7 @@ class Framed(NamedTuple):
     def without_framing(self, unsure: Sequence[int]) -> list[int]:
         """Each read's uncertainty (`Reply.unsure`) for the bytes of the body: behind its last one, framing may have come later."""
         raw = self.raw
-        return [
-            certain_end(raw[max(0, end - 3) : max(0, end)], one)
-            for one, end in zip(unsure, self.ends, strict=bool(unsure))
-        ]
+        return [certain_end(raw[max(0, end - 3) : max(0, end)], one) for one, end in zip(unsure, self.ends, strict=bool(unsure))]
 
     def unframed(self) -> tuple[bytes, list[int]]:
         """The body, and how much of it had come by each read. What stands behind its end is nobody's.

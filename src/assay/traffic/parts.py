@@ -5,7 +5,8 @@
     Reply  what came back, with the time of every read        made by the transport
     Answer what the reply says                                made by the backend from a Reply
 
-Times are monotonic nanoseconds, the kernel's or taken at the socket read, before anything is parsed, with how unsure they are.  Nothing here keeps state.
+Times are monotonic nanoseconds, the kernel's or taken at the socket read, before anything is parsed, with how unsure they are.  Nothing
+here keeps state.
 """
 
 from __future__ import annotations
@@ -20,9 +21,7 @@ from assay.spec.sections.serving import Target
 from assay.traffic.chunks import Framed
 
 Json = Mapping[str, Any]
-Status = Literal[
-    "ok", "refused", "4xx", "5xx", "reset", "timeout", "malformed", "truncated", "error", "cancelled", "unsent", "lost"
-]
+Status = Literal["ok", "refused", "4xx", "5xx", "reset", "timeout", "malformed", "truncated", "error", "cancelled", "unsent", "lost"]
 Ended = Literal["complete", "closed", "timeout", "too_large", "refused", "cancelled", "malformed"]
 
 
@@ -93,24 +92,21 @@ class Reply:
     `body`, `ends` or `ended` gets them with the framing taken off and checked.
     """
 
-    __slots__ = (
-        "_body",
-        "_end_unsure",
-        "_ended",
-        "_ends",
-        "_why",
-        "framed",
-        "headers",
-        "http_status",
-        "ns",
-        "size",
-        "unsure",
-    )
+    __slots__ = ("_body", "_end_unsure", "_ended", "_ends", "_why", "framed", "headers", "http_status", "ns", "size", "unsure")
 
     def __init__(
-        self, *, ended: Ended, http_status: int | None, headers: Mapping[str, str], body: bytes, ends: Sequence[int],
-        ns: Sequence[int], why: str = "", framed: Framed | None = None, unsure: Sequence[int] = (),
-    ) -> None:  # fmt: skip
+        self,
+        *,
+        ended: Ended,
+        http_status: int | None,
+        headers: Mapping[str, str],
+        body: bytes,
+        ends: Sequence[int],
+        ns: Sequence[int],
+        why: str = "",
+        framed: Framed | None = None,
+        unsure: Sequence[int] = (),
+    ) -> None:
         self._ended, self._body, self._ends, self._why = ended, body, ends, why
         self.http_status, self.ns = http_status, ns
         self.unsure = unsure if len(unsure) == len(ns) else ()
@@ -231,9 +227,7 @@ class Backend:
     tasks: tuple[str, ...]
     wire: Callable[[Ask, Target], Wire]
     read: Callable[[Reply, Ask], Answer]
-    prepare: Callable[[Target], Callable[[Wire, str], Wire]] | None = (
-        None  # (wire, URL) -> signed wire, at the moment of sending
-    )
+    prepare: Callable[[Target], Callable[[Wire, str], Wire]] | None = None  # (wire, URL) -> signed wire, at the moment of sending
     process: Callable[[Target], Callable[[Ask], Answer]] | None = None  # in this process, no server
     cached_tokens: bool = False  # whether its usage tells tokens from the cache
     tokenize: str = ""  # path of its tokenize endpoint, if it has one

@@ -128,9 +128,7 @@ class _Link:
     async def _connect(self) -> None:
         host, port = self.front.upstream
         try:
-            await asyncio.wait_for(
-                asyncio.get_running_loop().create_connection(lambda: self.far, host, port), CONNECT_S
-            )
+            await asyncio.wait_for(asyncio.get_running_loop().create_connection(lambda: self.far, host, port), CONNECT_S)
         except (OSError, TimeoutError):
             self.reset()
 
@@ -286,13 +284,16 @@ class Proxies:
         """
         self._seed, self._lock = seed, threading.Lock()
         self._fronts: dict[str, int] = {}
-        environment = {
-            name: os.environ[name] for name in ("PATH", "LANG", "LC_ALL", "SYSTEMROOT") if name in os.environ
-        }
+        environment = {name: os.environ[name] for name in ("PATH", "LANG", "LC_ALL", "SYSTEMROOT") if name in os.environ}
         self._process = subprocess.Popen(
-            [sys.executable, "-I", __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1,
-            start_new_session=True, env={**environment, "ASSAY_MARK": mark} if mark else environment,
-        )  # fmt: skip
+            [sys.executable, "-I", __file__],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            bufsize=1,
+            start_new_session=True,
+            env={**environment, "ASSAY_MARK": mark} if mark else environment,
+        )
 
     def __enter__(self) -> Self:
         return self
@@ -320,9 +321,7 @@ class Proxies:
         self._fronts[found] = answer["front"]
         return found + parts.path.rstrip("/")
 
-    def control(
-        self, url: str, *, reset_share: float = 0.0, delay_s: float = 0.0, share: float = 1.0
-    ) -> dict[str, int]:
+    def control(self, url: str, *, reset_share: float = 0.0, delay_s: float = 0.0, share: float = 1.0) -> dict[str, int]:
         """Change what happens at a front; without arguments everything passes.
 
         Returns:

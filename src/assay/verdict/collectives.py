@@ -1,7 +1,8 @@
 """What is the verdict on a record that times collectives?
 
 It claims times and bandwidths, and that the data of the timed calls were right; cost and reliability decide nothing here.
-INVALID: an audit found that the calls cannot have been what is claimed.  FAIL: data were wrong.  INCONCLUSIVE: something that was asked for has no number, or
+INVALID: an audit found that the calls cannot have been what is claimed.  FAIL: data were wrong.  INCONCLUSIVE: something that was asked
+for has no number, or
 fewer than 3 launches carry it.  PASS: every operation that the engine offers has its times at every size, with an interval over
 launches, and no result was wrong.  There is nothing to recommend: the record says what a link can do.
 """
@@ -33,9 +34,13 @@ def verdict(measured: Measured, results: Results, findings: Sequence[Finding], g
     """The whole judgement."""
     status = overall(measured, results, findings)
     return without_choice(
-        status, findings, gates, why=NOTHING_TO_PICK, dimensions=_dimensions(measured, results, findings),
+        status,
+        findings,
+        gates,
+        why=NOTHING_TO_PICK,
+        dimensions=_dimensions(measured, results, findings),
         sentence=_sentence(measured, results, status, findings),
-    )  # fmt: skip
+    )
 
 
 def overall(measured: Measured, results: Results, findings: Sequence[Finding]) -> Status:
@@ -80,9 +85,7 @@ def _open(results: Results, cells: Sequence[Cell]) -> list[str]:
     return found
 
 
-def _dimensions(
-    measured: Measured, results: Results, findings: Sequence[Finding]
-) -> Mapping[str, Mapping[str, DimensionResult]]:
+def _dimensions(measured: Measured, results: Results, findings: Sequence[Finding]) -> Mapping[str, Mapping[str, DimensionResult]]:
     found = {}
     for level in measured.levels:
         name = configuration_name(level)
@@ -97,9 +100,7 @@ def _dimensions(
     return found
 
 
-def _correctness(
-    results: Results, cells: Sequence[Cell], findings: Sequence[Finding], *, foreign: bool
-) -> DimensionResult:  # fmt: skip
+def _correctness(results: Results, cells: Sequence[Cell], findings: Sequence[Finding], *, foreign: bool) -> DimensionResult:
     wrong = [finding for finding in findings if finding.severity == "fail"]
     if wrong:
         return DimensionResult(status="FAIL", sentence="; ".join(finding.evidence for finding in wrong))
@@ -108,12 +109,8 @@ def _correctness(
     if not checked:
         return DimensionResult(status="NOT_MEASURED", sentence="no data were checked")
     if foreign:
-        return DimensionResult(
-            status="PASS", sentence="another program found no wrong element, in iterations apart from the timed ones"
-        )
-    return DimensionResult(
-        status="PASS", sentence=f"the data of all {count(checked, 'timed calls')} were right to the last bit"
-    )
+        return DimensionResult(status="PASS", sentence="another program found no wrong element, in iterations apart from the timed ones")
+    return DimensionResult(status="PASS", sentence=f"the data of all {count(checked, 'timed calls')} were right to the last bit")
 
 
 def _performance(results: Results, cells: Sequence[Cell], findings: Sequence[Finding]) -> DimensionResult:
@@ -122,9 +119,7 @@ def _performance(results: Results, cells: Sequence[Cell], findings: Sequence[Fin
         return DimensionResult(status="INVALID", sentence="; ".join(finding.evidence for finding in bad))
     known, gaps = _known(results, cells), _open(results, cells)
     if not known:
-        return DimensionResult(
-            status="NOT_MEASURED", sentence="; ".join(gaps[:2]) or "nothing that was asked for is offered by the engine"
-        )
+        return DimensionResult(status="NOT_MEASURED", sentence="; ".join(gaps[:2]) or "nothing that was asked for is offered by the engine")
     told = f"{count(len(known), 'sizes and placements')} timed; {_fastest(results, known)}"
     if gaps:
         return DimensionResult(status="INCONCLUSIVE", sentence=f"{told}; {gaps[0]}{_more(gaps)}")

@@ -97,9 +97,7 @@ def _cost(measured: Measured, results: Results, name: str, gates: Mapping[str, G
     if "budget" in gates:
         return DimensionResult(status=gates["budget"].status, sentence=f"{gates['budget'].sentence}; {joules}")
     ended = ended_words(measured)
-    return DimensionResult(
-        status="PASS", sentence=f"{show(cost).full} a {f'launch, {ended}' if ended else 'run'}; {joules}"
-    )
+    return DimensionResult(status="PASS", sentence=f"{show(cost).full} a {f'launch, {ended}' if ended else 'run'}; {joules}")
 
 
 def _reliability(measured: Measured, results: Results, name: str, gates: Mapping[str, GateResult]) -> DimensionResult:

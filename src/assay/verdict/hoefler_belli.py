@@ -54,11 +54,19 @@ def checklist(measured: Measured, judgement: Judgement) -> tuple[Rule, ...]:
     """All twelve rules in order."""
     results = own(judgement.results) if is_timing(measured) else judgement.results
     answered = (
-        _base(measured, results), _subset(measured), _means(measured), _ratios(measured, results),
-        _determinism(measured, results), _normality(measured, results), _comparison(measured, results),
-        _statistic(measured, results), _factors(measured), _parallel_timing(measured), _bounds(measured, results),
+        _base(measured, results),
+        _subset(measured),
+        _means(measured),
+        _ratios(measured, results),
+        _determinism(measured, results),
+        _normality(measured, results),
+        _comparison(measured, results),
+        _statistic(measured, results),
+        _factors(measured),
+        _parallel_timing(measured),
+        _bounds(measured, results),
         _pictures(measured),
-    )  # fmt: skip
+    )
     return tuple(
         Rule(number=number, demand=DEMANDS[number - 1], answer=answer, evidence=evidence, mend=mend)
         for number, (answer, evidence, mend) in enumerate(answered, start=1)
@@ -209,11 +217,7 @@ def _statistic(measured: Measured, results: Results) -> _Answered:
     if measured.subject == "serving":
         return _statistic_of_load(results)
     if is_timing(measured):
-        return (
-            "kept",
-            "the median of a launch's trials stands beside the fastest and the slowest of all; outliers are counted",
-            "",
-        )
+        return ("kept", "the median of a launch's trials stands beside the fastest and the slowest of all; outliers are counted", "")
     tails = [results.get(name, {}) for name in ("step_time_p95", "step_time_p99")]
     shown = [value for row in tails for value in row.values() if isinstance(value, Estimate)]
     if any(isinstance(value, Estimate) for value in results.get("step_time", {}).values()):
@@ -232,16 +236,8 @@ def _statistic_of_load(results: Results) -> _Answered:
     if not _any(results, "e2e_p50"):
         return "in part", "no latency was measured", "look why no request was answered"
     if tails:
-        return (
-            "kept",
-            f"medians stand beside tails ({', '.join(tails)}), and beside both the share that met the objectives",
-            "",
-        )
-    return (
-        "in part",
-        "medians are reported; the launches are too short or too few to carry tails",
-        "ask for more requests",
-    )
+        return ("kept", f"medians stand beside tails ({', '.join(tails)}), and beside both the share that met the objectives", "")
+    return ("in part", "medians are reported; the launches are too short or too few to carry tails", "ask for more requests")
 
 
 def _any(results: Results, name: str) -> bool:
@@ -271,36 +267,26 @@ def _factors(measured: Measured) -> _Answered:
 def _factors_of_load(measured: Measured, told: str) -> _Answered:
     digests = measured.manifest.get("schedules") or {}
     if not digests:
-        return (
-            "in part",
-            f"{told}; what was sent was not digested",
-            "measure with assay, which names every schedule by its content",
-        )
+        return ("in part", f"{told}; what was sent was not digested", "measure with assay, which names every schedule by its content")
     said = measured.before.get("engines")
-    traffic = f"{told}; traffic, lengths, sampling and objectives stand in the experiment, and {count(len(digests), 'schedules')} by their digest"
+    traffic = (
+        f"{told}; traffic, lengths, sampling and objectives stand in the experiment, and {count(len(digests), 'schedules')} by their digest"
+    )
     if not isinstance(said, Mapping) or all(isinstance(one, Mapping) and "absent" in one for one in said.values()):
-        return (
-            "in part",
-            f"{traffic}; the engines tell no version of themselves",
-            "name engine and version under [conditions]",
-        )
+        return ("in part", f"{traffic}; the engines tell no version of themselves", "name engine and version under [conditions]")
     return "kept", f"{traffic}; the engines' own description is kept", ""
 
 
 def _parallel_timing(measured: Measured) -> _Answered:
     if measured.subject == "serving":
-        clients = (
-            count(measured.experiment.serving.client.processes, "client process") if measured.experiment.serving else ""
-        )
+        clients = count(measured.experiment.serving.client.processes, "client process") if measured.experiment.serving else ""
         return "kept", f"{TIMING_OF_LOAD} ({clients})", ""
     if max(measured.levels) < 2:
         return "not applicable", "no configuration has more than one worker", ""
     if measured.table("steps").height == 0:
         return (
             "in part",
-            (
-                "whole launches were timed from outside, from the first process's start to the last one's end, on one monotonic clock"
-            ),
+            ("whole launches were timed from outside, from the first process's start to the last one's end, on one monotonic clock"),
             "mark the steps (from assay import probe)",
         )
     nodes = measured.experiment.launcher.nodes
@@ -345,13 +331,7 @@ def _bounds(measured: Measured, results: Results) -> _Answered:
 def _pictures(measured: Measured) -> _Answered:
     if is_timing(measured):
         return "not applicable", "the report of a timing has no picture", ""
-    return (
-        "kept",
-        (
-            "every launch is a dot beside its interval; lines join points only along a fitted model or one launch's steps"
-        ),
-        "",
-    )
+    return ("kept", ("every launch is a dot beside its interval; lines join points only along a fitted model or one launch's steps"), "")
 
 
 def shape(values: tuple[float, ...]) -> tuple[float, float]:
@@ -367,9 +347,7 @@ def shape(values: tuple[float, ...]) -> tuple[float, float]:
 
 def artifact(measured: Measured, judgement: Judgement) -> tuple[ArtifactField, ...]:
     """The fields of the NeurIPS checklist and of an artifact's description, as far as the record knows them."""
-    return tuple(
-        ArtifactField(name=name, text=text or missing, known=bool(text)) for name, text, missing in _fields(measured)
-    )
+    return tuple(ArtifactField(name=name, text=text or missing, known=bool(text)) for name, text, missing in _fields(measured))
 
 
 def _fields(measured: Measured) -> Iterator[tuple[str, str, str]]:
@@ -395,9 +373,7 @@ def _fields(measured: Measured) -> Iterator[tuple[str, str, str]]:
     seconds = float(((launches["end_ns"] - launches["begin_ns"]) / NS_PER_S).sum()) if launches.height else 0.0
     yield (
         "Compute in total",
-        (
-            f"{count(launches.height, 'launches')}, failed and fault launches included: {given(seconds, 4)} s of wall time"
-        ),
+        (f"{count(launches.height, 'launches')}, failed and fault launches included: {given(seconds, 4)} s of wall time"),
         "",
     )
     yield "Energy and cost", _spent(measured), "no price was given"
@@ -419,11 +395,13 @@ def _settings(measured: Measured) -> str:
         return " ".join((workload.script, *workload.arguments))
     arrivals = serving.arrivals
     words = [
-        f"{serving.task} with {serving.model or 'the model of the server'}", f"lengths {', '.join(serving.scenarios)}",
+        f"{serving.task} with {serving.model or 'the model of the server'}",
+        f"lengths {', '.join(serving.scenarios)}",
         f"{arrivals.process} arrivals for {given(arrivals.duration_s)} s after {given(arrivals.warm_up_s)} s",
         f"loads {', '.join(given(load) for load in (*serving.concurrency, *serving.rate))}" if serving.concurrency or serving.rate else "",
-        f"temperature {given(serving.temperature)}", f"prompts {serving.prompts.source}",
-    ]  # fmt: skip
+        f"temperature {given(serving.temperature)}",
+        f"prompts {serving.prompts.source}",
+    ]
     return "; ".join(word for word in words if word)
 
 
@@ -469,11 +447,7 @@ def _software(before: Mapping[str, Any]) -> str:
     words += [f"Python {python['version']}"] if isinstance(python.get("version"), str) else []
     words += [f"torch {torch['version']}"] if isinstance(torch.get("version"), str) else []
     packages = software.get("packages")
-    words += (
-        [f"{len(packages)} packages with their versions"]
-        if isinstance(packages, Mapping) and "absent" not in packages
-        else []
-    )
+    words += [f"{len(packages)} packages with their versions"] if isinstance(packages, Mapping) and "absent" not in packages else []
     return ", ".join(word for word in words if word)
 
 
@@ -503,7 +477,6 @@ def _first(results: Results, names: tuple[str, ...], configuration: str) -> str 
 def _primary(measured: Measured, results: Results) -> Estimate | None:
     """The base's time of a call, of a step, of a launch, or of a request."""
     values: list[Value | None] = [
-        results.get(name, {}).get(measured.base)
-        for name in ("trial_time", "step_time", "wall_time", "e2e_p50", "output_throughput")
+        results.get(name, {}).get(measured.base) for name in ("trial_time", "step_time", "wall_time", "e2e_p50", "output_throughput")
     ]
     return next((value for value in values if isinstance(value, Estimate)), None)

@@ -29,9 +29,11 @@ def unexamined(measured: Measured, audits: Collection[str]) -> Mapping[str, str]
     if not foreign.get("requests"):
         return {name: TOTALS for name in audits if name not in ALWAYS}
     found = {
-        "client_ceiling": OF_THE_CLIENT, "transport": OF_THE_CLIENT, "contention": OF_THE_MACHINE,
+        "client_ceiling": OF_THE_CLIENT,
+        "transport": OF_THE_CLIENT,
+        "contention": OF_THE_MACHINE,
         "mlperf": "MLPerf's rules are for its own load generator, and for loads that follow them",
-    }  # fmt: skip
+    }
     if foreign.get("clock") != "scheduled":
         found["send_lag"] = OF_DUE
     if measured.timeless:
@@ -44,11 +46,7 @@ def origin(measured: Measured) -> str:
     foreign = measured.foreign
     if foreign is None:
         return ""
-    clock = (
-        "when a request was due"
-        if foreign.get("clock") == "scheduled"
-        else "when a request was sent, not when it was due"
-    )
+    clock = "when a request was due" if foreign.get("clock") == "scheduled" else "when a request was sent, not when it was due"
     what = f"its latencies begin {clock}" if foreign.get("requests") else "it holds totals only"
     return f" Imported from {titled(foreign)}, not measured by assay: {what}; what the file does not say is not known."
 

@@ -46,20 +46,23 @@ def judge(measured: Measured) -> Judgement:
     if measured.subject == "serving":
         return Judgement(results=results, verdict=serving.verdict(measured, results, findings, gates), metrics=metrics)
     if measured.subject == "collectives":
-        return Judgement(
-            results=results, verdict=collectives.verdict(measured, results, findings, gates), metrics=metrics
-        )
+        return Judgement(results=results, verdict=collectives.verdict(measured, results, findings, gates), metrics=metrics)
     if measured.subject == "network":
         return Judgement(results=results, verdict=network.verdict(measured, results, findings, gates), metrics=metrics)
     vector = dimensions(measured, results, findings, gates)
     recommendations = recommend(measured, results, findings, gates, vector)
     status = overall(measured, results, findings, gates, recommendations)
     verdict = Verdict(
-        status=status, findings=findings, gates=gates, dimensions=vector, recommendations=recommendations,
-        sentence=timing.sentence(measured, results, status, findings) if timing.is_timing(measured)
+        status=status,
+        findings=findings,
+        gates=gates,
+        dimensions=vector,
+        recommendations=recommendations,
+        sentence=timing.sentence(measured, results, status, findings)
+        if timing.is_timing(measured)
         else sentence(measured, results, status, findings, gates, recommendations, vector),
         layers=layers(measured, results, findings),
-    )  # fmt: skip
+    )
     return Judgement(results=results, verdict=verdict, metrics=metrics)
 
 
@@ -76,9 +79,10 @@ def compute(measured: Measured, metrics: Mapping[str, Metric]) -> dict[str, Mapp
     for name in in_order(metrics):
         missing = absent.get(name)
         results[name] = (
-            reworded(measured, metrics[name].compute(measured, results)) if missing is None
+            reworded(measured, metrics[name].compute(measured, results))
+            if missing is None
             else dict.fromkeys(measured.configurations, missing)
-        )  # fmt: skip
+        )
     return {name: results[name] for name in sorted(results)}
 
 
@@ -93,8 +97,12 @@ def audit(measured: Measured, results: Results) -> tuple[Finding, ...]:
     """The findings of all audits, the gravest first."""
     audits: Mapping[str, Audit] = catalog.load_all("verdict.audits")
     senseless = unexamined(measured, audits)
-    found = [(one, finding) for name, one in sorted(audits.items())
-             if measured.subject in one.about and name not in senseless for finding in one.examine(measured, results)]  # fmt: skip
+    found = [
+        (one, finding)
+        for name, one in sorted(audits.items())
+        if measured.subject in one.about and name not in senseless
+        for finding in one.examine(measured, results)
+    ]
     gravity = {"invalid": 0, "fail": 1, "warning": 2, "note": 3}
     ordered = sorted(found, key=lambda pair: (gravity[pair[1].severity], not pair[0].first))
     return tuple(finding for _, finding in ordered)
@@ -103,8 +111,7 @@ def audit(measured: Measured, results: Results) -> tuple[Finding, ...]:
 def check(measured: Measured, results: Results) -> tuple[GateResult, ...]:
     """The results of all gates."""
     gates: Mapping[str, Gate] = catalog.load_all("verdict.gates")
-    return tuple(result for _, one in sorted(gates.items()) if measured.subject in one.about
-                 for result in one.check(measured, results))  # fmt: skip
+    return tuple(result for _, one in sorted(gates.items()) if measured.subject in one.about for result in one.check(measured, results))
 
 
 def overall(

@@ -30,24 +30,28 @@ from assay.verdict.evidence.training_faults import averaged_later, diagnose, is_
 from assay.verdict.types import Finding, LayerResult, LayerState
 
 TITLES: Final[Mapping[str, str]] = {
-    "ledger": "A, samples and weights", "gradient": "B, gradient of one step", "hashes": "C, replicas",
+    "ledger": "A, samples and weights",
+    "gradient": "B, gradient of one step",
+    "hashes": "C, replicas",
     "trajectory": "D, losses",
-}  # fmt: skip
-OF_LEDGER: Final = (
-    "samples_lost", "samples_duplicated", "samples_duplicated_by_padding", "shard_read_twice", "unequal_shards",
-)  # fmt: skip
-OF_HASHES: Final = (
-    "replica_seed_mismatch", "gradients_not_synchronised", "parameter_not_reduced", "replicas_differ_after_restart",
-    "learning_rate_differs_by_rank", "optimizer_settings_differ_by_rank", "optimizer_states_differ", "parameters_changed_on_one_rank",
-    "mode_differs_by_rank", "batch_statistics_drift", "same_random_numbers", "random_numbers_differ",
-)  # fmt: skip
-# what each layer takes for granted of the parallelism
-CLAIMS: Final[Mapping[str, Claim]] = {
-    "ledger": "samples",
-    "gradient": "gradients",
-    "hashes": "replicas",
-    "trajectory": "loss",
 }
+OF_LEDGER: Final = ("samples_lost", "samples_duplicated", "samples_duplicated_by_padding", "shard_read_twice", "unequal_shards")
+OF_HASHES: Final = (
+    "replica_seed_mismatch",
+    "gradients_not_synchronised",
+    "parameter_not_reduced",
+    "replicas_differ_after_restart",
+    "learning_rate_differs_by_rank",
+    "optimizer_settings_differ_by_rank",
+    "optimizer_states_differ",
+    "parameters_changed_on_one_rank",
+    "mode_differs_by_rank",
+    "batch_statistics_drift",
+    "same_random_numbers",
+    "random_numbers_differ",
+)
+# what each layer takes for granted of the parallelism
+CLAIMS: Final[Mapping[str, Claim]] = {"ledger": "samples", "gradient": "gradients", "hashes": "replicas", "trajectory": "loss"}
 OF_GRADIENT: Final = ("gradient_scaled", "clipped_before_reduction", "clipping_differs")  # in later steps too
 OF_TRAJECTORY: Final = ("loss_not_finite",)
 Said = tuple[LayerState, str]
@@ -64,16 +68,15 @@ def layers(measured: Measured, results: Results, findings: Sequence[Finding]) ->
 def _four(measured: Measured, results: Results, findings: Sequence[Finding], name: str) -> tuple[LayerResult, ...]:
     own = [finding for finding in findings if finding.configuration == name]
     said: dict[str, Said] = {
-        "ledger": _ledger(measured, results, own, name), "gradient": _gradient(measured, own, name),
-        "hashes": _hashes(measured, results, own, name), "trajectory": _trajectory(results, own, name),
-    }  # fmt: skip
+        "ledger": _ledger(measured, results, own, name),
+        "gradient": _gradient(measured, own, name),
+        "hashes": _hashes(measured, results, own, name),
+        "trajectory": _trajectory(results, own, name),
+    }
     for layer, claim in CLAIMS.items():
         if said[layer][0] != "fail" and (why := why_not(measured, name, claim)):
             said[layer] = ("not run", why)
-    return tuple(
-        LayerResult(layer=layer, title=TITLES[layer], state=state, sentence=sentence)
-        for layer, (state, sentence) in said.items()
-    )
+    return tuple(LayerResult(layer=layer, title=TITLES[layer], state=state, sentence=sentence) for layer, (state, sentence) in said.items())
 
 
 def _failed(findings: Sequence[Finding], rules: Sequence[str]) -> Said | None:
@@ -95,16 +98,10 @@ def _ledger(measured: Measured, results: Results, findings: Sequence[Finding], n
     named = diagnose(measured)[name]  # a fault of the weights may have a name that the gradient's layer has too
     if named is not None and named.layer == "ledger" and named.severity == "fail":
         return "fail", f"{named.fault}: {named.evidence}"
-    lost, twice, weight = (
-        _value(results, one, name) for one in ("samples_lost", "samples_duplicated", "sample_weight_error")
-    )
+    lost, twice, weight = (_value(results, one, name) for one in ("samples_lost", "samples_duplicated", "sample_weight_error"))
     if isinstance(twice, Absent):
         return "not run", twice.detail
-    told = (
-        "every sample weighs the same"
-        if isinstance(weight, Estimate)
-        else "what their losses are divided by was not told"
-    )
+    told = "every sample weighs the same" if isinstance(weight, Estimate) else "what their losses are divided by was not told"
     if not isinstance(lost, Estimate):
         uses = f"no sample used twice; {lost.detail}"
     elif "fill no batch" in lost.method:

@@ -27,9 +27,13 @@ def verdict(measured: Measured, results: Results, findings: Sequence[Finding], g
     """The whole judgement."""
     status = overall(measured, results, findings)
     return without_choice(
-        status, findings, gates, why=NOTHING_TO_PICK, dimensions=_dimensions(measured, results, findings),
+        status,
+        findings,
+        gates,
+        why=NOTHING_TO_PICK,
+        dimensions=_dimensions(measured, results, findings),
         sentence=_sentence(measured, results, status, findings),
-    )  # fmt: skip
+    )
 
 
 def overall(measured: Measured, results: Results, findings: Sequence[Finding]) -> Status:
@@ -48,41 +52,32 @@ def gaps(measured: Measured, results: Results) -> list[str]:
         ):
             value = results.get(metric, {}).get(key)
             if isinstance(value, Estimate):
-                found += (
-                    [f"{words} of {host}: {too_few(value.n_launches)}"] if value.n_launches < FEWEST_LAUNCHES else []
-                )
+                found += [f"{words} of {host}: {too_few(value.n_launches)}"] if value.n_launches < FEWEST_LAUNCHES else []
             else:
                 found.append(f"{words} of {host}: {value.detail if isinstance(value, Absent) else 'not measured'}")
     return list(dict.fromkeys(found))
 
 
-def _dimensions(
-    measured: Measured, results: Results, findings: Sequence[Finding]
-) -> Mapping[str, Mapping[str, DimensionResult]]:
+def _dimensions(measured: Measured, results: Results, findings: Sequence[Finding]) -> Mapping[str, Mapping[str, DimensionResult]]:
     worst: Status = overall(measured, results, findings)
     missing, bad = gaps(measured, results), [finding for finding in findings if finding.severity in ("fail", "warning")]
-    told = {
-        "FAIL": next((one.evidence for one in findings if one.severity == "fail"), ""),
-        "INCONCLUSIVE": missing[0] if missing else "",
-    }
+    told = {"FAIL": next((one.evidence for one in findings if one.severity == "fail"), ""), "INCONCLUSIVE": missing[0] if missing else ""}
     performance = DimensionResult(status=worst, sentence=told.get(worst) or _hosts_words(measured, results))
-    lost = [
-        value for host in hosts(measured) if isinstance(value := results.get("echoes_lost", {}).get(host), Estimate)
-    ]
+    lost = [value for host in hosts(measured) if isinstance(value := results.get("echoes_lost", {}).get(host), Estimate)]
     reliability = DimensionResult(
         status="NOT_MEASURED" if not lost else "FAIL" if worst == "FAIL" else "PASS",
-        sentence="nobody answered"
-        if not lost
-        else f"{count(sum(one.n_trials for one in lost), 'echoes')}, {count(len(bad), 'warnings')}",
+        sentence="nobody answered" if not lost else f"{count(sum(one.n_trials for one in lost), 'echoes')}, {count(len(bad), 'warnings')}",
     )
     nothing = DimensionResult(status="NOT_MEASURED", sentence="a look at the network computes nothing")
     return {
         name: {
-            "correctness": nothing, "performance": performance, "reliability": reliability,
+            "correctness": nothing,
+            "performance": performance,
+            "reliability": reliability,
             "cost": DimensionResult(status="NOT_MEASURED", sentence="no price was given"),
         }
         for name in measured.configurations
-    }  # fmt: skip
+    }
 
 
 def _sentence(measured: Measured, results: Results, status: Status, findings: Sequence[Finding]) -> str:

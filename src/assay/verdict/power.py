@@ -2,8 +2,8 @@
 
 Half-width of a mean over k launches: t[k-1] s / sqrt(k), s from the earlier record's launches (of its log values; of its
 log ratios inside blocks for a speedup).  Minimum detectable effect against as many launches made in turn: power
-80 % with the rule and the cautious degrees of freedom (k - 1) that `assay compare` prints.  Quality: without a single changed answer a margin m needs
-ln(1 - confidence)/ln(1 - m) held-out examples; a share of changed answers psi needs (z + z)^2 psi / m^2 (quality.md 3.3).
+80 % with the rule and the cautious degrees of freedom (k - 1) that `assay compare` prints.  Quality: without a single changed answer a
+margin m needs ln(1 - confidence)/ln(1 - m) held-out examples; a share of changed answers psi needs (z + z)^2 psi / m^2 (quality.md 3.3).
 Length of a launch: the variance components of Kalibera & Jones (2013), windows of steps in launches.
 Without an earlier record the same is told for supposed spreads.
 Cannot tell: whether the machine will be as quiet as it was then.
@@ -65,15 +65,14 @@ def foresee(
     return tuple(_all(experiment, earlier, results or {}, floor))
 
 
-def _all(
-    experiment: Experiment, earlier: Measured | None, results: Results, floor: float | None
-) -> Iterator[Expectation]:
+def _all(experiment: Experiment, earlier: Measured | None, results: Results, floor: float | None) -> Iterator[Expectation]:
     k = experiment.launches.per_configuration
     if k < FEWEST_LAUNCHES and experiment.launches.precision is None:
         yield Expectation(
-            subject="verdict", possible=False,
+            subject="verdict",
+            possible=False,
             sentence=f"{count(k, 'launches')} per configuration decide nothing: at least {FEWEST_LAUNCHES}, 5 is the default",
-        )  # fmt: skip
+        )
     else:
         yield from _performance(experiment, earlier, results, floor)
     if experiment.serving is not None:
@@ -87,9 +86,7 @@ def _all(
 # ---- performance -------------------------------------------------------------------------------------------------
 
 
-def _performance(
-    experiment: Experiment, earlier: Measured | None, results: Results, floor: float | None
-) -> Iterator[Expectation]:
+def _performance(experiment: Experiment, earlier: Measured | None, results: Results, floor: float | None) -> Iterator[Expectation]:
     for one in configurations(experiment) if earlier is not None else ():
         name, level = one.name, one.workers
         metric, own = _values(results, TIMES if experiment.serving is None else LOADS, name)
@@ -132,9 +129,7 @@ def _precision(experiment: Experiment, cv: float) -> str:
     needed = expected_launches(cv, launches.precision, launches.confidence)
     wanted = f"±{percent(launches.precision)}"
     if needed > experiment.blocks:
-        return (
-            f"{wanted} would take about {count(needed, 'launches')}, more than launches.at_most = {launches.at_most}: "
-        )
+        return f"{wanted} would take about {count(needed, 'launches')}, more than launches.at_most = {launches.at_most}: "
     return f"{wanted} is reached after about {count(needed, 'launches')}: "
 
 
@@ -211,14 +206,9 @@ def _wall_seconds(earlier: Measured) -> float:
 
 
 def _quality(experiment: Experiment, earlier: Measured | None) -> Iterator[Expectation]:
-    quality, confidence = (
-        experiment.quality,
-        _confidence(experiment),
-    )  # the test is made at the confidence of all intervals
+    quality, confidence = (experiment.quality, _confidence(experiment))  # the test is made at the confidence of all intervals
     if quality is None:
-        yield Expectation(
-            subject="quality", possible=False, sentence="no [quality] is asked for, so nothing can be recommended"
-        )
+        yield Expectation(subject="quality", possible=False, sentence="no [quality] is asked for, so nothing can be recommended")
         return
     if quality.margin >= 1.0:
         return
@@ -259,12 +249,13 @@ def _tails(experiment: Experiment, earlier: Measured | None) -> Iterator[Expecta
         return
     per_launch: Mapping[str, float] = dict(
         earlier.steady_steps.group_by("configuration", "launch").len().group_by("configuration").agg(pl.col("len").median()).iter_rows()
-    )  # fmt: skip
+    )
     steps = min(per_launch.values()) * experiment.launches.per_configuration
     yield Expectation(
-        subject="p99 of a step", possible=steps >= needed,
+        subject="p99 of a step",
+        possible=steps >= needed,
         sentence=f"about {steps:,.0f} steady steps per configuration; a p99 needs at least {needed:,} independent ones",
-    )  # fmt: skip
+    )
 
 
 # ---- loads -----------------------------------------------------------------------------------------------------------
@@ -279,16 +270,15 @@ def _loads(experiment: Experiment, serving: Serving, earlier: Measured | None) -
             continue
         whole = requests * experiment.launches.per_configuration
         yield Expectation(
-            subject=f"p99 at {one.name}", possible=whole >= needed,
+            subject=f"p99 at {one.name}",
+            possible=whole >= needed,
             sentence=f"about {whole:,.0f} requests; a p99 needs at least {needed:,} independent ones",
-        )  # fmt: skip
+        )
         yield from _attainment(experiment, serving, one, whole)
     if experiment.quality is not None:
         yield from _quality(experiment, earlier)
     else:
-        yield Expectation(
-            subject="quality", sentence="no [quality] is asked for: whether the answers are right stays open"
-        )
+        yield Expectation(subject="quality", sentence="no [quality] is asked for: whether the answers are right stays open")
 
 
 def _attainment(experiment: Experiment, serving: Serving, one: Configuration, requests: float) -> Iterator[Expectation]:
@@ -298,9 +288,10 @@ def _attainment(experiment: Experiment, serving: Serving, one: Configuration, re
         return
     least = least_two_sided(share, _confidence(experiment))
     yield Expectation(
-        subject=f"objectives at {one.name}", possible=requests >= least,
+        subject=f"objectives at {one.name}",
+        possible=requests >= least,
         sentence=f"an attainment of {percent(share, 4)} needs at least {least:,} requests even if none misses; about {requests:,.0f} will be due",
-    )  # fmt: skip
+    )
 
 
 def _requests(serving: Serving, one: Configuration, earlier: Measured | None) -> float | None:
@@ -310,9 +301,11 @@ def _requests(serving: Serving, one: Configuration, earlier: Measured | None) ->
     if one.load is not None and arrivals.process in ("constant", "poisson", "gamma", "server"):
         known = one.load * arrivals.duration_s
     elif earlier is not None:
-        counted = earlier.table("requests").filter(pl.col("phase") == "main").join(
-            earlier.timed.filter(pl.col("configuration") == one.name), on="launch", how="semi"
-        )  # fmt: skip
+        counted = (
+            earlier.table("requests")
+            .filter(pl.col("phase") == "main")
+            .join(earlier.timed.filter(pl.col("configuration") == one.name), on="launch", how="semi")
+        )
         launches = counted["launch"].n_unique()
         known = counted.height / launches if launches else None
     return known if known is None or arrivals.requests is None else min(known, arrivals.requests)

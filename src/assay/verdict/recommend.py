@@ -33,9 +33,7 @@ def admissible(configuration: str, findings: Sequence[Finding], gates: Sequence[
     return "INCONCLUSIVE" if statuses & {"INCONCLUSIVE", "NOT_MEASURED"} else "PASS"
 
 
-def standing(
-    measured: Measured, configuration: str, findings: Sequence[Finding], gates: Sequence[GateResult]
-) -> Status:
+def standing(measured: Measured, configuration: str, findings: Sequence[Finding], gates: Sequence[GateResult]) -> Status:
     """May it be recommended? As `admissible`, but without a measured quality nothing is more than undecided."""
     status = admissible(configuration, findings, gates)
     return "INCONCLUSIVE" if status == "PASS" and _lacks_quality(measured) else status
@@ -47,20 +45,12 @@ def _lacks_quality(measured: Measured) -> bool:
 
 
 def recommend(
-    measured: Measured,
-    results: Results,
-    findings: Sequence[Finding],
-    gates: Sequence[GateResult],
-    vector: Vector = MappingProxyType({}),
+    measured: Measured, results: Results, findings: Sequence[Finding], gates: Sequence[GateResult], vector: Vector = MappingProxyType({})
 ) -> tuple[Recommendation, ...]:
     """The recommended configuration first, then one per further goal that is asked about."""
     wanted = measured.experiment.verdict.wanted
     inadmissible = any(finding.severity == "invalid" for finding in findings)
-    right = [
-        name
-        for name in measured.configurations
-        if not inadmissible and _result_is_right(measured, name, findings, gates)
-    ]
+    right = [name for name in measured.configurations if not inadmissible and _result_is_right(measured, name, findings, gates)]
     picks = [_recommended(measured, right, findings, gates, vector)]
     cost = "cost_per_item" if isinstance(results["cost_per_item"].get(measured.base), Estimate) else "cost"
     if "cost" in wanted:
@@ -74,9 +64,7 @@ def recommend(
     return tuple(picks)
 
 
-def _result_is_right(
-    measured: Measured, configuration: str, findings: Sequence[Finding], gates: Sequence[GateResult]
-) -> bool:
+def _result_is_right(measured: Measured, configuration: str, findings: Sequence[Finding], gates: Sequence[GateResult]) -> bool:
     """Quality was measured and held, faults were survived, and no audit found the result wrong."""
     of_result = [gate for gate in gates if gate.configuration == configuration and gate.gate in RESULT_GATES]
     if _lacks_quality(measured):
@@ -91,9 +79,7 @@ def _recommended(
     lacking = {name: _unmeasured(measured, vector.get(name, {})) for name in passing}
     if answered := [name for name in passing if not lacking[name]]:
         held = "quality held and every gate passed" if measured.experiment.quality is not None else "every gate passed"
-        return Recommendation(
-            goal="recommended", configuration=answered[-1], sentence=f"the largest worker count with {held}"
-        )
+        return Recommendation(goal="recommended", configuration=answered[-1], sentence=f"the largest worker count with {held}")
     if passing:
         why = lacking[passing[-1]]
     elif any(finding.severity == "invalid" for finding in findings):
@@ -112,11 +98,7 @@ def _recommended(
 def _unmeasured(measured: Measured, row: Mapping[str, DimensionResult]) -> str:
     """Why a dimension that was asked about by name says nothing; "" if all do, or none was named."""
     asked = measured.experiment.verdict.only
-    missing = [
-        (name, row[name].sentence)
-        for name in DIMENSIONS
-        if name in asked and name in row and row[name].status == "NOT_MEASURED"
-    ]
+    missing = [(name, row[name].sentence) for name in DIMENSIONS if name in asked and name in row and row[name].status == "NOT_MEASURED"]
     return "; ".join(f"{name} was asked about and not measured: {sentence}" for name, sentence in missing)
 
 
@@ -139,9 +121,7 @@ def _picked(measured: Measured, found: dict[str, Estimate], best: str | None, go
         held = "" if measured.experiment.quality is None and not _lacks_quality(measured) else " that holds quality"
         return Recommendation(goal=goal, configuration=None, sentence=f"not measured for any configuration{held}")
     value = found[best]
-    rivals = [
-        name for name, other in found.items() if name != best and other.low <= value.high and value.low <= other.high
-    ]
+    rivals = [name for name, other in found.items() if name != best and other.low <= value.high and value.low <= other.high]
     sentence = show(value, work=measured.experiment.workload.work).full
     if rivals:
         sentence += f"; not separated from {_named(measured, rivals)} by these intervals"
@@ -149,13 +129,9 @@ def _picked(measured: Measured, found: dict[str, Estimate], best: str | None, go
 
 
 def _largest_under(gate: str, goal: str, right: Sequence[str], gates: Sequence[GateResult]) -> Recommendation:
-    passing = [
-        result for result in gates if result.gate == gate and result.status == "PASS" and result.configuration in right
-    ]
+    passing = [result for result in gates if result.gate == gate and result.status == "PASS" and result.configuration in right]
     if not passing:
-        return Recommendation(
-            goal=goal, configuration=None, sentence=f"no configuration that holds quality passes the {gate}"
-        )
+        return Recommendation(goal=goal, configuration=None, sentence=f"no configuration that holds quality passes the {gate}")
     return Recommendation(goal=goal, configuration=passing[-1].configuration, sentence=passing[-1].sentence)
 
 

@@ -8,8 +8,8 @@ Metric by metric, on launch level, at the confidence and margin of the first rec
                 interval excludes no effect, and the effect is of interest and above the machines' noise floor
     undecided   else, with what would decide; absence of a difference is not agreement
 
-The primary metric and quality (each record held against the other) decide, other metrics are listed with corrected p-values.  Losses and hashes are exact
-quantities: where software and hardware are the same they must be equal bit for bit, elsewhere they are only told.
+The primary metric and quality (each record held against the other) decide, other metrics are listed with corrected p-values.  Losses and
+hashes are exact quantities: where software and hardware are the same they must be equal bit for bit, elsewhere they are only told.
 A condition of class identity that differs makes it another experiment; differing hardware is what reproducing is about.
 That two sessions gave the same numbers is a fact about these two; that they did not may be the day, and is a difference only beyond that.
 Cannot tell: whether a third session would agree.
@@ -74,9 +74,7 @@ class Reproduction:
     sentence: str
 
 
-def reproduction(
-    comparison: Comparison, first: Side, second: Side, *, force: bool = False, days: Days | None = None
-) -> Reproduction:
+def reproduction(comparison: Comparison, first: Side, second: Side, *, force: bool = False, days: Days | None = None) -> Reproduction:
     """The second record against the first; `comparison` is of the two, forced, with nothing declared, and with the same `days`.
 
     `force`: judge although a condition of class identity differs; `days`: what is known about the variation between sessions.
@@ -97,9 +95,14 @@ def reproduction(
     rows += sorted(numbers, key=lambda row: not row.decides)
     state = _state([row for row in rows if row.decides])
     return Reproduction(
-        state=state, first=first.label, second=second.label, rows=tuple(rows), mismatches=mismatches,
-        notes=_notes(comparison), sentence=_sentence(state, rows, first, mismatches),
-    )  # fmt: skip
+        state=state,
+        first=first.label,
+        second=second.label,
+        rows=tuple(rows),
+        mismatches=mismatches,
+        notes=_notes(comparison),
+        sentence=_sentence(state, rows, first, mismatches),
+    )
 
 
 # ---- numbers ---------------------------------------------------------------------------------------------------------
@@ -113,17 +116,21 @@ def _row(comparison: Comparison, change: Change, first: Side, second: Side, days
     smallest = asked.experiment.comparison.smallest_effect
     found = None
     if finite:
-        found = found_between(
-            a, b, change.metric, confidence=comparison.confidence, smallest_effect=smallest, days=days
-        )  # fmt: skip
+        found = found_between(a, b, change.metric, confidence=comparison.confidence, smallest_effect=smallest, days=days)
     where = ", ".join(filter(None, (f"{metric.title} at {change.configuration}", occasion(found))))
     agreement, needed, told = _judged(found, change, asked, comparison.floor)
     return Row(
-        metric=change.metric, title=metric.title, configuration=change.configuration, agreement=agreement,
-        decides=change.primary, first=change.baseline, second=change.value, launches_needed=needed,
+        metric=change.metric,
+        title=metric.title,
+        configuration=change.configuration,
+        agreement=agreement,
+        decides=change.primary,
+        first=change.baseline,
+        second=change.value,
+        launches_needed=needed,
         difference=None if found is None else found.launches if agreement == "agrees" else found.difference,
         sentence=f"{where}: {told}",
-    )  # fmt: skip
+    )
 
 
 def _judged(found: Found | None, change: Change, asked: Measured, floor: float) -> tuple[Agreement, int | None, str]:
@@ -132,9 +139,13 @@ def _judged(found: Found | None, change: Change, asked: Measured, floor: float) 
         return "not_measured", None, absent.detail if absent is not None else "no value per launch on one side"
     wanted = asked.experiment.comparison
     made = judged(
-        found, better="neither", margin=wanted.equivalence, smallest_effect=wanted.smallest_effect, floor=floor,
+        found,
+        better="neither",
+        margin=wanted.equivalence,
+        smallest_effect=wanted.smallest_effect,
+        floor=floor,
         p_adjusted=change.p_adjusted,
-    )  # fmt: skip
+    )
     alone = made.alone
     shown = " ".join(filter(None, (difference_text(found.difference), allowance(found))))
     if made.decision.verdict in ("higher", "lower"):
@@ -158,20 +169,14 @@ def _quality(comparison: Comparison, first: Side, second: Side) -> list[Row]:
     """Agreement is equivalence: each of the two is held against the other (two one-sided tests)."""
     if first.measured.experiment.quality is None:
         return []
-    ours, theirs = (
-        Arm(label=side.label, side=side, configuration=comparison.configuration) for side in (first, second)
-    )
+    ours, theirs = (Arm(label=side.label, side=side, configuration=comparison.configuration) for side in (first, second))
     there, back = quality(ours, theirs), quality(theirs, ours)
     if "DEGRADED" in (there.held, back.held):
         agreement: Agreement = "differs"
         told = there.sentence if there.held == "DEGRADED" else f"quality is better than that of {first.label}"
     else:
         agreement = "agrees" if there.held == back.held == "HELD" else "undecided"
-        told = (
-            there.sentence
-            if there.held != "HELD" or back.held == "HELD"
-            else f"held, but perhaps better than {first.label}"
-        )
+        told = there.sentence if there.held != "HELD" or back.held == "HELD" else f"held, but perhaps better than {first.label}"
     return [_plain("quality", "Quality", comparison.configuration, agreement, told)]
 
 
@@ -214,9 +219,17 @@ def _first_place(unlike: pl.DataFrame, places: int) -> str:
 
 def _plain(metric: str, title: str, at: str, agreement: Agreement, told: str, *, decides: bool = True) -> Row:
     return Row(
-        metric=metric, title=title, configuration=at, agreement=agreement, decides=decides, first=None, second=None,
-        difference=None, launches_needed=None, sentence=told,
-    )  # fmt: skip
+        metric=metric,
+        title=title,
+        configuration=at,
+        agreement=agreement,
+        decides=decides,
+        first=None,
+        second=None,
+        difference=None,
+        launches_needed=None,
+        sentence=told,
+    )
 
 
 # ---- the end ---------------------------------------------------------------------------------------------------------
@@ -232,12 +245,7 @@ def _state(rows: Sequence[Row]) -> State:
 
 
 def _sentence(state: State, rows: Sequence[Row], first: Side, mismatches: Sequence[Mismatch]) -> str:
-    wanted = {
-        "reproduced": "agrees",
-        "differs": "differs",
-        "undecided": "undecided",
-        "nothing_measured": "not_measured",
-    }
+    wanted = {"reproduced": "agrees", "differs": "differs", "undecided": "undecided", "nothing_measured": "not_measured"}
     chosen = [row for row in rows if row.decides and row.agreement == wanted.get(state)]
     told = "; ".join(row.sentence for row in chosen[:3])
     weighty = [m for m in mismatches if m.kind in ("identity", "hardware")]
@@ -252,6 +260,5 @@ def _notes(comparison: Comparison) -> tuple[str, ...]:
 
 def _without(comparison: Comparison, first: Side, second: Side, state: State, told: str) -> Reproduction:
     return Reproduction(
-        state=state, first=first.label, second=second.label, rows=(), mismatches=comparison.mismatches, notes=(),
-        sentence=told,
-    )  # fmt: skip
+        state=state, first=first.label, second=second.label, rows=(), mismatches=comparison.mismatches, notes=(), sentence=told
+    )

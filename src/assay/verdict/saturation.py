@@ -48,17 +48,17 @@ def _one(measured: Measured, key: tuple[str, str], members: Sequence[Configurati
     assert measured.experiment.serving is not None
     least = measured.experiment.serving.objectives.attainment
     blocks = _blocks(measured, members)
-    passes = [
-        sum(pooled[place] >= least for pooled in (_pooled(met, due) for met, due in blocks))
-        for place in range(len(members))
-    ]
+    passes = [sum(pooled[place] >= least for pooled in (_pooled(met, due) for met, due in blocks)) for place in range(len(members))]
     admitted = [place for place, times in enumerate(passes) if blocks and 2 * times >= len(blocks)]
     last = admitted[-1] if admitted else None
     following = 0 if last is None else last + 1
     return Saturation(
-        target=key[0], scenario=key[1], value=curve(measured, members),
-        last=None if last is None else members[last].name, first=members[following].name if following < len(members) else None,
-    )  # fmt: skip
+        target=key[0],
+        scenario=key[1],
+        value=curve(measured, members),
+        last=None if last is None else members[last].name,
+        first=members[following].name if following < len(members) else None,
+    )
 
 
 def _blocks(measured: Measured, members: Sequence[Configuration]) -> list[tuple[list[float], list[float]]]:

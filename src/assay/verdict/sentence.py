@@ -54,9 +54,7 @@ def _undecided(measured: Measured, gates: Sequence[GateResult], picked: Recommen
         return picked.sentence
     own = configuration_name(required)
     reasons = [gate.sentence for gate in gates if gate.configuration == own and gate.status != "PASS"]
-    return (
-        f"{count(required, 'workers')} {'is' if required == 1 else 'are'} required and undecided: {'; '.join(reasons)}"
-    )
+    return f"{count(required, 'workers')} {'is' if required == 1 else 'are'} required and undecided: {'; '.join(reasons)}"
 
 
 def _failure(
@@ -72,10 +70,7 @@ def _failure(
     own = None if required is None else configuration_name(required)
     asked = {own: vector[own]} if own and any(result.status == "FAIL" for result in vector[own].values()) else vector
     failed = [
-        f"{configuration}: {result.sentence}"
-        for configuration, row in asked.items()
-        for result in row.values()
-        if result.status == "FAIL"
+        f"{configuration}: {result.sentence}" for configuration, row in asked.items() for result in row.values() if result.status == "FAIL"
     ]
     return "; ".join(failed) or recommendations[0].sentence
 
@@ -131,7 +126,9 @@ def _quality(measured: Measured, results: Results, configuration: str) -> str:
     own = results["quality"][configuration]
     level = f"{show(own).text}, " if isinstance(own, Estimate) else ""
     shown = show(value, beside=(-quality.margin,))
-    return f"{quality.metric} held ({level}{shown.text} against the base, one-sided bounds {shown.interval}, margin {given(quality.margin)})"
+    return (
+        f"{quality.metric} held ({level}{shown.text} against the base, one-sided bounds {shown.interval}, margin {given(quality.margin)})"
+    )
 
 
 def _cost(measured: Measured, results: Results, configuration: str) -> str:
@@ -168,7 +165,9 @@ def launch_words(measured: Measured) -> str:
         "budget": f"ended by limits.experiment_timeout_s; {wanted} was not reached everywhere",
     }.get(str(measured.manifest.get("looks_ended", "")), f"to be added until every primary interval is within {wanted}")
     looked = count(len(measured.looks), "looks")
-    return f"{made} per configuration in randomised blocks ({ended}; {looked}, paid for by intervals at {given(100 * measured.confidence)} %)"
+    return (
+        f"{made} per configuration in randomised blocks ({ended}; {looked}, paid for by intervals at {given(100 * measured.confidence)} %)"
+    )
 
 
 def machine_words(before: Mapping[str, Any]) -> str:
@@ -183,9 +182,7 @@ def machine_words(before: Mapping[str, Any]) -> str:
 
 def _not_measured(measured: Measured, row: Mapping[str, DimensionResult], results: Results, configuration: str) -> str:
     wanted = measured.experiment.verdict.wanted
-    missing: list[str] = [
-        dimension for dimension in DIMENSIONS if dimension in wanted and row[dimension].status == "NOT_MEASURED"
-    ]
+    missing: list[str] = [dimension for dimension in DIMENSIONS if dimension in wanted and row[dimension].status == "NOT_MEASURED"]
     if "cost" in wanted and "cost" not in missing and isinstance(results["energy"][configuration], Absent):
         missing.append("energy")
     return f" Not measured: {', '.join(missing)}." if missing else ""

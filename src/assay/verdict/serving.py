@@ -30,11 +30,7 @@ from assay.verdict.types import DIMENSIONS, DimensionResult, Finding, GateResult
 NOTHING_ASKED: Final = "no objective was asked for, so there is nothing to pass: measured validly"
 RATES: Final = ("goodput", "output_throughput", "request_throughput")  # what "fastest" means, the first that is known
 COSTS: Final = ("cost_per_good_token", "cost_per_token", "cost_per_request", "cost")
-TAILS: Final = (
-    ("ttft_p99", "ttft_p95", "ttft_p50"),
-    ("tpot_p99", "tpot_p95", "tpot_p50"),
-    ("e2e_p99", "e2e_p95", "e2e_p50"),
-)
+TAILS: Final = (("ttft_p99", "ttft_p95", "ttft_p50"), ("tpot_p99", "tpot_p95", "tpot_p50"), ("e2e_p99", "e2e_p95", "e2e_p50"))
 MEASURED: Final = ("output_throughput", "request_throughput", "e2e_p50")  # without any of these nothing was measured
 
 
@@ -44,9 +40,13 @@ def verdict(measured: Measured, results: Results, findings: Sequence[Finding], g
     picks = recommend(measured, results, findings, gates)
     status = overall(measured, results, findings, gates)
     return Verdict(
-        status=status, findings=tuple(findings), gates=tuple(gates), dimensions=vector, recommendations=picks,
+        status=status,
+        findings=tuple(findings),
+        gates=tuple(gates),
+        dimensions=vector,
+        recommendations=picks,
         sentence=_sentence(measured, results, status, findings, gates, picks, vector),
-    )  # fmt: skip
+    )
 
 
 def overall(measured: Measured, results: Results, findings: Sequence[Finding], gates: Sequence[GateResult]) -> Status:
@@ -106,11 +106,7 @@ def _correctness(
     wrong = [finding for finding in findings if finding.severity == "fail"]
     if wrong:
         return DimensionResult(status="FAIL", sentence="; ".join(f"{f.rule}: {f.evidence}" for f in wrong))
-    checks = [
-        f"{value_of(results, metric, name)} {words}"
-        for metric, words in CHECKS.items()
-        if _known(results, metric, name)
-    ]
+    checks = [f"{value_of(results, metric, name)} {words}" for metric, words in CHECKS.items() if _known(results, metric, name)]
     checks += [f"agreement of equal prompts: {graded(grade)}"] if grade is not None else []
     doubts = [
         f.evidence
@@ -121,9 +117,7 @@ def _correctness(
         sentence = "; ".join((gates["quality"].sentence, *checks, *doubts))
         return DimensionResult(status=gates["quality"].status, sentence=sentence)
     if not checks:
-        said = "; ".join(
-            ("answers were not checked: no reference answers, no canaries, no prompts for every replica", *doubts)
-        )
+        said = "; ".join(("answers were not checked: no reference answers, no canaries, no prompts for every replica", *doubts))
         return DimensionResult(status="NOT_MEASURED", sentence=said)
     return DimensionResult(status="PASS", sentence="; ".join(("quality was not measured", *checks, *doubts)))
 
@@ -139,9 +133,7 @@ def _known(results: Results, metric: str, name: str) -> bool:
     return isinstance(results.get(metric, {}).get(name), Estimate)
 
 
-def _performance(
-    results: Results, name: str, findings: Sequence[Finding], gates: Mapping[str, GateResult]
-) -> DimensionResult:
+def _performance(results: Results, name: str, findings: Sequence[Finding], gates: Mapping[str, GateResult]) -> DimensionResult:
     bad = [f for f in findings if f.severity == "invalid" and f.configuration in (None, name)]
     if bad:
         return DimensionResult(status="INVALID", sentence="; ".join(f.evidence for f in bad))
@@ -149,15 +141,11 @@ def _performance(
     if not numbers:
         absent = results.get("e2e_p50", {}).get(name)
         why = absent.detail if isinstance(absent, Absent) else "no latency was measured"
-        return DimensionResult(
-            status=gates["objectives"].status if "objectives" in gates else "NOT_MEASURED", sentence=why
-        )
+        return DimensionResult(status=gates["objectives"].status if "objectives" in gates else "NOT_MEASURED", sentence=why)
     if "objectives" in gates:
         sentence = "; ".join((gates["objectives"].sentence, *numbers))
         return DimensionResult(status=gates["objectives"].status, sentence=sentence)
-    few = next(
-        (value.n_launches for metric in MEASURED if isinstance(value := results.get(metric, {}).get(name), Estimate)), 0
-    )
+    few = next((value.n_launches for metric in MEASURED if isinstance(value := results.get(metric, {}).get(name), Estimate)), 0)
     if few < FEWEST_LAUNCHES:
         return DimensionResult(status="INCONCLUSIVE", sentence="; ".join((*numbers, too_few(few))))
     return DimensionResult(status="PASS", sentence="; ".join((*numbers, "no objective was asked for")))
@@ -184,9 +172,7 @@ def _cost(results: Results, name: str, gates: Mapping[str, GateResult]) -> Dimen
     energy = next((metric for metric in ENERGIES if _known(results, metric, name)), None)
     joules = _told(results, energy, name) if energy else "energy not measured"
     if "budget" in gates:
-        return DimensionResult(
-            status=gates["budget"].status, sentence="; ".join((gates["budget"].sentence, *said, joules))
-        )
+        return DimensionResult(status=gates["budget"].status, sentence="; ".join((gates["budget"].sentence, *said, joules)))
     if said:
         return DimensionResult(status="PASS", sentence="; ".join((*said, joules)))
     absent = next((v for metric in COSTS if isinstance(v := results.get(metric, {}).get(name), Absent)), None)
@@ -197,18 +183,10 @@ def _cost(results: Results, name: str, gates: Mapping[str, GateResult]) -> Dimen
 ENERGIES: Final = ("energy_per_good_token", "energy_per_token", "energy_per_request", "energy")
 
 
-def _reliability(
-    results: Results, name: str, findings: Sequence[Finding], gates: Mapping[str, GateResult]
-) -> DimensionResult:
-    errors = (
-        [value_of(results, "error_rate", name) + " of the requests failed"]
-        if _known(results, "error_rate", name)
-        else []
-    )
+def _reliability(results: Results, name: str, findings: Sequence[Finding], gates: Mapping[str, GateResult]) -> DimensionResult:
+    errors = [value_of(results, "error_rate", name) + " of the requests failed"] if _known(results, "error_rate", name) else []
     if "recovery" in gates:
-        return DimensionResult(
-            status=gates["recovery"].status, sentence="; ".join((gates["recovery"].sentence, *errors))
-        )
+        return DimensionResult(status=gates["recovery"].status, sentence="; ".join((gates["recovery"].sentence, *errors)))
     if not errors:
         return DimensionResult(status="NOT_MEASURED", sentence="no request was due, and no fault was injected")
     many = any(f.rule in ("server_errors", "answers_cut_off") and f.severity == "warning" for f in findings)
@@ -219,15 +197,12 @@ def _reliability(
 # ---- recommendations -------------------------------------------------------------------------------------------------
 
 
-def recommend(
-    measured: Measured, results: Results, findings: Sequence[Finding], gates: Sequence[GateResult]
-) -> tuple[Recommendation, ...]:
+def recommend(measured: Measured, results: Results, findings: Sequence[Finding], gates: Sequence[GateResult]) -> tuple[Recommendation, ...]:
     """The recommended load first, one for each engine and scenario where there are several, then the cheapest and the fastest."""
     invalid = any(finding.severity == "invalid" for finding in findings)
     groups = _groups(measured)
     passing = {
-        key: [one for one in members if not invalid and admissible(one.name, findings, gates) == "PASS"]
-        for key, members in groups.items()
+        key: [one for one in members if not invalid and admissible(one.name, findings, gates) == "PASS"] for key, members in groups.items()
     }
     picks = [_recommended(measured, results, passing, gates, invalid=invalid)]
     if len(groups) > 1 and _asked(gates) and not invalid:
@@ -257,15 +232,12 @@ def _is_right(name: str, findings: Sequence[Finding], gates: Sequence[GateResult
 
 
 def _recommended(
-    measured: Measured, results: Results, passing: Mapping[Group, Sequence[Configuration]], gates: Sequence[GateResult], *,
-    invalid: bool,
-) -> Recommendation:  # fmt: skip
+    measured: Measured, results: Results, passing: Mapping[Group, Sequence[Configuration]], gates: Sequence[GateResult], *, invalid: bool
+) -> Recommendation:
     if invalid:
         return _none("the record is inadmissible, so no load can be recommended")
     if not _asked(gates):
-        return _none(
-            "no objective was asked for (serving.objectives), so no load can be called the largest that is good enough"
-        )
+        return _none("no objective was asked for (serving.objectives), so no load can be called the largest that is good enough")
     tops = [own[-1] for own in passing.values() if own]
     if not tops:
         return _none("no load passes every gate")
@@ -278,9 +250,7 @@ def _recommended(
         if others
         else ""
     )
-    return Recommendation(
-        goal="recommended", configuration=best.name, sentence=f"the largest load that passes every gate{more}"
-    )
+    return Recommendation(goal="recommended", configuration=best.name, sentence=f"the largest load that passes every gate{more}")
 
 
 def _none(why: str) -> Recommendation:
@@ -297,9 +267,7 @@ def _largest(key: Group, own: Sequence[Configuration], gates: Sequence[GateResul
     if not own:
         return Recommendation(goal=goal, configuration=None, sentence="no load passes every gate")
     said = [gate.sentence for gate in gates if gate.configuration == own[-1].name and gate.gate == "objectives"]
-    return Recommendation(
-        goal=goal, configuration=own[-1].name, sentence="; ".join(said) or "the largest load that passes every gate"
-    )
+    return Recommendation(goal=goal, configuration=own[-1].name, sentence="; ".join(said) or "the largest load that passes every gate")
 
 
 def _saturated(measured: Measured, one: Saturation, groups: int) -> Recommendation:
@@ -317,9 +285,7 @@ def _saturated(measured: Measured, one: Saturation, groups: int) -> Recommendati
     return Recommendation(goal=goal, configuration=one.last, sentence=f"objectives are met up to {told}, {bracket}")
 
 
-def _best(
-    measured: Measured, results: Results, metrics: Sequence[str], right: Sequence[str], goal: str, *, lowest: bool
-) -> Recommendation:
+def _best(measured: Measured, results: Results, metrics: Sequence[str], right: Sequence[str], goal: str, *, lowest: bool) -> Recommendation:
     """By the first of the metrics that is known for any of the configurations."""
     for metric in metrics:
         found = {name: value for name in right if isinstance(value := results.get(metric, {}).get(name), Estimate)}
@@ -334,9 +300,7 @@ def _best(
 def _beside(metric: str, found: Mapping[str, Estimate], best: str) -> str:
     """The number, and which others its interval does not part it from."""
     value = found[best]
-    rivals = [
-        name for name, other in found.items() if name != best and other.low <= value.high and value.low <= other.high
-    ]
+    rivals = [name for name, other in found.items() if name != best and other.low <= value.high and value.low <= other.high]
     told = f"{worth(metric)} {shown(metric, value).full}"
     return f"{told}; not separated from {' and '.join(rivals)} by these intervals" if rivals else told
 
@@ -345,9 +309,14 @@ def _beside(metric: str, found: Mapping[str, Estimate], best: str) -> str:
 
 
 def _sentence(
-    measured: Measured, results: Results, status: Status, findings: Sequence[Finding], gates: Sequence[GateResult],
-    picks: Sequence[Recommendation], vector: Mapping[str, Mapping[str, DimensionResult]],
-) -> str:  # fmt: skip
+    measured: Measured,
+    results: Results,
+    status: Status,
+    findings: Sequence[Finding],
+    gates: Sequence[GateResult],
+    picks: Sequence[Recommendation],
+    vector: Mapping[str, Mapping[str, DimensionResult]],
+) -> str:
     """The one that may be quoted."""
     name, picked = measured.experiment.name, picks[0].configuration
     if status == "INVALID":
@@ -364,13 +333,9 @@ def _sentence(
     return f"{name}: {claim}{_next(measured, gates, picked)}. {_conditions(measured)}{_missing(vector[picked], results, picked)}"
 
 
-def _failure(
-    measured: Measured, findings: Sequence[Finding], gates: Sequence[GateResult], picks: Sequence[Recommendation]
-) -> str:
+def _failure(measured: Measured, findings: Sequence[Finding], gates: Sequence[GateResult], picks: Sequence[Recommendation]) -> str:
     wrong = [f"{f.configuration or 'all'}: {f.evidence}" for f in findings if f.severity == "fail"]
-    wrong += [
-        f"{gate.configuration}: {gate.sentence}" for gate in gates if gate.gate == "recovery" and gate.status == "FAIL"
-    ]
+    wrong += [f"{gate.configuration}: {gate.sentence}" for gate in gates if gate.gate == "recovery" and gate.status == "FAIL"]
     if wrong:
         return "; ".join(wrong)
     first = measured.configurations[0]
@@ -379,9 +344,7 @@ def _failure(
 
 
 def _undecided(measured: Measured, results: Results, gates: Sequence[GateResult]) -> str:
-    open_ = [
-        f"{gate.configuration}: {gate.sentence}" for gate in gates if gate.status in ("INCONCLUSIVE", "NOT_MEASURED")
-    ]
+    open_ = [f"{gate.configuration}: {gate.sentence}" for gate in gates if gate.status in ("INCONCLUSIVE", "NOT_MEASURED")]
     return "; ".join((open_ or _unmeasured(measured, results))[:2]) or "too little was measured"
 
 
@@ -401,9 +364,12 @@ def objectives_words(measured: Measured) -> str:
     assert measured.experiment.serving is not None
     asked = measured.experiment.serving.objectives
     limits = {
-        "time to first token": asked.ttft_s, "time to visible text": asked.ttft_visible_s, "time per token": asked.tpot_s,
-        "gap between tokens": asked.itl_s, "end to end": asked.e2e_s,
-    }  # fmt: skip
+        "time to first token": asked.ttft_s,
+        "time to visible text": asked.ttft_visible_s,
+        "time per token": asked.tpot_s,
+        "gap between tokens": asked.itl_s,
+        "end to end": asked.e2e_s,
+    }
     return " and ".join(f"{words} ≤ {given(limit)} s" for words, limit in limits.items() if limit is not None)
 
 
@@ -434,7 +400,9 @@ def _conditions(measured: Measured) -> str:
         return f"Conditions: as far as the imported file says them; {count(measured.timed.height, 'runs')}.{origin(measured)}"
     arrivals = serving.arrivals
     traffic = f"{serving.task} with {serving.model or 'the model of the server'}, {', '.join(serving.scenarios)}"
-    timed = f"{arrivals.process.replace('_', ' ')} arrivals for {given(arrivals.duration_s)} s after {given(arrivals.warm_up_s)} s of warm-up"
+    timed = (
+        f"{arrivals.process.replace('_', ' ')} arrivals for {given(arrivals.duration_s)} s after {given(arrivals.warm_up_s)} s of warm-up"
+    )
     engines = len({one.target for one in measured.varied})
     said = f", {count(engines, 'engines')}" if engines > 1 else ""
     confidence = f"{number(measured.experiment.launches.confidence * 100, 0)} % intervals"

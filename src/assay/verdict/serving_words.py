@@ -11,19 +11,33 @@ from assay.frames.record_data import Measured
 from assay.metrics.base import Results
 
 NAMES: Final[Mapping[str, str]] = {
-    "goodput": "goodput", "output_throughput": "throughput", "request_throughput": "throughput",
-    "cost": "cost of a run", "cost_per_good_token": "cost of good tokens", "cost_per_token": "cost of tokens",
-    "cost_per_request": "cost of requests", "energy": "energy", "energy_per_good_token": "energy of good tokens",
-    "energy_per_token": "energy of tokens", "energy_per_request": "energy of requests",
-}  # fmt: skip
+    "goodput": "goodput",
+    "output_throughput": "throughput",
+    "request_throughput": "throughput",
+    "cost": "cost of a run",
+    "cost_per_good_token": "cost of good tokens",
+    "cost_per_token": "cost of tokens",
+    "cost_per_request": "cost of requests",
+    "energy": "energy",
+    "energy_per_good_token": "energy of good tokens",
+    "energy_per_token": "energy of tokens",
+    "energy_per_request": "energy of requests",
+}
 LATENCIES: Final[Mapping[str, str]] = {
-    "ttft": "time to the first token", "ttft_visible": "time to the first visible text", "tpot": "time per output token",
-    "itl": "gap between tokens", "e2e": "end-to-end time",
-}  # fmt: skip
+    "ttft": "time to the first token",
+    "ttft_visible": "time to the first visible text",
+    "tpot": "time per output token",
+    "itl": "gap between tokens",
+    "e2e": "end-to-end time",
+}
 RATES: Final[Mapping[str, str]] = {
-    "goodput": " requests/s", "request_throughput": " requests/s", "output_throughput": " tokens/s",
-    "input_throughput": " tokens/s", "offered_rate": " requests/s", "achieved_rate": " requests/s",
-}  # fmt: skip
+    "goodput": " requests/s",
+    "request_throughput": " requests/s",
+    "output_throughput": " tokens/s",
+    "input_throughput": " tokens/s",
+    "offered_rate": " requests/s",
+    "achieved_rate": " requests/s",
+}
 PERCENTILES: Final[Mapping[str, str]] = {"p50": "median", "p90": "p90", "p95": "p95", "p99": "p99", "p999": "p99.9"}
 
 

@@ -8,7 +8,9 @@ from assay.verdict.types import DimensionResult, Finding, GateResult, Recommenda
 
 
 def forced(findings: Sequence[Finding], gates: Sequence[GateResult] = ()) -> Status | None:
-    """INVALID: an audit found the record inadmissible.  FAIL: its result is wrong, or a fault was not survived.  None: its numbers decide."""
+    """INVALID: an audit found the record inadmissible.  FAIL: its result is wrong, or a fault was not survived.  None: its numbers
+    decide.
+    """
     severities = {finding.severity for finding in findings}
     if "invalid" in severities:
         return "INVALID"
@@ -28,6 +30,10 @@ def without_choice(
 ) -> Verdict:
     """The verdict on a record that compares nothing, and why there is nothing to recommend."""
     return Verdict(
-        status=status, findings=tuple(findings), gates=tuple(gates), dimensions=dimensions, sentence=sentence,
+        status=status,
+        findings=tuple(findings),
+        gates=tuple(gates),
+        dimensions=dimensions,
+        sentence=sentence,
         recommendations=(Recommendation(goal="recommended", configuration=None, sentence=why),),
-    )  # fmt: skip
+    )

@@ -18,11 +18,7 @@ from assay.verdict.gates.support.gate import FEWEST_LAUNCHES, too_few
 from assay.verdict.status import forced
 from assay.verdict.types import Finding, Status
 
-METRICS: Final = (
-    "trial_time",
-    "trial_cpu_time",
-    "trial_memory",
-)  # what such a record is about; the rest says nothing of it
+METRICS: Final = ("trial_time", "trial_cpu_time", "trial_memory")  # what such a record is about; the rest says nothing of it
 
 
 def own(results: Results) -> Results:

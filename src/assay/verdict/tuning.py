@@ -40,9 +40,7 @@ class Made:
 
 
 Undecided = Literal["", "failed", "quality lost", "not comparable"]
-Measure = Callable[
-    [Sequence[Choice], int, int, bool], Sequence[Made]
-]  # arms, launches of each, place of the round, whether it is the last
+Measure = Callable[[Sequence[Choice], int, int, bool], Sequence[Made]]  # arms, launches of each, place of the round, whether it is the last
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,9 +77,7 @@ class Tuned:
     adopted: Mapping[str, Setting] | None  # what is shown to be better, with quality held; None: stay with today's
     sentence: str
     left_out: int
-    undecided: Undecided = (
-        ""  # where there is no last comparison: why no arm was held against today's; "": one is shown to be worse
-    )
+    undecided: Undecided = ""  # where there is no last comparison: why no arm was held against today's; "": one is shown to be worse
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,15 +114,27 @@ def tuned(experiment: Experiment, measure: Measure) -> Tuned:
     last = finalists(tune, rounds, arms, experiment.comparison.equivalence)
     if len(last) == 1:
         return Tuned(
-            rounds=tuple(rounds), final=None, sides=(), records=(), adopted=None, sentence=_nothing_left(rounds[-1]),
-            left_out=left_out(tune), undecided=undecided([one.out for one in rounds[-1].standings[1:]]),
-        )  # fmt: skip
+            rounds=tuple(rounds),
+            final=None,
+            sides=(),
+            records=(),
+            adopted=None,
+            sentence=_nothing_left(rounds[-1]),
+            left_out=left_out(tune),
+            undecided=undecided([one.out for one in rounds[-1].standings[1:]]),
+        )
     made = measure(last, tune.final_blocks, len(rounds), True)
     final, adopted, sentence, unfit = _decided([one.side for one in made], last, studied)
     return Tuned(
-        rounds=tuple(rounds), final=final, sides=tuple(one.side for one in made), records=tuple(one.record for one in made),
-        adopted=adopted, sentence=sentence, left_out=left_out(tune), undecided=undecided(unfit) if final is None else "",
-    )  # fmt: skip
+        rounds=tuple(rounds),
+        final=final,
+        sides=tuple(one.side for one in made),
+        records=tuple(one.record for one in made),
+        adopted=adopted,
+        sentence=sentence,
+        left_out=left_out(tune),
+        undecided=undecided(unfit) if final is None else "",
+    )
 
 
 # ---- a round ---------------------------------------------------------------------------------------------------------
@@ -139,11 +147,17 @@ def halved(arms: Sequence[Choice], made: Sequence[Made], blocks: int, studied: S
     best = {0, *survivors(gains, keep)}
     standings = tuple(
         Standing(
-            label=choice.label, settings=choice.settings, gain=one.gain, low=one.low, high=one.high, out=one.out,
-            goes_on=number in best, record=own.record,
+            label=choice.label,
+            settings=choice.settings,
+            gain=one.gain,
+            low=one.low,
+            high=one.high,
+            out=one.out,
+            goes_on=number in best,
+            record=own.record,
         )
         for number, (choice, own, one) in enumerate(zip(arms, made, (ITSELF, *found), strict=True))
-    )  # fmt: skip
+    )
     return Round(blocks=blocks, metric=next((one.metric for one in found if one.metric), ""), standings=standings)
 
 
@@ -244,9 +258,7 @@ def _declared(measured: Measured, configuration: str) -> float | None:
     import polars as pl
 
     launches = measured.timed.filter(pl.col("configuration") == configuration)["launch"]
-    told = measured.table("events").filter(
-        (pl.col("kind") == "useful_work") & pl.col("launch").is_in(launches.to_list())
-    )
+    told = measured.table("events").filter((pl.col("kind") == "useful_work") & pl.col("launch").is_in(launches.to_list()))
     middle = told.group_by("launch").agg(pl.col("value").max())["value"].median()
     return None if middle is None else float(middle)  # type: ignore[arg-type]
 
@@ -365,8 +377,6 @@ def _nothing_left(last: Round) -> str:
     from assay.estimates.format import given
 
     others = last.standings[1:]
-    why = [
-        f"{one.label}: {one.out or f'worse, {given(one.gain or 0.0, 3)} times as good'}" for one in others[:MOST_TOLD]
-    ]
+    why = [f"{one.label}: {one.out or f'worse, {given(one.gain or 0.0, 3)} times as good'}" for one in others[:MOST_TOLD]]
     more = f"; and {len(others) - MOST_TOLD} more" if len(others) > MOST_TOLD else ""
     return f"stay with today's settings: none of what was tried goes on ({'; '.join(why)}{more})"

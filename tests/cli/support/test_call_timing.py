@@ -29,9 +29,7 @@ def test_a_function_is_timed_in_fresh_processes(tmp_path: Path) -> None:
     assert str(result).startswith("json:dumps\n  time ")
 
 
-def test_a_module_beside_the_script_is_found_wherever_the_work_is(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_module_beside_the_script_is_found_wherever_the_work_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "code"
     folder.mkdir()
     (folder / "assay_time_work.py").write_text("def step(n):\n    return sum(range(n))\n")

@@ -28,9 +28,7 @@ def _two_processors(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def drawers() -> list[psutil.Process]:
     """The second processes of this one."""
-    return [
-        child for child in psutil.Process().children() if "assay.cli.support.chart_process" in " ".join(child.cmdline())
-    ]
+    return [child for child in psutil.Process().children() if "assay.cli.support.chart_process" in " ".join(child.cmdline())]
 
 
 def test_a_picture_is_the_same_from_either_process() -> None:

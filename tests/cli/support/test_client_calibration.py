@@ -16,8 +16,13 @@ from assay.runners.calibration.client import Calibrated
 GOOD = {"p50": 0.05, "p99": 0.4, "max": 3.0}
 LIMIT = {"measured": 9000.0, "reachable": 9000.0, "limited_by": "client", "client_cores": 0.98}
 CEILING: dict[str, Any] = {
-    "streams": 64, "tokens": 32, "requests_per_s": 9000.0, "chunks_per_s": 9000.0, "requests": LIMIT, "chunks": LIMIT,
-}  # fmt: skip
+    "streams": 64,
+    "tokens": 32,
+    "requests_per_s": 9000.0,
+    "chunks_per_s": 9000.0,
+    "requests": LIMIT,
+    "chunks": LIMIT,
+}
 
 
 @pytest.fixture(autouse=True)
@@ -26,9 +31,7 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def plant(
-    monkeypatch: pytest.MonkeyPatch, *, p99: float = 0.4, streams: tuple[int, ...] = (1, 32), stopped: str = ""
-) -> None:
+def plant(monkeypatch: pytest.MonkeyPatch, *, p99: float = 0.4, streams: tuple[int, ...] = (1, 32), stopped: str = "") -> None:
     """Let a calibration give this."""
     errors = [
         {
@@ -46,15 +49,17 @@ def plant(
         for n in streams
     ]
     seen = Calibrated(
-        errors=errors, provoked=[{**one, "disturbed": "stopped"} for one in errors[:1]],
-        ceiling=None if stopped else CEILING, timer_lag_ms=None if stopped else GOOD, seconds=9.0, stopped=stopped,
-    )  # fmt: skip
+        errors=errors,
+        provoked=[{**one, "disturbed": "stopped"} for one in errors[:1]],
+        ceiling=None if stopped else CEILING,
+        timer_lag_ms=None if stopped else GOOD,
+        seconds=9.0,
+        stopped=stopped,
+    )
     monkeypatch.setattr(client, "calibrate", lambda *_: seen)
 
 
-def test_a_good_client_is_fit_kept_and_shown_again(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_good_client_is_fit_kept_and_shown_again(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     plant(monkeypatch)
     assert cli.main(["doctor", "client"]) == 0
     first = capsys.readouterr().out
@@ -70,9 +75,7 @@ def test_the_exit_code_says_noisy_or_unfit(monkeypatch: pytest.MonkeyPatch, p99:
     assert cli.main(["doctor", "client", "--quiet"]) == code
 
 
-def test_json_is_what_is_stored_and_what_the_audits_look_for(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_json_is_what_is_stored_and_what_the_audits_look_for(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     plant(monkeypatch)
     assert cli.main(["doctor", "client", "--json"]) == 0
     found: dict[str, Any] = json.loads(capsys.readouterr().out)
@@ -81,9 +84,7 @@ def test_json_is_what_is_stored_and_what_the_audits_look_for(
     assert found["loop_lag_ms"] == GOOD
 
 
-def test_what_was_measured_before_a_stop_is_kept(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_was_measured_before_a_stop_is_kept(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     plant(monkeypatch, stopped="stopped by Ctrl-C")
     assert cli.main(["doctor", "client"]) == 130
     assert "ceiling" in kept.read_client()
@@ -92,9 +93,7 @@ def test_what_was_measured_before_a_stop_is_kept(
     assert "too little was measured to be kept" in capsys.readouterr().err
 
 
-def test_a_client_that_was_never_calibrated_is_an_error_that_says_what_to_run(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_a_client_that_was_never_calibrated_is_an_error_that_says_what_to_run(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["doctor", "client", "--show"]) not in (0, 70)
     assert "assay doctor client" in capsys.readouterr().err
 

@@ -29,23 +29,14 @@ time.sleep(0.01)
 
 
 def estimate(value: float, low: float, high: float) -> Estimate:
-    return Estimate(
-        value=value, low=low, high=high, unit="s", confidence=0.95, n_launches=5, n_trials=5, method="", signature=""
-    )
+    return Estimate(value=value, low=low, high=high, unit="s", confidence=0.95, n_launches=5, n_trials=5, method="", signature="")
 
 
 # ---- when ------------------------------------------------------------------------------------------------------------
 
 
 def test_looks_are_at_5_8_12_18_27_as_in_methodology_3_1() -> None:
-    assert list(islice(looks(experiment(launches={"per_configuration": 5, "precision": 0.1})), 6)) == [
-        5,
-        8,
-        12,
-        18,
-        27,
-        41,
-    ]
+    assert list(islice(looks(experiment(launches={"per_configuration": 5, "precision": 0.1})), 6)) == [5, 8, 12, 18, 27, 41]
 
 
 def test_the_first_look_is_after_the_launches_that_were_asked_for_and_never_before_the_fifth() -> None:
@@ -76,9 +67,12 @@ def names(made: Handmade) -> list[str]:
 
 def test_primary_are_the_throughput_at_every_level_and_the_speedup_at_all_but_the_base() -> None:
     assert names(good(levels=(1, 2, 4))) == [
-        "speedup at workers=2", "speedup at workers=4",
-        "throughput at workers=1", "throughput at workers=2", "throughput at workers=4",
-    ]  # fmt: skip
+        "speedup at workers=2",
+        "speedup at workers=4",
+        "throughput at workers=1",
+        "throughput at workers=2",
+        "throughput at workers=4",
+    ]
 
 
 def test_without_items_the_step_time_decides_and_without_steps_the_wall_time() -> None:
@@ -137,9 +131,7 @@ def test_a_launch_is_held_against_the_limits_while_its_record_is_being_written(t
     asked = experiment(noise={"most_throttled": 0.25})
     record = record_folder.create(tmp_path, asked, plan_signature(asked), clock=FakeClock())
     for at_s, value in ((0, 1.0), (10, 4.0)):
-        record.writer(0).append(
-            "telemetry", (0, at_s * 10**9, "host", "cgroup", "throttled", value, "s", "counter")
-        )  # fmt: skip
+        record.writer(0).append("telemetry", (0, at_s * 10**9, "host", "cgroup", "throttled", value, "s", "counter"))
     record.writer(0).flush()
     said = "the control group's quota stopped the processes for 30 % of the launch (at most 25 %)"
     assert disturbed(record.path, 0) == said

@@ -28,9 +28,7 @@ def test_hosts_become_a_look_of_several_rounds() -> None:
 
 
 def test_the_flags_that_have_a_meaning_are_taken() -> None:
-    found = experiment_from(
-        parsed("--net", "a", "--launches", "3", "--seconds", "5", "--name", "rack", "--confidence", "0.9")
-    )
+    found = experiment_from(parsed("--net", "a", "--launches", "3", "--seconds", "5", "--name", "rack", "--confidence", "0.9"))
     assert (found.name, found.launches.per_configuration, found.launches.confidence) == ("rack", 3, 0.9)
     assert found.workload.arguments == ("a", "seconds=5")
 
@@ -38,10 +36,16 @@ def test_the_flags_that_have_a_meaning_are_taken() -> None:
 @pytest.mark.parametrize(
     "words",
     [
-        ("--ops", "all_reduce"), ("--workers", "2"), ("--matrix",), ("--interface", "eth0"), ("--launches", "many"), ("--launches", "0"),
-        ("--confidence", "high"), ("--name", "a/b"),
+        ("--ops", "all_reduce"),
+        ("--workers", "2"),
+        ("--matrix",),
+        ("--interface", "eth0"),
+        ("--launches", "many"),
+        ("--launches", "0"),
+        ("--confidence", "high"),
+        ("--name", "a/b"),
     ],
-)  # fmt: skip
+)
 def test_flags_of_collectives_and_wrong_ones_are_refused_under_their_own_names(words: tuple[str, ...]) -> None:
     with pytest.raises(SpecError) as caught:
         experiment_from(parsed("--net", "a", *words))

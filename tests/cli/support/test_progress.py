@@ -14,11 +14,7 @@ from assay.cli.support.progress import Grid, PlainLines, display, duration, pict
 from assay.runners.experiment.run import LaunchProgress, Look, RunProgress
 from tests.runners.making import kill_fault, planned, row
 
-PLAN = (
-    planned(slot=0, workers=1),
-    planned(slot=1, workers=2),
-    planned(slot=2, workers=2, role="fault", block=1, fault=kill_fault()),
-)
+PLAN = (planned(slot=0, workers=1), planned(slot=1, workers=2), planned(slot=2, workers=2, role="fault", block=1, fault=kill_fault()))
 DONE = row(slot=0, workers=1, end_ns=12_340_000_000)
 
 
@@ -31,8 +27,7 @@ def progress(*rows: dict[str, Any], running: int | None = None, left: float | No
 
 
 @pytest.mark.parametrize(
-    ("seconds", "told"),
-    [(0.4, "0 s"), (59.4, "59 s"), (59.6, "1 min"), (200, "3 min 20 s"), (3600, "1 h"), (7500, "2 h 5 min")],
+    ("seconds", "told"), [(0.4, "0 s"), (59.4, "59 s"), (59.6, "1 min"), (200, "3 min 20 s"), (3600, "1 h"), (7500, "2 h 5 min")]
 )
 def test_a_duration_is_told_as_people_say_it(seconds: float, told: str) -> None:
     assert duration(seconds) == told
@@ -43,9 +38,14 @@ def test_a_pipe_gets_one_line_when_a_launch_starts_and_one_when_it_ends() -> Non
     tell = PlainLines(stream)
     failed = row("failed", slot=1, workers=2, end_ns=1_000_000_000, reason="exit 3")
     for one in (
-        progress(), progress(running=0), progress(running=0), progress(DONE, left=25.0), progress(DONE, running=1),
-        progress(DONE, failed), progress(DONE, failed, running=2),
-    ):  # fmt: skip
+        progress(),
+        progress(running=0),
+        progress(running=0),
+        progress(DONE, left=25.0),
+        progress(DONE, running=1),
+        progress(DONE, failed),
+        progress(DONE, failed, running=2),
+    ):
         tell(one)
     assert stream.getvalue().splitlines() == [
         "record records/made: 3 launches",
@@ -60,9 +60,7 @@ def test_a_pipe_gets_one_line_when_a_launch_starts_and_one_when_it_ends() -> Non
 def test_what_a_server_said_cannot_steer_the_terminal() -> None:
     """A reason quotes the last error of a request, which is another's text: no escape sequence, no further line."""
     stream = io.StringIO()
-    hostile = row(
-        "failed", slot=1, workers=2, end_ns=1_000_000_000, reason="HTTP 500: \x1b[31mred\x1b]0;title\x07\nPASS"
-    )
+    hostile = row("failed", slot=1, workers=2, end_ns=1_000_000_000, reason="HTTP 500: \x1b[31mred\x1b]0;title\x07\nPASS")
     tell = PlainLines(stream)
     tell(progress())
     tell(progress(hostile))
@@ -167,12 +165,7 @@ def test_the_grid_is_drawn_twice_a_second_and_whenever_a_launch_ends() -> None:
     pictures: list[object] = []
     now = [0.0]
     grid = Grid(pictures.append, now=lambda: now[0])
-    for second, told in (
-        (0.0, progress(running=0)),
-        (0.2, progress(running=0)),
-        (0.3, progress(DONE)),
-        (0.9, progress(DONE)),
-    ):
+    for second, told in ((0.0, progress(running=0)), (0.2, progress(running=0)), (0.3, progress(DONE)), (0.9, progress(DONE))):
         now[0] = second
         grid(told)
     assert len(pictures) == 3

@@ -32,14 +32,22 @@ def test_nothing_that_can_be_judged_ends_the_search() -> None:
 
 
 def experiment(**more: object) -> object:
-    return from_mapping({
-        "name": "x", "workload": {"runner": "serving"},
-        "serving": {
-            "rate": [2.0], "search": True, "objectives": {"ttft_s": 0.1}, "targets": [{"urls": ["http://127.0.0.1:1"]}],
-            "arrivals": {"process": "poisson", "duration_s": 60.0, "warm_up_s": 0.2}, "scenarios": ["D(10,4)", "D(20,4)"], **more,
-        },
-        "faults": [{"kind": "command", "command": "true"}],
-    })  # fmt: skip
+    return from_mapping(
+        {
+            "name": "x",
+            "workload": {"runner": "serving"},
+            "serving": {
+                "rate": [2.0],
+                "search": True,
+                "objectives": {"ttft_s": 0.1},
+                "targets": [{"urls": ["http://127.0.0.1:1"]}],
+                "arrivals": {"process": "poisson", "duration_s": 60.0, "warm_up_s": 0.2},
+                "scenarios": ["D(10,4)", "D(20,4)"],
+                **more,
+            },
+            "faults": [{"kind": "command", "command": "true"}],
+        }
+    )
 
 
 def test_a_pilot_is_one_short_launch_at_one_rate_without_faults() -> None:
@@ -57,18 +65,24 @@ def test_without_a_search_the_experiment_stays_as_it_is(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_search_finds_where_a_server_with_two_slots_saturates(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_search_finds_where_a_server_with_two_slots_saturates(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Two slots of 50 ms serve 40 requests/s at most: an attainment of half of the requests is lost near that."""
     with serving(Settings(first_s=0.04, next_s=0.0025, slots=2)) as server:
-        asked = from_mapping({
-            "name": "x", "workload": {"runner": "serving"}, "noise": {"sentinel_s": 0.0},
-            "serving": {
-                "rate": [10.0], "search": True, "objectives": {"ttft_s": 0.2, "attainment": 0.5}, "targets": [{"urls": [server.url]}],
-                "arrivals": {"process": "poisson", "duration_s": 1.5, "warm_up_s": 0.2, "drain_s": 20.0}, "scenarios": ["D(10,5)"],
-            },
-        })  # fmt: skip
+        asked = from_mapping(
+            {
+                "name": "x",
+                "workload": {"runner": "serving"},
+                "noise": {"sentinel_s": 0.0},
+                "serving": {
+                    "rate": [10.0],
+                    "search": True,
+                    "objectives": {"ttft_s": 0.2, "attainment": 0.5},
+                    "targets": [{"urls": [server.url]}],
+                    "arrivals": {"process": "poisson", "duration_s": 1.5, "warm_up_s": 0.2, "drain_s": 20.0},
+                    "scenarios": ["D(10,5)"],
+                },
+            }
+        )
         found = ranged(asked, tmp_path, tmp_path / "records")
     assert found.serving is not None
     assert len(found.serving.rate) == 5

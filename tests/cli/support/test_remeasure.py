@@ -40,17 +40,22 @@ with probe.start() as p:
         worked += turns * (1000 + os.getpid() % 6)
         p.log(items=1)
 """
-TURNS = (
-    1_000  # 1 ms a step: the clock stays behind the true one, since a step that ends after its launch is no measurement
-)
+TURNS = 1_000  # 1 ms a step: the clock stays behind the true one, since a step that ends after its launch is no measurement
 
 
 def experiment() -> Experiment:
-    return from_mapping({
-        "name": "turns", "workload": {"script": "work.py"}, "factor": {"levels": [1]}, "launcher": {"kind": "plain"},
-        "launches": {"per_configuration": 3}, "energy": {"source": "none"}, "noise": {"sentinel_s": 0.0},
-        "comparison": {"primary": "step_time"},
-    })  # fmt: skip
+    return from_mapping(
+        {
+            "name": "turns",
+            "workload": {"script": "work.py"},
+            "factor": {"levels": [1]},
+            "launcher": {"kind": "plain"},
+            "launches": {"per_configuration": 3},
+            "energy": {"source": "none"},
+            "noise": {"sentinel_s": 0.0},
+            "comparison": {"primary": "step_time"},
+        }
+    )
 
 
 def git(folder: Path, *words: str) -> str:
@@ -109,18 +114,14 @@ def test_four_times_the_work_is_confirmed_against_the_commit_of_the_baseline(
 
 
 @pytest.mark.slow
-def test_a_slow_day_is_suspected_and_not_confirmed(
-    repository: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_slow_day_is_suspected_and_not_confirmed(repository: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     base = measure(repository, tmp_path / "records")
     (tmp_path / "day").touch()
     new = measure(repository, tmp_path / "records")
     (tmp_path / "day").unlink()
     never = checked(tmp_path / "records", capsys, str(new), "--against", str(base), "--confirm", "never")
     assert (never[0], never[1]["confirmation"]) == (1, "unconfirmed")
-    code, found = checked(
-        tmp_path / "records", capsys, str(new), "--against", str(base), "--baseline-folder", str(repository)
-    )
+    code, found = checked(tmp_path / "records", capsys, str(new), "--against", str(base), "--baseline-folder", str(repository))
     assert found["state"] in ("pass", "inconclusive"), found
     assert found["confirmation"] in ("refuted", "undecided")
     assert code == {"pass": 0, "inconclusive": 4}[str(found["state"])]
@@ -165,9 +166,7 @@ def test_a_checkout_that_a_killed_check_left_is_removed_and_one_in_use_is_not(
     assert git(repository, "worktree", "list").count("\n") == 0
 
 
-def test_a_termination_signal_takes_the_checkout_away(
-    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_termination_signal_takes_the_checkout_away(repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     base = from_record(open_record(measure(repository, tmp_path / "records")))
     here = Place(folder=None, baseline=None, here=repository)
     with pytest.raises(KeyboardInterrupt), baseline_code(base, here, repository) as tree:

@@ -127,18 +127,14 @@ def test_a_key_that_is_missing_is_hinted_at(ask: Any) -> None:
     assert "--api-key-env" in lines["answers"]["text"]
 
 
-@pytest.mark.parametrize(
-    "key", ["violet harbour 1234567890", "violet harbour " + 40 * "0123456789"], ids=["short", "long"]
-)
+@pytest.mark.parametrize("key", ["violet harbour 1234567890", "violet harbour " + 40 * "0123456789"], ids=["short", "long"])
 def test_a_key_is_in_no_line(ask: Any, monkeypatch: pytest.MonkeyPatch, key: str) -> None:
     """In the model's name, in a header's text and, longer than what is kept of either, cut."""
     monkeypatch.setenv("KEY_OF_THE_CHECK", key)
 
     async def echo(_: Heard, writer: asyncio.StreamWriter) -> bool:
         body = whole_json({"prompt_tokens": 6, "completion_tokens": 3}).replace(b"llama", key.encode()[:150])
-        return bool(
-            await saying(f"200 OK\r\nX-RateLimit-Of: {key}", body if len(key) < 150 else whole_json({}))(_, writer)
-        )
+        return bool(await saying(f"200 OK\r\nX-RateLimit-Of: {key}", body if len(key) < 150 else whole_json({}))(_, writer))
 
     with engine(echo) as made:
         _, lines = ask(made.url, "--api-key-env", "KEY_OF_THE_CHECK")
@@ -157,11 +153,7 @@ def test_a_whole_json_without_usage_is_no_stream(ask: Any) -> None:
 
 
 def test_a_task_without_output_tokens(ask: Any) -> None:
-    told = {
-        "model": "llama",
-        "data": [{"index": 0, "embedding": [0.5]}],
-        "usage": {"prompt_tokens": 6, "total_tokens": 6},
-    }
+    told = {"model": "llama", "data": [{"index": 0, "embedding": [0.5]}], "usage": {"prompt_tokens": 6, "total_tokens": 6}}
     with engine(saying("200 OK\r\nContent-Type: application/json", json.dumps(told).encode())) as made:
         code, lines = ask(made.url, "--task", "embeddings", "--scenario", "E(6)")
     assert code == 0
@@ -194,13 +186,20 @@ def test_it_stands_alone(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_of_ten_keeps_what_is_sent_and_drops_what_takes_time() -> None:
-    asked = from_mapping({
-        "name": "n", "workload": {"runner": "serving", "work": "tokens"}, "launches": {"per_configuration": 5},
-        "serving": {
-            "targets": [{"urls": ["http://127.0.0.1:9"], "headers": {"X": "y"}}], "rate": [5.0], "scenarios": ["D(7,9)", "D(1,1)"],
-            "arrivals": {"process": "poisson", "duration_s": 600.0}, "client": {"processes": 4, "timeout_s": 900.0},
-        },
-    })  # fmt: skip
+    asked = from_mapping(
+        {
+            "name": "n",
+            "workload": {"runner": "serving", "work": "tokens"},
+            "launches": {"per_configuration": 5},
+            "serving": {
+                "targets": [{"urls": ["http://127.0.0.1:9"], "headers": {"X": "y"}}],
+                "rate": [5.0],
+                "scenarios": ["D(7,9)", "D(1,1)"],
+                "arrivals": {"process": "poisson", "duration_s": 600.0},
+                "client": {"processes": 4, "timeout_s": 900.0},
+            },
+        }
+    )
     small = of_ten(asked)
     made = small.serving
     assert made is not None
@@ -212,10 +211,13 @@ def test_of_ten_keeps_what_is_sent_and_drops_what_takes_time() -> None:
 
 
 def test_a_request_has_a_timeout_of_its_own_where_none_is_given() -> None:
-    asked = from_mapping({
-        "name": "n", "workload": {"runner": "serving", "work": "tokens"},
-        "serving": {"targets": [{"urls": ["http://127.0.0.1:9", "http://127.0.0.1:8"]}], "concurrency": [1]},
-    })  # fmt: skip
+    asked = from_mapping(
+        {
+            "name": "n",
+            "workload": {"runner": "serving", "work": "tokens"},
+            "serving": {"targets": [{"urls": ["http://127.0.0.1:9", "http://127.0.0.1:8"]}], "concurrency": [1]},
+        }
+    )
     small = of_ten(asked)
     assert small.serving is not None
     assert (small.serving.client.timeout_s, small.serving.arrivals.drain_s) == (TIMEOUT_S, TIMEOUT_S)

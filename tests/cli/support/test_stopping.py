@@ -58,9 +58,7 @@ def test_every_other_verb_says_by_what_it_was_stopped(
     assert capsys.readouterr().err == f"{SAID[signal.Signals(number)]}\n"
 
 
-def test_a_record_that_was_begun_is_named(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_a_record_that_was_begun_is_named(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     made: list[Path] = []
 
     def begin(_: Path) -> None:
@@ -72,9 +70,7 @@ def test_a_record_that_was_begun_is_named(
     assert capsys.readouterr().err == f"assay: stopped by a termination signal; the record is kept: {made[0]}\n"
 
 
-def test_a_signal_that_is_ignored_stays_ignored(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_signal_that_is_ignored_stays_ignored(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # nohup
     try:
         struck_by(signal.SIGHUP, monkeypatch, "assay.record.store.Store")

@@ -10,9 +10,7 @@ import pytest
 from assay.cli import main
 from tests.records.make import HERE
 
-CLAIMS = {
-    "claims/eight_times.toml": 1, "claims/two_methods.toml": 1, "claims/tokens_per_second.toml": 1, "claims/sound.toml": 0,
-}  # fmt: skip
+CLAIMS = {"claims/eight_times.toml": 1, "claims/two_methods.toml": 1, "claims/tokens_per_second.toml": 1, "claims/sound.toml": 0}
 
 
 def audit(capsys: pytest.CaptureFixture[str], *words: str, code: int) -> str:
@@ -21,27 +19,21 @@ def audit(capsys: pytest.CaptureFixture[str], *words: str, code: int) -> str:
 
 
 @pytest.mark.parametrize(("name", "code"), CLAIMS.items())
-def test_every_example_has_its_exit_code(
-    repository: Path, capsys: pytest.CaptureFixture[str], name: str, code: int
-) -> None:
+def test_every_example_has_its_exit_code(repository: Path, capsys: pytest.CaptureFixture[str], name: str, code: int) -> None:
     text = audit(capsys, str(repository / "examples" / name), code=code)
     assert ("Sound as stated" in text) is (code == 0)
 
 
-def test_a_claim_that_leaves_something_open_is_exit_code_4(
-    tmp_path: Path, repository: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_claim_that_leaves_something_open_is_exit_code_4(tmp_path: Path, repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
     sound = (repository / "examples" / "claims" / "sound.toml").read_text()
     (tmp_path / "open.toml").write_text(sound.replace("warm_up_excluded = true\n", ""))
     assert "Cannot be judged as stated" in audit(capsys, str(tmp_path / "open.toml"), code=4)
 
 
-@pytest.mark.parametrize(("name", "code", "words"), [
-    ("good", 0, "Clear ("), ("dropped_shard", 1, "samples_lost"), ("unsynced", 1, "gradients_not_synchronised"),
-])  # fmt: skip
-def test_a_record_has_the_exit_code_of_its_verdict(
-    capsys: pytest.CaptureFixture[str], name: str, code: int, words: str
-) -> None:
+@pytest.mark.parametrize(
+    ("name", "code", "words"), [("good", 0, "Clear ("), ("dropped_shard", 1, "samples_lost"), ("unsynced", 1, "gradients_not_synchronised")]
+)
+def test_a_record_has_the_exit_code_of_its_verdict(capsys: pytest.CaptureFixture[str], name: str, code: int, words: str) -> None:
     assert words in audit(capsys, str(HERE / name), code=code)
 
 
@@ -53,13 +45,9 @@ def test_json_is_one_document_of_either(repository: Path, capsys: pytest.Capture
 
 
 @pytest.mark.parametrize(("name", "begin"), [("a.md", "# "), ("a.json", "{"), ("a.txt", "8 times")])
-def test_the_output_file_says_the_form(
-    tmp_path: Path, repository: Path, capsys: pytest.CaptureFixture[str], name: str, begin: str
-) -> None:
+def test_the_output_file_says_the_form(tmp_path: Path, repository: Path, capsys: pytest.CaptureFixture[str], name: str, begin: str) -> None:
     claim = tmp_path / "claim.toml"
-    claim.write_text(
-        (repository / "examples" / "claims" / "sound.toml").read_text().replace("On eight GPUs", "8 times")
-    )
+    claim.write_text((repository / "examples" / "claims" / "sound.toml").read_text().replace("On eight GPUs", "8 times"))
     assert audit(capsys, str(claim), "--output", str(tmp_path / name), code=0) == f"{tmp_path / name}\n"
     assert (tmp_path / name).read_text().startswith(begin)
 
@@ -69,9 +57,7 @@ def test_markdown_goes_to_stdout(repository: Path, capsys: pytest.CaptureFixture
     assert text.startswith("# On eight GPUs")
 
 
-def test_what_cannot_be_read_or_written_is_one_sentence(
-    tmp_path: Path, repository: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_cannot_be_read_or_written_is_one_sentence(tmp_path: Path, repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["audit", str(tmp_path / "none.toml")]) == 2
     assert "a TOML file that describes a claim" in capsys.readouterr().err
     assert main(["audit", "nothing", "--root", str(tmp_path)]) == 6

@@ -37,13 +37,8 @@ def check(root: Path, capsys: pytest.CaptureFixture[str], *words: str) -> tuple[
     return code, capsys.readouterr().out
 
 
-@pytest.mark.parametrize(
-    ("seconds", "state", "code"),
-    [(10.05, "pass", 0), (11.0, "regression", 1), (9.0, "improvement", 8)],
-)
-def test_each_state_has_its_exit_code(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], seconds: float, state: str, code: int
-) -> None:
+@pytest.mark.parametrize(("seconds", "state", "code"), [(10.05, "pass", 0), (11.0, "regression", 1), (9.0, "improvement", 8)])
+def test_each_state_has_its_exit_code(tmp_path: Path, capsys: pytest.CaptureFixture[str], seconds: float, state: str, code: int) -> None:
     base = stored(made(10.0, day=1, session="s"), tmp_path)
     new = stored(made(seconds, day=2, session="s"), tmp_path)
     found, out = check(tmp_path, capsys, str(new), "--against", str(base), "--json")
@@ -61,9 +56,7 @@ def test_an_accepted_state_gives_0_and_says_so(tmp_path: Path, capsys: pytest.Ca
     assert "accepted: improvement" in out
 
 
-def test_an_unknown_state_or_nothing_to_compare_with_is_bad_input(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_unknown_state_or_nothing_to_compare_with_is_bad_input(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     new = str(stored(made(10.0), tmp_path))
     assert main(["check", new, "--against", new, "--accept", "better"]) == 2
     assert "states: pass, regression, not-comparable" in capsys.readouterr().err
@@ -72,9 +65,7 @@ def test_an_unknown_state_or_nothing_to_compare_with_is_bad_input(
     assert main(["check", new, "--against", new, "--blocks", "2"]) == 2
 
 
-def test_another_workload_is_not_comparable_and_the_field_is_named(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_another_workload_is_not_comparable_and_the_field_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     other = made(10.0, day=2)
     workload = other.experiment.workload.model_copy(update={"arguments": ("--epochs", "9")})
     other.experiment = other.experiment.model_copy(update={"workload": workload})
@@ -96,9 +87,7 @@ def test_a_record_without_any_launch_is_nothing_measured(tmp_path: Path, capsys:
 
 
 @pytest.mark.parametrize("state", ["failed", "interrupted"])
-def test_a_record_that_did_not_come_to_its_end_never_passes(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], state: str
-) -> None:
+def test_a_record_that_did_not_come_to_its_end_never_passes(tmp_path: Path, capsys: pytest.CaptureFixture[str], state: str) -> None:
     base = stored(made(10.0, day=1, session="s"), tmp_path)
     new = stored(made(10.0, day=2, session="s"), tmp_path, state=state)
     code, out = check(tmp_path, capsys, str(new), "--against", str(base))
@@ -114,9 +103,7 @@ def test_a_failed_launch_keeps_a_record_from_passing(tmp_path: Path, capsys: pyt
     assert "did not end well" in out
 
 
-def test_a_history_alone_finds_a_change_that_three_records_carry(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_history_alone_finds_a_change_that_three_records_carry(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     ripple = (1.0, 1.01, 0.99, 1.02, 0.985, 1.005, 0.995, 1.012, 0.991, 1.003)
     for day, factor in enumerate((*ripple, 1.2, 1.21, 1.19), start=1):
         last = stored(made(10.0 * factor, day=day), tmp_path)
@@ -130,9 +117,7 @@ def test_a_history_alone_finds_a_change_that_three_records_carry(
     assert "<script" not in page
 
 
-def test_a_step_of_one_record_is_suspected_and_no_regression(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_step_of_one_record_is_suspected_and_no_regression(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for day, factor in enumerate((1.0, 1.01, 0.99, 1.02, 0.985, 1.005, 0.995, 1.2), start=1):
         stored(made(10.0 * factor, day=day), tmp_path)
     code, out = check(tmp_path, capsys, "--history", str(tmp_path), "--confirm", "never")
@@ -140,18 +125,14 @@ def test_a_step_of_one_record_is_suspected_and_no_regression(
     assert "suspected to be worse" in out
 
 
-def test_a_history_without_comparable_records_decides_nothing(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_history_without_comparable_records_decides_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     stored(made(10.0), tmp_path)
     code, out = check(tmp_path, capsys, "--history", str(tmp_path))
     assert code == 4
     assert "no earlier record" in out
 
 
-def test_a_passing_record_is_pushed_and_a_failing_one_is_not(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_passing_record_is_pushed_and_a_failing_one_is_not(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     base = stored(made(10.0, day=1, session="s"), tmp_path / "r")
     good = stored(made(10.0, day=2, session="s"), tmp_path / "r")
     bad = stored(made(11.0, day=3, session="s"), tmp_path / "r")
@@ -170,9 +151,7 @@ def test_the_summary_is_appended_for_the_job(tmp_path: Path, capsys: pytest.Capt
     assert summary.read_text().startswith("# Job\n## assay check: ")
 
 
-def test_writing_into_a_file_instead_of_a_folder_is_explained(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_writing_into_a_file_instead_of_a_folder_is_explained(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     base = stored(made(10.0, day=1, session="s"), tmp_path)
     files.replace(tmp_path / "file", b"")
     new = stored(made(10.0, day=2, session="s"), tmp_path)

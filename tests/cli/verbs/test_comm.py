@@ -116,8 +116,6 @@ def test_a_placement_that_an_operation_does_not_have_is_refused(capsys: pytest.C
 
 
 def test_a_section_without_its_runner_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "a.toml").write_text(
-        'name = "a"\n[workload]\nscript = "a.toml"\n[factor]\nlevels = [2]\n[collectives]\nsizes = ["1K"]\n'
-    )
+    (tmp_path / "a.toml").write_text('name = "a"\n[workload]\nscript = "a.toml"\n[factor]\nlevels = [2]\n[collectives]\nsizes = ["1K"]\n')
     assert cli.main(["run", "a.toml", "--dry-run"]) == 2
     assert 'Write runner = "collectives" below [workload]' in capsys.readouterr().err

@@ -82,14 +82,18 @@ def test_two_sessions_alone_decide_only_large_changes_and_a_history_of_five_deci
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        (("before", "worse"), 1, "struck out"), (("before", "other"), 3, "--varying conditions.engine"),
-        (("before", "other", "--varying", "engine"), 0, "faster"), (("before", "other", "--force"), 0, "EXPLORATORY"),
-        (("few", "little"), 4, "too few launches"), (("before", "after", "--at", "workers=1"), 0, "equivalent"),
+        (("before", "worse"), 1, "struck out"),
+        (("before", "other"), 3, "--varying conditions.engine"),
+        (("before", "other", "--varying", "engine"), 0, "faster"),
+        (("before", "other", "--force"), 0, "EXPLORATORY"),
+        (("few", "little"), 4, "too few launches"),
+        (("before", "after", "--at", "workers=1"), 0, "equivalent"),
         (("before", "--at", "workers=1", "--at", "workers=2"), 0, "workers=2 against workers=1"),
-        (("before", "after", "--primary", "wall_time"), 0, "equivalent"), (("before", "after", "other", "--varying", "engine"), 0, "Side by side"),
+        (("before", "after", "--primary", "wall_time"), 0, "equivalent"),
+        (("before", "after", "other", "--varying", "engine"), 0, "Side by side"),
         (("nothing", "void"), 5, "NOTHING MEASURED"),
     ],
-)  # fmt: skip
+)
 def test_every_end_has_its_code_and_its_word(
     capsys: pytest.CaptureFixture[str], root: Path, words: tuple[str, ...], code: int, said: str
 ) -> None:
@@ -100,14 +104,14 @@ def test_every_end_has_its_code_and_its_word(
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("before",), "two or more"), (("before", "after", "--at", "workers=1", "--at", "workers=2", "--at", "workers=1"), "name one record"),
-        (("before", "after", "--varying", "engin"), "--varying engine"), (("before", "after", "--at", "workers=9"), "workers=1, workers=2"),
+        (("before",), "two or more"),
+        (("before", "after", "--at", "workers=1", "--at", "workers=2", "--at", "workers=1"), "name one record"),
+        (("before", "after", "--varying", "engin"), "--varying engine"),
+        (("before", "after", "--at", "workers=9"), "workers=1, workers=2"),
         (("before", "after", "--primary", "speed"), "Did you mean"),
     ],
-)  # fmt: skip
-def test_what_makes_no_sense_is_2_with_its_mend(
-    capsys: pytest.CaptureFixture[str], root: Path, words: tuple[str, ...], said: str
-) -> None:
+)
+def test_what_makes_no_sense_is_2_with_its_mend(capsys: pytest.CaptureFixture[str], root: Path, words: tuple[str, ...], said: str) -> None:
     code, _, error = say(capsys, root, *words)
     assert (code, said in error) == (2, True), error
 
@@ -131,9 +135,7 @@ def test_html_goes_to_a_file_that_is_named(
     assert (code, out, (tmp_path / "c.md").read_text()[:2]) == (0, f"{tmp_path / 'c.md'}\n", "# ")
 
 
-def test_a_place_that_cannot_be_written_is_named(
-    capsys: pytest.CaptureFixture[str], root: Path, tmp_path: Path
-) -> None:
+def test_a_place_that_cannot_be_written_is_named(capsys: pytest.CaptureFixture[str], root: Path, tmp_path: Path) -> None:
     code, _, error = say(capsys, root, "before", "after", "--html", "--output", str(tmp_path / "no" / "c.html"))
     assert (code, "--output" in error) == (6, True)
 
@@ -144,9 +146,7 @@ def test_labels_are_the_shortest_names_that_tell_the_records_apart() -> None:
     assert labels_of([("a", "a-1"), ("a", "a-1")]) == ["a-1 (1)", "a-1 (2)"]
 
 
-def test_a_record_of_an_older_assay_without_an_environment_is_compared(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_a_record_of_an_older_assay_without_an_environment_is_compared(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     for name in ("x", "y"):
         write(good(prices=1.0), tmp_path, name)
     code, out, _ = say(capsys, tmp_path, "x", "y")
@@ -154,9 +154,7 @@ def test_a_record_of_an_older_assay_without_an_environment_is_compared(
     assert "Recorded on no side" in out
 
 
-def test_a_record_is_not_compared_with_itself_or_a_copy_of_itself(
-    capsys: pytest.CaptureFixture[str], root: Path, tmp_path: Path
-) -> None:
+def test_a_record_is_not_compared_with_itself_or_a_copy_of_itself(capsys: pytest.CaptureFixture[str], root: Path, tmp_path: Path) -> None:
     place = shutil.copytree(resolve("before", root), tmp_path / "copy")
     for again in ("before", str(place)):
         code, out, err = say(capsys, root, "before", again)
@@ -171,9 +169,7 @@ def test_one_record_alone_is_told_what_else_to_name(capsys: pytest.CaptureFixtur
     assert "--at workers=1 --at workers=2" in err
 
 
-def test_a_record_that_was_changed_after_sealing_is_no_evidence(
-    capsys: pytest.CaptureFixture[str], root: Path, tmp_path: Path
-) -> None:
+def test_a_record_that_was_changed_after_sealing_is_no_evidence(capsys: pytest.CaptureFixture[str], root: Path, tmp_path: Path) -> None:
     place = shutil.copytree(resolve("after", root), tmp_path / "edited")
     manifest = place / "manifest.json"
     manifest.write_text(manifest.read_text().replace('"name": "after"', '"name": "later"'))
@@ -196,9 +192,7 @@ def test_each_record_may_have_a_configuration_of_its_own(capsys: pytest.CaptureF
     assert "which are one record" in err or "one for each record" in err
 
 
-@pytest.mark.parametrize(
-    ("base", "other", "code"), [("before", "after", 0), ("before", "worse", 1), ("few", "little", 4)]
-)
+@pytest.mark.parametrize(("base", "other", "code"), [("before", "after", 0), ("before", "worse", 1), ("few", "little", 4)])
 def test_with_quality_as_the_primary_only_quality_decides(
     base: str, other: str, code: int, capsys: pytest.CaptureFixture[str], root: Path
 ) -> None:

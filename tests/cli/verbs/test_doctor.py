@@ -14,9 +14,13 @@ from assay.record import machine_fitness as kept
 from assay.runners.calibration.machine import Seen
 
 SEEN = Seen(
-    record=None, clock={"step_s": 1e-8, "read_s": 5e-8, "sleep_overshoot_s": 1e-4, "wall_drift_ppm": 3.0},
-    context={}, shares={}, seconds=12.0, stopped="",
-)  # fmt: skip
+    record=None,
+    clock={"step_s": 1e-8, "read_s": 5e-8, "sleep_overshoot_s": 1e-4, "wall_drift_ppm": 3.0},
+    context={},
+    shares={},
+    seconds=12.0,
+    stopped="",
+)
 
 
 @pytest.fixture(autouse=True)
@@ -38,9 +42,7 @@ def nearly(k: int, spread: float) -> list[float]:
     return [float(value) for value in np.exp(np.random.default_rng(5).normal(0.0, spread, k))]
 
 
-def test_a_quiet_machine_is_fit_kept_and_shown_again(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_quiet_machine_is_fit_kept_and_shown_again(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     plant(monkeypatch, nearly(42, 0.001))
     assert cli.main(["doctor"]) == 0
     first = capsys.readouterr().out

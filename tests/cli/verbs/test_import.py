@@ -44,9 +44,7 @@ def imported(capsys: pytest.CaptureFixture[str], file: Path, *words: str) -> lis
     return [one["path"] for one in json.loads(out)["records"]]
 
 
-def test_it_tells_what_was_imported_what_is_missing_and_where_the_record_is(
-    here: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_it_tells_what_was_imported_what_is_missing_and_where_the_record_is(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = run(capsys, "import", str(write(here / "run.json", vllm(failed={1}))))
     lines = out.splitlines()
     assert code == 0
@@ -168,9 +166,15 @@ def test_an_import_is_not_compared_with_a_record_of_our_own(here: Path, capsys: 
     refused = refusing(out)
     assert code == 3
     assert {
-        "foreign.tool", "foreign.clock", "foreign.first_token", "foreign.tokens", "foreign.environment", "serving.temperature",
-        "serving.prompts.source", "serving.scenarios",
-    } <= set(refused)  # fmt: skip
+        "foreign.tool",
+        "foreign.clock",
+        "foreign.first_token",
+        "foreign.tokens",
+        "foreign.environment",
+        "serving.temperature",
+        "serving.prompts.source",
+        "serving.scenarios",
+    } <= set(refused)
     assert refused[0] == "foreign.tool"
 
 
@@ -194,9 +198,7 @@ def runs(folder: Path, add_s: float) -> Path:
     return folder
 
 
-def test_runs_of_one_tool_are_compared_once_somebody_vouches_for_the_machine(
-    here: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_runs_of_one_tool_are_compared_once_somebody_vouches_for_the_machine(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     paths = [imported(capsys, runs(here / name, add_s))[0] for name, add_s in (("before", 0.0), ("after", 0.2))]
     code, out, _ = run(capsys, "compare", *paths, "--json")
     assert (code, refusing(out)) == (3, ["foreign.environment"])

@@ -54,9 +54,7 @@ def test_a_launch_that_was_skipped_is_not_counted_as_made(tmp_path: Path, capsys
     assert shown(tmp_path, capsys).splitlines()[1].split()[5] == "2/4"
 
 
-def test_a_damaged_record_is_shown_with_its_problem_and_hides_no_other(
-    root: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_damaged_record_is_shown_with_its_problem_and_hides_no_other(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lines = shown(root, capsys).splitlines()
     assert lines[3].split()[:2] == ["broken", "-"]
     assert "damaged" in lines[3]
@@ -100,8 +98,11 @@ def test_a_folder_that_does_not_exist_is_an_error(tmp_path: Path, capsys: pytest
 def test_a_pipe_gets_plain_text(root: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "assay", "list", str(root)],
-        capture_output=True, text=True, timeout=PROCESS_S, env=os.environ | {"FORCE_COLOR": "1"},
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        timeout=PROCESS_S,
+        env=os.environ | {"FORCE_COLOR": "1"},
+    )
     assert done.returncode == 0, done.stderr
     assert "\x1b" not in done.stdout
 

@@ -65,14 +65,27 @@ def test_where_nothing_listens_the_exit_code_says_so(tmp_path: Path, capsys: pyt
 
 
 @pytest.mark.slow
-def test_a_small_load_ends_in_a_sealed_record_and_its_verdict(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_small_load_ends_in_a_sealed_record_and_its_verdict(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with serving(Settings(first_s=0.005, next_s=0.001)) as server:
         words = [
-            "load", server.url, "--model", "reference", "--scenario", "D(10,8)", "--concurrency", "2", "--launches", "1",
-            "--duration", "0.5s", "--warm-up", "0.1s", "--slo", "ttft=5", "--json",
-        ]  # fmt: skip
+            "load",
+            server.url,
+            "--model",
+            "reference",
+            "--scenario",
+            "D(10,8)",
+            "--concurrency",
+            "2",
+            "--launches",
+            "1",
+            "--duration",
+            "0.5s",
+            "--warm-up",
+            "0.1s",
+            "--slo",
+            "ttft=5",
+            "--json",
+        ]
         code = cli.main(words)
     out, err = capsys.readouterr()
     report = json.loads(out)

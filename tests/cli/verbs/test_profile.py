@@ -74,9 +74,7 @@ def test_a_script_of_too_few_steps_is_told_and_what_was_got_is_kept(capsys: pyte
     assert launch["ranks"][0]["file"] == "rank=0.pt.trace.json.gz"
 
 
-def test_what_was_profiled_before_the_script_failed_is_told(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_was_profiled_before_the_script_failed_is_told(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     def failing(experiment: Experiment, *, on_progress: Callable[[RunProgress], None], **_: object) -> Path:
         on_progress(RunProgress(record=Path("records/x"), plan=(), rows=(), running=None, seconds_left=None))
         raise WorkloadError("the script failed")
@@ -111,9 +109,7 @@ def test_a_script_without_torch_is_told(capsys: pytest.CaptureFixture[str]) -> N
         ([], "train.py"),
     ],
 )
-def test_what_cannot_be_run_is_said_before_anything_starts(
-    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_cannot_be_run_is_said_before_anything_starts(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
     Path("train.py").write_text("pass")
     assert main(["profile", *words]) == 2
     assert said in capsys.readouterr().err

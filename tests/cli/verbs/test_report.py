@@ -88,9 +88,7 @@ def test_what_was_written_to_the_disk_is_judged_as_what_is_in_memory(tmp_path: P
             if isinstance(value, Absent) or isinstance(found, Absent):
                 assert found == value
             else:  # the last digit of a quotient depends on how the memory is cut
-                assert (found.value, found.low, found.high) == pytest.approx(
-                    (value.value, value.low, value.high), rel=1e-12
-                )
+                assert (found.value, found.low, found.high) == pytest.approx((value.value, value.low, value.high), rel=1e-12)
 
 
 def test_a_record_is_judged_alike_every_time(record: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -195,9 +193,7 @@ def test_a_record_of_a_million_steps_is_reported_with_less_than_a_gigabyte(tmp_p
     """The time is measured in benchmarks/record_report.py, on a machine that does nothing else."""
     benchmark = str(repository / "benchmarks" / "record_report.py")
     stages = {
-        stage: json.loads(
-            subprocess.check_output([sys.executable, benchmark, "--root", str(tmp_path), "--stage", stage])
-        )
+        stage: json.loads(subprocess.check_output([sys.executable, benchmark, "--root", str(tmp_path), "--stage", stage]))
         for stage in ("write", "seal", "report_html")
     }
     reported = stages["report_html"]

@@ -20,9 +20,7 @@ def reproduced(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, di
     return code, json.loads(capsys.readouterr().out)
 
 
-@pytest.mark.parametrize(
-    ("seconds", "state", "code"), [(10.0, "reproduced", 0), (20.0, "differs", 1), (10.2, "undecided", 4)]
-)
+@pytest.mark.parametrize(("seconds", "state", "code"), [(10.0, "reproduced", 0), (20.0, "differs", 1), (10.2, "undecided", 4)])
 def test_agreement_must_be_shown_and_has_its_exit_code(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], seconds: float, state: str, code: int
 ) -> None:
@@ -59,9 +57,7 @@ def test_losses_are_compared_bit_for_bit(tmp_path: Path, capsys: pytest.CaptureF
     first, again = stored(one, tmp_path), stored(two, tmp_path)
     code, document = reproduced(capsys, str(first), "--against", str(again))
     assert code == 1
-    assert "not equal bit for bit in 1 of 10 places, first at step 2 on rank 0 of launch slot 3" in str(
-        document["sentence"]
-    )
+    assert "not equal bit for bit in 1 of 10 places, first at step 2 on rank 0 of launch slot 3" in str(document["sentence"])
 
 
 def test_a_record_without_launches_reproduces_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -24,9 +24,7 @@ def record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return interrupted(tmp_path, experiment(), launches=3)
 
 
-def test_an_interrupted_record_is_completed_judged_and_reported(
-    record: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_interrupted_record_is_completed_judged_and_reported(record: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code = main(["resume", "latest"])
     assert open_record(record).state == "complete"
     assert code == EXIT_OF_STATUS[judged(record)[1]]
@@ -57,14 +55,7 @@ def test_what_was_profiled_before_a_resumed_script_failed_is_told_whatever_the_r
     monkeypatch.chdir(tmp_path)
     interrupted(tmp_path, experiment(factor={"levels": [1]}, profile={"only": True}))
     monkeypatch.setattr(experiment_run, "resume", failing)
-    window = {
-        "rank": 0,
-        "kept": 2,
-        "seen": 8,
-        "asked": {"wait": 1, "warm_up": 1, "active": 2, "tool": "torch"},
-        "trouble": "",
-        "file": "f",
-    }
+    window = {"rank": 0, "kept": 2, "seen": 8, "asked": {"wait": 1, "warm_up": 1, "active": 2, "tool": "torch"}, "trouble": "", "file": "f"}
     launch = {"configuration": "workers=1", "launch": 0, "status": "failed", "reason": "exit code 3", "folder": "f"}
     told = {"record": "records/x", "launches": [{**launch, "ranks": [], "nsys": [], "windows": [window]}]}
     monkeypatch.setattr(profile, "profile_of", lambda path: told)
@@ -81,9 +72,7 @@ def test_what_was_profiled_before_a_resumed_script_failed_is_told_whatever_the_r
     assert "the script failed" in capsys.readouterr().err
 
 
-def test_a_complete_record_is_refused_with_what_can_be_done_with_it(
-    record: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_complete_record_is_refused_with_what_can_be_done_with_it(record: Path, capsys: pytest.CaptureFixture[str]) -> None:
     main(["resume", str(record), "--quiet"])
     capsys.readouterr()
     assert main(["resume", str(record)]) == 6
@@ -92,9 +81,7 @@ def test_a_complete_record_is_refused_with_what_can_be_done_with_it(
     )
 
 
-def test_a_changed_script_is_refused_unless_forced(
-    record: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_changed_script_is_refused_unless_forced(record: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "train.py").write_text("print('changed')")
     assert main(["resume", str(record), "--quiet"]) == 2
     assert "assay resume --force" in capsys.readouterr().err
@@ -102,9 +89,7 @@ def test_a_changed_script_is_refused_unless_forced(
     assert open_record(record).state == "complete"
 
 
-def test_a_record_that_is_not_there_is_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_record_that_is_not_there_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.chdir(tmp_path)
     assert main(["resume", "latest"]) == 6
     assert "no record" in capsys.readouterr().err

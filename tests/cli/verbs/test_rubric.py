@@ -24,44 +24,25 @@ def printed(capsys: pytest.CaptureFixture[str], *words: str, code: int = 0) -> s
 
 def test_the_first_reference_table_is_printed_as_documented(scaling: str, capsys: pytest.CaptureFixture[str]) -> None:
     lines = printed(capsys, scaling).splitlines()
-    assert lines[1].split() == [
-        "1",
-        "3600",
-        "1.00",
-        "1.000",
-        "100",
-        "0.871",
-        "1.00",
-        "8.333e-07",
-        "1200000",
-        "8.333e-07",
-    ]
+    assert lines[1].split() == ["1", "3600", "1.00", "1.000", "100", "0.871", "1.00", "8.333e-07", "1200000", "8.333e-07"]
     # 1.8518e-06 / .450 for an item that sped the work up
-    assert lines[6].split() == [
-        "32",
-        "250",
-        "14.40",
-        "0.450",
-        "45",
-        "0.0394",
-        "0.871",
-        "2.22",
-        "1.852e-06",
-        "540000",
-        "4.115e-06",
-    ]
+    assert lines[6].split() == ["32", "250", "14.40", "0.450", "45", "0.0394", "0.871", "2.22", "1.852e-06", "540000", "4.115e-06"]
     text = "\n".join(lines)
     for sentence in (
-        "s = 0.0376", "ceiling 1/s: 26.6", "0.50 at: p = 27.6", "p = 32: measured 14.40, model 14.77",
-        "quality: held (largest drift 0.001, tolerance 0.005)", "recommended: p = 8", "cheapest: p = 1",
-        "nothing here has an interval", "Verdict: 8 workers: 6.43 times as fast as 1, efficiency 0.80",
-    ):  # fmt: skip
+        "s = 0.0376",
+        "ceiling 1/s: 26.6",
+        "0.50 at: p = 27.6",
+        "p = 32: measured 14.40, model 14.77",
+        "quality: held (largest drift 0.001, tolerance 0.005)",
+        "recommended: p = 8",
+        "cheapest: p = 1",
+        "nothing here has an interval",
+        "Verdict: 8 workers: 6.43 times as fast as 1, efficiency 0.80",
+    ):
         assert sentence in text
 
 
-def test_the_second_reference_table_is_printed_as_documented(
-    repository: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_second_reference_table_is_printed_as_documented(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lines = printed(capsys, str(repository / "examples" / "rubric" / "steps.csv")).splitlines()
     assert lines[0].split() == ["nodes", "seconds", "S", "E", "E", "%", "Karp-Flatt", "$/step", "$/effective", "step"]
     assert [line.split()[2] for line in lines[1:5]] == ["1.00", "1.30", "2.00", "2.60"]
@@ -80,9 +61,7 @@ def test_a_refused_row_is_marked_and_named(scaling: str, tmp_path: Path, capsys:
     assert "fastest: p = 16" in text
 
 
-def test_json_holds_the_same_numbers_and_says_that_there_are_no_intervals(
-    scaling: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_json_holds_the_same_numbers_and_says_that_there_are_no_intervals(scaling: str, capsys: pytest.CaptureFixture[str]) -> None:
     document = json.loads(printed(capsys, scaling, "--json"))
     assert document["recommended"] == 8
     assert document["intervals"] is None
@@ -146,20 +125,20 @@ def test_a_narrow_terminal_drops_what_can_be_worked_out_and_cuts_nothing(
     assert max(map(len, text.splitlines())) <= int(columns)
 
 
-def test_the_laws_are_printed_and_a_prediction_within_twice_the_range(
-    scaling: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_laws_are_printed_and_a_prediction_within_twice_the_range(scaling: str, capsys: pytest.CaptureFixture[str]) -> None:
     text = printed(capsys, scaling, "--predict", "64")
     for words in (
-        "Universal Scalability Law: contention alpha = 0.02417, coherency beta =", "law: Amdahl's law, by AICc",
-        "peak: no peak up to N = 32", "largest row held out: p = 32", "measured 4800 work/s", "predicted at p = 64: S = 18.3 relative to 1",
-    ):  # fmt: skip
+        "Universal Scalability Law: contention alpha = 0.02417, coherency beta =",
+        "law: Amdahl's law, by AICc",
+        "peak: no peak up to N = 32",
+        "largest row held out: p = 32",
+        "measured 4800 work/s",
+        "predicted at p = 64: S = 18.3 relative to 1",
+    ):
         assert words in text
 
 
-def test_a_refused_prediction_is_exit_code_1_with_its_reason_in_json_too(
-    scaling: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_refused_prediction_is_exit_code_1_with_its_reason_in_json_too(scaling: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert "no prediction for N = 65: it lies beyond 64" in printed(capsys, scaling, "--predict", "65", code=1)
     document = json.loads(printed(capsys, scaling, "--predict", "65", "--json", code=1))
     assert document["predicted"]["speedup"] is None
@@ -167,13 +146,9 @@ def test_a_refused_prediction_is_exit_code_1_with_its_reason_in_json_too(
     assert [law["law"] for law in document["scaling"]["laws"]] == ["amdahl", "usl"]
 
 
-def test_throughputs_percent_and_weak_scaling_are_printed_in_their_own_units(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_throughputs_percent_and_weak_scaling_are_printed_in_their_own_units(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     table = tmp_path / "t.md"
-    table.write_text(
-        "| GPUs | samples/s | Top-1 (%) |\n|---|---|---|\n| 1 | 100 | 87.1 |\n| 8 | 650 | 86.9 |\n", encoding="utf-8"
-    )
+    table.write_text("| GPUs | samples/s | Top-1 (%) |\n|---|---|---|\n| 1 | 100 | 87.1 |\n| 8 | 650 | 86.9 |\n", encoding="utf-8")
     text = printed(capsys, str(table))
     assert text.splitlines()[0].split() == ["workers", "samples/s", "S", "E", "E", "%", "quality", "%"]
     assert text.splitlines()[2].split() == ["8", "650", "6.50", "0.812", "81", "86.9"]
@@ -183,9 +158,7 @@ def test_throughputs_percent_and_weak_scaling_are_printed_in_their_own_units(
     assert "scaled speedup at p = 8: measured 6.50, model 6.50" in weak
 
 
-def test_a_superlinear_row_is_marked_in_the_sentence_that_may_be_quoted(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_superlinear_row_is_marked_in_the_sentence_that_may_be_quoted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     table = tmp_path / "t.csv"
     table.write_text("p,s\n1,100\n4,20\n", encoding="utf-8")
     assert "Verdict: 4 workers: 5.00 times as fast as 1 (superlinear)" in printed(capsys, str(table))

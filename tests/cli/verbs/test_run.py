@@ -31,9 +31,7 @@ def test_a_script_is_measured_sealed_judged_and_reported(capsys: pytest.CaptureF
     assert open_record(path).sealed
     assert code == EXIT_OF_STATUS[judged(path)[1]]
     told = capsys.readouterr().out
-    assert told.startswith(
-        f"record {path}: 2 launches\n[1/2] workers=1 block 0 started\n[1/2] workers=1 block 0 ok after "
-    )
+    assert told.startswith(f"record {path}: 2 launches\n[1/2] workers=1 block 0 started\n[1/2] workers=1 block 0 ok after ")
     assert f"report: {path / 'reports' / 'report.html'}\n" in told
     assert (path / "reports" / "report.html").stat().st_size > 0
     assert "\x1b" not in told
@@ -84,9 +82,7 @@ def test_a_dry_run_shows_the_plan_in_order_and_starts_nothing(capsys: pytest.Cap
     assert rows[0][5] == rows[1][5]  # one seed for a block
     assert rows[4][3:5] == ["workers=2", "fault"]
     assert rows[4][6] == "kill"
-    assert lines[8] == (
-        "5 launches; expected time: unknown: no complete record in records ran this workload at all of these levels"
-    )
+    assert lines[8] == ("5 launches; expected time: unknown: no complete record in records ran this workload at all of these levels")
     assert lines[10] == "What it will be able to show:"
     assert lines[12].startswith("  verdict: 2 launches per configuration decide nothing")
     assert not Path("records").exists()
@@ -100,10 +96,7 @@ def test_a_dry_run_of_adaptive_launches_gives_a_bound(capsys: pytest.CaptureFixt
 
 
 def test_a_dry_run_as_json_holds_the_same_plan(capsys: pytest.CaptureFixture[str]) -> None:
-    assert (
-        main(["run", "--workers", "2,1", "--launches", "2", "--fault", "kill", "--dry-run", "--json", "--", "train.py"])
-        == 0
-    )
+    assert main(["run", "--workers", "2,1", "--launches", "2", "--fault", "kill", "--dry-run", "--json", "--", "train.py"]) == 0
     shown = json.loads(capsys.readouterr().out)
     assert shown["expected_s"] is None
     assert [launch["slot"] for launch in shown["launches"]] == [0, 1, 2, 3, 4]

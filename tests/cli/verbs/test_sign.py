@@ -25,9 +25,7 @@ def keys(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_a_signed_record_is_intact_and_says_whose_it_is(
-    tmp_path: Path, keys: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_signed_record_is_intact_and_says_whose_it_is(tmp_path: Path, keys: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = sealed(tmp_path)
     assert main(["sign", str(path), "--key", str(keys / "ann")]) == 0
     assert verify(path) == ()  # the signature is no part of what is sealed
@@ -44,18 +42,14 @@ def test_ssh_keygen_itself_takes_the_signature(tmp_path: Path, keys: Path) -> No
     subprocess.run(["ssh-keygen", *words], input=(path / "SEAL").read_bytes(), check=True, capture_output=True)
 
 
-def test_the_key_of_a_stranger_is_no_known_signers(
-    tmp_path: Path, keys: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_key_of_a_stranger_is_no_known_signers(tmp_path: Path, keys: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = sealed(tmp_path)
     assert main(["sign", str(path), "--key", str(keys / "bob")]) == 0
     assert main(["verify", str(path), "--signers", str(keys / "known")]) == 6
     assert "by no signer" in capsys.readouterr().out
 
 
-def test_a_signature_of_another_seal_is_none_of_this_one(
-    tmp_path: Path, keys: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_signature_of_another_seal_is_none_of_this_one(tmp_path: Path, keys: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path, other = sealed(tmp_path / "a"), sealed(tmp_path / "b")
     main(["sign", str(other), "--key", str(keys / "ann")])
     shutil.copy(other / "SEAL.sig", path / "SEAL.sig")

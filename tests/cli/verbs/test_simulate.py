@@ -66,12 +66,29 @@ def test_wrong_flags_are_told_together(here: Path, capsys: pytest.CaptureFixture
 @pytest.mark.parametrize(
     ("flag", "text"),
     [
-        ("--serial", "2"), ("--serial", "nan"), ("--jitter", "-1"), ("--jitter", "nan"), ("--gradient", "inf"), ("--gradient", "-1"), ("--buckets", "0"),
-        ("--overlap", "2"), ("--noise", "nan"), ("--stragglers", "2"), ("--steps", "0"), ("--steps", "10000001"), ("--launches", "0"), ("--seed", "-1"),
-        ("--name", "a/b"), ("--step-time", "inf"), ("--gbps", "1e-9"), ("--workers", "0"), ("--workers", "1,1000000"),
-        ("--workers", "1,100000000"), ("--workers", "2,4,...,3"),
+        ("--serial", "2"),
+        ("--serial", "nan"),
+        ("--jitter", "-1"),
+        ("--jitter", "nan"),
+        ("--gradient", "inf"),
+        ("--gradient", "-1"),
+        ("--buckets", "0"),
+        ("--overlap", "2"),
+        ("--noise", "nan"),
+        ("--stragglers", "2"),
+        ("--steps", "0"),
+        ("--steps", "10000001"),
+        ("--launches", "0"),
+        ("--seed", "-1"),
+        ("--name", "a/b"),
+        ("--step-time", "inf"),
+        ("--gbps", "1e-9"),
+        ("--workers", "0"),
+        ("--workers", "1,1000000"),
+        ("--workers", "1,100000000"),
+        ("--workers", "2,4,...,3"),
     ],
-)  # fmt: skip
+)
 def test_a_number_that_makes_no_sense_is_refused_under_its_flag_and_nothing_is_answered(
     here: Path, capsys: pytest.CaptureFixture[str], flag: str, text: str
 ) -> None:
@@ -83,9 +100,7 @@ def test_a_number_that_makes_no_sense_is_refused_under_its_flag_and_nothing_is_a
 
 
 @pytest.mark.parametrize("stragglers", [(), ("--stragglers", "0")])
-def test_a_slowdown_of_no_worker_is_refused(
-    here: Path, capsys: pytest.CaptureFixture[str], stragglers: tuple[str, ...]
-) -> None:
+def test_a_slowdown_of_no_worker_is_refused(here: Path, capsys: pytest.CaptureFixture[str], stragglers: tuple[str, ...]) -> None:
     """It was left out without a word, and the answer was that of an even cluster."""
     assert main(["simulate", "--workers", "1,2", *FLAGS, "--slowdown", "2", *stragglers]) == 2
     told = capsys.readouterr()

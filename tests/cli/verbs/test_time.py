@@ -23,8 +23,13 @@ PYTHON = (sys.executable, "-S", "-c")
 def assay(tmp_path: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "assay", "time", *words],
-        cwd=tmp_path, capture_output=True, text=True, timeout=PROCESS_S, check=False, stdin=subprocess.DEVNULL,
-    )  # fmt: skip
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=PROCESS_S,
+        check=False,
+        stdin=subprocess.DEVNULL,
+    )
 
 
 def test_three_dashes_part_commands_and_two_dashes_stay_in_them() -> None:
@@ -33,10 +38,7 @@ def test_three_dashes_part_commands_and_two_dashes_stay_in_them() -> None:
 
 
 def test_a_line_for_the_shell_is_one_word() -> None:
-    assert commands(["ls | wc -l", "---", "ls", "-l"], shell=True) == [
-        ["/bin/sh", "-c", "ls | wc -l"],
-        ["/bin/sh", "-c", "ls -l"],
-    ]
+    assert commands(["ls | wc -l", "---", "ls", "-l"], shell=True) == [["/bin/sh", "-c", "ls | wc -l"], ["/bin/sh", "-c", "ls -l"]]
 
 
 @pytest.mark.parametrize("shell", [False, True])
@@ -57,8 +59,12 @@ def test_a_label_is_one_line_that_steers_no_terminal() -> None:
 def test_a_command_of_bytes_that_are_no_text_is_refused(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "assay", "time", *QUICK, "--", sys.executable, b"\xff"],
-        cwd=tmp_path, capture_output=True, text=True, timeout=PROCESS_S, check=False,
-    )  # fmt: skip
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=PROCESS_S,
+        check=False,
+    )
     assert done.returncode == 2
     assert r"workload.arguments[0]: found '\udcff'; allowed: text in UTF-8" in done.stderr
     assert not (tmp_path / "records").exists()
@@ -125,9 +131,7 @@ def test_ctrl_c_ends_the_command_and_keeps_what_was_measured(tmp_path: Path) -> 
         os.kill(int(pid.read_text()), 0)
 
 
-def test_bad_numbers_are_told_by_their_key(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_bad_numbers_are_told_by_their_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.chdir(tmp_path)
     assert cli.main(["time", "--launches", "0", "--", sys.executable]) == 2
     assert "launches.per_configuration: found 0" in capsys.readouterr().err

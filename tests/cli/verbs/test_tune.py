@@ -26,10 +26,14 @@ KNOBS = Path(__file__).parents[1] / "knobs.py"
 
 def asked(**changes: Any) -> dict[str, Any]:
     return {
-        "name": "knobs", "workload": {"script": str(KNOBS), "arguments": ["{batch}", "{sloppy}", "{less}"]},
-        "factor": {"levels": [1]}, "launcher": {"kind": "plain"}, "quality": {"metric": "accuracy", "margin": 0.02},
-        "tune": {"knobs": {"batch": [2, 8], "sloppy": ["no", "yes"], "less": [0, 32]}}, **changes,
-    }  # fmt: skip
+        "name": "knobs",
+        "workload": {"script": str(KNOBS), "arguments": ["{batch}", "{sloppy}", "{less}"]},
+        "factor": {"levels": [1]},
+        "launcher": {"kind": "plain"},
+        "quality": {"metric": "accuracy", "margin": 0.02},
+        "tune": {"knobs": {"batch": [2, 8], "sloppy": ["no", "yes"], "less": [0, 32]}},
+        **changes,
+    }
 
 
 TOML = """
@@ -104,9 +108,7 @@ def test_the_faster_setting_is_found_and_nothing_is_traded_for_it(tuning: Tuning
 
 
 @pytest.mark.survival
-def test_resuming_makes_no_round_again_that_is_whole(
-    tuning: Tuning, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_resuming_makes_no_round_again_that_is_whole(tuning: Tuning, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = tuning.records()
     page = tmp_path / "page.html"
     assert tuning.again("--resume", "--html", str(page)) == 0
@@ -119,9 +121,7 @@ def test_resuming_makes_no_round_again_that_is_whole(
     text = page.read_text()
     assert "<code>batch = 8</code>" in text
     assert "out: other work" in text
-    assert (
-        tuning.again("--resume", "--html", str(tmp_path), "--json") == 0
-    )  # a page that cannot be written costs no result
+    assert tuning.again("--resume", "--html", str(tmp_path), "--json") == 0  # a page that cannot be written costs no result
     said = capsys.readouterr()
     assert "cannot write" in said.err
     assert json.loads(said.out) == tuning.found
@@ -217,8 +217,14 @@ def test_the_time_left_is_that_of_all_rounds() -> None:
         progress = RunProgress(record=Path(record), plan=(), rows=tuple(own), running=None, seconds_left=1.0)
         left.tell(progress)
     running = LaunchProgress(
-        number=1, planned=None, elapsed_s=2.0, steps=0, steps_per_s=None, ranks=0, incarnation=0,  # type: ignore[arg-type]
-    )  # fmt: skip
+        number=1,
+        planned=None,
+        elapsed_s=2.0,
+        steps=0,
+        steps_per_s=None,
+        ranks=0,
+        incarnation=0,  # type: ignore[arg-type]
+    )
     left.tell(replace(shown[-1], running=running))
     assert [one.seconds_left for one in shown] == [4.0 * 11, 5.0 * 10, 48.0]
 
@@ -233,12 +239,7 @@ def test_a_grid_holds_every_combination_and_one_at_a_time_every_value() -> None:
     assert [one.label for one in choices(single)] == ["today", "a=2", "a=3", "b=2"]
     few = Tune(knobs={"a": (1, 2, 3), "b": (1, 2)}, combine="grid", at_most=4)
     assert (len(choices(few)), left_out(few)) == (4, 2)
-    assert [one.label for one in choices(Tune(knobs={"a": (1, 2, 3), "b": (1, 2)}, at_most=5))] == [
-        "today",
-        "a=2",
-        "a=3",
-        "b=2",
-    ]
+    assert [one.label for one in choices(Tune(knobs={"a": (1, 2, 3), "b": (1, 2)}, at_most=5))] == ["today", "a=2", "a=3", "b=2"]
 
 
 def test_a_dry_run_lists_the_arms() -> None:
@@ -273,9 +274,18 @@ def test_knobs_that_turn_nothing_are_refused(tune: dict[str, Any] | None, words:
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(1e-4, "0.0001"), (64.0, "64"), (0.1, "0.1"), (True, "true"), (7, "7"), ("Adam", "Adam"), (1e6, "1e+06"),
-     (0.00012345678, "0.00012345678"), (1234567.5, "1234567.5")],
-)  # fmt: skip
+    [
+        (1e-4, "0.0001"),
+        (64.0, "64"),
+        (0.1, "0.1"),
+        (True, "true"),
+        (7, "7"),
+        ("Adam", "Adam"),
+        (1e6, "1e+06"),
+        (0.00012345678, "0.00012345678"),
+        (1234567.5, "1234567.5"),
+    ],
+)
 def test_a_script_gets_the_very_value_that_was_asked_for(value: Setting, text: str) -> None:
     assert shown(value) == text
     near = from_mapping(asked(tune={"knobs": {"batch": [0.12345678, 0.12345679]}}))
@@ -292,9 +302,4 @@ def test_another_verb_refuses_knobs(tmp_path: Path, capsys: pytest.CaptureFixtur
 def test_only_what_is_turned_is_studied() -> None:
     experiment = from_mapping(asked())
     assert experiment.tune is not None
-    assert varying(experiment, experiment.tune) == (
-        "conditions.batch",
-        "conditions.sloppy",
-        "conditions.less",
-        "workload.arguments",
-    )
+    assert varying(experiment, experiment.tune) == ("conditions.batch", "conditions.sloppy", "conditions.less", "workload.arguments")

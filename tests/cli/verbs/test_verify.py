@@ -51,9 +51,7 @@ def test_a_record_that_was_changed_and_sealed_again_is_consistent_but_not_the_on
 KEY = "hf_" + "aBcD3fGh" * 5
 
 
-def test_a_record_with_a_key_in_it_is_not_intact_and_the_key_is_not_repeated(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_record_with_a_key_in_it_is_not_intact_and_the_key_is_not_repeated(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     record = unfinished(tmp_path)
     (record.path / "logs").mkdir(exist_ok=True)
     (record.path / "logs" / "launch=0009.log").write_text(f"token {KEY}\n")
@@ -71,10 +69,7 @@ def test_a_damaged_record_returns_6_and_names_every_file(tmp_path: Path, capsys:
     assert main(["verify", str(path)]) == 6
     head, *lines = capsys.readouterr().out.splitlines()
     assert head == f"{path}: 2 problems"
-    assert [line.split(":")[0] for line in lines] == [
-        "  logs/launch=0000.log",
-        "  tables/steps/launch=0001/part-0.parquet",
-    ]
+    assert [line.split(":")[0] for line in lines] == ["  logs/launch=0000.log", "  tables/steps/launch=0001/part-0.parquet"]
 
 
 def test_an_unsealed_record_returns_6_and_says_how_to_go_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -92,9 +87,7 @@ def test_without_an_argument_the_latest_record_is_checked(
     assert capsys.readouterr().out.startswith(f"records/{path.name}: intact\n")
 
 
-def test_a_record_below_another_root_is_found_by_the_beginning_of_its_name(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_record_below_another_root_is_found_by_the_beginning_of_its_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = sealed(tmp_path)
     assert main(["verify", "digits", "--root", str(tmp_path)]) == 0
     assert path.name in capsys.readouterr().out

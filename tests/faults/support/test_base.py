@@ -13,9 +13,7 @@ from assay.spec.experiment import Fault as Asked
 from assay.spec.plan import PlannedFault, plan
 
 
-def rank(
-    *, steps: int, checkpoints: int = 0, checkpoint_step: int = -1, incarnation: int = 0, saving: bool = False
-) -> Progress:
+def rank(*, steps: int, checkpoints: int = 0, checkpoint_step: int = -1, incarnation: int = 0, saving: bool = False) -> Progress:
     return Progress(
         pid=1,
         incarnation=incarnation,
@@ -61,9 +59,7 @@ def test_each_of_the_first_incarnations_is_struck_once_at_the_same_place() -> No
     again = {0: rank(steps=30, checkpoints=1, checkpoint_step=25, incarnation=1), 1: rank(steps=30, incarnation=1)}
     assert victim_now({1: rank(steps=25)}, often, 25) == 1
     assert victim_now({1: rank(steps=26)}, often, 25, struck=0) is None  # it has not gone yet
-    assert (
-        aim({0: rank(steps=26, checkpoints=1, checkpoint_step=20)}, often, struck=0) is None
-    )  # nor is this a new checkpoint
+    assert aim({0: rank(steps=26, checkpoints=1, checkpoint_step=20)}, often, struck=0) is None  # nor is this a new checkpoint
     assert aim(again, often, struck=0) == 30
     assert victim_now(again, often, 30, struck=0) == 1
     assert victim_now({1: rank(steps=99, incarnation=2)}, often, 30, struck=1) is None
@@ -85,13 +81,7 @@ def test_without_an_aim_nothing_happens() -> None:
 
 def during(rank_hit: int | None = None) -> PlannedFault:
     return PlannedFault(
-        kind="kill",
-        rank=1,
-        after_checkpoints=1,
-        delay_steps=5,
-        signal="KILL",
-        during_checkpoint=True,
-        training=Asked(rank=rank_hit),
+        kind="kill", rank=1, after_checkpoints=1, delay_steps=5, signal="KILL", during_checkpoint=True, training=Asked(rank=rank_hit)
     )
 
 
@@ -106,10 +96,7 @@ def test_during_a_checkpoint_whoever_saves_it_is_struck() -> None:
 
 def test_a_chosen_step_and_rank_are_not_drawn() -> None:
     made = Experiment(
-        name="x",
-        workload=Workload(script="x.py"),
-        factor=Factor(levels=(4,)),
-        faults=(Asked(at_step=17, rank=2, kind="stop"),),
+        name="x", workload=Workload(script="x.py"), factor=Factor(levels=(4,)), faults=(Asked(at_step=17, rank=2, kind="stop"),)
     )
     found = [one.fault for one in plan(made) if one.fault is not None]
     assert [(one.rank, one.after_checkpoints, one.delay_steps) for one in found] == [(2, 0, 17)]

@@ -11,10 +11,16 @@ from assay.stats.models.affine_fit import affine_fit
 
 # nccl-tests src/*.cu, *GetBw, copied by hand: the numerator over n, and whether S is that of all ranks
 TABLE = {
-    "all_reduce": (lambda n: 2 * (n - 1), False), "all_gather": (lambda n: n - 1, True), "reduce_scatter": (lambda n: n - 1, True),
-    "all_to_all": (lambda n: n - 1, True), "gather": (lambda n: n - 1, True), "scatter": (lambda n: n - 1, True),
-    "broadcast": (lambda n: n, False), "reduce": (lambda n: n, False), "send_recv": (lambda n: n, False),
-}  # fmt: skip
+    "all_reduce": (lambda n: 2 * (n - 1), False),
+    "all_gather": (lambda n: n - 1, True),
+    "reduce_scatter": (lambda n: n - 1, True),
+    "all_to_all": (lambda n: n - 1, True),
+    "gather": (lambda n: n - 1, True),
+    "scatter": (lambda n: n - 1, True),
+    "broadcast": (lambda n: n, False),
+    "reduce": (lambda n: n, False),
+    "send_recv": (lambda n: n, False),
+}
 
 
 @pytest.mark.parametrize("n", range(1, 9))

@@ -34,8 +34,9 @@ def test_the_interval_over_launches_holds_the_truth() -> None:
     found = matrix(record(kinds(2, 1, 2), noise=0.05, seed=3))
     inside = [
         link.latency.low <= 1000 * LATENCY[kinds(2, 1, 2)[link.pair]] <= link.latency.high
-        for link in found.links if isinstance(link.latency, Estimate)
-    ]  # fmt: skip
+        for link in found.links
+        if isinstance(link.latency, Estimate)
+    ]
     assert len(inside) == 12
     assert sum(inside) >= 10  # of 95 % intervals
 

@@ -68,8 +68,6 @@ def test_loads_are_compared_example_by_example() -> None:
     assert value.low < value.value < value.high
 
 
-@pytest.mark.parametrize(
-    ("texts", "common"), [(["abc", "abd"], "ab"), (["ab", "abc"], "ab"), (["", "a"], ""), (["x"], "x")]
-)
+@pytest.mark.parametrize(("texts", "common"), [(["abc", "abd"], "ab"), (["ab", "abc"], "ab"), (["", "a"], ""), (["x"], "x")])
 def test_what_all_texts_begin_with(texts: list[str], common: str) -> None:
     assert commonprefix(texts) == common

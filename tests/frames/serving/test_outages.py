@@ -59,14 +59,7 @@ def test_a_fault_that_missed_struck_nothing() -> None:
 def test_a_simulated_outage_is_timed_to_the_next_request() -> None:
     """Replica 1 of 2 refuses from 5 to 8.5 s after the warm-up; at 40 requests a second in turn to 1 in 20 ms or so."""
     made = simulated(
-        rate=(40.0,),
-        blocks=1,
-        tokens_out=8,
-        seconds=20.0,
-        warm_up_s=1.0,
-        outage=(5.0, 8.0),
-        objectives=Objectives(e2e_s=5.0),
-        seed=3,
+        rate=(40.0,), blocks=1, tokens_out=8, seconds=20.0, warm_up_s=1.0, outage=(5.0, 8.0), objectives=Objectives(e2e_s=5.0), seed=3
     )
     (found,) = outages(made.measured())
     seconds = recovered_s(found, 0.95)

@@ -39,13 +39,9 @@ def test_a_closed_loop_waits_for_the_first_wave_and_ends_with_the_last_request_s
     number = made.launch()
     for stream, times in enumerate([(0.0, 3.0, 6.0), (0.0, 4.0, 8.0)]):
         for due in times:
-            made.request(
-                number, due, stream=stream, at_s=[3.0 + stream], tokens_out=1, lag_s=0.5 if due == 8.0 else 0.0
-            )
+            made.request(number, due, stream=stream, at_s=[3.0 + stream], tokens_out=1, lag_s=0.5 if due == 8.0 else 0.0)
     assert window(made) == (pytest.approx(4.0), 4.5)
-    assert (
-        folded(made).filter("counted").height == 2
-    )  # sent at 6 and 8.5 s; what was sent at 4 s began a wave before the window
+    assert folded(made).filter("counted").height == 2  # sent at 6 and 8.5 s; what was sent at 4 s began a wave before the window
 
 
 def test_a_launch_without_room_has_no_window() -> None:
@@ -71,15 +67,7 @@ def test_times_are_from_when_the_request_was_due() -> None:
     number = made.launch()
     made.request(number, 1.0, lag_s=0.5, connect_s=0.1, ttft_s=1.0, gap_s=0.25, tokens_out=5)
     row = folded(made).row(0, named=True)
-    wanted = {
-        "ttft_s": 1.0,
-        "ttft_sent_s": 0.5,
-        "e2e_s": 2.0,
-        "tpot_s": 0.25,
-        "lag_s": 0.4,
-        "connect_s": 0.1,
-        "worst_gap_s": 0.25,
-    }
+    wanted = {"ttft_s": 1.0, "ttft_sent_s": 0.5, "e2e_s": 2.0, "tpot_s": 0.25, "lag_s": 0.4, "connect_s": 0.1, "worst_gap_s": 0.25}
     assert {name: row[name] for name in wanted} == pytest.approx(wanted)
 
 
@@ -208,9 +196,7 @@ def test_folding_slice_by_slice_changes_nothing(monkeypatch: pytest.MonkeyPatch,
     monkeypatch.setattr("assay.frames.serving.other_tools.SLICE", few)
     again = made.measured()
     found = again.served
-    for one, other in (
-        (found.requests, expected.requests), (found.windows, expected.windows), (again.peers, peers),
-    ):  # fmt: skip
+    for one, other in ((found.requests, expected.requests), (found.windows, expected.windows), (again.peers, peers)):
         assert_frame_equal(one, other, rel_tol=1e-14, abs_tol=0.0)
     assert found.gaps.keys() == expected.gaps.keys()
     for launch, gaps in found.gaps.items():

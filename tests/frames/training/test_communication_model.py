@@ -86,9 +86,7 @@ def test_a_mixture_of_strong_and_weak_is_refused() -> None:
     one = whole.timed.filter(whole.timed["workers"] == 4)["launch"].implode()
     import polars as pl
 
-    more = steps.with_columns(
-        pl.when(pl.col("launch").is_in(one)).then(pl.col("items") * 2.0).otherwise(pl.col("items")).alias("items")
-    )
+    more = steps.with_columns(pl.when(pl.col("launch").is_in(one)).then(pl.col("items") * 2.0).otherwise(pl.col("items")).alias("items"))
     told = wall(replace(whole, tables={**whole.tables, "steps": more}))
     assert isinstance(told, Absent)
     assert told.reason == "refused"

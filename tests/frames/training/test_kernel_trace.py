@@ -16,34 +16,15 @@ GEMM = "void cutlass::Kernel2<cutlass_80_tensorop_s1688gemm_128x128>(Params)"
 US = 1000
 
 
-def kernel(name: str, begin: float, end: float, *, stream: int = 7, correlation: int | None = None, category: str = "kernel",
-           **more: Any) -> dict[str, Any]:  # fmt: skip
-    told = {"stream": stream, "device": 0, **({} if correlation is None else {"correlation": correlation}), **more}
-    return {
-        "ph": "X",
-        "cat": category,
-        "name": name,
-        "pid": 0,
-        "tid": stream,
-        "ts": begin,
-        "dur": end - begin,
-        "args": told,
-    }
-
-
-def host(
-    name: str, begin: float, end: float, *, category: str = "user_annotation", thread: int = 1, **told: Any
+def kernel(
+    name: str, begin: float, end: float, *, stream: int = 7, correlation: int | None = None, category: str = "kernel", **more: Any
 ) -> dict[str, Any]:
-    return {
-        "ph": "X",
-        "cat": category,
-        "name": name,
-        "pid": 9,
-        "tid": thread,
-        "ts": begin,
-        "dur": end - begin,
-        "args": told,
-    }
+    told = {"stream": stream, "device": 0, **({} if correlation is None else {"correlation": correlation}), **more}
+    return {"ph": "X", "cat": category, "name": name, "pid": 0, "tid": stream, "ts": begin, "dur": end - begin, "args": told}
+
+
+def host(name: str, begin: float, end: float, *, category: str = "user_annotation", thread: int = 1, **told: Any) -> dict[str, Any]:
+    return {"ph": "X", "cat": category, "name": name, "pid": 9, "tid": thread, "ts": begin, "dur": end - begin, "args": told}
 
 
 def trace(events: Sequence[dict[str, Any]], **more: Any) -> dict[str, Any]:
@@ -53,9 +34,7 @@ def trace(events: Sequence[dict[str, Any]], **more: Any) -> dict[str, Any]:
 STEP = host("ProfilerStep#3", 0, 100)
 
 
-@pytest.mark.parametrize(
-    "name", [OLD, NEW, SYMMETRIC, NEW.lower(), f"void {OLD}", "rcclGenericKernel<1>(ncclDevComm*)"]
-)
+@pytest.mark.parametrize("name", [OLD, NEW, SYMMETRIC, NEW.lower(), f"void {OLD}", "rcclGenericKernel<1>(ncclDevComm*)"])
 def test_a_collective_is_known_by_every_name_it_has_had(name: str) -> None:
     """HTA#360, #122, #208, #247: none found, or taken for computing. Computing 10-50, the collective 30-80: 20 hidden, 30 exposed."""
     read = intervals(trace([STEP, kernel(GEMM, 10, 50), kernel(name, 30, 80, stream=20)]))
@@ -68,9 +47,7 @@ def test_a_collective_is_known_by_every_name_it_has_had(name: str) -> None:
 def test_a_collective_is_known_by_what_pytorch_notes_beside_it() -> None:
     """Whatever its kernel is called, as those of other libraries are."""
     told: dict[str, Any] = {"Collective name": "allreduce"}
-    found = overlap(
-        intervals(trace([STEP, kernel(GEMM, 10, 50), kernel("one_kernel_of_theirs", 30, 80, stream=20, **told)])), 3
-    )
+    found = overlap(intervals(trace([STEP, kernel(GEMM, 10, 50), kernel("one_kernel_of_theirs", 30, 80, stream=20, **told)])), 3)
     assert (found.total_ns, found.exposed_ns) == (50 * US, 30 * US)
 
 
@@ -82,21 +59,20 @@ def test_times_may_be_words() -> None:
 def test_waiting_hides_nothing() -> None:
     """HTA#162: a stream that waits for an event all along the collective computes nothing."""
     events = [
-        STEP, kernel(NEW, 20, 60, stream=20), kernel("Stream Wait Event", 20, 60, category="cuda_sync"),
-        kernel("Context Sync", 0, 100, stream=-1, category="cuda_sync"), kernel("Event Sync", 30, 40, category="kernel"), kernel(GEMM, 0, 20),
-    ]  # fmt: skip
+        STEP,
+        kernel(NEW, 20, 60, stream=20),
+        kernel("Stream Wait Event", 20, 60, category="cuda_sync"),
+        kernel("Context Sync", 0, 100, stream=-1, category="cuda_sync"),
+        kernel("Event Sync", 30, 40, category="kernel"),
+        kernel(GEMM, 0, 20),
+    ]
     found = overlap(intervals(trace(events)), 3)
     assert (found.hidden_ns, found.exposed_ns, found.compute_ns, found.idle_ns) == (0, 40 * US, 20 * US, 40 * US)
 
 
 def test_durations_that_run_at_once_are_not_added() -> None:
     """marin#8053: three kernels on three streams at 0-60, two collectives at 40-80 and 50-90: busy 90, not 3 x 60 + 2 x 40."""
-    events = [
-        STEP,
-        *(kernel(GEMM, 0, 60, stream=s) for s in (7, 8, 9)),
-        kernel(NEW, 40, 80, stream=20),
-        kernel(OLD, 50, 90, stream=21),
-    ]
+    events = [STEP, *(kernel(GEMM, 0, 60, stream=s) for s in (7, 8, 9)), kernel(NEW, 40, 80, stream=20), kernel(OLD, 50, 90, stream=21)]
     found = overlap(intervals(trace(events)), 3)
     assert (found.compute_ns, found.total_ns, found.hidden_ns, found.exposed_ns) == (60 * US, 50 * US, 20 * US, 30 * US)
     assert found.idle_ns == 10 * US
@@ -104,12 +80,7 @@ def test_durations_that_run_at_once_are_not_added() -> None:
 
 def test_copies_stand_apart_and_the_parts_make_the_whole() -> None:
     """Copy 40-70 beside computing until 50 and a collective from 60: 10 of it alone."""
-    events = [
-        STEP,
-        kernel(GEMM, 0, 50),
-        kernel("Memcpy HtoD", 40, 70, stream=9, category="gpu_memcpy"),
-        kernel(NEW, 60, 90, stream=20),
-    ]
+    events = [STEP, kernel(GEMM, 0, 50), kernel("Memcpy HtoD", 40, 70, stream=9, category="gpu_memcpy"), kernel(NEW, 60, 90, stream=20)]
     found = overlap(intervals(trace(events)), 3)
     assert found.copy_ns == 10 * US
     assert found.exposed_ns + found.compute_ns + found.copy_ns + found.idle_ns == found.window_ns == 100 * US
@@ -129,19 +100,14 @@ def test_a_device_that_runs_behind_its_host_keeps_its_steps() -> None:
         for number, (name, a, b) in enumerate(((GEMM, 0, 30), (NEW, 20, 40))):
             correlation = 10 * step + number
             events.append(
-                host(
-                    "cudaLaunchKernel",
-                    10 * step + number,
-                    10 * step + number + 1,
-                    category="cuda_runtime",
-                    correlation=correlation,
-                )
+                host("cudaLaunchKernel", 10 * step + number, 10 * step + number + 1, category="cuda_runtime", correlation=correlation)
             )
             events.append(kernel(name, begin + a, begin + b, stream=7 + number, correlation=correlation))
     read = intervals(trace(events))
     assert [(one.step, one.begin, one.end, one.source) for one in read.steps] == [
-        (0, 5 * US, 45 * US, "device"), (1, 45 * US, 85 * US, "device"),
-    ]  # fmt: skip
+        (0, 5 * US, 45 * US, "device"),
+        (1, 45 * US, 85 * US, "device"),
+    ]
     for step in (0, 1):
         found = overlap(read, step)
         assert (found.total_ns, found.hidden_ns, found.exposed_ns, found.idle_ns) == (20 * US, 10 * US, 10 * US, 0)
@@ -150,10 +116,13 @@ def test_a_device_that_runs_behind_its_host_keeps_its_steps() -> None:
 def test_on_a_processor_operators_compute_and_calls_communicate() -> None:
     """Operators 0-30 (one inside another) and 40-60, of which waiting for a collective at 45-60; gloo at 20-80: hidden 10 + 5."""
     events = [
-        STEP, host("aten::linear", 0, 30, category="cpu_op"), host("aten::addmm", 5, 20, category="cpu_op"),
-        host("Compiled", 40, 60, category="cpu_op"), host("_c10d_functional::wait_tensor", 45, 60, category="cpu_op"),
+        STEP,
+        host("aten::linear", 0, 30, category="cpu_op"),
+        host("aten::addmm", 5, 20, category="cpu_op"),
+        host("Compiled", 40, 60, category="cpu_op"),
+        host("_c10d_functional::wait_tensor", 45, 60, category="cpu_op"),
         host("gloo:all_reduce", 20, 80, thread=2),
-    ]  # fmt: skip
+    ]
     read = intervals(trace(events, distributedInfo={"backend": "gloo", "rank": 1, "world_size": 2}))
     assert (read.rank, read.workers, read.backend, read.on_device) == (1, 2, "gloo", False)
     found = overlap(read, 3)
@@ -180,17 +149,15 @@ def test_only_what_lies_in_the_window_counts() -> None:
 def test_what_the_profiler_says_of_a_collective_is_kept() -> None:
     """2 gathered parts of 1000 bf16: 2000 elements of 2 bytes."""
     told: dict[str, Any] = {
-        "Collective name": "_allgather_base", "In msg nelems": 1000, "Out msg nelems": 2000, "Group size": 2,
-        "dtype": "BFloat16", "Process Group Name": "0",
-    }  # fmt: skip
+        "Collective name": "_allgather_base",
+        "In msg nelems": 1000,
+        "Out msg nelems": 2000,
+        "Group size": 2,
+        "dtype": "BFloat16",
+        "Process Group Name": "0",
+    }
     (one,) = intervals(trace([kernel("ncclDevKernel_AllGather_RING_LL", 0, 10, **told)])).kernels
-    assert (one.kind, one.op, one.nbytes, one.group, one.dtype) == (
-        "communication",
-        "all_gather",
-        4000,
-        "0",
-        "bfloat16",
-    )
+    assert (one.kind, one.op, one.nbytes, one.group, one.dtype) == ("communication", "all_gather", 4000, "0", "bfloat16")
 
 
 def test_times_since_1970_keep_their_nanoseconds() -> None:
@@ -203,9 +170,17 @@ def test_times_since_1970_keep_their_nanoseconds() -> None:
 
 @pytest.mark.parametrize(
     ("name", "op"),
-    [(OLD, "all_reduce"), (NEW, "all_reduce"), ("ncclDevKernel_ReduceScatter_Sum_bf16_RING_LL", "reduce_scatter"), ("gloo:all_gather", "all_gather"),
-     ("ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)", "send_recv"), ("ncclDevKernel_Broadcast_RING_LL", "broadcast"),
-     ("_reduce_scatter_base", "reduce_scatter"), ("gloo:all_to_all", "all_to_all"), ("ncclDevKernel_Generic", "")],
-)  # fmt: skip
+    [
+        (OLD, "all_reduce"),
+        (NEW, "all_reduce"),
+        ("ncclDevKernel_ReduceScatter_Sum_bf16_RING_LL", "reduce_scatter"),
+        ("gloo:all_gather", "all_gather"),
+        ("ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)", "send_recv"),
+        ("ncclDevKernel_Broadcast_RING_LL", "broadcast"),
+        ("_reduce_scatter_base", "reduce_scatter"),
+        ("gloo:all_to_all", "all_to_all"),
+        ("ncclDevKernel_Generic", ""),
+    ],
+)
 def test_names_say_operations(name: str, op: str) -> None:
     assert operation(name) == op

@@ -17,17 +17,44 @@ S = 1_000_000_000
 
 
 def call(
-    made: Handmade, launch: int, number: int, *, ranks: int, nbytes: int, op: str = "all_reduce", step: int | None = 0,
-    phase: str = "backward", late: int = 0, begin: int = 0, seconds: float | None = None, group: str = "0",
-) -> None:  # fmt: skip
+    made: Handmade,
+    launch: int,
+    number: int,
+    *,
+    ranks: int,
+    nbytes: int,
+    op: str = "all_reduce",
+    step: int | None = 0,
+    phase: str = "backward",
+    late: int = 0,
+    begin: int = 0,
+    seconds: float | None = None,
+    group: str = "0",
+) -> None:
     """A call on all ranks: rank 0 comes `late` ns after the others, and the last to come takes what the model says."""
     took = predicted(op, ranks, nbytes, ALPHA, BETA) if seconds is None else seconds
     for rank in range(ranks):
         came = begin + (late if rank == 0 else 0)
         row: tuple[Any, ...] = (
-            launch, rank, 0, group, number, step, op, ranks, nbytes, "float32", phase, 1, came, begin + late + round(took * S), None, None, None,
+            launch,
+            rank,
+            0,
+            group,
+            number,
+            step,
+            op,
+            ranks,
+            nbytes,
+            "float32",
+            phase,
+            1,
+            came,
+            begin + late + round(took * S),
+            None,
+            None,
+            None,
             "host",
-        )  # fmt: skip
+        )
         made.rows["collectives"].append(row)
 
 
@@ -36,18 +63,7 @@ def swept(op: str = "all_reduce", ranks: tuple[int, ...] = (4,)) -> Handmade:
     for size in ranks:
         number = made.launch(workers=4, role="communication")
         for place, nbytes in enumerate((1 << 10, 1 << 16, 1 << 22)):
-            call(
-                made,
-                number,
-                place,
-                ranks=size,
-                nbytes=nbytes,
-                op=op,
-                step=None,
-                phase="timed",
-                late=1_000_000,
-                begin=place * S,
-            )
+            call(made, number, place, ranks=size, nbytes=nbytes, op=op, step=None, phase="timed", late=1_000_000, begin=place * S)
     return made
 
 
@@ -98,9 +114,7 @@ def test_what_is_not_whole_not_ended_or_a_warm_up_is_left_out() -> None:
     made.rows["collectives"].pop()  # a rank that was not seen
     call(made, number, 1, ranks=2, nbytes=1000, phase="warm_up", step=None)
     call(made, number, 2, ranks=2, nbytes=1000)
-    made.rows["collectives"] = [
-        (*row[:13], None, *row[14:]) if row[4] == 2 else row for row in made.rows["collectives"]
-    ]
+    made.rows["collectives"] = [(*row[:13], None, *row[14:]) if row[4] == 2 else row for row in made.rows["collectives"]]
     found = transfers(made.measured())
     assert found.height == 0
     told = links(found, (1, 2), "all_reduce")
@@ -128,10 +142,7 @@ def test_the_calls_of_a_step_are_counted() -> None:
             call(made, number, 3 * step + place, ranks=2, nbytes=nbytes, op=op, step=step)
     found = demand(made.measured(), (1, 2))
     assert isinstance(found, Demand)
-    assert found.sent == (
-        Sent(op="all_gather", calls=1.0, nbytes=500.0),
-        Sent(op="all_reduce", calls=2.0, nbytes=4000.0),
-    )
+    assert found.sent == (Sent(op="all_gather", calls=1.0, nbytes=500.0), Sent(op="all_reduce", calls=2.0, nbytes=4000.0))
     by_hand = predicted("all_gather", 8, 500, ALPHA, BETA) + 2 * predicted("all_reduce", 8, 2000, ALPHA, BETA)
     assert found.seconds(Affine(fixed=ALPHA, per_unit=BETA, spread=0.0), 8) == pytest.approx(by_hand)
     assert found.seconds(Affine(fixed=ALPHA, per_unit=BETA, spread=0.0), 1) == 0.0

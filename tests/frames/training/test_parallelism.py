@@ -1,4 +1,6 @@
-"""Which parallelism is recognised, by what evidence; every rule of the table in `assay.frames.training.parallelism`, and who is not mistaken for it."""
+"""Which parallelism is recognised, by what evidence; every rule of the table in `assay.frames.training.parallelism`, and who is not
+mistaken for it.
+"""
 
 from __future__ import annotations
 
@@ -67,7 +69,8 @@ CASES: dict[str, tuple[Made, str | None]] = {
     "wrapped by half of the ranks": (Made(ddp=[2], group=2, fsdp=0).calls(EVERY), "data"),
     "wrapped, with experts of each rank": (Made(ddp=[2], ddp_ignored=3), "mixed"),
     "wrapped in parts, with embeddings of each rank": (
-        Made(ddp=[2, 2]).samples([0, 1], [0, 1]).hashed({0: "aa", 1: "bb", 8: "cc"}).calls([1]).calls(EVERY, op="all_to_all", nbytes=20), "mixed",
+        Made(ddp=[2, 2]).samples([0, 1], [0, 1]).hashed({0: "aa", 1: "bb", 8: "cc"}).calls([1]).calls(EVERY, op="all_to_all", nbytes=20),
+        "mixed",
     ),
     "wrapped, and gradients seen in one step alone": (other_samples(ddp=[2]).hashed({0: "aa", 1: "bb", 8: "cc"}).calls([3]), "data"),
     "wrapped, with torch's local SGD": (Made(ddp=[2], ddp_hooks=["post_localSGD_hook"]), "local_sgd"),
@@ -93,7 +96,10 @@ CASES: dict[str, tuple[Made, str | None]] = {
     "a ring by hand": (other_samples().hashed(TOGETHER).calls(EVERY, op="send"), "data"),
     "forgotten": (other_samples().hashed(PARTING), "data"),
     "forgotten, the loss for the log": (other_samples().hashed(PARTING).calls(EVERY, nbytes=4), "data"),
-    "forgotten, predictions gathered after each epoch": (other_samples().hashed(PARTING).calls([3, 7], op="all_gather", nbytes=500), "data"),
+    "forgotten, predictions gathered after each epoch": (
+        other_samples().hashed(PARTING).calls([3, 7], op="all_gather", nbytes=500),
+        "data",
+    ),
     "forgotten, batch norm of all ranks": (other_samples().hashed(PARTING).calls(EVERY, nbytes=8).forward(EVERY), "data"),
     "forgotten, by its sampler alone": (Made(sharing=2).hashed(PARTING), "data"),
     "the same on every rank": (Made().samples([0, 1], [0, 1]).hashed(TOGETHER).calls(EVERY, nbytes=4), "none"),
@@ -110,7 +116,7 @@ CASES: dict[str, tuple[Made, str | None]] = {
     "gradients every fourth step": (other_samples().hashed(PARTING).calls([3, 7]), None),
     "averaged between the steps": (other_samples().hashed({0: "aa", 1: "bc", 4: "dd", 8: "ee"}), None),
     "calls that nobody sees": (other_samples(engine=[[0, 0], [8, 80]]).hashed(PARTING), None),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -153,8 +159,14 @@ def test_what_was_declared_decides_and_what_was_seen_is_kept() -> None:
 
 @pytest.mark.parametrize(
     ("declared", "said"),
-    [("sharded", {"ddp": [2]}), ("data", {"fsdp": 2}), ("mixed", {"fsdp": 2}), ("mixed", {"dtensor": 2}), ("pipeline", {"stage": True, "ddp": [2]})],
-)  # fmt: skip
+    [
+        ("sharded", {"ddp": [2]}),
+        ("data", {"fsdp": 2}),
+        ("mixed", {"fsdp": 2}),
+        ("mixed", {"dtensor": 2}),
+        ("pipeline", {"stage": True, "ddp": [2]}),
+    ],
+)
 def test_another_word_for_it_contradicts_nothing(declared: str, said: dict[str, Any]) -> None:
     assert not Made(declared=declared, **said).found().contradicted
 
@@ -177,10 +189,12 @@ def test_what_is_not_known_contradicts_nothing() -> None:
     [
         ("data", {"replicas", "gradients", "samples", "random numbers", "loss", "speedup"}),
         ("sharded", {"replicas", "gradients", "samples", "random numbers", "loss", "speedup"}),
-        ("local_sgd", {"samples", "random numbers", "loss", "speedup"}), ("tensor", {"loss", "speedup"}), ("pipeline", {"loss", "speedup"}),
+        ("local_sgd", {"samples", "random numbers", "loss", "speedup"}),
+        ("tensor", {"loss", "speedup"}),
+        ("pipeline", {"loss", "speedup"}),
         ("none", set()),
     ],
-)  # fmt: skip
+)
 def test_only_what_it_has_is_judged(kind: str, judged: set[str]) -> None:
     measured = Made(declared=kind).measured()
     claims = ("replicas", "gradients", "samples", "random numbers", "loss", "speedup")
@@ -209,9 +223,7 @@ def test_the_items_of_ranks_of_one_model_count_once(kind: str) -> None:
 
 def test_the_stage_that_reads_no_batch_counts_none() -> None:
     made = Made(stage=True)
-    made.made.rows["steps"] = [
-        (*row[:-2], None if row[1] == 1 else row[-2], row[-1]) for row in made.made.rows["steps"]
-    ]
+    made.made.rows["steps"] = [(*row[:-2], None if row[1] == 1 else row[-2], row[-1]) for row in made.made.rows["steps"]]
     assert items(made) == {4.0}
 
 
@@ -232,7 +244,9 @@ FITS_NONE = "what the ranks communicate fits none"
 
 @pytest.mark.parametrize(("group", "asked", "words"), [(0, False, UNSEEN), (2, False, FITS_NONE), (0, True, FITS_NONE)])
 def test_of_ranks_whose_training_was_not_seen_nothing_is_said_that_they_do(group: int, asked: bool, words: str) -> None:
-    """Weights updated by hand, or processes that the script starts itself; where collectives are recorded a group was made, whoever saw it."""
+    """Weights updated by hand, or processes that the script starts itself; where collectives are recorded a group was made, whoever saw
+    it.
+    """
     made = Handmade(levels=(1, 2), blocks=1)
     made.launch(workers=1, wall_s=10.0)
     number = made.launch(workers=2, wall_s=10.0)

@@ -74,12 +74,7 @@ def test_the_most_that_was_allocated_is_told_by_device() -> None:
         told = {"Bytes": size, "Total Allocated": total, "Device Type": kind, "Device Id": number}
         return {"ph": "i", "name": "[memory]", "ts": 5, "args": told}
 
-    events = [
-        allocation(100, 100, 0, -1),
-        allocation(50, 150, 0, -1),
-        allocation(-100, 50, 0, -1),
-        allocation(70, 70, 1, 1),
-    ]
+    events = [allocation(100, 100, 0, -1), allocation(50, 150, 0, -1), allocation(-100, 50, 0, -1), allocation(70, 70, 1, 1)]
     assert summary(trace(events))["memory"] == [
         {"device": "cpu", "peak_bytes": 150, "allocations": 2},
         {"device": "cuda:1", "peak_bytes": 70, "allocations": 1},
@@ -111,6 +106,6 @@ def test_an_empty_trace_says_nothing_and_does_not_fail() -> None:
         ("aten::add_", "elementwise"),
         ("my_own_op", "other"),
     ],
-)  # fmt: skip
+)
 def test_kinds_are_told_by_names(name: str, kind: str) -> None:
     assert kind_of(name) == kind

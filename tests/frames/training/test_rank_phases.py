@@ -10,10 +10,7 @@ from tests.handmade import Handmade
 from tests.metrics.straggling import PHASES, Training, add, record
 
 SEEDS = 20
-WAYS = {
-    "thread": (), "ddp_logging": ("waits",), "durations": ("waits", "communication"),
-    "none": ("waits", "communication", "collectives"),
-}  # fmt: skip
+WAYS = {"thread": (), "ddp_logging": ("waits",), "durations": ("waits", "communication"), "none": ("waits", "communication", "collectives")}
 
 
 def named(own: Own) -> list[tuple[int, str]]:
@@ -63,22 +60,14 @@ def test_without_the_best_way_the_next_names_the_rank_and_what_it_can_of_the_pha
     instead = {"communication": "backward"} if way in ("ddp_logging", "durations") else {}
     seen = [phase for phase in PHASES if way != "none" or phase in ("data", "forward", "optimizer")]
     found = launches(3, [Training(ranks=3, seed=9, late={(1, phase): 50.0}) for phase in PHASES], leave_out=WAYS[way])
-    assert dict(zip(PHASES, found, strict=True)) == {
-        phase: [(1, instead.get(phase, phase))] if phase in seen else [] for phase in PHASES
-    }
+    assert dict(zip(PHASES, found, strict=True)) == {phase: [(1, instead.get(phase, phase))] if phase in seen else [] for phase in PHASES}
 
 
 @pytest.mark.parametrize("way", ["thread", "ddp_logging", "durations"])
 def test_200_ms_in_one_backward_pass_are_seen_although_all_backward_passes_last_as_long(way: str) -> None:
     """traceml #252: the walls of both ranks are equal."""
     made = record(Training(ranks=2, late={(1, "backward"): 200.0}), leave_out=WAYS[way])
-    walls = (
-        made.measured()
-        .table("steps")
-        .group_by("rank")
-        .agg(pl.col("backward_ns").median() / 1e6)
-        .sort("rank")["backward_ns"]
-    )
+    walls = made.measured().table("steps").group_by("rank").agg(pl.col("backward_ns").median() / 1e6).sort("rank")["backward_ns"]
     assert walls[0] == pytest.approx(walls[1], rel=0.05)
     (own,) = own_times(made.measured())
     assert own.method == way
@@ -96,22 +85,7 @@ def test_of_kernels_every_collective_tells_who_was_awaited() -> None:
         for step in range(20):
             begin = step * 200 * ms + rank * 10**15
             made.rows["steps"].append(
-                (
-                    number,
-                    rank,
-                    0,
-                    step,
-                    begin,
-                    begin + 190 * ms,
-                    0,
-                    40 * ms,
-                    145 * ms,
-                    5 * ms,
-                    None,
-                    None,
-                    None,
-                    "cuda_event",
-                )
+                (number, rank, 0, step, begin, begin + 190 * ms, 0, 40 * ms, 145 * ms, 5 * ms, None, None, None, "cuda_event")
             )
             at = begin + 50 * ms + (45 - waited) * ms
             for call, extra in ((2 * step, waited), (2 * step + 1, 0)):
@@ -125,7 +99,9 @@ def test_of_kernels_every_collective_tells_who_was_awaited() -> None:
 
 
 def test_own_times_are_the_phases_without_asking_and_waiting() -> None:
-    """A step of 100 ms: 10 data, 20 forward, 50 backward (of which 5 asking and 15 waiting), 8 optimizer, 2 pause, 10 between (4 waiting)."""
+    """A step of 100 ms: 10 data, 20 forward, 50 backward (of which 5 asking and 15 waiting), 8 optimizer, 2 pause, 10 between (4
+    waiting).
+    """
     made = Handmade(levels=(2,), blocks=1)
     number = made.launch(workers=2)
     ms = 1_000_000
@@ -133,18 +109,13 @@ def test_own_times_are_the_phases_without_asking_and_waiting() -> None:
         for step in range(6):
             begin = step * 100 * ms
             phases = (10 * ms, 20 * ms, 50 * ms, 8 * ms, 2 * ms)
-            made.rows["steps"].append(
-                (number, rank, 0, step, begin, begin + 100 * ms, *phases, None, None, "monotonic")
-            )
-            made.rows["waits"] += [
-                (number, rank, 0, step, "backward", 5 * ms, 15 * ms),
-                (number, rank, 0, step, "between", 0, 4 * ms),
-            ]
+            made.rows["steps"].append((number, rank, 0, step, begin, begin + 100 * ms, *phases, None, None, "monotonic"))
+            made.rows["waits"] += [(number, rank, 0, step, "backward", 5 * ms, 15 * ms), (number, rank, 0, step, "between", 0, 4 * ms)]
     (own,) = own_times(made.measured())
     told = {phase: float(seconds[0, 0]) for phase, seconds in own.phases.items()}
-    assert told == pytest.approx({
-        "data": 0.010, "forward": 0.020, "backward": 0.030, "optimizer": 0.008, "between": 0.006, "communication": 0.005,
-    })  # fmt: skip
+    assert told == pytest.approx(
+        {"data": 0.010, "forward": 0.020, "backward": 0.030, "optimizer": 0.008, "between": 0.006, "communication": 0.005}
+    )
     assert own.whole is not None
     assert float(own.whole[0, 0]) == pytest.approx(0.098 - 0.019)  # asking is work of its own
 
@@ -204,7 +175,7 @@ def test_the_clocks_of_the_ranks_do_not_matter() -> None:
     for table, begin, end in (("steps", 4, 5), ("collectives", 12, 13)):
         other.rows[table] = [
             (*row[:begin], row[begin] + row[1] * 7 * 10**12, row[end] + row[1] * 7 * 10**12, *row[end + 1 :]) for row in other.rows[table]
-        ]  # fmt: skip
+        ]
     (one,), (two,) = own_times(made.measured()), own_times(other.measured())
     assert one.whole is not None
     assert two.whole is not None

@@ -34,10 +34,28 @@ def exposed(made: Handmade, seconds: float) -> None:
 
 def call(made: Handmade, rank: int, number: int, step: int, begin_s: float, length_s: float) -> None:
     begin = round(begin_s * S)
-    made.rows["collectives"].append((
-        0, rank, 0, "default", number, step, "all_reduce", 2, 8, "float32", "backward", None, begin, begin + round(length_s * S),
-        None, None, None, "host",
-    ))  # fmt: skip
+    made.rows["collectives"].append(
+        (
+            0,
+            rank,
+            0,
+            "default",
+            number,
+            step,
+            "all_reduce",
+            2,
+            8,
+            "float32",
+            "backward",
+            None,
+            begin,
+            begin + round(length_s * S),
+            None,
+            None,
+            None,
+            "host",
+        )
+    )
 
 
 def test_a_clean_launch_is_init_steps_and_idle() -> None:
@@ -64,8 +82,10 @@ def test_waiting_for_a_slower_rank_is_told_from_communication() -> None:
             call(made, rank, step, step, step + 0.9 - length, length)
     exposed(made, 0.4)
     assert of_rank(made, 0) == {
-        "productive": pytest.approx(2.4), "straggler_wait": pytest.approx(1.2), "exposed_communication": pytest.approx(0.4),
-    }  # fmt: skip
+        "productive": pytest.approx(2.4),
+        "straggler_wait": pytest.approx(1.2),
+        "exposed_communication": pytest.approx(0.4),
+    }
     assert of_rank(made, 1) == {"productive": pytest.approx(2.4), "exposed_communication": pytest.approx(1.6)}
 
 
@@ -212,9 +232,9 @@ def test_a_stop_that_passed_is_not_the_begin_of_a_later_failure() -> None:
     assert of_rank(made, 1) == {**told, "idle": 1.0}
 
 
-@pytest.mark.parametrize(("kind", "category", "victims"), [
-    ("slow", "straggler_wait", "idle"), ("throttle", "exposed_communication", "exposed_communication"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("kind", "category", "victims"), [("slow", "straggler_wait", "idle"), ("throttle", "exposed_communication", "exposed_communication")]
+)
 def test_what_a_fault_adds_is_told_wherever_a_rank_stood_still_for_it(kind: str, category: str, victims: str) -> None:
     """Steps of 1 s, of which .2 s is exposed; one step of 4 s, of which 3.2 s is: the 3 s more are the fault's, on the victim too."""
     made = one(workers=2, wall_s=9.0)
@@ -223,9 +243,7 @@ def test_what_a_fault_adds_is_told_wherever_a_rank_stood_still_for_it(kind: str,
     place = STEPS.column_names.index("exposed_comm_ns")
     for rank in (0, 1):
         made.steps(0, rank=rank, seconds=[1.0, 1.0, 4.0, 1.0, 1.0, 1.0])
-    made.rows["steps"] = [
-        (*row[:place], round((3.2 if row[3] == 2 else 0.2) * S), *row[place + 1 :]) for row in made.rows["steps"]
-    ]
+    made.rows["steps"] = [(*row[:place], round((3.2 if row[3] == 2 else 0.2) * S), *row[place + 1 :]) for row in made.rows["steps"]]
     usual = {"productive": pytest.approx(4.8), "exposed_communication": pytest.approx(1.2)}
     for rank, name in ((0, category), (1, victims)):
         more = {name: pytest.approx(3.0 + (1.2 if name in usual else 0.0))}
@@ -263,9 +281,7 @@ def test_a_rank_that_marks_nothing_is_unknown() -> None:
 @st.composite
 def launches(draw: st.DrawFn) -> Handmade:
     """One launch of two ranks: up to three incarnations of each, with whatever an instrument may have seen of them."""
-    made = one(
-        workers=2, wall_s=draw(st.sampled_from([10.0, 200.0]))
-    )  # 10: clocks of hosts may put steps after the launch's end
+    made = one(workers=2, wall_s=draw(st.sampled_from([10.0, 200.0])))  # 10: clocks of hosts may put steps after the launch's end
     ended_badly(made, draw(st.sampled_from(["ok", "failed", "timeout"])))
     kinds = st.sampled_from(["kill", "stop", "throttle"])
     seconds = st.floats(0.0, 3.0, allow_nan=False)
@@ -278,21 +294,21 @@ def launches(draw: st.DrawFn) -> Handmade:
             for step in range(draw(st.integers(0, 4))):
                 length = draw(seconds)
                 made.steps(
-                    0, rank=rank, seconds=[length], first=step, start_s=now, incarnation=incarnation,
-                    checkpoint_s=draw(st.none() | st.floats(0.0, length)), phases_s={"data": draw(st.floats(0.0, length))},
-                )  # fmt: skip
+                    0,
+                    rank=rank,
+                    seconds=[length],
+                    first=step,
+                    start_s=now,
+                    incarnation=incarnation,
+                    checkpoint_s=draw(st.none() | st.floats(0.0, length)),
+                    phases_s={"data": draw(st.floats(0.0, length))},
+                )
                 now += length + draw(st.sampled_from([0.0, 0.5]))
-            for kind in draw(
-                st.lists(st.sampled_from(["worker_gone", "worker_end", "fault", "fault_end"]), unique=True)
-            ):
+            for kind in draw(st.lists(st.sampled_from(["worker_gone", "worker_end", "fault", "fault_end"]), unique=True)):
                 told = {"fault": draw(kinds), "at_end": draw(st.booleans())}
-                made.event(
-                    0, kind, max(0.0, now + draw(st.floats(-2.0, 2.0))), rank=rank, incarnation=incarnation, detail=told
-                )
+                made.event(0, kind, max(0.0, now + draw(st.floats(-2.0, 2.0))), rank=rank, incarnation=incarnation, detail=told)
             for kind in draw(st.lists(st.sampled_from(["checkpoint_save", "evaluation"]), max_size=2)):
-                made.event(
-                    0, kind, draw(st.floats(0.0, now)), rank=rank, incarnation=incarnation, duration_s=draw(seconds)
-                )
+                made.event(0, kind, draw(st.floats(0.0, now)), rank=rank, incarnation=incarnation, duration_s=draw(seconds))
             now += draw(seconds)
     if draw(st.booleans()):
         exposed(made, draw(seconds))

@@ -24,15 +24,7 @@ def resumed(*steps: int | None) -> Handmade:
     """The launch of tests/struck.py, which went on from step 4, as its ranks say it."""
     made = struck()
     for rank, step in enumerate(steps):
-        made.event(
-            0,
-            "resumed",
-            15.0,
-            rank=rank,
-            incarnation=1,
-            step=step,
-            detail={"why": "" if step is not None else "it is alien"},
-        )
+        made.event(0, "resumed", 15.0, rank=rank, incarnation=1, step=step, detail={"why": "" if step is not None else "it is alien"})
     return made
 
 
@@ -46,13 +38,13 @@ def test_a_step_that_all_ranks_recognised_is_the_one_that_counts() -> None:
 @pytest.mark.parametrize(
     ("steps", "words"),
     [
-        ((None, None), "on rank 0 it is alien"), ((4, None), "on rank 1 it is alien"), ((4, 3), "different steps (3, 4)"),
+        ((None, None), "on rank 0 it is alien"),
+        ((4, None), "on rank 1 it is alien"),
+        ((4, 3), "different steps (3, 4)"),
         ((9, 9), "went on from step 9, and had made 7: a state of another run"),
     ],
-)  # fmt: skip
-def test_otherwise_every_number_that_rests_on_it_is_absent_with_the_reason(
-    steps: tuple[int | None, ...], words: str
-) -> None:
+)
+def test_otherwise_every_number_that_rests_on_it_is_absent_with_the_reason(steps: tuple[int | None, ...], words: str) -> None:
     measured = resumed(*steps).measured()
     assert words in unknown_progress(measured)[0].detail
     for metric in NUMBERS:

@@ -31,15 +31,7 @@ from tests.parallel_made import told
 
 LENGTH = 200
 EXPOSED = STEPS.column_names.index("exposed_comm_ns")
-COMMUNICATION = (
-    "comm_total",
-    "comm_transfer",
-    "comm_wait",
-    "comm_exposed",
-    "comm_volume",
-    "overlap",
-    "comm_to_compute",
-)
+COMMUNICATION = ("comm_total", "comm_transfer", "comm_wait", "comm_exposed", "comm_volume", "overlap", "comm_to_compute")
 
 
 def even() -> Handmade:
@@ -49,26 +41,22 @@ def even() -> Handmade:
     made.steps(alone, seconds=[1.0] * LENGTH, items=4.0)
     number = made.launch(workers=2, wall_s=LENGTH)
     for rank, still in ((0, 0.4), (1, 0.1)):
-        made.steps(
-            number,
-            rank=rank,
-            seconds=[1.0] * LENGTH,
-            items=4.0,
-            phases_s={"forward": 0.2, "backward": 0.7, "optimizer": 0.1},
-        )
+        made.steps(number, rank=rank, seconds=[1.0] * LENGTH, items=4.0, phases_s={"forward": 0.2, "backward": 0.7, "optimizer": 0.1})
         for step in range(LENGTH):
             end, ns = made.begin[number] + round((step + 0.9) * S), round(still * S)
             made.rows["collectives"].append(
                 (number, rank, 0, "0", step, step, "all_reduce", 2, 100, "float32", "", None, end - ns, end, None, None, None, "host")
-            )  # fmt: skip
+            )
             made.rows["communication"] += [
-                (number, rank, 0, step, "engine", None, ns, None, None), (number, rank, 0, step, "group", ns, ns, None, 100),
-            ]  # fmt: skip
+                (number, rank, 0, step, "engine", None, ns, None, None),
+                (number, rank, 0, step, "group", ns, ns, None, 100),
+            ]
             made.rows["waits"].append((number, rank, 0, step, "backward", 0, ns))
             made.rows["inventory"].append((number, rank, 0, step, "0", "all_reduce", "float32", 2, 1, 100, None))
     made.rows["steps"] = [
-        (*row[:EXPOSED], None if row[0] == alone else round((0.1 if row[1] else 0.4) * S), *row[EXPOSED + 1 :]) for row in made.rows["steps"]
-    ]  # fmt: skip
+        (*row[:EXPOSED], None if row[0] == alone else round((0.1 if row[1] else 0.4) * S), *row[EXPOSED + 1 :])
+        for row in made.rows["steps"]
+    ]
     told(made, number, bytes=100)
     return made
 
@@ -84,9 +72,7 @@ def sampled(made: Handmade, watches: Callable[[int], bool] = chosen, *, of: tupl
         made.rows[table] = [row for row in made.rows[table] if is_seen(row, place)]
     for row in [row for row in made.rows["steps"] if not is_seen(row)]:
         made.rows["communication"].append((*row[:4], UNWATCHED, None, None, None, None))
-    made.rows["steps"] = [
-        row if is_seen(row) else (*row[:EXPOSED], None, *row[EXPOSED + 1 :]) for row in made.rows["steps"]
-    ]
+    made.rows["steps"] = [row if is_seen(row) else (*row[:EXPOSED], None, *row[EXPOSED + 1 :]) for row in made.rows["steps"]]
     return made.measured()
 
 
@@ -117,7 +103,7 @@ def test_steps_since_the_first_unwatched_one_speak_for_a_launch() -> None:
     made = even()
     made.rows["communication"] = [
         row if row[3] >= FIRST or row[4] != "group" else (*row[:6], 2 * row[6], *row[7:]) for row in made.rows["communication"]
-    ]  # fmt: skip
+    ]
     found = catalog.load("metrics", "comm_exposed").compute(sampled(made), {})["workers=2"]
     assert found.value == pytest.approx(0.25)
 
@@ -160,8 +146,11 @@ def test_rank_seconds_are_parted_by_the_shares_of_watched_steps(of: tuple[int, .
     found = []
     both = even(), even()
     for made in both if logged else ():
-        made.rows["communication"] += [(1, rank, 0, step, "ddp_logging", None, round((0.1 if rank else 0.4) * S), None, None)
-                                       for rank in (0, 1) for step in range(0, LENGTH, 8)]  # fmt: skip
+        made.rows["communication"] += [
+            (1, rank, 0, step, "ddp_logging", None, round((0.1 if rank else 0.4) * S), None, None)
+            for rank in (0, 1)
+            for step in range(0, LENGTH, 8)
+        ]
     for measured in (both[0].measured(), sampled(both[1], of=of)):
         rows = partition(measured, measured.timed.filter(workers=2))
         found.append(rows.select("rank", *CATEGORIES).to_dicts())
@@ -176,7 +165,7 @@ def test_one_long_wait_in_a_watched_step_is_not_told_of_all() -> None:
     long = next(step for step in range(FIRST + 20, LENGTH) if chosen(step))
     made.rows["steps"] = [
         (*row[:EXPOSED], round(0.9 * S), *row[EXPOSED + 1 :]) if row[:2] == (1, 0) and row[3] == long else row for row in made.rows["steps"]
-    ]  # fmt: skip
+    ]
     measured = sampled(made)
     row = partition(measured, measured.timed.filter(workers=2)).filter(rank=0).row(0, named=True)
     assert row["straggler_wait"] + row["exposed_communication"] == pytest.approx(0.4 * LENGTH * S + 0.5 * S, abs=LENGTH)
@@ -235,7 +224,7 @@ def test_what_a_step_sends_is_that_of_watched_ones() -> None:
             at = made.begin[1] + step * S
             made.rows["collectives"].append(
                 (1, rank, 0, "1", step, step, "all_reduce", 2, 4, "float32", "", None, at, at + 1, None, None, None, "host")
-            )  # fmt: skip
+            )
     every = demand(made.measured(), [2])
     own = [row for row in made.rows["collectives"] if row[3] == "1"]
     made.rows["collectives"] = [row for row in made.rows["collectives"] if row[3] != "1"]

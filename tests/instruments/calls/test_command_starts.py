@@ -18,9 +18,7 @@ def rows(tmp_path: Path, *command: str, **asked: Any) -> tuple[list[dict[str, An
     """The lines of a round of this Python, and how it ended."""
     job = {"path": command[0], "argv": list(command), "out": str(tmp_path / "lines"), **BASE, **asked}
     words = [sys.executable, "-I", "-S", command_starts.__file__, json.dumps(job)]
-    ended = subprocess.run(
-        words, capture_output=True, text=True, timeout=PROCESS_S, check=False, stdin=subprocess.DEVNULL
-    )
+    ended = subprocess.run(words, capture_output=True, text=True, timeout=PROCESS_S, check=False, stdin=subprocess.DEVNULL)
     return [json.loads(line) for line in (tmp_path / "lines").read_text().splitlines()], ended
 
 

@@ -39,9 +39,7 @@ def test_greedy_tokens_are_those_of_the_library_s_own_generate(generator: Genera
     prompt = "the quick brown fox"
     made = generator.generate(prompt, max_tokens=24, ignore_eos=True)
     ids = torch.tensor([generator._tokenizer(prompt)["input_ids"]])
-    told = generator._model.generate(
-        ids, attention_mask=torch.ones_like(ids), do_sample=False, max_new_tokens=24, min_new_tokens=24
-    )
+    told = generator._model.generate(ids, attention_mask=torch.ones_like(ids), do_sample=False, max_new_tokens=24, min_new_tokens=24)
     assert 2 not in made.tokens  # the end, which its min_new_tokens forbids and ours walks over
     assert made.tokens == told[0, ids.shape[1] :].tolist()
     assert (made.tokens_in, len(made.tokens), made.finish) == (ids.shape[1], 24, "length")

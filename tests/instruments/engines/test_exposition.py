@@ -25,8 +25,12 @@ vllm:time_to_first_token_seconds_count{model_name="m"} 140.0
 def test_a_real_page_gives_what_is_known() -> None:
     names = spellings(KNOWN)
     assert {(KNOWN[names[one.name]].counter, one.value) for one in parse(VLLM, names)} == {
-        ("requests_running", 8.0), ("kv_cache_used", 0.28), ("prefix_cache_hits", 560.0), ("ttft_sum", 4.354), ("ttft_count", 140.0),
-    }  # fmt: skip
+        ("requests_running", 8.0),
+        ("kv_cache_used", 0.28),
+        ("prefix_cache_hits", 560.0),
+        ("ttft_sum", 4.354),
+        ("ttft_count", 140.0),
+    }
 
 
 def test_labels_are_read_with_their_escapes_commas_and_braces() -> None:
@@ -58,9 +62,7 @@ def test_any_bytes_are_survived(page: bytes) -> None:
     assert all(math.isfinite(one.value) for one in parse(page, ["x", "y"]))
 
 
-TEXT = st.text(
-    st.characters(exclude_categories=("Cs",), exclude_characters="\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"), max_size=20
-)
+TEXT = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"), max_size=20)
 
 
 @given(st.dictionaries(st.sampled_from(["a", "b", "le"]), TEXT), st.floats(allow_nan=False, allow_infinity=False))

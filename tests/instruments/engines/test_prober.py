@@ -119,11 +119,7 @@ def test_a_server_that_hangs_is_down_from_the_moment_it_hung() -> None:
     heard = Heard()
     downs: list[int] = []
     ups: list[int] = []
-    with (
-        held_port() as port,
-        serving(port) as process,
-        Prober((f"http://127.0.0.1:{port}",), Target(), heard, timeout_s=0.5) as prober,
-    ):
+    with held_port() as port, serving(port) as process, Prober((f"http://127.0.0.1:{port}",), Target(), heard, timeout_s=0.5) as prober:
         first_good(heard, prober)
         for _ in range(3):
             heard.rows.clear()
@@ -204,9 +200,7 @@ def test_a_server_that_says_that_it_is_overloaded_is_down() -> None:
     assert heard.rows[0][3]["why"] == "status 503"
 
 
-@pytest.mark.parametrize(
-    "answer", [b"\xff\xfe\x00garbage\r\n", b"HTTP/1.1 2000 x\r\n", b"no line end", b"", b"HTTP/1.1\r\n"]
-)
+@pytest.mark.parametrize("answer", [b"\xff\xfe\x00garbage\r\n", b"HTTP/1.1 2000 x\r\n", b"no line end", b"", b"HTTP/1.1\r\n"])
 def test_what_is_no_http_is_down(answer: bytes) -> None:
     heard = Heard()
     with scripted(status(200), answer) as port:
@@ -259,15 +253,25 @@ def test_a_lost_probe_whose_time_limit_ends_after_later_answers_is_no_outage() -
 
 def test_begin_and_end_of_an_outage_by_hand() -> None:
     fold = Fold()
-    events = [fold.feed(probe) for probe in (
-        Probe(0, 3), Probe(50, 53), Probe(100, 101, "refused"), Probe(150, 151, "refused"), Probe(200, 201, "refused"), Probe(250, 254),
-    )]  # fmt: skip
+    events = [
+        fold.feed(probe)
+        for probe in (
+            Probe(0, 3),
+            Probe(50, 53),
+            Probe(100, 101, "refused"),
+            Probe(150, 151, "refused"),
+            Probe(200, 201, "refused"),
+            Probe(250, 254),
+        )
+    ]
     assert events == [
-        None, None, None,
+        None,
+        None,
+        None,
         ("replica_down", 100, {"last_good_ns": 53, "first_bad_ns": 100, "known_ns": 151, "why": "refused"}),
         None,
         ("replica_up", 254, {"last_bad_ns": 200, "first_good_ns": 254}),
-    ]  # fmt: skip
+    ]
 
 
 def test_a_slow_server_was_alive_at_its_last_answer() -> None:
@@ -288,9 +292,7 @@ def test_downs_and_ups_take_turns_and_enclose_failed_probes_alone(script: list[t
     )
     fold = Fold()
     events = [event for probe in probes if (event := fold.feed(probe)) is not None]
-    assert [event[0] for event in events] == ["replica_down", "replica_up"] * (len(events) // 2) + ["replica_down"] * (
-        len(events) % 2
-    )
+    assert [event[0] for event in events] == ["replica_down", "replica_up"] * (len(events) // 2) + ["replica_down"] * (len(events) % 2)
     times = [event[1] for event in events]
     assert times == sorted(times)
     goods = sum(good for good, _ in script)

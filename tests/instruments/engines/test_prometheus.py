@@ -90,8 +90,14 @@ def test_rows_are_telemetry_of_the_replica_on_the_monotonic_clock() -> None:
     assert len(rows) >= 2
     for row in rows:
         assert (row[0], row[2], row[3], row[4], row[5], row[6], row[7]) == (
-            7, HOST, "replica-0", "requests_running", 3.0, "count", "scraped",
-        )  # fmt: skip
+            7,
+            HOST,
+            "replica-0",
+            "requests_running",
+            3.0,
+            "count",
+            "scraped",
+        )
     times = [row[1] for row in rows]
     assert begin < times[0]
     assert times == sorted(times)
@@ -260,8 +266,10 @@ def test_without_endpoints_nothing_is_started() -> None:
 
 def test_an_endpoint_may_stand_for_every_replica() -> None:
     assert addresses(("{url}/metrics", "http://x:9400/metrics"), ("http://a:1", "http://b:2/")) == [
-        "http://a:1/metrics", "http://b:2/metrics", "http://x:9400/metrics",
-    ]  # fmt: skip
+        "http://a:1/metrics",
+        "http://b:2/metrics",
+        "http://x:9400/metrics",
+    ]
 
 
 def test_the_reference_lists_every_name() -> None:

@@ -62,9 +62,7 @@ def test_the_gradients_of_the_first_step_are_kept_whole() -> None:
     right = train(p, model, lambda optimizer: optimizer.step(), passes=2)
     p.close()
     found = kept(sink)
-    assert {name: row["sums"] for name, row in found.items()} == {
-        name: one.double().flatten().tolist() for name, one in right.items()
-    }
+    assert {name: row["sums"] for name, row in found.items()} == {name: one.double().flatten().tolist() for name, one in right.items()}
     assert {row["step"] for row in found.values()} == {0}
     assert {row["precision"] for row in found.values()} == {"float32"}
 
@@ -81,9 +79,7 @@ def test_they_are_kept_before_they_are_clipped() -> None:
         optimizer.step()
 
     right = train(p, model, clip_and_step)
-    assert {name: row["sums"] for name, row in kept(sink).items()} == {
-        name: one.double().flatten().tolist() for name, one in right.items()
-    }
+    assert {name: row["sums"] for name, row in kept(sink).items()} == {name: one.double().flatten().tolist() for name, one in right.items()}
 
 
 def touched() -> tuple[Any, ...]:
@@ -93,9 +89,7 @@ def touched() -> tuple[Any, ...]:
     return torch.nn.utils.clip_grad._clip_grads_with_norm_, torch.autocast.__enter__, len(hooks)
 
 
-def test_what_was_touched_is_as_it_was_after_the_first_step_but_for_what_later_steps_need_and_all_after_the_end() -> (
-    None
-):
+def test_what_was_touched_is_as_it_was_after_the_first_step_but_for_what_later_steps_need_and_all_after_the_end() -> None:
     import torch
 
     gc.collect()  # recorders of other tests would take their hooks out in the middle of this one
@@ -121,9 +115,7 @@ def test_a_hook_of_the_script_that_is_put_in_after_ours_ends_no_training() -> No
     model = linear()
     p.watch(model)
     seen: list[Any] = []
-    own = importlib.import_module("torch.optim.optimizer").register_optimizer_step_pre_hook(
-        lambda optimizer, *_: seen.append(optimizer)
-    )
+    own = importlib.import_module("torch.optim.optimizer").register_optimizer_step_pre_hook(lambda optimizer, *_: seen.append(optimizer))
     try:
         train(p, model, lambda optimizer: optimizer.step(), steps=3)
     finally:

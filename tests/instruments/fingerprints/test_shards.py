@@ -114,11 +114,7 @@ def test_the_hash_of_the_start_sees_every_bit_and_every_place(kind: str) -> None
     assert start_hash(plain.clone()) == hashed
     assert start_hash(plain.t()) != hashed
     nudged = plain.clone()
-    nudged[3, 7] = (
-        torch.nextafter(nudged[3, 7], torch.tensor(9.0, dtype=nudged.dtype))
-        if kind != "bfloat16"
-        else nudged[3, 7] * 1.01
-    )
+    nudged[3, 7] = torch.nextafter(nudged[3, 7], torch.tensor(9.0, dtype=nudged.dtype)) if kind != "bfloat16" else nudged[3, 7] * 1.01
     assert start_hash(nudged) != hashed
     swapped = plain.clone()
     swapped[0, 0], swapped[0, 1] = plain[0, 1], plain[0, 0]
@@ -141,9 +137,7 @@ def test_sums_that_are_not_reduced_yet_add_up() -> None:
 
     from assay.instruments.fingerprints.gradient_sketch import sketch
 
-    parts = [
-        Sharded(torch.ones(3), torch.full((3,), float(rank)), Mesh((2,), (rank,)), (Partial(),)) for rank in (1, 0)
-    ]
+    parts = [Sharded(torch.ones(3), torch.full((3,), float(rank)), Mesh((2,), (rank,)), (Partial(),)) for rank in (1, 0)]
     assert [sum(column) for column in zip(*map(sketch, parts), strict=True)] == [1.0, 1.0, 1.0]
 
 

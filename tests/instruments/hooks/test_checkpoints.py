@@ -165,9 +165,7 @@ def test_a_file_that_is_given_to_the_model_is_a_loaded_checkpoint(training: Call
     assert [detail for _, detail in one.events("checkpoint_load")] == [{"files": ["last.pt"]}] * 2
 
 
-def test_a_state_that_comes_from_memory_and_data_that_come_from_a_file_are_no_checkpoint(
-    training: Callable[..., Training],
-) -> None:
+def test_a_state_that_comes_from_memory_and_data_that_come_from_a_file_are_no_checkpoint(training: Callable[..., Training]) -> None:
     torch.save({"x": torch.ones(2, 4)}, "data.pt")
     one = training()
     torch.load("data.pt")
@@ -210,9 +208,7 @@ def test_a_restarted_script_that_begins_anew_begins_at_step_0(training: Callable
     assert [step for step, _ in after.events("resumed")] == [0]
 
 
-def test_a_state_that_nobody_saw_being_saved_is_known_by_the_optimizers_counter(
-    training: Callable[..., Training],
-) -> None:
+def test_a_state_that_nobody_saw_being_saved_is_known_by_the_optimizers_counter(training: Callable[..., Training]) -> None:
     import copy
 
     before = training()

@@ -45,9 +45,7 @@ class TestOfTwoRanks:
         for left in found[kind]:
             marked = [row["step"] for row in of(left, "communication") if row["method"] == "unsynchronised"]
             assert marked == [10, 11, 12, 13, 18, 19, 20, 21]
-            sent = Counter(
-                row["step"] for row in of(left, "collectives") if row["op"] == "all_reduce" and row["phase"] == ""
-            )
+            sent = Counter(row["step"] for row in of(left, "collectives") if row["op"] == "all_reduce" and row["phase"] == "")
             assert not set(marked) & set(sent)
             assert {14, 15, 16, 17, 22} <= set(sent)
             assert [row["step"] for row in of(left, "steps")] == list(range(23))

@@ -91,9 +91,7 @@ def test_a_rank_that_sleeps_in_a_real_training_is_named_with_its_phase(tmp_path:
     On a machine whose other programs take as much from a step nobody is named, and nobody else ever is; there 400 ms must be seen."""
     truth = {"backward": (0, "backward"), "communication": (0, "communication"), "marked-backward": (0, "backward")}
     for delay_ms in (40, 400):
-        told = trained(
-            repository / "benchmarks" / "straggler_truth.py", tmp_path / str(delay_ms), delay_ms, tuple(truth)
-        )
+        told = trained(repository / "benchmarks" / "straggler_truth.py", tmp_path / str(delay_ms), delay_ms, tuple(truth))
         found = {one["case"]: [found[:2] for found in one["found"]] for one in told}
         assert found.keys() == truth.keys()
         assert {case: names for case, names in found.items() if not set(names) <= {truth[case]}} == {}
@@ -109,7 +107,11 @@ def trained(script: Path, folder: Path, delay_ms: int, cases: tuple[str, ...]) -
     asked = ["--steps", "60", "--workers", "2", "--seeds", "1", "--delay-ms", str(delay_ms), "--cases", ",".join(cases)]
     done = subprocess.run(
         [sys.executable, "-W", "ignore", str(script), *asked, "--keep", str(folder)],
-        env=environment(), capture_output=True, text=True, timeout=PROCESS_S, check=False,
-    )  # fmt: skip
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=PROCESS_S,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr[-4000:]
     return list(runpy.run_path(str(script))["judged"](folder / "workers=2", 2))

@@ -66,10 +66,7 @@ def test_waiting_after_the_last_gradient_and_inside_of_the_pass_is_told_of_the_m
     assert [(row["step"], row["phase"], row["waiting_ns"]) for row in rows(sink, "waits")] == [(0, "backward", 7 * MS)]
     told = {row["method"]: row["exposed_ns"] for row in rows(sink, "communication")}
     assert told == {"engine": 5 * MS, "group": 7 * MS}
-    assert [(row["backward_ns"], row["exposed_comm_ns"]) for row in rows(sink, "steps")] == [
-        (10 * MS, 7 * MS),
-        (None, None),
-    ]
+    assert [(row["backward_ns"], row["exposed_comm_ns"]) for row in rows(sink, "steps")] == [(10 * MS, 7 * MS), (None, None)]
 
 
 @pytest.fixture
@@ -108,10 +105,7 @@ def test_waiting_inside_of_a_pause_is_not_exposed_communication_of_its_step(wait
         with probe.checkpoint_save():
             reduce()
     probe.close()
-    assert [(row["checkpoint_ns"], row["exposed_comm_ns"]) for row in rows(sink, "steps")] == [
-        (100 * MS, 100 * MS),
-        (100 * MS, None),
-    ]
+    assert [(row["checkpoint_ns"], row["exposed_comm_ns"]) for row in rows(sink, "steps")] == [(100 * MS, 100 * MS), (100 * MS, None)]
     assert [(row["step"], row["bytes"], row["total_ns"]) for row in rows(sink, "communication")] == [(0, 16, 100 * MS)]
     assert [row["step"] for row in rows(sink, "collectives")] == [0, None, None]
     assert [row["waiting_ns"] for row in rows(sink, "waits")] == [100 * MS]
@@ -127,10 +121,7 @@ def test_waiting_between_two_loops_and_after_the_last_belongs_to_no_step(waiting
         reduce()
     probe.close()
     assert [row["exposed_comm_ns"] for row in rows(sink, "steps")] == [100 * MS, 100 * MS]
-    assert [(row["step"], row["bytes"], row["total_ns"]) for row in rows(sink, "communication")] == [
-        (0, 16, 100 * MS),
-        (1, 16, 100 * MS),
-    ]
+    assert [(row["step"], row["bytes"], row["total_ns"]) for row in rows(sink, "communication")] == [(0, 16, 100 * MS), (1, 16, 100 * MS)]
     assert [row["step"] for row in rows(sink, "collectives")] == [None, 0, None, 1, None]
 
 
@@ -195,9 +186,7 @@ def test_calls_that_nobody_takes_any_more_are_not_kept() -> None:
 
 
 @pytest.mark.parametrize(("workers", "attach_is"), [(1, "1"), (2, "")])
-def test_a_group_made_before_marks_without_hooks_notes_nothing_more(
-    monkeypatch: pytest.MonkeyPatch, workers: int, attach_is: str
-) -> None:
+def test_a_group_made_before_marks_without_hooks_notes_nothing_more(monkeypatch: pytest.MonkeyPatch, workers: int, attach_is: str) -> None:
     """The reducer of a DistributedDataParallel keeps it; one worker alone would pay for what nobody takes."""
     import torch
 

@@ -32,10 +32,7 @@ def test_an_engine_that_does_not_count_tells_the_group_all_the_same() -> None:
 
     world = SimpleNamespace(_get_sequence_number_for_group=refuses)
     distributed = SimpleNamespace(
-        is_available=lambda: True,
-        is_initialized=lambda: True,
-        get_world_size=lambda: 4,
-        group=SimpleNamespace(WORLD=world),
+        is_available=lambda: True, is_initialized=lambda: True, get_world_size=lambda: 4, group=SimpleNamespace(WORLD=world)
     )
     own = Evidence(SimpleNamespace(distributed=distributed))
     own.met(0)
@@ -66,9 +63,7 @@ def test_a_wrapper_tells_its_group_its_hooks_and_what_it_leaves_alone() -> None:
     def compress(state: Any, bucket: Any) -> None:
         """A comm hook."""
 
-    wrapper = SimpleNamespace(
-        process_group=SimpleNamespace(size=lambda: 4), _comm_hooks=[(compress, None)], parameters_to_ignore={"a"}
-    )
+    wrapper = SimpleNamespace(process_group=SimpleNamespace(size=lambda: 4), _comm_hooks=[(compress, None)], parameters_to_ignore={"a"})
     found = evidence().detail(None, [wrapper])
     assert (found["ddp"], found["ddp_ignored"]) == ([4], 1)
     assert found["ddp_hooks"][0].endswith("compress")

@@ -58,12 +58,7 @@ def test_a_late_callback_does_not_make_a_collective_longer(clock: FakeClock) -> 
 def test_a_collective_that_is_not_over_waits_for_its_end_in_order(clock: FakeClock) -> None:
     calls, futures = Calls(clock.now_ns), [Future(), Future()]
     for future in futures:
-        noted(
-            None,
-            calls,
-            calls.begin(GROUP, "all_reduce", [tensor()]),
-            SimpleNamespace(get_future=lambda one=future: one),
-        )
+        noted(None, calls, calls.begin(GROUP, "all_reduce", [tensor()]), SimpleNamespace(get_future=lambda one=future: one))
     futures[1].complete = True
     assert [call.number for call in calls.taken()] == [1]
     futures[0].complete = True

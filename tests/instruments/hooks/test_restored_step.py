@@ -60,19 +60,16 @@ def test_notes_of_a_worker_that_did_not_know_its_step_are_no_evidence() -> None:
 
 @given(
     st.lists(st.tuples(st.integers(0, 50), st.sampled_from("abcdef"), st.none() | st.integers(0, 50)), max_size=8),
-    st.sampled_from("abcdefg"), st.none() | st.integers(0, 60),
-)  # fmt: skip
-def test_a_step_is_told_only_on_evidence(
-    notes: list[tuple[int, str, int | None]], mark: str, updates: int | None
-) -> None:
+    st.sampled_from("abcdefg"),
+    st.none() | st.integers(0, 60),
+)
+def test_a_step_is_told_only_on_evidence(notes: list[tuple[int, str, int | None]], mark: str, updates: int | None) -> None:
     history = [state(*one) for one in notes]
     found = recognise(history, mark, updates)
     if found.by == "parameters":
         assert any(one.mark == mark and one.step == found.step for one in history)
         others = {one.step for one in history if one.mark == mark and one.step != found.step}
-        assert (
-            all(one.updates == updates for one in history if one.mark == mark and one.step == found.step) or not others
-        )
+        assert all(one.updates == updates for one in history if one.mark == mark and one.step == found.step) or not others
     elif found.by == "updates":
         assert updates is not None
         assert found.step is not None

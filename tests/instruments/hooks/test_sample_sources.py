@@ -84,9 +84,12 @@ def test_samplers_that_repeat_or_leave_out_do_not(torch: Any) -> None:
 
     tools, data = torch.utils.data, list(range(8))
     wrong = (
-        tools.RandomSampler(data, replacement=True), tools.RandomSampler(data, num_samples=4), tools.SequentialSampler(data[:4]),
-        tools.WeightedRandomSampler([1.0] * 8, 8), tools.SubsetRandomSampler([1, 2]),
-    )  # fmt: skip
+        tools.RandomSampler(data, replacement=True),
+        tools.RandomSampler(data, num_samples=4),
+        tools.SequentialSampler(data[:4]),
+        tools.WeightedRandomSampler([1.0] * 8, 8),
+        tools.SubsetRandomSampler([1, 2]),
+    )
     assert not any(tells_ids(torch, loader(torch, data, sampler=sampler)) for sampler in wrong)
     assert not tells_ids(torch, tools.DataLoader(data, batch_size=None))
 

@@ -120,17 +120,13 @@ def test_it_waits_for_the_other_ranks(tmp_path: Path) -> None:
     assert trained(second) == 0
 
 
-def test_a_rank_that_never_comes_makes_the_launch_fail_and_is_told(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_rank_that_never_comes_makes_the_launch_fail_and_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     step_limit.mark(tmp_path, 1, 1)  # of another incarnation
     assert trained(Worker(tmp_path, 3, rank=0, workers=2)) == 1
     assert "rank 0 has made its 3 steps and waited 0.05 s for the other ranks" in capsys.readouterr().err
 
 
-def test_ranks_of_another_machine_that_cannot_be_seen_are_waited_for_for_a_moment(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_ranks_of_another_machine_that_cannot_be_seen_are_waited_for_for_a_moment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(step_limit, "ELSEWHERE_S", 0.01)
     worker = Worker(tmp_path, 3, rank=2, workers=4)
     worker.p.limit = StepLimit(3, tmp_path, worker.p, 0, local=range(2, 4), exits=exits, patience_s=0.05)
@@ -152,9 +148,7 @@ def test_the_ranks_of_a_machine_are_those_that_its_engine_names(tmp_path: Path) 
     assert alone.local == range(8)
 
 
-def test_a_folder_that_cannot_be_written_ends_the_worker_all_the_same(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_folder_that_cannot_be_written_ends_the_worker_all_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "ended").touch()
     assert trained(Worker(tmp_path, 3)) == 1
     assert "could not end after its steps: FileExistsError" in capsys.readouterr().err

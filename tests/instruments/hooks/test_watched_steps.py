@@ -103,9 +103,7 @@ def test_calls_that_nobody_noted_have_their_numbers(rig: Rig) -> None:
     assert {call - step for step, call in own.items() if step > 1} == {own[2] - 2}
 
 
-def test_the_short_end_of_an_unwatched_step_is_the_usual_one_and_no_other_where_the_script_communicates(
-    rig: Rig,
-) -> None:
+def test_the_short_end_of_an_unwatched_step_is_the_usual_one_and_no_other_where_the_script_communicates(rig: Rig) -> None:
     """What the script requests in every third step takes the long way; numbers and steps are as everywhere."""
     import torch
     import torch.distributed as dist
@@ -123,9 +121,7 @@ def test_the_short_end_of_an_unwatched_step_is_the_usual_one_and_no_other_where_
     assert quick <= set(unwatched(rig))
     assert not [step for step in quick if step >= 150 and step % 3 == 0]
     assert [step for step in quick if step >= 150]
-    calls = {
-        row["step"]: row["call"] for row in rig.rows("collectives") if row["step"] is not None and row["bytes"] == 80
-    }
+    calls = {row["step"]: row["call"] for row in rig.rows("collectives") if row["step"] is not None and row["bytes"] == 80}
     own = [row["step"] for row in rig.rows("collectives") if row["bytes"] == 4 and row["step"] > 2]  # before: DDP's own
     asked = [step for step in range(150, STEPS) if step % 3 == 0]
     assert sorted(own) == asked
@@ -147,9 +143,7 @@ def test_what_the_script_itself_requests_is_noted_in_every_step(rig: Rig) -> Non
     assert {row["step"] for row in own} > set(missed)
     numbers = {row["step"]: row["call"] for row in own}
     reduced = {row["step"]: row["call"] for row in rig.rows("collectives") if row["bytes"] == 80}
-    assert {numbers[step + 1] - numbers[step] for step in range(2, STEPS - 1)} == {2}, (
-        "one of them, one of the reducer's"
-    )
+    assert {numbers[step + 1] - numbers[step] for step in range(2, STEPS - 1)} == {2}, "one of them, one of the reducer's"
     assert {reduced[step] - numbers[step] for step in reduced if step is not None and step > 2} == {1}
 
 
@@ -298,8 +292,21 @@ def test_one_number_is_one_call_on_ranks_that_do_not_do_the_same_between_steps(t
     """Rank 0 alone evaluates, and so begins its next step before the barrier, where the other does after it."""
     script = tmp_path / "rank.py"
     script.write_text(RANK)
-    words = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--rdzv-backend", "c10d", "--rdzv-endpoint", "127.0.0.1:0",
-             "--local-addr", "127.0.0.1", str(script), str(tmp_path)]  # fmt: skip
+    words = [
+        sys.executable,
+        "-m",
+        "torch.distributed.run",
+        "--nproc-per-node",
+        "2",
+        "--rdzv-backend",
+        "c10d",
+        "--rdzv-endpoint",
+        "127.0.0.1:0",
+        "--local-addr",
+        "127.0.0.1",
+        str(script),
+        str(tmp_path),
+    ]
     subprocess.run(words, check=True, timeout=PROCESS_S, env={**os.environ, "OMP_NUM_THREADS": "1"})
     ranks = [json.loads((tmp_path / f"{rank}.json").read_text()) for rank in range(2)]
     first, second = ({call: rest for call, *rest in rank["calls"]} for rank in ranks)

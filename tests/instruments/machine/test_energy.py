@@ -118,9 +118,7 @@ def walk(truth: list[tuple[float, float]], begin: float, max_range: float) -> li
 
 
 @given(TRUTHS, st.floats(0.0, RANGE))
-def test_what_was_drawn_is_what_is_counted_over_any_number_of_wraps(
-    truth: list[tuple[float, float]], begin: float
-) -> None:
+def test_what_was_drawn_is_what_is_counted_over_any_number_of_wraps(truth: list[tuple[float, float]], begin: float) -> None:
     used = accumulate(walk(truth, begin, RANGE), RANGE)
     drawn = sum(watts * duration for watts, duration in truth)
     assert used.joules == pytest.approx(drawn, abs=1e-6 * RANGE)
@@ -134,10 +132,7 @@ def test_failures_in_between_change_no_joule_as_long_as_one_wrap_fits(
 ) -> None:
     shown = walk(truth, begin, RANGE)
     failed = data.draw(st.sets(st.integers(1, max(1, len(shown) - 2)), max_size=3))  # three times 10 s at 2 kW is 60 kJ
-    gaps = [
-        Raw(reading.ns, None if index in failed and index < len(shown) - 1 else reading.joules)
-        for index, reading in enumerate(shown)
-    ]
+    gaps = [Raw(reading.ns, None if index in failed and index < len(shown) - 1 else reading.joules) for index, reading in enumerate(shown)]
     used = accumulate(gaps, RANGE)
     assert used.joules == pytest.approx(accumulate(shown, RANGE).joules, abs=1e-6 * RANGE) or used.lower_bound
 
@@ -146,9 +141,7 @@ ANYTHING = st.lists(st.tuples(st.integers(0, 100 * S), st.one_of(st.none(), st.f
 
 
 @given(ANYTHING, st.one_of(st.none(), st.floats(1.0, 1e6)))
-def test_joules_are_never_negative_and_never_fall(
-    readings: list[tuple[int, float | None]], max_range: float | None
-) -> None:
+def test_joules_are_never_negative_and_never_fall(readings: list[tuple[int, float | None]], max_range: float | None) -> None:
     ordered = [Raw(ns, value) for ns, value in sorted(readings, key=lambda reading: reading[0])]
     totals = [accumulate(ordered[:size], max_range).joules for size in range(len(ordered) + 1)]
     assert all(0.0 <= before <= after for before, after in pairwise(totals))
@@ -156,9 +149,7 @@ def test_joules_are_never_negative_and_never_fall(
 
 
 @given(ANYTHING, st.one_of(st.none(), st.floats(1.0, 1e6)))
-def test_no_more_is_counted_than_the_device_can_draw(
-    readings: list[tuple[int, float | None]], max_range: float | None
-) -> None:
+def test_no_more_is_counted_than_the_device_can_draw(readings: list[tuple[int, float | None]], max_range: float | None) -> None:
     ordered = [Raw(ns, value) for ns, value in sorted(readings, key=lambda reading: reading[0])]
     span_s = (ordered[-1].ns - ordered[0].ns) / S if ordered else 0.0
     assert accumulate(ordered, max_range).joules <= MAX_WATTS * (span_s + len(ordered)) + 1e-6
@@ -191,8 +182,11 @@ def test_packages_and_their_memory_are_read_and_nothing_twice(tmp_path: Path) ->
     found = rapl(bare(tmp_path))
     assert found.absence is None
     assert {counter.device: counter.read() for counter in found.counters} == {
-        "package-0": 1.0, "dram-0": 0.3, "package-1": 2.0, "dram-1": 0.5,
-    }  # fmt: skip
+        "package-0": 1.0,
+        "dram-0": 0.3,
+        "package-1": 2.0,
+        "dram-1": 0.5,
+    }
     assert {counter.max_range for counter in found.counters} == {65_712.999613}
 
 
@@ -208,15 +202,16 @@ def test_no_powercap_is_a_reason(tmp_path: Path) -> None:
     assert found.absence.startswith("no RAPL: /sys/class/powercap has no intel-rapl zone")
 
 
-@pytest.mark.parametrize(("energy", "limit", "reason"), [
-    ("", 1, "energy_uj is empty"),
-    ("x", 1, "'x' is no integer"),
-    (1, 0, "wraps could not be recognised"),
-    (1, "", "max_energy_range_uj is empty"),
-])  # fmt: skip
-def test_a_counter_that_cannot_be_read_is_a_reason_and_no_zero(
-    tmp_path: Path, energy: Any, limit: Any, reason: str
-) -> None:
+@pytest.mark.parametrize(
+    ("energy", "limit", "reason"),
+    [
+        ("", 1, "energy_uj is empty"),
+        ("x", 1, "'x' is no integer"),
+        (1, 0, "wraps could not be recognised"),
+        (1, "", "max_energy_range_uj is empty"),
+    ],
+)
+def test_a_counter_that_cannot_be_read_is_a_reason_and_no_zero(tmp_path: Path, energy: Any, limit: Any, reason: str) -> None:
     zone(tmp_path, "intel-rapl:0", "package-0", energy, limit)
     found = rapl(bare(tmp_path))
     assert found.counters == ()
@@ -288,9 +283,18 @@ def test_gpu_counters_are_joules_since_the_driver_was_loaded() -> None:
     assert found.absence is None
 
 
-@pytest.mark.parametrize(("chosen", "devices"), [
-    ("1", ["GPU-b"]), ("0,1", ["GPU-a", "GPU-b"]), ("1,0,1", ["GPU-a", "GPU-b"]), ("GPU-b", ["GPU-b"]), (" 0 ", ["GPU-a"]), ("", []), ("7", []),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("chosen", "devices"),
+    [
+        ("1", ["GPU-b"]),
+        ("0,1", ["GPU-a", "GPU-b"]),
+        ("1,0,1", ["GPU-a", "GPU-b"]),
+        ("GPU-b", ["GPU-b"]),
+        (" 0 ", ["GPU-a"]),
+        ("", []),
+        ("7", []),
+    ],
+)
 def test_only_gpus_that_the_workload_may_use_are_counted_and_each_once(chosen: str, devices: list[str]) -> None:
     library = FakeNvml({"GPU-a": 1, "GPU-b": 2})
     found = nvml(lambda: library, {"CUDA_VISIBLE_DEVICES": chosen})
@@ -298,12 +302,15 @@ def test_only_gpus_that_the_workload_may_use_are_counted_and_each_once(chosen: s
     assert (found.absence is None) == bool(devices)
 
 
-@pytest.mark.parametrize(("load", "reason"), [
-    (missing, "no NVML: the package nvidia-ml-py is not installed"),
-    (lambda: FakeNvml({}, init=FakeNvmlError("Driver Not Loaded")), "no NVML: Driver Not Loaded"),
-    (lambda: FakeNvml({}), "NVML shows no GPU that the workload may use"),
-    (lambda: FakeNvml({"GPU-a": FakeNvmlError("Not Supported")}), "NVML counts no energy: GPU-a: Not Supported"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("load", "reason"),
+    [
+        (missing, "no NVML: the package nvidia-ml-py is not installed"),
+        (lambda: FakeNvml({}, init=FakeNvmlError("Driver Not Loaded")), "no NVML: Driver Not Loaded"),
+        (lambda: FakeNvml({}), "NVML shows no GPU that the workload may use"),
+        (lambda: FakeNvml({"GPU-a": FakeNvmlError("Not Supported")}), "NVML counts no energy: GPU-a: Not Supported"),
+    ],
+)
 def test_no_gpu_counter_is_a_reason(load: Callable[[], Any], reason: str) -> None:
     found = nvml(load, {})
     assert (found.counters, found.absence) == ((), reason)
@@ -326,14 +333,10 @@ def test_one_missing_kind_is_named_but_energy_is_measured(tmp_path: Path) -> Non
     assert absences.keys() == {"energy_nvml"}
 
 
-@pytest.mark.parametrize(
-    ("source", "devices"), [("rapl", ["package-0"]), ("nvml", ["GPU-a"]), ("none", []), ("modelled", [])]
-)
+@pytest.mark.parametrize(("source", "devices"), [("rapl", ["package-0"]), ("nvml", ["GPU-a"]), ("none", []), ("modelled", [])])
 def test_only_what_was_asked_for_is_read(tmp_path: Path, source: Any, devices: list[str]) -> None:
     zone(tmp_path, "intel-rapl:0", "package-0", 1)
-    counters, _ = find(
-        Energy(source=source, modelled_watts_per_worker=10.0), bare(tmp_path), lambda: FakeNvml({"GPU-a": 1})
-    )
+    counters, _ = find(Energy(source=source, modelled_watts_per_worker=10.0), bare(tmp_path), lambda: FakeNvml({"GPU-a": 1}))
     assert [counter.device for counter in counters] == devices
 
 
@@ -344,10 +347,7 @@ def test_without_any_counter_energy_is_absent_with_every_reason(tmp_path: Path) 
 
 
 def test_energy_that_nobody_asked_for_says_so(tmp_path: Path) -> None:
-    assert find(Energy(source="none"), bare(tmp_path), missing) == (
-        (),
-        {"energy": 'not asked for: energy.source = "none"'},
-    )
+    assert find(Energy(source="none"), bare(tmp_path), missing) == ((), {"energy": 'not asked for: energy.source = "none"'})
 
 
 def counter_of(values: list[float | Exception], max_range: float | None = 1000.0) -> JouleCounter:
@@ -369,20 +369,13 @@ def test_a_launch_begins_at_zero_joules_and_rises_over_wraps_and_failures() -> N
     for _ in range(3):
         seen.append([(reading.counter, reading.value) for reading in launch.read(clock)])
         clock.advance(0.1)
-    assert seen == [
-        [("energy", 0.0)],
-        [("energy", 0.0), ("energy_errors", 1.0)],
-        [("energy", 30.0), ("energy_errors", 1.0)],
-    ]
+    assert seen == [[("energy", 0.0)], [("energy", 0.0), ("energy_errors", 1.0)], [("energy", 30.0), ("energy_errors", 1.0)]]
 
 
 def test_a_reset_in_a_launch_is_written_down() -> None:
     clock, launch = FakeClock(), LaunchEnergy((counter_of([500_000.0, 7.0], None),))
     list(launch.read(clock))
-    assert list(launch.read(clock)) == [
-        Reading("package-0", "energy", 7.0, "J"),
-        Reading("package-0", "energy_doubts", 1.0, "count"),
-    ]
+    assert list(launch.read(clock)) == [Reading("package-0", "energy", 7.0, "J"), Reading("package-0", "energy_doubts", 1.0, "count")]
 
 
 def test_a_counter_that_never_answers_gives_no_joules() -> None:

@@ -53,7 +53,7 @@ def slowdowns(reasons: int) -> list[str]:
 
 
 def test_clock_and_temperature_are_in_hertz_and_degrees() -> None:
-    found = {reading.counter: (reading.device, reading.value, reading.unit) for reading in GpuState(lambda: Nvml({"GPU-a": 0}), {}).read()}  # fmt: skip
+    found = {reading.counter: (reading.device, reading.value, reading.unit) for reading in GpuState(lambda: Nvml({"GPU-a": 0}), {}).read()}
     assert found["sm_clock"] == ("gpu-0", 1.98e9, "Hz")
     assert found["temperature"] == ("gpu-0", 41.0, "degC")
     assert found["slowdown_thermal"] == ("gpu-0", 0.0, "flag")

@@ -42,14 +42,10 @@ def plant(root: Path, files: dict[str, str]) -> Machine:
 
 
 def test_every_counter_is_read_in_its_unit(tmp_path: Path) -> None:
-    pressure = {
-        f"proc/pressure/{name}": PRESSURE.format(some=1_500_000, full=250_000) for name in ("cpu", "memory", "io")
-    }
+    pressure = {f"proc/pressure/{name}": PRESSURE.format(some=1_500_000, full=250_000) for name in ("cpu", "memory", "io")}
     host = HostNoise(plant(tmp_path, {"proc/stat": STAT, **pressure, **GROUP}), ticks_per_s=100)
     stalled = [
-        Reading(name, f"pressure_{kind}", value, "s")
-        for name in ("cpu", "memory", "io")
-        for kind, value in (("some", 1.5), ("full", 0.25))
+        Reading(name, f"pressure_{kind}", value, "s") for name in ("cpu", "memory", "io") for kind, value in (("some", 1.5), ("full", 0.25))
     ]
     assert list(host.read()) == [
         Reading("cpu", "busy", 16.5, "s"),  # 1000 + 100 + 500 + 20 + 30 ticks; guest time is inside user
@@ -63,12 +59,14 @@ def test_every_counter_is_read_in_its_unit(tmp_path: Path) -> None:
 
 
 def test_a_counter_that_is_not_there_gives_no_reading_and_a_reason(tmp_path: Path) -> None:
-    host = HostNoise(
-        plant(tmp_path, {"proc/stat": STAT, "proc/pressure/io": PRESSURE.format(some=1, full=1)}), ticks_per_s=100
-    )
+    host = HostNoise(plant(tmp_path, {"proc/stat": STAT, "proc/pressure/io": PRESSURE.format(some=1, full=1)}), ticks_per_s=100)
     assert {(reading.device, reading.counter) for reading in host.read()} == {
-        ("cpu", "busy"), ("cpu", "idle"), ("cpu", "steal"), ("io", "pressure_some"), ("io", "pressure_full"),
-    }  # fmt: skip
+        ("cpu", "busy"),
+        ("cpu", "idle"),
+        ("cpu", "steal"),
+        ("io", "pressure_some"),
+        ("io", "pressure_full"),
+    }
     assert host.absences.keys() == {"pressure_cpu", "pressure_memory", "throttled", "frequency", "network", "tcp"}
     assert host.absences["pressure_cpu"] == "/proc/pressure/cpu: No such file or directory"
 
@@ -207,9 +205,14 @@ def test_what_the_coordinator_has_waited_for_since_the_beginning_counts_if_it_is
     assert seconds(times.read([])) == 4.5
 
 
-HISTORIES = st.lists(st.dictionaries(st.integers(1, 5), st.builds(
-    ProcessTime, parent=st.integers(0, 5), begin=st.integers(1, 2), own=st.integers(0, 500), reaped=st.integers(0, 500),
-), max_size=5), max_size=8)  # fmt: skip
+HISTORIES = st.lists(
+    st.dictionaries(
+        st.integers(1, 5),
+        st.builds(ProcessTime, parent=st.integers(0, 5), begin=st.integers(1, 2), own=st.integers(0, 500), reaped=st.integers(0, 500)),
+        max_size=5,
+    ),
+    max_size=8,
+)
 
 
 @given(HISTORIES)
@@ -294,8 +297,10 @@ def test_switches_and_faults_are_counted_from_the_launchs_beginning() -> None:
     tree = TreeCounts(counts=lambda: seen.pop(0))
     assert [reading.value for reading in tree.read()] == [0.0, 0.0, 0.0]
     assert {reading.counter: reading.value for reading in tree.read()} == {
-        "involuntary_switches": 30.0, "major_faults": 2.0, "minor_faults": 900.0,
-    }  # fmt: skip
+        "involuntary_switches": 30.0,
+        "major_faults": 2.0,
+        "minor_faults": 900.0,
+    }
 
 
 def test_a_child_that_was_waited_for_has_its_faults_counted() -> None:

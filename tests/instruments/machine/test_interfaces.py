@@ -56,14 +56,19 @@ def test_what_tcp_sent_again_is_read_by_its_name(tmp_path: Path) -> None:
 
 
 def test_settings_that_a_virtual_interface_does_not_have_are_left_out(tmp_path: Path) -> None:
-    here = machine(tmp_path, {
-        "/sys/class/net/eth0/mtu": "9000\n", "/sys/class/net/eth0/speed": "25000\n", "/sys/class/net/eth0/duplex": "full\n",
-        "/sys/class/net/eth0/carrier": "1\n", "/sys/class/net/eth0/operstate": "up\n",
-        "/sys/class/net/veth0/mtu": "1500\n", "/sys/class/net/veth0/speed": "-1\n",
-    })  # fmt: skip
-    assert interfaces.settings(here, "eth0") == {
-        "mtu": 9000, "speed_bits": 25_000_000_000, "duplex": "full", "carrier": "1", "state": "up",
-    }  # fmt: skip
+    here = machine(
+        tmp_path,
+        {
+            "/sys/class/net/eth0/mtu": "9000\n",
+            "/sys/class/net/eth0/speed": "25000\n",
+            "/sys/class/net/eth0/duplex": "full\n",
+            "/sys/class/net/eth0/carrier": "1\n",
+            "/sys/class/net/eth0/operstate": "up\n",
+            "/sys/class/net/veth0/mtu": "1500\n",
+            "/sys/class/net/veth0/speed": "-1\n",
+        },
+    )
+    assert interfaces.settings(here, "eth0") == {"mtu": 9000, "speed_bits": 25_000_000_000, "duplex": "full", "carrier": "1", "state": "up"}
     assert interfaces.settings(here, "veth0") == {"mtu": 1500}
     assert interfaces.settings(here, "gone") == {}
 

@@ -156,13 +156,21 @@ def test_what_is_not_measured_has_a_reason(tmp_path: Path) -> None:
     meter = Meter(Energy(), Rows(), SystemClock(), machine=Machine(root=tmp_path, environ={}), load_nvml=no_nvml)
     absences = meter.absences()
     assert absences.keys() == {
-        "processor_time", "pressure_cpu", "pressure_memory", "pressure_io", "throttled", "energy", "energy_rapl", "energy_nvml",
-        "frequency", "gpu_state", "network", "tcp",
-    }  # fmt: skip
+        "processor_time",
+        "pressure_cpu",
+        "pressure_memory",
+        "pressure_io",
+        "throttled",
+        "energy",
+        "energy_rapl",
+        "energy_nvml",
+        "frequency",
+        "gpu_state",
+        "network",
+        "tcp",
+    }
     assert all(absences.values())
-    assert not absences.keys() & {
-        field.key.split(".")[0] for field in FIELDS
-    }  # they stand side by side in the manifest
+    assert not absences.keys() & {field.key.split(".")[0] for field in FIELDS}  # they stand side by side in the manifest
 
 
 def test_a_caller_that_fails_costs_rows_but_raises_nothing(machine: Machine) -> None:
@@ -173,9 +181,7 @@ def test_a_caller_that_fails_costs_rows_but_raises_nothing(machine: Machine) -> 
     meter = Meter(Energy(sample_every_s=NEVER), rows, SystemClock(), machine=machine, load_nvml=no_nvml)
     meter.start(0, lost)
     meter.stop()
-    assert all(
-        len(rows.of(*counter)) == 2 for counter in (("cpu", "busy"), ("package-0", "energy"), ("meter", "cpu_time"))
-    )
+    assert all(len(rows.of(*counter)) == 2 for counter in (("cpu", "busy"), ("package-0", "energy"), ("meter", "cpu_time")))
     assert meter.absences()["meter"] == "OSError: the process table is gone"
 
 
@@ -190,9 +196,7 @@ def test_a_record_that_takes_no_rows_does_not_end_the_launch(machine: Machine, m
     assert meter.absences()["meter"] == "OSError: No space left on device"
 
 
-def test_a_reading_that_never_returns_does_not_hold_up_the_experiment(
-    machine: Machine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_reading_that_never_returns_does_not_hold_up_the_experiment(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(meter_module, "JOIN_S", 0.05)
     hung, release = threading.Event(), threading.Event()
 
@@ -202,9 +206,7 @@ def test_a_reading_that_never_returns_does_not_hold_up_the_experiment(
             release.wait(60)
         return []
 
-    meter = Meter(
-        Energy(source="none", sample_every_s=0.001), Rows(), SystemClock(), machine=machine, load_nvml=no_nvml
-    )
+    meter = Meter(Energy(source="none", sample_every_s=0.001), Rows(), SystemClock(), machine=machine, load_nvml=no_nvml)
     meter.start(7, pids)
     assert hung.wait(60)
     meter.stop()
@@ -248,9 +250,7 @@ def test_starting_the_next_launch_ends_the_one_before(machine: Machine) -> None:
     assert not [thread for thread in threading.enumerate() if thread.name == "assay-meter"]
 
 
-def test_the_period_of_a_counter_is_written_with_every_launch(
-    machine: Machine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_period_of_a_counter_is_written_with_every_launch(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     measured: list[str] = []
 
     def period(counter: Any, *_: Any) -> float:
@@ -265,7 +265,4 @@ def test_the_period_of_a_counter_is_written_with_every_launch(
         rows.seen(4 * launch + 3)
         meter.stop()
     assert measured == ["package-0"]
-    assert [(row[0], row[5], row[7]) for row in rows.of("package-0", "sensor_period")] == [
-        (0, 0.001, "sampled"),
-        (1, 0.001, "sampled"),
-    ]
+    assert [(row[0], row[5], row[7]) for row in rows.of("package-0", "sensor_period")] == [(0, 0.001, "sampled"), (1, 0.001, "sampled")]

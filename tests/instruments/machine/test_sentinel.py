@@ -29,13 +29,7 @@ def test_a_machine_that_got_slower_shows_in_the_reading() -> None:
     first = sentinel.read("before")
     speed[0] = 0.0015
     second = sentinel.read("after")
-    assert (first.device, first.counter, first.value, first.unit, first.method) == (
-        "sentinel",
-        "before",
-        0.01,
-        "s",
-        "self",
-    )
+    assert (first.device, first.counter, first.value, first.unit, first.method) == ("sentinel", "before", 0.01, "s", "self")
     assert (second.counter, second.value) == ("after", 0.015)
 
 
@@ -44,5 +38,5 @@ def test_a_clock_that_stands_still_gives_the_least_work() -> None:
 
 
 def test_the_work_gives_the_same_for_the_same_rounds_and_holds_only_small_numbers() -> None:
-    assert Sentinel(rounds=3, clock=FakeClock()).work(3) == work(3) == (1 + 21) + (((1 * 0.999 + 0.5) * 0.999 + 0.5) * 0.999 + 0.5)  # fmt: skip
+    assert Sentinel(rounds=3, clock=FakeClock()).work(3) == work(3) == (1 + 21) + (((1 * 0.999 + 0.5) * 0.999 + 0.5) * 0.999 + 0.5)
     assert work(100_000) <= 127 + 500.0  # the float's fixed point: 0.5 / 0.001

@@ -50,9 +50,7 @@ def wait_for(happened: Callable[[], bool]) -> None:
 
 @pytest.mark.usefixtures("quick")
 @pytest.mark.parametrize("offset_ms", [0.5, -3.0, 80.0, 5000.0, -5000.0])
-def test_an_offset_and_a_drift_of_50_ppm_are_recovered_within_a_fifth_of_a_millisecond(
-    tmp_path: Path, offset_ms: float
-) -> None:
+def test_an_offset_and_a_drift_of_50_ppm_are_recovered_within_a_fifth_of_a_millisecond(tmp_path: Path, offset_ms: float) -> None:
     """The helper's clock is shifted, and everything else real. Looks go on until they bound well enough: machines are busy."""
     base = time.monotonic_ns()
     now = shifted(round(offset_ms * 1e6), DRIFT, base)
@@ -86,14 +84,17 @@ def test_an_offset_and_a_drift_of_50_ppm_are_recovered_within_a_fifth_of_a_milli
     assert peers == {"a"}
 
 
-@pytest.mark.parametrize(("environment", "several"), [
-    ({}, False),
-    ({"WORLD_SIZE": "4", "LOCAL_WORLD_SIZE": "4"}, False),
-    ({"WORLD_SIZE": "4", "LOCAL_WORLD_SIZE": "2"}, True),
-    ({"WORLD_SIZE": "4"}, False),  # who does not say how many are here is believed to be alone
-    ({"WORLD_SIZE": "four", "LOCAL_WORLD_SIZE": "2"}, False),
-    ({"WORLD_SIZE": "1", "LOCAL_WORLD_SIZE": "1", "ASSAY_CLOCKS": "1"}, True),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("environment", "several"),
+    [
+        ({}, False),
+        ({"WORLD_SIZE": "4", "LOCAL_WORLD_SIZE": "4"}, False),
+        ({"WORLD_SIZE": "4", "LOCAL_WORLD_SIZE": "2"}, True),
+        ({"WORLD_SIZE": "4"}, False),  # who does not say how many are here is believed to be alone
+        ({"WORLD_SIZE": "four", "LOCAL_WORLD_SIZE": "2"}, False),
+        ({"WORLD_SIZE": "1", "LOCAL_WORLD_SIZE": "1", "ASSAY_CLOCKS": "1"}, True),
+    ],
+)
 def test_clocks_are_looked_at_where_there_are_several_hosts(environment: dict[str, str], several: bool) -> None:
     assert needed(environment) is several
 
@@ -107,9 +108,7 @@ def kept() -> tuple[list[tuple[str, tuple[Any, ...]]], Callable[[str, tuple[Any,
 def test_one_rank_of_a_host_asks_and_its_rows_fit_the_table_with_their_bounds(tmp_path: Path) -> None:
     nodes = {"WORLD_SIZE": "4", "LOCAL_WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1"}
     rows, append = kept()
-    ends = [
-        begin(tmp_path, {**nodes, "LOCAL_RANK": str(rank % 2)}, append, (7, rank, 1), "ab"[rank // 2]) for rank in range(4)
-    ]  # fmt: skip
+    ends = [begin(tmp_path, {**nodes, "LOCAL_RANK": str(rank % 2)}, append, (7, rank, 1), "ab"[rank // 2]) for rank in range(4)]
     wait_for(lambda: len(rows) >= 40)
     for end in reversed(ends):
         end()
@@ -123,9 +122,7 @@ def test_one_rank_of_a_host_asks_and_its_rows_fit_the_table_with_their_bounds(tm
 
 
 @pytest.mark.usefixtures("quick")
-def test_the_asking_thread_may_be_faster_than_the_one_that_started_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_asking_thread_may_be_faster_than_the_one_that_started_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rows, append = kept()
     nodes = {"WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "1", "MASTER_ADDR": "127.0.0.1", "LOCAL_RANK": "0"}
     end = begin(tmp_path, nodes, append, (0, 0, 0), "a")
@@ -184,21 +181,16 @@ def test_two_processes_of_a_launch_leave_looks_in_the_record(tmp_path: Path) -> 
     launch = Launched(tmp_path / "launch=0000")
     launch.folder.mkdir()
     source = tmp_path / "script.py"
-    source.write_text(
-        "import sys\nfrom assay import probe\np = probe.start()\nprint('begun', flush=True)\nsys.stdin.read()\n"
-    )
+    source.write_text("import sys\nfrom assay import probe\np = probe.start()\nprint('begun', flush=True)\nsys.stdin.read()\n")
     processes = []
     for rank in ("0", "1"):
         own = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1"}
-        own |= {
-            "ASSAY_LAUNCH_DIR": str(launch.folder),
-            "ASSAY_LAUNCH": "0",
-            "ASSAY_CLOCKS": "1",
-            "ASSAY_HOST": f"host-{rank}",
-        }
-        processes.append(subprocess.Popen(
-            [sys.executable, str(source)], env=environment(**own), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-        ))  # fmt: skip
+        own |= {"ASSAY_LAUNCH_DIR": str(launch.folder), "ASSAY_LAUNCH": "0", "ASSAY_CLOCKS": "1", "ASSAY_HOST": f"host-{rank}"}
+        processes.append(
+            subprocess.Popen(
+                [sys.executable, str(source)], env=environment(**own), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            )
+        )
     try:
         for process in processes:
             assert process.stdout is not None
@@ -221,9 +213,5 @@ def test_two_processes_of_a_launch_leave_looks_in_the_record(tmp_path: Path) -> 
     assert looks.select("host", "peer", "rank").unique().rows() == [("host-1", "host-0", 1)]
     assert looks.height >= clock_pings.FIRST + clock_pings.LAST
     starts = launch.table("events")
-    kernels = {
-        json.loads(detail)["boot_id"]
-        for kind, detail in starts.select("kind", "detail").iter_rows()
-        if kind == "worker_start"
-    }
+    kernels = {json.loads(detail)["boot_id"] for kind, detail in starts.select("kind", "detail").iter_rows() if kind == "worker_start"}
     assert kernels == {clock_pings.boot_id()}

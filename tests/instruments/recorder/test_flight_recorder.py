@@ -1,4 +1,6 @@
-"""What does torch's flight recorder list, and is it what the hooks saw?  NCCL by entries in the form that torch documents, gloo for real."""
+"""What does torch's flight recorder list, and is it what the hooks saw?  NCCL by entries in the form that torch documents, gloo for
+real.
+"""
 
 from __future__ import annotations
 
@@ -20,21 +22,30 @@ MS = 1_000_000
 def entry(number: int, at_ms: float, name: str = "nccl:all_reduce", **changes: Any) -> dict[str, Any]:
     """As in PyTorch's documents and its test of the JSON form (`test_c10d_nccl.py`), of version 2.10."""
     return {
-        "record_id": number, "pg_id": 0, "process_group": ["0", "default_pg"], "collective_seq_id": number + 1, "p2p_seq_id": 0,
-        "op_id": number + 1, "profiling_name": name, "time_created_ns": WALL + round(at_ms * MS), "input_sizes": [[3, 4]],
-        "input_dtypes": ["Float"], "output_sizes": [[3, 4]], "output_dtypes": ["Float"], "state": "completed",
-        "time_discovered_started_ns": None, "time_discovered_completed_ns": WALL + round(at_ms * MS) + 39 * MS, "retired": True,
-        "timeout_ms": 600_000, "is_p2p": False, **changes,
-    }  # fmt: skip
+        "record_id": number,
+        "pg_id": 0,
+        "process_group": ["0", "default_pg"],
+        "collective_seq_id": number + 1,
+        "p2p_seq_id": 0,
+        "op_id": number + 1,
+        "profiling_name": name,
+        "time_created_ns": WALL + round(at_ms * MS),
+        "input_sizes": [[3, 4]],
+        "input_dtypes": ["Float"],
+        "output_sizes": [[3, 4]],
+        "output_dtypes": ["Float"],
+        "state": "completed",
+        "time_discovered_started_ns": None,
+        "time_discovered_completed_ns": WALL + round(at_ms * MS) + 39 * MS,
+        "retired": True,
+        "timeout_ms": 600_000,
+        "is_p2p": False,
+        **changes,
+    }
 
 
 def torch_of(*entries: dict[str, Any], name: str = "_dump_nccl_trace_json", **others: Any) -> Any:
-    content = {
-        "version": "2.10",
-        "pg_config": {"0": {"name": "0", "desc": "default_pg", "ranks": "[0, 1]"}},
-        "pg_status": {},
-        **others,
-    }
+    content = {"version": "2.10", "pg_config": {"0": {"name": "0", "desc": "default_pg", "ranks": "[0, 1]"}}, "pg_status": {}, **others}
     if entries:
         content["entries"] = list(entries)
     own = SimpleNamespace(**{name: lambda: json.dumps(content).encode()})
@@ -54,10 +65,7 @@ def test_a_call_belongs_to_the_step_in_which_it_was_made_and_one_outside_to_none
     """Before the first step, in each of two, between them (a checkpoint's), after the last."""
     torch = torch_of(*(entry(n, at) for n, at in enumerate((1, 11, 12, 21, 31, 41))))
     rows, told = flights((7, 10, 20), (8, 30, 40)).told(torch, {}) or ([], {})
-    assert rows == [
-        (7, "0", "all_reduce", "float32", 2, 2, 96, None),
-        (8, "0", "all_reduce", "float32", 2, 1, 48, None),
-    ]
+    assert rows == [(7, "0", "all_reduce", "float32", 2, 2, 96, None), (8, "0", "all_reduce", "float32", 2, 1, 48, None)]
     assert told == {"version": "2.10", "entries": 6, "in_steps": 3, "lost": False, "absent": ""}
 
 
@@ -70,9 +78,7 @@ def test_a_step_of_which_the_ring_has_lost_calls_is_left_out() -> None:
 
 
 def test_ncclts_durations_are_summed_where_all_are_there_and_absent_where_one_is_not() -> None:
-    torch = torch_of(
-        entry(0, 11, duration_ms=1.5), entry(1, 12, duration_ms=0.25), entry(2, 31, duration_ms=2.0), entry(3, 32)
-    )
+    torch = torch_of(entry(0, 11, duration_ms=1.5), entry(1, 12, duration_ms=0.25), entry(2, 31, duration_ms=2.0), entry(3, 32))
     rows, _ = flights((7, 10, 20), (8, 30, 40)).told(torch, {}) or ([], {})
     assert [row[-1] for row in rows] == [1_750_000, None]
 
@@ -95,10 +101,8 @@ def test_ncclts_durations_are_summed_where_all_are_there_and_absent_where_one_is
         ("nccl:send 0->1", [[6]], [[6]], "send", 24),
         ("nccl:recv 0<-1", [[6]], [[6]], "recv", 24),
     ],
-)  # fmt: skip
-def test_operations_and_amounts_are_as_nccl_tests_counts_them(
-    name: str, inputs: Any, outputs: Any, op: str, nbytes: int
-) -> None:
+)
+def test_operations_and_amounts_are_as_nccl_tests_counts_them(name: str, inputs: Any, outputs: Any, op: str, nbytes: int) -> None:
     """Elements of 4 bytes, 2 ranks; of gathering and scattering all that is moved, on every rank."""
     types = {"input_dtypes": ["Float"] * len(inputs), "output_dtypes": ["Float"] * len(outputs)}
     found = listed(entry(0, 0, name, input_sizes=inputs, output_sizes=outputs, **types), {"0": 2}, 2)
@@ -187,6 +191,4 @@ def test_what_the_recorder_held_is_an_event_of_the_rank(ranks: list[list[Any]]) 
         (event,) = (one for one in of(rows, "events") if one["kind"] == "flight_recorder")
         told = json.loads(event["detail"])
         assert told["absent"] == ""
-        assert (
-            event["value"] == told["entries"] > told["in_steps"] == sum(one["calls"] for one in of(rows, "inventory"))
-        )
+        assert event["value"] == told["entries"] > told["in_steps"] == sum(one["calls"] for one in of(rows, "inventory"))

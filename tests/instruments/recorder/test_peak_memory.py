@@ -20,10 +20,15 @@ def status(folder: Path, text: str) -> Path:
 
 def cuda(*, initialised: bool = True) -> Any:
     """Two devices, of which the second was used."""
-    return SimpleNamespace(cuda=SimpleNamespace(
-        is_available=lambda: True, is_initialized=lambda: initialised, device_count=lambda: 2,
-        max_memory_reserved=(0, 64 * MIB).__getitem__, max_memory_allocated=(0, 40 * MIB).__getitem__,
-    ))  # fmt: skip
+    return SimpleNamespace(
+        cuda=SimpleNamespace(
+            is_available=lambda: True,
+            is_initialized=lambda: initialised,
+            device_count=lambda: 2,
+            max_memory_reserved=(0, 64 * MIB).__getitem__,
+            max_memory_allocated=(0, 40 * MIB).__getitem__,
+        )
+    )
 
 
 def test_the_host_s_peak_is_the_kernel_s_high_water_mark(tmp_path: Path) -> None:
@@ -41,9 +46,7 @@ def test_a_peak_is_at_least_what_the_process_holds() -> None:
 
 def test_devices_that_were_used_tell_what_was_allocated_and_reserved(tmp_path: Path) -> None:
     found = list(peaks(cuda(), status(tmp_path, "VmHWM:\t 1 kB\n")))
-    assert found[1:] == [
-        ("cuda:1", "memory_allocated_peak", 40 * MIB), ("cuda:1", "memory_reserved_peak", 64 * MIB),
-    ]  # fmt: skip
+    assert found[1:] == [("cuda:1", "memory_allocated_peak", 40 * MIB), ("cuda:1", "memory_reserved_peak", 64 * MIB)]
 
 
 def test_a_gpu_that_was_never_started_is_not_started_for_this(tmp_path: Path) -> None:

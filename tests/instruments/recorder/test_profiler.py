@@ -27,9 +27,7 @@ def asked(folder: Path, **changes: Any) -> dict[str, Any]:
     return {"wait": 2, "warm_up": 1, "active": 2, "memory": True, "tool": "torch", "folder": str(folder), **changes}
 
 
-def train(
-    folder: Path, steps: int, *, leaves: bool = False, first: int = 0, **changes: Any
-) -> tuple[MemorySink, dict[str, Any]]:
+def train(folder: Path, steps: int, *, leaves: bool = False, first: int = 0, **changes: Any) -> tuple[MemorySink, dict[str, Any]]:
     """A recorder's loop of so many steps; `leaves`: by a break. Gives the event `profile`, its value beside."""
     import torch
 
@@ -44,19 +42,13 @@ def train(
         if leaves and number + 1 == steps:
             break
     recorder.close()
-    (row,) = [
-        dict(zip(TABLES["events"].column_names, one, strict=True)) for one in sink.of("events") if one[6] == "profile"
-    ]
+    (row,) = [dict(zip(TABLES["events"].column_names, one, strict=True)) for one in sink.of("events") if one[6] == "profile"]
     return sink, {**json.loads(row["detail"]), "kept": row["value"], "step": row["step"]}
 
 
 def steps_of(folder: Path) -> list[str]:
     content = json.loads(gzip.decompress((folder / "rank=3.pt.trace.json.gz").read_bytes()))
-    return sorted(
-        one["name"]
-        for one in content["traceEvents"]
-        if one.get("name", "").startswith("ProfilerStep#") and one["ph"] == "X"
-    )
+    return sorted(one["name"] for one in content["traceEvents"] if one.get("name", "").startswith("ProfilerStep#") and one["ph"] == "X")
 
 
 @torched
@@ -131,12 +123,14 @@ with probe.start() as p:
 def test_a_rank_that_is_asked_to_end_keeps_its_window(tmp_path: Path) -> None:
     (tmp_path / "script.py").write_text(SCRIPT)
     own = environment(
-        ASSAY_LAUNCH_DIR=str(tmp_path / "launch=0000"), ASSAY_LAUNCH="0", RANK="3", WORLD_SIZE="4",
-        ASSAY_PROFILE=json.dumps(asked(tmp_path / "traces", active=3)), PYTHONPATH=os.pathsep.join([str(HERE / "src"), str(HERE)]),
-    )  # fmt: skip
-    with subprocess.Popen(
-        [sys.executable, "script.py"], cwd=tmp_path, env=own, stdout=subprocess.PIPE, text=True
-    ) as process:
+        ASSAY_LAUNCH_DIR=str(tmp_path / "launch=0000"),
+        ASSAY_LAUNCH="0",
+        RANK="3",
+        WORLD_SIZE="4",
+        ASSAY_PROFILE=json.dumps(asked(tmp_path / "traces", active=3)),
+        PYTHONPATH=os.pathsep.join([str(HERE / "src"), str(HERE)]),
+    )
+    with subprocess.Popen([sys.executable, "script.py"], cwd=tmp_path, env=own, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
             assert process.stdout.readline() == "ready\n"
@@ -237,15 +231,23 @@ def test_without_torch_nothing_was_seen_and_that_is_said(monkeypatch: pytest.Mon
 
 def test_a_snapshot_of_the_allocator_becomes_plain_numbers() -> None:
     """Two segments of 1,000 and 500 bytes: 600 and 100 in use, the rest free."""
-    frames = [
-        {"filename": "/x/torch/nn/f.py", "line": 1, "name": "f"},
-        {"filename": "/home/me/model.py", "line": 12, "name": "block"},
-    ]
-    found = profiler.memory_summary([
-        {"total_size": 1000, "blocks": [{"size": 600, "state": "active_allocated", "frames": frames}, {"size": 400, "state": "inactive"}]},
-        {"total_size": 500, "blocks": [{"size": 100, "state": "active_allocated"}, {"size": 250, "state": "inactive"},
-                                       {"size": 150, "state": "active_pending_free"}]},
-    ])  # fmt: skip
+    frames = [{"filename": "/x/torch/nn/f.py", "line": 1, "name": "f"}, {"filename": "/home/me/model.py", "line": 12, "name": "block"}]
+    found = profiler.memory_summary(
+        [
+            {
+                "total_size": 1000,
+                "blocks": [{"size": 600, "state": "active_allocated", "frames": frames}, {"size": 400, "state": "inactive"}],
+            },
+            {
+                "total_size": 500,
+                "blocks": [
+                    {"size": 100, "state": "active_allocated"},
+                    {"size": 250, "state": "inactive"},
+                    {"size": 150, "state": "active_pending_free"},
+                ],
+            },
+        ]
+    )
     assert (found["reserved_bytes"], found["in_use_bytes"], found["free_bytes"]) == (1500, 700, 800)
     assert (found["segments"], found["largest_free_bytes"]) == (2, 400)
     assert found["largest"] == [{"bytes": 600, "where": "model.py:12 block"}, {"bytes": 100, "where": ""}]

@@ -47,17 +47,18 @@ def test_completions_and_chat_say_the_same_in_their_own_form_streamed_or_not() -
     with served() as server, Raw(server.url) as client:
         found = [
             client.ask(path=path, stream=stream, max_tokens=9)
-            for path in ("/v1/chat/completions", "/v1/completions") for stream in (True, False)
-        ]  # fmt: skip
+            for path in ("/v1/chat/completions", "/v1/completions")
+            for stream in (True, False)
+        ]
     assert len({got.text for got in found}) == 1
     assert [got.status for got in found] == [200] * 4
     usage = {"prompt_tokens": 3, "completion_tokens": 9, "total_tokens": 12}
     assert [got.usage for got in found] == [None, usage, None, usage]
 
 
-@pytest.mark.parametrize(("usage", "asks", "told"), [
-    ("asked", True, True), ("asked", False, False), ("always", False, True), ("never", True, False),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("usage", "asks", "told"), [("asked", True, True), ("asked", False, False), ("always", False, True), ("never", True, False)]
+)
 def test_usage_is_told_as_the_settings_say(usage: str, asks: bool, told: bool) -> None:
     with served(usage=usage) as server, Raw(server.url) as client:
         got = client.ask(stream_options={"include_usage": asks})
@@ -120,8 +121,18 @@ def test_the_other_addresses() -> None:
     assert bodies["/nowhere"][0] == 404
 
 
-@pytest.mark.parametrize("body", [b"", b"[]", b"{", b'{"messages": []}', b'{"messages": [{"content": 3}]}',
-                                  b'{"messages": [{"content": "x"}], "max_tokens": 0}', b'{"messages": [{"content": "x"}], "n": 2}'])  # fmt: skip
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"[]",
+        b"{",
+        b'{"messages": []}',
+        b'{"messages": [{"content": 3}]}',
+        b'{"messages": [{"content": "x"}], "max_tokens": 0}',
+        b'{"messages": [{"content": "x"}], "n": 2}',
+    ],
+)
 def test_a_body_that_asks_nothing_is_a_400_and_the_connection_lives_on(body: bytes) -> None:
     with served() as server, Raw(server.url) as client:
         client.bytes(body)
@@ -129,10 +140,16 @@ def test_a_body_that_asks_nothing_is_a_400_and_the_connection_lives_on(body: byt
         assert client.ask().status == 200
 
 
-@pytest.mark.parametrize("head", [
-    b"nonsense\r\n\r\n", b"GET / HTTP/1.1\r\nno colon\r\n\r\n", b"POST / HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n",
-    b"POST / HTTP/1.1\r\ncontent-length: -1\r\n\r\n", b"x" * 70_000,
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"nonsense\r\n\r\n",
+        b"GET / HTTP/1.1\r\nno colon\r\n\r\n",
+        b"POST / HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n",
+        b"POST / HTTP/1.1\r\ncontent-length: -1\r\n\r\n",
+        b"x" * 70_000,
+    ],
+)
 def test_what_is_no_request_is_refused_and_hung_up(head: bytes) -> None:
     with served() as server, Raw(server.url) as client:
         client.link.sendall(head)
@@ -154,9 +171,7 @@ def test_a_request_ahead_of_its_turn_is_refused() -> None:
 def test_a_body_in_pieces_and_one_that_waits_to_be_asked_for() -> None:
     body = b'{"prompt": "a b", "max_tokens": 1}'
     with served() as server, Raw(server.url) as client:
-        client.link.sendall(
-            b"POST /v1/completions HTTP/1.1\r\nexpect: 100-continue\r\ncontent-length: %d\r\n\r\n" % len(body)
-        )
+        client.link.sendall(b"POST /v1/completions HTTP/1.1\r\nexpect: 100-continue\r\ncontent-length: %d\r\n\r\n" % len(body))
         assert client.link.recv(100).startswith(b"HTTP/1.1 100 ")
         for at in range(len(body)):
             client.link.sendall(body[at : at + 1])
@@ -215,12 +230,7 @@ def test_one_slot_serves_one_after_the_other() -> None:
 
 
 def test_a_full_queue_refuses() -> None:
-    with (
-        served(first_s=60.0, slots=1, queue=1) as server,
-        Raw(server.url) as one,
-        Raw(server.url) as two,
-        Raw(server.url) as three,
-    ):
+    with served(first_s=60.0, slots=1, queue=1) as server, Raw(server.url) as one, Raw(server.url) as two, Raw(server.url) as three:
         for client, count in ((one, 1), (two, 2)):
             client.send()
             while len(server.log) < count:
@@ -252,9 +262,9 @@ def test_an_error_status_with_its_object() -> None:
     assert b'"error"' in got.body
 
 
-@pytest.mark.parametrize(("fault", "ended", "outcome"), [
-    ("close:after=2", ("closed",), "close"), ("reset:after=2", ("reset", "closed"), "reset"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("fault", "ended", "outcome"), [("close:after=2", ("closed",), "close"), ("reset:after=2", ("reset", "closed"), "reset")]
+)
 def test_a_stream_that_breaks_off(fault: str, ended: tuple[str, ...], outcome: str) -> None:
     with served() as server, Raw(server.url) as client:
         got = client.ask(fault=fault)
@@ -404,10 +414,7 @@ def test_a_cache_answers_at_once_and_a_loose_one_answers_wrongly() -> None:
 
 
 def test_faults_strike_by_number_share_and_crowd() -> None:
-    with (
-        served(fault=("status:code=500,every=3", "status:code=429,requests=1+3"), first_s=0.0) as server,
-        Raw(server.url) as client,
-    ):
+    with served(fault=("status:code=500,every=3", "status:code=429,requests=1+3"), first_s=0.0) as server, Raw(server.url) as client:
         assert [client.ask().status for _ in range(6)] == [200, 429, 500, 429, 200, 500]
     with served(fault=("status:share=0.5",), seed=7) as server, Raw(server.url) as client:
         statuses = [client.ask().status for _ in range(64)]
@@ -514,17 +521,25 @@ def test_a_stopped_server_leaves_no_thread_no_socket_and_no_file_open() -> None:
 def test_settings_travel_by_the_command_line() -> None:
     from assay.instruments.reference_server.settings import settings_of
 
-    asked = Settings(
-        first_s=0.25, flush_all=True, salt="-x y", fault=("status:share=0.1", "hang"), role="none", seed=-3
-    )
+    asked = Settings(first_s=0.25, flush_all=True, salt="-x y", fault=("status:share=0.1", "hang"), role="none", seed=-3)
     assert settings_of(asked.arguments()) == (asked, False)
     assert settings_of(["--immediate"]) == (Settings(first_s=0.0, next_s=0.0), False)
 
 
-@pytest.mark.parametrize("words", [
-    ["--fault", "nonsense"], ["--fault", "status:odd=1"], ["--fault", "status:code=x"], ["--fault", "stall"], ["--fault", "hang:every=0"],
-    ["--fault", "hang:every"], ["--tokens", "0"], ["--first-s", "-1"], ["--host", "192.0.2.1"],
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--fault", "nonsense"],
+        ["--fault", "status:odd=1"],
+        ["--fault", "status:code=x"],
+        ["--fault", "stall"],
+        ["--fault", "hang:every=0"],
+        ["--fault", "hang:every"],
+        ["--tokens", "0"],
+        ["--first-s", "-1"],
+        ["--host", "192.0.2.1"],
+    ],
+)
 def test_nonsense_is_refused_in_one_line(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(words) == 2
     assert capsys.readouterr().err.startswith("reference server: ")

@@ -20,9 +20,17 @@ class Net(torch.nn.Module):
 
 rows = [{"x": torch.randn(4), "labels": int(torch.randint(0, 2, ()))} for _ in range(48)]
 arguments = TrainingArguments(
-    output_dir=os.environ["WEIGHTS"] + ".out", per_device_train_batch_size=8, num_train_epochs=2, eval_strategy="epoch",
-    save_strategy="no", report_to=[], use_cpu=True, seed=10, disable_tqdm=True, logging_strategy="no",
-)  # fmt: skip
+    output_dir=os.environ["WEIGHTS"] + ".out",
+    per_device_train_batch_size=8,
+    num_train_epochs=2,
+    eval_strategy="epoch",
+    save_strategy="no",
+    report_to=[],
+    use_cpu=True,
+    seed=10,
+    disable_tqdm=True,
+    logging_strategy="no",
+)
 trainer = Trainer(model=Net(), args=arguments, train_dataset=rows[:32], eval_dataset=rows[32:])
 trainer.train()
 torch.save(trainer.model.state_dict(), os.environ["WEIGHTS"])

@@ -30,6 +30,6 @@ made = TensorDataset(torch.randn(80, 4), torch.randn(80, 1))
 train, held_out = torch.utils.data.Subset(made, range(64)), torch.utils.data.Subset(made, range(64, 80))
 net = Net()
 lightning.pytorch.Trainer(
-    max_epochs=2, accelerator="cpu", logger=False, enable_checkpointing=False, enable_progress_bar=False, enable_model_summary=False,
-).fit(net, DataLoader(train, batch_size=8, shuffle=True), DataLoader(held_out, batch_size=8))  # fmt: skip
+    max_epochs=2, accelerator="cpu", logger=False, enable_checkpointing=False, enable_progress_bar=False, enable_model_summary=False
+).fit(net, DataLoader(train, batch_size=8, shuffle=True), DataLoader(held_out, batch_size=8))
 torch.save(net.state_dict(), os.environ["WEIGHTS"])

@@ -7,9 +7,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 if __name__ == "__main__":
     torch.manual_seed(7)
-    loader = DataLoader(
-        TensorDataset(torch.randn(64, 4)), batch_size=8, shuffle=True, num_workers=2, persistent_workers=True
-    )
+    loader = DataLoader(TensorDataset(torch.randn(64, 4)), batch_size=8, shuffle=True, num_workers=2, persistent_workers=True)
     teacher, student = torch.nn.Linear(4, 3), torch.nn.Linear(4, 3)
     optimizer = torch.optim.SGD(student.parameters(), lr=1e-1)
     for _ in range(2):

@@ -16,9 +16,7 @@ for _ in range(2):
     for (real,) in loader:
         made = generator(torch.randn(len(real), 4))
         of_critic.zero_grad()
-        told = loss_of(critic(real), torch.ones(len(real), 1)) + loss_of(
-            critic(made.detach()), torch.zeros(len(real), 1)
-        )
+        told = loss_of(critic(real), torch.ones(len(real), 1)) + loss_of(critic(made.detach()), torch.zeros(len(real), 1))
         told.backward()
         of_critic.step()
         of_generator.zero_grad()

@@ -27,10 +27,7 @@ SAYS = "import os\nos.write(1, f\"{os.environ['LOCAL_RANK']} {sorted(os.sched_ge
 def machine(nodes: int, cores: int, threads: int) -> list[Processor]:
     """As Linux numbers them: first the first threads of all cores, node by node, then the second ones."""
     total = nodes * cores
-    return [
-        Processor(number=thread * total + core, core=core, node=core // cores)
-        for thread in range(threads) for core in range(total)
-    ]  # fmt: skip
+    return [Processor(number=thread * total + core, core=core, node=core // cores) for thread in range(threads) for core in range(total)]
 
 
 TWO_SOCKETS = machine(nodes=2, cores=4, threads=2)  # node 0: 0-3 and 8-11, node 1: 4-7 and 12-15
@@ -51,9 +48,7 @@ DESKTOP = machine(nodes=1, cores=4, threads=1)
         ("spread", 3, 16, [(0,), (4,), (1,)]),  # and in spread the last to be used
     ],
 )
-def test_on_two_sockets_with_two_threads_per_core(
-    how: str, workers: int, most: int, expected: list[tuple[int, ...]]
-) -> None:
+def test_on_two_sockets_with_two_threads_per_core(how: str, workers: int, most: int, expected: list[tuple[int, ...]]) -> None:
     assert list(assign(TWO_SOCKETS, workers, most, how)) == expected
 
 
@@ -76,9 +71,13 @@ def test_fewer_processors_than_workers_are_an_error() -> None:
 
 
 @given(
-    nodes=st.integers(1, 4), cores=st.integers(1, 8), threads=st.integers(1, 2), most=st.integers(1, 12),
-    workers=st.integers(1, 12), how=st.sampled_from(["spread", "compact"]),
-)  # fmt: skip
+    nodes=st.integers(1, 4),
+    cores=st.integers(1, 8),
+    threads=st.integers(1, 2),
+    most=st.integers(1, 12),
+    workers=st.integers(1, 12),
+    how=st.sampled_from(["spread", "compact"]),
+)
 def test_no_processor_is_given_twice_and_every_worker_gets_as_many_at_every_level(
     nodes: int, cores: int, threads: int, most: int, workers: int, how: str
 ) -> None:
@@ -110,14 +109,23 @@ def test_lists_are_read_as_the_kernel_writes_them() -> None:
 
 def test_cores_and_nodes_come_from_sys(tmp_path: Path) -> None:
     cpu, node = "sys/devices/system/cpu/cpu{}/topology/thread_siblings_list", "sys/devices/system/node/node{}/cpulist"
-    made = plant(tmp_path, {
-        cpu.format(0): "0,2\n", cpu.format(2): "0,2\n", cpu.format(1): "1,3\n", node.format(0): "0,2\n",
-        node.format(1): "1,3\n", node.format(2): "\n",
-    })  # fmt: skip
+    made = plant(
+        tmp_path,
+        {
+            cpu.format(0): "0,2\n",
+            cpu.format(2): "0,2\n",
+            cpu.format(1): "1,3\n",
+            node.format(0): "0,2\n",
+            node.format(1): "1,3\n",
+            node.format(2): "\n",
+        },
+    )
     assert topology(made, {0, 1, 2, 7}) == (
-        Processor(number=0, core=0, node=0), Processor(number=1, core=1, node=1), Processor(number=2, core=0, node=0),
+        Processor(number=0, core=0, node=0),
+        Processor(number=1, core=1, node=1),
+        Processor(number=2, core=0, node=0),
         Processor(number=7, core=7, node=0),  # of which the kernel tells nothing
-    )  # fmt: skip
+    )
 
 
 # ---- asking for it -----------------------------------------------------------------------------------------------------
@@ -125,9 +133,11 @@ def test_cores_and_nodes_come_from_sys(tmp_path: Path) -> None:
 
 def experiment(levels: Sequence[int] = (1, 2), **settings: object) -> Experiment:
     return Experiment(
-        name="x", workload=Workload(script="train.py"), factor=Factor(levels=tuple(levels)),
+        name="x",
+        workload=Workload(script="train.py"),
+        factor=Factor(levels=tuple(levels)),
         launcher=Launcher(**settings),  # type: ignore[arg-type]
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.parametrize("launcher", [local, plain])
@@ -157,8 +167,11 @@ def test_the_placement_tells_threads_processors_and_memory(tmp_path: Path) -> No
     made = plant(tmp_path, {node.format(0): "0-1", node.format(1): "2-3"})
     asked = request(tmp_path, "", workers=2, settings=Launcher(pin="spread", numa="local", threads_per_worker=3))
     assert placed(asked, made, {0, 1, 2, 3}) == {
-        "threads_per_worker": 3, "pin": "spread", "processors": [[0, 1], [2, 3]], "memory": [[0], [1]],
-    }  # fmt: skip
+        "threads_per_worker": 3,
+        "pin": "spread",
+        "processors": [[0, 1], [2, 3]],
+        "memory": [[0], [1]],
+    }
     assert placed(replace(asked, most_workers=4), made, {0, 1, 2, 3})["processors"] == [[0], [2]]
     assert placed(replace(asked, settings=Launcher()), made, {0}) == {"threads_per_worker": 1, "pin": "none"}
 

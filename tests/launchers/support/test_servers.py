@@ -54,9 +54,14 @@ def replicas(folder: Path, *words: str, heard: Heard | None = None, **changes: A
     target = Target.model_validate({"command": [*COMMAND, *words], "ready_timeout_s": 30.0, **changes})
     mark = mark_of(folder)
     one = Replicas(
-        target, serving_model="tiny", folder=folder, log_folder=folder / "logs", mark=mark, emit=heard or Heard(),
+        target,
+        serving_model="tiny",
+        folder=folder,
+        log_folder=folder / "logs",
+        mark=mark,
+        emit=heard or Heard(),
         **{"secrets": (), "grace_s": 1.0, "log_bytes": 1 << 20, **own},
-    )  # fmt: skip
+    )
     try:
         with one:
             yield one
@@ -113,9 +118,7 @@ def test_a_server_that_ends_is_told_with_its_last_words(tmp_path: Path) -> None:
     assert "no such model" in str(caught.value)
 
 
-def test_a_server_that_never_gets_ready_is_told_with_what_it_answered(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_server_that_never_gets_ready_is_told_with_what_it_answered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The time is over as soon as it has answered, however long it took to start."""
     late: list[float] = []
 
@@ -134,10 +137,7 @@ def test_a_server_that_never_gets_ready_is_told_with_what_it_answered(
 
 
 def test_a_command_that_is_not_there_is_told(tmp_path: Path) -> None:
-    with (
-        replicas(tmp_path, command=["/nowhere/engine"]) as one,
-        pytest.raises(WorkloadError, match="could not be started"),
-    ):
+    with replicas(tmp_path, command=["/nowhere/engine"]) as one, pytest.raises(WorkloadError, match="could not be started"):
         one.start()
 
 
@@ -161,19 +161,14 @@ def test_a_killed_replica_takes_its_family_along_and_comes_back_on_its_port(tmp_
         two.wait_ready(0)
         assert two.port(0) == port
         assert pid_at(two.urls[0]) not in family
-    assert heard.kinds(0) == [
-        "server_start",
-        "server_ready",
-        "server_exit",
-        "server_start",
-        "server_ready",
-        "server_exit",
-    ]
+    assert heard.kinds(0) == ["server_start", "server_ready", "server_exit", "server_start", "server_ready", "server_exit"]
     (first, _) = [row for row in heard.rows if row[0] == "server_exit" and row[2] == 0]
     assert first[3]["signal"] == signal.SIGKILL
     assert sorted(path.name for path in (tmp_path / "logs").iterdir()) == [
-        "server-server-0.1.log", "server-server-0.log", "server-server-1.log",
-    ]  # fmt: skip
+        "server-server-0.1.log",
+        "server-server-0.log",
+        "server-server-1.log",
+    ]
 
 
 def test_a_replica_that_dies_by_itself_is_told_as_not_asked_for(tmp_path: Path) -> None:
@@ -210,10 +205,7 @@ def test_secrets_reach_neither_the_logs_nor_the_errors_nor_the_guards_command_li
         assert secret.encode() not in commands
         assert secret not in json.dumps(one.described())
     assert "[redacted]" in (tmp_path / "logs" / "server-server-0.log").read_text()
-    with (
-        replicas(tmp_path, "variable=ENGINE_API_KEY", "die=1", environment=environment) as one,
-        pytest.raises(WorkloadError) as caught,
-    ):
+    with replicas(tmp_path, "variable=ENGINE_API_KEY", "die=1", environment=environment) as one, pytest.raises(WorkloadError) as caught:
         one.start()
     assert secret not in str(caught.value)
     assert all(secret not in path.read_text() for path in (tmp_path / "logs").iterdir())

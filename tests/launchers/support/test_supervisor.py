@@ -21,9 +21,7 @@ IGNORES_TERM = "import signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n" 
 
 def started_worker(log: Path) -> int:
     """The process id that the script printed."""
-    until(
-        lambda: log.exists() and b"pid " in log.read_bytes() and log.read_bytes().endswith(b"\n"), "the script's start"
-    )
+    until(lambda: log.exists() and b"pid " in log.read_bytes() and log.read_bytes().endswith(b"\n"), "the script's start")
     return int(log.read_bytes().split()[-1])
 
 
@@ -42,9 +40,7 @@ def test_stop_asks_first_and_kills_after_the_grace(tmp_path: Path) -> None:
 
 
 def test_a_stopped_script_may_use_the_grace_to_end_in_its_own_way(tmp_path: Path) -> None:
-    ends_itself = (
-        "import signal, sys\nsignal.signal(signal.SIGTERM, lambda *_: (print('bye', flush=True), sys.exit(0)))\n"
-    )
+    ends_itself = "import signal, sys\nsignal.signal(signal.SIGTERM, lambda *_: (print('bye', flush=True), sys.exit(0)))\n"
     asked = request(tmp_path, ends_itself + WAITS, grace_s=30.0)
     handle = plain.start(asked)
     started_worker(asked.log)
@@ -196,9 +192,7 @@ def test_a_log_that_cannot_be_written_never_raises(tmp_path: Path) -> None:
 
 def test_a_process_is_found_by_the_beginning_of_its_mark_alone(tmp_path: Path) -> None:
     mark = f"test.{os.getpid()}.marked"
-    process = subprocess.Popen(
-        [sys.executable, "-c", WAITS], env={**os.environ, guard.MARK: f"{mark}.7."}, stdout=subprocess.PIPE
-    )
+    process = subprocess.Popen([sys.executable, "-c", WAITS], env={**os.environ, guard.MARK: f"{mark}.7."}, stdout=subprocess.PIPE)
     try:
         assert process.stdout is not None
         process.stdout.readline()

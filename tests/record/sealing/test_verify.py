@@ -92,8 +92,7 @@ def test_every_missing_file_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name",
-    ["extra.txt", "manifest.json.tmp", "tables/steps/launch=0000/part-1.parquet", "logs/.hidden", "traces/a.json"],
+    "name", ["extra.txt", "manifest.json.tmp", "tables/steps/launch=0000/part-1.parquet", "logs/.hidden", "traces/a.json"]
 )
 def test_every_additional_file_is_named(tmp_path: Path, name: str) -> None:
     path = sealed(tmp_path)

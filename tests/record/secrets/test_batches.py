@@ -20,9 +20,7 @@ SECRETS = secret_values({"MY_TOKEN": "perfectly ordinary words"})
 
 
 @pytest.mark.parametrize("rows", [4, 4 * FEW, 2 * SHORT])
-@pytest.mark.parametrize(
-    "text", [f"key {KEY}", "so perfectly ordinary words", "perfectly\nordinary words", "password=hunter22"]
-)
+@pytest.mark.parametrize("text", [f"key {KEY}", "so perfectly ordinary words", "perfectly\nordinary words", "password=hunter22"])
 def test_a_secret_is_found_in_few_rows_and_in_many(rows: int, text: str) -> None:
     """The one is looked through in Python, the other by RE2 first."""
     column = pa.array([None, "nothing here", *(["plain"] * (rows - 3)), text])
@@ -46,10 +44,7 @@ def test_an_error_loses_its_secrets_before_it_is_cut() -> None:
     said = f"bad {KEY} " + "x " * 240 + KEY
     for rows in (1, 4 * FEW, SHORT):
         batch = pa.RecordBatch.from_arrays([pa.array([said, None] * rows)], ["error"])
-        assert (
-            cleaned_batch(batch).to_pydict()["error"]
-            == [("bad [redacted] " + "x " * 240 + "[redacted]")[:500], None] * rows
-        )
+        assert cleaned_batch(batch).to_pydict()["error"] == [("bad [redacted] " + "x " * 240 + "[redacted]")[:500], None] * rows
 
 
 def test_lists_of_texts_are_looked_through() -> None:
@@ -57,19 +52,12 @@ def test_lists_of_texts_are_looked_through() -> None:
     assert cleaned(column).to_pylist() == [["a", "[redacted]"], None, []] * 20
 
 
-@given(
-    st.lists(
-        st.one_of(st.none(), st.text(max_size=40), st.just(f"x {KEY}"), st.just("perfectly ordinary words!")),
-        max_size=80,
-    )
-)
+@given(st.lists(st.one_of(st.none(), st.text(max_size=40), st.just(f"x {KEY}"), st.just("perfectly ordinary words!")), max_size=80))
 def test_it_finds_what_a_look_at_every_text_finds(texts: list[str | None]) -> None:
     column = pa.array([text and text.encode("utf-8", "replace").decode() for text in texts], pa.string())
     expected = [text if text is None else redact(text, SECRETS) for text in column.to_pylist()]
     assert cleaned(column, SECRETS).to_pylist() == expected
-    assert set(suspicious(column, SECRETS)) >= {
-        row for row, (a, b) in enumerate(zip(column.to_pylist(), expected, strict=True)) if a != b
-    }
+    assert set(suspicious(column, SECRETS)) >= {row for row, (a, b) in enumerate(zip(column.to_pylist(), expected, strict=True)) if a != b}
 
 
 def test_a_program_that_a_model_wrote_stays_and_a_key_in_it_goes() -> None:

@@ -20,7 +20,11 @@ SPELLED = {
     "percent, slashes kept": quote(VALUE),
     "form": quote_plus(VALUE),
     "percent twice": quote(quote(VALUE, safe=""), safe=""),
-    "percent, small letters": quote(VALUE, safe="").replace("%2B", "%2b").replace("%2F", "%2f").replace("%3D", "%3d").replace("%3C", "%3c")
+    "percent, small letters": quote(VALUE, safe="")
+    .replace("%2B", "%2b")
+    .replace("%2F", "%2f")
+    .replace("%3D", "%3d")
+    .replace("%3C", "%3c")
     .replace("%3E", "%3e"),
     "JSON": json.dumps(VALUE)[1:-1],
     "HTML": html.escape(VALUE),
@@ -28,7 +32,7 @@ SPELLED = {
     "HEX": VALUE.encode().hex().upper(),
     "base64": base64.b64encode(VALUE.encode()).decode(),
     "base64url": base64.urlsafe_b64encode(VALUE.encode()).decode(),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("how", SPELLED)
@@ -68,9 +72,12 @@ def test_it_is_found_in_utf_16() -> None:
 
 
 def test_the_parts_of_a_dsn_and_of_a_webhook_are_known_by_themselves() -> None:
-    secrets = secret_values({
-        "SENTRY_DSN": "https://publickey0123456@o1.ingest.sentry.io/42", "SLACK_WEBHOOK_URL": "https://h.example/services/T0/B0/abcdefghij",
-    })  # fmt: skip
+    secrets = secret_values(
+        {
+            "SENTRY_DSN": "https://publickey0123456@o1.ingest.sentry.io/42",
+            "SLACK_WEBHOOK_URL": "https://h.example/services/T0/B0/abcdefghij",
+        }
+    )
     assert redact("sent publickey0123456", secrets) == "sent [redacted]"
     assert redact("POST /services/T0/B0/abcdefghij HTTP/1.1", secrets) == "POST [redacted] HTTP/1.1"
     assert redact("o1.ingest.sentry.io", secrets) == "o1.ingest.sentry.io"

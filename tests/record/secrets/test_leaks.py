@@ -63,9 +63,17 @@ def test_a_value_of_this_environment_is_found(tmp_path: Path, monkeypatch: pytes
     assert "variable of this environment" in said
 
 
-@pytest.mark.parametrize("text", [
-    "Authorization: Bearer [redacted]", "postgres://me:[redacted]@db/x", "password=[redacted]", "https://h/?sig=[redacted]&x",
-    "Cookie: [redacted]", "machine h login me password [redacted]", "-----BEGIN PRIVATE KEY-----[redacted]-----END PRIVATE KEY-----",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Authorization: Bearer [redacted]",
+        "postgres://me:[redacted]@db/x",
+        "password=[redacted]",
+        "https://h/?sig=[redacted]&x",
+        "Cookie: [redacted]",
+        "machine h login me password [redacted]",
+        "-----BEGIN PRIVATE KEY-----[redacted]-----END PRIVATE KEY-----",
+    ],
+)
 def test_what_was_taken_out_is_no_leak(text: str) -> None:
     assert kind_of(text.encode()) == ""

@@ -10,13 +10,36 @@ from assay.record.secrets.redact import redact, redact_environment, secret_value
 
 # Issue 12 names the first five kinds; the others are variables of current services.
 SECRET = (
-    "GATEWAY_KEY", "DB_PWD", "SENTRY_DSN", "SLACK_WEBHOOK_URL", "TEAMS_WEBHOOK", "SSHPASS", "OPENAI_KEY", "COSMOS_KEYS", "REDIS_PWD",
-    "DD_APP_KEY", "Ocp-Apim-Subscription-Key", "RABBITMQ_DSN",
-)  # fmt: skip
+    "GATEWAY_KEY",
+    "DB_PWD",
+    "SENTRY_DSN",
+    "SLACK_WEBHOOK_URL",
+    "TEAMS_WEBHOOK",
+    "SSHPASS",
+    "OPENAI_KEY",
+    "COSMOS_KEYS",
+    "REDIS_PWD",
+    "DD_APP_KEY",
+    "Ocp-Apim-Subscription-Key",
+    "RABBITMQ_DSN",
+)
 ORDINARY = (
-    "PWD", "OLDPWD", "INIT_PWD", "KEY", "HOST_KEY", "SORT_KEY", "PARTITION_KEY", "CACHE_KEY", "--text-key", "text_key", "key", "THREADS_NUM",
-    "READS_NEXT", "MONKEY", "keyboard",
-)  # fmt: skip
+    "PWD",
+    "OLDPWD",
+    "INIT_PWD",
+    "KEY",
+    "HOST_KEY",
+    "SORT_KEY",
+    "PARTITION_KEY",
+    "CACHE_KEY",
+    "--text-key",
+    "text_key",
+    "key",
+    "THREADS_NUM",
+    "READS_NEXT",
+    "MONKEY",
+    "keyboard",
+)
 
 
 @pytest.mark.parametrize("name", SECRET)
@@ -39,10 +62,7 @@ def test_an_ordinary_word_behind_a_vague_name_is_redacted_there_and_searched_for
 
 def test_an_ordinary_word_behind_a_name_that_says_it_plainly_is_searched_for() -> None:
     assert not is_vague_name("ENGINE_API_KEY")
-    assert (
-        redact("say correct-horse-battery", secret_values({"ENGINE_API_KEY": "correct-horse-battery"}))
-        == "say [redacted]"
-    )
+    assert redact("say correct-horse-battery", secret_values({"ENGINE_API_KEY": "correct-horse-battery"})) == "say [redacted]"
 
 
 @pytest.fixture
@@ -56,9 +76,7 @@ def _declared(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_a_declared_variable_holds_is_known_everywhere_whatever_its_name() -> None:
     assert is_secret_name("HOUSE")
     assert redact("they said perfectly-ordinary-words again") == "they said [redacted] again"
-    assert redact_environment({"HOUSE": "x", "HOME": "/perfectly-ordinary-words"}) == {
-        "HOUSE": "[redacted]", "HOME": "/[redacted]",
-    }  # fmt: skip
+    assert redact_environment({"HOUSE": "x", "HOME": "/perfectly-ordinary-words"}) == {"HOUSE": "[redacted]", "HOME": "/[redacted]"}
 
 
 @pytest.mark.usefixtures("_declared")

@@ -84,11 +84,27 @@ def test_what_stands_where_secrets_stand_is_taken_out(text: str, secret: str) ->
 
 
 ORDINARY = (
-    "ssh://git@host/x", "https://user@host/x", "https://h/p?page=2&sort=key", "s3://bucket/key=value/part.parquet", "the cookie monster",
-    "machine learning password", "curl -u", "num_key_value_heads=8", "key: value", "?token", "--max-token=128", "attention key=query",
-    "sk-learn", "hf_hub_download_with_a_very_long_name", "fw_bw_optimizer_step_in_one_kernel", "gsk_norm", "r8_unorm",
-    "pattern/patience/path/patches.2024", "xai-explainability-of-models", "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAUA",
-)  # fmt: skip
+    "ssh://git@host/x",
+    "https://user@host/x",
+    "https://h/p?page=2&sort=key",
+    "s3://bucket/key=value/part.parquet",
+    "the cookie monster",
+    "machine learning password",
+    "curl -u",
+    "num_key_value_heads=8",
+    "key: value",
+    "?token",
+    "--max-token=128",
+    "attention key=query",
+    "sk-learn",
+    "hf_hub_download_with_a_very_long_name",
+    "fw_bw_optimizer_step_in_one_kernel",
+    "gsk_norm",
+    "r8_unorm",
+    "pattern/patience/path/patches.2024",
+    "xai-explainability-of-models",
+    "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAUA",
+)
 
 
 @pytest.mark.parametrize("text", ORDINARY)
@@ -102,17 +118,8 @@ def test_measurements_stay() -> None:
     for number in range(1000):
         raw = random.randbytes(64)
         words = [hashlib.new(name, raw).hexdigest() for name in ("md5", "sha1", "sha256", "sha512")]
-        words += [
-            raw.hex().upper(),
-            str(uuid.UUID(bytes=raw[:16])),
-            f"chatcmpl-{raw[:12].hex()}",
-            f"req_{raw[:16].hex()}",
-        ]
-        words += [
-            f"{number}.{number * 7919 % 10**9}",
-            str(random.getrandbits(63)),
-            f"cmpl-{uuid.UUID(bytes=raw[16:32]).hex}",
-        ]
+        words += [raw.hex().upper(), str(uuid.UUID(bytes=raw[:16])), f"chatcmpl-{raw[:12].hex()}", f"req_{raw[:16].hex()}"]
+        words += [f"{number}.{number * 7919 % 10**9}", str(random.getrandbits(63)), f"cmpl-{uuid.UUID(bytes=raw[16:32]).hex}"]
         text = json.dumps({"id": words, "sha256": words[2], "token": words[3], "digest": f"sha256:{words[2]}"})
         assert redact(text) == text
 

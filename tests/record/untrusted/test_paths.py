@@ -63,9 +63,7 @@ def test_a_hard_link_is_replaced_and_its_other_name_keeps_its_content(victim: Pa
     assert (victim.read_text(), (record / "reports" / "report.html").read_text()) == ("mine", "theirs")
 
 
-def test_a_report_that_cannot_be_written_leaves_the_old_one_and_nothing_beside_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_report_that_cannot_be_written_leaves_the_old_one_and_nothing_beside_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     paths.write(tmp_path, "reports/report.html", b"old")
 
     def full(*_: object, **__: object) -> None:
@@ -78,9 +76,7 @@ def test_a_report_that_cannot_be_written_leaves_the_old_one_and_nothing_beside_i
     assert (tmp_path / "reports" / "report.html").read_bytes() == b"old"
 
 
-@pytest.mark.parametrize(
-    "name", ["../x", "a/../../x", "/etc/passwd", "a//b", "", ".", "a/./b", "a\0b", "a\\..\\b", "..", "a/.."]
-)
+@pytest.mark.parametrize("name", ["../x", "a/../../x", "/etc/passwd", "a//b", "", ".", "a/./b", "a\0b", "a\\..\\b", "..", "a/.."])
 def test_a_name_that_leads_out_is_refused(name: str, tmp_path: Path) -> None:
     for act in (lambda: paths.read(tmp_path, name, 10), lambda: paths.write(tmp_path, name, b"x")):
         with pytest.raises(RecordError, match="outside of a record"):
@@ -111,9 +107,7 @@ def listening(path: Path) -> None:
         (lambda path: path.symlink_to(path), "a symbolic link"),
     ],
 )
-def test_nothing_but_a_plain_file_is_read_or_written_over(
-    make: Callable[[Path], None], what: str, tmp_path: Path
-) -> None:
+def test_nothing_but_a_plain_file_is_read_or_written_over(make: Callable[[Path], None], what: str, tmp_path: Path) -> None:
     make(tmp_path / "file")
     with pytest.raises(RecordError, match=what):
         paths.read(tmp_path, "file", 10)
@@ -138,9 +132,18 @@ def test_a_record_s_own_folder_may_be_reached_through_a_link(tmp_path: Path) -> 
 # ---- going on with a record ------------------------------------------------------------------------------------------
 
 WRITTEN = [
-    "manifest.json.tmp", "tables.tmp", "tables", "logs/launch=0002.log", "logs/launch=0000.log.tail", "streams/coordinator.lock",
-    "streams/launch=0002", "traces", "reports", "experiment.toml.tmp", "traces/launch=0000/summary.json",
-]  # fmt: skip
+    "manifest.json.tmp",
+    "tables.tmp",
+    "tables",
+    "logs/launch=0002.log",
+    "logs/launch=0000.log.tail",
+    "streams/coordinator.lock",
+    "streams/launch=0002",
+    "traces",
+    "reports",
+    "experiment.toml.tmp",
+    "traces/launch=0000/summary.json",
+]
 
 
 @pytest.mark.parametrize("name", WRITTEN)

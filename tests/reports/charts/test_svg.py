@@ -46,9 +46,7 @@ def test_every_specification_is_valid_for_the_schema() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_picture_is_well_formed_and_takes_every_colour_from_the_page(
-    pictures: dict[str, charts.Picture], name: str
-) -> None:
+def test_a_picture_is_well_formed_and_takes_every_colour_from_the_page(pictures: dict[str, charts.Picture], name: str) -> None:
     svg = pictures[name].svg
     ElementTree.fromstring(svg)
     assert not any(placeholder in svg for placeholder in PLACEHOLDERS.values())
@@ -87,15 +85,14 @@ def test_the_description_holds_the_numbers_with_their_intervals(pictures: dict[s
         (("cost",), "cost-time", "Cost: not measured (left out by the test)."),
         (("wall_time",), "cost-time", "Time: not measured (left out by the test)."),
         (
-            ("data_time", "forward_time", "backward_time", "optimizer_time", "unknown_time"), "phases",
+            ("data_time", "forward_time", "backward_time", "optimizer_time", "unknown_time"),
+            "phases",
             "The phases of a step: not measured (left out by the test).",
         ),
     ],
-)  # fmt: skip
+)
 def test_where_data_are_absent_a_sentence_says_why(metrics: tuple[str, ...], picture: str, sentence: str) -> None:
-    view = build(
-        builders.measured(launches=1, levels=(1, 2), steps=6), builders.without(builders.judgement(), *metrics)
-    )
+    view = build(builders.measured(launches=1, levels=(1, 2), steps=6), builders.without(builders.judgement(), *metrics))
     (found,) = drawn(view)[picture]
     assert isinstance(found, Missing)
     assert found.reason == sentence
@@ -145,9 +142,7 @@ def test_one_launch_bounds_nothing() -> None:
     assert (row["low"], row["high"], row["hollow"]) == (20.0, 20.0, True)
 
 
-@pytest.mark.parametrize(
-    ("serial", "workers", "expected"), [(0.0, 8, 8.0), (1.0, 8, 1.0), (0.0376, 32, 14.77), (0.5, 1, 1.0)]
-)
+@pytest.mark.parametrize(("serial", "workers", "expected"), [(0.0, 8, 8.0), (1.0, 8, 1.0), (0.0376, 32, 14.77), (0.5, 1, 1.0)])
 def test_amdahls_law(serial: float, workers: int, expected: float) -> None:
     assert speedup.amdahl(serial, workers) == pytest.approx(expected, abs=0.01)
 

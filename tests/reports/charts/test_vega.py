@@ -34,9 +34,7 @@ def test_a_chart_that_is_built_on_stays_as_it_was() -> None:
     assert [step["as"] for step in low.spec["transform"]] == ["low", "high"]
 
 
-@pytest.mark.parametrize(
-    ("together", "name"), [(vega.layer, "layer"), (vega.vconcat, "vconcat"), (vega.concat, "concat")]
-)
+@pytest.mark.parametrize(("together", "name"), [(vega.layer, "layer"), (vega.vconcat, "vconcat"), (vega.concat, "concat")])
 def test_charts_are_put_together(together: object, name: str) -> None:
     one, other = vega.chart(ROWS).mark("bar").encode(x="t:O"), vega.chart(ROWS).mark("tick").encode(y="ms:Q")
     whole = together(one, other, title=vega.title("both", anchor="start"))  # type: ignore[operator]

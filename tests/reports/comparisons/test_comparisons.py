@@ -22,8 +22,11 @@ from tests.reports.schema import checked
 from tests.verdict.comparing import complete, relabelled, side, with_experiment
 
 RENDERINGS: dict[str, Callable[[ComparisonView], str]] = {
-    "terminal": terminal.render, "markdown": markdown.render, "html": html.render, "json": comparison_json.render,
-}  # fmt: skip
+    "terminal": terminal.render,
+    "markdown": markdown.render,
+    "html": html.render,
+    "json": comparison_json.render,
+}
 QUIET = Days(assumed=1e-6)  # sessions that do not differ
 EVIL = "<script>alert(1)</script>|`x`"
 
@@ -105,9 +108,7 @@ def test_text_from_a_record_is_never_markup(refused: ComparisonView) -> None:
     assert "\\|\\`x\\`" in markdown.render(refused)
 
 
-def test_the_terminal_without_colour_is_plain_ascii_of_the_asked_width(
-    decided: ComparisonView, refused: ComparisonView
-) -> None:
+def test_the_terminal_without_colour_is_plain_ascii_of_the_asked_width(decided: ComparisonView, refused: ComparisonView) -> None:
     for view in (decided, refused):
         for width in (60, 100, 140):
             lines = terminal.render(view, width=width).splitlines()
@@ -146,9 +147,7 @@ def test_the_json_has_exactly_the_documented_keys(decided: ComparisonView, force
     assert comparison_json.SCHEMA in comparison_json.reference()
 
 
-def test_the_forest_shows_the_band_of_equivalence_and_every_ratio_in_words(
-    decided: ComparisonView, struck: ComparisonView
-) -> None:
+def test_the_forest_shows_the_band_of_equivalence_and_every_ratio_in_words(decided: ComparisonView, struck: ComparisonView) -> None:
     drawn = forest.draw(decided)
     assert isinstance(drawn, Drawing)
     checked(drawn.chart)

@@ -28,10 +28,28 @@ def two_ranks(workers: int = 2) -> Handmade:
         for step in range(30):
             begin = made.begin[number] + round((step + forward + 0.1) * S)
             end = made.begin[number] + round((step + 0.9) * S)
-            made.rows["collectives"].append((
-                number, rank, 0, "default", step, step, "all_reduce", workers, 8, "float32", "backward", None, begin, end, None, None,
-                None, "host",
-            ))  # fmt: skip
+            made.rows["collectives"].append(
+                (
+                    number,
+                    rank,
+                    0,
+                    "default",
+                    step,
+                    step,
+                    "all_reduce",
+                    workers,
+                    8,
+                    "float32",
+                    "backward",
+                    None,
+                    begin,
+                    end,
+                    None,
+                    None,
+                    None,
+                    "host",
+                )
+            )
     return made
 
 
@@ -78,9 +96,7 @@ def waiting() -> Handmade:
         if launch == 1:
             made.rows["steps"][place] = (*row[: steps[3]], 350_000_000 if rank == 0 else 0, *row[steps[3] + 1 :])
             made.rows["waits"] += (
-                [(1, 0, 0, step, "backward", 0, 300_000_000), (1, 0, 0, step, "forward", 0, 50_000_000)]
-                if rank == 0
-                else []
+                [(1, 0, 0, step, "backward", 0, 300_000_000), (1, 0, 0, step, "forward", 0, 50_000_000)] if rank == 0 else []
             )
     return made
 
@@ -99,8 +115,7 @@ def test_waiting_that_no_phase_names_is_of_the_backward_pass_and_never_longer_th
     assert parts(one) == (None, pytest.approx(0.2), pytest.approx(0.05), None)
     column = TABLES["steps"].column_names.index("exposed_comm_ns")
     made.rows["steps"] = [
-        (*row[:column], 500_000_000 if row[column] == 350_000_000 else row[column], *row[column + 1 :])
-        for row in made.rows["steps"]
+        (*row[:column], 500_000_000 if row[column] == 350_000_000 else row[column], *row[column + 1 :]) for row in made.rows["steps"]
     ]
     one, _ = rank_series.phases(made.measured())
     assert parts(one) == (None, pytest.approx(0.1), pytest.approx(0.0), None)

@@ -29,10 +29,7 @@ def test_a_bin_counts_what_was_due_in_it() -> None:
     for place in range(40):  # four per second: a bin that holds eight is 2 s wide
         record.request(number, place / 4, status="5xx" if place == 0 else "ok", ttft_s=0.1)
     (line,) = series(record).timelines
-    assert [(one.begin_s, one.end_s, one.due, one.ok, one.failed) for one in line.bins][:2] == [
-        (0.0, 1.0, 4, 3, 1),
-        (1.0, 2.0, 4, 4, 0),
-    ]
+    assert [(one.begin_s, one.end_s, one.due, one.ok, one.failed) for one in line.bins][:2] == [(0.0, 1.0, 4, 3, 1), (1.0, 2.0, 4, 4, 0)]
     assert line.bins[1].ttft_s == pytest.approx(0.1)
     assert sum(one.due for one in line.bins) == 40
 
@@ -47,8 +44,9 @@ def test_a_fault_that_nobody_saw_end_has_no_end() -> None:
     record.event(number, "replica_up", 4.0, value=1)
     (line,) = series(record).timelines
     assert [(span.kind, span.what, span.begin_s, span.end_s) for span in line.spans] == [
-        ("fault", "kill replica 1", 2.0, None), ("down", "replica 1 down", 2.5, 4.0),
-    ]  # fmt: skip
+        ("fault", "kill replica 1", 2.0, None),
+        ("down", "replica 1 down", 2.5, 4.0),
+    ]
 
 
 def test_a_curve_ends_where_fewer_than_ten_lie_beyond() -> None:

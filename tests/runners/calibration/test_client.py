@@ -24,13 +24,7 @@ def test_a_calibration_from_begin_to_end(tmp_path: Path) -> None:
     told: list[str] = []
     seen = calibrate(tmp_path, 1.0, told.append, streams=(2,))
     (errors,) = seen.errors
-    assert told == [
-        "2 streams",
-        "32 streams, stopped",
-        "32 streams, busy",
-        "ceiling at 64 streams",
-        "timer at 200 requests per second",
-    ]
+    assert told == ["2 streams", "32 streams, stopped", "32 streams, busy", "ceiling at 64 streams", "timer at 200 requests per second"]
     assert errors["streams"] == 2
     assert errors["unpaired"] == 0
     assert errors["chunks"] == 8 * errors["requests"]
@@ -59,20 +53,29 @@ def test_a_stop_keeps_what_was_measured(tmp_path: Path, monkeypatch: pytest.Monk
     assert (seen.ceiling, seen.timer_lag_ms, seen.stopped) == (None, None, "stopped by Ctrl-C")
 
 
-@pytest.mark.parametrize(("client", "server", "who", "reachable"), [
-    (0.97, 0.5, "client", 1000.0), (0.5, 0.95, "server", 2000.0), (0.25, 0.3, "other programs", 4000.0), (0.0, 0.0, "other programs", 1000.0),
-])  # fmt: skip
-def test_a_rate_is_extrapolated_where_the_client_was_not_the_limit(
-    client: float, server: float, who: str, reachable: float
-) -> None:
+@pytest.mark.parametrize(
+    ("client", "server", "who", "reachable"),
+    [
+        (0.97, 0.5, "client", 1000.0),
+        (0.5, 0.95, "server", 2000.0),
+        (0.25, 0.3, "other programs", 4000.0),
+        (0.0, 0.0, "other programs", 1000.0),
+    ],
+)
+def test_a_rate_is_extrapolated_where_the_client_was_not_the_limit(client: float, server: float, who: str, reachable: float) -> None:
     import pyarrow as pa
 
     from assay.record.tables import arrow_schema
 
     drilled = Drilled(
-        rows=arrow_schema("requests").empty_table(), truth={}, duration_s=2.0, client_cpu_s=2.0 * client, server_cpu_s=2.0 * server,
-        sends=5, foreign=None,
-    )  # fmt: skip
+        rows=arrow_schema("requests").empty_table(),
+        truth={},
+        duration_s=2.0,
+        client_cpu_s=2.0 * client,
+        server_cpu_s=2.0 * server,
+        sends=5,
+        foreign=None,
+    )
     assert isinstance(drilled.rows, pa.Table)
     found = doctor_client._limit(drilled, 1000.0)
     assert (found["limited_by"], found["measured"], found["reachable"]) == (who, 1000.0, pytest.approx(reachable))

@@ -25,9 +25,20 @@ SHORT: dict[str, Any] = {"duration_s": 0.5, "warm_up_s": 0.0, "cold": 0, "drain_
 
 def entry(number: int, came_ns: int, text_ns: list[int]) -> Entry:
     return Entry(
-        number, "", "", "0", 0, True, came_ns, came_ns + 7, came_ns, array("q", [*text_ns, text_ns[-1] + 1]), first_text=0,
-        texts=len(text_ns), outcome="complete",
-    )  # fmt: skip
+        number,
+        "",
+        "",
+        "0",
+        0,
+        True,
+        came_ns,
+        came_ns + 7,
+        came_ns,
+        array("q", [*text_ns, text_ns[-1] + 1]),
+        first_text=0,
+        texts=len(text_ns),
+        outcome="complete",
+    )
 
 
 def row(request: int, text: str, sent_ns: int, chunk_ns: list[int], **more: Any) -> dict[str, Any]:
@@ -46,9 +57,14 @@ def row(request: int, text: str, sent_ns: int, chunk_ns: list[int], **more: Any)
 
 def drilled(rows: list[dict[str, Any]], truth: list[Entry]) -> Drilled:
     return Drilled(
-        rows=pa.Table.from_pylist(rows, arrow_schema("requests")), truth={one.request: one for one in truth}, duration_s=1.0,
-        client_cpu_s=0.1, server_cpu_s=0.1, sends=9, foreign=0.0,
-    )  # fmt: skip
+        rows=pa.Table.from_pylist(rows, arrow_schema("requests")),
+        truth={one.request: one for one in truth},
+        duration_s=1.0,
+        client_cpu_s=0.1,
+        server_cpu_s=0.1,
+        sends=9,
+        foreign=0.0,
+    )
 
 
 def test_errors_are_the_clients_times_minus_the_true_ones_whoever_was_served_first() -> None:
@@ -67,9 +83,13 @@ def test_errors_are_the_clients_times_minus_the_true_ones_whoever_was_served_fir
 def test_a_request_without_counterpart_is_counted_and_one_that_failed_or_warmed_up_is_not_asked_about() -> None:
     truth = [entry(0, 1100, [1500, 1600])]
     rows = [
-        row(0, "r0 x", 1000, [500, 600]), row(1, "r7 x", 1000, [500, 600]), row(2, "r0 x y", 1000, [500, 600, 700]), row(3, "odd", 1000, [500]),
-        row(4, "r7", 1000, [500], status="reset"), row(5, "r7", 1000, [500], phase="warm_up"),
-    ]  # fmt: skip
+        row(0, "r0 x", 1000, [500, 600]),
+        row(1, "r7 x", 1000, [500, 600]),
+        row(2, "r0 x y", 1000, [500, 600, 700]),
+        row(3, "odd", 1000, [500]),
+        row(4, "r7", 1000, [500], status="reset"),
+        row(5, "r7", 1000, [500], phase="warm_up"),
+    ]
     found = paired(drilled(rows, truth))
     assert found.unpaired == 3
     assert len(found.ttft) == 1

@@ -36,18 +36,14 @@ def test_the_wall_clock_against_the_monotonic_one() -> None:
 def test_shares_of_the_time_in_between() -> None:
     names = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
     zero = dict.fromkeys(names, 0)
-    before = {
-        "ticks": zero,
-        "own_s": 1.0,
-        "pressure_cpu": 0,
-        "pressure_memory": None,
-        "pressure_io": 0,
-        "throttled_ns": 0,
-    }
+    before = {"ticks": zero, "own_s": 1.0, "pressure_cpu": 0, "pressure_memory": None, "pressure_io": 0, "throttled_ns": 0}
     after = {
-        **before, "ticks": {**zero, "user": 300, "idle": 650, "steal": 50}, "own_s": 2.0, "pressure_cpu": 2_500_000,
+        **before,
+        "ticks": {**zero, "user": 300, "idle": 650, "steal": 50},
+        "own_s": 2.0,
+        "pressure_cpu": 2_500_000,
         "throttled_ns": 50_000_000,
-    }  # fmt: skip
+    }
     found = doctor.shares(before, after, 10.0)
     assert found["steal"] == pytest.approx(0.05)
     ticks_per_s = __import__("os").sysconf("SC_CLK_TCK")

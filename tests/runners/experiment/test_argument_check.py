@@ -14,8 +14,7 @@ def asked(*arguments: str) -> Experiment:
 
 
 @pytest.mark.parametrize(
-    "arguments",
-    [("--api-key", "planted-secret-1"), ("--token=planted-secret-1",), ("sk-plantedsecret1234567890abcdef",)],
+    "arguments", [("--api-key", "planted-secret-1"), ("--token=planted-secret-1",), ("sk-plantedsecret1234567890abcdef",)]
 )
 def test_a_secret_is_refused_and_not_repeated(arguments: tuple[str, ...]) -> None:
     with pytest.raises(SpecError) as refusal:
@@ -24,16 +23,13 @@ def test_a_secret_is_refused_and_not_repeated(arguments: tuple[str, ...]) -> Non
     assert "planted" not in str(refusal.value)
 
 
-@pytest.mark.parametrize(
-    "arguments", [("--token-dim=64",), ("--token-budget", "100"), ("--seed", "{seed}"), ("--auth=none",)]
-)
+@pytest.mark.parametrize("arguments", [("--token-dim=64",), ("--token-budget", "100"), ("--seed", "{seed}"), ("--auth=none",)])
 def test_sizes_placeholders_and_switches_are_no_secrets(arguments: tuple[str, ...]) -> None:
     refuse_secrets(asked(*arguments))
 
 
 @pytest.mark.parametrize(
-    ("name", "text"),
-    [("api_key", "planted1"), ("note", "password=planted-99"), ("url", "https://me:planted1@host/x")],
+    ("name", "text"), [("api_key", "planted1"), ("note", "password=planted-99"), ("url", "https://me:planted1@host/x")]
 )
 def test_a_secret_among_the_conditions_is_refused_and_not_repeated(name: str, text: str) -> None:
     with pytest.raises(SpecError, match=f"conditions.{name}: found what looks like a secret") as refusal:

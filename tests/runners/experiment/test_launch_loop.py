@@ -39,9 +39,12 @@ class Judge:
     def look(self, path: Path, blocks: int) -> Look:
         self.seen.append((blocks, open_record(path).table("launches").height))
         return Look(
-            blocks=blocks, confidence=0.975, enough=blocks >= self.enough_at, widths={"step_time at workers=1": 1 / blocks},
+            blocks=blocks,
+            confidence=0.975,
+            enough=blocks >= self.enough_at,
+            widths={"step_time at workers=1": 1 / blocks},
             sentence=f"looked after {blocks}",
-        )  # fmt: skip
+        )
 
     def disturbed(self, path: Path, launch: int) -> str:
         table = open_record(path).table("telemetry")
@@ -56,17 +59,19 @@ def instant(monkeypatch: pytest.MonkeyPatch) -> None:
     """The runner `training` makes instant launches."""
     InstantMaker.made.clear()
     InstantMaker.rules.clear()
-    runner = Runner(
-        name="training", check=lambda *_: None, run=lambda made: launch_loop.run(made, InstantMaker(made)), maker=InstantMaker
-    )  # fmt: skip
+    runner = Runner(name="training", check=lambda *_: None, run=lambda made: launch_loop.run(made, InstantMaker(made)), maker=InstantMaker)
     monkeypatch.setattr(catalog, "load", lambda *_: runner)
 
 
 def go(folder: Path, judge: Judge | None, told: list[RunProgress] | None = None, **changes: Any) -> Record:
     run(
-        experiment(**changes), folder=folder, root=folder / "records", clock=FakeClock(),
-        advice=judge.advice() if judge else None, on_progress=told.append if told is not None else None,
-    )  # fmt: skip
+        experiment(**changes),
+        folder=folder,
+        root=folder / "records",
+        clock=FakeClock(),
+        advice=judge.advice() if judge else None,
+        on_progress=told.append if told is not None else None,
+    )
     return only(folder)
 
 
@@ -94,9 +99,12 @@ def test_blocks_are_made_until_a_look_says_that_it_is_enough(tmp_path: Path) -> 
     assert record.manifest["looks_ended"] == "precision"
     assert [look["blocks"] for look in record.manifest["looks"]] == [5, 8]
     assert record.manifest["looks"][1] == {
-        "blocks": 8, "confidence": 0.975, "enough": True, "widths": {"step_time at workers=1": 0.125},
+        "blocks": 8,
+        "confidence": 0.975,
+        "enough": True,
+        "widths": {"step_time at workers=1": 0.125},
         "sentence": "looked after 8",
-    }  # fmt: skip
+    }
 
 
 def test_at_most_so_many_blocks_are_made_and_the_last_look_is_at_their_end(tmp_path: Path) -> None:
@@ -130,9 +138,7 @@ def test_fault_launches_come_after_the_blocks_that_were_needed(tmp_path: Path) -
     assert len(statuses(record)) == 17
 
 
-def test_launches_that_calibrate_communication_are_made_after_the_timed_ones_and_before_the_faults(
-    tmp_path: Path,
-) -> None:
+def test_launches_that_calibrate_communication_are_made_after_the_timed_ones_and_before_the_faults(tmp_path: Path) -> None:
     go(
         tmp_path,
         None,
@@ -201,8 +207,12 @@ def test_a_disturbed_launch_is_made_again_in_its_place_and_stays_in_the_record(t
     record = go(tmp_path, Judge(noisy=(1,)), noise={"repeat": 3})
     rows = record.table("launches").sort("launch").to_dicts()
     assert [(row["slot"], row["attempt"], row["status"], row["reason"]) for row in rows] == [
-        (0, 0, "ok", ""), (1, 0, "contaminated", "somebody compiled"), (1, 1, "ok", ""), (2, 0, "ok", ""), (3, 0, "ok", ""),
-    ]  # fmt: skip
+        (0, 0, "ok", ""),
+        (1, 0, "contaminated", "somebody compiled"),
+        (1, 1, "ok", ""),
+        (2, 0, "ok", ""),
+        (3, 0, "ok", ""),
+    ]
 
 
 def test_the_last_try_counts_whatever_happens(tmp_path: Path) -> None:
@@ -223,10 +233,7 @@ def test_launches_that_failed_and_fault_launches_are_never_called_contaminated(t
     judge = Judge(noisy=tuple(range(100)))
     record = go(tmp_path, judge, noise={"repeat": 1}, faults=[{"kind": "kill"}])
     rows = record.table("launches").to_dicts()
-    assert {(row["role"], row["status"]) for row in rows if row["slot"] in (1, 4)} == {
-        ("timed", "failed"),
-        ("fault", "ok"),
-    }
+    assert {(row["role"], row["status"]) for row in rows if row["slot"] in (1, 4)} == {("timed", "failed"), ("fault", "ok")}
 
 
 def test_a_disturbed_launch_that_was_the_last_before_an_interruption_is_made_again_after_it(
@@ -239,16 +246,14 @@ def test_a_disturbed_launch_that_was_the_last_before_an_interruption_is_made_aga
                 self.context.stop.note(2)
             return made
 
-    runner = Runner(
-        name="training", check=lambda *_: None, run=lambda made: launch_loop.run(made, Stopping(made)), maker=Stopping
-    )
+    runner = Runner(name="training", check=lambda *_: None, run=lambda made: launch_loop.run(made, Stopping(made)), maker=Stopping)
     monkeypatch.setattr(catalog, "load", lambda *_: runner)
     with pytest.raises(Interrupted):
         go(tmp_path, Judge(noisy=(1,)), noise={"repeat": 2})
     assert statuses(only(tmp_path)) == ["ok", "contaminated"]
     resume(only(tmp_path).path, clock=FakeClock(), advice=Judge().advice())
     rows = only(tmp_path).table("launches").sort("launch").to_dicts()
-    assert [(row["slot"], row["attempt"], row["status"]) for row in rows[:3]] == [(0, 0, "ok"), (1, 0, "contaminated"), (1, 1, "ok")]  # fmt: skip
+    assert [(row["slot"], row["attempt"], row["status"]) for row in rows[:3]] == [(0, 0, "ok"), (1, 0, "contaminated"), (1, 1, "ok")]
 
 
 def test_a_judge_that_breaks_costs_no_launch(tmp_path: Path) -> None:

@@ -26,9 +26,7 @@ T0, S = 1_000_000_000, 1_000_000_000
 
 def built(process: str, load: float, *, turns: int = 1, cold: int = 0, requests: int | None = None) -> Schedule:
     serving = Serving(
-        arrivals=Arrivals.model_validate(
-            {"process": process, "duration_s": 5.0, "warm_up_s": 0.0, "cold": cold, "requests": requests}
-        ),
+        arrivals=Arrivals.model_validate({"process": process, "duration_s": 5.0, "warm_up_s": 0.0, "cold": cold, "requests": requests}),
         prompts=Prompts(turns=turns),
         concurrency=(int(load),) if process == "closed" else (),
         rate=(load,) if process != "closed" else (),
@@ -63,12 +61,7 @@ def test_before_the_load_only_cold_requests_were_due() -> None:
     assert list(lost(schedule, 0, 1, frozenset({0}), 0, T0)) == [1]
 
 
-@given(
-    st.sampled_from([("closed", 4.0), ("constant", 3.0), ("poisson", 6.0)]),
-    st.integers(1, 3),
-    st.integers(1, 3),
-    st.data(),
-)
+@given(st.sampled_from([("closed", 4.0), ("constant", 3.0), ("poisson", 6.0)]), st.integers(1, 3), st.integers(1, 3), st.data())
 def test_what_is_lost_was_never_seen_and_its_chain_got_that_far(
     how: tuple[str, float], turns: int, clients: int, data: st.DataObject
 ) -> None:

@@ -12,20 +12,12 @@ ONE = (planned(slot=0), planned(slot=1), planned(slot=2))
 def test_only_aborted_launches_are_made_again() -> None:
     rows = [row("ok", slot=0), row("failed", slot=1), row("aborted", slot=2)]
     assert [one.slot for one in policy.remaining(PLAN, rows)] == [2, 3]
-    assert (
-        policy.remaining(
-            PLAN, [row(status, slot=at) for at, status in enumerate(("ok", "timeout", "skipped", "failed"))]
-        )
-        == []
-    )
+    assert policy.remaining(PLAN, [row(status, slot=at) for at, status in enumerate(("ok", "timeout", "skipped", "failed"))]) == []
 
 
 def test_every_try_of_a_slot_counts() -> None:
     assert policy.attempt_of(2, []) == 0
-    assert (
-        policy.attempt_of(2, [row("aborted", slot=2), row("aborted", slot=2, attempt=1), row("ok", slot=1, attempt=9)])
-        == 2
-    )
+    assert policy.attempt_of(2, [row("aborted", slot=2), row("aborted", slot=2, attempt=1), row("ok", slot=1, attempt=9)]) == 2
 
 
 def test_a_configuration_is_skipped_after_two_failures_in_a_row_and_the_others_are_not() -> None:

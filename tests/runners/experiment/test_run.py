@@ -36,20 +36,12 @@ def test_the_time_left_is_that_of_the_launches_that_were_made_already() -> None:
 
 def test_the_running_launch_counts_only_with_its_rest() -> None:
     rows = [row(slot=0, workers=1), row(slot=1, workers=2, end_ns=4_000_000_000)]
-    running = LaunchProgress(
-        number=2, planned=PLAN[2], elapsed_s=6.0, steps=0, steps_per_s=None, ranks=0, incarnation=0
-    )  # fmt: skip
+    running = LaunchProgress(number=2, planned=PLAN[2], elapsed_s=6.0, steps=0, steps_per_s=None, ranks=0, incarnation=0)
     assert seconds_left(PLAN, rows, running) == pytest.approx((10 - 6) + 4 + 7)
 
 
 def test_skipped_and_failed_slots_cost_no_more_time() -> None:
-    rows = [
-        row(slot=0, workers=1),
-        row("failed", slot=1),
-        row("skipped", slot=2),
-        row("timeout", slot=3),
-        row("skipped", slot=4),
-    ]
+    rows = [row(slot=0, workers=1), row("failed", slot=1), row("skipped", slot=2), row("timeout", slot=3), row("skipped", slot=4)]
     assert seconds_left(PLAN, rows) == 0.0
 
 
@@ -58,9 +50,7 @@ def test_skipped_and_failed_slots_cost_no_more_time() -> None:
 
 def test_the_signature_is_of_what_is_run_and_not_of_its_name_or_its_secrets() -> None:
     one = experiment(workload={"environment": {"API_KEY": "first-secret-value"}})
-    assert plan_signature(one) == plan_signature(
-        experiment(name="b", workload={"environment": {"API_KEY": "another-secret"}})
-    )
+    assert plan_signature(one) == plan_signature(experiment(name="b", workload={"environment": {"API_KEY": "another-secret"}}))
     assert plan_signature(one) != plan_signature(experiment(workload={"environment": {"MODE": "fast"}}))
     assert plan_signature(one) != plan_signature(experiment(launches={"seed": 1}))
 
@@ -75,9 +65,18 @@ def interrupted(tmp_path: Path, asked: Experiment, *, launches: int = 0) -> Path
     record.set_environment("before", {"script": script_identity(asked, tmp_path)})
     for number, one in enumerate(plan(asked)[:launches]):
         made = launch_row(
-            one, launch=number, attempt=0, begin_ns=0, end_ns=1, begin_utc="", status="ok", reason="", exit_code=0, restarts=0,
+            one,
+            launch=number,
+            attempt=0,
+            begin_ns=0,
+            end_ns=1,
+            begin_utc="",
+            status="ok",
+            reason="",
+            exit_code=0,
+            restarts=0,
             placement="{}",
-        )  # fmt: skip
+        )
         write_launch(record.writer(number), made, record.path)
     record.finish("interrupted", "test")
     return record.path

@@ -58,7 +58,7 @@ def test_the_first_arm_is_drawn_and_the_draw_depends_on_the_seed_only() -> None:
     firsts = Counter(order_of_arms(2, 2 * block, 1)[0] for block in range(200))
     assert 70 <= firsts[0] <= 130  # 200 tosses: outside with probability 2e-5
     assert [order_of_arms(3, block, 5) for block in range(6)] == [order_of_arms(3, block, 5) for block in range(6)]
-    assert {order_of_arms(3, 0, seed) for seed in range(100)} == {(0, 1, 2), (0, 2, 1), (1, 0, 2), (1, 2, 0), (2, 0, 1), (2, 1, 0)}  # fmt: skip
+    assert {order_of_arms(3, 0, seed) for seed in range(100)} == {(0, 1, 2), (0, 2, 1), (1, 0, 2), (1, 2, 0), (2, 0, 1), (2, 1, 0)}
 
 
 def test_over_two_blocks_every_arm_has_the_same_mean_place() -> None:
@@ -119,9 +119,7 @@ def test_an_arm_that_was_through_when_the_stop_came_is_complete(tmp_path: Path) 
     ]
     with pytest.raises(Interrupted):
         run_together(arms, root=tmp_path / "records", clock=FakeClock())
-    assert {name: record.state for name, record in records(tmp_path).items()} == {
-        "short": "complete", "long": "interrupted",
-    }  # fmt: skip
+    assert {name: record.state for name, record in records(tmp_path).items()} == {"short": "complete", "long": "interrupted"}
 
 
 def test_a_record_that_cannot_be_written_ends_the_session_and_loses_nothing_of_the_others(tmp_path: Path) -> None:
@@ -142,12 +140,7 @@ def test_resuming_one_arm_keeps_the_session_and_names_the_blocks_that_were_made_
     InstantMaker.rules.clear()
     from assay.runners.experiment import launch_loop
 
-    runner = Runner(
-        name="training",
-        check=lambda *_: None,
-        run=lambda made: launch_loop.run(made, InstantMaker(made)),
-        maker=InstantMaker,
-    )
+    runner = Runner(name="training", check=lambda *_: None, run=lambda made: launch_loop.run(made, InstantMaker(made)), maker=InstantMaker)
     monkeypatch.setattr(catalog, "load", lambda *_: runner)
     left = records(tmp_path)["b"]
     resume(left.path, clock=FakeClock())
@@ -163,9 +156,7 @@ def test_the_progress_says_which_arm_it_is_about(tmp_path: Path) -> None:
     assert {(one.label, one.record.name[0]) for one in told} == {("a", "a"), ("b", "b")}
 
 
-def test_what_cannot_be_started_is_refused_before_any_record_is_made(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_cannot_be_started_is_refused_before_any_record_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = Runner(name="replay", check=lambda *_: None, run=never)
     monkeypatch.setattr(catalog, "load", lambda *_: whole)
     with pytest.raises(SpecError, match=r"workload.runner: found 'replay' \(arm a\)"):

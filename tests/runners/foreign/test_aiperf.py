@@ -49,17 +49,9 @@ def test_rates_are_made_of_the_times_of_day(tmp_path: Path) -> None:
 def test_failed_and_cancelled_requests_have_their_class(tmp_path: Path) -> None:
     cancelled = aiperf_line(1, failed={1})
     cancelled["metadata"]["was_cancelled"] = True
-    cancelled["error"] = {
-        "code": 499,
-        "type": "RequestCancellationError",
-        "message": "Request was cancelled after 0.000 seconds",
-    }
+    cancelled["error"] = {"code": 499, "type": "RequestCancellationError", "message": "Request was cancelled after 0.000 seconds"}
     refused = aiperf_line(2, failed={2})
-    refused["error"] = {
-        "code": None,
-        "type": "ClientConnectorError",
-        "message": "Cannot connect to host localhost:8000",
-    }
+    refused["error"] = {"code": None, "type": "ClientConnectorError", "message": "Cannot connect to host localhost:8000"}
     text = "".join(json.dumps(line) + "\n" for line in (aiperf_line(0, failed={0}), cancelled, refused, aiperf_line(3)))
     rows = requests(one(tmp_path, LINES, text))
     assert rows["status"].to_list() == ["5xx", "cancelled", "refused", "ok"]
@@ -83,12 +75,7 @@ def test_the_totals_beside_the_lines_say_what_was_asked_and_what_was_reported(tm
     serving = record.experiment.serving
     assert serving is not None
     assert record.configurations == ("concurrency=8",)
-    assert (serving.model, serving.task, serving.stream, serving.scenarios) == (
-        "tiny/model",
-        "chat",
-        True,
-        ("D(50,10)",),
-    )
+    assert (serving.model, serving.task, serving.stream, serving.scenarios) == ("tiny/model", "chat", True, ("D(50,10)",))
     assert serving.targets[0].urls == ("http://localhost:8000",)  # neither who may use it nor what stands behind it
     assert foreign(record)["version"] == "0.13.0"
     assert reported(record)["p99 TTFT"] == 138.61
@@ -120,9 +107,10 @@ def test_the_load_is_rebuilt_as_the_configuration_says_it(
 
 def test_the_newer_shape_of_the_configuration_is_read_too(tmp_path: Path) -> None:
     config = {
-        "models": {"items": [{"name": "tiny/model"}]}, "endpoint": {"urls": ["http://router:8000/v1"], "type": "chat"},
+        "models": {"items": [{"name": "tiny/model"}]},
+        "endpoint": {"urls": ["http://router:8000/v1"], "type": "chat"},
         "phases": [{"name": "warmup", "concurrency": 1}, {"name": "profiling", "type": "concurrency", "concurrency": 4}],
-    }  # fmt: skip
+    }
     write(tmp_path / TOTALS, aiperf_totals(input_config=config))
     record = one(tmp_path, LINES, aiperf_lines())
     assert record.configurations == ("concurrency=4",)

@@ -31,8 +31,12 @@ def test_every_number_is_carried_over_in_either_unit(tmp_path: Path, unit: str) 
 def test_a_failed_request_is_one_by_its_code(tmp_path: Path) -> None:
     row = requests(one(tmp_path, "run.json", genai_bench(failed={2}))).row(2, named=True)
     assert (row["status"], row["http_status"], row["error"], row["first_token_ns"], row["tokens_in"]) == (
-        "5xx", 503, "no healthy upstream", None, None,
-    )  # fmt: skip
+        "5xx",
+        503,
+        "no healthy upstream",
+        None,
+        None,
+    )
 
 
 def test_percentiles_and_the_share_of_failures_are_ours_and_rates_are_not_made(tmp_path: Path) -> None:
@@ -53,17 +57,15 @@ def test_the_metadata_beside_it_say_model_backend_task_and_engine_and_no_key(tmp
     record = measured(made)
     serving = record.experiment.serving
     assert serving is not None
-    assert (serving.model, serving.tokenizer, serving.task, serving.temperature) == (
-        "tiny/model",
-        "/models/tiny",
-        "chat",
-        0.5,
-    )
+    assert (serving.model, serving.tokenizer, serving.task, serving.temperature) == ("tiny/model", "/models/tiny", "chat", 0.5)
     assert serving.targets[0].backend == "vllm"
     assert serving.scenarios == ("D(50,10)",)
     assert record.experiment.conditions == {
-        "server_engine": "vLLM", "server_version": "v0.11", "server_gpu_type": "H100", "server_gpu_count": "4",
-    }  # fmt: skip
+        "server_engine": "vLLM",
+        "server_version": "v0.11",
+        "server_gpu_type": "H100",
+        "server_gpu_count": "4",
+    }
     assert foreign(record)["version"] == "0.0.5"
     assert set(foreign(record)["files"]) == {"run.json", "experiment_metadata.json"}
     everything = b"".join(file.read_bytes() for file in made.path.rglob("*") if file.is_file())
@@ -79,9 +81,11 @@ def test_a_folder_is_one_record_with_every_scenario_and_concurrency(tmp_path: Pa
     (made,) = import_results(folder, tmp_path / "records", clock=FakeClock())
     assert made.launches == 4
     assert measured(made).configurations == (
-        "scenario=D(100,10) concurrency=1", "scenario=D(100,10) concurrency=8",
-        "scenario=D(50,10) concurrency=1", "scenario=D(50,10) concurrency=8",
-    )  # fmt: skip
+        "scenario=D(100,10) concurrency=1",
+        "scenario=D(100,10) concurrency=8",
+        "scenario=D(50,10) concurrency=1",
+        "scenario=D(50,10) concurrency=8",
+    )
     assert made.path.name.startswith("genai_bench-mine-")
 
 
@@ -99,13 +103,7 @@ def test_runs_that_were_made_again_are_launches_of_one_configuration(tmp_path: P
 def test_embeddings_have_no_tokens_although_genai_bench_writes_zeros(tmp_path: Path) -> None:
     run = genai_bench(scenario="E(1024)", batch_size=4, iteration_type="batch_size")
     for row in run["individual_request_metrics"]:
-        row |= {
-            "ttft": row["e2e_latency"],
-            "tpot": 0,
-            "num_output_tokens": 0,
-            "output_latency": 0,
-            "output_throughput": 0,
-        }
+        row |= {"ttft": row["e2e_latency"], "tpot": 0, "num_output_tokens": 0, "output_latency": 0, "output_throughput": 0}
     record = one(tmp_path, "run.json", run)
     row = requests(record).row(0, named=True)
     assert (row["tokens_out"], row["first_token_ns"], row["last_token_ns"]) == (None, None, None)

@@ -20,9 +20,7 @@ def test_every_time_of_a_request_is_carried_over(tmp_path: Path) -> None:
     record = one(tmp_path, "benchmarks.json", guidellm(guidellm_benchmark(CONCURRENT)))
     row = requests(record).row(5, named=True)
     assert row["sent_ns"] == round((START_S + 1.25) * 1e9)
-    assert row["first_token_ns"] - row["sent_ns"] == pytest.approx(
-        ttft_s(5) * 1e9, abs=500
-    )  # floats of seconds since 1970
+    assert row["first_token_ns"] - row["sent_ns"] == pytest.approx(ttft_s(5) * 1e9, abs=500)  # floats of seconds since 1970
     assert row["last_token_ns"] - row["sent_ns"] == pytest.approx(latency_s(5) * 1e9, abs=500)
     assert row["first_visible_ns"] == row["first_token_ns"]
     assert (row["tokens_in"], row["tokens_out"], row["text"], row["chunk_ns"]) == (50, 10, "answer 5", [])
@@ -61,9 +59,7 @@ def test_a_client_that_sent_late_is_found_out(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("strategy", [CONCURRENT, {"type_": "synchronous"}, {"type_": "throughput"}])
-def test_in_a_closed_loop_what_waited_in_guidellms_own_queue_is_no_lag(
-    tmp_path: Path, strategy: dict[str, Any]
-) -> None:
+def test_in_a_closed_loop_what_waited_in_guidellms_own_queue_is_no_lag(tmp_path: Path, strategy: dict[str, Any]) -> None:
     """Each request lay 3 s between guidellm's planned start and its sending: that is nobody's latency, and no lag of the client."""
     record = one(tmp_path, "benchmarks.json", guidellm(guidellm_benchmark(strategy, lag_s=3.0)))
     rows = requests(record)
@@ -76,9 +72,11 @@ def test_in_a_closed_loop_what_waited_in_guidellms_own_queue_is_no_lag(
 
 def test_a_sweep_becomes_one_record_for_each_kind_of_strategy(tmp_path: Path) -> None:
     sweep = guidellm(
-        guidellm_benchmark({"type_": "synchronous"}), guidellm_benchmark({"type_": "throughput"}),
-        guidellm_benchmark({"type_": "constant", "rate": 2.0}), guidellm_benchmark({"type_": "constant", "rate": 4.0}),
-    )  # fmt: skip
+        guidellm_benchmark({"type_": "synchronous"}),
+        guidellm_benchmark({"type_": "throughput"}),
+        guidellm_benchmark({"type_": "constant", "rate": 2.0}),
+        guidellm_benchmark({"type_": "constant", "rate": 4.0}),
+    )
     made = imported(tmp_path, "benchmarks.json", sweep)
     assert [one.configurations for one in made] == [("concurrency=1",), ("offline",), ("rate=2", "rate=4")]
     assert [one.path.name.split("-20")[0] for one in made] == [f"guidellm-benchmarks-{n}" for n in (1, 2, 3)]
@@ -107,10 +105,7 @@ def test_model_address_lengths_and_version_are_told(tmp_path: Path) -> None:
     ("data", "scenario"),
     [
         ("prompt_tokens=256,output_tokens=128", "D(256,128)"),
-        (
-            '{"prompt_tokens": 256, "output_tokens": 128, "prompt_tokens_stdev": 16, "output_tokens_stdev": 8}',
-            "N(256,16)/(128,8)",
-        ),
+        ('{"prompt_tokens": 256, "output_tokens": 128, "prompt_tokens_stdev": 16, "output_tokens_stdev": 8}', "N(256,16)/(128,8)"),
         ({"prompt_tokens": 256, "output_tokens": 128, "prompt_tokens_min": 1}, "dataset"),
         ("prompts.jsonl", "dataset"),
         (None, "dataset"),
@@ -126,12 +121,26 @@ def test_lengths_become_a_scenario_only_where_it_says_all_of_them(tmp_path: Path
 
 
 def test_the_flat_shape_of_version_0_3_is_read(tmp_path: Path) -> None:
-    row = {"type_": "generative_text_response", "start_time": START_S, "first_token_time": START_S + 0.25, "last_token_time": START_S + 0.5,
-           "end_time": START_S + 0.5, "prompt_tokens": 5, "output_tokens": 11, "output": "text"}  # fmt: skip
-    report = {"benchmarks": [{
-        "type_": "generative_benchmark", "args": {"strategy": {"type_": "concurrent", "streams": 2}}, "run_stats": {},
-        "requests": {"successful": [row] * 3, "errored": [], "incomplete": []},
-    }]}  # fmt: skip
+    row = {
+        "type_": "generative_text_response",
+        "start_time": START_S,
+        "first_token_time": START_S + 0.25,
+        "last_token_time": START_S + 0.5,
+        "end_time": START_S + 0.5,
+        "prompt_tokens": 5,
+        "output_tokens": 11,
+        "output": "text",
+    }
+    report = {
+        "benchmarks": [
+            {
+                "type_": "generative_benchmark",
+                "args": {"strategy": {"type_": "concurrent", "streams": 2}},
+                "run_stats": {},
+                "requests": {"successful": [row] * 3, "errored": [], "incomplete": []},
+            }
+        ]
+    }
     record = one(tmp_path, "benchmarks.json", report)
     found = requests(record).row(0, named=True)
     assert found["first_token_ns"] - found["sent_ns"] == 250_000_000
@@ -155,10 +164,7 @@ def broken(**timings: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("report", "told"),
     [
-        (
-            broken(request_start=None, resolve_start=None),
-            "benchmarks[0].requests.successful[1].info.timings.request_start",
-        ),
+        (broken(request_start=None, resolve_start=None), "benchmarks[0].requests.successful[1].info.timings.request_start"),
         (broken(first_token_iteration=START_S - 5), "The wall clock was set back"),
         (broken(first_token_iteration="soon"), "first_token_iteration"),
         (guidellm(guidellm_benchmark({"type_": "concurrent"})), "benchmarks[0].config.strategy.streams"),

@@ -51,10 +51,13 @@ def test_the_summary_tells_the_same_as_the_detailed_log(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("scenario", "configuration", "process"),
     [
-        ("Server", "rate=12.5", "server"), ("SingleStream", "single stream", "single_stream"),
-        ("MultiStream", "multi stream", "multi_stream"), ("Offline", "offline", "offline"), ("Single Stream", "single stream", "single_stream"),
+        ("Server", "rate=12.5", "server"),
+        ("SingleStream", "single stream", "single_stream"),
+        ("MultiStream", "multi stream", "multi_stream"),
+        ("Offline", "offline", "offline"),
+        ("Single Stream", "single stream", "single_stream"),
     ],
-)  # fmt: skip
+)
 def test_the_scenario_is_rebuilt(tmp_path: Path, scenario: str, configuration: str, process: str) -> None:
     record = one(tmp_path, DETAIL, loadgen_detail(scenario))
     serving = record.experiment.serving

@@ -22,7 +22,8 @@ from assay.runners.foreign.support.importing import import_results
 from assay.spec.sections.collectives import Collectives
 from assay.verdict.judge import Judgement, judge
 
-# Lines as nccl-tests 2.13 prints them, with times and bandwidths that were published for two nodes of eight H100 (all_reduce_perf -b 8 -e 8G).
+# Lines as nccl-tests 2.13 prints them, with times and bandwidths that were published for two nodes of eight H100 (all_reduce_perf -b 8 -e
+# 8G).
 DEVICES = "\n".join(
     f"#  Rank {rank:2d} Group  0 Pid   69{rank:02d} on node{rank // 8} device {rank % 8:2d} [0000:04:00] NVIDIA H100 80GB HBM3"
     for rank in range(16)
@@ -54,18 +55,42 @@ def document(*, wrong: float | None = 0.0, args: tuple[str, ...] = (), scale: fl
         seconds = scale * ((ranks - 1) * 10e-6 + (ranks - 1) / ranks * size * 1e-11)
         algbw = size / seconds / 1e9
         one = {"time": seconds * 1e6, "alg_bw": algbw, "bus_bw": algbw * (ranks - 1) / ranks, "nwrong": wrong}
-        results.append({
-            "size": size, "count": size // 4 // ranks, "type": "float", "redop": "none", "root": "    -1", "out_of_place": one,
-            "in_place": {**one, "nwrong": None}, "actual_iterations": 20, "experiment_name": "",
-        })  # fmt: skip
-    devices = [{"rank": place * each, "group": 0, "pid": 7, "hostname": f"node{place}", "device": 0, "device_hex": "0000:04:00", "device_info": "H100"}
-               for place in range(processes)]  # fmt: skip
+        results.append(
+            {
+                "size": size,
+                "count": size // 4 // ranks,
+                "type": "float",
+                "redop": "none",
+                "root": "    -1",
+                "out_of_place": one,
+                "in_place": {**one, "nwrong": None},
+                "actual_iterations": 20,
+                "experiment_name": "",
+            }
+        )
+    devices = [
+        {
+            "rank": place * each,
+            "group": 0,
+            "pid": 7,
+            "hostname": f"node{place}",
+            "device": 0,
+            "device_hex": "0000:04:00",
+            "device_info": "H100",
+        }
+        for place in range(processes)
+    ]
     return {
-        "version": 2, "start_time": "2026-01-01 10:00:00", "args": ["./all_gather_perf", "-b", "8", *args], "nccl_version": 22703,
+        "version": 2,
+        "start_time": "2026-01-01 10:00:00",
+        "args": ["./all_gather_perf", "-b", "8", *args],
+        "nccl_version": 22703,
         "env": ["HOME=/home/somebody", "MY_API_KEY=verysecret", "NCCL_DEBUG=WARN"],
         "config": {"nthreads": 1, "ngpus": each, "minimum_bytes": 8, "maximum_bytes": 2**28, "devices": devices},
-        "results": results, "out_of_bounds": {"count": 0, "okay": "true"}, "end_time": "2026-01-01 10:00:30",
-    }  # fmt: skip
+        "results": results,
+        "out_of_bounds": {"count": 0, "okay": "true"},
+        "end_time": "2026-01-01 10:00:30",
+    }
 
 
 def imported(path: Path, root: Path, **rest: Any) -> tuple[Imported, ...]:
@@ -86,13 +111,7 @@ def value(judgement: Judgement, metric: str, key: str) -> Estimate:
 def test_printed_bandwidths_come_out_as_they_were_printed(tmp_path: Path) -> None:
     (tmp_path / "all_reduce_perf.txt").write_text(TEXT)
     (one,) = imported(tmp_path / "all_reduce_perf.txt", tmp_path)
-    assert (one.tool, one.configurations, one.launches, one.requests, one.failed) == (
-        "nccl_tests",
-        ("workers=16",),
-        1,
-        8,
-        0,
-    )
+    assert (one.tool, one.configurations, one.launches, one.requests, one.failed) == ("nccl_tests", ("workers=16",), 1, 8, 0)
     _, judgement = judged(one)
     for size, place, algbw, busbw in (
         (16777216, "out", 17.16, 32.18),
@@ -190,9 +209,7 @@ def test_several_runs_in_one_file_are_kept_apart(tmp_path: Path) -> None:
     named = [f"# Collective test starting: {op}_perf\n{TEXT}" for op in ("all_reduce", "all_reduce", "all_gather")]
     (tmp_path / "log.txt").write_text("".join(named))
     found = read(tmp_path / "log.txt")
-    assert [(run.op, run.ranks, len(run.lines)) for run in found] == [
-        ("all_reduce", 16, 8), ("all_reduce", 16, 8), ("all_gather", 16, 8),
-    ]  # fmt: skip
+    assert [(run.op, run.ranks, len(run.lines)) for run in found] == [("all_reduce", 16, 8), ("all_reduce", 16, 8), ("all_gather", 16, 8)]
     first, second = imported(tmp_path / "log.txt", tmp_path)
     assert (first.launches, second.launches) == (2, 1)
 
@@ -203,8 +220,10 @@ def test_types_and_operators_of_one_run_are_records_of_their_own(tmp_path: Path)
     (tmp_path / "all_reduce_perf.txt").write_text(text)
     found = read(tmp_path / "all_reduce_perf.txt")
     assert [(run.dtype, run.redop, len(run.lines)) for run in found] == [
-        ("float32", "sum", 8), ("float16", "sum", 2), ("float32", "max", 2),
-    ]  # fmt: skip
+        ("float32", "sum", 8),
+        ("float16", "sum", 2),
+        ("float32", "max", 2),
+    ]
     assert len(imported(tmp_path / "all_reduce_perf.txt", tmp_path)) == 3
 
 
@@ -222,9 +241,19 @@ def test_types_that_are_not_known_are_left_out_and_told(tmp_path: Path) -> None:
 
 # test_typenames of src/common.cu and wordSize of src/common.h, version 2.19.1: all that -d all goes through, with their bytes
 EVERY_TYPE = {
-    "int8": 1, "uint8": 1, "int32": 4, "uint32": 4, "int64": 8, "uint64": 8, "half": 2, "float": 4, "double": 8, "bfloat16": 2, "f8e4m3": 1,
+    "int8": 1,
+    "uint8": 1,
+    "int32": 4,
+    "uint32": 4,
+    "int64": 8,
+    "uint64": 8,
+    "half": 2,
+    "float": 4,
+    "double": 8,
+    "bfloat16": 2,
+    "f8e4m3": 1,
     "f8e5m2": 1,
-}  # fmt: skip
+}
 
 
 def test_every_type_of_a_run_of_all_is_read_with_its_bytes(tmp_path: Path) -> None:
@@ -252,9 +281,16 @@ TWICE = (0.0, 1.0, 1.3333333333, 1.5, 1.6, 1.6666666667, 1.7142857143, 1.75)
 ONCE = (0.0, 0.5, 0.6666666667, 0.75, 0.8, 0.8333333333, 0.8571428571, 0.875)
 SAME = (1.0,) * 8
 FACTORS = {
-    "all_reduce": TWICE, "all_gather": ONCE, "reduce_scatter": ONCE, "alltoall": ONCE, "gather": ONCE, "scatter": ONCE, "broadcast": SAME,
-    "reduce": SAME, "sendrecv": SAME,
-}  # fmt: skip
+    "all_reduce": TWICE,
+    "all_gather": ONCE,
+    "reduce_scatter": ONCE,
+    "alltoall": ONCE,
+    "gather": ONCE,
+    "scatter": ONCE,
+    "broadcast": SAME,
+    "reduce": SAME,
+    "sendrecv": SAME,
+}
 
 
 @pytest.mark.parametrize("program", FACTORS)
@@ -265,9 +301,7 @@ def test_a_programs_bandwidths_have_the_factors_of_its_source(program: str) -> N
 
 def test_a_size_that_comes_again_is_another_loop_of_its_launch(tmp_path: Path) -> None:
     """Run cycles (-N): the median of three, not their sum nor half of it."""
-    rows = [
-        f"  16777216  4194304  float  sum  -1  {time}  1.0  2.0  0  {time}  1.0  2.0  0\n" for time in (900, 1000, 1200)
-    ]
+    rows = [f"  16777216  4194304  float  sum  -1  {time}  1.0  2.0  0  {time}  1.0  2.0  0\n" for time in (900, 1000, 1200)]
     head = TEXT[: TEXT.index("           8  ")]
     (tmp_path / "all_reduce_perf.txt").write_text(head + "".join(rows))
     _, judgement = judged(imported(tmp_path / "all_reduce_perf.txt", tmp_path)[0])
@@ -278,10 +312,11 @@ def test_a_size_that_comes_again_is_another_loop_of_its_launch(tmp_path: Path) -
 def test_lines_are_read_by_their_header(tmp_path: Path) -> None:
     """Before 2.11 a table had no root, and its last column was the largest error, which counts no elements."""
     old = [
-        "# nThread 1 nGpus 1 minBytes 8 warmup iters: 5", DEVICES,
+        "# nThread 1 nGpus 1 minBytes 8 warmup iters: 5",
+        DEVICES,
         "#       size         count    type   redop     time   algbw   busbw  error     time   algbw   busbw  error",
         "    16777216       4194304   float     sum    977.6   17.16   32.18  2e+00    951.6   17.63   33.06  2e+00",
-    ]  # fmt: skip
+    ]
     (tmp_path / "all_reduce_perf.txt").write_text("\n".join(old))
     (run,) = read(tmp_path / "all_reduce_perf.txt")
     assert [line.seconds for line in run.lines] == pytest.approx([977.6e-6, 951.6e-6])
@@ -296,13 +331,14 @@ IN = "   120.00    8.74   16.38       2    99.00   150.00   150.00     8.10"
 PER_ITERATION = f"""\
 # nccl-tests version 2.19.1 nccl-headers=22900 nccl-library=22900
 # Collective test starting: all_reduce_perf
-# nThread 1 nGpus 1 minBytes 1048576 maxBytes 1048576 step: 1048576(bytes) warmup iters: 1 iters: 20 agg iters: 1 validation: 1 graph: 0 unalign: 0
+# nThread 1 nGpus 1 minBytes 1048576 maxBytes 1048576 step: 1048576(bytes) warmup iters: 1 iters: 20 agg iters: 1 validation: 1 graph: 0
+# unalign: 0
 # Per-Iteration Report: CUDA event timing; i_* uses max over process rows 
 #
 # Using devices
 {DEVICES}
 #
-#                                                                 out-of-place (+ per-iteration)                                in-place (+ per-iteration)
+# out-of-place (+ per-iteration)                                in-place (+ per-iteration)
 #       size         count      type   redop    root{ITERATED}{ITERATED} 
 #        (B)    (elements)                          {UNITS}{UNITS} 
      1048576        262144     float     sum      -1{OUT}{IN}
@@ -372,9 +408,7 @@ def test_placements_and_checks_that_are_not_there_are_not_made_up(tmp_path: Path
     text = TEXT.replace("    951.6   17.63   33.06      0", "").replace(
         "    157.6    0.42    0.78      0", "      N/A     N/A     N/A    N/A"
     )
-    (tmp_path / "all_reduce_perf.txt").write_text(
-        text.replace("0.00    0.00      0    123.5", "0.00    0.00    N/A    123.5")
-    )
+    (tmp_path / "all_reduce_perf.txt").write_text(text.replace("0.00    0.00      0    123.5", "0.00    0.00    N/A    123.5"))
     (run,) = read(tmp_path / "all_reduce_perf.txt")
     assert [line.nbytes for line in run.lines if line.in_place] == [8, 8589934592]
     assert [line.wrong for line in run.lines][:2] == [None, 0]
@@ -388,18 +422,10 @@ def test_placements_and_checks_that_are_not_there_are_not_made_up(tmp_path: Path
         ("a.json", json.dumps(document()).replace('"results": [', '"results": [3, '), "results[0]"),
         ("a.json", json.dumps({**document(), "results": document()["results"][:1]}), "no line of a result"),
         ("a.json", json.dumps({**document(), "args": 3}), "no name of a program"),
-        (
-            "a.json",
-            json.dumps(document()).replace('"out_of_place": {', '"out_of_place": 7, "x": {'),
-            "results[1].out_of_place",
-        ),
+        ("a.json", json.dumps(document()).replace('"out_of_place": {', '"out_of_place": 7, "x": {'), "results[1].out_of_place"),
         ("hypercube_perf.txt", TEXT, "hypercube_perf"),
         ("out.txt", TEXT, "no name of a program"),
-        (
-            "all_reduce_perf.txt",
-            TEXT.replace("# Using devices", "").replace("#  Rank", "#  Ran"),
-            "no line of a device",
-        ),
+        ("all_reduce_perf.txt", TEXT.replace("# Using devices", "").replace("#  Rank", "#  Ran"), "no line of a device"),
         ("all_reduce_perf.txt", TEXT.replace("   float", "fp8_e4m3"), "fp8_e4m3"),
         ("a.json", json.dumps(document())[:-40], "no JSON"),
         ("a.json", json.dumps(document()).replace('"time"', '"cpu_time"'), "times of the processor"),
@@ -407,9 +433,7 @@ def test_placements_and_checks_that_are_not_there_are_not_made_up(tmp_path: Path
         ("all_reduce_perf.txt", TEXT.replace("   time   algbw", "cputime   algbw"), "times of the processor"),
     ],
 )
-def test_what_cannot_be_used_is_told_and_leaves_nothing_behind(
-    tmp_path: Path, name: str, content: str, said: str
-) -> None:
+def test_what_cannot_be_used_is_told_and_leaves_nothing_behind(tmp_path: Path, name: str, content: str, said: str) -> None:
     (tmp_path / name).write_text(content)
     with pytest.raises(SpecError) as caught:
         imported(tmp_path / name, tmp_path, tool="nccl_tests")

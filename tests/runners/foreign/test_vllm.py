@@ -25,16 +25,18 @@ def test_every_number_of_the_detailed_file_is_carried_over(tmp_path: Path) -> No
     assert (row["tokens_in"], row["tokens_out"], row["text"], row["status"]) == (50, 10, "answer 5", "ok")
     assert row["chunk_ns"][:2] == [round(ttft_s(5) * 1e9), round(ttft_s(5) * 1e9) + 10_000_000]
     assert len(row["chunk_ns"]) == 10
-    assert (row["http_status"], row["bytes_in"], row["bytes_out"], row["connect_ns"], row["finish_reason"]) == (
-        None,
-    ) * 5
+    assert (row["http_status"], row["bytes_in"], row["bytes_out"], row["connect_ns"], row["finish_reason"]) == (None,) * 5
 
 
 def test_a_failed_request_has_no_times_and_its_error(tmp_path: Path) -> None:
     row = requests(one(tmp_path, "run.json", vllm(failed={3}))).row(3, named=True)
     assert (row["status"], row["error"], row["first_token_ns"], row["tokens_out"], row["done_ns"]) == (
-        "error", "Internal Server Error", None, None, None,
-    )  # fmt: skip
+        "error",
+        "Internal Server Error",
+        None,
+        None,
+        None,
+    )
 
 
 def test_a_request_without_error_token_and_output_failed_too(tmp_path: Path) -> None:
@@ -79,16 +81,10 @@ def test_start_times_of_a_newer_version_give_rates(tmp_path: Path) -> None:
         ({"max_concurrency": None, "request_rate": float("inf")}, "offline", "offline"),
         ({"max_concurrency": None, "request_rate": 2.5}, "rate=2.5", "poisson"),
         ({"max_concurrency": 16, "request_rate": 2.5, "burstiness": 0.25}, "rate=2.5", "gamma"),
-        (
-            {"max_concurrency": None, "ramp_up_strategy": "linear", "ramp_up_start_rps": 1, "ramp_up_end_rps": 9},
-            "stages",
-            "stages",
-        ),
+        ({"max_concurrency": None, "ramp_up_strategy": "linear", "ramp_up_start_rps": 1, "ramp_up_end_rps": 9}, "stages", "stages"),
     ],
 )
-def test_the_load_is_rebuilt_as_the_file_says_it(
-    tmp_path: Path, asked: dict[str, Any], configuration: str, process: str
-) -> None:
+def test_the_load_is_rebuilt_as_the_file_says_it(tmp_path: Path, asked: dict[str, Any], configuration: str, process: str) -> None:
     record = one(tmp_path, "run.json", vllm(**asked))
     serving = record.experiment.serving
     assert serving is not None
@@ -105,20 +101,9 @@ def test_model_task_and_tokenizer_are_told_and_the_rest_is_called_unsaid(tmp_pat
     record = one(tmp_path, "run.json", vllm())
     serving = record.experiment.serving
     assert serving is not None
-    assert (serving.model, serving.tokenizer, serving.task, serving.arrivals.requests) == (
-        "tiny/model",
-        "tiny/model",
-        "chat",
-        40,
-    )
+    assert (serving.model, serving.tokenizer, serving.task, serving.arrivals.requests) == ("tiny/model", "tiny/model", "chat", 40)
     unsaid = foreign(record)["unsaid"]
-    assert {
-        "serving.temperature",
-        "serving.prompts",
-        "serving.ignore_eos",
-        "engine.command",
-        "serving.scenarios",
-    } <= set(unsaid)
+    assert {"serving.temperature", "serving.prompts", "serving.ignore_eos", "engine.command", "serving.scenarios"} <= set(unsaid)
     assert not {"serving.model", "serving.load", "serving.task"} & set(unsaid)
     assert foreign(record)["clock"] == "sent"
 
@@ -134,9 +119,7 @@ def test_totals_alone_are_kept_as_reported_and_no_row_is_invented(tmp_path: Path
 
 
 def test_appended_runs_of_one_setting_become_launches_and_others_records(tmp_path: Path) -> None:
-    text = "\n".join(
-        json.dumps(run) for run in (vllm(), vllm(failed={1}), vllm(max_concurrency=16), vllm(model_id="other"))
-    )
+    text = "\n".join(json.dumps(run) for run in (vllm(), vllm(failed={1}), vllm(max_concurrency=16), vllm(model_id="other")))
     first, second = imported(tmp_path, "runs.json", text)
     assert (first.launches, first.configurations, first.failed) == (3, ("concurrency=8", "concurrency=16"), 1)
     launches = measured(first).table("launches")
@@ -180,9 +163,7 @@ def test_totals_that_contradict_the_lists_are_doubted(tmp_path: Path) -> None:
         ({"num_prompts": "many"}, "num_prompts"),
     ],
 )
-def test_a_value_that_cannot_be_is_refused_by_name_and_leaves_no_record(
-    tmp_path: Path, change: dict[str, Any], told: str
-) -> None:
+def test_a_value_that_cannot_be_is_refused_by_name_and_leaves_no_record(tmp_path: Path, change: dict[str, Any], told: str) -> None:
     with pytest.raises(SpecError) as caught:
         imported(tmp_path, "run.json", {**vllm(), **change})
     assert told in str(caught.value)

@@ -34,9 +34,7 @@ def everything(event: Mapping[str, Any]) -> Mapping[str, Any]:
     chunk=st.integers(1, 40),
     indent=st.sampled_from([None, 1]),
 )
-def test_it_is_what_json_says(
-    before: dict[str, Any], events: list[Any], after: Any, chunk: int, indent: int | None
-) -> None:
+def test_it_is_what_json_says(before: dict[str, Any], events: list[Any], after: Any, chunk: int, indent: int | None) -> None:
     content = {**before, "traceEvents": events, "after": after, "number": 12345}
     text = json.dumps(content, indent=indent, ensure_ascii=False).encode()
     with pytest.MonkeyPatch.context() as patched:
@@ -47,17 +45,7 @@ def test_it_is_what_json_says(
 
 
 @pytest.mark.parametrize(
-    "text",
-    [
-        b"",
-        b"[1]",
-        b"{1: 2}",
-        b'{"a"}',
-        b'{"a": 1',
-        b'{"traceEvents": [{"ph": "X"}',
-        b'{"traceEvents": [{]}',
-        b'{"a": 1 "b": 2}',
-    ],
+    "text", [b"", b"[1]", b"{1: 2}", b'{"a"}', b'{"a": 1', b'{"traceEvents": [{"ph": "X"}', b'{"traceEvents": [{]}', b'{"a": 1 "b": 2}']
 )
 def test_what_is_no_trace_or_ends_in_the_middle_is_an_error(text: bytes) -> None:
     with pytest.raises(ValueError, match=r"."):

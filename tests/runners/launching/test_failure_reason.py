@@ -46,9 +46,7 @@ def test_an_exit_code_is_told_with_the_last_output() -> None:
 
 
 def test_a_silent_failure_says_that_nothing_was_printed() -> None:
-    assert (
-        failed("", 3) == "the script exited with code 3, and printed nothing (all of its output: logs/launch=0000.log)"
-    )
+    assert failed("", 3) == "the script exited with code 3, and printed nothing (all of its output: logs/launch=0000.log)"
 
 
 def test_the_last_exception_explains_a_failure_better_than_the_last_line() -> None:
@@ -63,13 +61,9 @@ def test_what_a_profiler_prints_is_not_the_scripts_last_output() -> None:
 
 def test_torchruns_own_page_is_left_out_and_its_rank_and_code_are_taken() -> None:
     output = "hello\n" + TRACEBACK + TORCHRUN.format(code=1, rank=1)
-    assert failed(output).startswith(
-        "rank 1 of the script exited with code 1: ValueError: batch size 0 makes no sense ("
-    )
+    assert failed(output).startswith("rank 1 of the script exited with code 1: ValueError: batch size 0 makes no sense (")
     assert script_lines("bye\n" + TORCHRUN.format(code=3, rank=0)) == ["bye"]
-    assert failed("bye\n" + TORCHRUN.format(code=3, rank=0)).startswith(
-        "rank 0 of the script exited with code 3; its last"
-    )
+    assert failed("bye\n" + TORCHRUN.format(code=3, rank=0)).startswith("rank 0 of the script exited with code 3; its last")
 
 
 def test_a_missing_package_is_told_with_the_line_that_installs_it() -> None:

@@ -182,17 +182,13 @@ def test_a_script_that_lies_elsewhere_stays_where_it_is(tmp_path: Path) -> None:
         assert request_for(here, job(), {}, folder).cwd == folder
 
 
-def test_a_folder_above_the_limit_is_refused_before_anything_is_made_and_its_largest_entries_are_named(
-    tmp_path: Path,
-) -> None:
+def test_a_folder_above_the_limit_is_refused_before_anything_is_made_and_its_largest_entries_are_named(tmp_path: Path) -> None:
     for name, size in (("data", 3), ("src", 1)):
         (tmp_path / name).mkdir()
         (tmp_path / name / "x.bin").write_bytes(bytes(size << 20))
     (tmp_path / "train.py").touch()
     asked = experiment(workload={"fresh_folder": True}, limits={"fresh_folder_mib": 3.5})
-    with pytest.raises(
-        SpecError, match=r"more than 3\.5 MiB .*data \(3 MiB\), src \(1 MiB\).*limits\.fresh_folder_mib"
-    ):
+    with pytest.raises(SpecError, match=r"more than 3\.5 MiB .*data \(3 MiB\), src \(1 MiB\).*limits\.fresh_folder_mib"):
         run(asked, folder=tmp_path, root=tmp_path / "records")
     assert not (tmp_path / "records").exists()
 
@@ -205,9 +201,7 @@ def test_a_file_that_may_not_be_read_is_named_before_anything_is_made(tmp_path: 
         run(experiment(workload={"fresh_folder": True}), folder=tmp_path, root=tmp_path / "records")
 
 
-def test_a_folder_that_may_not_be_read_is_named_before_anything_is_made(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_folder_that_may_not_be_read_is_named_before_anything_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     real = os.scandir
     (tmp_path / "private").mkdir()
     (tmp_path / "train.py").touch()
@@ -223,9 +217,7 @@ def test_a_folder_that_may_not_be_read_is_named_before_anything_is_made(
     assert not (tmp_path / "records").exists()
 
 
-def test_a_full_disk_leaves_nothing_of_the_copy_and_says_what_to_do(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_leaves_nothing_of_the_copy_and_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "data.bin").write_text("x")
     here = made(tmp_path)
 
@@ -266,10 +258,7 @@ def test_copies_of_a_killed_coordinator_go_when_the_record_is_gone_on_with(tmp_p
 def test_it_is_refused_where_nothing_could_be_copied() -> None:
     for changes, where in (
         ({"workload": {"fresh_folder": True, "runner": "command"}}, "workload.fresh_folder"),
-        (
-            {"workload": {"fresh_folder": True}, "launcher": {"nodes": 2, "rendezvous_endpoint": "a:1"}},
-            "workload.fresh_folder",
-        ),
+        ({"workload": {"fresh_folder": True}, "launcher": {"nodes": 2, "rendezvous_endpoint": "a:1"}}, "workload.fresh_folder"),
         ({"workload": {"keep_folders": True}}, "workload.keep_folders"),
     ):
         with pytest.raises(SpecError) as caught:

@@ -26,16 +26,7 @@ from assay.runners.launching import launch as launch_module
 from assay.runners.launching.launch import LaunchRun, mark_of, request_for
 from assay.spec.experiment import Fault as AskedFault
 from assay.spec.plan import PlannedFault, PlannedLaunch, plan
-from tests.runners.making import (
-    FakeHandle,
-    SilentMeter,
-    context,
-    experiment,
-    fake_launcher,
-    kill_fault,
-    planned,
-    worker,
-)
+from tests.runners.making import FakeHandle, SilentMeter, context, experiment, fake_launcher, kill_fault, planned, worker
 
 OK = Ending(exit_code=0, end_ns=123)
 
@@ -70,27 +61,13 @@ def test_a_launch_that_ends_well_has_an_ok_row_with_what_was_planned(tmp_path: P
     go(run)
     assert handle.closes == 1
     [row] = open_record(made.record.path).table("launches").to_dicts()
-    told = (
-        "slot",
-        "attempt",
-        "configuration",
-        "workers",
-        "block",
-        "role",
-        "seed",
-        "status",
-        "reason",
-        "exit_code",
-        "end_ns",
-    )
+    told = ("slot", "attempt", "configuration", "workers", "block", "role", "seed", "status", "reason", "exit_code", "end_ns")
     assert [row[name] for name in told] == [2, 0, "workers=2", 2, 1, "timed", 7, "ok", "", 0, 123]
     assert row["begin_utc"] == "2026-01-01T00:00:00.000+00:00"
     assert json.loads(row["placement"]) == {"launcher": "fake"}
 
 
-def test_the_script_gets_its_own_values_for_workers_seed_and_launch_and_nothing_else_is_replaced(
-    tmp_path: Path,
-) -> None:
+def test_the_script_gets_its_own_values_for_workers_seed_and_launch_and_nothing_else_is_replaced(tmp_path: Path) -> None:
     arguments = ["--seed={seed}", "{workers}x{workers}", "{launch}", "{other} {}"]
     made = context(tmp_path, experiment(workload={"arguments": arguments, "environment": {"MINE": "1"}}), FakeClock())
     asked = request_for(made, Job(planned=planned(), number=12, attempt=0), {"PATH": "/bin", "RANK": "3"})
@@ -126,9 +103,7 @@ def test_workers_are_told_after_how_many_steps_they_end_warm_up_included(tmp_pat
 
 
 @pytest.mark.parametrize("exit_code", [0, 1])
-def test_a_launch_whose_ranks_all_made_their_steps_is_complete_however_they_ended(
-    tmp_path: Path, exit_code: int
-) -> None:
+def test_a_launch_whose_ranks_all_made_their_steps_is_complete_however_they_ended(tmp_path: Path, exit_code: int) -> None:
     made = context(tmp_path, experiment(**STEPS), FakeClock())
     run, _ = launch(made, lambda _: Ending(exit_code=exit_code, end_ns=9))
     for rank in (0, 1):
@@ -188,16 +163,12 @@ def test_a_launch_that_takes_too_long_is_ended_and_says_what_it_did_last(tmp_pat
     assert handle.stops == 1
     assert 2.0 < clock.ns / 1e9 < 2.2
     assert row["status"] == "timeout"
-    assert row["reason"].startswith(
-        "still running after limits.launch_timeout_s = 2 s, before its first step, and was ended"
-    )
+    assert row["reason"].startswith("still running after limits.launch_timeout_s = 2 s, before its first step, and was ended")
     assert "its last output was: loading data." in row["reason"]
 
 
 @pytest.mark.parametrize(("launcher", "said"), [("local", True), ("plain", False)])
-def test_a_script_that_made_no_step_under_torchrun_may_wait_for_ranks_of_its_own(
-    tmp_path: Path, launcher: str, said: bool
-) -> None:
+def test_a_script_that_made_no_step_under_torchrun_may_wait_for_ranks_of_its_own(tmp_path: Path, launcher: str, said: bool) -> None:
     """torch's own `multigpu.py`: torchrun tells every process that the store is its agent's, and the spawned ranks wait for it."""
     made = context(tmp_path, experiment(limits={"launch_timeout_s": 2.0}), FakeClock())
     run, _ = launch(made, lambda h: Ending(exit_code=None, signal=15) if h.stops else None)
@@ -235,10 +206,7 @@ def test_a_failed_launch_keeps_its_reason(tmp_path: Path) -> None:
     run.request.log.write_text("bye\n")
     row = go(run)
     assert (row["status"], row["exit_code"]) == ("failed", 3)
-    assert (
-        row["reason"]
-        == "the script exited with code 3; its last output was: bye (all of its output: logs/launch=0000.log)"
-    )
+    assert row["reason"] == "the script exited with code 3; its last output was: bye (all of its output: logs/launch=0000.log)"
 
 
 def test_restarts_are_counted_by_incarnations(tmp_path: Path) -> None:
@@ -322,9 +290,7 @@ class Striker:
             raise self.raises
 
 
-def fault_launch(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, raises: OSError | None = None
-) -> tuple[RunContext, LaunchRun, Striker]:
+def fault_launch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, raises: OSError | None = None) -> tuple[RunContext, LaunchRun, Striker]:
     """A job that saves a checkpoint after 10 steps and goes on; the fault is planned 5 steps later on rank 1."""
     made = context(tmp_path, experiment(), FakeClock())
     striker = Striker(made, raises)
@@ -370,10 +336,13 @@ def test_a_job_that_ends_before_its_fault_says_so(tmp_path: Path) -> None:
     assert len(events(made, "fault_missed")) == 1
 
 
-@pytest.mark.parametrize(("asked", "words"), [
-    ({"at_step": 100}, "it was to strike after step 100. Train longer, or lower faults.at_step."),
-    ({"during": "checkpoint"}, "it was to strike while checkpoint 2 is saved. Checkpoints are seen where"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        ({"at_step": 100}, "it was to strike after step 100. Train longer, or lower faults.at_step."),
+        ({"during": "checkpoint"}, "it was to strike while checkpoint 2 is saved. Checkpoints are seen where"),
+    ],
+)
 def test_what_a_fault_waited_for_is_said_as_it_was_asked(tmp_path: Path, asked: dict[str, Any], words: str) -> None:
     made = context(tmp_path, experiment(faults=[asked]), FakeClock())
     [drawn] = [one.fault for one in plan(made.experiment) if one.fault is not None]
@@ -397,24 +366,20 @@ def test_a_fault_strikes_each_incarnation_once_and_says_if_it_came_too_few_times
             ranks[incarnation] = (handle.polls, worker(folder, 1, pid=os.getpid(), incarnation=incarnation))
         since, own = ranks[min(incarnation, 2)]
         own.step(handle.polls - since, 0)
-        return (
-            OK if handle.polls > 60 or incarnation == times or (incarnation == 2 and handle.polls - since > 4) else None
-        )
+        return OK if handle.polls > 60 or incarnation == times or (incarnation == 2 and handle.polls - since > 4) else None
 
     drawn = dataclasses.replace(kill_fault(rank=1, after_checkpoints=0, delay_steps=5), times=times)
     run, _ = launch(made, script, planned(role="fault", fault=drawn))
     run.fault = Fault(name="kill", strike=striker.strike)
     row = go(run)
     assert [one["incarnation"] for one in events(made, "fault")] == [0, 1]
-    assert row["reason"] == (
-        "" if times == 2 else "the fault struck 2 of 3 times: the job ended before it was due again"
-    )
+    assert row["reason"] == ("" if times == 2 else "the fault struck 2 of 3 times: the job ended before it was due again")
 
 
 @pytest.mark.parametrize(
     ("asked", "saved", "struck"),
     [({}, 0, [10]), ({"after_checkpoints": 1}, 0, []), ({"during": "checkpoint"}, 0, []), ({}, 1, []), ({"at_step": 4}, 0, [4])],
-)  # fmt: skip
+)
 def test_by_default_a_fault_strikes_in_the_middle_where_no_launch_before_saved_a_checkpoint(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: dict[str, Any], saved: int, struck: list[int]
 ) -> None:

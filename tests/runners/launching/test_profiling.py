@@ -28,9 +28,12 @@ from tests.handmade import Handmade
 from tests.runners.making import context, experiment, planned
 
 COMMUNICATION = {
-    "total": comm_total.METRIC, "transfer": comm_transfer.METRIC, "wait": comm_wait.METRIC, "exposed": comm_exposed.METRIC,
+    "total": comm_total.METRIC,
+    "transfer": comm_transfer.METRIC,
+    "wait": comm_wait.METRIC,
+    "exposed": comm_exposed.METRIC,
     "overlap": overlap.METRIC,
-}  # fmt: skip
+}
 CONTENT = trace([host("ProfilerStep#5", 0, 100), kernel(GEMM, 10, 50), kernel(NEW, 40, 60, stream=20)])
 STATS = """Processing [x.sqlite] with [cuda_gpu_kern_sum.py]...
 [
@@ -103,9 +106,13 @@ def test_only_the_profiled_launch_is_told_to_profile(tmp_path: Path) -> None:
     found, job = made(tmp_path)
     asked = json.loads(request_for(found, job, {}).environment["ASSAY_PROFILE"])
     assert asked == {
-        "wait": 0, "warm_up": 2, "active": 3, "memory": True, "tool": "torch",
+        "wait": 0,
+        "warm_up": 2,
+        "active": 3,
+        "memory": True,
+        "tool": "torch",
         "folder": str(found.record.path.resolve() / "traces" / "launch=0000"),
-    }  # fmt: skip
+    }
     timed = request_for(found, Job(planned=planned(), number=1, attempt=0), {})
     assert "ASSAY_PROFILE" not in timed.environment
     assert timed.prefix == ()
@@ -119,11 +126,13 @@ def test_the_step_that_is_counted_is_never_one_that_is_profiled(tmp_path: Path) 
 
 def test_the_operations_are_counted_unless_the_experiment_says_none(tmp_path: Path) -> None:
     job = Job(planned=planned(), number=0, attempt=0)
-    for number, (flops, wanted) in enumerate((
-        ({}, ("1", "datasheet:")),
-        ({"peak": "measured", "precision": "bfloat16"}, ("1", "measured:bfloat16")),
-        ({"convention": "none"}, (None, None)),
-    )):  # fmt: skip
+    for number, (flops, wanted) in enumerate(
+        (
+            ({}, ("1", "datasheet:")),
+            ({"peak": "measured", "precision": "bfloat16"}, ("1", "measured:bfloat16")),
+            ({"convention": "none"}, (None, None)),
+        )
+    ):
         (tmp_path / str(number)).mkdir()
         told = request_for(context(tmp_path / str(number), experiment(flops=flops), FakeClock()), job, {}).environment
         assert (told.get("ASSAY_FLOPS"), told.get("ASSAY_PEAK")) == wanted
@@ -140,9 +149,18 @@ def test_a_trace_is_summarised_sealed_and_its_communication_is_in_the_record(tmp
     assert rank["kernels"][0]["name"] == GEMM
     writer = found.record.writer(0)
     row = launch_row(
-        job.planned, launch=0, attempt=0, begin_ns=0, end_ns=1, begin_utc="", status="ok", reason="", exit_code=0, restarts=0,
+        job.planned,
+        launch=0,
+        attempt=0,
+        begin_ns=0,
+        end_ns=1,
+        begin_utc="",
+        status="ok",
+        reason="",
+        exit_code=0,
+        restarts=0,
         placement="{}",
-    )  # fmt: skip
+    )
     writer.append("launches", tuple(row.values()))
     found.record.finish("complete")
     record = open_record(found.record.path)
@@ -151,35 +169,40 @@ def test_a_trace_is_summarised_sealed_and_its_communication_is_in_the_record(tmp
     assert (seen["total_ns"], seen["exposed_ns"], seen["compute_ns"]) == (20_000, 10_000, 40_000)
     sealed = record.manifest["sealed"]["files"]
     assert {name for name in sealed if name.startswith("traces/")} == {
-        "traces/launch=0000/rank=1.pt.trace.json.gz", "traces/launch=0000/rank=1.memory.json", "traces/launch=0000/summary.json",
-    }  # fmt: skip
+        "traces/launch=0000/rank=1.pt.trace.json.gz",
+        "traces/launch=0000/rank=1.memory.json",
+        "traces/launch=0000/summary.json",
+    }
 
 
 def nccl(rank: int, *, late: float, apart_s: float) -> dict[str, Any]:
-    """Two steps of 100 microseconds of two ranks: products on two streams at once, an all_reduce of 20 for which rank 1 comes `late`, then one of
-    10 for which nobody does; a truncated list of ranks, as PyTorch writes it. Clocks are seconds apart."""
-    told: dict[str, Any] = {"Collective name": "allreduce", "dtype": "Float", "In msg nelems": 256, "Out msg nelems": 256, "Group size": 2,
-            "Process Group Name": "0", "Process Group Ranks": "[0, ...]"}  # fmt: skip
+    """Two steps of 100 microseconds of two ranks: products on two streams at once, an all_reduce of 20 for which rank 1 comes `late`,
+    then one of 10 for which nobody does; a truncated list of ranks, as PyTorch writes it. Clocks are seconds apart."""
+    told: dict[str, Any] = {
+        "Collective name": "allreduce",
+        "dtype": "Float",
+        "In msg nelems": 256,
+        "Out msg nelems": 256,
+        "Group size": 2,
+        "Process Group Name": "0",
+        "Process Group Ranks": "[0, ...]",
+    }
     events = []
     for step, begin in ((5, 0.0), (6, 100.0)):
         waited = late if rank == 0 else 0.0
         own = begin + (late if rank == 1 else 0.0)
         events += [
             host(f"ProfilerStep#{step}", begin, begin + 100),
-            kernel(GEMM, begin, own + 30, stream=7), kernel(GEMM, begin + 5, own + 20, stream=8),
+            kernel(GEMM, begin, own + 30, stream=7),
+            kernel(GEMM, begin + 5, own + 20, stream=8),
             kernel(NEW, own + 20, own + 40 + waited, stream=20, **told),
             kernel(OLD, own + 45 + waited, own + 55 + waited, stream=20, **told),
-        ]  # fmt: skip
-    origin = {
-        "baseTimeNanoseconds": round((1_700_000_000 + apart_s) * 1e9),
-        "assay_wall_minus_monotonic_ns": round(apart_s * 1e9),
-    }
+        ]
+    origin = {"baseTimeNanoseconds": round((1_700_000_000 + apart_s) * 1e9), "assay_wall_minus_monotonic_ns": round(apart_s * 1e9)}
     return trace(events, distributedInfo={"rank": rank, "world_size": 2, "backend": "nccl"}, **origin)
 
 
-def test_kernels_of_nccl_say_what_was_transferred_and_who_was_waited_for_whatever_the_clocks_say(
-    tmp_path: Path,
-) -> None:
+def test_kernels_of_nccl_say_what_was_transferred_and_who_was_waited_for_whatever_the_clocks_say(tmp_path: Path) -> None:
     """Rank 1 comes 25 microseconds late: rank 0's first kernel lasts 45, rank 1's 20, the second 10 on both. Total 55 and 30, mean 42.5;
     transfer 30; wait 12.5. Computing reaches 10 into the first kernel: of 55 and 30 are 45 and 20 exposed, mean 32.5."""
     found, job = made(tmp_path)
@@ -206,9 +229,7 @@ def test_kernels_of_nccl_say_what_was_transferred_and_who_was_waited_for_whateve
     measured = handmade.measured()
     values = {name: metric.compute(measured, {})["workers=2"] for name, metric in COMMUNICATION.items()}
     each = {name: value.value for name, value in values.items() if isinstance(value, Estimate)}
-    assert each == pytest.approx(
-        {"total": 42.5e-6, "transfer": 30e-6, "wait": 12.5e-6, "exposed": 32.5e-6, "overlap": 1 - 32.5 / 42.5}
-    )
+    assert each == pytest.approx({"total": 42.5e-6, "transfer": 30e-6, "wait": 12.5e-6, "exposed": 32.5e-6, "overlap": 1 - 32.5 / 42.5})
     assert all("by:kineto" in value.signature for value in values.values() if isinstance(value, Estimate))
 
 
@@ -220,7 +241,7 @@ def packed(content: bytes) -> bytes:
 @pytest.mark.parametrize(
     "content",
     [b"", b"no gzip", packed(b"{no json"), packed(json.dumps(CONTENT).encode())[:-20], packed(b'{"traceEvents": 3}'), packed(b"[1, 2]")],
-)  # fmt: skip
+)
 def test_a_trace_that_cannot_be_read_is_kept_with_the_reason(tmp_path: Path, content: bytes) -> None:
     found, job = made(tmp_path)
     file = traced(found, content)

@@ -64,9 +64,7 @@ def test_the_end_of_another_machines_process_is_not_guessed_from_its_number(tmp_
 
 
 @pytest.mark.parametrize("with_pidfd", [True, False])
-def test_a_process_that_ends_is_told_once_even_as_a_zombie(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, with_pidfd: bool
-) -> None:
+def test_a_process_that_ends_is_told_once_even_as_a_zombie(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, with_pidfd: bool) -> None:
     if not with_pidfd:
         monkeypatch.setattr(watch_module, "_pidfd", lambda _: None)
     process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)

@@ -43,9 +43,7 @@ def test_what_may_hide_hides_and_no_more() -> None:
 def test_everybody_waits_for_the_slowest() -> None:
     made = simulate(replace(KNOWN, jitter=0.1), 64, 500, np.random.default_rng(5))
     assert np.all(made.exposed >= 0.0)
-    assert np.mean(made.step) == pytest.approx(
-        KNOWN.compute_s(64) * slowest_of(64, 0.1) + KNOWN.transfer_s(64), rel=0.005
-    )
+    assert np.mean(made.step) == pytest.approx(KNOWN.compute_s(64) * slowest_of(64, 0.1) + KNOWN.transfer_s(64), rel=0.005)
     assert made.compute.mean() == pytest.approx(KNOWN.compute_s(64), rel=0.005)  # the mean worker is as it was told
 
 

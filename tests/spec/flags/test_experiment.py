@@ -48,9 +48,7 @@ def test_every_flag_stands_for_a_key_that_exists() -> None:
 
 
 def test_a_script_needs_no_file(here: Path) -> None:
-    experiment, folder = experiment_from(
-        parsed("--workers", "1,2,4", "--launches", "3", "--", "train.py", "--epochs", "3", "--", "-x")
-    )
+    experiment, folder = experiment_from(parsed("--workers", "1,2,4", "--launches", "3", "--", "train.py", "--epochs", "3", "--", "-x"))
     assert experiment.name == "train"
     assert experiment.workload.script == "train.py"
     assert experiment.workload.arguments == ("--epochs", "3", "--", "-x")
@@ -78,32 +76,77 @@ def test_a_command_overrides_the_file_s_script_and_is_relative_to_here(here: Pat
 
 def test_each_flag_reaches_its_key(here: Path) -> None:
     experiment = asked(
-        "--workers", "2,4", "--seed", "9", "--confidence", "0.9", "--name", "n", "--work", "tokens", "--env", "A=1=2",
-        "--env", "B=", "--scaling", "weak", "--base", "2", "--time", "wall", "--quality-metric", "loss",
-        "--quality-direction", "lower", "--margin", "0.5", "--efficiency", "none", "--deadline", "60", "--budget", "2",
-        "--required-workers", "4", "--price", "1.5", "--energy", "modelled", "--watts", "9", "--fault", "kill",
-        "--max-restarts", "1", "--threads", "2", "--nodes", "2", "--node-rank", "1", "--rendezvous-endpoint", "h:1",
-        "--rendezvous-id", "j", "--timeout", "30", "--total-timeout", "90", "--", "train.py",
-    )  # fmt: skip
+        "--workers",
+        "2,4",
+        "--seed",
+        "9",
+        "--confidence",
+        "0.9",
+        "--name",
+        "n",
+        "--work",
+        "tokens",
+        "--env",
+        "A=1=2",
+        "--env",
+        "B=",
+        "--scaling",
+        "weak",
+        "--base",
+        "2",
+        "--time",
+        "wall",
+        "--quality-metric",
+        "loss",
+        "--quality-direction",
+        "lower",
+        "--margin",
+        "0.5",
+        "--efficiency",
+        "none",
+        "--deadline",
+        "60",
+        "--budget",
+        "2",
+        "--required-workers",
+        "4",
+        "--price",
+        "1.5",
+        "--energy",
+        "modelled",
+        "--watts",
+        "9",
+        "--fault",
+        "kill",
+        "--max-restarts",
+        "1",
+        "--threads",
+        "2",
+        "--nodes",
+        "2",
+        "--node-rank",
+        "1",
+        "--rendezvous-endpoint",
+        "h:1",
+        "--rendezvous-id",
+        "j",
+        "--timeout",
+        "30",
+        "--total-timeout",
+        "90",
+        "--",
+        "train.py",
+    )
     assert (experiment.factor.levels, experiment.scaling.mode, experiment.scaling.base) == ((2, 4), "weak", 2)
     assert (experiment.launches.seed, experiment.launches.confidence) == (9, 0.9)
     assert dict(experiment.workload.environment) == {"A": "1=2", "B": ""}
     assert experiment.quality is not None
-    assert (experiment.quality.metric, experiment.quality.direction, experiment.quality.margin) == (
-        "loss",
-        "lower",
-        0.5,
-    )
+    assert (experiment.quality.metric, experiment.quality.direction, experiment.quality.margin) == ("loss", "lower", 0.5)
     gates = experiment.gates
     assert (gates.efficiency, gates.deadline_s, gates.budget_usd, gates.required_workers) == (None, 60.0, 2.0, 4)
     assert [fault.kind for fault in experiment.faults] == ["kill"]
     launcher = experiment.launcher
-    assert (launcher.nodes, launcher.node_rank, launcher.rendezvous_endpoint, launcher.rendezvous_id) == (
-        2,
-        1,
-        "h:1",
-        "j",
-    )
+    assert (launcher.nodes, launcher.node_rank, launcher.rendezvous_endpoint, launcher.rendezvous_id) == (2, 1, "h:1", "j")
     assert (experiment.limits.launch_timeout_s, experiment.limits.experiment_timeout_s) == (30.0, 90.0)
 
 
@@ -111,20 +154,14 @@ def test_a_price_on_the_command_line_is_of_today_unless_it_says_otherwise(here: 
     prices = asked("--workers", "1", "--price", "2", "--", "train.py").prices
     assert prices is not None
     assert (prices.usd_per_worker_hour, prices.as_of, prices.source) == (2.0, TODAY, "given as --price")
-    dated = asked(
-        "--workers", "1", "--price", "2", "--price-date", "2025-12-01", "--price-source", "list", "--", "train.py"
-    ).prices
+    dated = asked("--workers", "1", "--price", "2", "--price-date", "2025-12-01", "--price-source", "list", "--", "train.py").prices
     assert dated is not None
     assert (dated.as_of, dated.source) == (date(2025, 12, 1), "list")
 
 
 def test_wrong_flags_are_named_as_flags_and_all_at_once(here: Path) -> None:
-    found = problems(
-        "--workers", "1,x", "--launches", "0", "--margin", "nan", "--budget", "3", "--seed", "1.5", "--", "t.py"
-    )
-    assert {problem.where for problem in found} == {
-        "--workers", "--launches", "--margin", "--budget", "--seed", "the script after --",
-    }  # fmt: skip
+    found = problems("--workers", "1,x", "--launches", "0", "--margin", "nan", "--budget", "3", "--seed", "1.5", "--", "t.py")
+    assert {problem.where for problem in found} == {"--workers", "--launches", "--margin", "--budget", "--seed", "the script after --"}
     by_flag = {problem.where: problem for problem in found}
     assert by_flag["--workers"].found == "1,x"
     assert by_flag["--launches"].allowed == "a whole number from 1 to 1000"
@@ -170,13 +207,7 @@ def test_flags_on_top_of_a_broken_file_give_a_sentence(here: Path, broken: str) 
 
 @pytest.mark.parametrize(
     ("script", "name"),
-    [
-        ("a/my train.py", "my-train"),
-        ("träin.py", "tr-in"),
-        ("-x-.py", "x"),
-        ("ä.py", "experiment"),
-        ("t" * 99, "t" * 80),
-    ],
+    [("a/my train.py", "my-train"), ("träin.py", "tr-in"), ("-x-.py", "x"), ("ä.py", "experiment"), ("t" * 99, "t" * 80)],
 )
 def test_the_record_is_named_after_the_script(script: str, name: str) -> None:
     assert name_from(script) == name

@@ -29,9 +29,8 @@ def problems(*words: str) -> dict[str, str]:
 
 def test_the_first_example_of_the_help() -> None:
     made = experiment_from(
-        parsed(URL, "--model", "M", "--scenario", "D(100,100)", "--concurrency", "1,8,16", "--slo", "ttft=0.2,tpot=0.05"),
-        today=TODAY,
-    )  # fmt: skip
+        parsed(URL, "--model", "M", "--scenario", "D(100,100)", "--concurrency", "1,8,16", "--slo", "ttft=0.2,tpot=0.05"), today=TODAY
+    )
     serving = made.serving
     assert serving is not None
     assert (made.name, made.workload.runner, made.workload.work) == ("M", "serving", "tokens")
@@ -42,15 +41,9 @@ def test_the_first_example_of_the_help() -> None:
 
 
 def test_the_second_example_of_the_help_is_poisson_and_has_objectives() -> None:
-    made = experiment_from(
-        parsed(URL, "--rate", "5,10,20", "--arrival", "poisson", "--duration", "120s", "--goodput"), today=TODAY
-    )
+    made = experiment_from(parsed(URL, "--rate", "5,10,20", "--arrival", "poisson", "--duration", "120s", "--goodput"), today=TODAY)
     assert made.serving is not None
-    assert (made.serving.rate, made.serving.arrivals.process, made.serving.arrivals.duration_s) == (
-        (5.0, 10.0, 20.0),
-        "poisson",
-        120.0,
-    )
+    assert (made.serving.rate, made.serving.arrivals.process, made.serving.arrivals.duration_s) == ((5.0, 10.0, 20.0), "poisson", 120.0)
     assert (made.serving.objectives.ttft_s, made.serving.objectives.tpot_s) == (2.0, 0.2)
     assert made.comparison.primary == "goodput"
 
@@ -70,17 +63,13 @@ def test_a_price_gets_its_date_and_source_and_watts_switch_the_model_on() -> Non
 
 
 def test_headers_name_their_variables() -> None:
-    made = experiment_from(
-        parsed(URL, "--header", "X-Team: search", "--header", "Authorization: Bearer {env:KEY}"), today=TODAY
-    )
+    made = experiment_from(parsed(URL, "--header", "X-Team: search", "--header", "Authorization: Bearer {env:KEY}"), today=TODAY)
     assert made.serving is not None
     assert made.serving.targets[0].headers == {"X-Team": "search", "Authorization": "Bearer {env:KEY}"}
 
 
 def test_all_wrong_flags_are_told_at_once_under_their_own_names() -> None:
-    found = problems(
-        "localhost:8000", "--concurrency", "1,x", "--duration", "2y", "--slo", "foo=1", "--temperature", "hot"
-    )
+    found = problems("localhost:8000", "--concurrency", "1,x", "--duration", "2y", "--slo", "foo=1", "--temperature", "hot")
     assert set(found) == {"URL", "--concurrency", "--duration", "--slo", "--temperature"}
     assert "whole numbers with commas" in found["--concurrency"]
 
@@ -94,9 +83,7 @@ def test_an_unknown_backend_names_those_that_exist() -> None:
     assert "openai" in problems(URL, "--backend", "opnai")["--backend"]
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"), [("120s", 120.0), ("2m", 120.0), ("1.5", 1.5), ("500ms", 0.5), ("1h", 3600.0), (".5s", 0.5)]
-)
+@pytest.mark.parametrize(("text", "expected"), [("120s", 120.0), ("2m", 120.0), ("1.5", 1.5), ("500ms", 0.5), ("1h", 3600.0), (".5s", 0.5)])
 def test_times_have_units(text: str, expected: float) -> None:
     assert seconds(text) == pytest.approx(expected)
 

@@ -12,9 +12,10 @@ from assay.spec.load import load
 from assay.spec.rules.quality import uncomputable
 
 GOOD: dict[str, Any] = {
-    "workload": {"runner": "serving"}, "quality": {"metric": "exact_match"},
+    "workload": {"runner": "serving"},
+    "quality": {"metric": "exact_match"},
     "serving": {"scenarios": ["dataset"], "prompts": {"source": "q.jsonl", "answer_field": "gold"}},
-}  # fmt: skip
+}
 
 
 def found(**changed: Any) -> list[str]:
@@ -40,16 +41,19 @@ def test_what_reports_no_scores_has_no_quality(runner: str) -> None:
     assert found(workload={"runner": runner}, serving=None) == ["quality"]
 
 
-@pytest.mark.parametrize(("asked", "where"), [
-    ({"quality": {"metric": "bleu"}}, "quality.metric"),
-    ({"serving": serving(prompts={"source": "q.jsonl"})}, "serving.prompts.answer_field"),
-    ({"serving": serving(prompts={"answer_field": "gold"})}, "serving.prompts.source"),
-    ({"serving": serving(prompts={"source": "q.txt", "format": "text", "answer_field": "gold"})}, "serving.prompts.source"),
-    ({"serving": serving(scenarios=["dataset", "D(100,100)"])}, "serving.scenarios"),
-    ({"serving": serving(scenarios=None)}, "serving.scenarios"),
-    ({"serving": serving(client={"keep_text": False})}, "serving.client.keep_text"),
-    ({"serving": serving(task="embeddings")}, "quality"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("asked", "where"),
+    [
+        ({"quality": {"metric": "bleu"}}, "quality.metric"),
+        ({"serving": serving(prompts={"source": "q.jsonl"})}, "serving.prompts.answer_field"),
+        ({"serving": serving(prompts={"answer_field": "gold"})}, "serving.prompts.source"),
+        ({"serving": serving(prompts={"source": "q.txt", "format": "text", "answer_field": "gold"})}, "serving.prompts.source"),
+        ({"serving": serving(scenarios=["dataset", "D(100,100)"])}, "serving.scenarios"),
+        ({"serving": serving(scenarios=None)}, "serving.scenarios"),
+        ({"serving": serving(client={"keep_text": False})}, "serving.client.keep_text"),
+        ({"serving": serving(task="embeddings")}, "quality"),
+    ],
+)
 def test_what_a_load_cannot_score_is_named_by_its_key(asked: dict[str, Any], where: str) -> None:
     assert found(**asked) == [where]
 
@@ -69,11 +73,6 @@ def test_the_line_is_said_with_the_way_on(tmp_path: Path) -> None:
 def test_a_record_that_asked_for_it_can_be_read() -> None:
     from assay.spec.load import from_mapping
 
-    asked = {
-        **GOOD,
-        "workload": {"runner": "serving", "script": "http://127.0.0.1:9"},
-        "quality": {"metric": "bleu"},
-        "name": "x",
-    }
+    asked = {**GOOD, "workload": {"runner": "serving", "script": "http://127.0.0.1:9"}, "quality": {"metric": "bleu"}, "name": "x"}
     asked["serving"] = {**GOOD["serving"], "concurrency": [1]}
     assert from_mapping(asked).quality is not None

@@ -25,9 +25,10 @@ COMMAND = ["serve", "--port", "{port}"]
 def load(**changes: Any) -> dict[str, Any]:
     """A valid load with some keys changed: `serving__arrivals__process="poisson"`; None takes a key away."""
     data: dict[str, Any] = {
-        "name": "load", "workload": {"runner": "serving"},
+        "name": "load",
+        "workload": {"runner": "serving"},
         "serving": {"targets": [{"urls": [URL]}], "concurrency": [1, 8]},
-    }  # fmt: skip
+    }
     for path, value in changes.items():
         *above, key = path.split("__")
         place = data
@@ -40,14 +41,8 @@ def load(**changes: Any) -> dict[str, Any]:
     return data
 
 
-def arrivals(
-    process: str, concurrency: list[int] | None = None, rate: list[float] | None = None, **keys: Any
-) -> dict[str, Any]:
-    return {
-        "serving__concurrency": concurrency,
-        "serving__rate": rate,
-        "serving__arrivals": {"process": process, **keys},
-    }
+def arrivals(process: str, concurrency: list[int] | None = None, rate: list[float] | None = None, **keys: Any) -> dict[str, Any]:
+    return {"serving__concurrency": concurrency, "serving__rate": rate, "serving__arrivals": {"process": process, **keys}}
 
 
 def told(data: object) -> list[Problem]:
@@ -88,7 +83,7 @@ FINE: dict[str, dict[str, Any]] = {
         "serving__targets": [{"name": "a", "urls": [URL]}, {"name": "b", "command": COMMAND}],
         "faults": [{"kind": "kill", "target": "b"}],
     },
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("case", FINE)
@@ -135,8 +130,12 @@ WRONG: list[tuple[dict[str, Any], str, str]] = [
     (arrivals("trace", rate=[8.0], trace="t"), "serving.rate", "trace says its load itself"),
     (arrivals("stages", [8], stages=STAGES), "serving.concurrency", "stages that are multiples of a rate"),
     (arrivals("stages"), "serving.arrivals.stages", 'a list that is not empty where process = "stages"'),
-    (arrivals("poisson", rate=[5.0], stages=STAGES), "serving.arrivals.stages", "found 2 of them, where process is \"poisson\""),
-    (arrivals("stages", stages=STAGES, duration_s=60.0), "serving.arrivals.duration_s", "found 60; allowed: as long as the stages together: 30"),
+    (arrivals("poisson", rate=[5.0], stages=STAGES), "serving.arrivals.stages", 'found 2 of them, where process is "poisson"'),
+    (
+        arrivals("stages", stages=STAGES, duration_s=60.0),
+        "serving.arrivals.duration_s",
+        "found 60; allowed: as long as the stages together: 30",
+    ),
     (arrivals("stages", stages=STAGES[:1]), "serving.arrivals.duration_s", "Write duration_s = 10 below [serving.arrivals]."),
     (arrivals("trace"), "serving.arrivals.trace", 'Write trace = "FILE" below [serving.arrivals].'),
     (arrivals("closed", [8], trace="t"), "serving.arrivals.trace", 'Write process = "trace"'),
@@ -145,7 +144,11 @@ WRONG: list[tuple[dict[str, Any], str, str]] = [
     ({**arrivals("trace", trace="t"), "serving__prompts": {"tool_steps": 2}}, "serving.prompts.tool_steps", "stand in its own file"),
     ({"serving__search": True, "serving__objectives": {"ttft_s": 1.0}}, "serving.search", "true without serving.rate"),
     ({**arrivals("poisson", rate=[5.0]), "serving__search": True}, "serving.search", "true without an objective"),
-    ({**arrivals("poisson", rate=[5.0]), "serving__search": True, "serving__objectives": {"attainment": 0.9}}, "serving.search", "objective"),
+    (
+        {**arrivals("poisson", rate=[5.0]), "serving__search": True, "serving__objectives": {"attainment": 0.9}},
+        "serving.search",
+        "objective",
+    ),
     # what is sent and what is checked
     ({"serving__scenarios": ["D(1,1)", "D(1, 1)"]}, "serving.scenarios[1]", 'Write "D(1,1)".'),
     ({"serving__scenarios": ["E(100)"]}, "serving.scenarios[0]", 'Write task = "embeddings".'),
@@ -154,8 +157,16 @@ WRONG: list[tuple[dict[str, Any], str, str]] = [
     ({"serving__task": "embeddings", "serving__objectives": {"ttft_s": 0.1}}, "serving.objectives.ttft_s", 'none with task = "embeddings"'),
     ({"serving__task": "embeddings", "serving__correctness": {"canaries": 0.1}}, "serving.correctness.canaries", "They compare texts."),
     ({"serving__task": "embeddings", "serving__correctness": {"identity": 8}}, "serving.correctness.identity", "none with task"),
-    ({"serving__client": {"keep_text": False}, "serving__correctness": {"canaries": 0.1}}, "serving.correctness.canaries", "Leave out keep_text"),
-    ({"serving__client": {"keep_text": False}, "serving__prompts": {"answer_field": "a"}}, "serving.prompts.answer_field", "the answers' text, kept"),
+    (
+        {"serving__client": {"keep_text": False}, "serving__correctness": {"canaries": 0.1}},
+        "serving.correctness.canaries",
+        "Leave out keep_text",
+    ),
+    (
+        {"serving__client": {"keep_text": False}, "serving__prompts": {"answer_field": "a"}},
+        "serving.prompts.answer_field",
+        "the answers' text, kept",
+    ),
     ({"serving__correctness": {"needle": True}}, "serving.correctness.needle", "Write identity = 8"),
     ({"serving__correctness": {"grade": "bitwise"}}, "serving.correctness.grade", '"bitwise" without prompts to compare'),
     ({"serving__client": {"proxy": "socks5://a:1"}}, "serving.client.proxy", "http://HOST:PORT"),
@@ -170,12 +181,10 @@ WRONG: list[tuple[dict[str, Any], str, str]] = [
     ({"faults": [{"kind": "delay", "at_s": 30, "load_s": 30}]}, "faults[0].at_s", "less than this fault's load_s, 30"),
     ({"faults": [{"kind": "delay", "load_s": 8.0}]}, "faults[0].at_s", "found 10; allowed: less than"),
     ({"faults": [{"kind": "delay", "load": 4.0}]}, "faults[0].load", "one of the loads 1, 8"),
-]  # fmt: skip
+]
 
 
-@pytest.mark.parametrize(
-    ("changes", "where", "words"), WRONG, ids=[f"{where}-{n}" for n, (_, where, _) in enumerate(WRONG)]
-)
+@pytest.mark.parametrize(("changes", "where", "words"), WRONG, ids=[f"{where}-{n}" for n, (_, where, _) in enumerate(WRONG)])
 def test_a_contradiction_is_told_with_its_key(changes: dict[str, Any], where: str, words: str) -> None:
     (problem,) = told(load(**changes))
     assert problem.where == where
@@ -186,28 +195,34 @@ def test_a_contradiction_is_told_with_its_key(changes: dict[str, Any], where: st
 
 def test_everything_that_is_wrong_is_told_at_once() -> None:
     data = load(
-        serving__targets=[{"urls": ["a"]}], serving__scenarios=["D"], serving__arrivals={"process": "trace"},
-        serving__correctness={"needle": True}, factor={"levels": [2]},
-    )  # fmt: skip
+        serving__targets=[{"urls": ["a"]}],
+        serving__scenarios=["D"],
+        serving__arrivals={"process": "trace"},
+        serving__correctness={"needle": True},
+        factor={"levels": [2]},
+    )
     assert {problem.where for problem in told(data)} == {
-        "factor", "serving.targets[0].urls[0]", "serving.scenarios[0]", "serving.concurrency", "serving.arrivals.trace",
+        "factor",
+        "serving.targets[0].urls[0]",
+        "serving.scenarios[0]",
+        "serving.concurrency",
+        "serving.arrivals.trace",
         "serving.correctness.needle",
-    }  # fmt: skip
+    }
 
 
 def test_a_wrong_value_is_told_once_and_by_its_type() -> None:
     with pytest.raises(SpecError) as caught:
         from_mapping(load(serving__concurrency="8", serving__targets=[{"urls": URL}], serving__arrivals={"process": 3}))
     assert [problem.where for problem in caught.value.problems] == [
-        "serving.targets[0].urls", "serving.concurrency", "serving.arrivals.process",
-    ]  # fmt: skip
+        "serving.targets[0].urls",
+        "serving.concurrency",
+        "serving.arrivals.process",
+    ]
 
 
 def test_an_experiment_without_engines_is_no_matter_of_these_rules() -> None:
-    assert (
-        told({"name": "a", "workload": {"script": "train.py"}, "factor": {"levels": [1, 2]}, "faults": [{"at_s": 1e6}]})
-        == []
-    )
+    assert told({"name": "a", "workload": {"script": "train.py"}, "factor": {"levels": [1, 2]}, "faults": [{"at_s": 1e6}]}) == []
 
 
 def test_the_defaults_that_rules_assume_are_the_real_ones() -> None:
@@ -217,15 +232,35 @@ def test_the_defaults_that_rules_assume_are_the_real_ones() -> None:
 
 ANYTHING = st.recursive(
     st.none() | st.booleans() | st.integers(-5, 5) | st.floats() | st.sampled_from(["", "a", URL, "D(1,1)", "dataset", "users", "//["]),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["urls", "command", "name", "rate", "kind"]), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["urls", "command", "name", "rate", "kind"]), inner, max_size=3)
+    ),
     max_leaves=8,
-)  # fmt: skip
+)
 KEYS = [
-    "workload", "workload__runner", "workload__script", "factor", "serving", "serving__targets", "serving__scenarios",
-    "serving__concurrency", "serving__rate", "serving__arrivals", "serving__arrivals__process", "serving__arrivals__stages",
-    "serving__arrivals__duration_s", "serving__arrivals__trace", "serving__task", "serving__search", "serving__objectives",
-    "serving__prompts", "serving__client", "serving__client__proxy", "serving__correctness", "faults",
-]  # fmt: skip
+    "workload",
+    "workload__runner",
+    "workload__script",
+    "factor",
+    "serving",
+    "serving__targets",
+    "serving__scenarios",
+    "serving__concurrency",
+    "serving__rate",
+    "serving__arrivals",
+    "serving__arrivals__process",
+    "serving__arrivals__stages",
+    "serving__arrivals__duration_s",
+    "serving__arrivals__trace",
+    "serving__task",
+    "serving__search",
+    "serving__objectives",
+    "serving__prompts",
+    "serving__client",
+    "serving__client__proxy",
+    "serving__correctness",
+    "faults",
+]
 
 
 @given(st.dictionaries(st.sampled_from(KEYS), ANYTHING, max_size=4))
@@ -247,8 +282,6 @@ def test_a_key_under_a_wrong_name_is_not_repeated() -> None:
 
     target = {"urls": ["http://h:1"], "api_key": "sk-foo", "colour": "blue"}
     with pytest.raises(SpecError) as caught:
-        from_mapping(
-            {"name": "a", "workload": {"runner": "serving"}, "serving": {"concurrency": [1], "targets": [target]}}
-        )
+        from_mapping({"name": "a", "workload": {"runner": "serving"}, "serving": {"concurrency": [1], "targets": [target]}})
     assert "sk-foo" not in str(caught.value)
     assert "blue" in str(caught.value)

@@ -9,8 +9,7 @@ from assay.spec.sections.collectives import OPERATIONS, WHOLE, Collectives, cell
 
 
 @pytest.mark.parametrize(
-    ("text", "size"),
-    [("8", 8), ("1K", 1024), ("1k", 1024), ("64KiB", 65536), ("16M", 2**24), ("1G", 2**30), ("1000B", 1000)],
+    ("text", "size"), [("8", 8), ("1K", 1024), ("1k", 1024), ("64KiB", 65536), ("16M", 2**24), ("1G", 2**30), ("1000B", 1000)]
 )
 def test_a_size_is_read_as_nccl_tests_reads_it(text: str, size: int) -> None:
     assert one_size(text) == size

@@ -32,10 +32,7 @@ def test_every_scenario_lasts_ten_minutes(process: str) -> None:
 def test_what_a_run_lacks_is_told() -> None:
     assert shortfalls("server", 30.0, 300) == ("30 s of 600 s", "300 of 459 queries")
     assert validity("server", 30.0, 5000) == "MLPerf Server valid: no, 30 s of 600 s"
-    assert (
-        validity("multi_stream", 600.0, 600, 4)
-        == "MLPerf MultiStream valid: no, 600 of 662 queries and 4 of 8 samples in a query"
-    )
+    assert validity("multi_stream", 600.0, 600, 4) == "MLPerf MultiStream valid: no, 600 of 662 queries and 4 of 8 samples in a query"
     assert validity("offline", 601.0, 1, 24_575) == "MLPerf Offline valid: no, 24575 of 24576 samples in a query"
     assert validity("single_stream", 600.0, 64) == "MLPerf SingleStream valid: the minimums are met"
 

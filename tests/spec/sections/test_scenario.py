@@ -41,8 +41,13 @@ def test_the_parts_of_a_form_have_names() -> None:
     assert parse("P(2000,500)/200").prefix_tokens == 2000
     assert parse("D(1,2)").prefix_tokens == 0
     assert [parse(text).generates for text in ("D(1,2)", "I(1,1)", "dataset", "E(1)", "R(1,1)", "A(1)")] == [
-        True, True, True, False, False, False,
-    ]  # fmt: skip
+        True,
+        True,
+        True,
+        False,
+        False,
+        False,
+    ]
 
 
 @pytest.mark.parametrize(
@@ -91,8 +96,7 @@ def test_a_form_of_no_letter_names_them_all() -> None:
     wrong = problem("Q(1)")
     assert wrong is not None
     assert wrong.allowed == (
-        "one of N(480,240)/(300,150), U(50,100)/(200,300), D(100,100), P(2000,500)/200, E(1024), R(1024,100), "
-        "I(512,512), A(100), dataset"
+        "one of N(480,240)/(300,150), U(50,100)/(200,300), D(100,100), P(2000,500)/200, E(1024), R(1024,100), I(512,512), A(100), dataset"
     )
 
 

@@ -26,9 +26,7 @@ def test_too_few_launches_say_nothing() -> None:
 def test_the_floor_of_independent_launches_is_that_of_the_normal_distribution() -> None:
     # |difference of two means of 5| exceeds 1.96 sd sqrt(2/5) in 5 % of cases: 1.24 % at a spread of 1 %
     floors = [
-        found.noise_floor
-        for seed in range(6)
-        if (found := alike(np.exp(np.random.default_rng(seed).normal(0.0, 0.01, 60)))) is not None
+        found.noise_floor for seed in range(6) if (found := alike(np.exp(np.random.default_rng(seed).normal(0.0, 0.01, 60)))) is not None
     ]
     assert np.mean(floors) == pytest.approx(1.96 * 0.01 * math.sqrt(2 / 5), rel=0.15)
 

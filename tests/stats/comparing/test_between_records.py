@@ -63,9 +63,7 @@ def test_a_calm_history_never_narrows_the_interval_of_the_launches() -> None:
 
 def test_an_assumed_deviation_enters_twice() -> None:
     # Launches without spread: V = 2 * 0.15^2, normal: 1.96 * 0.2121 = 0.4158, so 1/1.5155 to 1.5155.
-    found = assumed(
-        compare_welch([1.0] * 5, [1.0] * 5), Level(mean=0.0, variance=0.0), Level(mean=0.0, variance=0.0), 0.15
-    )
+    found = assumed(compare_welch([1.0] * 5, [1.0] * 5), Level(mean=0.0, variance=0.0), Level(mean=0.0, variance=0.0), 0.15)
     assert found.high == pytest.approx(math.exp(1.959964 * math.sqrt(2 * 0.15**2)), rel=1e-4)
     assert found.low == pytest.approx(1.0 / found.high)
 

@@ -11,15 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import stats
 
-from assay.stats.comparing.comparison import (
-    REASONS,
-    Difference,
-    compare_paired,
-    compare_welch,
-    decide,
-    detectable_effect,
-    scale_of,
-)
+from assay.stats.comparing.comparison import REASONS, Difference, compare_paired, compare_welch, decide, detectable_effect, scale_of
 
 Array = NDArray[np.float64]
 
@@ -82,20 +74,28 @@ def test_exchanging_the_sides_inverts_the_ratio_and_mirrors_the_verdict() -> Non
         assert (there.value, there.low, there.high) == pytest.approx((1 / back.value, 1 / back.high, 1 / back.low))
         assert (decide(there, better="lower").verdict, decide(back, better="lower").verdict) == ("higher", "lower")
         assert (decide(there, better="lower").change, decide(back, better="lower").change) == ("worse", "improved")
-        assert (decide(there, better="higher").change, decide(there, better="neither").change) == (
-            "improved",
-            "neither",
-        )
+        assert (decide(there, better="higher").change, decide(there, better="neither").change) == ("improved", "neither")
 
 
 def made(effect: float, error: float, k: int = 5, p_value: float = 0.5) -> Difference:
     """A paired ratio of this effect and standard error on the log scale, worked out by hand from t[4]: 2.776445 and 2.131847."""
     t = float(stats.t.ppf(0.975, k - 1))
     return Difference(
-        value=math.exp(effect), low=math.exp(effect - t * error), high=math.exp(effect + t * error), scale="ratio",
-        design="paired", confidence=0.95, k_a=k, k_b=k, df=k - 1.0, standard_error=error, p_value=p_value,
-        cv=error * math.sqrt(k / 2), minimum_detectable_effect=0.0, method="by hand",
-    )  # fmt: skip
+        value=math.exp(effect),
+        low=math.exp(effect - t * error),
+        high=math.exp(effect + t * error),
+        scale="ratio",
+        design="paired",
+        confidence=0.95,
+        k_a=k,
+        k_b=k,
+        df=k - 1.0,
+        standard_error=error,
+        p_value=p_value,
+        cv=error * math.sqrt(k / 2),
+        minimum_detectable_effect=0.0,
+        method="by hand",
+    )
 
 
 @pytest.mark.parametrize(
@@ -144,12 +144,7 @@ def test_two_launches_of_a_side_give_numbers_but_no_verdict(compare: object) -> 
     assert callable(compare)
     for k in (1, 2):
         got = decide(compare([1.0, 1.01][:k], [2.0, 2.01][:k]), better="lower")
-        assert (got.verdict, got.change, got.reason, got.launches_needed) == (
-            "insufficient",
-            "neither",
-            "few_launches",
-            3,
-        )
+        assert (got.verdict, got.change, got.reason, got.launches_needed) == ("insufficient", "neither", "few_launches", 3)
 
 
 def test_one_launch_bounds_nothing() -> None:
@@ -180,9 +175,7 @@ def test_scores_are_compared_by_difference_with_a_margin_in_their_own_unit() -> 
 
 
 def test_bad_input_is_refused_by_name() -> None:
-    with pytest.raises(
-        ValueError, match='side b holds 0.0, which has no logarithm; compare it with scale="difference"'
-    ):
+    with pytest.raises(ValueError, match='side b holds 0.0, which has no logarithm; compare it with scale="difference"'):
         compare_welch([1, 2, 3], [1, 0, 2])
     with pytest.raises(ValueError, match="not 3 and 2"):
         compare_paired([1, 2, 3], [1, 2])
@@ -242,16 +235,11 @@ def test_a_repetition_finds_the_printed_effect_in_four_cases_of_five(k: int, sd:
 def test_two_equal_sides_differ_in_one_case_of_twenty_at_most(k: int, icc: float, paired: bool) -> None:
     """T7 for the comparator: launches of 20 trials, medians on the log scale, smallest effect 0; paired with a 2 % drift besides."""
     rng, n, runs = np.random.default_rng([7, k, int(10 * icc), paired]), 20, 300
-    noise = 0.05 * (
-        math.sqrt(icc) * rng.normal(size=(runs, 2, k, 1)) + math.sqrt(1 - icc) * rng.normal(size=(runs, 2, k, n))
-    )
+    noise = 0.05 * (math.sqrt(icc) * rng.normal(size=(runs, 2, k, 1)) + math.sqrt(1 - icc) * rng.normal(size=(runs, 2, k, n)))
     medians = np.exp(np.median(noise, axis=-1))
     compare = compare_paired if paired else compare_welch
     drift = 1 + 0.02 * np.arange(k) / k if paired else np.ones(k)
-    verdicts = [
-        decide(compare(a * drift, b * drift, smallest_effect=0.0), better="lower", smallest_effect=0.0).verdict
-        for a, b in medians
-    ]
+    verdicts = [decide(compare(a * drift, b * drift, smallest_effect=0.0), better="lower", smallest_effect=0.0).verdict for a, b in medians]
     false = sum(v in ("higher", "lower") for v in verdicts) / runs
     assert false <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / runs)
 
@@ -271,9 +259,7 @@ def test_the_launches_needed_do_decide() -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(st.floats(-0.2, 0.2), st.floats(1e-4, 0.2), st.floats(0.0, 0.05))
-def test_an_inconclusive_comparison_needs_more_launches_or_none_would_help(
-    effect: float, error: float, floor: float
-) -> None:
+def test_an_inconclusive_comparison_needs_more_launches_or_none_would_help(effect: float, error: float, floor: float) -> None:
     got = decide(made(effect, error), better="lower", floor=floor)
     if got.verdict == "inconclusive" and got.launches_needed is not None:
         assert got.launches_needed > 5

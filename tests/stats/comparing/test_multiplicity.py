@@ -10,7 +10,7 @@ from assay.stats.comparing.multiplicity import benjamini_hochberg, holm
 
 P_VALUES = st.lists(st.floats(0.0, 1.0), min_size=1, max_size=30)
 # Benjamini & Hochberg 1995, section 4: fifteen comparisons of thrombolysis trials; four are findings at 0.05, three by Bonferroni
-THROMBOLYSIS = (0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344, 0.0459, 0.3240, 0.4262, 0.5719, 0.6528, 0.7590, 1.0)  # fmt: skip
+THROMBOLYSIS = (0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344, 0.0459, 0.3240, 0.4262, 0.5719, 0.6528, 0.7590, 1.0)
 
 
 def test_the_example_of_benjamini_and_hochberg_has_four_findings_and_holm_three() -> None:
@@ -26,9 +26,7 @@ def test_holm_worked_out_by_hand() -> None:
 @settings(max_examples=40, deadline=None)
 @given(P_VALUES)
 def test_both_agree_with_statsmodels(p_values: list[float]) -> None:
-    from statsmodels.stats.multitest import (
-        multipletests,  # takes two seconds to load, and every worker collects this file
-    )
+    from statsmodels.stats.multitest import multipletests  # takes two seconds to load, and every worker collects this file
 
     assert holm(p_values) == pytest.approx(tuple(multipletests(p_values, method="holm")[1]))
     assert benjamini_hochberg(p_values) == pytest.approx(tuple(multipletests(p_values, method="fdr_bh")[1]))

@@ -9,14 +9,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from assay.stats.comparing.noninferiority import (
-    Decision,
-    crossed,
-    items_needed,
-    items_needed_without_flips,
-    largest_change,
-    units_of,
-)
+from assay.stats.comparing.noninferiority import Decision, crossed, items_needed, items_needed_without_flips, largest_change, units_of
 from assay.stats.comparing.tango import flips_lower, zero_flip_bound
 from assay.stats.intervals import bounded_mean
 
@@ -53,9 +46,17 @@ def test_items_needed_are_those_of_the_table(rate: float, sizes: tuple[int, ...]
 
 # the same at 90 % power, where quality.md 3.3 prints it: (share of flips, margin) -> items
 SIZES_90 = {
-    (0.01, 0.005): 3426, (0.01, 0.01): 857, (0.01, 0.02): 215, (0.02, 0.01): 1713, (0.02, 0.02): 429,
-    (0.05, 0.01): 4282, (0.05, 0.02): 1071, (0.10, 0.01): 8564, (0.10, 0.02): 2141, (0.20, 0.02): 4282,
-}  # fmt: skip
+    (0.01, 0.005): 3426,
+    (0.01, 0.01): 857,
+    (0.01, 0.02): 215,
+    (0.02, 0.01): 1713,
+    (0.02, 0.02): 429,
+    (0.05, 0.01): 4282,
+    (0.05, 0.02): 1071,
+    (0.10, 0.01): 8564,
+    (0.10, 0.02): 2141,
+    (0.20, 0.02): 4282,
+}
 
 
 @pytest.mark.parametrize(("case", "size"), SIZES_90.items())

@@ -32,9 +32,7 @@ def test_the_launches_part_is_welchs_standard_error() -> None:
 def test_flips_without_launch_variation_get_tangos_bound_and_clusters_do_not() -> None:
     r, c = np.ones((3, 400)), np.ones((4, 400))
     c[:, :2] = 0.0
-    assert unpaired(r, c, 0.02).method.startswith(
-        "Tango's score test on 400 independent items, Student t on 3 and 4 launches"
-    )
+    assert unpaired(r, c, 0.02).method.startswith("Tango's score test on 400 independent items, Student t on 3 and 4 launches")
     grouped = unpaired(r, c, 0.02, clusters=[i // 10 for i in range(400)])
     assert (grouped.clusters, grouped.verdict) == (40, "INCONCLUSIVE")
     assert unpaired(r, c, 0.02).verdict == "HELD"

@@ -8,13 +8,7 @@ import numpy as np
 import pytest
 
 from assay.stats.comparing.comparison import compare_welch
-from assay.stats.comparing.sequential import (
-    comparison_confidence,
-    expected_launches,
-    look_confidence,
-    narrow_enough,
-    next_look,
-)
+from assay.stats.comparing.sequential import comparison_confidence, expected_launches, look_confidence, narrow_enough, next_look
 from assay.stats.intervals.intervals import Interval, log_t
 
 
@@ -37,8 +31,7 @@ def test_every_look_is_made_at_half_of_the_error() -> None:
 
 
 @pytest.mark.parametrize(
-    ("low", "high", "narrow"),
-    [(9.8, 10.2, True), (9.79, 10.1, False), (9.9, 10.21, False), (0.0, math.inf, False), (10.0, 10.0, True)],
+    ("low", "high", "narrow"), [(9.8, 10.2, True), (9.79, 10.1, False), (9.9, 10.21, False), (0.0, math.inf, False), (10.0, 10.0, True)]
 )
 def test_both_bounds_lie_within_the_precision_of_the_value(low: float, high: float, narrow: bool) -> None:
     assert narrow_enough(Interval(value=10.0, low=low, high=high), 0.02) is narrow
@@ -49,9 +42,7 @@ def test_a_score_of_zero_is_narrow_only_without_any_width() -> None:
     assert not narrow_enough(Interval(value=0.0, low=-1e-9, high=1e-9), 0.02)
 
 
-@pytest.mark.parametrize(
-    ("cv", "precision", "k"), [(0.0, 0.02, 5), (0.01, 0.02, 5), (0.02, 0.02, 12), (0.05, 0.02, 41)]
-)
+@pytest.mark.parametrize(("cv", "precision", "k"), [(0.0, 0.02, 5), (0.01, 0.02, 5), (0.02, 0.02, 12), (0.05, 0.02, 41)])
 def test_expected_launches_are_the_first_look_at_which_t_is_small_enough(cv: float, precision: float, k: int) -> None:
     """t[.9875] cv/sqrt(k) against log(1.02) = .0198: cv 2 %: k 8 -> 2.841 x .02/2.828 = .0201, k 12 -> 2.593 x .02/3.464 = .0150;
     cv 5 %: k 27 -> 2.379 x .05/5.196 = .0229, k 41 -> 2.329 x .05/6.403 = .0182 (t from tables of Student's distribution)."""
@@ -92,9 +83,7 @@ def test_a_comparison_pays_for_each_side_that_was_looked_at() -> None:
         comparison_confidence(1.0, 0)
 
 
-def _stopped(
-    values: np.ndarray[tuple[int], np.dtype[np.float64]], confidence: float
-) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+def _stopped(values: np.ndarray[tuple[int], np.dtype[np.float64]], confidence: float) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     k = next_look(0)
     while not narrow_enough(log_t(values[:k], confidence), 0.02) and next_look(k) <= len(values):
         k = next_look(k)

@@ -35,19 +35,37 @@ def test_whole_nanoseconds_keep_their_digits() -> None:
 
 
 AT_ONCE = [  # the first ping takes no time: above and below meet there but for the rounding of numbers around 50
-    (6e-294, 1.8e-251), (2.24, 1.0), (2.87, 2.87), (4.69, 6e-294), (2.55, 1.5), (3.82, 5.0), (2.00001, 1.5e-186), (3.39, 1.81),
-    (0.41, 1.16), (1.6, 0.05), (3.17, 3.51), (3.56, 4e-136), (5.0, 0.89), (1.84, 3.51), (1.78, 1e-209), (6e-201, 1.2e-38),
-    (0.44, 1.0), (1.91, 3.55), (0.11, 3.4), (4.91, 3.89), (0.13, 2.51), (1.01, 1.1), (4.29, 0.53),
-]  # fmt: skip
+    (6e-294, 1.8e-251),
+    (2.24, 1.0),
+    (2.87, 2.87),
+    (4.69, 6e-294),
+    (2.55, 1.5),
+    (3.82, 5.0),
+    (2.00001, 1.5e-186),
+    (3.39, 1.81),
+    (0.41, 1.16),
+    (1.6, 0.05),
+    (3.17, 3.51),
+    (3.56, 4e-136),
+    (5.0, 0.89),
+    (1.84, 3.51),
+    (1.78, 1e-209),
+    (6e-201, 1.2e-38),
+    (0.44, 1.0),
+    (1.91, 3.55),
+    (0.11, 3.4),
+    (4.91, 3.89),
+    (0.13, 2.51),
+    (1.01, 1.1),
+    (4.29, 0.53),
+]
 
 
 @settings(max_examples=50)
 @example(AT_ONCE, -0.0020394246283653994, 1.0)
 @example([(0.0, 5e-324), *[(0.0, 0.0)] * 19], 1e-3, 0.5)
 @given(st.lists(st.tuples(DELAY, DELAY), min_size=20, max_size=25), st.floats(-3e-3, 3e-3), st.floats(0.0, 1.0))
-def test_with_drift_the_truth_is_inside_the_bound_at_every_moment(
-    delays: list[tuple[float, float]], drift: float, place: float
-) -> None:
+def test_with_drift_the_truth_is_inside_the_bound_at_every_moment(delays: list[tuple[float, float]], drift: float, place: float) -> None:
     got = linear_drift(pings(delays, drift))
     moment = min(got.begin + place * (got.end - got.begin), got.end)
     assert abs(got.at(moment).offset - (50.0 + drift * moment)) <= got.at(moment).bound + 1e-9

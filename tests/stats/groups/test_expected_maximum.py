@@ -23,9 +23,7 @@ def test_of_two_it_is_twice_a_normal_probability(spread: float) -> None:
 def test_of_many_it_is_the_mean_of_drawn_maxima(workers: int, spread: float) -> None:
     rng = np.random.default_rng(3)
     drawn = [float(np.exp(spread * rng.standard_normal(workers) - spread**2 / 2).max()) for _ in range(2000)]
-    assert slowest_of(workers, spread) == pytest.approx(
-        float(np.mean(drawn)), abs=4.0 * float(np.std(drawn)) / math.sqrt(len(drawn))
-    )
+    assert slowest_of(workers, spread) == pytest.approx(float(np.mean(drawn)), abs=4.0 * float(np.std(drawn)) / math.sqrt(len(drawn)))
 
 
 def test_one_worker_or_no_scatter_has_no_slowest() -> None:

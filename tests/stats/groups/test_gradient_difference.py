@@ -13,10 +13,7 @@ from assay.stats.groups.gradient_difference import Part, compare, ratio_name, to
 
 
 def parts(**named: tuple[list[float], list[float]]) -> list[Part]:
-    return [
-        Part(name=name, found=found, right=right, right_norm=float(np.linalg.norm(right)))
-        for name, (found, right) in named.items()
-    ]
+    return [Part(name=name, found=found, right=right, right_norm=float(np.linalg.norm(right))) for name, (found, right) in named.items()]
 
 
 def test_the_numbers_of_a_gradient_worked_out_by_hand() -> None:

@@ -17,9 +17,7 @@ def ticks(intervals: object) -> set[int]:
 
 
 @given(INTERVALS, INTERVALS, st.integers(0, 40), st.integers(0, 40))
-def test_they_are_what_sets_of_ticks_say(
-    some: list[tuple[int, int]], others: list[tuple[int, int]], begin: int, end: int
-) -> None:
+def test_they_are_what_sets_of_ticks_say(some: list[tuple[int, int]], others: list[tuple[int, int]], begin: int, end: int) -> None:
     a, b = union(some), union(others)
     assert ticks(a) == ticks(some)
     assert ticks(both(a, b)) == ticks(some) & ticks(others)

@@ -52,9 +52,7 @@ def test_groups_closer_than_what_matters_are_one() -> None:
     assert groups(values, smallest_effect=0.01) is None
 
 
-@pytest.mark.parametrize(
-    "values", [[1.0, 1.0, 1.0], [0.0, 1.0, 1.0, 1.0], [1.0, math.inf, 1.0, 1.0], [-1.0, 1.0, 5.0, 9.0], []]
-)
+@pytest.mark.parametrize("values", [[1.0, 1.0, 1.0], [0.0, 1.0, 1.0, 1.0], [1.0, math.inf, 1.0, 1.0], [-1.0, 1.0, 5.0, 9.0], []])
 def test_equal_values_and_those_without_a_logarithm_have_no_groups(values: list[float]) -> None:
     assert groups(values) is None
 

@@ -20,12 +20,15 @@ def steps(ranks: int, seed: int, *, count: int = 40, sd: float = 0.005) -> np.nd
     return np.random.default_rng(seed).normal(0.05, sd, (count, ranks))
 
 
-@pytest.mark.parametrize(("seconds", "expected"), [
-    ([1, 2], [-1, 1]),
-    ([1, 2, 10], [-9, -8, 8]),  # of two others the slower one: a fast rank makes nobody slow
-    ([1, 2, 3, 10], [-2, -1, 1, 8]),
-    ([5, 5, 5], [0, 0, 0]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("seconds", "expected"),
+    [
+        ([1, 2], [-1, 1]),
+        ([1, 2, 10], [-9, -8, 8]),  # of two others the slower one: a fast rank makes nobody slow
+        ([1, 2, 3, 10], [-2, -1, 1, 8]),
+        ([5, 5, 5], [0, 0, 0]),
+    ],
+)
 def test_a_rank_is_held_against_the_upper_median_of_the_others(seconds: list[float], expected: list[float]) -> None:
     assert beyond_others(np.array([seconds], dtype=float)).tolist() == [expected]
 
@@ -74,10 +77,15 @@ def test_two_slow_ranks_of_five_are_both_named_the_slower_first() -> None:
     assert [one.rank for one in search(own, STEP).found] == [3, 0]
 
 
-@pytest.mark.parametrize(("late_s", "step_s", "named"), [
-    (0.0019, 0.01, False), (0.0021, 0.01, True),  # 2 ms of a short step
-    (0.049, 1.0, False), (0.051, 1.0, True),  # 5 % of a long one
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("late_s", "step_s", "named"),
+    [
+        (0.0019, 0.01, False),
+        (0.0021, 0.01, True),  # 2 ms of a short step
+        (0.049, 1.0, False),
+        (0.051, 1.0, True),  # 5 % of a long one
+    ],
+)
 def test_what_does_not_matter_is_not_named(late_s: float, step_s: float, named: bool) -> None:
     own = {"a": np.full((40, 2), 0.05)}
     own["a"][:, 1] += late_s
@@ -125,13 +133,7 @@ def test_a_wandering_machine_names_nobody() -> None:
 
 
 def work(
-    rng: np.random.Generator,
-    count: int,
-    ranks: int,
-    *,
-    jitter: float = 0.1,
-    spikes: float = 0.02,
-    spike_s: float = 0.04,
+    rng: np.random.Generator, count: int, ranks: int, *, jitter: float = 0.1, spikes: float = 0.02, spike_s: float = 0.04
 ) -> np.ndarray:
     """20 ms of work in each step: log-normal, now and then delayed by somebody else."""
     late = spike_s * rng.random((count, ranks)) * (rng.random((count, ranks)) < spikes)
@@ -145,7 +147,9 @@ def judged(own: dict[str, np.ndarray]) -> list[tuple[int, str]]:
 @pytest.mark.parametrize("ranks", [2, 3, 4, 6, 8])
 @pytest.mark.parametrize("in_turn", [True, False])
 def test_where_another_rank_is_late_in_each_step_nobody_is_the_slow_one(ranks: int, in_turn: bool) -> None:
-    """By 50 ms of a step of 150, in turn or by lot, for 400 steps: held against the others step by step, each of 4 ranks would be late by 12.5 ms."""
+    """By 50 ms of a step of 150, in turn or by lot, for 400 steps: held against the others step by step, each of 4 ranks would be late by
+    12.5 ms.
+    """
     for seed in range(20):
         rng = np.random.default_rng(seed)
         own = {phase: work(rng, 400, ranks) for phase in "abcde"}

@@ -40,9 +40,7 @@ def test_two_hosts_of_two_islands_are_found_in_every_seed(seed: int, ranks: int,
     rng = np.random.default_rng(seed)
     order = rng.permutation(4 * ranks)  # the engine may number the ranks as it likes
     kind = kinds(2, 2, ranks)[np.ix_(order, order)]
-    found = nesting(
-        {"latency": measured(rng, kind, LATENCY, noise), "time per byte": measured(rng, kind, PER_BYTE, noise)}
-    )
+    found = nesting({"latency": measured(rng, kind, LATENCY, noise), "time per byte": measured(rng, kind, PER_BYTE, noise)})
     place = {int(member): new for new, member in enumerate(order)}
 
     def moved(groups: Groups) -> Groups:
@@ -67,9 +65,7 @@ def test_what_only_bandwidth_shows_is_seen_by_it(seed: int) -> None:
 def test_noise_hides_borders_and_never_moves_them(seed: int, noise: float) -> None:
     rng = np.random.default_rng(seed)
     kind = kinds(2, 2, 3)
-    found = nesting(
-        {"latency": measured(rng, kind, LATENCY, noise), "time per byte": measured(rng, kind, PER_BYTE, noise)}
-    )
+    found = nesting({"latency": measured(rng, kind, LATENCY, noise), "time per byte": measured(rng, kind, PER_BYTE, noise)})
     assert {level.groups for level in found.levels} <= {blocks(4, 3), blocks(2, 6)}
 
 
@@ -79,9 +75,7 @@ def test_no_groups_are_made_up_where_all_pairs_are_alike(n: int, noise: float) -
     for seed in range(50):
         rng = np.random.default_rng(seed)
         kind = np.full((n, n), HOST)
-        found = nesting(
-            {"latency": measured(rng, kind, LATENCY, noise), "time per byte": measured(rng, kind, PER_BYTE, noise)}
-        )
+        found = nesting({"latency": measured(rng, kind, LATENCY, noise), "time per byte": measured(rng, kind, PER_BYTE, noise)})
         assert found.levels == ()
 
 
@@ -130,9 +124,9 @@ def test_two_members_have_nothing_to_be_held_against() -> None:
     assert "too few pairs" in nesting({"latency": np.ones((2, 2))}).refused
 
 
-@pytest.mark.parametrize(("matrix", "words"), [
-    (np.ones((3, 2)), "must be a matrix"), (np.zeros((3, 3)), "above 0"), (np.full((3, 3), np.nan), "above 0"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("matrix", "words"), [(np.ones((3, 2)), "must be a matrix"), (np.zeros((3, 3)), "above 0"), (np.full((3, 3), np.nan), "above 0")]
+)
 def test_a_matrix_that_is_none_is_refused(matrix: Array, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         nesting({"latency": matrix})

@@ -24,9 +24,7 @@ def drawn(units: Units, least: float, alpha: float) -> float:
     rng = np.random.default_rng(1)
     weights = rng.exponential(size=(30_000, len(units.totals) + 1))
     largest = units.sizes.max()
-    means = (weights[:, :-1] @ units.totals + weights[:, -1] * least * largest) / (
-        weights[:, :-1] @ units.sizes + weights[:, -1] * largest
-    )
+    means = (weights[:, :-1] @ units.totals + weights[:, -1] * least * largest) / (weights[:, :-1] @ units.sizes + weights[:, -1] * largest)
     return float(np.quantile(means, alpha))
 
 

@@ -7,15 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from assay.stats.intervals.intervals import (
-    MOST_REPETITIONS,
-    Interval,
-    log_t,
-    mean_t,
-    paired_log_ratio,
-    smallest,
-    t_quantile,
-)
+from assay.stats.intervals.intervals import MOST_REPETITIONS, Interval, log_t, mean_t, paired_log_ratio, smallest, t_quantile
 
 # Two-sided 95 % and one-sided 95 % points of Student's t, from the printed tables (Fisher & Yates).
 T_TABLE = {(0.975, 1): 12.706, (0.975, 4): 2.776, (0.975, 9): 2.262, (0.95, 2): 2.920, (0.95, 30): 1.697}
@@ -95,11 +87,7 @@ RANKS = {6: (1, 6), 7: (1, 7), 8: (1, 8), 9: (2, 8), 10: (2, 9), 12: (3, 10), 15
 
 
 # (cv, relative half-width): launches, at 95 % (methodology 3.1)
-LAUNCHES = {(1, 1): 7, (1, 2): 4, (2, 1): 18, (2, 2): 7, (5, 1): 99, (5, 2): 27, (5, 5): 7} | {
-    (10, 1): 387,
-    (10, 2): 99,
-    (10, 5): 18,
-}
+LAUNCHES = {(1, 1): 7, (1, 2): 4, (2, 1): 18, (2, 2): 7, (5, 1): 99, (5, 2): 27, (5, 5): 7} | {(10, 1): 387, (10, 2): 99, (10, 5): 18}
 
 
 @pytest.mark.parametrize("answer", [2, 3, 1000, 9_000_000, MOST_REPETITIONS])

@@ -9,10 +9,7 @@ import pytest
 from scipy import stats
 
 from assay.stats.intervals.intervals import order_ranks
-from assay.stats.intervals.quantiles import (
-    cluster_woodruff,
-    least_two_sided,
-)
+from assay.stats.intervals.quantiles import cluster_woodruff, least_two_sided
 
 
 def ramps(step: float) -> list[np.ndarray]:
@@ -51,11 +48,7 @@ def test_the_least_number_is_the_first_that_has_both_ranks(p: float, n: int) -> 
 # methodology T17: (step, p) -> value, half-width of the probability, low, high
 @pytest.mark.parametrize(
     ("step", "p", "expected"),
-    [
-        (10, 0.90, (920.1, 0.0196324, 901, 940)),
-        (10, 0.99, (1014.0, 0.0139818, 997, math.inf)),
-        (2, 0.99, (994.01, 0.00392649, 991, 999)),
-    ],
+    [(10, 0.90, (920.1, 0.0196324, 901, 940)), (10, 0.99, (1014.0, 0.0139818, 997, math.inf)), (2, 0.99, (994.01, 0.00392649, 991, 999))],
 )
 def test_cluster_woodruff_on_ramps_is_the_one_worked_out(step: float, p: float, expected: tuple[float, ...]) -> None:
     got = cluster_woodruff(ramps(step), p, 0.95)
@@ -67,9 +60,7 @@ def test_ramps_are_one_event_per_launch_and_carry_no_percentile() -> None:
     """What lies above the quantile of a ramp comes in one run: five events, whatever the number of trials."""
     got = cluster_woodruff(ramps(2), 0.99, 0.95)
     assert got.n_eff * 0.01 < 10
-    assert (
-        "p99 needs 10 independent trials beyond it, and 5000 trials with an autocorrelation time of" in got.insufficient
-    )
+    assert "p99 needs 10 independent trials beyond it, and 5000 trials with an autocorrelation time of" in got.insufficient
 
 
 def test_shuffled_ramps_carry_the_percentile_that_their_number_allows() -> None:
@@ -189,10 +180,7 @@ def test_the_wait_is_the_known_one_on_average() -> None:
 
 @pytest.mark.parametrize("p", [0.0, 1.0, 99.0, math.nan])
 def test_a_probability_outside_0_to_1_is_refused(p: float) -> None:
-    for call in (
-        lambda: cluster_woodruff([[1.0]], p, 0.95),
-        lambda: least_two_sided(p, 0.95),
-    ):
+    for call in (lambda: cluster_woodruff([[1.0]], p, 0.95), lambda: least_two_sided(p, 0.95)):
         with pytest.raises(ValueError, match="strictly between 0 and 1"):
             call()
 

@@ -17,9 +17,7 @@ def test_it_is_scipys(n: int) -> None:
     values = np.random.default_rng(n).standard_t(2, n)
     found = trimmed_mean(values, 0.95)
     assert found.value == pytest.approx(trim_mean(values, 0.25))
-    assert (found.low, found.high) == pytest.approx(
-        tuple(mstats.trimmed_mean_ci(values, limits=(0.25, 0.25), alpha=0.05))
-    )
+    assert (found.low, found.high) == pytest.approx(tuple(mstats.trimmed_mean_ci(values, limits=(0.25, 0.25), alpha=0.05)))
 
 
 def test_few_values_are_not_cut() -> None:

@@ -46,9 +46,7 @@ def test_the_fit_minimises_what_it_says_it_does() -> None:
     def error(logs: np.ndarray) -> float:
         return float(np.sum((np.log(times) - np.log(np.exp(logs[0]) + np.exp(logs[1]) * sizes)) ** 2))
 
-    best = minimize(
-        error, np.log([1e-4, 1e-9]), method="Nelder-Mead", options={"xatol": 1e-10, "fatol": 1e-14, "maxiter": 4000}
-    )
+    best = minimize(error, np.log([1e-4, 1e-9]), method="Nelder-Mead", options={"xatol": 1e-10, "fatol": 1e-14, "maxiter": 4000})
     assert error(np.log([found.fixed, found.per_unit])) <= best.fun * (1 + 1e-9)
 
 

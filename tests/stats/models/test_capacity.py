@@ -47,10 +47,7 @@ def test_loads_out_of_order_are_pooled() -> None:
 @pytest.mark.parametrize(
     ("misses", "said"),
     [
-        (
-            {10.0: [0, 0, 0], 20.0: [1, 2, 0]},
-            "up to 20 at least 95 % of the requests meet the objectives; measure higher",
-        ),
+        ({10.0: [0, 0, 0], 20.0: [1, 2, 0]}, "up to 20 at least 95 % of the requests meet the objectives; measure higher"),
         ({10.0: [100, 90, 95]}, "even at the lowest load, 10, fewer than 95 %"),
         ({10.0: [10, 10], 20.0: [100, 100]}, "need at least 3 launches each"),
     ],
@@ -90,13 +87,8 @@ def test_nonsense_is_an_error(points_: list[Point], target: float, confidence: f
         capacity(points_, target, confidence)
 
 
-@given(
-    st.lists(st.tuples(st.integers(0, 100), st.integers(0, 100), st.integers(0, 100)), min_size=2, max_size=6),
-    st.floats(0.5, 0.999),
-)
-def test_the_value_lies_between_measured_loads_and_inside_its_interval(
-    rows: list[tuple[int, ...]], target: float
-) -> None:
+@given(st.lists(st.tuples(st.integers(0, 100), st.integers(0, 100), st.integers(0, 100)), min_size=2, max_size=6), st.floats(0.5, 0.999))
+def test_the_value_lies_between_measured_loads_and_inside_its_interval(rows: list[tuple[int, ...]], target: float) -> None:
     made = points({float(load + 1): list(own) for load, own in enumerate(rows)}, total=100)
     found = capacity(made, target, 0.95)
     if not found.refused:

@@ -112,17 +112,13 @@ def test_without_communication_it_is_amdahl_and_gustafson(serial: float, p: int)
 # ------------------------------------------------------------------------------------------------------------ predictions
 
 
-def experiment(
-    cluster: Cluster, last: int, launches: int, rng: np.random.Generator, links: float = 0.03
-) -> dict[str, float]:
+def experiment(cluster: Cluster, last: int, launches: int, rng: np.random.Generator, links: float = 0.03) -> dict[str, float]:
     """One simulated experiment: fit LEVELS with alpha and beta fitted to noisy calls; is the next worker count covered?"""
     rows = {p: [simulate(cluster, p, 10, rng) for _ in range(launches)] for p in (*LEVELS, last)}
     times = np.array([[np.median(rows[p][b].step) for p in LEVELS] for b in range(launches)])
     sizes = np.geomspace(1e3, 1e8, 9)
     calls = [
-        (cluster.alpha_s + sizes * cluster.beta_s)
-        * math.exp(links * rng.standard_normal())
-        * np.exp(links * rng.standard_normal(9))
+        (cluster.alpha_s + sizes * cluster.beta_s) * math.exp(links * rng.standard_normal()) * np.exp(links * rng.standard_normal(9))
         for _ in range(launches)
     ]
     whole = affine_fit(np.tile(sizes, launches), np.concatenate(calls))
@@ -133,9 +129,13 @@ def experiment(
     serial = parameter(found, 0.90, lambda curve: curve.free, others)
     measured = float(np.exp(np.mean([math.log(np.median(one.step)) for one in rows[last]])))
     return {
-        "covered": float(told.low <= measured <= told.high), "half": (told.high - told.low) / (2.0 * measured), "alpha": whole.fixed,
-        "beta": whole.per_unit, "serial": serial.value, "serial_covered": float(serial.low <= cluster.serial <= serial.high),
-    }  # fmt: skip
+        "covered": float(told.low <= measured <= told.high),
+        "half": (told.high - told.low) / (2.0 * measured),
+        "alpha": whole.fixed,
+        "beta": whole.per_unit,
+        "serial": serial.value,
+        "serial_covered": float(serial.low <= cluster.serial <= serial.high),
+    }
 
 
 def test_the_interval_covers_the_next_worker_count_and_the_truth_is_recovered() -> None:

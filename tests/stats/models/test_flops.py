@@ -61,15 +61,15 @@ def test_the_table_of_torchtitan_of_2024_is_palms_convention(
 
 def test_torchtitan_today_leaves_the_embedding_out() -> None:
     """pytorch/torchtitan#1884 logs for Llama 3 8B: tps 5,615, tflops 325.20, mfu 32.88 %."""
-    flops = torchtitan(
-        parameters=LLAMA3_8B, embedding_parameters=EMBEDDING_8B, layers=32, heads=32, sequence=8192, qk_dim=128, v_dim=128
-    )  # fmt: skip
+    flops = torchtitan(parameters=LLAMA3_8B, embedding_parameters=EMBEDDING_8B, layers=32, heads=32, sequence=8192, qk_dim=128, v_dim=128)
     assert flops * 5615 / 1e12 == pytest.approx(325.20, abs=0.03)
     assert flops * 5615 / H100 == pytest.approx(0.3288, abs=0.0001)
 
 
 def test_of_a_mixture_of_experts_only_those_that_a_token_uses_are_counted() -> None:
-    """Mixtral 8x7B, 2 of 8 experts (arXiv 2401.04088): 13 of 47 billion parameters by hand from its sizes, so that all would be 3.6 times."""
+    """Mixtral 8x7B, 2 of 8 experts (arXiv 2401.04088): 13 of 47 billion parameters by hand from its sizes, so that all would be 3.6
+    times.
+    """
     hidden, layers, width, experts, used, vocabulary = 4096, 32, 14336, 8, 2, 32000
     attention = 2 * hidden * hidden + 2 * hidden * 1024  # queries and out; keys and values of 8 groups of 128
     rest = layers * (attention + hidden * experts) + 2 * vocabulary * hidden
@@ -97,8 +97,10 @@ def test_computing_all_activations_again_costs_another_forward_pass() -> None:
     size: dict[str, Any] = {"layers": 96, "hidden": 12288, "sequence": 2048}
     once, twice = (megatron_2021(vocabulary=0, recomputed=again, **size) for again in (False, True))
     assert twice / once == pytest.approx(4 / 3)
-    logits = [megatron_2021(vocabulary=51200, recomputed=again, **size) - megatron_2021(vocabulary=0, recomputed=again, **size)
-              for again in (False, True)]  # fmt: skip
+    logits = [
+        megatron_2021(vocabulary=51200, recomputed=again, **size) - megatron_2021(vocabulary=0, recomputed=again, **size)
+        for again in (False, True)
+    ]
     assert logits[0] == pytest.approx(logits[1])
     assert logits[0] == pytest.approx(6 * 12288 * 51200)
 
@@ -116,6 +118,6 @@ def test_megatron_without_attention_is_six_times_the_weights_of_its_products() -
     """Llama 3 8B by hand: q and out 4096^2 each, k and v 1024 x 4096 each, three of 14,336 x 4096, logits 128,256 x 4096."""
     flops = megatron(
         layers=32, hidden=4096, heads=32, head_dim=128, groups=8, feed_forward=14336, gated=True, vocabulary=128256, sequence=0
-    )  # fmt: skip
+    )
     weights = 32 * (2 * 4096**2 + 2 * 1024 * 4096 + 3 * 14336 * 4096) + 128256 * 4096
     assert flops == pytest.approx(6 * weights)

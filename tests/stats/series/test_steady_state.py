@@ -33,9 +33,7 @@ MSER_EXACT = {
     "flat": (10 + 0.2 * np.sin(T), 0),
     "ramp": (10 + 0.01 * T, 500),
 }
-SHAPES: dict[
-    str, tuple[Callable[[Array, int], Array], Kind]
-] = {  # the level at point t of n, and the class that it belongs to
+SHAPES: dict[str, tuple[Callable[[Array, int], Array], Kind]] = {  # the level at point t of n, and the class that it belongs to
     "flat": (lambda t, n: np.ones(n), "flat"),
     "step down": (lambda t, n: np.where(t < 0.2 * n, 1.5, 1.0), "warm-up"),
     "decay": (lambda t, n: 1 + np.exp(-t / (0.04 * n)), "warm-up"),
@@ -82,9 +80,7 @@ def test_mser5_cuts_exactly_where_worked_out(series: Array, cut: int) -> None:
 
 
 @pytest.mark.parametrize(("size", "scale", "median", "least", "most"), [(5, 20, 80, 65, 110), (1, 50, 115, 85, 160)])
-def test_mser5_cuts_noisy_decays_where_the_prototype_did(
-    size: float, scale: float, median: float, least: float, most: float
-) -> None:
+def test_mser5_cuts_noisy_decays_where_the_prototype_did(size: float, scale: float, median: float, least: float, most: float) -> None:
     rng = np.random.default_rng(15)
     cuts = [mser5(10 + size * np.exp(-T / scale) + rng.normal(0, 0.2, len(T))) for _ in range(300)]
     assert np.percentile(cuts, (5, 50, 95)) == pytest.approx((least, median, most), abs=5.0)
@@ -127,10 +123,7 @@ def test_a_warm_up_ends_where_the_level_is_reached_and_mser_adds_a_tenth_at_most
 @pytest.mark.parametrize("n", [12, 40, 300])
 def test_huge_first_steps_are_found_although_bins_of_five_hide_them(first: list[float], n: int) -> None:
     steady = 10 + 0.1 * (-1.0) ** np.arange(n)
-    assert (steady_state(np.r_[first, steady]).warmup, steady_state(np.r_[first, steady]).kind) == (
-        len(first),
-        "warm-up",
-    )
+    assert (steady_state(np.r_[first, steady]).warmup, steady_state(np.r_[first, steady]).kind) == (len(first), "warm-up")
 
 
 @pytest.mark.parametrize("n", [4, 5, 9])

@@ -15,9 +15,7 @@ WAVE = np.array([0.0, 1.0, -0.5, 0.5, -1.0, 0.25, -0.25, 0.75, -0.75, 0.1])
 
 
 @pytest.mark.parametrize(("phi", "before", "n"), [(0.0, 3, 10), (0.5, 1, 2), (0.3, 7, 10), (0.9, 20, 50), (0.6, 4, 9)])
-def test_the_variance_of_a_difference_of_means_is_that_of_the_covariance_matrix(
-    phi: float, before: int, n: int
-) -> None:
+def test_the_variance_of_a_difference_of_means_is_that_of_the_covariance_matrix(phi: float, before: int, n: int) -> None:
     i = np.arange(n)
     covariance = phi ** np.abs(i[:, None] - i[None, :])
     weights = np.where(i < before, -1.0 / before, 1.0 / (n - before))

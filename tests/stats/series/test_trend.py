@@ -56,10 +56,7 @@ def test_without_a_trend_one_in_a_hundred_is_called_one() -> None:
     assert sum(one is not None and one.p < 0.01 for one in found) < 25
 
 
-@given(
-    st.lists(st.tuples(st.integers(-6, 6), st.integers(-6, 6)), min_size=4, max_size=60),
-    st.booleans(),
-)
+@given(st.lists(st.tuples(st.integers(-6, 6), st.integers(-6, 6)), min_size=4, max_size=60), st.booleans())
 @example([(k, k) for k in range(40)], True)
 def test_slope_and_p_value_are_those_of_scipy(points: list[tuple[int, int]], untied: bool) -> None:
     """With ties and without, few values and many: scipy.stats.theilslopes and kendalltau, which take a second to import."""

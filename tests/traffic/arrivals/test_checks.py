@@ -45,9 +45,7 @@ def test_equal_prompts_go_to_every_replica_as_often_as_asked() -> None:
 
 
 def test_equal_prompts_are_the_same_in_every_launch() -> None:
-    one, other = (
-        planned("poisson", load=20.0, seed=seed, correctness=CHECKS, scenario="U(9,99)/(9,99)") for seed in (1, 2)
-    )
+    one, other = (planned("poisson", load=20.0, seed=seed, correctness=CHECKS, scenario="U(9,99)/(9,99)") for seed in (1, 2))
     first, second = of(one, IDENTITY), of(other, IDENTITY)
     for name in ("seed", "tokens_in", "tokens_out", "example"):
         assert getattr(one, name)[first].tolist() == getattr(other, name)[second].tolist()
@@ -91,8 +89,21 @@ def test_a_conversation_gives_way_as_a_whole() -> None:
 def test_checks_of_a_closed_loop_come_early_and_between_conversations() -> None:
     schedule = planned("closed", load=2, duration_s=1.0, correctness=CHECKS)
     assert schedule.kind[:14].tolist() == [
-        NORMAL, NORMAL, IDENTITY, IDENTITY, NORMAL, NORMAL, IDENTITY, RERUN, NORMAL, NORMAL, RERUN, RERUN, NORMAL, NORMAL,
-    ]  # fmt: skip
+        NORMAL,
+        NORMAL,
+        IDENTITY,
+        IDENTITY,
+        NORMAL,
+        NORMAL,
+        IDENTITY,
+        RERUN,
+        NORMAL,
+        NORMAL,
+        RERUN,
+        RERUN,
+        NORMAL,
+        NORMAL,
+    ]
     assert schedule.stream[:14].tolist() == [0, 1] * 7
     assert schedule.due_ns[2:14].tolist() == [-1] * 12
     talking = planned("closed", load=2, duration_s=1.0, correctness=CHECKS, prompts={"turns": 2})

@@ -23,9 +23,7 @@ def test_the_first_numbers_of_a_stream_stay_as_they_are() -> None:
 
 
 def test_every_purpose_and_every_seed_has_numbers_of_its_own() -> None:
-    first = {
-        uniform(source(seed, purpose), 1)[0] for seed in (0, 1, 2**40) for purpose in ("gaps", "lengths", "canaries")
-    }
+    first = {uniform(source(seed, purpose), 1)[0] for seed in (0, 1, 2**40) for purpose in ("gaps", "lengths", "canaries")}
     assert len(first) == 9
 
 

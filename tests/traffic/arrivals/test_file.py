@@ -20,16 +20,23 @@ def small() -> Schedule:
     return replace(
         rows(
             6,
-            phase=np.array([0, 2, 2, 1, 2, 2]), kind=np.array([0, 0, 1, 0, 0, 4]), stream=np.array([-1, 1, 1, -1, -1, -1]),
-            session=np.array([-1, -1, -1, 7, 7, -1]), turn=np.array([-1, -1, -1, 0, 1, -1]),
-            due_ns=np.array([-1, 0, -1, 5, -1, 9]), pause_ns=np.array([0, 0, 0, 0, 30, 0]),
-            pause_kind=np.array([0, 0, 0, 0, 2, 0]), tokens_in=100, seed=np.arange(6),
-            replica=np.array([0, -1, -1, -1, -1, 1]), example=np.array([-1, -1, -1, -1, -1, 12]),
+            phase=np.array([0, 2, 2, 1, 2, 2]),
+            kind=np.array([0, 0, 1, 0, 0, 4]),
+            stream=np.array([-1, 1, 1, -1, -1, -1]),
+            session=np.array([-1, -1, -1, 7, 7, -1]),
+            turn=np.array([-1, -1, -1, 0, 1, -1]),
+            due_ns=np.array([-1, 0, -1, 5, -1, 9]),
+            pause_ns=np.array([0, 0, 0, 0, 30, 0]),
+            pause_kind=np.array([0, 0, 0, 0, 2, 0]),
+            tokens_in=100,
+            seed=np.arange(6),
+            replica=np.array([0, -1, -1, -1, -1, 1]),
+            example=np.array([-1, -1, -1, -1, -1, 12]),
         ),
         expected={2: "nonce", 5: "Straße"},
         blocks={1: (0, 7), 3: (0,)},
         together=3,
-    )  # fmt: skip
+    )
 
 
 def equal(one: Schedule, other: Schedule) -> bool:
@@ -49,14 +56,7 @@ def test_what_prompts_share_is_kept_and_recorded_and_does_not_change_what_is_sen
     shared = replace(small(), cluster={2: "passage 1", 5: "passage 1"})
     make.write(shared, tmp_path / "schedule.arrow")
     assert make.read(tmp_path / "schedule.arrow").cluster == {2: "passage 1", 5: "passage 1"}
-    assert [row["cluster"] for row in make.batch(shared, 0).to_pylist()] == [
-        None,
-        None,
-        "passage 1",
-        None,
-        None,
-        "passage 1",
-    ]
+    assert [row["cluster"] for row in make.batch(shared, 0).to_pylist()] == [None, None, "passage 1", None, None, "passage 1"]
     assert make.digest(shared) == make.digest(small())
 
 
@@ -90,9 +90,7 @@ def test_the_digest_covers_every_column_and_what_is_expected() -> None:
 
 def test_the_digest_depends_on_no_byte_order_and_no_layout_in_memory() -> None:
     one = small()
-    big = replace(
-        one, **{name: getattr(one, name).astype(np.dtype(kind).newbyteorder(">")) for name, kind in TYPES.items()}
-    )
+    big = replace(one, **{name: getattr(one, name).astype(np.dtype(kind).newbyteorder(">")) for name, kind in TYPES.items()})
     strided = replace(one, seed=np.repeat(one.seed, 2)[::2], expected={5: "Straße", 2: "nonce"})
     assert make.digest(big) == make.digest(strided) == make.digest(one)
 
@@ -106,10 +104,24 @@ def test_rows_of_the_table_say_nothing_where_there_is_nothing() -> None:
     batch = make.batch(small(), 3)
     assert batch.schema == arrow_schema("arrivals")
     assert batch.to_pylist()[0] == {
-        "launch": 3, "request": 0, "phase": "cold", "kind": "normal", "stream": None, "session": None, "turn": None,
-        "due_ns": None, "pause_ns": 0, "pause_kind": "none", "tokens_in": 100, "tokens_out": None, "seed": 0, "replica": 0,
-        "example": None, "expected": None, "cluster": None,
-    }  # fmt: skip
+        "launch": 3,
+        "request": 0,
+        "phase": "cold",
+        "kind": "normal",
+        "stream": None,
+        "session": None,
+        "turn": None,
+        "due_ns": None,
+        "pause_ns": 0,
+        "pause_kind": "none",
+        "tokens_in": 100,
+        "tokens_out": None,
+        "seed": 0,
+        "replica": 0,
+        "example": None,
+        "expected": None,
+        "cluster": None,
+    }
     last = batch.to_pylist()[5]
     assert (last["kind"], last["example"], last["expected"], last["replica"]) == ("needle", "12", "Straße", 1)
     assert batch.to_pylist()[4]["pause_kind"] == "tool"

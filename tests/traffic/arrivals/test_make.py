@@ -20,11 +20,17 @@ from assay.traffic.arrivals.schedule import Schedule
 from tests.traffic.planned import S, equal, planned
 
 EVERY: dict[str, dict[str, Any]] = {
-    "closed": {"load": 4}, "constant": {"load": 7.0}, "poisson": {"load": 7.0}, "gamma": {"load": 7.0, "cv": 2.0},
+    "closed": {"load": 4},
+    "constant": {"load": 7.0},
+    "poisson": {"load": 7.0},
+    "gamma": {"load": 7.0, "cv": 2.0},
     "stages": {"stages": [{"duration_s": 5, "rate": 5, "rate_to": 20}, {"duration_s": 5, "rate": 9}]},
     "users": {"load": 4, "prompts": {"turns": 3, "think_s": 1.0, "tool_steps": 1, "tool_s": 0.5}},
-    "single_stream": {}, "multi_stream": {"samples_per_query": 3}, "server": {"load": 7.0}, "offline": {"requests": 40},
-}  # fmt: skip
+    "single_stream": {},
+    "multi_stream": {"samples_per_query": 3},
+    "server": {"load": 7.0},
+    "offline": {"requests": 40},
+}
 RICH = {"canaries": 0.1, "identity": 2, "reruns": 2}
 
 
@@ -47,9 +53,7 @@ def test_digests_are_equal_in_other_processes() -> None:
     here = [make.digest(made(process)) for process in EVERY]
     for hashes in ("1", "2"):  # texts are hashed differently in each process, so nothing may depend on a set's order
         environment = {"PYTHONHASHSEED": hashes, "PYTHONPATH": ":".join(path for path in sys.path if path)}
-        found = subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment
-        )
+        found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
         assert found.stdout.split() == here
 
 
@@ -63,9 +67,14 @@ def test_a_number_of_requests_is_kept_exactly(process: str) -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(
-    st.sampled_from(sorted(EVERY)), st.integers(0, 2**31), st.integers(1, 9), st.integers(1, 3), st.integers(1, 4),
-    st.booleans(), st.floats(0.0, 0.5),
-)  # fmt: skip
+    st.sampled_from(sorted(EVERY)),
+    st.integers(0, 2**31),
+    st.integers(1, 9),
+    st.integers(1, 3),
+    st.integers(1, 4),
+    st.booleans(),
+    st.floats(0.0, 0.5),
+)
 def test_every_request_has_one_client_and_what_follows_has_the_same(
     process: str, seed: int, clients: int, replicas: int, turns: int, needle: bool, canaries: float
 ) -> None:
@@ -108,9 +117,7 @@ def test_asking_for_cold_requests_moves_nothing_else() -> None:
 
 @pytest.mark.parametrize(("process", "loads"), [("poisson", (5.0, 10.0)), ("closed", (1, 8))])
 def test_loads_of_a_block_send_the_same_texts_in_the_same_order(process: str, loads: tuple[float, float]) -> None:
-    one, other = (
-        planned(process, load=load, requests=50, duration_s=100.0, scenario="N(480,240)/(300,150)") for load in loads
-    )
+    one, other = (planned(process, load=load, requests=50, duration_s=100.0, scenario="N(480,240)/(300,150)") for load in loads)
     for name in ("seed", "tokens_in", "tokens_out"):
         assert getattr(one, name).tolist() == getattr(other, name).tolist()
 
@@ -146,9 +153,12 @@ def test_everything_offline_is_due_when_the_measured_part_begins() -> None:
 
 def test_rows_of_a_file_may_be_given_a_length_of_their_answers() -> None:
     asked = Serving(
-        scenarios=("dataset",), rate=(5.0,), arrivals=Arrivals(process="constant", duration_s=2.0, warm_up_s=0.0, cold=2), correctness=Correctness(identity=1),
+        scenarios=("dataset",),
+        rate=(5.0,),
+        arrivals=Arrivals(process="constant", duration_s=2.0, warm_up_s=0.0, cold=2),
+        correctness=Correctness(identity=1),
         prompts=Prompts(source="prompts.jsonl", answer_tokens=32),
-    )  # fmt: skip
+    )
     one = Configuration(name="x", workers=1, target="server", scenario="dataset", load=5.0)
     schedule = make.build(asked, one, 7, 1, Path())
     assert set(schedule.tokens_out.tolist()) == {32}

@@ -18,10 +18,13 @@ def small() -> Schedule:
     """Two cold requests, a stream's two, a conversation's first two, one of its own, and that conversation's third."""
     return rows(
         8,
-        phase=np.array([0, 0, 2, 2, 1, 2, 2, 2]), stream=np.array([-1, -1, 1, 1, -1, -1, -1, -1]),
-        session=np.array([-1, -1, -1, -1, 7, 7, -1, 7]), turn=np.array([-1, -1, -1, -1, 0, 1, -1, 2]),
-        due_ns=np.array([-1, -1, 0, -1, 5, -1, 9, -1]), seed=0,
-    )  # fmt: skip
+        phase=np.array([0, 0, 2, 2, 1, 2, 2, 2]),
+        stream=np.array([-1, -1, 1, 1, -1, -1, -1, -1]),
+        session=np.array([-1, -1, -1, -1, 7, 7, -1, 7]),
+        turn=np.array([-1, -1, -1, -1, 0, 1, -1, 2]),
+        due_ns=np.array([-1, -1, 0, -1, 5, -1, 9, -1]),
+        seed=0,
+    )
 
 
 def test_a_client_that_is_not_there_has_no_requests() -> None:
@@ -49,14 +52,7 @@ def test_a_request_follows_the_nearest_of_its_stream_or_conversation() -> None:
 
 
 def test_a_new_conversation_of_a_stream_follows_the_end_of_the_one_before() -> None:
-    schedule = rows(
-        4,
-        stream=0,
-        session=np.array([3, 3, 4, -1]),
-        turn=np.array([0, 1, 0, -1]),
-        due_ns=np.array([0, -1, -1, -1]),
-        seed=0,
-    )
+    schedule = rows(4, stream=0, session=np.array([3, 3, 4, -1]), turn=np.array([0, 1, 0, -1]), due_ns=np.array([0, -1, -1, -1]), seed=0)
     assert make.predecessors(schedule).tolist() == [-1, 0, 1, 2]
 
 
@@ -69,9 +65,7 @@ anything = st.lists(st.tuples(st.integers(0, 2), st.integers(-1, 5), st.integers
 
 
 @given(anything, st.integers(1, 17))
-def test_every_request_has_exactly_one_client_and_cold_ones_the_first(
-    rolls: list[tuple[int, int, int]], n: int
-) -> None:
+def test_every_request_has_exactly_one_client_and_cold_ones_the_first(rolls: list[tuple[int, int, int]], n: int) -> None:
     phase, stream, session = (np.array([roll[place] for roll in rolls], dtype=np.int64) for place in range(3))
     schedule = rows(len(rolls), phase=phase, stream=stream, session=session, seed=0)
     parts = [make.mine(schedule, k, n) for k in range(n)]

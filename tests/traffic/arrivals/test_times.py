@@ -65,20 +65,14 @@ def test_gamma_arrivals_with_a_variation_of_one_are_poisson() -> None:
     assert stats.kstest(gaps, "expon", args=(0, 1 / 20.0)).pvalue > 0.01
 
 
-STAGES = [
-    {"duration_s": 10, "rate": 0, "rate_to": 200},
-    {"duration_s": 20, "rate": 200},
-    {"duration_s": 10, "rate": 200, "rate_to": 40},
-]
+STAGES = [{"duration_s": 10, "rate": 0, "rate_to": 200}, {"duration_s": 20, "rate": 200}, {"duration_s": 10, "rate": 200, "rate_to": 40}]
 
 
 def test_stages_have_the_requests_that_their_rates_add_up_to() -> None:
     # Triangle 10 * 200 / 2 = 1000, rectangle 20 * 200 = 4000, trapezium 10 * (200 + 40) / 2 = 1200.
     counts = np.zeros(3)
     for seed in range(25):
-        counts += np.histogram(due(asked("stages", 40.0, stages=STAGES), None, seed), bins=[0, 10 * S, 30 * S, 40 * S])[
-            0
-        ]
+        counts += np.histogram(due(asked("stages", 40.0, stages=STAGES), None, seed), bins=[0, 10 * S, 30 * S, 40 * S])[0]
     for found, expected in zip(counts, (25_000, 100_000, 30_000), strict=True):
         assert abs(found - expected) < 4 * expected**0.5
 
@@ -98,8 +92,11 @@ def test_a_falling_ramp_is_the_mirror_of_a_rising_one() -> None:
 def test_stages_are_multiples_of_the_load_where_there_is_one() -> None:
     pieces = profile(asked("stages", 40.0, 5.0, stages=STAGES), 0.5)
     assert [(piece.duration_s, piece.rate, piece.rate_to) for piece in pieces] == [
-        (5.0, 0.0, 0.0), (10.0, 0.0, 100.0), (20.0, 100.0, 100.0), (10.0, 100.0, 20.0),
-    ]  # fmt: skip
+        (5.0, 0.0, 0.0),
+        (10.0, 0.0, 100.0),
+        (20.0, 100.0, 100.0),
+        (10.0, 100.0, 20.0),
+    ]
 
 
 def test_the_warm_up_of_stages_has_the_rate_with_which_they_begin() -> None:
@@ -139,8 +136,12 @@ def test_more_than_can_be_planned_is_refused_before_it_takes_all_memory() -> Non
 
 @given(
     st.sampled_from(["constant", "poisson", "gamma", "stages"]),
-    st.integers(0, 2**31), st.floats(0.01, 500.0), st.floats(0.1, 20.0), st.floats(0.0, 5.0), st.floats(0.05, 5.0),
-)  # fmt: skip
+    st.integers(0, 2**31),
+    st.floats(0.01, 500.0),
+    st.floats(0.1, 20.0),
+    st.floats(0.0, 5.0),
+    st.floats(0.05, 5.0),
+)
 def test_arrivals_are_in_order_and_within_the_load(
     process: str, seed: int, rate: float, duration_s: float, warm_up_s: float, cv: float
 ) -> None:

@@ -167,40 +167,20 @@ def test_a_schedule_of_a_trace_survives_its_file(tmp_path: Path) -> None:
         ("hello\n", "auto", 'a first line "hello"; allowed: JSONL, or CSV with the columns of BurstGPT or Azure'),
         ("a,b\n1,2\n", "azure", 'line 1: "a,b"; allowed: the columns contexttokens, generatedtokens, timestamp'),
         ('{"timestamp": 1, "input_length": 5}\n', "auto", "line 1: no output_length"),
-        (
-            '{"timestamp": -1, "input_length": 5, "output_length": 1}\n',
-            "auto",
-            "line 1: a time is not a finite number from 0 on",
-        ),
+        ('{"timestamp": -1, "input_length": 5, "output_length": 1}\n', "auto", "line 1: a time is not a finite number from 0 on"),
         ('{"timestamp": 1e99, "input_length": 5, "output_length": 1}\n', "auto", "line 1: a time is not a finite"),
         ('{"timestamp": NaN, "input_length": 5, "output_length": 1}\n', "auto", "line 1: a time is not a number"),
         ('{"timestamp": true, "input_length": 5, "output_length": 1}\n', "auto", "line 1: a time is not a number"),
-        (
-            '{"timestamp": 1, "input_length": 5.5, "output_length": 1}\n',
-            "auto",
-            "line 1: a number of tokens is not a whole",
-        ),
-        (
-            '{"timestamp": 1, "input_length": [], "output_length": 1}\n',
-            "auto",
-            "line 1: a number of tokens is not a number",
-        ),
-        (
-            '{"timestamp": 1, "input_length": 1, "output_length": 1, "hash_ids": "no"}\n',
-            "auto",
-            "hash_ids is not a list of whole",
-        ),
+        ('{"timestamp": 1, "input_length": 5.5, "output_length": 1}\n', "auto", "line 1: a number of tokens is not a whole"),
+        ('{"timestamp": 1, "input_length": [], "output_length": 1}\n', "auto", "line 1: a number of tokens is not a number"),
+        ('{"timestamp": 1, "input_length": 1, "output_length": 1, "hash_ids": "no"}\n', "auto", "hash_ids is not a list of whole"),
         ("[1]\n", "jsonl", "line 1: not an object"),
         ("[" * 100_000, "jsonl", "line 1: "),
         ('{"at_s": 1, "turn": -2}\n', "auto", "line 1: turn is not a whole number"),
         ('{"at_s": 1, "pause": "nap"}\n', "auto", "line 1: pause is not one of none, think, tool, retrieval"),
         ('{"tokens_in": 1}\n', "auto", "line 1: no at_s"),
         ('{"session": "a"}\n', "auto", "line 1: no at_s"),
-        (
-            '{"at_s": 2}\n{"at_s": 1}\n',
-            "auto",
-            "line 2: a time before that of the line above; allowed: rows in order of time",
-        ),
+        ('{"at_s": 2}\n{"at_s": 1}\n', "auto", "line 2: a time before that of the line above; allowed: rows in order of time"),
         ("Timestamp,Request tokens,Response tokens\nsoon,1,1\n", "auto", "line 2: a number that cannot be read"),
         ("Timestamp,Request tokens,Response tokens\n1,1\n", "auto", "line 2: no response tokens"),
         ("TIMESTAMP,ContextTokens,GeneratedTokens\nyesterday,1,1\n", "auto", "line 2: Invalid isoformat string"),
@@ -227,9 +207,7 @@ def test_a_line_without_end_is_refused(tmp_path: Path) -> None:
 
 
 @given(st.text(max_size=200), st.sampled_from(["auto", "mooncake", "burstgpt", "azure", "jsonl"]))
-def test_whatever_a_file_holds_it_is_replayed_or_refused(
-    tmp_path_factory: pytest.TempPathFactory, text: str, form: str
-) -> None:
+def test_whatever_a_file_holds_it_is_replayed_or_refused(tmp_path_factory: pytest.TempPathFactory, text: str, form: str) -> None:
     folder = tmp_path_factory.getbasetemp()
     for whole in (text, MOONCAKE + text, BURSTGPT + text, AZURE + text, OWN + text):
         (folder / "any").write_text(whole, encoding="utf-8", errors="replace", newline="")

@@ -27,19 +27,16 @@ from tests.traffic.transcripts import reply_of
 
 ID, SECRET = "AKIDEXAMPLE", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"  # of Amazon's published vectors
 MODEL = "eu.anthropic.claude-sonnet-4-20250514-v1:0"
-ASK = Ask(
-    task="chat",
-    model=MODEL,
-    messages=({"role": "system", "content": "Short."}, {"role": "user", "content": "Hi"}),
-    max_tokens=2,
-)
+ASK = Ask(task="chat", model=MODEL, messages=({"role": "system", "content": "Short."}, {"role": "user", "content": "Hi"}), max_tokens=2)
 EVENTS = {"Content-Type": "application/vnd.amazon.eventstream"}
 STREAM = [
-    frame("messageStart", {"role": "assistant"}), frame("contentBlockDelta", {"contentBlockIndex": 0, "delta": {"text": "He"}}),
-    frame("contentBlockDelta", {"contentBlockIndex": 0, "delta": {"text": "llo"}}), frame("contentBlockStop", {"contentBlockIndex": 0}),
+    frame("messageStart", {"role": "assistant"}),
+    frame("contentBlockDelta", {"contentBlockIndex": 0, "delta": {"text": "He"}}),
+    frame("contentBlockDelta", {"contentBlockIndex": 0, "delta": {"text": "llo"}}),
+    frame("contentBlockStop", {"contentBlockIndex": 0}),
     frame("messageStop", {"stopReason": "max_tokens"}),
     frame("metadata", {"usage": {"inputTokens": 8, "outputTokens": 2, "totalTokens": 10}, "metrics": {"latencyMs": 40}}),
-]  # fmt: skip
+]
 
 
 @pytest.fixture(autouse=True)
@@ -63,27 +60,21 @@ def credentials(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
     [  # aws-sig-v4-test-suite: get-vanilla, post-vanilla, post-x-www-form-urlencoded
         ("GET", (), b"", "host;x-amz-date", "5fa00fa31553b73ebf1942676e86291e8372ff2a2260956d9b8aae1d763fbf31"),
         ("POST", (), b"", "host;x-amz-date", "5da7c1a2acd57cee7505fc6676e4e544621c30862966e37dddb68e92efbe5d6b"),
-        ("POST", (("content-type", "application/x-www-form-urlencoded"),), b"Param1=value1", "content-type;host;x-amz-date",
-         "ff11897932ad3f4e8b18135d722051e5ac45fc38421b1da7b9d196a0fe09473a"),
+        (
+            "POST",
+            (("content-type", "application/x-www-form-urlencoded"),),
+            b"Param1=value1",
+            "content-type;host;x-amz-date",
+            "ff11897932ad3f4e8b18135d722051e5ac45fc38421b1da7b9d196a0fe09473a",
+        ),
     ],
-)  # fmt: skip
+)
 def test_amazon_s_published_vectors(
-    monkeypatch: pytest.MonkeyPatch,
-    method: str,
-    headers: tuple[tuple[str, str], ...],
-    body: bytes,
-    names: str,
-    signature: str,
+    monkeypatch: pytest.MonkeyPatch, method: str, headers: tuple[tuple[str, str], ...], body: bytes, names: str, signature: str
 ) -> None:
     monkeypatch.setattr("botocore.auth.get_current_datetime", lambda: datetime(2015, 8, 30, 12, 36, tzinfo=UTC))
     who = SimpleNamespace(get_frozen_credentials=lambda: SimpleNamespace(access_key=ID, secret_key=SECRET, token=None))
-    made = signed(
-        Wire(path="/", body=body, method=method, headers=headers),
-        "https://example.amazonaws.com",
-        who,
-        "us-east-1",
-        "service",
-    )
+    made = signed(Wire(path="/", body=body, method=method, headers=headers), "https://example.amazonaws.com", who, "us-east-1", "service")
     assert dict(made.headers)["authorization"] == (
         f"AWS4-HMAC-SHA256 Credential={ID}/20150830/us-east-1/service/aws4_request, SignedHeaders={names}, Signature={signature}"
     )
@@ -91,20 +82,16 @@ def test_amazon_s_published_vectors(
 
 def signature_of(asked: Asked, region: str) -> str:
     """What the server works out: Signature Version 4, from the request as it came."""
-    given = dict(
-        part.split("=", 1) for part in asked.headers["authorization"].removeprefix("AWS4-HMAC-SHA256 ").split(", ")
-    )
+    given = dict(part.split("=", 1) for part in asked.headers["authorization"].removeprefix("AWS4-HMAC-SHA256 ").split(", "))
     day = asked.headers["x-amz-date"][:8]
     scope = f"{day}/{region}/bedrock/aws4_request"
     assert given["Credential"] == f"{ID}/{scope}"
     path, _, query = asked.path.partition("?")
     lines = [f"{name}:{' '.join(asked.headers[name].split())}\n" for name in given["SignedHeaders"].split(";")]
-    canonical = "\n".join([
-        asked.method, quote(path, safe="/~"), query, "".join(lines), given["SignedHeaders"], hashlib.sha256(asked.body).hexdigest(),
-    ])  # fmt: skip
-    to_sign = "\n".join(
-        ["AWS4-HMAC-SHA256", asked.headers["x-amz-date"], scope, hashlib.sha256(canonical.encode()).hexdigest()]
+    canonical = "\n".join(
+        [asked.method, quote(path, safe="/~"), query, "".join(lines), given["SignedHeaders"], hashlib.sha256(asked.body).hexdigest()]
     )
+    to_sign = "\n".join(["AWS4-HMAC-SHA256", asked.headers["x-amz-date"], scope, hashlib.sha256(canonical.encode()).hexdigest()])
     key = f"AWS4{SECRET}".encode()
     for part in scope.split("/"):
         key = hmac.new(key, part.encode(), hashlib.sha256).digest()
@@ -118,9 +105,10 @@ def test_a_server_accepts_the_signature_and_its_frames_are_read() -> None:
     assert signature_of(asked, "eu-central-1") == "accept;content-type;host;x-amz-date"
     assert asked.path == "/model/eu.anthropic.claude-sonnet-4-20250514-v1%3A0/converse-stream"
     assert asked.json == {
-        "inferenceConfig": {"temperature": 0.0, "maxTokens": 2}, "system": [{"text": "Short."}],
+        "inferenceConfig": {"temperature": 0.0, "maxTokens": 2},
+        "system": [{"text": "Short."}],
         "messages": [{"role": "user", "content": [{"text": "Hi"}]}],
-    }  # fmt: skip
+    }
     assert (answer.status, answer.text, answer.chunk_kind) == ("ok", "Hello", [0, 1, 1, 8, 4, 5])
     assert (answer.tokens_in, answer.tokens_out, answer.finish_reason) == (8, 2, "length")
 
@@ -136,9 +124,7 @@ def test_a_session_token_and_headers_of_one_s_own_are_signed_too(monkeypatch: py
 def test_no_secret_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_SESSION_TOKEN", "a-session-token-of-amazon")
     assert BACKEND.prepare is not None
-    made = BACKEND.prepare(Target(backend="bedrock"))(
-        BACKEND.wire(ASK, Target()), "https://bedrock-runtime.eu-central-1.amazonaws.com"
-    )
+    made = BACKEND.prepare(Target(backend="bedrock"))(BACKEND.wire(ASK, Target()), "https://bedrock-runtime.eu-central-1.amazonaws.com")
     assert "a-session-token" not in repr(made)
     assert "Signature=" not in repr(made)
     assert SECRET not in repr(made)
@@ -173,9 +159,7 @@ def test_what_lacks_is_told_before_anything_is_sent(monkeypatch: pytest.MonkeyPa
 
 def test_each_request_is_signed_when_it_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
     seconds = iter(range(2))
-    monkeypatch.setattr(
-        "botocore.auth.get_current_datetime", lambda: datetime(2026, 1, 1, 0, 0, next(seconds), tzinfo=UTC)
-    )
+    monkeypatch.setattr("botocore.auth.get_current_datetime", lambda: datetime(2026, 1, 1, 0, 0, next(seconds), tzinfo=UTC))
     assert BACKEND.prepare is not None
     sign, wire = BACKEND.prepare(Target(backend="bedrock")), BACKEND.wire(ASK, Target())
     dates = [dict(sign(wire, "https://h").headers)["x-amz-date"] for _ in range(2)]
@@ -205,23 +189,27 @@ def test_an_error_before_the_stream() -> None:
 
 
 def test_reasoning_and_tools() -> None:
-    answer = BACKEND.read(reply_of([
-        (1, frame("contentBlockDelta", {"delta": {"reasoningContent": {"text": "Hm"}}})),
-        (2, frame("contentBlockStart", {"start": {"toolUse": {"toolUseId": "t", "name": "add"}}})),
-        (3, frame("contentBlockDelta", {"delta": {"toolUse": {"input": '{"a":1}'}}})),
-        (4, frame("messageStop", {"stopReason": "tool_use"})),
-    ], headers=EVENTS), ASK)  # fmt: skip
-    assert (answer.reasoning, answer.chunk_kind, answer.chunk_chars, answer.finish_reason) == (
-        "Hm",
-        [2, 3, 3, 4],
-        [2, 3, 7, 0],
-        "tool_use",
+    answer = BACKEND.read(
+        reply_of(
+            [
+                (1, frame("contentBlockDelta", {"delta": {"reasoningContent": {"text": "Hm"}}})),
+                (2, frame("contentBlockStart", {"start": {"toolUse": {"toolUseId": "t", "name": "add"}}})),
+                (3, frame("contentBlockDelta", {"delta": {"toolUse": {"input": '{"a":1}'}}})),
+                (4, frame("messageStop", {"stopReason": "tool_use"})),
+            ],
+            headers=EVENTS,
+        ),
+        ASK,
     )
+    assert (answer.reasoning, answer.chunk_kind, answer.chunk_chars, answer.finish_reason) == ("Hm", [2, 3, 3, 4], [2, 3, 7, 0], "tool_use")
 
 
 def test_an_answer_in_one_piece() -> None:
-    told = {"output": {"message": {"role": "assistant", "content": [{"text": "Hello"}]}}, "stopReason": "end_turn",
-            "usage": {"inputTokens": 3, "outputTokens": 1}}  # fmt: skip
+    told = {
+        "output": {"message": {"role": "assistant", "content": [{"text": "Hello"}]}},
+        "stopReason": "end_turn",
+        "usage": {"inputTokens": 3, "outputTokens": 1},
+    }
     ask = Ask(task="chat", model=MODEL, messages=ASK.messages, stream=False)
     assert BACKEND.wire(ask, Target()).path.endswith("/converse")
     answer = BACKEND.read(reply_of([(9, json.dumps(told).encode())], headers={"content-type": "application/json"}), ask)
@@ -253,41 +241,67 @@ def invoked(model: str, *chunks: object) -> tuple[dict[str, Any], Answer]:
 
 
 COUNTED = {
-    "amazon-bedrock-invocationMetrics": {
-        "inputTokenCount": 5,
-        "outputTokenCount": 2,
-        "invocationLatency": 90,
-        "firstByteLatency": 70,
-    }
+    "amazon-bedrock-invocationMetrics": {"inputTokenCount": 5, "outputTokenCount": 2, "invocationLatency": 90, "firstByteLatency": 70}
 }
 
 
 @pytest.mark.parametrize(
     ("model", "body", "chunks"),
     [
-        ("anthropic.claude-3-haiku-20240307-v1:0",
-         {"anthropic_version": "bedrock-2023-05-31", "temperature": 0.0, "messages": [{"role": "user", "content": "Hi"}], "max_tokens": 2},
-         [{"type": "content_block_delta", "delta": {"type": "text_delta", "text": "He"}},
-          {"type": "content_block_delta", "delta": {"type": "text_delta", "text": "llo"}},
-          {"type": "message_delta", "delta": {"stop_reason": "max_tokens"}, "usage": {"output_tokens": 2}}, {"type": "message_stop", **COUNTED}]),
-        ("us.meta.llama3-1-8b-instruct-v1:0", {"temperature": 0.0, "prompt": "Hi", "max_gen_len": 2},
-         [{"generation": "He", "prompt_token_count": 5, "generation_token_count": 1, "stop_reason": None},
-          {"generation": "llo", "prompt_token_count": None, "generation_token_count": 2, "stop_reason": "length", **COUNTED}]),
-        ("mistral.mistral-7b-instruct-v0:2", {"temperature": 0.0, "prompt": "<s>[INST] Hi [/INST]", "max_tokens": 2},
-         [{"outputs": [{"text": "He", "stop_reason": None}]}, {"outputs": [{"text": "llo", "stop_reason": "length"}], **COUNTED}]),
-        ("amazon.nova-lite-v1:0",
-         {"schemaVersion": "messages-v1", "inferenceConfig": {"temperature": 0.0, "maxTokens": 2},
-          "messages": [{"role": "user", "content": [{"text": "Hi"}]}]},
-         [{"messageStart": {"role": "assistant"}}, {"contentBlockDelta": {"delta": {"text": "He"}, "contentBlockIndex": 0}},
-          {"contentBlockDelta": {"delta": {"text": "llo"}, "contentBlockIndex": 0}}, {"messageStop": {"stopReason": "max_tokens"}},
-          {"metadata": {"usage": {"inputTokens": 5, "outputTokens": 2}}, **COUNTED}]),
-        ("openai.gpt-oss-20b-1:0",
-         {"temperature": 0.0, "stream": True, "messages": [{"role": "user", "content": "Hi"}], "max_completion_tokens": 2, "seed": 3},
-         [{"choices": [{"index": 0, "delta": {"content": "He"}, "finish_reason": None}]},
-          {"choices": [{"index": 0, "delta": {"content": "llo"}, "finish_reason": "length"}]},
-          {"choices": [], "usage": {"prompt_tokens": 5, "completion_tokens": 2}, **COUNTED}]),
+        (
+            "anthropic.claude-3-haiku-20240307-v1:0",
+            {
+                "anthropic_version": "bedrock-2023-05-31",
+                "temperature": 0.0,
+                "messages": [{"role": "user", "content": "Hi"}],
+                "max_tokens": 2,
+            },
+            [
+                {"type": "content_block_delta", "delta": {"type": "text_delta", "text": "He"}},
+                {"type": "content_block_delta", "delta": {"type": "text_delta", "text": "llo"}},
+                {"type": "message_delta", "delta": {"stop_reason": "max_tokens"}, "usage": {"output_tokens": 2}},
+                {"type": "message_stop", **COUNTED},
+            ],
+        ),
+        (
+            "us.meta.llama3-1-8b-instruct-v1:0",
+            {"temperature": 0.0, "prompt": "Hi", "max_gen_len": 2},
+            [
+                {"generation": "He", "prompt_token_count": 5, "generation_token_count": 1, "stop_reason": None},
+                {"generation": "llo", "prompt_token_count": None, "generation_token_count": 2, "stop_reason": "length", **COUNTED},
+            ],
+        ),
+        (
+            "mistral.mistral-7b-instruct-v0:2",
+            {"temperature": 0.0, "prompt": "<s>[INST] Hi [/INST]", "max_tokens": 2},
+            [{"outputs": [{"text": "He", "stop_reason": None}]}, {"outputs": [{"text": "llo", "stop_reason": "length"}], **COUNTED}],
+        ),
+        (
+            "amazon.nova-lite-v1:0",
+            {
+                "schemaVersion": "messages-v1",
+                "inferenceConfig": {"temperature": 0.0, "maxTokens": 2},
+                "messages": [{"role": "user", "content": [{"text": "Hi"}]}],
+            },
+            [
+                {"messageStart": {"role": "assistant"}},
+                {"contentBlockDelta": {"delta": {"text": "He"}, "contentBlockIndex": 0}},
+                {"contentBlockDelta": {"delta": {"text": "llo"}, "contentBlockIndex": 0}},
+                {"messageStop": {"stopReason": "max_tokens"}},
+                {"metadata": {"usage": {"inputTokens": 5, "outputTokens": 2}}, **COUNTED},
+            ],
+        ),
+        (
+            "openai.gpt-oss-20b-1:0",
+            {"temperature": 0.0, "stream": True, "messages": [{"role": "user", "content": "Hi"}], "max_completion_tokens": 2, "seed": 3},
+            [
+                {"choices": [{"index": 0, "delta": {"content": "He"}, "finish_reason": None}]},
+                {"choices": [{"index": 0, "delta": {"content": "llo"}, "finish_reason": "length"}]},
+                {"choices": [], "usage": {"prompt_tokens": 5, "completion_tokens": 2}, **COUNTED},
+            ],
+        ),
     ],
-)  # fmt: skip
+)
 def test_each_family_s_own_json(model: str, body: dict[str, Any], chunks: list[Any]) -> None:
     sent, answer = invoked(model, *chunks)
     assert sent == body

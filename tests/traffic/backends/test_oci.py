@@ -27,13 +27,7 @@ from tests.traffic.transcripts import reply_of
 
 OPTIONS: dict[str, str | int | float | bool] = {"compartment_id": "ocid1.compartment.oc1..a"}
 TARGET = Target(backend="oci", options=OPTIONS)
-ASK = Ask(
-    task="chat",
-    model="meta.llama-3.3-70b-instruct",
-    messages=({"role": "user", "content": "Hi"},),
-    max_tokens=2,
-    seed=3,
-)
+ASK = Ask(task="chat", model="meta.llama-3.3-70b-instruct", messages=({"role": "user", "content": "Hi"},), max_tokens=2, seed=3)
 EVENTS = [
     {"index": 0, "message": {"role": "ASSISTANT", "content": [{"type": "TEXT", "text": "Bon"}]}},
     {"index": 0, "message": {"role": "ASSISTANT", "content": [{"type": "TEXT", "text": "jour"}]}},
@@ -47,9 +41,7 @@ def fake_signer(request: Any) -> Any:
     assert request.headers["content-length"] == str(len(request.body))
     request.headers["date"] = "Thu, 05 Jan 2026 21:31:40 GMT"
     request.headers["x-content-sha256"] = base64.b64encode(hashlib.sha256(request.body).digest()).decode()
-    request.headers["authorization"] = (
-        f'Signature keyId="t/u/f",signature="{request.method.lower()} {request.path_url}"'
-    )
+    request.headers["authorization"] = f'Signature keyId="t/u/f",signature="{request.method.lower()} {request.path_url}"'
     return request
 
 
@@ -58,13 +50,14 @@ def library(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     """A library `oci` with the parts that are used."""
     made: Any = ModuleType("oci")
     made.config = SimpleNamespace(
-        DEFAULT_LOCATION="~/.oci/config", DEFAULT_PROFILE="DEFAULT",
-        from_file=lambda file, profile: {"file": file, "profile": profile},
-    )  # fmt: skip
+        DEFAULT_LOCATION="~/.oci/config", DEFAULT_PROFILE="DEFAULT", from_file=lambda file, profile: {"file": file, "profile": profile}
+    )
     made.signer = SimpleNamespace(Signer=SimpleNamespace(from_config=lambda config: fake_signer))
-    made.auth = SimpleNamespace(signers=SimpleNamespace(
-        InstancePrincipalsSecurityTokenSigner=lambda: fake_signer, get_resource_principals_signer=lambda: fake_signer,
-    ))  # fmt: skip
+    made.auth = SimpleNamespace(
+        signers=SimpleNamespace(
+            InstancePrincipalsSecurityTokenSigner=lambda: fake_signer, get_resource_principals_signer=lambda: fake_signer
+        )
+    )
     monkeypatch.setitem(sys.modules, "oci", made)
     found: ModuleType = made
     return found
@@ -86,21 +79,27 @@ def test_a_generic_model() -> None:
         "compartmentId": "ocid1.compartment.oc1..a",
         "servingMode": {"servingType": "ON_DEMAND", "modelId": "meta.llama-3.3-70b-instruct"},
         "chatRequest": {
-            "apiFormat": "GENERIC", "isStream": True, "temperature": 0.0, "streamOptions": {"isIncludeUsage": True},
-            "messages": [{"role": "USER", "content": [{"type": "TEXT", "text": "Hi"}]}], "maxTokens": 2, "seed": 3,
+            "apiFormat": "GENERIC",
+            "isStream": True,
+            "temperature": 0.0,
+            "streamOptions": {"isIncludeUsage": True},
+            "messages": [{"role": "USER", "content": [{"type": "TEXT", "text": "Hi"}]}],
+            "maxTokens": 2,
+            "seed": 3,
         },
-    }  # fmt: skip
+    }
     assert (answer.status, answer.text, answer.chunk_kind, answer.finish_reason) == ("ok", "Bonjour", [1, 1, 4], "stop")
 
 
 @pytest.mark.usefixtures("library")
 def test_a_model_of_cohere_at_a_dedicated_endpoint() -> None:
-    target = Target(
-        backend="oci",
-        options={**OPTIONS, "endpoint_id": "ocid1.endpoint", "auth": "instance", "body.chatRequest.topK": 1},
+    target = Target(backend="oci", options={**OPTIONS, "endpoint_id": "ocid1.endpoint", "auth": "instance", "body.chatRequest.topK": 1})
+    turns = (
+        {"role": "system", "content": "Short."},
+        {"role": "user", "content": "Hi"},
+        {"role": "assistant", "content": "Yes?"},
+        {"role": "user", "content": "Why?"},
     )
-    turns = ({"role": "system", "content": "Short."}, {"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Yes?"},
-             {"role": "user", "content": "Why?"})  # fmt: skip
     ask = Ask(task="chat", model="cohere.command-r", messages=turns, max_tokens=2)
     last = {"apiFormat": "COHERE", "text": "So.", "finishReason": "MAX_TOKENS"}
     asked, answer = asked_for_real(
@@ -111,8 +110,10 @@ def test_a_model_of_cohere_at_a_dedicated_endpoint() -> None:
     chat = asked.json["chatRequest"]
     assert (chat["apiFormat"], chat["message"], chat["maxTokens"], chat["topK"]) == ("COHERE", "Why?", 2, 1)
     assert chat["chatHistory"] == [
-        {"role": "SYSTEM", "message": "Short."}, {"role": "USER", "message": "Hi"}, {"role": "CHATBOT", "message": "Yes?"},
-    ]  # fmt: skip
+        {"role": "SYSTEM", "message": "Short."},
+        {"role": "USER", "message": "Hi"},
+        {"role": "CHATBOT", "message": "Yes?"},
+    ]
     assert (answer.text, answer.chunk_chars, answer.finish_reason) == ("So.", [2, 1, 0], "length")
 
 
@@ -146,21 +147,9 @@ def test_other_things_that_it_says() -> None:
     message = {"role": "ASSISTANT", "reasoningContent": "Hm", "toolCalls": [{"name": "add", "arguments": "{}"}]}
     usage = {"completionTokens": 2, "promptTokens": 5, "completionTokensDetails": {"reasoningTokens": 1}}
     answer = BACKEND.read(
-        reply_of(
-            [
-                (1, sse({"message": message})),
-                (2, sse({"message": {}, "finishReason": "tool_calls"})),
-                (3, sse({"usage": usage})),
-            ]
-        ),
-        ASK,
+        reply_of([(1, sse({"message": message})), (2, sse({"message": {}, "finishReason": "tool_calls"})), (3, sse({"usage": usage}))]), ASK
     )
-    assert (answer.status, answer.reasoning, answer.chunk_kind, answer.chunk_chars) == (
-        "ok",
-        "Hm",
-        [2, 4, 5],
-        [7, 0, 0],
-    )
+    assert (answer.status, answer.reasoning, answer.chunk_kind, answer.chunk_chars) == ("ok", "Hm", [2, 4, 5], [7, 0, 0])
     assert (answer.tokens_in, answer.tokens_out, answer.tokens_reasoning) == (5, 2, 1)
     failed = BACKEND.read(reply_of([(1, sse({"code": "400", "message": "Too long"}))]), ASK)
     assert (failed.status, failed.error) == ("error", "Too long")
@@ -169,28 +158,29 @@ def test_other_things_that_it_says() -> None:
 @pytest.mark.parametrize(
     "response",
     [
-        {"apiFormat": "GENERIC", "choices": [{"index": 0, "finishReason": "stop", "usage": {"completionTokens": 1, "promptTokens": 2},
-                                              "message": {"role": "ASSISTANT", "content": [{"type": "TEXT", "text": "Yes"}]}}]},
+        {
+            "apiFormat": "GENERIC",
+            "choices": [
+                {
+                    "index": 0,
+                    "finishReason": "stop",
+                    "usage": {"completionTokens": 1, "promptTokens": 2},
+                    "message": {"role": "ASSISTANT", "content": [{"type": "TEXT", "text": "Yes"}]},
+                }
+            ],
+        },
         {"apiFormat": "COHERE", "text": "Yes", "finishReason": "COMPLETE", "usage": {"completionTokens": 1, "promptTokens": 2}},
     ],
-)  # fmt: skip
+)
 def test_an_answer_in_one_piece(response: dict[str, Any]) -> None:
     told = {"modelId": "m", "chatResponse": response}
     reply = reply_of([(4, json.dumps(told).encode())], headers={"content-type": "application/json"})
     answer = BACKEND.read(reply, Ask(task="chat", model="m", stream=False))
-    assert (answer.status, answer.text, answer.finish_reason, answer.tokens_in, answer.tokens_out) == (
-        "ok",
-        "Yes",
-        "stop",
-        2,
-        1,
-    )
+    assert (answer.status, answer.text, answer.finish_reason, answer.tokens_in, answer.tokens_out) == ("ok", "Yes", "stop", 2, 1)
 
 
 def test_oracle_s_own_signer(tmp_path: Path) -> None:
-    pytest.importorskip(
-        "oci", reason="Oracle's library takes half a gigabyte and is not part of the tests' environment"
-    )
+    pytest.importorskip("oci", reason="Oracle's library takes half a gigabyte and is not part of the tests' environment")
     from cryptography.hazmat.primitives import hashes, serialization
     from cryptography.hazmat.primitives.asymmetric import padding, rsa
 
@@ -209,9 +199,7 @@ def test_oracle_s_own_signer(tmp_path: Path) -> None:
     names = fields["headers"].strip('"').split()
     values = {**asked.headers, "(request-target)": f"post {asked.path}"}
     text = "\n".join(f"{name}: {values[name]}" for name in names)
-    key.public_key().verify(
-        base64.b64decode(fields["signature"].strip('"')), text.encode(), padding.PKCS1v15(), hashes.SHA256()
-    )
+    key.public_key().verify(base64.b64decode(fields["signature"].strip('"')), text.encode(), padding.PKCS1v15(), hashes.SHA256())
     assert set(names) == {"date", "(request-target)", "host", "content-length", "content-type", "x-content-sha256"}
     assert answer.status == "ok"
     assert asked.path == oci.PATH_OF_CHAT

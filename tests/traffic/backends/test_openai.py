@@ -27,9 +27,14 @@ def test_a_chat_is_asked_for_with_usage_and_no_more_than_its_length() -> None:
     wire = BACKEND.wire(CHAT, TARGET)
     assert wire.path == "/v1/chat/completions"
     assert json.loads(wire.body) == {
-        "model": "m", "stream": True, "temperature": 0.0, "stream_options": {"include_usage": True},
-        "messages": [{"role": "user", "content": "Hi"}], "max_tokens": 8, "seed": 3,
-    }  # fmt: skip
+        "model": "m",
+        "stream": True,
+        "temperature": 0.0,
+        "stream_options": {"include_usage": True},
+        "messages": [{"role": "user", "content": "Hi"}],
+        "max_tokens": 8,
+        "seed": 3,
+    }
 
 
 def test_a_chat_with_an_image_is_a_chat() -> None:
@@ -42,13 +47,7 @@ def test_a_chat_with_an_image_is_a_chat() -> None:
 def test_other_tasks_have_other_paths_and_keys() -> None:
     completion = BACKEND.wire(Ask(task="completions", model="m", prompt="Once", stream=False, logprobs=True), TARGET)
     assert completion.path == "/v1/completions"
-    assert json.loads(completion.body) == {
-        "model": "m",
-        "stream": False,
-        "temperature": 0.0,
-        "logprobs": 1,
-        "prompt": "Once",
-    }
+    assert json.loads(completion.body) == {"model": "m", "stream": False, "temperature": 0.0, "logprobs": 1, "prompt": "Once"}
     embeddings = BACKEND.wire(Ask(task="embeddings", model="m", documents=DOCUMENTS, stream=False), TARGET)
     assert embeddings.path == "/v1/embeddings"
     assert json.loads(embeddings.body) == {"model": "m", "encoding_format": "float", "input": ["a", "b", "c"]}
@@ -116,10 +115,13 @@ def test_embeddings_that_are_not_those_asked_for_are_malformed(told: object, why
 @pytest.mark.parametrize(
     ("told", "order"),
     [
-        ({"results": [{"index": 2, "relevance_score": 0.9}, {"index": 0, "relevance_score": 0.1}, {"index": 1, "relevance_score": 0.5}]}, "2 1 0"),
+        (
+            {"results": [{"index": 2, "relevance_score": 0.9}, {"index": 0, "relevance_score": 0.1}, {"index": 1, "relevance_score": 0.5}]},
+            "2 1 0",
+        ),
         ([{"index": 1, "score": 0.2}, {"index": 0, "score": 0.7}, {"index": 2, "score": 0.2}], "0 1 2"),
     ],
-)  # fmt: skip
+)
 def test_a_ranking_is_the_order_of_the_documents(told: object, order: str) -> None:
     answer = whole("rerank", told)
     assert (answer.status, answer.text) == ("ok", order)

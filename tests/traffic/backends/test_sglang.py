@@ -16,21 +16,12 @@ ASK = Ask(task="completions", model="m", prompt="Once", max_tokens=3, seed=9, lo
 
 
 def event(text: str, tokens: int, finish: object = None, **more: object) -> dict[str, Any]:
-    meta = {
-        "id": "x",
-        "finish_reason": finish,
-        "prompt_tokens": 6,
-        "completion_tokens": tokens,
-        "cached_tokens": 4,
-        **more,
-    }
+    meta = {"id": "x", "finish_reason": finish, "prompt_tokens": 6, "completion_tokens": tokens, "cached_tokens": 4, **more}
     return {"text": text, "meta_info": meta}
 
 
 def test_openai_s_dialect_forces_the_length() -> None:
-    wire = BACKEND.wire(
-        Ask(task="chat", model="m", messages=({"role": "user", "content": "?"},), max_tokens=3), Target()
-    )
+    wire = BACKEND.wire(Ask(task="chat", model="m", messages=({"role": "user", "content": "?"},), max_tokens=3), Target())
     assert wire.path == "/v1/chat/completions"
     assert (json.loads(wire.body)["ignore_eos"], json.loads(wire.body)["min_tokens"]) == (True, 3)
 
@@ -40,11 +31,18 @@ def test_its_own_dialect_has_its_own_keys() -> None:
     asked, answer = asked_for_real(NATIVE, ASK, [sse(one) for one in events] + [sse("[DONE]")])
     assert asked.path == "/generate"
     assert asked.json == {
-        "text": "Once", "stream": True, "return_logprob": True,
+        "text": "Once",
+        "stream": True,
+        "return_logprob": True,
         "sampling_params": {
-            "temperature": 0.0, "ignore_eos": True, "max_new_tokens": 3, "min_new_tokens": 3, "sampling_seed": 9, "top_k": 5,
+            "temperature": 0.0,
+            "ignore_eos": True,
+            "max_new_tokens": 3,
+            "min_new_tokens": 3,
+            "sampling_seed": 9,
+            "top_k": 5,
         },
-    }  # fmt: skip
+    }
     assert (answer.text, answer.chunk_chars, answer.finish_reason) == (" a b c", [2, 2, 2, 0], "length")
     assert (answer.tokens_in, answer.tokens_out, answer.tokens_cached) == (6, 3, 4)
 
@@ -54,10 +52,13 @@ def native(*events: object) -> Answer:
 
 
 def test_logprobs_come_all_again_or_only_the_new_ones() -> None:
-    again = native(event("a", 1, output_token_logprobs=[[-0.5, 1, None]]),
-                   event("ab", 2, {"type": "stop"}, output_token_logprobs=[[-0.5, 1, None], [-1.0, 2, None]]))  # fmt: skip
-    new = native(event("a", 1, output_token_logprobs=[[-0.5, 1, None]]),
-                 event("ab", 2, {"type": "stop"}, output_token_logprobs=[[-1.0, 2, None]]))  # fmt: skip
+    again = native(
+        event("a", 1, output_token_logprobs=[[-0.5, 1, None]]),
+        event("ab", 2, {"type": "stop"}, output_token_logprobs=[[-0.5, 1, None], [-1.0, 2, None]]),
+    )
+    new = native(
+        event("a", 1, output_token_logprobs=[[-0.5, 1, None]]), event("ab", 2, {"type": "stop"}, output_token_logprobs=[[-1.0, 2, None]])
+    )
     assert again.logprobs == new.logprobs == [-0.5, -1.0]
 
 
@@ -72,8 +73,6 @@ def test_an_abort_is_told() -> None:
 
 
 def test_an_answer_in_one_piece() -> None:
-    reply = reply_of(
-        [(7, json.dumps(event("all", 2, {"type": "stop"})).encode())], headers={"content-type": "application/json"}
-    )
+    reply = reply_of([(7, json.dumps(event("all", 2, {"type": "stop"})).encode())], headers={"content-type": "application/json"})
     answer = BACKEND.read(reply, Ask(task="completions", model="m", prompt="p", stream=False))
     assert (answer.status, answer.text, answer.chunk_ns) == ("ok", "all", [7])

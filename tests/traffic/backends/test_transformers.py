@@ -9,9 +9,7 @@ from assay.traffic.backends.transformers import BACKEND
 from assay.traffic.parts import Ask
 from tests.traffic.fakes import asked_for_real, sse
 
-CHAT = Ask(
-    task="chat", model="/models/tiny", messages=({"role": "user", "content": "Hi"},), max_tokens=3, logprobs=True
-)
+CHAT = Ask(task="chat", model="/models/tiny", messages=({"role": "user", "content": "Hi"},), max_tokens=3, logprobs=True)
 
 
 def test_nothing_that_it_refuses_is_asked_for() -> None:
@@ -32,14 +30,21 @@ def test_the_length_is_forced_by_a_generation_config_in_json() -> None:
 
 def test_a_stream_as_it_writes_it() -> None:
     def chunk(**choice: object) -> dict[str, object]:
-        return {"id": "r", "choices": [{"delta": {}, "index": 0, **choice}], "created": 1, "model": "/models/tiny@main",
-                "object": "chat.completion.chunk"}  # fmt: skip
+        return {
+            "id": "r",
+            "choices": [{"delta": {}, "index": 0, **choice}],
+            "created": 1,
+            "model": "/models/tiny@main",
+            "object": "chat.completion.chunk",
+        }
 
     usage = {"completion_tokens": 3, "prompt_tokens": 6, "total_tokens": 9}
     pieces = [
-        sse(chunk(delta={"role": "assistant"})), sse(chunk(delta={"content": "a b"})), sse(chunk(delta={"content": " c"})),
+        sse(chunk(delta={"role": "assistant"})),
+        sse(chunk(delta={"content": "a b"})),
+        sse(chunk(delta={"content": " c"})),
         sse({**chunk(finish_reason="length"), "usage": usage}),
-    ]  # fmt: skip
+    ]
     _, answer = asked_for_real(Target(backend="transformers"), CHAT, pieces)
     assert (answer.status, answer.text, answer.finish_reason) == ("ok", "a b c", "length")
     assert (answer.tokens_out, answer.chunk_kind) == (3, [0, 1, 1, 4])

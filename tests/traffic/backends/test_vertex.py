@@ -20,10 +20,17 @@ from tests.traffic.transcripts import reply_of
 OPTIONS: dict[str, str | int | float | bool] = {"project": "my-project", "location": "europe-west4"}
 TARGET = Target(backend="vertex", options=OPTIONS)
 ASK = Ask(
-    task="chat", model="gemini-2.5-flash", max_tokens=64, seed=5,
-    messages=({"role": "system", "content": "Short."}, {"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Yes?"},
-              {"role": "user", "content": "Why?"}),
-)  # fmt: skip
+    task="chat",
+    model="gemini-2.5-flash",
+    max_tokens=64,
+    seed=5,
+    messages=(
+        {"role": "system", "content": "Short."},
+        {"role": "user", "content": "Hi"},
+        {"role": "assistant", "content": "Yes?"},
+        {"role": "user", "content": "Why?"},
+    ),
+)
 
 
 class Fixed(Credentials):  # type: ignore[misc, no-untyped-call]
@@ -60,8 +67,11 @@ def part(*parts: dict[str, Any], finish: str | None = None, usage: dict[str, int
 def test_a_stream_at_vertex(monkeypatch: pytest.MonkeyPatch) -> None:
     have(monkeypatch, Fixed())
     usage = {"promptTokenCount": 8, "candidatesTokenCount": 5, "thoughtsTokenCount": 12, "totalTokenCount": 25}
-    pieces = [sse(part({"text": "Hm.", "thought": True}), end="\r\n"), sse(part({"text": "Because"}), end="\r\n"),
-              sse(part({"text": " so."}, finish="MAX_TOKENS", usage=usage), end="\r\n")]  # fmt: skip
+    pieces = [
+        sse(part({"text": "Hm.", "thought": True}), end="\r\n"),
+        sse(part({"text": "Because"}), end="\r\n"),
+        sse(part({"text": " so."}, finish="MAX_TOKENS", usage=usage), end="\r\n"),
+    ]
     asked, answer = asked_for_real(TARGET, ASK, pieces)
     assert asked.path == (
         "/v1/projects/my-project/locations/europe-west4/publishers/google/models/gemini-2.5-flash:streamGenerateContent?alt=sse"
@@ -69,16 +79,14 @@ def test_a_stream_at_vertex(monkeypatch: pytest.MonkeyPatch) -> None:
     assert asked.headers["authorization"] == "Bearer token-1"
     assert asked.json == {
         "systemInstruction": {"parts": [{"text": "Short."}]},
-        "contents": [{"role": "user", "parts": [{"text": "Hi"}]}, {"role": "model", "parts": [{"text": "Yes?"}]},
-                     {"role": "user", "parts": [{"text": "Why?"}]}],
+        "contents": [
+            {"role": "user", "parts": [{"text": "Hi"}]},
+            {"role": "model", "parts": [{"text": "Yes?"}]},
+            {"role": "user", "parts": [{"text": "Why?"}]},
+        ],
         "generationConfig": {"temperature": 0.0, "maxOutputTokens": 64, "seed": 5},
-    }  # fmt: skip
-    assert (answer.status, answer.text, answer.reasoning, answer.finish_reason) == (
-        "ok",
-        "Because so.",
-        "Hm.",
-        "length",
-    )
+    }
+    assert (answer.status, answer.text, answer.reasoning, answer.finish_reason) == ("ok", "Because so.", "Hm.", "length")
     assert (answer.tokens_in, answer.tokens_out, answer.tokens_reasoning) == (8, 17, 12)
 
 
@@ -131,9 +139,7 @@ def test_headers_of_one_s_own_are_sent_beside_the_token(monkeypatch: pytest.Monk
 
 def test_an_image_is_inline_data() -> None:
     content = [{"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}, {"type": "text", "text": "?"}]
-    ask = Ask(
-        task="image_chat", model="g", messages=({"role": "user", "content": content},), stream=False, logprobs=True
-    )
+    ask = Ask(task="image_chat", model="g", messages=({"role": "user", "content": content},), stream=False, logprobs=True)
     wire = BACKEND.wire(ask, Target(options={"api": "gemini"}))
     told = json.loads(wire.body)
     assert wire.path == "/v1beta/models/g:generateContent"
@@ -147,14 +153,10 @@ def test_other_things_that_gemini_says() -> None:
     answer = BACKEND.read(reply_of([(1, sse({"usageMetadata": {"promptTokenCount": 3}})), (2, sse(tool))]), ASK)
     assert (answer.status, answer.chunk_kind, answer.chunk_chars, answer.logprobs) == ("ok", [5, 3], [0, 3], [-0.5])
     refused = {"error": {"code": 429, "message": "Resource exhausted.", "status": "RESOURCE_EXHAUSTED"}}
-    assert (
-        BACKEND.read(reply_of([(1, sse(part({"text": "x"}))), (2, sse(refused))]), ASK).error == "Resource exhausted."
-    )
+    assert BACKEND.read(reply_of([(1, sse(part({"text": "x"}))), (2, sse(refused))]), ASK).error == "Resource exhausted."
 
 
 def test_an_answer_in_one_piece() -> None:
-    reply = reply_of(
-        [(4, json.dumps(part({"text": "Yes"}, finish="STOP")).encode())], headers={"content-type": "application/json"}
-    )
+    reply = reply_of([(4, json.dumps(part({"text": "Yes"}, finish="STOP")).encode())], headers={"content-type": "application/json"})
     answer = BACKEND.read(reply, Ask(task="chat", model="g", stream=False))
     assert (answer.status, answer.text, answer.chunk_ns) == ("ok", "Yes", [4])

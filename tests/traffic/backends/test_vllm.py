@@ -15,9 +15,7 @@ CHAT = Ask(task="chat", model="m", messages=({"role": "user", "content": "Hi"},)
 def test_the_length_is_forced_only_if_asked_for() -> None:
     told = json.loads(BACKEND.wire(CHAT, Target()).body)
     assert (told["ignore_eos"], told["min_tokens"], told["max_tokens"], told["logprobs"]) == (True, 2, 2, True)
-    free = json.loads(
-        BACKEND.wire(Ask(task="chat", model="m", messages=CHAT.messages, ignore_eos=False), Target()).body
-    )
+    free = json.loads(BACKEND.wire(Ask(task="chat", model="m", messages=CHAT.messages, ignore_eos=False), Target()).body)
     assert {"ignore_eos", "min_tokens", "max_tokens"} & free.keys() == set()
 
 
@@ -29,29 +27,32 @@ def test_extra_keys_go_into_the_body() -> None:
 
 def test_a_stream_as_vllm_writes_it() -> None:
     def chunk(delta: dict[str, str], **more: object) -> dict[str, object]:
-        return {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "m",
-                "choices": [{"index": 0, "delta": delta, "logprobs": None, "finish_reason": None, "token_ids": None}], **more}  # fmt: skip
+        return {
+            "id": "chatcmpl-1",
+            "object": "chat.completion.chunk",
+            "created": 1,
+            "model": "m",
+            "choices": [{"index": 0, "delta": delta, "logprobs": None, "finish_reason": None, "token_ids": None}],
+            **more,
+        }
 
-    end = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [
-        {"index": 0, "delta": {"content": ""}, "logprobs": None, "finish_reason": "length", "stop_reason": None}]}  # fmt: skip
-    usage = {
-        "prompt_tokens": 12,
-        "total_tokens": 14,
-        "completion_tokens": 2,
-        "prompt_tokens_details": {"cached_tokens": 8},
-    }
-    tail = {
+    end = {
         "id": "chatcmpl-1",
         "object": "chat.completion.chunk",
         "created": 1,
         "model": "m",
-        "choices": [],
-        "usage": usage,
+        "choices": [{"index": 0, "delta": {"content": ""}, "logprobs": None, "finish_reason": "length", "stop_reason": None}],
     }
+    usage = {"prompt_tokens": 12, "total_tokens": 14, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 8}}
+    tail = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [], "usage": usage}
     pieces = [
-        sse(chunk({"role": "assistant", "content": ""}, prompt_token_ids=None)), sse(chunk({"content": "a"})),
-        sse(chunk({"content": " b"})), sse(end), sse(tail), sse("[DONE]"),
-    ]  # fmt: skip
+        sse(chunk({"role": "assistant", "content": ""}, prompt_token_ids=None)),
+        sse(chunk({"content": "a"})),
+        sse(chunk({"content": " b"})),
+        sse(end),
+        sse(tail),
+        sse("[DONE]"),
+    ]
     asked, answer = asked_for_real(Target(backend="vllm"), CHAT, pieces)
     assert asked.json["stream_options"] == {"include_usage": True}
     assert (answer.status, answer.tokens_in, answer.tokens_out, answer.tokens_cached) == ("ok", 12, 2, 8)

@@ -18,22 +18,23 @@ S = 1_000_000_000
 
 @pytest.mark.parametrize(
     ("told", "wanted"),
-    [("3", 3.0), (" 0 ", 0.0), ("Thu, 01 Jan 1970 00:02:00 GMT", 20.0), ("Thu, 01 Jan 1970 00:00:00 GMT", 0.0), ("soon", None), ("-1", None),
-     ("9" * 400, 999_999_999.0)],
-)  # fmt: skip
+    [
+        ("3", 3.0),
+        (" 0 ", 0.0),
+        ("Thu, 01 Jan 1970 00:02:00 GMT", 20.0),
+        ("Thu, 01 Jan 1970 00:00:00 GMT", 0.0),
+        ("soon", None),
+        ("-1", None),
+        ("9" * 400, 999_999_999.0),
+    ],
+)
 def test_a_header_says_seconds_or_a_date(told: str, wanted: float | None) -> None:
     assert retry_after_s(told, 100.0) == wanted
 
 
 def test_without_a_header_a_stream_waits_twice_as_long_each_time_up_to_the_most() -> None:
     pauses = Pauses(0.25, 2.0)
-    assert [pauses.pause_ns(1, status, "", 0.0) / S for status in (429, 503, 429, 429, 429)] == [
-        0.25,
-        0.5,
-        1.0,
-        2.0,
-        2.0,
-    ]
+    assert [pauses.pause_ns(1, status, "", 0.0) / S for status in (429, 503, 429, 429, 429)] == [0.25, 0.5, 1.0, 2.0, 2.0]
     assert pauses.pause_ns(2, 429, "", 0.0) / S == 0.25  # another stream
     assert pauses.pause_ns(1, 200, "", 0.0) == 0
     assert pauses.pause_ns(1, 429, "", 0.0) / S == 0.25
@@ -62,9 +63,7 @@ def test_a_limited_stream_of_a_closed_loop_comes_back_when_it_was_told_to(tmp_pa
         return True
 
     with engine(limited) as made:
-        rows = load_on(
-            tmp_path, [made.url], load=1, concurrency=[1], arrivals=closed(4), client={"transport": transport}
-        )
+        rows = load_on(tmp_path, [made.url], load=1, concurrency=[1], arrivals=closed(4), client={"transport": transport})
     assert [row["http_status"] for row in rows] == [200, 429, 200, 200]
     waits = [after["scheduled_ns"] - before["done_ns"] for before, after in pairwise(rows)]
     assert waits == [0, S, 0]
@@ -77,5 +76,4 @@ def test_a_dead_target_ends_the_load_early(tmp_path: Path, transport: str) -> No
         taken.bind(("127.0.0.1", 0))  # and nobody listens
         url = f"http://127.0.0.1:{taken.getsockname()[1]}"
         with pytest.raises(WorkloadError, match=r"nothing was heard of the target for 0.3 s: \d+ requests in a row"):
-            load_on(tmp_path, [url], load=2, concurrency=[2], arrivals=closed(6000),
-                    client={"transport": transport, "dead_after_s": 0.3})  # fmt: skip
+            load_on(tmp_path, [url], load=2, concurrency=[2], arrivals=closed(6000), client={"transport": transport, "dead_after_s": 0.3})

@@ -25,12 +25,21 @@ def made(due: list[int], **columns: list[int]) -> Schedule:
     n = len(due)
     given = {name: np.array(values) for name, values in columns.items()}
     whole: dict[str, Any] = {
-        "phase": np.full(n, 2, np.int8), "kind": np.zeros(n, np.int8), "stream": np.full(n, -1, np.int32),
-        "session": np.full(n, -1, np.int64), "turn": np.full(n, -1, np.int32),
-        "due_ns": np.array([-1 if one < 0 else one * MS for one in due], np.int64), "pause_ns": np.zeros(n, np.int64),
-        "pause_kind": np.zeros(n, np.int8), "tokens_in": np.full(n, 8, np.int64), "tokens_out": np.full(n, 2, np.int64),
-        "seed": np.arange(n, dtype=np.int64), "replica": np.full(n, -1, np.int32), "example": np.full(n, -1, np.int64), **given,
-    }  # fmt: skip
+        "phase": np.full(n, 2, np.int8),
+        "kind": np.zeros(n, np.int8),
+        "stream": np.full(n, -1, np.int32),
+        "session": np.full(n, -1, np.int64),
+        "turn": np.full(n, -1, np.int32),
+        "due_ns": np.array([-1 if one < 0 else one * MS for one in due], np.int64),
+        "pause_ns": np.zeros(n, np.int64),
+        "pause_kind": np.zeros(n, np.int8),
+        "tokens_in": np.full(n, 8, np.int64),
+        "tokens_out": np.full(n, 2, np.int64),
+        "seed": np.arange(n, dtype=np.int64),
+        "replica": np.full(n, -1, np.int32),
+        "example": np.full(n, -1, np.int64),
+        **given,
+    }
     return Schedule(**whole)
 
 

@@ -45,11 +45,19 @@ def plan(schedule: Schedule, transports: Sequence[Any], **given: Any) -> Plan:
     def make(number: int, history: Sequence[Json]) -> Made:
         return Made(Prompt(text=str(number)), ASK, Wire(path="/", body=b"{}"))
 
-    return Plan(**{
-        "schedule": schedule, "agenda": Agenda(schedule, arrivals.mine(schedule, 0, 1), arrivals.predecessors(schedule)),
-        "make": make, "after": lambda prompt, said: (), "read": lambda reply, ask: Answer(status="reset"),
-        "transports": transports, "lasts_ns": 60 * NS, "drain_ns": NS, **given,
-    })  # fmt: skip
+    return Plan(
+        **{
+            "schedule": schedule,
+            "agenda": Agenda(schedule, arrivals.mine(schedule, 0, 1), arrivals.predecessors(schedule)),
+            "make": make,
+            "after": lambda prompt, said: (),
+            "read": lambda reply, ask: Answer(status="reset"),
+            "transports": transports,
+            "lasts_ns": 60 * NS,
+            "drain_ns": NS,
+            **given,
+        }
+    )
 
 
 def run(make_plan: Any) -> tuple[list[dict[str, Any]], Load]:
@@ -177,9 +185,15 @@ def test_what_was_due_and_not_yet_sent_when_the_load_was_stopped_is_unsent() -> 
     """Ten requests at 10/s, begun 0.55 s ago by a loop that has had no turn since: six were due, none was sent."""
     schedule = planned("constant", load=10.0, duration_s=1.0)
     plan = Plan(
-        schedule=schedule, agenda=Agenda(schedule, arrivals.mine(schedule, 0, 1), arrivals.predecessors(schedule)), make=refuse, after=refuse,
-        read=lambda *_: Answer(status="ok"), transports=(), lasts_ns=S, noted=memoryview(bytearray(8 * 11)).cast("q"),
-    )  # fmt: skip
+        schedule=schedule,
+        agenda=Agenda(schedule, arrivals.mine(schedule, 0, 1), arrivals.predecessors(schedule)),
+        make=refuse,
+        after=refuse,
+        read=lambda *_: Answer(status="ok"),
+        transports=(),
+        lasts_ns=S,
+        noted=memoryview(bytearray(8 * 11)).cast("q"),
+    )
     batches: list[pa.RecordBatch] = []
     begun = 0
 
@@ -213,11 +227,7 @@ def test_a_look_between_an_end_and_what_follows_it_does_not_take_the_load_for_ov
 
     async def looked() -> tuple[bool, int | None]:
         schedule = planned("closed", load=1, requests=2)
-        load = Load(
-            plan(schedule, [Transport([])]),
-            RequestLog(launch=0, client=0, put=lambda _: None),
-            asyncio.get_running_loop(),
-        )
+        load = Load(plan(schedule, [Transport([])]), RequestLog(launch=0, client=0, put=lambda _: None), asyncio.get_running_loop())
         running = asyncio.ensure_future(load.run(time.monotonic_ns()))
         while not load._following:
             await asyncio.sleep(0)

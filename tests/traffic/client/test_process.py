@@ -105,9 +105,7 @@ def test_several_clients_send_each_request_once(tmp_path: Path) -> None:
 
 def test_the_warm_up_is_told_by_the_time_a_request_is_due(tmp_path: Path) -> None:
     with engine(slowly(0.02)) as made:
-        job = write_job(
-            tmp_path, [made.url], load=2, concurrency=[2], arrivals=closed(10_000, warm_up_s=0.2, duration_s=0.3)
-        )
+        job = write_job(tmp_path, [made.url], load=2, concurrency=[2], arrivals=closed(10_000, warm_up_s=0.2, duration_s=0.3))
         t0 = begin(job, in_s=6.0)  # loaded by then, on a busy machine too
         run(job)
     rows = rows_of(job)
@@ -146,14 +144,17 @@ def test_requests_that_a_cap_on_connections_held_back_to_the_end_are_unsent(tmp_
 
     with engine(hang) as made:
         rows = load_on(
-            tmp_path, [made.url], load=100.0, schedule=planned("constant", load=100.0, duration_s=0.1), rate=[100.0],
-            arrivals={"process": "constant", "warm_up_s": 0, "duration_s": 0.1, "drain_s": 0.1, "cold": 0}, client={"connections": 2},
-        )  # fmt: skip
+            tmp_path,
+            [made.url],
+            load=100.0,
+            schedule=planned("constant", load=100.0, duration_s=0.1),
+            rate=[100.0],
+            arrivals={"process": "constant", "warm_up_s": 0, "duration_s": 0.1, "drain_s": 0.1, "cold": 0},
+            client={"connections": 2},
+        )
     assert statuses(rows) == {"timeout": 2, "unsent": 8}
     unsent = [row for row in rows if row["status"] == "unsent"]
-    assert {(row["sent_ns"], row["transport"], row["error"]) for row in unsent} == {
-        (None, "empty", "no connection became free for it")
-    }
+    assert {(row["sent_ns"], row["transport"], row["error"]) for row in unsent} == {(None, "empty", "no connection became free for it")}
     assert made.most_open == 2
 
 
@@ -185,9 +186,7 @@ def test_a_server_that_says_nothing_is_given_up_sooner(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("balance", "shares"), [("round_robin", {0: 10, 1: 10}), ("least_in_flight", None)])
 def test_requests_are_shared_out_over_the_replicas(tmp_path: Path, balance: str, shares: dict[int, int] | None) -> None:
     with engine(slowly(0.05)) as slow, engine() as fast:
-        rows = load_on(
-            tmp_path, [slow.url, fast.url], load=2, concurrency=[2], arrivals=closed(20), target={"balance": balance}
-        )
+        rows = load_on(tmp_path, [slow.url, fast.url], load=2, concurrency=[2], arrivals=closed(20), target={"balance": balance})
     found = Counter(row["replica"] for row in rows)
     assert (len(slow.heard), len(fast.heard)) == (found[0], found[1])
     if shares is not None:
@@ -199,9 +198,8 @@ def test_requests_are_shared_out_over_the_replicas(tmp_path: Path, balance: str,
 def test_a_dead_replica_fails_its_share_and_is_not_hammered(tmp_path: Path) -> None:
     with engine() as alive:
         rows = load_on(
-            tmp_path, [alive.url, "http://127.0.0.1:9"], load=2, concurrency=[2],
-            arrivals=closed(100_000, warm_up_s=0, duration_s=0.5),
-        )  # fmt: skip
+            tmp_path, [alive.url, "http://127.0.0.1:9"], load=2, concurrency=[2], arrivals=closed(100_000, warm_up_s=0, duration_s=0.5)
+        )
     refused = [row for row in rows if row["status"] == "refused"]
     assert 1 <= len(refused) <= 2 * 6  # a busy machine gets round to fewer, never to more
     assert {row["replica"] for row in refused} == {1}
@@ -236,9 +234,7 @@ def test_progress_is_told_while_it_runs_and_at_the_end(tmp_path: Path) -> None:
     assert set(told["ttft_ms"]) == {"p50", "p95", "p99"}
 
 
-def test_no_key_is_recorded_or_told_even_if_the_server_repeats_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_key_is_recorded_or_told_even_if_the_server_repeats_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def repeat(heard: Heard, writer: asyncio.StreamWriter) -> bool:
         said = next(line for line in heard.head.split("\r\n") if line.lower().startswith("authorization"))
         if heard.number % 2:
@@ -269,9 +265,7 @@ def test_texts_are_not_kept_where_nobody_wants_them(tmp_path: Path) -> None:
 
 
 def started(job: Path) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        [sys.executable, "-m", "assay.traffic.client.process", str(job), "0"], stderr=subprocess.PIPE
-    )
+    return subprocess.Popen([sys.executable, "-m", "assay.traffic.client.process", str(job), "0"], stderr=subprocess.PIPE)
 
 
 def until(process: subprocess.Popen[bytes], what: Any) -> None:
@@ -333,9 +327,7 @@ def test_sigterm_before_the_begin_ends_it_too(tmp_path: Path) -> None:
 
 
 def test_what_is_missing_is_told_in_a_sentence(tmp_path: Path) -> None:
-    job = write_job(
-        tmp_path, ["http://127.0.0.1:9"], concurrency=[1], arrivals=closed(1), target={"api_key_env": "NOT_SET_KEY"}
-    )
+    job = write_job(tmp_path, ["http://127.0.0.1:9"], concurrency=[1], arrivals=closed(1), target={"api_key_env": "NOT_SET_KEY"})
     status, said = ended(started(job))
     assert status == 1
     assert said.startswith(b"assay: ")

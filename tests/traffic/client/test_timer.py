@@ -15,9 +15,7 @@ from assay.traffic.client.timer import Timer
 MS = 1_000_000
 
 
-def fired(
-    use: Callable[[Timer], None], *, times: int, fine: bool, monkeypatch: pytest.MonkeyPatch, awake_ns: int = 0
-) -> list[int]:
+def fired(use: Callable[[Timer], None], *, times: int, fine: bool, monkeypatch: pytest.MonkeyPatch, awake_ns: int = 0) -> list[int]:
     """When a timer fired, until it has so often, or nothing came for a while."""
     if not fine:
         monkeypatch.setattr(timer_module, "_timerfd", lambda: (-1, None))

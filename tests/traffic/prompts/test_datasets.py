@@ -30,10 +30,7 @@ def wrong(folder: Path, name: str, content: str | bytes, **asked: Any) -> Proble
 
 def test_every_line_of_a_text_that_is_not_empty_is_a_prompt(tmp_path: Path) -> None:
     found = read(tmp_path, "sonnet.txt", "\ufeffFrom fairest creatures\r\n\n  we desire increase \n")
-    assert found.rows == (
-        Row(id="1", turns=("From fairest creatures",)),
-        Row(id="3", turns=("  we desire increase ",)),
-    )
+    assert found.rows == (Row(id="1", turns=("From fairest creatures",)), Row(id="3", turns=("  we desire increase ",)))
     assert (found.format, len(found.sha256), found.folder) == ("text", 64, tmp_path)
     assert found.corpus() == "From fairest creatures\n  we desire increase "
 
@@ -41,12 +38,7 @@ def test_every_line_of_a_text_that_is_not_empty_is_a_prompt(tmp_path: Path) -> N
 def test_jsonl_with_answers_images_and_ids(tmp_path: Path) -> None:
     lines = [
         {"id": 7, "question": "2+2?", "gold": 4, "picture": "a.png"},
-        {
-            "task_id": "t/8",
-            "question": "ü \u2028 still one line",
-            "gold": "x",
-            "picture": ["b.png", "data:image/png;base64,AA=="],
-        },
+        {"task_id": "t/8", "question": "ü \u2028 still one line", "gold": "x", "picture": ["b.png", "data:image/png;base64,AA=="]},
     ]
     content = "\n".join(json.dumps(line, ensure_ascii=False) for line in lines) + "\n\n"
     found = read(tmp_path, "q.jsonl", content, field="question", answer_field="gold", image_field="picture")
@@ -60,9 +52,10 @@ def test_jsonl_with_answers_images_and_ids(tmp_path: Path) -> None:
 def test_rows_share_what_the_cluster_field_says(tmp_path: Path, name: str) -> None:
     rows = [("1+1?", "a"), ("2+2?", "a"), ("3+3?", "")]
     content = (
-        "prompt,passage\n" + "\n".join(",".join(row) for row in rows) if name.endswith("csv")
+        "prompt,passage\n" + "\n".join(",".join(row) for row in rows)
+        if name.endswith("csv")
         else "\n".join(json.dumps({"prompt": p, "passage": c or None}) for p, c in rows)
-    )  # fmt: skip
+    )
     (tmp_path / name).write_text(content)
     found = load(Prompts(source=name), tmp_path, "passage")
     assert [row.cluster for row in found.rows] == ["a", "a", None]
@@ -97,16 +90,16 @@ def test_documents_of_a_ranking_are_read(tmp_path: Path) -> None:
 def test_csv_with_quotes_commas_and_line_breaks(tmp_path: Path) -> None:
     content = 'id,prompt,answer\r\na,"He said ""yes, no"" and\nleft",1\r\nb,plain,"2, or 3"\r\n'
     found = read(tmp_path, "q.csv", content, answer_field="answer")
-    assert found.rows == (
-        Row(id="a", turns=('He said "yes, no" and\nleft',), answer="1"),
-        Row(id="b", turns=("plain",), answer="2, or 3"),
-    )
+    assert found.rows == (Row(id="a", turns=('He said "yes, no" and\nleft',), answer="1"), Row(id="b", turns=("plain",), answer="2, or 3"))
 
 
 SHARED = [
-    {"from": "system", "value": "You help."}, {"from": "human", "value": "hello"}, {"from": "gpt", "value": "hi"},
-    {"from": "human", "value": "more"}, {"from": "gpt", "value": "less"},
-]  # fmt: skip
+    {"from": "system", "value": "You help."},
+    {"from": "human", "value": "hello"},
+    {"from": "gpt", "value": "hi"},
+    {"from": "human", "value": "more"},
+    {"from": "gpt", "value": "less"},
+]
 WANTED = Row(id="c1", turns=("hello", "more"), before=({"role": "system", "content": "You help."},))
 
 
@@ -116,11 +109,25 @@ WANTED = Row(id="c1", turns=("hello", "more"), before=({"role": "system", "conte
         ("a.json", json.dumps([{"id": "c1", "conversations": SHARED}])),
         ("a.json", json.dumps([{"id": "c1", "conversation": SHARED}], indent=2)),
         ("a.json", json.dumps([{"id": "c1", "items": SHARED}])),
-        ("a.json", json.dumps([{"id": "c1", "messages": [{"role": "system", "content": "You help."},
-            {"role": "user", "content": "hello"}, {"role": "assistant", "content": "hi"}, {"role": "user", "content": "more"}]}])),
+        (
+            "a.json",
+            json.dumps(
+                [
+                    {
+                        "id": "c1",
+                        "messages": [
+                            {"role": "system", "content": "You help."},
+                            {"role": "user", "content": "hello"},
+                            {"role": "assistant", "content": "hi"},
+                            {"role": "user", "content": "more"},
+                        ],
+                    }
+                ]
+            ),
+        ),
         ("a.jsonl", json.dumps({"id": "c1", "conversations": SHARED}) + "\n"),
     ],
-)  # fmt: skip
+)
 def test_every_variant_of_sharegpt(tmp_path: Path, name: str, content: str) -> None:
     found = read(tmp_path, name, content)
     assert (found.format, found.rows) == ("sharegpt", (WANTED,))
@@ -155,10 +162,8 @@ def test_conversations_without_anything_that_a_user_says_are_left_out(tmp_path: 
         ("a.txt", "\n \n", {}, "a.txt, in which there is no prompt"),
         ("a.txt", b"good\n\xff\n", {}, "a.txt, line 2: bytes that are not UTF-8"),
     ],
-)  # fmt: skip
-def test_a_broken_line_is_named(
-    tmp_path: Path, name: str, content: str | bytes, asked: dict[str, str], found: str
-) -> None:
+)
+def test_a_broken_line_is_named(tmp_path: Path, name: str, content: str | bytes, asked: dict[str, str], found: str) -> None:
     assert wrong(tmp_path, name, content, **asked).found.startswith(found)
 
 

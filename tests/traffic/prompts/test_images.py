@@ -62,13 +62,7 @@ def test_images_are_read_from_files_and_data_urls(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("magic", "kind"),
-    [
-        (b"\xff\xd8\xff\xe0", "image/jpeg"),
-        (b"GIF89a", "image/gif"),
-        (b"RIFF....WEBP", "image/webp"),
-        (b"<html>", None),
-        (b"", None),
-    ],
+    [(b"\xff\xd8\xff\xe0", "image/jpeg"), (b"GIF89a", "image/gif"), (b"RIFF....WEBP", "image/webp"), (b"<html>", None), (b"", None)],
 )
 def test_the_media_type_is_told_by_the_first_bytes(magic: bytes, kind: str | None) -> None:
     assert media_type(magic) == kind

@@ -138,8 +138,7 @@ def test_the_prefix_scenario_shares_its_prefix(base: Path) -> None:
 def test_texts_sent_as_they_are_do_not_depend_on_the_launch(base: Path) -> None:
     as_it_is = {"cache": "as_is", "prefix_tokens": 10}
     one, other = (
-        sent(made.prompts(base, tokenizer="model", launch=launch, name=name, prompts=as_it_is), 4)
-        for launch, name in ((0, "a"), (1, "b"))
+        sent(made.prompts(base, tokenizer="model", launch=launch, name=name, prompts=as_it_is), 4) for launch, name in ((0, "a"), (1, "b"))
     )
     assert one == other
 
@@ -177,16 +176,15 @@ def test_a_later_turn_holds_what_was_said_with_the_real_answers(base: Path) -> N
     history = prompts.after(first, "blue")
     second = prompts.prompt(schedule, 1, history)
     assert second.messages == (
-        {"role": "user", "content": first.text}, {"role": "assistant", "content": "blue"},
+        {"role": "user", "content": first.text},
+        {"role": "assistant", "content": "blue"},
         {"role": "user", "content": second.text},
-    )  # fmt: skip
+    )
     third = prompts.prompt(schedule, 2, prompts.after(second, None))
     assert [one["content"] for one in third.messages[:4]] == [first.text, "blue", second.text, "(no answer)"]
     # Each message as long as in a prompt of 25 tokens, of which the template's frame has 4; a mark more per message.
     assert len(made.bpe().encode(second.text, add_special_tokens=False)) == 25 - 4
-    assert (
-        prompts.tokens(second) == 30 + len(made.bpe().encode("blue", add_special_tokens=False)) + 1 + (1 + 21 + 1) + 1
-    )
+    assert prompts.tokens(second) == 30 + len(made.bpe().encode("blue", add_special_tokens=False)) + 1 + (1 + 21 + 1) + 1
     assert second.text.split()[:5] != third.text.split()[:5]
 
 
@@ -338,9 +336,7 @@ def test_the_record_says_by_what_texts_were_made(base: Path) -> None:
 def test_replayed_prompts_share_the_blocks_that_the_recorded_ones_shared(base: Path) -> None:
     """Blocks of 512 tokens: the first two of three requests are the same text for 1024 tokens."""
     prompts = made.prompts(base, tokenizer="model")
-    schedule = replace(
-        made.schedule(3, tokens_in=[1100, 1500, 1100]), blocks={0: (0, 1, 2), 1: (0, 1, 3), 2: (4, 5, 6)}
-    )
+    schedule = replace(made.schedule(3, tokens_in=[1100, 1500, 1100]), blocks={0: (0, 1, 2), 1: (0, 1, 3), 2: (4, 5, 6)})
     one, other, alone = (prompts.prompt(schedule, i) for i in range(3))
     assert [prompts.tokens(prompt) for prompt in (one, other, alone)] == [1100, 1500, 1100]
     tokens = len(made.bpe().encode(common(one.text, other.text), add_special_tokens=False))

@@ -85,9 +85,7 @@ def test_less_of_what_is_shared_is_the_begin_of_more() -> None:
 
 def test_what_is_shared_is_equal_within_a_group_and_nowhere_else() -> None:
     one = texts("bpe", "bare")
-    first, second, other = (
-        one.content(60, number, shared=40, group=group).split() for number, group in ((1, 0), (2, 0), (1, 5))
-    )
+    first, second, other = (one.content(60, number, shared=40, group=group).split() for number, group in ((1, 0), (2, 0), (1, 5)))
     assert first[:40] == second[:40]
     assert first[40:49] != second[40:49]
     assert first[:9] != other[:9]

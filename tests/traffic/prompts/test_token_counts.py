@@ -27,10 +27,24 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def request(number: int, **given: Any) -> dict[str, Any]:
     """A row of the table `requests`, streamed in one chunk unless told otherwise."""
     row = {
-        "launch": 3, "request": number, "client": 0, "phase": "main", "kind": "normal", "transport": "lean", "scheduled_ns": 0,
-        "status": "ok", "bytes_out": 1, "bytes_in": 1, "logprobs": [], "chunk_uncertainty_ns": [], "chunk_kind": [], "chunk_chars": [], "text": "the be",
-        "tokens_out": 2, **given,
-    }  # fmt: skip
+        "launch": 3,
+        "request": number,
+        "client": 0,
+        "phase": "main",
+        "kind": "normal",
+        "transport": "lean",
+        "scheduled_ns": 0,
+        "status": "ok",
+        "bytes_out": 1,
+        "bytes_in": 1,
+        "logprobs": [],
+        "chunk_uncertainty_ns": [],
+        "chunk_kind": [],
+        "chunk_chars": [],
+        "text": "the be",
+        "tokens_out": 2,
+        **given,
+    }
     row["chunk_ns"] = [0] * len(row["chunk_kind"])
     return row
 
@@ -56,10 +70,12 @@ def test_a_prompt_is_counted_with_its_chat_template_and_an_answer_by_its_text(ba
     rows = [request(0, text="the be to", chunk_kind=[0, 1, 1, 4], chunk_chars=[0, 4, 5, 0]), request(1, text="be and")]
     found = list(count(batches(rows), 3, schedule, prompts))
     assert found == [(3, 0, 31, 3, [1, 2]), (3, 1, 57, 2, [])]
-    assert pa.RecordBatch.from_pylist(
-        [dict(zip(arrow_schema("token_counts").names, row, strict=True)) for row in found],
-        schema=arrow_schema("token_counts"),
-    ).num_rows == 2  # fmt: skip
+    assert (
+        pa.RecordBatch.from_pylist(
+            [dict(zip(arrow_schema("token_counts").names, row, strict=True)) for row in found], schema=arrow_schema("token_counts")
+        ).num_rows
+        == 2
+    )
 
 
 def test_a_token_belongs_to_the_chunk_that_completes_it(base: Path) -> None:
@@ -71,9 +87,7 @@ def test_a_token_belongs_to_the_chunk_that_completes_it(base: Path) -> None:
 
 def test_reasoning_and_text_are_counted_apart(base: Path) -> None:
     prompts = made.prompts(base, tokenizer=".")
-    row = request(
-        0, reasoning="the be", text="be of and", chunk_kind=[0, 2, 2, 1, 1, 4, 6], chunk_chars=[0, 3, 3, 2, 7, 0, 0]
-    )
+    row = request(0, reasoning="the be", text="be of and", chunk_kind=[0, 2, 2, 1, 1, 4, 6], chunk_chars=[0, 3, 3, 2, 7, 0, 0])
     assert counted(prompts, [row], made.schedule(1))[0][1:] == (5, [1, 1, 1, 2])
 
 
@@ -94,11 +108,7 @@ def test_conversations_are_counted_with_the_answers_that_they_held(base: Path) -
     prompts = made.prompts(base, tokenizer=".", prompts={"turns": 3})
     schedule = made.schedule(4, session=[7, 7, 7, 8], turn=[0, 1, 2, 1], tokens_in=20)
     said = {"session": 7, "text": "be to of"}
-    rows = [
-        request(2, turn=2, **said),
-        request(0, turn=0, **said),
-        request(1, turn=1, **{**said, "status": "5xx", "text": None}),
-    ]
+    rows = [request(2, turn=2, **said), request(0, turn=0, **said), request(1, turn=1, **{**said, "status": "5xx", "text": None})]
     found = counted(prompts, [*rows, request(3, session=8, turn=1)], schedule)
     messages = prompts.after(prompts.prompt(schedule, 0), "be to of")
     second = prompts.prompt(schedule, 1, messages)

@@ -28,9 +28,12 @@ def frame(told: Any, *, ends: str = "\n", space: str = " ", ascii_only: bool = F
 def chunk(content: str | None = None, finish: str | None = None, name: str = "c-1", **delta: Any) -> dict[str, Any]:
     told = dict(delta) if content is None else {**delta, "content": content}
     return {
-        "id": name, "object": "chat.completion.chunk", "created": 1, "model": "m",
+        "id": name,
+        "object": "chat.completion.chunk",
+        "created": 1,
+        "model": "m",
         "choices": [{"index": 0, "delta": told, "logprobs": None, "finish_reason": finish}],
-    }  # fmt: skip
+    }
 
 
 USAGE = {"prompt_tokens": 5, "completion_tokens": 3, "total_tokens": 8}
@@ -72,9 +75,7 @@ def cut_streams(draw: st.DrawFn) -> tuple[list[str], bytes, list[int]]:
 
 
 @given(cut_streams())
-def test_any_split_into_reads_gives_the_same_chunks_with_times_that_never_fall(
-    made: tuple[list[str], bytes, list[int]],
-) -> None:
+def test_any_split_into_reads_gives_the_same_chunks_with_times_that_never_fall(made: tuple[list[str], bytes, list[int]]) -> None:
     texts, body, cuts = made
     reads = [(100 + n, body[begin:end]) for n, (begin, end) in enumerate(zip([0, *cuts], cuts, strict=False))]
     split = read_openai(reply_of(reads, headers={"content-type": "text/event-stream"}), ASK, True)
@@ -117,11 +118,7 @@ def standard(body: bytes) -> list[tuple[str, bytes]]:
 # ---- short cuts --------------------------------------------------------------------------------------------------
 
 
-@given(
-    st.lists(
-        st.one_of(TEXTS, st.sampled_from(['"', "\\", "word ", '"},"x', "\u200b", "naïve"])), min_size=1, max_size=20
-    )
-)
+@given(st.lists(st.one_of(TEXTS, st.sampled_from(['"', "\\", "word ", '"},"x', "\u200b", "naïve"])), min_size=1, max_size=20))
 def test_a_run_of_like_chunks_reads_as_json_does(texts: list[str]) -> None:
     made = read(stream(*(chunk(text) for text in texts)))
     assert made.text == ("".join(texts) or None)
@@ -132,11 +129,7 @@ def test_a_run_of_like_chunks_reads_as_json_does(texts: list[str]) -> None:
 def test_what_was_remembered_of_one_answer_is_not_mixed_into_the_next() -> None:
     first = read(stream(*(chunk(f"w{n}") for n in range(9))))
     other = [chunk(f"v{n}", name="c-2") for n in range(9)]
-    tail = [
-        chunk(None, "length", name="c-2"),
-        {"id": "c-2", "choices": [], "usage": {**USAGE, "completion_tokens": 9}},
-        "[DONE]",
-    ]
+    tail = [chunk(None, "length", name="c-2"), {"id": "c-2", "choices": [], "usage": {**USAGE, "completion_tokens": 9}}, "[DONE]"]
     second = read(b"".join(frame(one) for one in [chunk("", name="c-2", role="assistant"), *other, *tail]))
     assert (first.text, first.finish_reason, first.tokens_out) == ("w0w1w2w3w4w5w6w7w8", "stop", 3)
     assert (second.text, second.finish_reason, second.tokens_out) == ("v0v1v2v3v4v5v6v7v8", "length", 9)
@@ -152,9 +145,7 @@ def test_a_field_that_changes_in_the_middle_of_a_run_ends_the_run() -> None:
 
 
 def test_reasoning_in_the_place_of_content_is_not_taken_for_it() -> None:
-    told = [
-        *(chunk(reasoning_content=f"r{n}") for n in range(5)), *(chunk(f"c{n}") for n in range(5)),
-    ]  # fmt: skip
+    told = [*(chunk(reasoning_content=f"r{n}") for n in range(5)), *(chunk(f"c{n}") for n in range(5))]
     made = read(stream(*told))
     assert (made.reasoning, made.text) == ("r0r1r2r3r4", "c0c1c2c3c4")
     assert made.chunk_kind[1:11] == [2] * 5 + [1] * 5
@@ -218,9 +209,7 @@ def test_parts_of_content_are_joined() -> None:
     ],
 )
 def test_a_usage_that_is_no_count_is_malformed_and_counts_nothing(usage: str) -> None:
-    made = read(
-        stream(chunk("a"), tail=[chunk(None, "stop"), f'{{"id":"c-1","choices":[],"usage":{usage}}}', "[DONE]"])
-    )
+    made = read(stream(chunk("a"), tail=[chunk(None, "stop"), f'{{"id":"c-1","choices":[],"usage":{usage}}}', "[DONE]"]))
     assert (made.status, made.tokens_out, made.text) == ("malformed", None, "a")
     assert "completion_tokens" in made.error or "JSON" in made.error
 
@@ -250,11 +239,18 @@ def test_what_goes_wrong_inside_of_a_200_fails_the_request(event: bytes, status:
 @pytest.mark.parametrize(
     "told",
     [
-        {"choices": 5}, {"choices": [5]}, {"choices": [{"delta": 5}]}, {"choices": [{"delta": {"content": 5}}]},
-        {"choices": [{"delta": {"tool_calls": [5, {"function": 5}]}}]}, {"choices": [{"logprobs": 5}]}, {"usage": 5}, {},
-        {"choices": [{"finish_reason": 5}]}, {"choices": [{"logprobs": {"content": [5, {"logprob": "x"}]}}]},
+        {"choices": 5},
+        {"choices": [5]},
+        {"choices": [{"delta": 5}]},
+        {"choices": [{"delta": {"content": 5}}]},
+        {"choices": [{"delta": {"tool_calls": [5, {"function": 5}]}}]},
+        {"choices": [{"logprobs": 5}]},
+        {"usage": 5},
+        {},
+        {"choices": [{"finish_reason": 5}]},
+        {"choices": [{"logprobs": {"content": [5, {"logprob": "x"}]}}]},
     ],
-)  # fmt: skip
+)
 def test_chunks_of_any_shape_are_no_text_and_no_crash(told: dict[str, Any]) -> None:
     made = read(stream(told))
     assert (made.status, made.text) == ("ok", None)
@@ -271,9 +267,7 @@ def test_no_bytes_make_the_parser_raise(body: bytes) -> None:
 
 
 def test_an_answer_in_one_piece_has_one_chunk() -> None:
-    told = {
-        "choices": [{"index": 0, "message": {"role": "assistant", "content": "Hello"}, "finish_reason": "stop"}], "usage": USAGE,
-    }  # fmt: skip
+    told = {"choices": [{"index": 0, "message": {"role": "assistant", "content": "Hello"}, "finish_reason": "stop"}], "usage": USAGE}
     made = read(json.dumps(told).encode(), headers={"content-type": "application/json"})
     assert (made.status, made.text, made.tokens_out, made.finish_reason) == ("ok", "Hello", 3, "stop")
     assert (made.chunk_ns, made.chunk_kind, made.chunk_chars) == ([7], [1], [5])
@@ -338,19 +332,17 @@ def test_times_of_reads_are_those_of_the_read_that_completed_a_chunk() -> None:
 @pytest.mark.parametrize(
     ("written", "text"),
     [
-        (rb"a\ud83d", "a\ufffd"), (rb"\ude00b", "\ufffdb"), (rb"\ud83d\ude00", "\U0001f600"), (rb"\\ud83d", "\\ud83d"),
-        (rb"\ud83d\ud83d\ude00", "\ufffd\U0001f600"), (rb"\u00e4\uD800!", "\u00e4\ufffd!"),
+        (rb"a\ud83d", "a\ufffd"),
+        (rb"\ude00b", "\ufffdb"),
+        (rb"\ud83d\ude00", "\U0001f600"),
+        (rb"\\ud83d", "\\ud83d"),
+        (rb"\ud83d\ud83d\ude00", "\ufffd\U0001f600"),
+        (rb"\u00e4\uD800!", "\u00e4\ufffd!"),
     ],
-)  # fmt: skip
+)
 def test_half_a_character_is_replaced_and_fails_nothing(written: bytes, text: str) -> None:
     """A token may end inside of a character; the same in a stream and in the middle of a run of equal chunks."""
-    chunks = [
-        b'data: {"id":"c","choices":[{"index":0,"delta":{"content":"%b"}}]}\n\n' % one
-        for one in (b"x", b"y", written, b"z")
-    ]
-    body = (
-        b"".join(chunks)
-        + b'data: {"id":"c","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n'
-    )
+    chunks = [b'data: {"id":"c","choices":[{"index":0,"delta":{"content":"%b"}}]}\n\n' % one for one in (b"x", b"y", written, b"z")]
+    body = b"".join(chunks) + b'data: {"id":"c","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n'
     found = read(body)
     assert (found.status, found.text) == ("ok", f"xy{text}z")

@@ -16,11 +16,7 @@ def test_a_text_is_the_message_of_a_user() -> None:
 
 
 def test_a_conversation_is_sent_as_it_is() -> None:
-    messages = (
-        {"role": "user", "content": "a"},
-        {"role": "assistant", "content": "b"},
-        {"role": "user", "content": "c"},
-    )
+    messages = ({"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}, {"role": "user", "content": "c"})
     assert TASK.ask(Prompt(text="c", messages=messages), PLAIN).messages == messages
 
 

@@ -14,9 +14,5 @@ def test_the_text_is_sent_as_it_is() -> None:
 
 
 def test_a_conversation_is_one_text() -> None:
-    messages = (
-        {"role": "user", "content": "a"},
-        {"role": "assistant", "content": None},
-        {"role": "user", "content": "c"},
-    )
+    messages = ({"role": "user", "content": "a"}, {"role": "assistant", "content": None}, {"role": "user", "content": "c"})
     assert TASK.ask(Prompt(text="c", messages=messages), PLAIN).prompt == "a\n\n\n\nc"

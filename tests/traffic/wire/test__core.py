@@ -1,4 +1,6 @@
-"""Does the compiled core do what the client in Python does, whatever a server sends; and does it send, follow and give back as it should?"""
+"""Does the compiled core do what the client in Python does, whatever a server sends; and does it send, follow and give back as it
+should?
+"""
 
 from __future__ import annotations
 
@@ -29,16 +31,48 @@ MS = 1_000_000
 
 # ---- the same as in Python ---------------------------------------------------------------------------------------
 
-PIECES = st.sampled_from([
-    b"HTTP/1.1 200 OK\r\n", b"HTTP/1.0 200 OK\r\n", b"HTTP/1.1 204 No Content\r\n", b"HTTP/1.1 100 Continue\r\n\r\n",
-    b"HTTP/1.1 2x0 No\r\n", b"HTTP/1.1 500 Oh\r\n", b"Content-Length: 3\r\n", b"Content-Length: 5\r\n", b"Content-Length: -1\r\n",
-    b"content-length:  3 \r\n", b"Transfer-Encoding: chunked\r\n", b"Transfer-Encoding: gzip\r\n", b"Connection: close\r\n",
-    b"Connection: Keep-Alive\r\n", b"no colon\r\n", b": no name\r\n", b"\r\n", b"\r\n\r\n", b"3\r\nabc\r\n", b"A;x=1\r\n0123456789\r\n",
-    b"3\r\nabcd\r\n", b"zz\r\n", b" 2 \r\nab\r\n", b"1 2\r\nab\r\n", b"2\nab\n", b"0\r\n\r\n", b"0\r\nX: y\r\n\r\n", b"0\r\n", b"abc", b"",
-])  # fmt: skip
-WELL = st.sampled_from([
-    b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n", b"HTTP/1.1 200 OK\r\n\r\n", b"",
-])  # fmt: skip
+PIECES = st.sampled_from(
+    [
+        b"HTTP/1.1 200 OK\r\n",
+        b"HTTP/1.0 200 OK\r\n",
+        b"HTTP/1.1 204 No Content\r\n",
+        b"HTTP/1.1 100 Continue\r\n\r\n",
+        b"HTTP/1.1 2x0 No\r\n",
+        b"HTTP/1.1 500 Oh\r\n",
+        b"Content-Length: 3\r\n",
+        b"Content-Length: 5\r\n",
+        b"Content-Length: -1\r\n",
+        b"content-length:  3 \r\n",
+        b"Transfer-Encoding: chunked\r\n",
+        b"Transfer-Encoding: gzip\r\n",
+        b"Connection: close\r\n",
+        b"Connection: Keep-Alive\r\n",
+        b"no colon\r\n",
+        b": no name\r\n",
+        b"\r\n",
+        b"\r\n\r\n",
+        b"3\r\nabc\r\n",
+        b"A;x=1\r\n0123456789\r\n",
+        b"3\r\nabcd\r\n",
+        b"zz\r\n",
+        b" 2 \r\nab\r\n",
+        b"1 2\r\nab\r\n",
+        b"2\nab\n",
+        b"0\r\n\r\n",
+        b"0\r\nX: y\r\n\r\n",
+        b"0\r\n",
+        b"abc",
+        b"",
+    ]
+)
+WELL = st.sampled_from(
+    [
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\n\r\n",
+        b"",
+    ]
+)
 ANSWERS = st.tuples(WELL, st.lists(PIECES, max_size=8), st.lists(st.integers(1, 200), max_size=4))
 
 
@@ -148,9 +182,7 @@ class Followed:
 
 def following(made: Engine, use: Callable[[Followed], Any], noted: memoryview | None = None) -> Any:
     async def run() -> Any:
-        pool = CorePool(
-            Core(asyncio.get_running_loop(), noted), address_of(made.url), most=None, connect_timeout_s=60.0
-        )
+        pool = CorePool(Core(asyncio.get_running_loop(), noted), address_of(made.url), most=None, connect_timeout_s=60.0)
         try:
             return await use(Followed(pool))
         finally:
@@ -188,9 +220,7 @@ def test_what_is_armed_too_late_follows_all_the_same() -> None:
         on.pool.send(first)
         while not made.heard:
             await asyncio.sleep(0.001)
-        while (
-            on.pool.core._core.look(first.handle)[0] != DONE
-        ):  # the loop stands still: it has ended, and nobody has taken it
+        while on.pool.core._core.look(first.handle)[0] != DONE:  # the loop stands still: it has ended, and nobody has taken it
             time.sleep(0.001)
         on.pool.arm(first, on.exchange(1), 0)
         return await on.until(2)

@@ -43,9 +43,7 @@ PLACES = st.lists(st.integers(0, 5000), max_size=12)
 
 
 @given(BODIES, PLACES, st.booleans(), st.booleans())
-def test_a_chunked_body_is_the_same_however_it_was_cut(
-    chunks: list[bytes], places: list[int], odd: bool, tail: bool
-) -> None:
+def test_a_chunked_body_is_the_same_however_it_was_cut(chunks: list[bytes], places: list[int], odd: bool, tail: bool) -> None:
     size = "%X;x=1\r\n" if odd else "%x\r\n"
     head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
     framed = [(size % len(chunk)).encode() + chunk + b"\r\n" for chunk in chunks]
@@ -106,12 +104,15 @@ def test_plain_chunks_refuse_what_only_looks_plain() -> None:
 @pytest.mark.parametrize(
     ("head", "keep"),
     [
-        ("HTTP/1.1 200 OK\r\nContent-Length: 2", True), ("HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close", False),
-        ("HTTP/1.0 200 OK\r\nContent-Length: 2", False), ("HTTP/1.0 200 OK\r\nContent-Length: 2\r\nConnection: keep-alive", True),
-        ("HTTP/1.1 200 OK", False), ("HTTP/1.1 204 No Content", True),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 2", True),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close", False),
+        ("HTTP/1.0 200 OK\r\nContent-Length: 2", False),
+        ("HTTP/1.0 200 OK\r\nContent-Length: 2\r\nConnection: keep-alive", True),
+        ("HTTP/1.1 200 OK", False),
+        ("HTTP/1.1 204 No Content", True),
         ("HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked", False),
     ],
-)  # fmt: skip
+)
 def test_a_connection_is_kept_only_where_both_sides_know_the_end(head: str, keep: bool) -> None:
     assert parse_head(f"{head}\r\n\r\n".encode()).keep is keep
 
@@ -141,13 +142,7 @@ def test_a_header_cannot_end_its_line(evil: tuple[str, str]) -> None:
 
 def test_an_address_is_taken_apart() -> None:
     found = address_of("https://user:word@host.example/a/b/")
-    assert (found.host, found.port, found.tls, found.path, found.authority) == (
-        "host.example",
-        443,
-        True,
-        "/a/b",
-        "host.example",
-    )
+    assert (found.host, found.port, found.tls, found.path, found.authority) == ("host.example", 443, True, "/a/b", "host.example")
     assert address_of("host:81").authority == "host:81"
     with pytest.raises(ValueError, match="not a URL"):
         address_of("ftp://host")

@@ -18,25 +18,14 @@ pytest.importorskip("httpx")
 
 
 def through(tmp_path: Path, url: str, requests: int = 2, **client: Any) -> list[dict[str, Any]]:
-    return load_on(
-        tmp_path,
-        [url],
-        concurrency=[1],
-        arrivals=closed(requests, drain_s=5.0),
-        client={"transport": "library", **client},
-    )
+    return load_on(tmp_path, [url], concurrency=[1], arrivals=closed(requests, drain_s=5.0), client={"transport": "library", **client})
 
 
 def test_answers_by_the_library_have_their_times_and_its_name(tmp_path: Path) -> None:
     with engine() as made:
         rows = through(tmp_path, made.url, 3)
     for row in rows:
-        assert (row["status"], row["text"], row["transport"], row["http_status"]) == (
-            "ok",
-            "Hello world",
-            "library",
-            200,
-        )
+        assert (row["status"], row["text"], row["transport"], row["http_status"]) == ("ok", "Hello world", "library", 200)
         assert row["scheduled_ns"] <= row["sent_ns"] <= row["first_token_ns"] <= row["done_ns"]
     assert made.connections == 1
     assert rows[0]["connect_ns"] is not None
@@ -45,9 +34,7 @@ def test_answers_by_the_library_have_their_times_and_its_name(tmp_path: Path) ->
 
 def test_a_proxy_gets_the_request_and_the_record_says_that_httpx_sent_it(tmp_path: Path) -> None:
     with engine() as proxy:
-        rows = load_on(
-            tmp_path, ["http://model.invalid:81/base"], concurrency=[1], arrivals=closed(1), client={"proxy": proxy.url}
-        )
+        rows = load_on(tmp_path, ["http://model.invalid:81/base"], concurrency=[1], arrivals=closed(1), client={"proxy": proxy.url})
     assert [(row["status"], row["transport"]) for row in rows] == [("ok", "library")]
     assert proxy.heard[0].head.startswith("POST http://model.invalid:81/base/v1/chat/completions HTTP/1.1")
 
@@ -66,11 +53,13 @@ def replying(data: bytes) -> Any:
 @pytest.mark.parametrize(
     ("data", "status"),
     [
-        (b"", "reset"), (HEAD + chunked(delta("begun")), "truncated"), (b"nonsense\r\n\r\n", "malformed"),
+        (b"", "reset"),
+        (HEAD + chunked(delta("begun")), "truncated"),
+        (b"nonsense\r\n\r\n", "malformed"),
         (b"HTTP/1.1 500 No\r\nConnection: close\r\nContent-Length: 2\r\n\r\nno", "5xx"),
         (b"HTTP/1.1 302 Found\r\nConnection: close\r\nLocation: /\r\nContent-Length: 0\r\n\r\n", "malformed"),
     ],
-)  # fmt: skip
+)
 def test_failures_by_the_library_have_their_classes(tmp_path: Path, data: bytes, status: str) -> None:
     with engine(replying(data)) as made:
         rows = through(tmp_path, made.url)

@@ -150,15 +150,11 @@ def test_a_time_is_that_of_the_arrival_even_where_the_process_looked_late() -> N
         heard = linked(address, use)
     ((data, ns),) = heard.reads
     assert data == b"token"
-    assert (
-        sent[0] - 1_000_000 <= ns <= sent[1] + 100_000_000
-    )  # half of what it was late; a busy machine may add its own
+    assert sent[0] - 1_000_000 <= ns <= sent[1] + 100_000_000  # half of what it was late; a busy machine may add its own
 
 
 @pytest.mark.parametrize("ago_s", [-3600.0, 3600.0])
-def test_a_stamp_of_a_wall_clock_that_was_set_counts_as_the_time_of_the_read(
-    ago_s: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_stamp_of_a_wall_clock_that_was_set_counts_as_the_time_of_the_read(ago_s: float, monkeypatch: pytest.MonkeyPatch) -> None:
     gone = threading.Event()
 
     def act(link: socket.socket) -> None:
@@ -245,9 +241,7 @@ def test_where_the_kernel_does_not_stamp_the_loop_reads(monkeypatch: pytest.Monk
 
     async def ask(url: str) -> Exchange:
         pool, done = Pool(address_of(url)), asyncio.Event()
-        exchange = Exchange(
-            None, Payloads(pool.address).payload(Wire(path="/", body=b"{}")), 1 << 20, lambda _: done.set()
-        )
+        exchange = Exchange(None, Payloads(pool.address).payload(Wire(path="/", body=b"{}")), 1 << 20, lambda _: done.set())
         pool.send(exchange)
         await asyncio.wait_for(done.wait(), 10.0)
         await pool.close()
@@ -321,9 +315,7 @@ def test_what_did_not_fit_into_a_read_lay_there_as_long(monkeypatch: pytest.Monk
     assert unsure_of(monkeypatch, reads) == [-550, -660, -770, -160]
 
 
-def test_a_process_that_was_stopped_between_two_looks_knows_nothing_of_the_time_in_between(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_process_that_was_stopped_between_two_looks_knows_nothing_of_the_time_in_between(monkeypatch: pytest.MonkeyPatch) -> None:
     second = 1_000_000_000
     assert unsure_of(monkeypatch, [(100, 150, 160, 5), (200, 200 + second, 300 + second, 5)]) == [-60, -second - 100]
 

@@ -18,8 +18,22 @@ from assay.verdict.judge import about, compute, judge
 from tests.serving_made import ServingMade, simulated
 from tests.verdict.served import clean, found, rules
 
-BOTH = ("contention", "launches", "looks", "sealed", "energy_readings", "instrument_errors", "cherry_picked", "construct_mismatch",
-        "quality_unmeasured", "quality_loss", "percentile_trials", "silent_slo", "tail_blindness", "apples_to_oranges")  # fmt: skip
+BOTH = (
+    "contention",
+    "launches",
+    "looks",
+    "sealed",
+    "energy_readings",
+    "instrument_errors",
+    "cherry_picked",
+    "construct_mismatch",
+    "quality_unmeasured",
+    "quality_loss",
+    "percentile_trials",
+    "silent_slo",
+    "tail_blindness",
+    "apples_to_oranges",
+)
 
 
 @pytest.fixture(scope="module")
@@ -33,8 +47,12 @@ def whole() -> Measured:
 def quiet(made: ServingMade, **grown: float) -> None:
     """10 s of 2 processors: 12 s busy, 11.5 by the launch and 0.3 by assay."""
     usual = {
-        ("cpu", "busy"): 12.0, ("cpu", "idle"): 8.0, ("cpu", "steal"): 0.0, ("launch", "cpu_time"): 11.5, ("coordinator", "cpu_time"): 0.3,
-    }  # fmt: skip
+        ("cpu", "busy"): 12.0,
+        ("cpu", "idle"): 8.0,
+        ("cpu", "steal"): 0.0,
+        ("launch", "cpu_time"): 11.5,
+        ("coordinator", "cpu_time"): 0.3,
+    }
     for number in range(len(made.rows["launches"])):
         for (device, counter), value in usual.items():
             made.reading(number, device, counter, 100.0, at_s=0.0)
@@ -126,23 +144,17 @@ def test_a_tail_that_holds_a_fifth_of_the_time_is_named() -> None:
 
 
 def test_a_percentile_on_too_few_requests_is_inadmissible() -> None:
-    value = Estimate(
-        value=1.0, low=0.9, high=1.1, unit="s", confidence=0.95, n_launches=3, n_trials=300, method="", signature=""
-    )
+    value = Estimate(value=1.0, low=0.9, high=1.1, unit="s", confidence=0.95, n_launches=3, n_trials=300, method="", signature="")
     assert rules("percentile_trials", clean(), {"ttft_p99": {"rate=8": value}}) == [("too_few_trials", "invalid")]
     assert rules("percentile_trials", clean(), {"ttft_p99": {"rate=8": replace(value, n_trials=400)}}) == []
-    assert rules("percentile_trials", clean(), {"e2e_p95": {"rate=8": replace(value, n_trials=71)}}) == [
-        ("too_few_trials", "invalid")
-    ]
+    assert rules("percentile_trials", clean(), {"e2e_p95": {"rate=8": replace(value, n_trials=71)}}) == [("too_few_trials", "invalid")]
 
 
 def test_no_percentile_of_our_own_stands_on_too_few_requests() -> None:
     measured = simulated(rate=(2.0, 8.0, 32.0), blocks=5, slots=64, seed=4).measured()
     results = compute(measured, about(measured))
     assert found("percentile_trials", measured, results) == ()
-    assert any(
-        isinstance(value, Estimate) for name in ("tpot_p95", "ttft_p95", "e2e_p95") for value in results[name].values()
-    )
+    assert any(isinstance(value, Estimate) for name in ("tpot_p95", "ttft_p95", "e2e_p95") for value in results[name].values())
 
 
 def test_a_throughput_that_broke_the_objectives_is_said_with_its_goodput() -> None:
@@ -155,10 +167,7 @@ def test_a_throughput_that_broke_the_objectives_is_said_with_its_goodput() -> No
 
 def test_without_objectives_none_can_be_broken() -> None:
     measured = simulated(rate=(8.0,), objectives=Objectives(), blocks=1, seconds=2.0).measured()
-    assert (
-        catalog.load("verdict.audits", "silent_slo").blind(measured, {})
-        == "no objective was asked for (serving.objectives)"
-    )
+    assert catalog.load("verdict.audits", "silent_slo").blind(measured, {}) == "no objective was asked for (serving.objectives)"
     assert catalog.load("verdict.audits", "silent_slo").blind(clean(), {}) is None
 
 
@@ -170,14 +179,7 @@ def test_a_load_at_which_answers_are_worse_is_named_with_what_to_look_at() -> No
             launch = made.launch(name, block=block)
             for place in range(100):
                 wrong = name == "rate=2" and place % 3 == 0
-                made.request(
-                    launch,
-                    float(place),
-                    text="41" if wrong else "42",
-                    expected="42",
-                    example=str(place),
-                    replica=place % 2,
-                )
+                made.request(launch, float(place), text="41" if wrong else "42", expected="42", example=str(place), replica=place % 2)
     judgement = judge(made.measured())
     (finding,) = [one for one in judgement.verdict.findings if one.rule == "quality_degraded"]
     assert finding.configuration == "rate=2"
@@ -219,7 +221,5 @@ def test_the_measured_part_alone_is_looked_at() -> None:
     """Warm-up requests may be as slow as they like."""
     slow = clean()
     warm = pl.col("phase") == "warm_up"
-    rows = slow.tables["requests"].with_columns(
-        done_ns=pl.when(warm).then(pl.col("done_ns") + 10**12).otherwise(pl.col("done_ns"))
-    )
+    rows = slow.tables["requests"].with_columns(done_ns=pl.when(warm).then(pl.col("done_ns") + 10**12).otherwise(pl.col("done_ns")))
     assert found("tail_blindness", replace(slow, tables={**slow.tables, "requests": rows})) == ()

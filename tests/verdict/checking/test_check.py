@@ -36,8 +36,7 @@ def along(*seconds: float, **how: Any) -> Check:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "state"),
-    [(10.0, "pass"), (10.05, "pass"), (10.25, "regression"), (9.8, "improvement"), (11.0, "regression")],
+    ("seconds", "state"), [(10.0, "pass"), (10.05, "pass"), (10.25, "regression"), (9.8, "improvement"), (11.0, "regression")]
 )
 def test_in_turn_the_interval_decides(seconds: float, state: str) -> None:
     found = in_turn(seconds)
@@ -46,10 +45,7 @@ def test_in_turn_the_interval_decides(seconds: float, state: str) -> None:
 
 
 def test_a_record_that_gets_nothing_right_is_a_regression_and_such_a_baseline_no_evidence() -> None:
-    good, nothing = (
-        (lambda right=right, day=day: made(10.0, day=day, session="s", right=right))
-        for right, day in ((390, 1), (0, 2))
-    )
+    good, nothing = ((lambda right=right, day=day: made(10.0, day=day, session="s", right=right)) for right, day in ((390, 1), (0, 2)))
     found = checked(good(), nothing())
     assert (found.state, "quality is degraded" in found.sentence) == ("regression", True)
     assert checked(nothing(), good()).state == "not_comparable"
@@ -64,9 +60,7 @@ def test_a_pass_needs_evidence_and_not_only_the_absence_of_a_difference() -> Non
 
 def test_a_pass_is_one_sided() -> None:
     # Ratios 0.90, 0.99, 0.97, 0.93, 0.985: surely not slower by 3 %, and not surely faster by 1 %.
-    faster = [
-        x * math.exp(r) for x, r in zip((9.0, 9.9, 9.7, 9.3, 10.05), (-0.02, 0.01, 0.0, 0.02, -0.01), strict=True)
-    ]
+    faster = [x * math.exp(r) for x, r in zip((9.0, 9.9, 9.7, 9.3, 10.05), (-0.02, 0.01, 0.0, 0.02, -0.01), strict=True)]
     found = checked(made(10.0, day=1, session="s"), made(faster, day=2, session="s"))
     assert found.state == "pass"
     assert "a regression beyond 3 % is excluded" in found.sentence
@@ -122,10 +116,7 @@ def test_a_failed_launch_or_a_missing_configuration_is_no_pass() -> None:
 
 @pytest.mark.parametrize("empty", ["base", "new"])
 def test_nothing_measured_on_a_side_is_its_own_state(empty: str) -> None:
-    records = {
-        name: made([] if name == empty else 10.0, day=day, failed=int(name == empty))
-        for day, name in ((1, "base"), (2, "new"))
-    }
+    records = {name: made([] if name == empty else 10.0, day=day, failed=int(name == empty)) for day, name in ((1, "base"), (2, "new"))}
     found = checked(records["base"], records["new"])
     assert found.state == "nothing_measured"
     assert empty in found.sentence
@@ -165,8 +156,7 @@ def test_a_short_history_decides_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("again", "state", "confirmation"),
-    [(11.0, "regression", "confirmed"), (10.0, "pass", "refuted"), (9.0, "pass", "refuted")],
+    ("again", "state", "confirmation"), [(11.0, "regression", "confirmed"), (10.0, "pass", "refuted"), (9.0, "pass", "refuted")]
 )
 def test_launches_in_turn_decide_about_a_suspicion(again: float, state: str, confirmation: str) -> None:
     first = checked(made(10.0, day=1), made(11.0, day=2))

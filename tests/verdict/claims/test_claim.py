@@ -18,8 +18,10 @@ from assay.verdict.types import Finding
 from tests.verdict.claiming import BASELINE, LATENCY, NOTHING, NUMBER, QUALITY, SIDE, claim, found, measure
 
 BOTH, STRONGEST, SCORES = (
-    "time of both sides in every launch", "time of the strongest baseline in every launch", "score of every held-out item"
-)  # fmt: skip
+    "time of both sides in every launch",
+    "time of the strongest baseline in every launch",
+    "score of every held-out item",
+)
 
 
 @pytest.fixture
@@ -72,10 +74,7 @@ def test_the_sound_claim_is_sound_and_needs_nothing(examples: Path) -> None:
 def test_a_claim_that_leaves_something_open_cannot_be_judged_and_says_what_would_close_it() -> None:
     audited = audit_claim(claim({"warm_up_excluded": NOTHING, "scaling": NOTHING}))
     assert audited.status == "cannot be judged"
-    assert (
-        audited.sentence
-        == "Cannot be judged as stated: it leaves open cold start in the numbers and strong and weak scaling confused."
-    )
+    assert audited.sentence == "Cannot be judged as stated: it leaves open cold start in the numbers and strong and weak scaling confused."
     assert audited.quantities == ()
     assert [q.name for q in audited.otherwise] == ["time of every step or request", "items of every step"]
 
@@ -126,12 +125,19 @@ def test_no_smaller_set_gives_all_facts(facts: frozenset[str]) -> None:
 
 def test_every_fact_that_an_audit_asks_for_is_given_by_a_quantity() -> None:
     """The facts are text in the audits' files: those that no quantity gives are slips of the pen."""
-    claims = [claim(numbers=[n], quality=q, slo=s, prediction=p, baseline=b) for n, q, s, p, b in itertools.product(
-        ({"metric": "speedup", "value": 9, "workers": 8, "summary": {"of": "ratios", "mean": "arithmetic"}, "statistic": "best"},
-         {"metric": "latency", "value": 9, "statistic": "p99", "trials": 5, "synchronised": False}),
-        (None, {"same_launches": False}), (None, {"objective": "x", "met": False}), (None, {"workers": 99, "measured_up_to": 2}),
-        ({}, {"precision": "fp32"}),
-    )]  # fmt: skip
+    claims = [
+        claim(numbers=[n], quality=q, slo=s, prediction=p, baseline=b)
+        for n, q, s, p, b in itertools.product(
+            (
+                {"metric": "speedup", "value": 9, "workers": 8, "summary": {"of": "ratios", "mean": "arithmetic"}, "statistic": "best"},
+                {"metric": "latency", "value": 9, "statistic": "p99", "trials": 5, "synchronised": False},
+            ),
+            (None, {"same_launches": False}),
+            (None, {"objective": "x", "met": False}),
+            (None, {"workers": 99, "measured_up_to": 2}),
+            ({}, {"precision": "fp32"}),
+        )
+    ]
     needed = {fact for said in claims for p in audit_claim(said).pitfalls for fact in facts_needed(p.findings)}
     assert needed - frozenset().union(*(quantity.gives for quantity in QUANTITIES)) == frozenset()
     assert len(needed) >= 8
@@ -146,35 +152,44 @@ NUMBERS = st.fixed_dictionaries(
         "value": st.floats(allow_nan=False, allow_infinity=False),
         "statistic": st.sampled_from(["mean", "median", "best", "p50", "p99", "p999", "single", NOTHING]),
         "baseline": st.sampled_from([NOTHING, {}, BASELINE, {"workers": 8, "kind": "unknown"}]),
-        "launches": st.sampled_from([NOTHING, 1, 5]), "trials": st.sampled_from([NOTHING, 1, 5000]),
-        "interval": st.just(NOTHING), "workers": st.sampled_from([NOTHING, 1, 8]), "of": st.sampled_from([NOTHING, "A", "B"]),
-        "run": st.sampled_from([NOTHING, "r", "s"]), "scaling": st.sampled_from([NOTHING, "strong", "weak"]),
-        "synchronised": MAYBE, "warm_up_excluded": MAYBE, "data_loading_timed": MAYBE, "planned_launches": st.sampled_from([NOTHING, 9]),
+        "launches": st.sampled_from([NOTHING, 1, 5]),
+        "trials": st.sampled_from([NOTHING, 1, 5000]),
+        "interval": st.just(NOTHING),
+        "workers": st.sampled_from([NOTHING, 1, 8]),
+        "of": st.sampled_from([NOTHING, "A", "B"]),
+        "run": st.sampled_from([NOTHING, "r", "s"]),
+        "scaling": st.sampled_from([NOTHING, "strong", "weak"]),
+        "synchronised": MAYBE,
+        "warm_up_excluded": MAYBE,
+        "data_loading_timed": MAYBE,
+        "planned_launches": st.sampled_from([NOTHING, 9]),
         "summary": st.sampled_from([NOTHING, {"of": "percentages", "mean": "geometric"}]),
         "conditions": st.sampled_from([{}, {"seed": 1}, {"seed": "one"}]),
         "unit": st.sampled_from([NOTHING, "s", "tokens/s"]),
     }
-)  # fmt: skip
-SIDES = st.sampled_from(
-    [{}, {"batch": 1}, {"batch": "1", "global_batch": 8}, {"global_batch": "many", "hardware": "H100"}]
 )
+SIDES = st.sampled_from([{}, {"batch": 1}, {"batch": "1", "global_batch": 8}, {"global_batch": "many", "hardware": "H100"}])
 
 
 @settings(max_examples=60, deadline=None)
 @given(
-    st.lists(NUMBERS, min_size=1, max_size=3), SIDES, SIDES,
+    st.lists(NUMBERS, min_size=1, max_size=3),
+    SIDES,
+    SIDES,
     st.sampled_from([None, QUALITY, {"metric": "f1", "margin": 1e-9, "items": 1}, {"metric": "accuracy", "margin": 5.0, "items": 3}]),
     st.sampled_from([None, {"objective": "o"}, {"objective": "o", "metric": "latency", "limit": 0.0}]),
-)  # fmt: skip
-def test_any_claim_is_answered(
-    numbers: list[dict[str, Any]], baseline: Any, candidate: Any, quality: Any, slo: Any
-) -> None:
+)
+def test_any_claim_is_answered(numbers: list[dict[str, Any]], baseline: Any, candidate: Any, quality: Any, slo: Any) -> None:
     said = [{key: value for key, value in number.items() if value is not NOTHING} for number in numbers]
     sections = {"quality": quality, "slo": slo}
-    made = claim_from({
-        "claim": {"text": "x", "source": "y"}, "number": said, "conditions": {"baseline": baseline, "candidate": candidate},
-        **{name: section for name, section in sections.items() if section is not None},
-    })  # fmt: skip
+    made = claim_from(
+        {
+            "claim": {"text": "x", "source": "y"},
+            "number": said,
+            "conditions": {"baseline": baseline, "candidate": candidate},
+            **{name: section for name, section in sections.items() if section is not None},
+        }
+    )
     audited = audit_claim(made)
     assert audited.sentence
     grave = [f for p in audited.pitfalls for f in p.findings if f.severity != "note"]

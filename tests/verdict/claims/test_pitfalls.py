@@ -39,9 +39,7 @@ def test_the_gravest_stand_first_and_the_clear_ones_last() -> None:
     made.rows["samples"] = []
     found = of_record(made.measured(), judged(made).results)
     assert [pitfall.name for pitfall in found[:2]] == ["scaling_mode", "launches"]
-    assert [pitfall.state for pitfall in found] == sorted(
-        (p.state for p in found), key=["fallen into", "not examined", "clear"].index
-    )
+    assert [pitfall.state for pitfall in found] == sorted((p.state for p in found), key=["fallen into", "not examined", "clear"].index)
 
 
 def test_a_record_without_counters_could_not_be_examined_for_contention() -> None:
@@ -63,10 +61,7 @@ def test_the_stored_records_collect_no_further_alarms(name: str) -> None:
     expected = {*FAULTS.get(name, []), "few_launches", "quality_degraded"}
     warned = {f.rule for f in judgement.verdict.findings if f.severity != "note"}
     machine = {
-        f.rule
-        for f in catalog.load("verdict.audits", "contention").examine(
-            from_record(open_record(HERE / name)), judgement.results
-        )
+        f.rule for f in catalog.load("verdict.audits", "contention").examine(from_record(open_record(HERE / name)), judgement.results)
     }
     assert warned - machine <= expected
 

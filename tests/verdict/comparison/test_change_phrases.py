@@ -9,13 +9,7 @@ import pytest
 
 from assay import catalog
 from assay.metrics.base import Metric
-from assay.verdict.comparison.change_phrases import (
-    change_text,
-    detectable_text,
-    direction_word,
-    needed_text,
-    probability_text,
-)
+from assay.verdict.comparison.change_phrases import change_text, detectable_text, direction_word, needed_text, probability_text
 from assay.verdict.comparison.phrases import shortened
 from assay.verdict.comparison.types import Change
 from tests.verdict.comparing import complete, side
@@ -26,20 +20,39 @@ def change() -> Change:
     made = side("A", complete())
     value = made.judgement.results["throughput"]["workers=2"]
     return Change(
-        metric="throughput", configuration="workers=2", side="B", outcome="improved", word="faster", baseline=value, value=value,
-        ratio=1.1, low=1.05, high=1.15, p_value=0.01, p_adjusted=0.01, minimum_detectable_effect=0.03, launches_needed=None,
-        primary=True, method="", sentence="",
-    )  # fmt: skip
+        metric="throughput",
+        configuration="workers=2",
+        side="B",
+        outcome="improved",
+        word="faster",
+        baseline=value,
+        value=value,
+        ratio=1.1,
+        low=1.05,
+        high=1.15,
+        p_value=0.01,
+        p_adjusted=0.01,
+        minimum_detectable_effect=0.03,
+        launches_needed=None,
+        primary=True,
+        method="",
+        sentence="",
+    )
 
 
 @pytest.mark.parametrize(
     ("metric", "up", "down"),
     [
-        ("throughput", "faster", "slower"), ("step_time", "slower", "faster"), ("cost", "dearer", "cheaper"),
-        ("items_per_dollar", "cheaper", "dearer"), ("energy", "more energy", "less energy"), ("efficiency", "higher", "lower"),
-        ("cost_per_item", "dearer", "cheaper"), ("energy_per_item", "more energy", "less energy"),
+        ("throughput", "faster", "slower"),
+        ("step_time", "slower", "faster"),
+        ("cost", "dearer", "cheaper"),
+        ("items_per_dollar", "cheaper", "dearer"),
+        ("energy", "more energy", "less energy"),
+        ("efficiency", "higher", "lower"),
+        ("cost_per_item", "dearer", "cheaper"),
+        ("energy_per_item", "more energy", "less energy"),
     ],
-)  # fmt: skip
+)
 def test_the_word_follows_the_unit(metric: str, up: str, down: str) -> None:
     known: Metric = catalog.load("metrics", metric)
     assert (direction_word(known, "higher"), direction_word(known, "lower")) == (up, down)
@@ -53,16 +66,19 @@ def test_memory_is_more_or_less() -> None:
 @pytest.mark.parametrize(
     ("ratio", "low", "high", "text"),
     [
-        (1.1, 1.05, 1.15, "+10.0 % [5.0, 15.0]"), (0.909, 0.889, 0.929, "−9.1 % [−11.1, −7.1]"), (3.6, 3.5, 3.7, "3.60 times [3.50, 3.70]"),
-        (0.943, 0.64, 1.38, "−5.7 % [−36, 38]"), (1.0123, 1.00004, 1.025, "+1.2 % [0.0040, 2.5]"), (2.4, 1.004, 5.9, "2.4 times [1.004, 5.9]"),
-        (0.25, 0.24, 0.26, "0.250 times [0.240, 0.260]"), (1.0, 0.98, 1.02, "0.0 % [−2.0, 2.0]"),
-            (1.1, 0.0, math.inf, "+10.0 % (no interval: the data bound neither side)"),
+        (1.1, 1.05, 1.15, "+10.0 % [5.0, 15.0]"),
+        (0.909, 0.889, 0.929, "−9.1 % [−11.1, −7.1]"),
+        (3.6, 3.5, 3.7, "3.60 times [3.50, 3.70]"),
+        (0.943, 0.64, 1.38, "−5.7 % [−36, 38]"),
+        (1.0123, 1.00004, 1.025, "+1.2 % [0.0040, 2.5]"),
+        (2.4, 1.004, 5.9, "2.4 times [1.004, 5.9]"),
+        (0.25, 0.24, 0.26, "0.250 times [0.240, 0.260]"),
+        (1.0, 0.98, 1.02, "0.0 % [−2.0, 2.0]"),
+        (1.1, 0.0, math.inf, "+10.0 % (no interval: the data bound neither side)"),
         (1.0 + 1e-15, 1.0 - 1e-12, 1.0 + 1e-12, "0 % [0, 0]"),
     ],
-)  # fmt: skip
-def test_a_change_is_said_in_per_cent_and_beyond_double_in_times(
-    change: Change, ratio: float, low: float, high: float, text: str
-) -> None:
+)
+def test_a_change_is_said_in_per_cent_and_beyond_double_in_times(change: Change, ratio: float, low: float, high: float, text: str) -> None:
     assert change_text(replace(change, ratio=ratio, low=low, high=high)).startswith(text)
 
 
@@ -78,10 +94,7 @@ def test_what_could_have_been_found_is_always_said(change: Change) -> None:
 
 
 def test_needed_launches_and_probabilities(change: Change) -> None:
-    assert (needed_text(change), needed_text(replace(change, launches_needed=7))) == (
-        "",
-        "about 7 launches a side would decide",
-    )
+    assert (needed_text(change), needed_text(replace(change, launches_needed=7))) == ("", "about 7 launches a side would decide")
     assert [probability_text(p) for p in (None, 0.0001, 0.0321)] == ["", "p < 0.001", "p = 0.0321"]
 
 

@@ -55,9 +55,7 @@ def resigned(metric: str, tag: str, other: str) -> Mutate:
         from assay.estimates.estimate import Estimate
 
         values = {
-            name: replace(value, signature=value.signature.replace(tag, other))
-            if isinstance(value, Estimate)
-            else value
+            name: replace(value, signature=value.signature.replace(tag, other)) if isinstance(value, Estimate) else value
             for name, value in one.judgement.results[metric].items()
         }
         results = {**one.judgement.results, metric: values}
@@ -90,9 +88,12 @@ IDENTITY: Mapping[str, Mutate] = {
     "launcher.threads_per_worker": asked("launcher.threads_per_worker", 2),
     "launcher.pin": asked("launcher.pin", "spread"),
     "launcher.numa": lambda one: with_experiment(with_experiment(one, "B", "launcher.pin", "spread"), "B", "launcher.numa", "local"),
-    "launcher.nodes": lambda one: with_experiment(one, "B", "launcher", {
-        **one.measured.experiment.launcher.model_dump(), "nodes": 2, "rendezvous_endpoint": "a:1", "rendezvous_id": "x",
-    }),
+    "launcher.nodes": lambda one: with_experiment(
+        one,
+        "B",
+        "launcher",
+        {**one.measured.experiment.launcher.model_dump(), "nodes": 2, "rendezvous_endpoint": "a:1", "rendezvous_id": "x"},
+    ),
     "energy.source": asked("energy.source", "none"),
     "metrics.definitions": resigned("throughput", "|v:1", "|v:2"),
     "flops.convention": resigned("flops_per_step", "conv:counter", "conv:palm"),
@@ -102,7 +103,7 @@ IDENTITY: Mapping[str, Mutate] = {
     "batch.items_per_step.*": rows("steps", lambda frame: frame.with_columns(items=pl.col("items") * 2.0)),
     "evaluation.examples": rows("examples", lambda frame: frame.with_columns(example=pl.col("example") + "x")),
     "samples.set": rows("samples", lambda frame: frame.with_columns(ids=pl.col("ids").list.eval(pl.element() + 1000))),
-}  # fmt: skip
+}
 HARDWARE: Mapping[str, Mutate] = {
     "cpu.model": machine("cpu/model", "Xeon"),
     "cpu.usable": machine("cpu/usable/count", 4),
@@ -123,7 +124,7 @@ HARDWARE: Mapping[str, Mutate] = {
     "software.torch.version": machine("software/torch/version", "2.7.0"),
     "software.torch.cuda": machine("software/torch/cuda", "12.6"),
     "software.packages.*": machine("software/packages/numpy", "1.26.0"),
-}  # fmt: skip
+}
 HARMLESS: Mapping[str, Mutate] = {
     "memory 1 % less": machine("memory/total_bytes", 63_360_000_000),
     "memory 1 % more": machine("memory/total_bytes", 64_640_000_000),
@@ -159,16 +160,10 @@ HARMLESS: Mapping[str, Mutate] = {
     "gates": asked("gates.efficiency", 0.5),
     "a further level": asked("factor.levels", (1, 2, 4)),
     "processors numbered otherwise": machine("cpu/usable", {"count": 8, "processors": list(range(8, 16))}),
-}  # fmt: skip
+}
 # Read from a part that training has not, or decided by another field; each has a test of its own below.
 ELSEWHERE = {"workload.script", "warm_up.trials", "factor.name"}
-OF_LOADS = (
-    "serving.",
-    "engine.",
-    "engines.",
-    "foreign.",
-    "collectives.",
-)  # test_serving_comparability.py, test_collectives.py
+OF_LOADS = ("serving.", "engine.", "engines.", "foreign.", "collectives.")  # test_serving_comparability.py, test_collectives.py
 
 
 def test_every_field_that_refuses_has_its_mutation() -> None:
@@ -205,10 +200,8 @@ def test_the_named_field_declared_as_studied_lets_the_comparison_go_on(base: Sid
 
 @pytest.mark.parametrize(
     ("path", "refused"), [("script/sha256", ["workload.script_sha256", "workload.script"]), ("cpu/model", []), ("gpu/nvidia/driver", [])]
-)  # fmt: skip
-def test_what_only_one_side_recorded_refuses_for_identity_and_is_a_note_for_hardware(
-    base: Side, path: str, refused: list[str]
-) -> None:
+)
+def test_what_only_one_side_recorded_refuses_for_identity_and_is_a_note_for_hardware(base: Side, path: str, refused: list[str]) -> None:
     found = differences([base, with_manifest(base, "B", f"{BEFORE}/{path}", None)])
     assert found
     assert [mismatch.field for mismatch in refusing(found)] == refused
@@ -227,13 +220,23 @@ def test_an_unknown_studied_condition_is_an_error_that_names_the_closest(base: S
 @pytest.mark.parametrize(
     ("name", "field"),
     [
-        ("code", "workload.script_sha256"), ("script", "workload.script_sha256"), ("machine", "cpu.model"),
-        ("machine", "gpu.models"), ("software", "software.torch.version"), ("software", "host.kernel"),
-        ("arguments", "workload.arguments"), ("launcher", "launcher.pin"), ("batch", "batch.items_per_step.*"),
-        ("engine", "software.packages.*"), ("environment", "workload.environment.*"), ("dataset", "dataset.size"),
-        ("workload.environment", "workload.environment.*"), ("precision", "conditions.*"), ("model", "model.parameters"),
+        ("code", "workload.script_sha256"),
+        ("script", "workload.script_sha256"),
+        ("machine", "cpu.model"),
+        ("machine", "gpu.models"),
+        ("software", "software.torch.version"),
+        ("software", "host.kernel"),
+        ("arguments", "workload.arguments"),
+        ("launcher", "launcher.pin"),
+        ("batch", "batch.items_per_step.*"),
+        ("engine", "software.packages.*"),
+        ("environment", "workload.environment.*"),
+        ("dataset", "dataset.size"),
+        ("workload.environment", "workload.environment.*"),
+        ("precision", "conditions.*"),
+        ("model", "model.parameters"),
     ],
-)  # fmt: skip
+)
 def test_an_alias_or_a_group_declares_its_fields(base: Side, name: str, field: str) -> None:
     mutated = {**IDENTITY, **HARDWARE}[field](base)
     assert refusing(differences([base, mutated], [name])) == ()

@@ -27,9 +27,7 @@ from assay.verdict.comparison.types import Change, Comparison, Side
 from tests.verdict.comparing import complete, relabelled, side, with_experiment, with_manifest
 from tests.verdict.making import EXAMPLES, RIGHT
 
-OPPOSITE = {
-    "faster": "slower", "cheaper": "dearer", "higher": "lower", "more energy": "less energy", "more memory": "less memory",
-}  # fmt: skip
+OPPOSITE = {"faster": "slower", "cheaper": "dearer", "higher": "lower", "more energy": "less energy", "more memory": "less memory"}
 OPPOSITE |= {value: key for key, value in OPPOSITE.items()}
 QUIET = Days(assumed=1e-6)
 
@@ -203,9 +201,7 @@ def test_nothing_measured_on_a_side_is_no_pass(plain: Side) -> None:
     failed = complete()
     failed.rows["launches"] = [(*row[:12], "failed", *row[13:]) for row in failed.rows["launches"]]
     none = side("B", failed)
-    none = replace(
-        none, judgement=replace(none.judgement, verdict=replace(none.judgement.verdict, status="INCONCLUSIVE"))
-    )
+    none = replace(none, judgement=replace(none.judgement, verdict=replace(none.judgement.verdict, status="INCONCLUSIVE")))
     made = compare([plain, none], force=True)
     assert made.state == "nothing_measured"
     assert only(made).outcome == "not_measured"
@@ -241,10 +237,7 @@ def test_a_wrong_result_strikes_out_whatever_the_quality(plain: Side) -> None:
 
 
 def test_without_scores_the_verdict_stands_and_says_what_was_not_measured() -> None:
-    sides = [
-        side(label, complete(quality=None, leave_out=("scores",), efficiency={2: e}))
-        for label, e in (("A", 0.9), ("B", 0.99))
-    ]
+    sides = [side(label, complete(quality=None, leave_out=("scores",), efficiency={2: e})) for label, e in (("A", 0.9), ("B", 0.99))]
     made = compare(sides)
     assert (made.quality, only(made).outcome) == ({"B": "NOT_MEASURED"}, "improved")
     assert "quality was not measured" in made.sentence
@@ -325,13 +318,13 @@ def test_other_prices_are_told_beside_the_costs(plain: Side) -> None:
 @pytest.mark.parametrize(
     ("asked", "mend"),
     [
-        ({"primary": "thruput"}, "throughput"), ({"primary": "quality"}, "--primary"), ({"at": "workers=3"}, "--at"),
+        ({"primary": "thruput"}, "throughput"),
+        ({"primary": "quality"}, "--primary"),
+        ({"at": "workers=3"}, "--at"),
         ({"varying": ["cpu.modell"]}, "cpu.model"),
     ],
-)  # fmt: skip
-def test_an_unknown_name_is_an_error_with_its_mend(
-    plain: Side, better: Side, asked: dict[str, object], mend: str
-) -> None:
+)
+def test_an_unknown_name_is_an_error_with_its_mend(plain: Side, better: Side, asked: dict[str, object], mend: str) -> None:
     with pytest.raises(SpecError, match=mend):
         compare([plain, better], **asked)  # type: ignore[arg-type]
 
@@ -358,9 +351,7 @@ def test_a_record_against_itself_is_never_better_or_worse(blocks: int, efficienc
 
 @settings(max_examples=4, deadline=None)
 @given(blocks=st.integers(3, 6), first=EFFICIENCIES, second=EFFICIENCIES)
-def test_exchanging_the_sides_exchanges_the_words_and_inverts_the_ratios(
-    blocks: int, first: float, second: float
-) -> None:
+def test_exchanging_the_sides_exchanges_the_words_and_inverts_the_ratios(blocks: int, first: float, second: float) -> None:
     a, b = (side(label, complete(blocks=blocks, efficiency={2: e})) for label, e in (("A", first), ("B", second)))
     there = {(c.metric, c.configuration): c for c in compare([a, b]).changes}
     back = {(c.metric, c.configuration): c for c in compare([b, a]).changes}

@@ -47,9 +47,7 @@ def test_a_block_that_one_side_lacks_is_left_out_of_the_pairs(plain: Side) -> No
     from assay.verdict.judge import judge
 
     other = complete()
-    other.rows["launches"] = [
-        (*row[:12], "failed", *row[13:]) if row[5] == 2 and row[4] == 2 else row for row in other.rows["launches"]
-    ]
+    other.rows["launches"] = [(*row[:12], "failed", *row[13:]) if row[5] == 2 and row[4] == 2 else row for row in other.rows["launches"]]
     measured = other.measured()
     b = of_session(Side(label="B", measured=measured, judgement=judge(measured)), "B", "s")
     found = difference(arm(of_session(plain, "A", "s")), arm(b), "step_time", 0.95, 0.01)
@@ -74,10 +72,7 @@ def test_records_of_a_session_of_which_all_but_one_block_was_made_alone_are_reco
 def test_a_value_whose_block_is_not_certain_is_not_paired(plain: Side) -> None:
     known = plain.judgement.results["throughput"]["workers=2"]
     assert isinstance(known, Estimate)
-    short = {
-        **plain.judgement.results["throughput"],
-        "workers=2": replace(known, launch_values=known.launch_values[:4]),
-    }
+    short = {**plain.judgement.results["throughput"], "workers=2": replace(known, launch_values=known.launch_values[:4])}
     results = {**plain.judgement.results, "throughput": short}
     b = of_session(replace(plain, judgement=replace(plain.judgement, results=results)), "B", "s")
     found = difference(arm(of_session(plain, "A", "s")), arm(b), "throughput", 0.95, 0.01)

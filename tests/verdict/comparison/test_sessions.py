@@ -57,9 +57,7 @@ def test_equal_code_on_two_days_is_not_called_faster_or_slower_by_compare_nor_by
     for _ in range(8):
         first, second = two(*(10.0 * math.exp(x) for x in rng.normal(0.0, 0.05, 2)))
         found = only(compare([first, second]))
-        assert (found.outcome, check(compare([first, second], varying=("code",)), first, second).state) == (
-            "inconclusive", "inconclusive",
-        )  # fmt: skip
+        assert (found.outcome, check(compare([first, second], varying=("code",)), first, second).state) == ("inconclusive", "inconclusive")
         launches = wall(first, second).launches
         alone += not launches.low <= 1.0 <= launches.high
     assert alone >= 4  # the case is one
@@ -124,9 +122,7 @@ def test_the_sentence_says_between_which_sessions_what_was_allowed_for_and_what_
 
 def test_what_only_the_launches_carry_is_suspected_in_either_direction() -> None:
     for seconds, verdict in ((10.5, "higher"), (9.5, "lower")):
-        found = judged(
-            wall(*two(10.0, seconds)), better="lower", margin=0.03, smallest_effect=0.01, floor=0.0, p_adjusted=None
-        )
+        found = judged(wall(*two(10.0, seconds)), better="lower", margin=0.03, smallest_effect=0.01, floor=0.0, p_adjusted=None)
         assert found.decision.verdict == "inconclusive"
         assert (found.suspected, found.alone.verdict, found.decision.launches_needed) == (True, verdict, None)
 
@@ -142,9 +138,7 @@ def test_a_doubled_time_is_found_between_two_sessions_and_says_so() -> None:
 
 
 def test_a_time_that_did_not_vary_may_vary_with_the_day_and_a_count_does_not() -> None:
-    first, second = (
-        side(name, made([seconds] * 5, day=day)) for name, seconds, day in (("a", 10.0, 1), ("b", 10.5, 2))
-    )
+    first, second = (side(name, made([seconds] * 5, day=day)) for name, seconds, day in (("a", 10.0, 1), ("b", 10.5, 2)))
     assert wall(first, second).evidence == "assumed"
     sizes = [in_bytes(one) for one in (first, second)]
     assert wall(*sizes).evidence == "constant"
@@ -201,8 +195,7 @@ def test_the_sittings_give_the_interval_of_a_regression_on_side_and_time() -> No
     values = np.array([math.log((11.0, 10.0)[place % 2 == 0]) + RIPPLE[place // 2] for place in range(10)])
     # by Frisch and Waugh: the side's coefficient is that of its residuals from time on the values' residuals from time
     left_side, left_values = (
-        one - scipy.stats.linregress(hours, one).intercept - scipy.stats.linregress(hours, one).slope * hours
-        for one in (sides, values)
+        one - scipy.stats.linregress(hours, one).intercept - scipy.stats.linregress(hours, one).slope * hours for one in (sides, values)
     )
     slope = float(left_side @ left_values / (left_side @ left_side))
     rest = left_values - slope * left_side
@@ -230,10 +223,7 @@ def test_what_was_not_made_alternately_is_two_sessions(ours: list[float], theirs
 def test_sittings_on_two_hosts_are_two_sessions() -> None:
     first, second = two(10.0, 11.0)
     elsewhere = with_manifest(
-        at_hours(second, "b", [1, 3, 5, 7, 9]),
-        "b",
-        "environment",
-        {"before": {"host": {"name": "bench-02"}}, "after": {}},
+        at_hours(second, "b", [1, 3, 5, 7, 9]), "b", "environment", {"before": {"host": {"name": "bench-02"}}, "after": {}}
     )
     assert wall(at_hours(first, "a", [0, 2, 4, 6, 8]), elsewhere).evidence == "assumed"
 

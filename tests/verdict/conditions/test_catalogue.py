@@ -9,9 +9,14 @@ from tests.verdict.comparing import complete, side, with_manifest
 
 # Fields that need something which a training record does not have, or that the digest of the script makes needless.
 NOT_HERE = {
-    "workload.script", "warm_up.trials", "workload.environment.*", "conditions.*", "noise.sentinel_s", "record.seal",
+    "workload.script",
+    "warm_up.trials",
+    "workload.environment.*",
+    "conditions.*",
+    "noise.sentinel_s",
+    "record.seal",
     *(c.name for c in CONDITIONS if "training" not in c.about),
-}  # fmt: skip
+}
 
 
 def test_every_field_says_where_it_comes_from_and_why_it_matters() -> None:
@@ -55,9 +60,8 @@ def test_every_alias_stands_for_fields_of_the_catalogue() -> None:
     }
     for alias, fields in ALIASES.items():
         unknown = [
-            f for f in fields if f not in names and f not in keys
-            and not any(n.startswith(f"{f}.") or f.startswith(f"{n}.") for n in names)
-        ]  # fmt: skip
+            f for f in fields if f not in names and f not in keys and not any(n.startswith(f"{f}.") or f.startswith(f"{n}.") for n in names)
+        ]
         assert unknown == [], alias
 
 

@@ -12,7 +12,7 @@ from assay.verdict.conditions.phrases import text_of
 @pytest.mark.parametrize(
     ("value", "text"),
     [([], "(none)"), (["a", "b"], "a b"), ("", "(empty)"), (True, "yes"), (0.1 + 0.2, "0.3"), ({"b": 1, "a": 2}, '{"a": 2, "b": 1}')],
-)  # fmt: skip
+)
 def test_a_value_is_written_for_people(value: object, text: str) -> None:
     assert text_of(value) == text
 

@@ -14,20 +14,22 @@ SURE = (-0.1, -0.2, -0.3, -0.4)
 
 
 def asked_twice(
-    first: Sequence[str],
-    second: Sequence[str],
-    ours: Sequence[float] = (),
-    theirs: Sequence[float] = (),
-    *,
-    kind: str = "identity",
+    first: Sequence[str], second: Sequence[str], ours: Sequence[float] = (), theirs: Sequence[float] = (), *, kind: str = "identity"
 ) -> ServingMade:
     made = ServingMade(rate=(1.0,), blocks=1)
     launch = made.launch()
     for place, (tokens, logprobs) in enumerate(((first, ours), (second, theirs))):
         made.request(
-            launch, float(place), kind=kind if place == 0 else "rerun", example="7", text="".join(tokens), tokens_out=len(tokens),
-            chars=[len(token) for token in tokens], logprobs=logprobs, replica=place,
-        )  # fmt: skip
+            launch,
+            float(place),
+            kind=kind if place == 0 else "rerun",
+            example="7",
+            text="".join(tokens),
+            tokens_out=len(tokens),
+            chars=[len(token) for token in tokens],
+            logprobs=logprobs,
+            replica=place,
+        )
     return made
 
 
@@ -46,10 +48,7 @@ def test_equal_text_and_equal_probabilities_are_bitwise() -> None:
 
 
 def test_equal_text_with_other_probabilities_is_token_identical() -> None:
-    assert grade(asked_twice(TOKENS, TOKENS, SURE, (-0.1, -0.2, -0.3, -0.4001))) == (
-        "token_identical",
-        "token_identical",
-    )
+    assert grade(asked_twice(TOKENS, TOKENS, SURE, (-0.1, -0.2, -0.3, -0.4001))) == ("token_identical", "token_identical")
 
 
 def test_equal_text_alone_may_be_bitwise() -> None:

@@ -13,16 +13,7 @@ import pytest
 
 from assay.frames.record_data import Measured
 from assay.verdict.evidence.training_faults import Diagnosis, diagnose
-from tests.verdict.training_simulated import (
-    RIGHT,
-    Simulation,
-    Trainer,
-    contiguous,
-    one_dropped,
-    one_twice,
-    padded,
-    skewed,
-)
+from tests.verdict.training_simulated import RIGHT, Simulation, Trainer, contiguous, one_dropped, one_twice, padded, skewed
 
 pytestmark = pytest.mark.torch
 SAMPLES = 61
@@ -38,14 +29,10 @@ FAULTS: dict[str, tuple[Trainer, str]] = {
     "sampler padding": (replace(RIGHT, shards=padded, mean_of_means=True), "samples_duplicated_by_padding"),
     "no_sync left on": (replace(RIGHT, reduces=lambda name: False), "gradients_not_synchronised"),
     "seed mismatch": (replace(RIGHT, seeds=lambda rank: rank), "replica_seed_mismatch"),
-    "same dropout, declared": (
-        replace(RIGHT, dropout=0.1, states=lambda rank: 100, declares="different"), "same_random_numbers",
-    ),
+    "same dropout, declared": (replace(RIGHT, dropout=0.1, states=lambda rank: 100, declares="different"), "same_random_numbers"),
     "same dropout": (replace(RIGHT, dropout=0.1, states=lambda rank: 100), "same_random_numbers"),
-    "one parameter unreduced": (
-        replace(RIGHT, passes=2, reduces=lambda name: name != "6.bias"), "parameter_not_reduced",
-    ),
-}  # fmt: skip
+    "one parameter unreduced": (replace(RIGHT, passes=2, reduces=lambda name: name != "6.bias"), "parameter_not_reduced"),
+}
 
 
 @pytest.fixture(autouse=True)
@@ -146,8 +133,7 @@ def test_a_gradient_that_is_wrong_otherwise_is_said_to_differ() -> None:
     made.launch(RIGHT, workers=1)
     made.launch(RIGHT, workers=2)
     made.made.rows["gradients"] = [
-        (*row[:8], [0.0] * len(row[8]), *row[9:]) if row[0] == 1 and row[4] == "2.bias" else row
-        for row in made.made.rows["gradients"]
+        (*row[:8], [0.0] * len(row[8]), *row[9:]) if row[0] == 1 and row[4] == "2.bias" else row for row in made.made.rows["gradients"]
     ]
     diagnosis = named(made.made.measured(), 2)
     assert (diagnosis.fault, diagnosis.severity) == ("gradient_differs", "fail")
@@ -198,8 +184,7 @@ def test_an_optimizer_that_averages_by_itself_is_no_fault() -> None:
     made.launch(RIGHT, workers=1)
     number = made.launch(RIGHT, workers=2)
     made.made.rows["gradients"] = [
-        (*row[:8], [x + 0.5 for x in row[8]], *row[9:]) if row[0] == number and row[1] == 1 else row
-        for row in made.made.rows["gradients"]
+        (*row[:8], [x + 0.5 for x in row[8]], *row[9:]) if row[0] == number and row[1] == 1 else row for row in made.made.rows["gradients"]
     ]
     assert diagnose(made.made.measured())["workers=2"] is None
 
@@ -213,13 +198,11 @@ def test_there_is_no_alarm_in_100_trainings_that_are_right(tenth: int) -> None:
         cuts = sorted(numbers.sample(range(1, SAMPLES), workers - 1))
 
         def cut(order: list[int], workers: int, cuts: list[int] = cuts) -> list[list[int]]:
-            return (
-                [order[a:b] for a, b in zip([0, *cuts], [*cuts, len(order)], strict=True)] if workers > 1 else [order]
-            )
+            return [order[a:b] for a, b in zip([0, *cuts], [*cuts, len(order)], strict=True)] if workers > 1 else [order]
 
         trainer = replace(
-            RIGHT, shards=numbers.choice((contiguous, cut)), passes=numbers.choice((1, 2)), tells_denominator=numbers.random() < 0.5,
-        )  # fmt: skip
+            RIGHT, shards=numbers.choice((contiguous, cut)), passes=numbers.choice((1, 2)), tells_denominator=numbers.random() < 0.5
+        )
         made = Simulation(levels=(1, workers), dtype=dtype)
         made.launch(replace(trainer, shards=contiguous), workers=1, order=numbers)
         made.launch(trainer, workers=workers, order=numbers)

@@ -11,17 +11,26 @@ from assay.verdict.fitness.machine import whole
 
 GOOD = {"p50": 0.05, "p99": 0.4, "max": 3.0}
 CEILING: dict[str, Any] = {
-    "streams": 64, "tokens": 32,
+    "streams": 64,
+    "tokens": 32,
     "requests": {"measured": 9000.0, "reachable": 9000.0, "limited_by": "client", "client_cores": 0.98},
     "chunks": {"measured": 150_000.0, "reachable": 300_000.0, "limited_by": "server", "client_cores": 0.5},
-}  # fmt: skip
+}
 
 
 def one(streams: int = 32, **changes: Any) -> dict[str, Any]:
     return {
-        "streams": streams, "requests": 240, "ttft_ms": GOOD, "itl_ms": GOOD, "told_ms": {"p50": 50.0, "p99": 51.0, "max": 52.0},
-        "unsure_ms": GOOD, "within": 1.0, "unpaired": 0, "foreign_cores": 0.0, **changes,
-    }  # fmt: skip
+        "streams": streams,
+        "requests": 240,
+        "ttft_ms": GOOD,
+        "itl_ms": GOOD,
+        "told_ms": {"p50": 50.0, "p99": 51.0, "max": 52.0},
+        "unsure_ms": GOOD,
+        "within": 1.0,
+        "unpaired": 0,
+        "foreign_cores": 0.0,
+        **changes,
+    }
 
 
 def test_a_client_within_the_limits_is_fit_and_nothing_is_to_be_mended() -> None:
@@ -29,14 +38,22 @@ def test_a_client_within_the_limits_is_fit_and_nothing_is_to_be_mended() -> None
     assert whole(checks) == "fit"
     assert not any(check.mend for check in checks)
     assert [check.name for check in checks] == [
-        "TTFT at 1 stream", "ITL at 1 stream", "TTFT at 512 streams", "ITL at 512 streams",
-        "uncertainty at 1 stream", "uncertainty at 512 streams", "ceiling, requests", "ceiling, chunks", "timer",
-    ]  # fmt: skip
+        "TTFT at 1 stream",
+        "ITL at 1 stream",
+        "TTFT at 512 streams",
+        "ITL at 512 streams",
+        "uncertainty at 1 stream",
+        "uncertainty at 512 streams",
+        "ceiling, requests",
+        "ceiling, chunks",
+        "timer",
+    ]
 
 
-@pytest.mark.parametrize(("p50", "p99", "fitness"), [
-    (0.2, 1.0, "fit"), (0.21, 0.5, "noisy"), (0.1, 1.1, "noisy"), (1.0, 5.0, "noisy"), (1.1, 1.2, "unfit"), (0.1, 5.1, "unfit"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("p50", "p99", "fitness"),
+    [(0.2, 1.0, "fit"), (0.21, 0.5, "noisy"), (0.1, 1.1, "noisy"), (1.0, 5.0, "noisy"), (1.1, 1.2, "unfit"), (0.1, 5.1, "unfit")],
+)
 def test_either_percentile_decides(p50: float, p99: float, fitness: str) -> None:
     found = examine_client([one(ttft_ms={"p50": p50, "p99": p99, "max": 9.0})], None, None)
     assert found[0].fitness == fitness
@@ -102,9 +119,7 @@ def test_a_client_that_says_nothing_of_its_uncertainty_is_not_known_to_be_right(
     assert check.fitness == "unknown"
 
 
-@pytest.mark.parametrize(
-    ("p99", "told", "found"), [(1.0, 10.0, False), (1.1, 10.0, True), (1.9, 100.0, False), (2.1, 100.0, True)]
-)
+@pytest.mark.parametrize(("p99", "told", "found"), [(1.0, 10.0, False), (1.1, 10.0, True), (1.9, 100.0, False), (2.1, 100.0, True)])
 def test_a_record_is_inadmissible_beyond_a_fiftieth_and_a_millisecond(p99: float, told: float, found: bool) -> None:
     run = one(32, unsure_ms={**GOOD, "p99": p99}, told_ms={"p50": told, "p99": told, "max": told})
     assert inadmissible(run) is found

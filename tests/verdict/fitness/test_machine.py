@@ -12,27 +12,28 @@ from assay.verdict.fitness.machine import Check, examine, whole
 
 RATE = Rate(value=0.0, low=0.0, high=0.4, comparisons=944, windows=6)
 GOOD = Alike(
-    launches=60, noise_floor=0.01, noise_floor_apart=0.02, false_alarms=RATE, false_alarms_apart=RATE,
-    minimum_detectable_effect=0.02, spread=0.01,
-)  # fmt: skip
+    launches=60,
+    noise_floor=0.01,
+    noise_floor_apart=0.02,
+    false_alarms=RATE,
+    false_alarms_apart=RATE,
+    minimum_detectable_effect=0.02,
+    spread=0.01,
+)
 CLOCK = {"step_s": 1e-8, "read_s": 5e-8, "sleep_overshoot_s": 1e-4, "wall_drift_ppm": 3.0}
 CONTEXT: dict[str, Any] = {
-    "cpu.governors": ["performance"], "cpu.turbo": "off", "cpu.smt": "off", "host.aslr": "full",
-    "memory.swap_total_bytes": 0, "memory.swap_free_bytes": 0,
-}  # fmt: skip
+    "cpu.governors": ["performance"],
+    "cpu.turbo": "off",
+    "cpu.smt": "off",
+    "host.aslr": "full",
+    "memory.swap_total_bytes": 0,
+    "memory.swap_free_bytes": 0,
+}
 SHARES = dict.fromkeys(("foreign", "steal", "pressure_cpu", "pressure_io", "pressure_memory", "throttled"), 0.0)
 
 
 def checks(**changes: Any) -> dict[str, Check]:
-    given = {
-        "found": GOOD,
-        "trend": None,
-        "memory": 0.0,
-        "launches": 60,
-        "clock": CLOCK,
-        "context": CONTEXT,
-        "shares": SHARES,
-    }
+    given = {"found": GOOD, "trend": None, "memory": 0.0, "launches": 60, "clock": CLOCK, "context": CONTEXT, "shares": SHARES}
     return {check.name: check for check in examine(**{**given, **changes})}
 
 

@@ -13,9 +13,7 @@ def test_without_a_budget_there_is_no_gate() -> None:
     assert all(result.gate != "budget" for result in judged(good(prices=3.6)).verdict.gates)
 
 
-@pytest.mark.parametrize(
-    ("budget", "one", "two"), [(0.030, "PASS", "PASS"), (0.025, "PASS", "FAIL"), (0.01, "FAIL", "FAIL")]
-)
+@pytest.mark.parametrize(("budget", "one", "two"), [(0.030, "PASS", "PASS"), (0.025, "PASS", "FAIL"), (0.01, "FAIL", "FAIL")])
 def test_a_run_must_cost_at_most_the_budget(budget: float, one: str, two: str) -> None:
     """3.60 dollars an hour are 0.001 a second: 1 x 20 s = 0.02 dollars, 2 x 14.14 s = 0.0283 dollars."""
     judgement = judged(good(prices=3.6, gates=Gates(budget_usd=budget)))

@@ -13,8 +13,7 @@ def test_without_a_deadline_there_is_no_gate() -> None:
 
 
 @pytest.mark.parametrize(
-    ("deadline", "one", "two"),
-    [(21.0, "PASS", "PASS"), (20.0, "INCONCLUSIVE", "PASS"), (15.0, "FAIL", "PASS"), (13.0, "FAIL", "FAIL")],
+    ("deadline", "one", "two"), [(21.0, "PASS", "PASS"), (20.0, "INCONCLUSIVE", "PASS"), (15.0, "FAIL", "PASS"), (13.0, "FAIL", "FAIL")]
 )
 def test_a_run_must_end_before_the_deadline(deadline: float, one: str, two: str) -> None:
     """Runs take 20 s and 20/sqrt(2) = 14.14 s, give or take one per cent."""

@@ -12,8 +12,17 @@ from tests.serving_made import ServingMade
 
 
 def attained(value: float, low: float, high: float, launches: int = 5) -> Estimate:
-    return Estimate(value=value, low=low, high=high, unit="fraction", confidence=0.95, n_launches=launches, n_trials=1000,
-                    method="", signature="slo_attainment|v:1")  # fmt: skip
+    return Estimate(
+        value=value,
+        low=low,
+        high=high,
+        unit="fraction",
+        confidence=0.95,
+        n_launches=launches,
+        n_trials=1000,
+        method="",
+        signature="slo_attainment|v:1",
+    )
 
 
 def checked(value: Value | None, *, objectives: Objectives | None = None) -> list[tuple[str, str]]:
@@ -25,11 +34,14 @@ def checked(value: Value | None, *, objectives: Objectives | None = None) -> lis
 @pytest.mark.parametrize(
     ("value", "status"),
     [
-        (attained(0.995, 0.991, 0.999), "PASS"), (attained(0.995, 0.989, 0.999), "INCONCLUSIVE"),
-        (attained(0.95, 0.93, 0.97), "FAIL"), (attained(1.0, 0.999, 1.0, launches=2), "INCONCLUSIVE"),
-        (Absent(reason="not_measured", detail="nothing was due"), "NOT_MEASURED"), (None, "NOT_MEASURED"),
+        (attained(0.995, 0.991, 0.999), "PASS"),
+        (attained(0.995, 0.989, 0.999), "INCONCLUSIVE"),
+        (attained(0.95, 0.93, 0.97), "FAIL"),
+        (attained(1.0, 0.999, 1.0, launches=2), "INCONCLUSIVE"),
+        (Absent(reason="not_measured", detail="nothing was due"), "NOT_MEASURED"),
+        (None, "NOT_MEASURED"),
     ],
-)  # fmt: skip
+)
 def test_the_whole_interval_must_be_on_one_side(value: Value | None, status: str) -> None:
     ((found, _),) = checked(value)
     assert found == status

@@ -106,9 +106,7 @@ def test_of_an_example_that_was_scored_again_after_a_restart_the_last_score_coun
 
 def test_the_sentence_says_that_examples_are_taken_as_independent_or_in_which_clusters_they_come() -> None:
     made = good()
-    assert gate(judged(made), "quality", 2).sentence.endswith(
-        "40 examples taken as independent, as no clusters are given"
-    )
+    assert gate(judged(made), "quality", 2).sentence.endswith("40 examples taken as independent, as no clusters are given")
     change(made, "examples", CLUSTER, lambda row: f"passage {int(row[4]) // 2}" if int(row[4]) < 38 else None)
     assert gate(judged(made), "quality", 2).sentence.split("; ")[1] == "40 examples in 19 clusters, 2 of them in none"
 

@@ -11,9 +11,7 @@ from tests.verdict.making import gate, good, judged, pick
 def with_fault(*, recovers: bool = True, status: str = "ok", hit: bool = True) -> Handmade:
     """A good record and the fault launch of `tests.struck`, under the next number."""
     made, fault = good(), struck(recovers=recovers)
-    number = made.launch(
-        workers=2, block=5, role="fault", wall_s=20.0, status=status, reason="" if status == "ok" else "exit 9"
-    )
+    number = made.launch(workers=2, block=5, role="fault", wall_s=20.0, status=status, reason="" if status == "ok" else "exit 9")
     shift = made.begin[number] - fault.begin[0]
     for row in fault.rows["steps"]:
         made.rows["steps"].append((number, *row[1:4], row[4] + shift, row[5] + shift, *row[6:]))
@@ -68,10 +66,7 @@ def test_one_of_two_faults_that_never_struck_is_not_hidden_by_the_other() -> Non
     made = with_fault()
     made.launch(workers=2, block=5, role="fault", wall_s=20.0, reason="the fault could not act: no permission")
     found = gate(judged(made), "recovery", 2)
-    assert (found.status, found.sentence) == (
-        "FAIL",
-        "1 of 2 faults never struck: the fault could not act: no permission",
-    )
+    assert (found.status, found.sentence) == ("FAIL", "1 of 2 faults never struck: the fault could not act: no permission")
 
 
 def test_a_job_that_ended_well_without_training_on_is_undecided() -> None:
@@ -142,6 +137,4 @@ def test_too_few_requests_time_no_recovery_and_a_load_that_is_served_again_survi
     gates = judge(simulated(outage=(5.0, 10.0), blocks=3).measured()).verdict.gates
     ((status, sentence),) = [(one.status, one.sentence) for one in gates if one.gate == "recovery"]
     assert status == "PASS"
-    assert sentence.startswith(
-        "survived the fault: served well after it as before, with too few requests to time the recovery; "
-    )
+    assert sentence.startswith("survived the fault: served well after it as before, with too few requests to time the recovery; ")

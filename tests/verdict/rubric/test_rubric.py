@@ -45,10 +45,16 @@ def pick(result: Rubric, goal: str) -> int | None:
 def test_the_first_reference_table_is_reproduced_to_the_printed_digit(scaling: Timings) -> None:
     result = rubric(scaling, Limits())
     printed = [
-        (row.workers, f"{row.speedup:.2f}", f"{row.efficiency:.3f}", f"{row.usd:.2f}", f"{row.usd_per_item:.3e}",
-         f"{row.items_per_usd:.0f}")
+        (
+            row.workers,
+            f"{row.speedup:.2f}",
+            f"{row.efficiency:.3f}",
+            f"{row.usd:.2f}",
+            f"{row.usd_per_item:.3e}",
+            f"{row.items_per_usd:.0f}",
+        )
         for row in result.rows
-    ]  # fmt: skip
+    ]
     assert printed == [
         (1, "1.00", "1.000", "1.00", "8.333e-07", "1200000"),
         (2, "1.91", "0.957", "1.04", "8.704e-07", "1148936"),
@@ -70,16 +76,13 @@ def test_the_first_reference_table_is_reproduced_to_the_printed_digit(scaling: T
 def test_the_second_reference_table_is_reproduced_to_the_printed_digit(steps: Timings) -> None:
     result = rubric(steps, Limits())
     printed = [(f"{row.speedup:.2f}", f"{100 * row.efficiency:.0f}", f"{row.usd_per_step:.4f}") for row in result.rows]
-    assert printed == [
-        ("1.00", "100", "0.2000"), ("1.30", "65", "0.3076"), ("2.00", "50", "0.4000"), ("2.60", "32", "0.6160"),
-    ]  # fmt: skip
+    assert printed == [("1.00", "100", "0.2000"), ("1.30", "65", "0.3076"), ("2.00", "50", "0.4000"), ("2.60", "32", "0.6160")]
     assert (pick(result, "cheapest"), result.recommended, result.quality_held) == (1, 1, None)
 
 
 def test_a_row_that_lost_quality_is_refused_whatever_its_speedup_and_left_out_of_the_fit(scaling: Timings) -> None:
     worse = parse_timings(
-        "p,s,$/h,acc\n1,3600,1,.871\n2,1880,2,.871\n4,1010,4,.871\n8,560,8,.871\n16,340,16,.870\n32,10,32,.860\n",
-        "t.csv",
+        "p,s,$/h,acc\n1,3600,1,.871\n2,1880,2,.871\n4,1010,4,.871\n8,560,8,.871\n16,340,16,.870\n32,10,32,.860\n", "t.csv"
     )
     result = rubric(worse, Limits(efficiency=0.5))
     assert [bool(row.refused) for row in result.rows] == [False] * 5 + [True]
@@ -177,10 +180,7 @@ def test_a_price_of_nothing_is_a_cost_of_nothing() -> None:
 
 
 @settings(max_examples=40)
-@given(
-    st.dictionaries(st.integers(1, 10**7), st.floats(1e-6, 1e9), min_size=1, max_size=8),
-    st.floats(0.01, 1.5),
-)
+@given(st.dictionaries(st.integers(1, 10**7), st.floats(1e-6, 1e9), min_size=1, max_size=8), st.floats(0.01, 1.5))
 def test_the_recommended_row_is_efficient_and_no_larger_one_is(times: dict[int, float], threshold: float) -> None:
     rows = tuple(Timing(row=2 + place, workers=p, seconds=times[p]) for place, p in enumerate(sorted(times)))
     result = rubric(Timings(source="t", rows=rows, worker_word="workers"), Limits(efficiency=threshold))

@@ -42,9 +42,16 @@ class Timed:
 
 
 def time(
-    function: Callable[..., object] | str, *args: Any, launches: int = LAUNCHES, round_s: float = 0.5,
-    precision: float | None = None, warm_up: int = 1, root: str | Path = "records", name: str | None = None, **kwargs: Any,
-) -> Timed:  # fmt: skip
+    function: Callable[..., object] | str,
+    *args: Any,
+    launches: int = LAUNCHES,
+    round_s: float = 0.5,
+    precision: float | None = None,
+    warm_up: int = 1,
+    root: str | Path = "records",
+    name: str | None = None,
+    **kwargs: Any,
+) -> Timed:
     """Time a function in fresh processes, each of which imports it and calls it in a round of trials.
 
     Args:
@@ -67,9 +74,15 @@ def time(
     target, folder = target_of(function)
     words = _json_arguments(args, kwargs)
     asked = experiment(
-        target, words, runner="function", name=name or target.replace(":", "."), launches=launches, precision=precision,
-        timing={"round_s": round_s, "warm_up": warm_up}, environment=_search_path(folder),
-    )  # fmt: skip
+        target,
+        words,
+        runner="function",
+        name=name or target.replace(":", "."),
+        launches=launches,
+        precision=precision,
+        timing={"round_s": round_s, "warm_up": warm_up},
+        environment=_search_path(folder),
+    )
     (path,) = measure([(asked, target)], root=Path(root))
     side = record_lookup.side(path, target)
     (configuration,) = side.measured.configurations
@@ -109,9 +122,7 @@ def _mend_main(name: str) -> str:
 
 
 def _refused(found: str, mend: str) -> SpecError:
-    return SpecError((Problem(
-        where="assay.time", found=found, allowed="a function that a fresh process can import by name", mend=mend,
-    ),))  # fmt: skip
+    return SpecError((Problem(where="assay.time", found=found, allowed="a function that a fresh process can import by name", mend=mend),))
 
 
 def _refuse_stranger(function: Callable[..., object], module: str, name: str) -> None:
@@ -146,15 +157,27 @@ def _json_arguments(args: Sequence[Any], kwargs: dict[str, Any]) -> list[str]:
     try:
         texts = [json.dumps(list(args), allow_nan=False), json.dumps(kwargs, allow_nan=False)]
     except (TypeError, ValueError) as error:
-        raise SpecError((Problem(
-            where="the arguments of assay.time", found=str(error), allowed="what JSON can hold",
-            mend="Make the argument inside of the function, from a name, a size or a seed.",
-        ),)) from None  # fmt: skip
+        raise SpecError(
+            (
+                Problem(
+                    where="the arguments of assay.time",
+                    found=str(error),
+                    allowed="what JSON can hold",
+                    mend="Make the argument inside of the function, from a name, a size or a seed.",
+                ),
+            )
+        ) from None
     if json.loads(texts[0]) != list(args) or json.loads(texts[1]) != kwargs:
-        raise SpecError((Problem(
-            where="the arguments of assay.time", found="something that JSON changes (a tuple, or keys that are no text)",
-            allowed="what JSON gives back as it was", mend="Use lists, and texts as keys.",
-        ),))  # fmt: skip
+        raise SpecError(
+            (
+                Problem(
+                    where="the arguments of assay.time",
+                    found="something that JSON changes (a tuple, or keys that are no text)",
+                    allowed="what JSON gives back as it was",
+                    mend="Use lists, and texts as keys.",
+                ),
+            )
+        )
     return texts if kwargs else texts[:1] if args else []
 
 
@@ -162,29 +185,43 @@ def _json_arguments(args: Sequence[Any], kwargs: dict[str, Any]) -> list[str]:
 
 
 def experiment(
-    script: str, arguments: Sequence[str], *, runner: str, name: str, launches: int = LAUNCHES,
-    precision: float | None = None, confidence: float = 0.95, timing: dict[str, Any] | None = None,
-    environment: dict[str, str] | None = None, limits: dict[str, Any] | None = None,
-) -> Experiment:  # fmt: skip
+    script: str,
+    arguments: Sequence[str],
+    *,
+    runner: str,
+    name: str,
+    launches: int = LAUNCHES,
+    precision: float | None = None,
+    confidence: float = 0.95,
+    timing: dict[str, Any] | None = None,
+    environment: dict[str, str] | None = None,
+    limits: dict[str, Any] | None = None,
+) -> Experiment:
     """A timing as an experiment: one level, no gates."""
     from assay.spec.flags.experiment import NAME_LENGTH
     from assay.spec.load import from_mapping
 
     wanted: dict[str, Any] = {"per_configuration": launches, "confidence": confidence}
-    return from_mapping({
-        "name": name[:NAME_LENGTH],
-        "workload": {
-            "runner": runner, "script": script, "arguments": list(arguments), "work": "calls",
-            "environment": environment or {},
-        },
-        "factor": {"levels": [1]}, "gates": {"efficiency": "none"}, "timing": timing or {}, "limits": limits or {},
-        "launches": wanted if precision is None else {**wanted, "precision": precision},
-    })  # fmt: skip
+    return from_mapping(
+        {
+            "name": name[:NAME_LENGTH],
+            "workload": {
+                "runner": runner,
+                "script": script,
+                "arguments": list(arguments),
+                "work": "calls",
+                "environment": environment or {},
+            },
+            "factor": {"levels": [1]},
+            "gates": {"efficiency": "none"},
+            "timing": timing or {},
+            "limits": limits or {},
+            "launches": wanted if precision is None else {**wanted, "precision": precision},
+        }
+    )
 
 
-def measure(
-    arms: Sequence[tuple[Experiment, str]], *, root: Path, on_progress: Callable[[RunProgress], None] | None = None
-) -> list[Path]:
+def measure(arms: Sequence[tuple[Experiment, str]], *, root: Path, on_progress: Callable[[RunProgress], None] | None = None) -> list[Path]:
     """Run one experiment, or several in turn; the paths of their records."""
     from assay.runners.experiment.run import run
     from assay.runners.experiment.session import Arm, run_together

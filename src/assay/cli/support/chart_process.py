@@ -22,11 +22,7 @@ from assay import isolated
 
 ENOUGH_PROCESSORS: Final = 2
 _SERVE: Final = "from assay.cli.support.chart_process import serve; serve()"
-_FIRST: Final = {
-    "data": {"values": [{"a": 1}]},
-    "mark": "point",
-    "encoding": {"x": {"field": "a", "type": "quantitative"}},
-}
+_FIRST: Final = {"data": {"values": [{"a": 1}]}, "mark": "point", "encoding": {"x": {"field": "a", "type": "quantitative"}}}
 
 
 class Drawer:
@@ -34,9 +30,12 @@ class Drawer:
 
     def __init__(self) -> None:
         self._process = subprocess.Popen(
-            isolated.python("-c", _SERVE), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+            isolated.python("-c", _SERVE),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
             env=isolated.environment(os.environ),
-        )  # fmt: skip
+        )
         self._lock = threading.Lock()
         self._open: deque[SimpleQueue[bytes]] = deque()  # one for each question without an answer
         self._ended = False

@@ -59,11 +59,19 @@ def result_of(seen: Calibrated, about: Mapping[str, str]) -> dict[str, Any]:
     checks = examine_client(seen.errors, seen.ceiling, seen.timer_lag_ms, seen.provoked)
     busiest = seen.errors[-1] if seen.errors else {}
     return {
-        "utc": SystemClock().utc().isoformat(timespec="seconds"), "assay_version": __version__, **about, "fitness": whole(checks),
-        "errors": seen.errors, "provoked": seen.provoked, "ceiling": seen.ceiling, "timer_lag_ms": seen.timer_lag_ms,
+        "utc": SystemClock().utc().isoformat(timespec="seconds"),
+        "assay_version": __version__,
+        **about,
+        "fitness": whole(checks),
+        "errors": seen.errors,
+        "provoked": seen.provoked,
+        "ceiling": seen.ceiling,
+        "timer_lag_ms": seen.timer_lag_ms,
         # how long a request that has become due waits for its turn in a busy process
-        "loop_lag_ms": busiest.get("lag_ms"), "seconds": seen.seconds, "checks": [asdict(check) for check in checks],
-    }  # fmt: skip
+        "loop_lag_ms": busiest.get("lag_ms"),
+        "seconds": seen.seconds,
+        "checks": [asdict(check) for check in checks],
+    }
 
 
 def text(result: Mapping[str, Any]) -> str:

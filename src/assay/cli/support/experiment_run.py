@@ -17,9 +17,13 @@ if TYPE_CHECKING:
 
 
 def run(
-    experiment: Experiment, *, folder: Path | None = None, root: Path = Path("records"),
-    on_progress: Callable[[RunProgress], None] | None = None, clock: Clock | None = None,
-) -> Path:  # fmt: skip
+    experiment: Experiment,
+    *,
+    folder: Path | None = None,
+    root: Path = Path("records"),
+    on_progress: Callable[[RunProgress], None] | None = None,
+    clock: Clock | None = None,
+) -> Path:
     """Execute an experiment and return the path of its sealed record.
 
     Args:
@@ -42,9 +46,8 @@ def run(
 
 
 def resume(
-    path: Path, *, force: bool = False, on_progress: Callable[[RunProgress], None] | None = None,
-    clock: Clock | None = None,
-) -> Path:  # fmt: skip
+    path: Path, *, force: bool = False, on_progress: Callable[[RunProgress], None] | None = None, clock: Clock | None = None
+) -> Path:
     """Go on with an interrupted record; see `assay.runners.experiment.run.resume`."""
     from assay.cli.support.interim_analysis import advice
     from assay.runners.experiment import run as base

@@ -64,10 +64,12 @@ def look(path: Path, blocks: int) -> Look:
     widths = {name: half_width(interval) for name, interval in intervals.items()}
     enough = bool(intervals) and all(is_narrow(interval, precision) for interval in intervals.values())
     return Look(
-        blocks=blocks, confidence=confidence, enough=enough,
+        blocks=blocks,
+        confidence=confidence,
+        enough=enough,
         widths={name: width for name, width in widths.items() if math.isfinite(width)},
         sentence=_sentence(blocks, confidence, precision, widths, enough=enough),
-    )  # fmt: skip
+    )
 
 
 def primary_intervals(measured: Measured) -> dict[str, Estimate]:
@@ -115,9 +117,7 @@ def disturbed(path: Path, launch: int) -> str:
 
     record = open_record(path)
     tables = {"telemetry": record.table("telemetry")}
-    measured = Measured(
-        experiment=record.experiment, manifest=record.manifest, state=record.state, sealed=record.sealed, tables=tables
-    )
+    measured = Measured(experiment=record.experiment, manifest=record.manifest, state=record.state, sealed=record.sealed, tables=tables)
     return noise.disturbed(measured, launch)
 
 
@@ -142,11 +142,7 @@ def _sentence(blocks: int, confidence: float, precision: float, widths: Mapping[
     if not widths:
         return f"{after}: none of the primary numbers has been measured"
     widest = max(widths, key=lambda name: widths[name])
-    wide = (
-        f"{reading(widths[widest], FRACTION)} to either side"
-        if math.isfinite(widths[widest])
-        else "without an interval"
-    )
+    wide = f"{reading(widths[widest], FRACTION)} to either side" if math.isfinite(widths[widest]) else "without an interval"
     asked = f"{reading(precision, FRACTION)} asked for"
     sure = f"at {reading(confidence, FRACTION)} confidence"
     which = f"the widest of {count(len(widths), 'intervals')}" if len(widths) > 1 else "the only interval"

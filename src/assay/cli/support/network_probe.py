@@ -16,13 +16,7 @@ if TYPE_CHECKING:
     from assay.spec.flags.comm import Flag
 
 ROUNDS: Final = 5
-OTHERS: Final = (
-    "--launches",
-    "--seconds",
-    "--name",
-    "--confidence",
-    "--seed",
-)  # flags of `assay comm` that have a meaning here too
+OTHERS: Final = ("--launches", "--seconds", "--name", "--confidence", "--seed")  # flags of `assay comm` that have a meaning here too
 
 
 def experiment_from(arguments: argparse.Namespace) -> Experiment:
@@ -36,26 +30,31 @@ def experiment_from(arguments: argparse.Namespace) -> Experiment:
     from assay.spec.load import checked
 
     flags = {flag.name: flag for flag in (*FLAGS, MATRIX)}
-    given = {
-        name: text for name, flag in flags.items() if (text := getattr(arguments, flag.attribute, None)) is not None
-    }
+    given = {name: text for name, flag in flags.items() if (text := getattr(arguments, flag.attribute, None)) is not None}
     if arguments.interface is not None:
         given["--interface"] = arguments.interface
     launches, unread = _launches(given, flags)
     problems = [
         *(
-            Problem(where=name, found=f"{text} together with --net", allowed="not with --net, which times no collectives", mend="Leave it out.")
-            for name, text in given.items() if name not in OTHERS
+            Problem(
+                where=name, found=f"{text} together with --net", allowed="not with --net, which times no collectives", mend="Leave it out."
+            )
+            for name, text in given.items()
+            if name not in OTHERS
         ),
         *unread,
-    ]  # fmt: skip
+    ]
     if problems:
         raise SpecError(tuple(problems), "the flags")
     words = [*arguments.net, *([f"seconds={given['--seconds']}"] if "--seconds" in given else [])]
     data = {
-        "name": given.get("--name", "network"), "workload": {"runner": "network", "script": "network", "arguments": words, "work": "looks"},
-        "factor": {"levels": [1]}, "gates": {"efficiency": "none"}, "noise": {"sentinel_s": 0.0}, "launches": launches,
-    }  # fmt: skip
+        "name": given.get("--name", "network"),
+        "workload": {"runner": "network", "script": "network", "arguments": words, "work": "looks"},
+        "factor": {"levels": [1]},
+        "gates": {"efficiency": "none"},
+        "noise": {"sentinel_s": 0.0},
+        "launches": launches,
+    }
     try:
         return checked(data, Path(), "the flags", {})
     except SpecError as error:

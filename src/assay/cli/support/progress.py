@@ -26,10 +26,7 @@ COLOURS = {
     "contaminated": "yellow",
     "running": "cyan bold",
 }
-SIGNS = {
-    "ok": "●", "failed": "✗", "timeout": "✗", "aborted": "◌", "skipped": "–", "contaminated": "~", "running": "▶",
-    "waiting": "·",
-}  # fmt: skip
+SIGNS = {"ok": "●", "failed": "✗", "timeout": "✗", "aborted": "◌", "skipped": "–", "contaminated": "~", "running": "▶", "waiting": "·"}
 
 
 def duration(seconds: float) -> str:
@@ -92,9 +89,7 @@ class PlainLines:
         done = {row["slot"] for row in progress.rows if row["status"] in FINAL}
         again = f", {len(done)} of them done before" if done else ""
         planned = count(len(progress.plan), "launches")
-        self._line(
-            f"{_arm(progress)}record {progress.record}: {'at most ' if progress.adaptive else ''}{planned}{again}"
-        )
+        self._line(f"{_arm(progress)}record {progress.record}: {'at most ' if progress.adaptive else ''}{planned}{again}")
         self.told[progress.record] = _Told(rows=len(progress.rows), looks=len(progress.looks))
         return self.told[progress.record]
 
@@ -187,10 +182,13 @@ def load_words(load: LoadProgress) -> list[str]:
     """Where the load under way stands, in few words."""
     failed = sum(load.failed.values())
     return [
-        f"{STATES.get(load.state, load.state)}, {duration(load.left_s)} until nothing more is due" if load.state == "load"
+        f"{STATES.get(load.state, load.state)}, {duration(load.left_s)} until nothing more is due"
+        if load.state == "load"
         else STATES.get(load.state, load.state),
-        f"{load.in_flight} in flight", f"{load.ok} ok", f"{failed} failed",
-    ]  # fmt: skip
+        f"{load.in_flight} in flight",
+        f"{load.ok} ok",
+        f"{failed} failed",
+    ]
 
 
 def _load_table(load: LoadProgress) -> Any:
@@ -201,9 +199,7 @@ def _load_table(load: LoadProgress) -> Any:
     rate = load.sent / load.into_s if load.into_s > 0.0 else None
     offered = f"{load.offered:g}/s" if load.offered is not None else "as answers come"
     facts = Table.grid(padding=(0, 2))
-    facts.add_row(
-        "offered", offered, "sent", "–" if rate is None else f"{rate:.1f}/s", "in flight", str(load.in_flight)
-    )
+    facts.add_row("offered", offered, "sent", "–" if rate is None else f"{rate:.1f}/s", "in flight", str(load.in_flight))
     tokens = "–" if load.into_s <= 0.0 else f"{load.tokens / load.into_s:.0f}/s"
     lag = "–" if load.lag_p99_ms is None else f"{load.lag_p99_ms:.2f} ms"
     failed = ", ".join(f"{number} {status}" for status, number in load.failed.items()) or "none"
@@ -236,9 +232,7 @@ def _bad_news(progress: RunProgress) -> list[Any]:
     from rich.text import Text
 
     bad = [row for row in progress.rows if row["reason"]]
-    return [
-        Text(one_line(f"{row['configuration']} {row['status']}: {row['reason']}"), style="yellow") for row in bad[-2:]
-    ]
+    return [Text(one_line(f"{row['configuration']} {row['status']}: {row['reason']}"), style="yellow") for row in bad[-2:]]
 
 
 def _place(planned: PlannedLaunch, progress: RunProgress) -> str:

@@ -66,9 +66,7 @@ def search(begin: float, meets: Meets) -> Range:
     return Range(meets=good, misses=bad)
 
 
-def ranged(
-    experiment: Experiment, folder: Path, root: Path, on_progress: Callable[[RunProgress], None] | None = None
-) -> Experiment:
+def ranged(experiment: Experiment, folder: Path, root: Path, on_progress: Callable[[RunProgress], None] | None = None) -> Experiment:
     """The experiment at rates round its engine's capacity; the same experiment if no search is asked for.
 
     Raises:
@@ -86,10 +84,7 @@ def ranged(
         raise WorkloadError("the search found no rate at which anything could be judged; look at the pilot records")
     rates = tuple(sorted({float(f"{share * found.middle:.3g}") for share in AROUND}))
     said = f"between {_said(found.meets)} and {_said(found.misses)}"
-    say(
-        f"search: the objectives stop being met {said} requests/s; measuring at {', '.join(map(given, rates))}",
-        file=sys.stderr,
-    )
+    say(f"search: the objectives stop being met {said} requests/s; measuring at {', '.join(map(given, rates))}", file=sys.stderr)
     return experiment.model_copy(update={"serving": serving.model_copy(update={"rate": rates, "search": False})})
 
 
@@ -99,9 +94,7 @@ def _said(rate: float | None) -> str:
     return "no rate tried" if rate is None else given(rate, 3)
 
 
-def _meets(
-    experiment: Experiment, rate: float, folder: Path, root: Path, on_progress: Callable[[RunProgress], None] | None
-) -> bool | None:
+def _meets(experiment: Experiment, rate: float, folder: Path, root: Path, on_progress: Callable[[RunProgress], None] | None) -> bool | None:
     """One short load; whether its attainment reaches what is asked for, whatever its interval: this only looks for a range."""
     from assay.cli.support.experiment_run import run
     from assay.errors import WorkloadError
@@ -126,15 +119,15 @@ def pilot(experiment: Experiment, rate: float) -> Experiment:
     serving = experiment.serving
     assert serving is not None
     arrivals = serving.arrivals.model_copy(update={"duration_s": min(PILOT_S, serving.arrivals.duration_s)})
-    update = {
-        "rate": (float(f"{rate:.4g}"),),
-        "search": False,
-        "arrivals": arrivals,
-        "scenarios": serving.scenarios[:1],
-    }
+    update = {"rate": (float(f"{rate:.4g}"),), "search": False, "arrivals": arrivals, "scenarios": serving.scenarios[:1]}
     if serving.targets:
         update["targets"] = serving.targets[:1]
-    return experiment.model_copy(update={
-        "name": f"{experiment.name[:73]}-pilot", "serving": serving.model_copy(update=update), "faults": (), "quality": None,
-        "launches": experiment.launches.model_copy(update={"per_configuration": 1, "precision": None}),
-    })  # fmt: skip
+    return experiment.model_copy(
+        update={
+            "name": f"{experiment.name[:73]}-pilot",
+            "serving": serving.model_copy(update=update),
+            "faults": (),
+            "quality": None,
+            "launches": experiment.launches.model_copy(update={"per_configuration": 1, "precision": None}),
+        }
+    )

@@ -91,10 +91,17 @@ def refuse_itself(sides: Sequence[Side], where: str) -> None:
     for one in sides:
         identity = one.measured.manifest.get("id")
         if identity in seen:
-            raise SpecError((Problem(
-                where=where, found=f"{seen[identity]} and {one.label}, which are one record", allowed="another record",
-                mend="`assay list` shows those that exist.",
-            ),), "the command line")  # fmt: skip
+            raise SpecError(
+                (
+                    Problem(
+                        where=where,
+                        found=f"{seen[identity]} and {one.label}, which are one record",
+                        allowed="another record",
+                        mend="`assay list` shows those that exist.",
+                    ),
+                ),
+                "the command line",
+            )
         seen[identity] = one.label
 
 
@@ -126,9 +133,10 @@ def share(text: str) -> float:
 def add_days(parser: argparse.ArgumentParser) -> None:
     """What says how much sessions differ by themselves."""
     parser.add_argument(
-        "--history", metavar="PLACE",
+        "--history",
+        metavar="PLACE",
         help="a folder or address of records: 5 or more comparable ones say how much sessions differ by themselves",
-    )  # fmt: skip
+    )
     parser.add_argument(
         "--day-to-day",
         type=share,
@@ -151,8 +159,4 @@ def comparable(newest: Side, others: Sequence[Side], varying: Sequence[str]) -> 
     """Those that may be compared with the newest one; inadmissible ones are left out."""
     from assay.verdict.comparison.comparability import differences, refusing
 
-    return [
-        one
-        for one in others
-        if one.judgement.verdict.status != "INVALID" and not refusing(differences((one, newest), varying))
-    ]
+    return [one for one in others if one.judgement.verdict.status != "INVALID" and not refusing(differences((one, newest), varying))]

@@ -95,23 +95,23 @@ def baseline_code(measured: Measured, place: Place, folder: Path) -> Iterator[Pa
 
 
 def fresh(
-    experiment: Experiment, baseline: Path, record: Path, *, root: Path, blocks: int = BLOCKS,
+    experiment: Experiment,
+    baseline: Path,
+    record: Path,
+    *,
+    root: Path,
+    blocks: int = BLOCKS,
     on_progress: Callable[[RunProgress], None] | None = None,
-) -> list[Path]:  # fmt: skip
+) -> list[Path]:
     """Both codes measured in turn, `blocks` blocks of the record's experiment: the records, baseline first."""
     from assay.errors import Interrupted
     from assay.runners.experiment.session import Arm, run_together
 
     asked = short(experiment, blocks)
-    arms = [
-        Arm(experiment=asked, folder=baseline, label="baseline"),
-        Arm(experiment=asked, folder=record, label="record"),
-    ]
+    arms = [Arm(experiment=asked, folder=baseline, label="baseline"), Arm(experiment=asked, folder=record, label="record")]
     try:
         return run_together(arms, root=root, on_progress=on_progress)
-    except (
-        Interrupted
-    ) as error:  # resumed one by one they would not be in turn, and the baseline's code is gone by then
+    except Interrupted as error:  # resumed one by one they would not be in turn, and the baseline's code is gone by then
         stopped = str(error).partition(";")[0]
         raise Interrupted(
             f"{stopped} while both were measured again, so that nothing is decided. Give the same command again; what was "
@@ -216,9 +216,7 @@ def _git(folder: Path, *words: str) -> str:
     command = repository.command(folder, *words)
     settings = os.environ | {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0"}
     try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, timeout=GIT_TIMEOUT_S, env=settings, stdin=subprocess.DEVNULL
-        )  # fmt: skip
+        done = subprocess.run(command, capture_output=True, text=True, timeout=GIT_TIMEOUT_S, env=settings, stdin=subprocess.DEVNULL)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise CannotConfirm(f"git cannot be asked ({error})") from error
     if done.returncode:

@@ -1,7 +1,7 @@
 """How is the judgement of a table from elsewhere shown in a terminal?
 
-With a fixed number of decimals, because a table without launches has no interval that could say how many digits mean something; the decimals
-are those of the reference tables.
+With a fixed number of decimals, because a table without launches has no interval that could say how many digits mean something; the
+decimals are those of the reference tables.
 """
 
 from __future__ import annotations
@@ -60,10 +60,7 @@ def _table(result: Rubric) -> tuple[list[str], list[list[str]]]:
         ("$/item", [_or_none(row.usd_per_item, ".3e") for row in result.rows]),
         ("items/$", [_or_none(row.items_per_usd, ".0f") for row in result.rows]),
         ("$/step", [_or_none(row.usd_per_step, ".4f") for row in result.rows]),
-        (
-            EFFECTIVE[of_steps],
-            [_or_none(row.usd_per_effective_work, ".4f" if of_steps else ".3e") for row in result.rows],
-        ),
+        (EFFECTIVE[of_steps], [_or_none(row.usd_per_effective_work, ".4f" if of_steps else ".3e") for row in result.rows]),
         ("J", [_or_none(row.joules, ".4g") for row in result.rows]),
         ("J/item", [_or_none(row.joules_per_item, ".4g") for row in result.rows]),
         ("", ["refused" if row.refused else None for row in result.rows]),
@@ -113,10 +110,7 @@ def _sentences(result: Rubric) -> list[str]:
     lines += [result.predicted.sentence] if result.predicted else []
     if result.largest_drift is not None:
         held = "held" if result.quality_held else f"not held in {_refused(result)}"
-        drift, tolerance = (
-            _quality(result, result.largest_drift),
-            result.limits.tolerance * (100.0 if result.percent else 1.0),
-        )
+        drift, tolerance = (_quality(result, result.largest_drift), result.limits.tolerance * (100.0 if result.percent else 1.0))
         unit = " points" if result.percent else ""
         lines.append(f"quality: {held} (largest drift {drift}{unit}, tolerance {tolerance:g}{unit})")
     lines += [_pick_line(result, pick.goal, pick.workers, pick.sentence) for pick in result.picks]
@@ -181,12 +175,8 @@ def _verdict(result: Rubric) -> str:
     held = "quality held" if row.quality is not None else "quality not measured"
     counted = f"{row.workers} {result.worker_word if row.workers != 1 else result.worker_word.rstrip('s')}"
     if row.workers == result.base_workers:
-        return (
-            f"Verdict: stay at {counted}: no larger row qualifies ({wanted}); from single timings, without intervals."
-        )
-    speedup = f"{row.speedup:.2f} times as fast as {result.base_workers}" + (
-        " (superlinear)" if row.workers in result.superlinear else ""
-    )
+        return f"Verdict: stay at {counted}: no larger row qualifies ({wanted}); from single timings, without intervals."
+    speedup = f"{row.speedup:.2f} times as fast as {result.base_workers}" + (" (superlinear)" if row.workers in result.superlinear else "")
     efficiency = f"efficiency {row.efficiency:.2f} (at least {result.limits.efficiency:.2f})"
     return f"Verdict: {counted}: {speedup}, {efficiency}, {held}{_cost(row)}; from single timings, without intervals."
 

@@ -111,15 +111,20 @@ def of_ten(experiment: Experiment) -> Experiment:
     assert serving is not None
     timeout_s = serving.client.timeout_s if "timeout_s" in serving.client.model_fields_set else TIMEOUT_S
     pause_s = min(PAUSE_S, serving.client.most_pause_s)
-    client = {
-        "timeout_s": timeout_s, "most_pause_s": pause_s, "first_pause_s": min(pause_s, serving.client.first_pause_s), "processes": 1,
-    }  # fmt: skip
+    client = {"timeout_s": timeout_s, "most_pause_s": pause_s, "first_pause_s": min(pause_s, serving.client.first_pause_s), "processes": 1}
     arrivals = Arrivals(duration_s=LONGEST_S, requests=TOGETHER, warm_up_s=0.0, cold=ALONE, drain_s=timeout_s)
-    small = serving.model_copy(update={
-        "arrivals": arrivals, "concurrency": (AT_ONCE,), "rate": (), "search": False, "scenarios": serving.scenarios[:1],
-        "correctness": Correctness(), "client": serving.client.model_copy(update=client),
-        "prompts": serving.prompts.model_copy(update={"turns": 1, "answer_field": ""}),
-    })  # fmt: skip
+    small = serving.model_copy(
+        update={
+            "arrivals": arrivals,
+            "concurrency": (AT_ONCE,),
+            "rate": (),
+            "search": False,
+            "scenarios": serving.scenarios[:1],
+            "correctness": Correctness(),
+            "client": serving.client.model_copy(update=client),
+            "prompts": serving.prompts.model_copy(update={"turns": 1, "answer_field": ""}),
+        }
+    )
     launches = experiment.launches.model_copy(update={"per_configuration": 1, "precision": None})
     noise = experiment.noise.model_copy(update={"sentinel_s": 0.0, "repeat": 0})
     return experiment.model_copy(update={"serving": small, "launches": launches, "noise": noise, "quality": None})
@@ -196,9 +201,7 @@ def _streams(seen: Seen) -> Line:
         text = f"in form only: all events arrived in one read in {at_once} of {several.height} answers; a proxy may be buffering"
         return Line(name="streams", text=text, warning=True, data={"streams": False})
     if not times["chunks"].sum():
-        return Line(
-            name="streams", text="yes, but no answer holds any text", warning=True, data={"streams": True, "events": 0}
-        )
+        return Line(name="streams", text="yes, but no answer holds any text", warning=True, data={"streams": True, "events": 0})
     text = f"yes: {number(_median(times['chunks']), 0)} events with text per answer, over {reading(_median(times['spread']), SECONDS)} (medians)"
     return Line(name="streams", text=text, data={"streams": True, "events": _median(times["chunks"])})
 
@@ -295,31 +298,24 @@ def _connections(seen: Seen) -> Line:
     if fresh.len() > replicas * AT_ONCE and 2 * fresh.len() > sent.height:
         text = f"not kept alive: {count(fresh.len(), 'connections')} for {count(sent.height, 'requests')}, {cost} each, included in every latency"
         return Line(name="connections", text=text, warning=True, data=data)
-    return Line(
-        name="connections",
-        text=f"kept alive: {count(fresh.len(), 'connections')} for {count(sent.height, 'requests')}",
-        data=data,
-    )
+    return Line(name="connections", text=f"kept alive: {count(fresh.len(), 'connections')} for {count(sent.height, 'requests')}", data=data)
 
 
 def _cold(seen: Seen) -> Line:
-    timed = seen.answered.with_columns(
-        first=(pl.coalesce("first_token_ns", "done_ns") - pl.col("sent_ns")) / NS_PER_S
-    ).drop_nulls("first")
+    timed = seen.answered.with_columns(first=(pl.coalesce("first_token_ns", "done_ns") - pl.col("sent_ns")) / NS_PER_S).drop_nulls("first")
     alone = timed.filter(pl.col("phase") == "cold")["first"]
     others = timed.filter(pl.col("phase") == "main")["first"]
     what = "first token" if seen.streamed else "answer"
     if not alone.len() or not others.len():
         return Line(name="cold or warm", text="unknown: the first request or all others failed")
     begin, later = float(alone.max()), _median(others)  # type: ignore[arg-type]
-    text = f"{what} after {reading(begin, SECONDS)} for the first request, {reading(later, SECONDS)} for the others (median of {others.len()})"
+    text = (
+        f"{what} after {reading(begin, SECONDS)} for the first request, {reading(later, SECONDS)} for the others (median of {others.len()})"
+    )
     cold = begin > COLD * later and begin > later + COLD_S
     advice = "; raise --warm-up or --cold" if cold else ""
     return Line(
-        name="cold or warm",
-        text=f"{'cold' if cold else 'warm'}: {text}{advice}",
-        warning=cold,
-        data={"first_s": begin, "others_s": later},
+        name="cold or warm", text=f"{'cold' if cold else 'warm'}: {text}{advice}", warning=cold, data={"first_s": begin, "others_s": later}
     )
 
 

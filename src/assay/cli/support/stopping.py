@@ -1,7 +1,7 @@
 """What does somebody learn who stops assay?  One sentence: by what it was stopped, and whether there is a record.
 
-While launches are made the runners listen themselves (`runners/signals.py`).  Before and after, SIGTERM and SIGHUP end a verb as Ctrl-C does,
-with exit code 130, instead of killing it without a word.  A signal that was ignored when assay started (nohup) stays ignored.
+While launches are made the runners listen themselves (`runners/signals.py`).  Before and after, SIGTERM and SIGHUP end a verb as Ctrl-C
+does, with exit code 130, instead of killing it without a word.  A signal that was ignored when assay started (nohup) stays ignored.
 """
 
 from __future__ import annotations

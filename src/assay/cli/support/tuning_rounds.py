@@ -1,7 +1,7 @@
 """How are the rounds of a tuning measured, and how does one go on that was interrupted?
 
-Here measuring and judging meet: `assay.runners.experiment.session` makes all arms of a round in turn, `assay.verdict.tuning` says which go on.
-A round's records are the only state that there is: with `resume` a round whose records are all there, of one session, of the same
+Here measuring and judging meet: `assay.runners.experiment.session` makes all arms of a round in turn, `assay.verdict.tuning` says which
+go on. A round's records are the only state that there is: with `resume` a round whose records are all there, of one session, of the same
 experiments and the same script, is taken as it is; one that was not finished is made again. Only the newest session counts, and none
 that is older than the round before it: an earlier tuning of the same file is not the result of the one that was interrupted.
 """
@@ -69,19 +69,13 @@ class _Rounds:
             say(f"{told}{', measured before' if paths else ''}", file=sys.stderr, flush=True)
         paths = self._made(made, arms, place, last) if paths is None else paths
         self.since = _begun(paths)
-        return tuple(
-            Made(side=record_lookup.side(path, choice.label), record=str(path))
-            for path, choice in zip(paths, arms, strict=True)
-        )
+        return tuple(Made(side=record_lookup.side(path, choice.label), record=str(path)) for path, choice in zip(paths, arms, strict=True))
 
     def _made(self, made: Sequence[Experiment], arms: Sequence[Choice], place: int, last: bool) -> Sequence[Path]:
         from assay.cli.support.interim_analysis import advice
         from assay.runners.experiment.session import Arm, run_together
 
-        every = [
-            Arm(experiment=one, folder=self.folder, label=choice.label)
-            for one, choice in zip(made, arms, strict=True)
-        ]  # fmt: skip
+        every = [Arm(experiment=one, folder=self.folder, label=choice.label) for one, choice in zip(made, arms, strict=True)]
         show = None if self.show is None else _Left(self.show, self.walls, self._launches(made, last)).tell
         try:
             return run_together(every, root=self.root, on_progress=show, advice=advice())

@@ -34,9 +34,7 @@ class Verb:
     run: Callable[[argparse.Namespace], int]  # returns the exit code; raises AssayError for known errors
 
 
-def add_root(
-    parser: argparse.ArgumentParser, where: str = "where records are looked up by name (default: records)"
-) -> None:
+def add_root(parser: argparse.ArgumentParser, where: str = "where records are looked up by name (default: records)") -> None:
     """The flag of all verbs that make records or take their names."""
     parser.add_argument("--root", type=Path, default=Path("records"), metavar="DIR", help=where)
 
@@ -53,9 +51,7 @@ class Parser(argparse.ArgumentParser):
 
     def _closest(self, message: str) -> str:
         flags = [flag for flag in self._option_string_actions if flag.startswith("--")]
-        if "-- COMMAND" in (self.usage or "") and (
-            found := re.match(r"unrecognized arguments: (?:--- )?(?!-)(.+)", message)
-        ):
+        if "-- COMMAND" in (self.usage or "") and (found := re.match(r"unrecognized arguments: (?:--- )?(?!-)(.+)", message)):
             return f" A command stands after --, as in: {self.prog} -- {found[1]}."
         for word in re.findall(r"unrecognized arguments: (--[\w-]+)", message):
             close = difflib.get_close_matches(word, flags, n=1)

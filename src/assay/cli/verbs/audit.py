@@ -29,9 +29,7 @@ Exit code of a claim: 0 sound as stated, 1 it fell into a pitfall, 4 into none, 
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "target", metavar="TARGET", help="a record (folder, beginning of its name, or `latest`), or a claim's TOML file"
-    )
+    parser.add_argument("target", metavar="TARGET", help="a record (folder, beginning of its name, or `latest`), or a claim's TOML file")
     parser.add_argument("--json", dest="form", action="store_const", const="json", help="print JSON")
     parser.add_argument("--markdown", dest="form", action="store_const", const="markdown", help="print Markdown")
     parser.add_argument("--output", type=Path, metavar="FILE", help="write to this file instead of printing")
@@ -79,9 +77,14 @@ def _of_record(name: str, root: Path) -> tuple[Sheet, int]:
         pitfalls = of_record(measured, judgement.results)
     facts = facts_needed(judgement.verdict.findings)
     sheet = Sheet(
-        kind="record", subject=one_line(measured.experiment.name), source=one_line(path.name), status=judgement.verdict.status,
-        sentence=judgement.verdict.sentence, pitfalls=pitfalls, quantities=smallest_set(facts),
-    )  # fmt: skip
+        kind="record",
+        subject=one_line(measured.experiment.name),
+        source=one_line(path.name),
+        status=judgement.verdict.status,
+        sentence=judgement.verdict.sentence,
+        pitfalls=pitfalls,
+        quantities=smallest_set(facts),
+    )
     return sheet, EXIT_OF_STATUS[judgement.verdict.status]
 
 
@@ -109,9 +112,7 @@ def _as_it_is(sheet: Sheet, form: str | None, *, terminal: bool) -> str:
     if form == "markdown":
         return as_markdown(sheet)
     if terminal and sys.stdout.isatty():
-        return as_text(
-            sheet, width=min(shutil.get_terminal_size().columns, WIDEST), colour="NO_COLOR" not in os.environ
-        )
+        return as_text(sheet, width=min(shutil.get_terminal_size().columns, WIDEST), colour="NO_COLOR" not in os.environ)
     return as_text(sheet)
 
 

@@ -20,9 +20,7 @@ if TYPE_CHECKING:
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add(
-        "record", nargs="?", metavar="RECORD", help="path, name, address, or latest (default; of --history: its newest)"
-    )
+    add("record", nargs="?", metavar="RECORD", help="path, name, address, or latest (default; of --history: its newest)")
     add("--against", metavar="BASELINE", help="the record to compare with: path, name, or address in a store")
     add("--history", metavar="PLACE", help="a folder or address of records: all comparable ones say how days differ")
     add_root(parser, "where records are looked up and made (records)")
@@ -30,29 +28,18 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--force", action="store_true", help="check although other conditions differ; marked exploratory")
     add("--primary", metavar="METRIC", help="the metric that decides (default: comparison.primary of the experiment)")
     add("--at", metavar="NAME", help="the configuration that decides (default: the largest)")
-    add(
-        "--margin",
-        type=share,
-        metavar="SHARE",
-        help="a regression beyond it must be excluded (comparison.equivalence)",
-    )
+    add("--margin", type=share, metavar="SHARE", help="a regression beyond it must be excluded (comparison.equivalence)")
     add("--day-to-day", type=share, metavar="SHARE", help="assumed deviation between days without a history (0.15)")
     add("--all", action="store_true", help="every metric decides, not only the primary one and quality")
     add("--accept", action="append", default=[], metavar="STATES", help="states that give exit code 0, by comma")
-    add("--confirm", choices=("auto", "always", "never"), default="auto", help="measure both again, in turn: if a "
-        "regression is suspected (auto), also if nothing is decided (always), never")  # fmt: skip
     add(
-        "--baseline-folder",
-        type=Path,
-        metavar="DIR",
-        help="the baseline's code, to measure again (default: its commit)",
+        "--confirm",
+        choices=("auto", "always", "never"),
+        default="auto",
+        help="measure both again, in turn: if a regression is suspected (auto), also if nothing is decided (always), never",
     )
-    add(
-        "--folder",
-        type=Path,
-        metavar="DIR",
-        help="the record's code, to measure again (default: the working directory)",
-    )
+    add("--baseline-folder", type=Path, metavar="DIR", help="the baseline's code, to measure again (default: its commit)")
+    add("--folder", type=Path, metavar="DIR", help="the record's code, to measure again (default: the working directory)")
     add("--blocks", type=int, default=5, metavar="N", help="blocks that are measured again (default: 5, at least 3)")
     add("--show", action="store_true", help="show the history as tables and write history.html")
     add("--output", type=Path, metavar="FILE", help="where --show writes its page (default: PLACE/history.html)")
@@ -99,14 +86,16 @@ def _refuse_nonsense(arguments: argparse.Namespace) -> None:
 
     problems = []
     if arguments.against is None and arguments.history is None:
-        problems.append(Problem(
-            where="--against", found="neither a baseline nor a history", allowed="at least one of them",
-            mend="Add --against BASELINE or --history FOLDER.",
-        ))  # fmt: skip
+        problems.append(
+            Problem(
+                where="--against",
+                found="neither a baseline nor a history",
+                allowed="at least one of them",
+                mend="Add --against BASELINE or --history FOLDER.",
+            )
+        )
     if arguments.blocks < 3:
-        problems.append(Problem(
-            where="--blocks", found=str(arguments.blocks), allowed="3 or more: fewer launches decide nothing"
-        ))  # fmt: skip
+        problems.append(Problem(where="--blocks", found=str(arguments.blocks), allowed="3 or more: fewer launches decide nothing"))
     if arguments.show and arguments.history is None:
         problems.append(Problem(where="--show", found="no history", allowed="together with --history FOLDER"))
     if problems:
@@ -163,13 +152,7 @@ def _is_earlier(one: Side, record: Side) -> bool:
 def _comparison(arguments: argparse.Namespace, baseline: Side, record: Side) -> Comparison:
     from assay.verdict.comparison.compare import compare
 
-    return compare(
-        (baseline, record),
-        varying=_varying(arguments),
-        force=arguments.force,
-        primary=arguments.primary,
-        at=arguments.at,
-    )
+    return compare((baseline, record), varying=_varying(arguments), force=arguments.force, primary=arguments.primary, at=arguments.at)
 
 
 def _against(arguments: argparse.Namespace, baseline: Side, record: Side, past: Sequence[Side]) -> Check:
@@ -177,14 +160,17 @@ def _against(arguments: argparse.Namespace, baseline: Side, record: Side, past: 
     from assay.verdict.comparison.sessions import DAYS
 
     return check(
-        _comparison(arguments, baseline, record), baseline, record, past=past, margin=arguments.margin,
-        days=DAYS if arguments.day_to_day is None else arguments.day_to_day, everything=arguments.all,
-    )  # fmt: skip
+        _comparison(arguments, baseline, record),
+        baseline,
+        record,
+        past=past,
+        margin=arguments.margin,
+        days=DAYS if arguments.day_to_day is None else arguments.day_to_day,
+        everything=arguments.all,
+    )
 
 
-def _along(
-    arguments: argparse.Namespace, past: Sequence[Side], record: Side, *, left_out: int
-) -> tuple[Check, Side | None]:
+def _along(arguments: argparse.Namespace, past: Sequence[Side], record: Side, *, left_out: int) -> tuple[Check, Side | None]:
     """Against the history alone; the side that a fresh measurement would be made against."""
     from assay.record.store import shown_url
     from assay.verdict.checking.check import alone, check_history
@@ -194,9 +180,7 @@ def _along(
         return alone(record, shown_url(arguments.history), left_out), None
     ordered = in_order(past)
     comparison = _comparison(arguments, ordered[-1], record)
-    found = check_history(
-        comparison, ordered, record, margin=arguments.margin, everything=arguments.all
-    )  # fmt: skip
+    found = check_history(comparison, ordered, record, margin=arguments.margin, everything=arguments.all)
     before = next((one for one in ordered if one.label == found.suspects_from), ordered[-1])
     return found, before
 
@@ -204,9 +188,7 @@ def _along(
 # ---- measured again --------------------------------------------------------------------------------------------------
 
 
-def _confirmed(
-    arguments: argparse.Namespace, found: Check, baseline: Side | None, record: Side
-) -> tuple[Check, list[Path]]:
+def _confirmed(arguments: argparse.Namespace, found: Check, baseline: Side | None, record: Side) -> tuple[Check, list[Path]]:
     from assay.cli.support.remeasure import FAILURES, reason_of
     from assay.errors import Interrupted
     from assay.verdict.checking.confirmation import unconfirmed
@@ -224,9 +206,7 @@ def _confirmed(
         return unconfirmed(found, reason_of(error)), []
 
 
-def _measured_again(
-    arguments: argparse.Namespace, found: Check, baseline: Side, record: Side
-) -> tuple[Check, list[Path]]:
+def _measured_again(arguments: argparse.Namespace, found: Check, baseline: Side, record: Side) -> tuple[Check, list[Path]]:
     """Fresh launches of both codes, in turn.
 
     Raises:
@@ -239,14 +219,10 @@ def _measured_again(
     place = remeasure.Place(folder=arguments.folder, baseline=arguments.baseline_folder, here=Path.cwd())
     code = remeasure.code_of(record.measured, place)
     say(f"{found.sentence}\nmeasuring both again, in turn: {arguments.blocks} blocks", file=sys.stderr)
-    with (
-        remeasure.baseline_code(baseline.measured, place, code) as old,
-        display(sys.stderr, quiet=arguments.quiet) as show,
-    ):
+    with remeasure.baseline_code(baseline.measured, place, code) as old, display(sys.stderr, quiet=arguments.quiet) as show:
         fresh = remeasure.fresh(
-            record.measured.experiment, old, code, root=arguments.root / remeasure.FOLDER, blocks=arguments.blocks,
-            on_progress=show,
-        )  # fmt: skip
+            record.measured.experiment, old, code, root=arguments.root / remeasure.FOLDER, blocks=arguments.blocks, on_progress=show
+        )
     first, second = (record_lookup.side(path) for path in fresh)
     again = _against(arguments, first, second, [])
     return confirm(found, again, everything_in_doubt=arguments.confirm == "always"), fresh

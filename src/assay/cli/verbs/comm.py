@@ -24,9 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_root(parser, "where the record is made (default: records)")
     parser.add_argument("--dry-run", action="store_true", help="show the plan and its time; start nothing")
-    parser.add_argument(
-        "--toml", action="store_true", help="print the experiment as a file for `assay run`; start nothing"
-    )
+    parser.add_argument("--toml", action="store_true", help="print the experiment as a file for `assay run`; start nothing")
     add_display_flags(parser)
 
 

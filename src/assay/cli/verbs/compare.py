@@ -26,37 +26,39 @@ QUALITY = "quality"  # as --primary: that no speed decides
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "records", nargs="+", metavar="RECORD",
+        "records",
+        nargs="+",
+        metavar="RECORD",
         help="records' folders, unique beginnings of their names, or `latest`; the first is the baseline",
-    )  # fmt: skip
-    parser.add_argument(
-        "--varying", action="append", default=[], metavar="NAME",
-        help="a condition that is studied, so that it may differ: a field, a group of them, or code, engine, machine ... Repeat it for several",
-    )  # fmt: skip
-    parser.add_argument(
-        "--force", action="store_true", help="compare although conditions differ; everything is marked EXPLORATORY"
     )
     parser.add_argument(
-        "--primary", metavar="METRIC",
-        help="the one metric that decides (default: the baseline's); quality: only whether quality is held decides the exit code",
-    )  # fmt: skip
+        "--varying",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="a condition that is studied, so that it may differ: a field, a group of them, or code, engine, machine ... Repeat it for several",
+    )
+    parser.add_argument("--force", action="store_true", help="compare although conditions differ; everything is marked EXPLORATORY")
     parser.add_argument(
-        "--at", action="append", default=[], metavar="CONFIGURATION",
+        "--primary",
+        metavar="METRIC",
+        help="the one metric that decides (default: the baseline's); quality: only whether quality is held decides the exit code",
+    )
+    parser.add_argument(
+        "--at",
+        action="append",
+        default=[],
+        metavar="CONFIGURATION",
         help="the configuration that decides, for example workers=4 (default: the largest common one); with one record, give two or more to compare them, "
         "with several one for each in their order; "
         "or of a record of several engines the load at which these are compared",
-    )  # fmt: skip
+    )
     add_days(parser)
     shape = parser.add_mutually_exclusive_group()
     for name in FORMATS:
-        shape.add_argument(
-            f"--{name}", dest="shape", action="store_const", const=name, help=f"the comparison as {name}"
-        )
+        shape.add_argument(f"--{name}", dest="shape", action="store_const", const=name, help=f"the comparison as {name}")
     parser.add_argument(
-        "--output",
-        type=Path,
-        metavar="PATH",
-        help="write to this file, - for stdout (default: HTML to comparison.html, else stdout)",
+        "--output", type=Path, metavar="PATH", help="write to this file, - for stdout (default: HTML to comparison.html, else stdout)"
     )
     add_root(parser)
 
@@ -92,22 +94,36 @@ def _compared(sides: tuple[Side, ...], arguments: argparse.Namespace) -> Compari
         return compare_configurations(sides[0], arguments.at, primary=arguments.primary)
     if len(arguments.at) == len(sides):
         return compare_at(
-            _once_each(sides), arguments.at, varying=arguments.varying, force=arguments.force, primary=arguments.primary,
+            _once_each(sides),
+            arguments.at,
+            varying=arguments.varying,
+            force=arguments.force,
+            primary=arguments.primary,
             days=_days(sides, arguments),
-        )  # fmt: skip
+        )
     record_lookup.refuse_itself(sides, "RECORD")
     if len(arguments.at) > 1:
         from assay.errors import Problem, SpecError
 
-        raise SpecError((Problem(
-            where="--at", found=" ".join(arguments.at),
-            allowed="one configuration that decides, or one for each record in their order",
-            mend="To compare configurations of one record, name one record.",
-        ),), "the comparison")  # fmt: skip
+        raise SpecError(
+            (
+                Problem(
+                    where="--at",
+                    found=" ".join(arguments.at),
+                    allowed="one configuration that decides, or one for each record in their order",
+                    mend="To compare configurations of one record, name one record.",
+                ),
+            ),
+            "the comparison",
+        )
     return compare(
-        sides, varying=arguments.varying, force=arguments.force, primary=arguments.primary,
-        at=arguments.at[0] if arguments.at else None, days=_days(sides, arguments),
-    )  # fmt: skip
+        sides,
+        varying=arguments.varying,
+        force=arguments.force,
+        primary=arguments.primary,
+        at=arguments.at[0] if arguments.at else None,
+        days=_days(sides, arguments),
+    )
 
 
 def _days(sides: tuple[Side, ...], arguments: argparse.Namespace) -> Days:
@@ -123,9 +139,7 @@ def _once_each(sides: tuple[Side, ...]) -> tuple[Side, ...]:
 
     records = {one.measured.manifest.get("id"): one for one in reversed(sides)}
     folders = [one.label.rpartition(" (")[0] or one.label for one in records.values()]
-    names = labels_of(
-        [(one.measured.experiment.name, folder) for one, folder in zip(records.values(), folders, strict=True)]
-    )
+    names = labels_of([(one.measured.experiment.name, folder) for one, folder in zip(records.values(), folders, strict=True)])
     label = dict(zip(records, names, strict=True))
     return tuple(replace(one, label=label[one.measured.manifest.get("id")]) for one in sides)
 
@@ -158,10 +172,17 @@ def _refuse_one_alone(side: Side, configurations: list[str]) -> None:
 
     if len(configurations) < 2:
         known = " ".join(f"--at {name}" for name in side.measured.configurations)
-        raise SpecError((Problem(
-            where="RECORD", found=f"one record, {side.label}", allowed="two or more records, or one with two or more --at",
-            mend=f"Add a record to compare with, or name configurations of this one: {known}.",
-        ),), "the comparison")  # fmt: skip
+        raise SpecError(
+            (
+                Problem(
+                    where="RECORD",
+                    found=f"one record, {side.label}",
+                    allowed="two or more records, or one with two or more --at",
+                    mend=f"Add a record to compare with, or name configurations of this one: {known}.",
+                ),
+            ),
+            "the comparison",
+        )
 
 
 def load_sides(records: list[str], root: Path) -> tuple[Side, ...]:
@@ -180,10 +201,7 @@ def load_sides(records: list[str], root: Path) -> tuple[Side, ...]:
     measured = {path: from_record(whole(path)) for path in dict.fromkeys(paths)}
     judged = {path: judge(one) for path, one in measured.items()}
     labels = labels_of([(measured[path].experiment.name, path.name) for path in paths])
-    return tuple(
-        Side(label=label, measured=measured[path], judgement=judged[path])
-        for label, path in zip(labels, paths, strict=True)
-    )
+    return tuple(Side(label=label, measured=measured[path], judgement=judged[path]) for label, path in zip(labels, paths, strict=True))
 
 
 def labels_of(names: list[tuple[str, str]]) -> list[str]:

@@ -25,12 +25,13 @@ SUBJECTS = ("machine", "client")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What to examine, for how long."""
     parser.add_argument(
-        "subject", nargs="?", choices=SUBJECTS, default="machine",
+        "subject",
+        nargs="?",
+        choices=SUBJECTS,
+        default="machine",
         help="what to examine: this machine, or the client that puts loads on servers (machine)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--seconds", type=float, metavar="S", help="how long it may take (180, for the client 60, at most 300)"
     )
+    parser.add_argument("--seconds", type=float, metavar="S", help="how long it may take (180, for the client 60, at most 300)")
     parser.add_argument("--show", action="store_true", help="show what the last examination of this machine found")
     parser.add_argument("--quiet", action="store_true", help="show no progress")
     parser.add_argument("--json", action="store_true", help="print the result as JSON on stdout")
@@ -46,9 +47,7 @@ def _run(arguments: argparse.Namespace) -> int:
         return client_calibration.run(seconds, show=arguments.show, quiet=arguments.quiet, json_=arguments.json)
     if arguments.show:
         return _show(machine.read(), json_=arguments.json)
-    result, stopped = examined(
-        _seconds(SECONDS if arguments.seconds is None else arguments.seconds), quiet=arguments.quiet
-    )
+    result, stopped = examined(_seconds(SECONDS if arguments.seconds is None else arguments.seconds), quiet=arguments.quiet)
     if result["launches"] < _enough() and stopped:
         say(f"assay: {stopped}; too little was measured to be kept", file=sys.stderr)
         return 130
@@ -68,9 +67,10 @@ def _seconds(asked: float) -> float:
     from assay.errors import Problem, SpecError
 
     if not 0.0 < asked <= MOST_SECONDS:
-        raise SpecError((Problem(
-            where="--seconds", found=f"{asked:g}", allowed=f"above 0 and at most {MOST_SECONDS:g}", mend="Write --seconds 180.",
-        ),), "the flags")  # fmt: skip
+        raise SpecError(
+            (Problem(where="--seconds", found=f"{asked:g}", allowed=f"above 0 and at most {MOST_SECONDS:g}", mend="Write --seconds 180."),),
+            "the flags",
+        )
     return asked
 
 
@@ -115,19 +115,34 @@ def result_of(seen: Seen, begins: Sequence[float], values: Sequence[float]) -> d
 
     found, trend, resembles = alike(values), drift(begins, values), memory(values)
     checks = examine(found, trend, resembles, len(values), seen.clock, seen.context, seen.shares)
-    aa = {} if found is None else {
-        "noise_floor": found.noise_floor, "noise_floor_apart": found.noise_floor_apart,
-        "minimum_detectable_effect_k5": found.minimum_detectable_effect, "spread": found.spread,
-        "false_alarm_rate": asdict(found.false_alarms), "false_alarm_rate_apart": asdict(found.false_alarms_apart),
-    }  # fmt: skip
+    aa = (
+        {}
+        if found is None
+        else {
+            "noise_floor": found.noise_floor,
+            "noise_floor_apart": found.noise_floor_apart,
+            "minimum_detectable_effect_k5": found.minimum_detectable_effect,
+            "spread": found.spread,
+            "false_alarm_rate": asdict(found.false_alarms),
+            "false_alarm_rate_apart": asdict(found.false_alarms_apart),
+        }
+    )
     return {
-        "utc": SystemClock().utc().isoformat(timespec="seconds"), "assay_version": __version__, "fitness": whole(checks),
-        "launches": len(values), "seconds": seen.seconds, **aa,
+        "utc": SystemClock().utc().isoformat(timespec="seconds"),
+        "assay_version": __version__,
+        "fitness": whole(checks),
+        "launches": len(values),
+        "seconds": seen.seconds,
+        **aa,
         # over the time that was looked at: per hour it would be a power of what was seen, and no number at all
         "drift_over_the_run": None if trend is None else {"value": trend.over_the_run, "p_value": trend.p_value},
-        "autocorrelation": resembles, "clock": dict(seen.clock), "shares": dict(seen.shares), "context": dict(seen.context),
-        "checks": [asdict(check) for check in checks], "launch_values_s": list(values),
-    }  # fmt: skip
+        "autocorrelation": resembles,
+        "clock": dict(seen.clock),
+        "shares": dict(seen.shares),
+        "context": dict(seen.context),
+        "checks": [asdict(check) for check in checks],
+        "launch_values_s": list(values),
+    }
 
 
 def _show(found: Mapping[str, Any], *, json_: bool) -> int:

@@ -31,15 +31,9 @@ Then look with `assay report`, `assay audit` and `assay compare`; `assay verify`
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "file", metavar="FILE", type=Path, help="the file that the tool wrote, or a folder of such files"
-    )
-    parser.add_argument(
-        "--tool", metavar="NAME", default="", help="the tool that wrote it (default: told from the file)"
-    )
-    parser.add_argument(
-        "--name", metavar="NAME", default="", help="the record's name (default: the tool's and the file's)"
-    )
+    parser.add_argument("file", metavar="FILE", type=Path, help="the file that the tool wrote, or a folder of such files")
+    parser.add_argument("--tool", metavar="NAME", default="", help="the tool that wrote it (default: told from the file)")
+    parser.add_argument("--name", metavar="NAME", default="", help="the record's name (default: the tool's and the file's)")
     add_root(parser, "where the record is made (default: records)")
     parser.add_argument("--json", action="store_true", help="print JSON instead of sentences")
 
@@ -50,9 +44,7 @@ def _run(arguments: argparse.Namespace) -> int:
     from assay.runners.foreign.support.importing import import_results
 
     without_pandas()
-    made = import_results(
-        arguments.file, arguments.root, clock=SystemClock(), tool=arguments.tool.replace("-", "_"), name=arguments.name
-    )
+    made = import_results(arguments.file, arguments.root, clock=SystemClock(), tool=arguments.tool.replace("-", "_"), name=arguments.name)
     say(json_text(_json(made)) if arguments.json else "\n".join(line for one in made for line in _told(one)))
     return 0
 

@@ -18,12 +18,7 @@ HEADINGS = ("NAME", "ID", "DATE (UTC)", "STATE", "LAUNCHES", "SIZE")
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "root",
-        nargs="?",
-        type=Path,
-        default=Path("records"),
-        metavar="ROOT",
-        help="the folder that holds the records (default: records)",
+        "root", nargs="?", type=Path, default=Path("records"), metavar="ROOT", help="the folder that holds the records (default: records)"
     )
     parser.add_argument("--store", metavar="PLACE", help="list the records of a store instead: a folder or an address")
     parser.add_argument("--json", action="store_true", help="print a JSON array instead of a table")
@@ -81,9 +76,16 @@ def _describe(path: Path) -> dict[str, Any]:
     from assay.record.reader import judged_from, open_record
 
     described: dict[str, Any] = {
-        "name": path.name, "id": "", "date": "", "state": "damaged", "reason": "", "launches_done": None,
-        "launches_planned": None, "bytes": _bytes(path), "folder": str(path),
-    }  # fmt: skip
+        "name": path.name,
+        "id": "",
+        "date": "",
+        "state": "damaged",
+        "reason": "",
+        "launches_done": None,
+        "launches_planned": None,
+        "bytes": _bytes(path),
+        "folder": str(path),
+    }
     try:
         with judged_from(path):
             record = open_record(path)
@@ -92,9 +94,14 @@ def _describe(path: Path) -> dict[str, Any]:
         return described | {"reason": str(error)}
     manifest = record.manifest
     return described | {
-        "name": manifest["name"], "id": manifest["id"], "date": manifest["created_utc"], "state": record.state,
-        "reason": manifest.get("reason", ""), "launches_done": done, "launches_planned": planned,
-    }  # fmt: skip
+        "name": manifest["name"],
+        "id": manifest["id"],
+        "date": manifest["created_utc"],
+        "state": record.state,
+        "reason": manifest.get("reason", ""),
+        "launches_done": done,
+        "launches_planned": planned,
+    }
 
 
 def _launches(record: Record) -> tuple[int, int]:
@@ -110,9 +117,7 @@ def _bytes(path: Path) -> int:
     from assay.record.untrusted import paths
 
     total = 0
-    with suppress(
-        OSError
-    ):  # a running record is sealed while we look, or a folder cannot be listed: what was seen until then
+    with suppress(OSError):  # a running record is sealed while we look, or a folder cannot be listed: what was seen until then
         for entry in paths.walk(path):
             if entry.is_file(follow_symlinks=False):
                 total += entry.stat(follow_symlinks=False).st_size
@@ -131,14 +136,7 @@ def _row(one: dict[str, Any]) -> tuple[str, ...]:
 
     launches = "-" if one["launches_planned"] is None else f"{one['launches_done']}/{one['launches_planned']}"
     date = one["date"][:19].replace("T", " ") or "-"
-    return (
-        one["name"],
-        one["id"] or "-",
-        date,
-        one["state"],
-        launches,
-        reading(one["bytes"], "B", scale_for("B", [one["bytes"]])),
-    )
+    return (one["name"], one["id"] or "-", date, one["state"], launches, reading(one["bytes"], "B", scale_for("B", [one["bytes"]])))
 
 
 VERB = Verb(

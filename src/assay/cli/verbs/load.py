@@ -22,13 +22,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_flags(parser)
     add_root(parser, "where the record is made (default: records)")
     instead = parser.add_mutually_exclusive_group()
-    instead.add_argument(
-        "--check", action="store_true", help="send ten requests and report how the server answers; keeps no record"
-    )
+    instead.add_argument("--check", action="store_true", help="send ten requests and report how the server answers; keeps no record")
     instead.add_argument("--dry-run", action="store_true", help="show the plan and its time; send nothing")
-    instead.add_argument(
-        "--toml", action="store_true", help="print the experiment as a file for `assay run`; send nothing"
-    )
+    instead.add_argument("--toml", action="store_true", help="print the experiment as a file for `assay run`; send nothing")
     add_display_flags(parser)
 
 

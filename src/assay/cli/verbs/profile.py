@@ -19,9 +19,19 @@ if TYPE_CHECKING:
 NOTHING_KEPT = 4  # exit code: no step was kept
 SHOWN = 8  # rows of a list
 FLAGS = (  # of an experiment's, those that change what a profiled launch is
-    "--workers", "--seed", "--name", "--env", "--launcher", "--threads", "--pin", "--nodes", "--node-rank", "--rendezvous-endpoint",
-    "--rendezvous-id", "--timeout",
-)  # fmt: skip
+    "--workers",
+    "--seed",
+    "--name",
+    "--env",
+    "--launcher",
+    "--threads",
+    "--pin",
+    "--nodes",
+    "--node-rank",
+    "--rendezvous-endpoint",
+    "--rendezvous-id",
+    "--timeout",
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -34,9 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--warm-up", type=int, default=2, metavar="N", help="steps then that warm the profiler up (2)")
     parser.add_argument("--active", type=int, default=3, metavar="N", help="steps then that are kept, at most 3 (3)")
     parser.add_argument("--no-memory", action="store_true", help="do not follow allocations: smaller traces")
-    parser.add_argument(
-        "--tool", default="torch", metavar="NAME", help="torch (torch.profiler) or nsys (Nsight Systems)"
-    )
+    parser.add_argument("--tool", default="torch", metavar="NAME", help="torch (torch.profiler) or nsys (Nsight Systems)")
     add_root(parser, "where the record is made (default: records)")
     add_display_flags(parser)
 
@@ -98,9 +106,13 @@ def _asked(arguments: argparse.Namespace) -> tuple[Experiment, Path]:
         arguments.key_workers = "1"
     experiment, folder = experiment_from(arguments, getattr(arguments, "after_dashes", ()))
     asked = {
-        "wait": arguments.wait, "warm_up": arguments.warm_up, "active": arguments.active, "memory": not arguments.no_memory,
-        "tool": arguments.tool, "only": True,
-    }  # fmt: skip
+        "wait": arguments.wait,
+        "warm_up": arguments.warm_up,
+        "active": arguments.active,
+        "memory": not arguments.no_memory,
+        "tool": arguments.tool,
+        "only": True,
+    }
     content = experiment.model_dump(by_alias=True)
     return Experiment.model_validate({**content, "profile": asked, "faults": ()}), folder
 
@@ -113,17 +125,13 @@ def profile_of(path: Path) -> dict[str, Any]:
 
     with judged_from(path):
         found = of_record(from_record(open_record(path)))
-    return {
-        "record": str(path),
-        "launches": [{**one, "folder": str(path / "traces" / launch_name(one["launch"]))} for one in found],
-    }
+    return {"record": str(path), "launches": [{**one, "folder": str(path / "traces" / launch_name(one["launch"]))} for one in found]}
 
 
 def kept(told: dict[str, Any]) -> bool:
     """Whether any step was kept."""
     return any(
-        any(window["kept"] for window in one["windows"]) or any(part.get("file") for part in one["nsys"])
-        for one in told["launches"]
+        any(window["kept"] for window in one["windows"]) or any(part.get("file") for part in one["nsys"]) for one in told["launches"]
     )
 
 

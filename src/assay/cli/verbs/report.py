@@ -26,17 +26,11 @@ ON_STDOUT = ("terminal", "markdown", "json")  # unless --output says otherwise
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "record", metavar="RECORD", help="a record's folder, the unique beginning of its name, or `latest`"
-    )
+    parser.add_argument("record", metavar="RECORD", help="a record's folder, the unique beginning of its name, or `latest`")
     for name in catalog.names("reports"):
         parser.add_argument(f"--{name}", dest="formats", action="append_const", const=name, help=f"the {name} report")
     parser.add_argument(
-        "--format",
-        dest="formats",
-        action="append",
-        metavar="NAME",
-        help="a report by name, for those that other packages add",
+        "--format", dest="formats", action="append", metavar="NAME", help="a report by name, for those that other packages add"
     )
     parser.add_argument(
         "--output",
@@ -70,9 +64,7 @@ def _run(arguments: argparse.Namespace) -> int:
     return EXIT_OF_STATUS[status]
 
 
-def _emit(
-    report: Report, view: View, output: Path | None, record: str, root: Path, *, many: bool, told: TextIO
-) -> None:
+def _emit(report: Report, view: View, output: Path | None, record: str, root: Path, *, many: bool, told: TextIO) -> None:
     if output == STDOUT or (output is None and report.name in ON_STDOUT):
         _print(report, view)
         return

@@ -143,11 +143,17 @@ def _refuse_another_script(arguments: argparse.Namespace, measured: Measured, fo
     if then is None or now["sha256"] is None or then == now["sha256"]:
         return  # a script that is missing is refused by the runner, with the place where it was looked for
     if not arguments.force:
-        raise SpecError((Problem(
-            where="workload.script", found=f"{now['path']}, changed since the record was made",
-            allowed="the script as it was measured",
-            mend="Give the folder of the old code with --folder, or go on all the same with --force.",
-        ),), "the record to reproduce")  # fmt: skip
+        raise SpecError(
+            (
+                Problem(
+                    where="workload.script",
+                    found=f"{now['path']}, changed since the record was made",
+                    allowed="the script as it was measured",
+                    mend="Give the folder of the old code with --folder, or go on all the same with --force.",
+                ),
+            ),
+            "the record to reproduce",
+        )
     say(f"note: {now['path']} has changed since the record was made", file=sys.stderr)
 
 

@@ -13,13 +13,9 @@ from assay.cli.support.verb import Verb, add_root
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     from assay.cli.verbs.run import add_display_flags
 
-    parser.add_argument(
-        "record", metavar="RECORD", help="a record's folder, the unique beginning of its name, or `latest`"
-    )
+    parser.add_argument("record", metavar="RECORD", help="a record's folder, the unique beginning of its name, or `latest`")
     add_root(parser)
-    parser.add_argument(
-        "--force", action="store_true", help="go on even if the script or the experiment has changed since"
-    )
+    parser.add_argument("--force", action="store_true", help="go on even if the script or the experiment has changed since")
     add_display_flags(parser)
 
 

@@ -39,33 +39,19 @@ Exit code 1 if no row meets everything, or if the prediction is refused."""
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("table", metavar="TABLE", type=Path, help="the table: CSV, TSV, semicolons or Markdown")
-    parser.add_argument(
-        "--tolerance", metavar="Q", help="largest drift of quality, in its unit: 0.005 of a fraction, or 0.5%% (0.005)"
-    )
-    parser.add_argument(
-        "--efficiency", metavar="E", default="0.70", help="smallest efficiency, a fraction or percent (0.70)"
-    )
+    parser.add_argument("--tolerance", metavar="Q", help="largest drift of quality, in its unit: 0.005 of a fraction, or 0.5%% (0.005)")
+    parser.add_argument("--efficiency", metavar="E", default="0.70", help="smallest efficiency, a fraction or percent (0.70)")
     parser.add_argument("--deadline", metavar="S", help="longest time, seconds")
     parser.add_argument("--budget", metavar="USD", help="highest cost of a row")
     parser.add_argument("--work", metavar="N", help="units of work of every row, if the table has no such column")
     parser.add_argument(
-        "--scaling",
-        choices=("strong", "weak"),
-        help="whether the work is fixed or grows with the workers, if the table does not tell",
+        "--scaling", choices=("strong", "weak"), help="whether the work is fixed or grows with the workers, if the table does not tell"
     )
     parser.add_argument(
-        "--use",
-        metavar="HEADING",
-        action="append",
-        default=[],
-        help="the column that is meant, of several that say the same",
+        "--use", metavar="HEADING", action="append", default=[], help="the column that is meant, of several that say the same"
     )
     parser.add_argument(
-        "--where",
-        metavar="HEADING=CELL",
-        action="append",
-        default=[],
-        help="the rows that are meant, of several series in one table",
+        "--where", metavar="HEADING=CELL", action="append", default=[], help="the rows that are meant, of several series in one table"
     )
     parser.add_argument("--predict", metavar="N", help="predict the speedup with N workers, or say why not")
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
@@ -120,28 +106,14 @@ def _limits(arguments: argparse.Namespace) -> tuple[Limits, Asked, float | None]
     efficiency = number("efficiency", "above 0", percent=True)
     if efficiency is not None and efficiency > MOST_EFFICIENCY:
         mend = f"Write {efficiency:g}%."
-        problems.append(
-            Problem(
-                where="--efficiency",
-                found=arguments.efficiency,
-                allowed="a fraction (0.70) or percent (70%)",
-                mend=mend,
-            )
-        )
+        problems.append(Problem(where="--efficiency", found=arguments.efficiency, allowed="a fraction (0.70) or percent (70%)", mend=mend))
     deadline, budget, work = number("deadline", "above 0"), number("budget", "above 0"), number("work", "above 0")
     wanted = number("predict", WORKERS)
     where = [tuple(text.rsplit("=", 1)) for text in arguments.where]
-    problems += [
-        Problem(where="--where", found=text, allowed="HEADING=CELL") for text in arguments.where if "=" not in text
-    ]
+    problems += [Problem(where="--where", found=text, allowed="HEADING=CELL") for text in arguments.where if "=" not in text]
     if problems or efficiency is None:
         raise SpecError(tuple(problems), "the flags")
-    asked = Asked(
-        work=work,
-        use=tuple(arguments.use),
-        where=tuple((one[0], one[1]) for one in where),
-        scaling=arguments.scaling or "",
-    )
+    asked = Asked(work=work, use=tuple(arguments.use), where=tuple((one[0], one[1]) for one in where), scaling=arguments.scaling or "")
     return Limits(efficiency=efficiency, deadline_s=deadline, budget_usd=budget), asked, wanted
 
 

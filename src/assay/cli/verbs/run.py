@@ -25,18 +25,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
     add_flags(parser)
     add_root(parser, "where the record is made (default: records)")
-    parser.add_argument(
-        "--dry-run", action="store_true", help="show the plan, its time and what it will be able to show; run nothing"
-    )
+    parser.add_argument("--dry-run", action="store_true", help="show the plan, its time and what it will be able to show; run nothing")
     add_display_flags(parser)
 
 
 def add_display_flags(parser: argparse.ArgumentParser) -> None:
     """What is shown while it runs, and after; the same for `run` and `resume`."""
     parser.add_argument("--quiet", action="store_true", help="show no progress")
-    parser.add_argument(
-        "--json", action="store_true", help="print the result as JSON on stdout; progress goes to stderr"
-    )
+    parser.add_argument("--json", action="store_true", help="print the result as JSON on stdout; progress goes to stderr")
 
 
 def _run(arguments: argparse.Namespace) -> int:
@@ -99,9 +95,10 @@ def dry_run_json(experiment: Experiment, root: Path) -> str:
     earlier = earlier_record(experiment, root)
     shows = [asdict(one) for one in _foreseen(experiment, earlier)]
     return json.dumps(
-        {"launches": launches, "expected_s": _expected_seconds(experiment, earlier), "able_to_show": shows}, indent=2,
+        {"launches": launches, "expected_s": _expected_seconds(experiment, earlier), "able_to_show": shows},
+        indent=2,
         default=lambda asked: asked.model_dump(mode="json"),  # a fault as it was asked for
-    )  # fmt: skip
+    )
 
 
 def earlier_record(experiment: Experiment, root: Path) -> Measured | None:
@@ -124,9 +121,7 @@ def earlier_record(experiment: Experiment, root: Path) -> Measured | None:
 def _same_work(earlier: Experiment, experiment: Experiment) -> bool:
     """The same program; of a load the same traffic on the same engines, at whatever loads and objectives."""
     free = {"concurrency", "rate", "search", "objectives", "client"}
-    ours, theirs = (
-        None if one.serving is None else one.serving.model_dump(exclude=free) for one in (experiment, earlier)
-    )
+    ours, theirs = (None if one.serving is None else one.serving.model_dump(exclude=free) for one in (experiment, earlier))
     return earlier.workload == experiment.workload and ours == theirs
 
 

@@ -9,13 +9,14 @@ from assay.cli.support.verb import Verb, add_root
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("record", nargs="?", default="latest", help="a record folder, the beginning of its name, or latest (default)")
     parser.add_argument(
-        "record", nargs="?", default="latest", help="a record folder, the beginning of its name, or latest (default)"
-    )
-    parser.add_argument(
-        "--key", type=Path, required=True, metavar="FILE",
+        "--key",
+        type=Path,
+        required=True,
+        metavar="FILE",
         help="a private key of ssh, or its public half if ssh-agent holds it: ~/.ssh/id_ed25519",
-    )  # fmt: skip
+    )
     add_root(parser)
 
 

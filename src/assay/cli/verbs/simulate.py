@@ -20,9 +20,14 @@ GIGA = 1e9
 LEAST_BITS = 8.0  # a second: a byte
 SLOWDOWN = 1.5  # of the workers that are slow, where none is asked for
 FLAG_OF = {
-    "step_s": "--step-time", "alpha_s": "--alpha", "beta_s": "--gbps", "factor.levels": "--workers", "launches.per_configuration": "--launches",
-    "launches.seed": "--seed", "name": "--name",
-}  # fmt: skip
+    "step_s": "--step-time",
+    "alpha_s": "--alpha",
+    "beta_s": "--gbps",
+    "factor.levels": "--workers",
+    "launches.per_configuration": "--launches",
+    "launches.seed": "--seed",
+    "name": "--name",
+}
 TIME = "a time above 0, such as 20us, 250ms or 1.0 (seconds)"
 DESCRIPTION = """\
 Compute the step times of a synchronous data-parallel training on a cluster of which everything is known, print what follows in
@@ -41,30 +46,10 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--step-time", required=True, metavar="S", help="a step on one worker: 1.0, 250ms")
     add("--serial", type=float, default=0.0, metavar="F", help="share of it that no number of workers shortens (0)")
     add("--alpha", default="20us", metavar="S", help="latency of a message between two workers (20us)")
-    add(
-        "--gbps",
-        "--beta-gbps",
-        dest="gbps",
-        type=float,
-        default=10.0,
-        metavar="N",
-        help="bandwidth of a link, gigabits per second (10)",
-    )
-    add(
-        "--gradient",
-        type=float,
-        default=1e8,
-        metavar="BYTES",
-        help="bytes that are summed over the workers in a step (1e8)",
-    )
+    add("--gbps", "--beta-gbps", dest="gbps", type=float, default=10.0, metavar="N", help="bandwidth of a link, gigabits per second (10)")
+    add("--gradient", type=float, default=1e8, metavar="BYTES", help="bytes that are summed over the workers in a step (1e8)")
     add("--buckets", type=int, default=1, metavar="N", help="pieces in which they are summed (1)")
-    add(
-        "--overlap",
-        type=float,
-        default=0.0,
-        metavar="F",
-        help="share of the computing under which communication may hide (0)",
-    )
+    add("--overlap", type=float, default=0.0, metavar="F", help="share of the computing under which communication may hide (0)")
     add("--jitter", type=float, default=0.02, metavar="F", help="scatter of a worker's time from step to step (0.02)")
     add("--noise", type=float, default=0.01, metavar="F", help="scatter of whole launches (0.01)")
     add("--stragglers", type=float, default=0.0, metavar="F", help="share of the workers that are always slow (0)")
@@ -124,18 +109,25 @@ def asked(arguments: argparse.Namespace) -> tuple[Cluster, Experiment]:
     if slowdown is not None and not arguments.stragglers:
         problems.append(
             _problem(
-                "--slowdown",
-                f"{slowdown:g} and no slow workers",
-                "only with --stragglers F, F above 0: the share of workers that are slow",
+                "--slowdown", f"{slowdown:g} and no slow workers", "only with --stragglers F, F above 0: the share of workers that are slow"
             )
         )
     elif slowdown is None:
         slowdown = SLOWDOWN
     cluster = Cluster(
-        step_s=step_s, serial=arguments.serial, alpha_s=alpha_s, beta_s=BITS / bits if bits >= LEAST_BITS else 0.0, gradient=arguments.gradient,
-        buckets=arguments.buckets, overlap=arguments.overlap, jitter=arguments.jitter, noise=arguments.noise,
-        stragglers=arguments.stragglers, slowdown=slowdown if arguments.stragglers else 1.0, weak=arguments.weak,
-    )  # fmt: skip
+        step_s=step_s,
+        serial=arguments.serial,
+        alpha_s=alpha_s,
+        beta_s=BITS / bits if bits >= LEAST_BITS else 0.0,
+        gradient=arguments.gradient,
+        buckets=arguments.buckets,
+        overlap=arguments.overlap,
+        jitter=arguments.jitter,
+        noise=arguments.noise,
+        stragglers=arguments.stragglers,
+        slowdown=slowdown if arguments.stragglers else 1.0,
+        weak=arguments.weak,
+    )
     problems += [
         _problem(FLAG_OF.get(name, f"--{name}"), f"{value:g}", allowed)
         for name, value, allowed in outside(cluster, arguments.steps, levels)
@@ -152,19 +144,26 @@ def _experiment(arguments: argparse.Namespace, cluster: Cluster, levels: tuple[i
     from assay.spec.experiment import Experiment
 
     data = {
-        "name": arguments.name, "workload": {"runner": "simulated", "script": SCRIPT, "arguments": words(cluster, arguments.steps),
-                                             "work": "steps", "attach": False},
-        "factor": {"levels": levels}, "scaling": {"mode": "weak" if arguments.weak else "strong"}, "gates": {"efficiency": None},
-        "launches": {"per_configuration": arguments.launches, "seed": arguments.seed}, "noise": {"sentinel_s": 0.0},
-        "conditions": {"simulated": True}, "measure": {"communication": True},
-    }  # fmt: skip
+        "name": arguments.name,
+        "workload": {
+            "runner": "simulated",
+            "script": SCRIPT,
+            "arguments": words(cluster, arguments.steps),
+            "work": "steps",
+            "attach": False,
+        },
+        "factor": {"levels": levels},
+        "scaling": {"mode": "weak" if arguments.weak else "strong"},
+        "gates": {"efficiency": None},
+        "launches": {"per_configuration": arguments.launches, "seed": arguments.seed},
+        "noise": {"sentinel_s": 0.0},
+        "conditions": {"simulated": True},
+        "measure": {"communication": True},
+    }
     try:
         return Experiment.model_validate(data)
     except SpecError as error:
-        named = (
-            replace(problem, where=FLAG_OF.get(problem.where.partition("[")[0], problem.where))
-            for problem in error.problems
-        )
+        named = (replace(problem, where=FLAG_OF.get(problem.where.partition("[")[0], problem.where)) for problem in error.problems)
         raise SpecError(tuple(named), "the command line") from None
 
 
@@ -203,9 +202,13 @@ def curve_of(cluster: Cluster) -> Curve:
 
     parallel_s = cluster.step_s * (1.0 - cluster.serial)
     return Curve(
-        serial_s=cluster.step_s * cluster.serial, parallel_s=parallel_s, hideable_s=parallel_s * cluster.overlap,
-        spread=cluster.jitter, weak=cluster.weak, total=lambda p: cluster.transfer_s(p),
-    )  # fmt: skip
+        serial_s=cluster.step_s * cluster.serial,
+        parallel_s=parallel_s,
+        hideable_s=parallel_s * cluster.overlap,
+        spread=cluster.jitter,
+        weak=cluster.weak,
+        total=lambda p: cluster.transfer_s(p),
+    )
 
 
 def worker_counts(text: str) -> tuple[int, ...]:

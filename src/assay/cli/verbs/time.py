@@ -59,11 +59,17 @@ def commands(words: Sequence[str], *, shell: bool) -> list[list[str]]:
         else:
             found[-1].append(word)
     if not all(found) or any(not command[0].strip() for command in found):
-        raise SpecError((Problem(
-            where="assay time", found=_what_is_missing(words),
-            allowed=f"a command after --, several with {BETWEEN} between them",
-            mend=f"For example: assay time -- sort data.txt {BETWEEN} sort -n data.txt",
-        ),), "the command line")  # fmt: skip
+        raise SpecError(
+            (
+                Problem(
+                    where="assay time",
+                    found=_what_is_missing(words),
+                    allowed=f"a command after --, several with {BETWEEN} between them",
+                    mend=f"For example: assay time -- sort data.txt {BETWEEN} sort -n data.txt",
+                ),
+            ),
+            "the command line",
+        )
     return [[SHELL, "-c", " ".join(command)] for command in found] if shell else found
 
 
@@ -102,20 +108,28 @@ def experiments(arguments: argparse.Namespace, asked: Sequence[Sequence[str]]) -
     from assay.spec.flags.experiment import name_from
 
     timing = {
-        "round_s": arguments.round, "warm_up": arguments.warm_up, "ignore_failure": arguments.ignore_failure,
+        "round_s": arguments.round,
+        "warm_up": arguments.warm_up,
+        "ignore_failure": arguments.ignore_failure,
         "keep_output": arguments.show_output,
-    }  # fmt: skip
+    }
     if arguments.trials is not None:
         timing["trials"] = arguments.trials
     limits = {} if arguments.timeout is None else {"launch_timeout_s": arguments.timeout}
     return [
         experiment(
-            command[0], command[1:], runner="command", launches=arguments.launches, precision=arguments.precision,
+            command[0],
+            command[1:],
+            runner="command",
+            launches=arguments.launches,
+            precision=arguments.precision,
             name=arguments.name or name_from(command[2].split()[0] if arguments.shell else command[0]),
-            confidence=arguments.confidence, timing=timing, limits=limits,
+            confidence=arguments.confidence,
+            timing=timing,
+            limits=limits,
         )
         for command in asked
-    ]  # fmt: skip
+    ]
 
 
 def _run(arguments: argparse.Namespace) -> int:
@@ -147,9 +161,7 @@ def _refuse_failures(sides: Sequence[Side]) -> None:
     from assay.errors import WorkloadError
 
     for side in sides:
-        bad = side.measured.table("launches").filter(
-            side.measured.table("launches")["status"].is_in(["failed", "timeout"])
-        )
+        bad = side.measured.table("launches").filter(side.measured.table("launches")["status"].is_in(["failed", "timeout"]))
         if bad.height:
             raise WorkloadError(f"{side.label}: round {bad['block'][0] + 1}: {bad['reason'][0]}")
 
@@ -181,22 +193,28 @@ def _json(sides: Sequence[Side], paths: Sequence[Path], comparison: Comparison |
 
     from assay.reports.timing import as_json, summary
 
-    commands_ = [
-        as_json(summary(side.measured, side.judgement, side.label), str(path))
-        for side, path in zip(sides, paths, strict=True)
-    ]
+    commands_ = [as_json(summary(side.measured, side.judgement, side.label), str(path)) for side, path in zip(sides, paths, strict=True)]
     changes = [] if comparison is None else [change for change in comparison.changes if change.primary]
-    return json.dumps({
-        "commands": commands_,
-        "against_first": [
-            {
-                "label": change.side, "outcome": change.outcome, "word": change.word, "ratio": change.ratio,
-                "low": change.low, "high": change.high, "minimum_detectable_effect": change.minimum_detectable_effect,
-                "sentence": change.sentence,
-            }
-            for change in changes
-        ],
-    }, indent=2, allow_nan=False)  # fmt: skip
+    return json.dumps(
+        {
+            "commands": commands_,
+            "against_first": [
+                {
+                    "label": change.side,
+                    "outcome": change.outcome,
+                    "word": change.word,
+                    "ratio": change.ratio,
+                    "low": change.low,
+                    "high": change.high,
+                    "minimum_detectable_effect": change.minimum_detectable_effect,
+                    "sentence": change.sentence,
+                }
+                for change in changes
+            ],
+        },
+        indent=2,
+        allow_nan=False,
+    )
 
 
 def _output(paths: Sequence[Path]) -> str:

@@ -25,9 +25,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--dry-run", action="store_true", help="show what would be tried out; run nothing")
     parser.add_argument("--quiet", action="store_true", help="show no progress")
-    parser.add_argument(
-        "--json", action="store_true", help="print the result as JSON on stdout; progress goes to stderr"
-    )
+    parser.add_argument("--json", action="store_true", help="print the result as JSON on stdout; progress goes to stderr")
     parser.add_argument("--html", type=Path, metavar="PATH", help="write a page of it as well")
 
 

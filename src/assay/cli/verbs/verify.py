@@ -17,16 +17,14 @@ DIGEST = re.compile(r"(?:sha256:)?([0-9a-f]{64})", re.IGNORECASE)
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("record", nargs="?", default="latest", help="a record folder, the beginning of its name, or latest (default)")
+    parser.add_argument("--expect", metavar="SHA256", help="the seal that it must have, as its report shows it, known from elsewhere")
     parser.add_argument(
-        "record", nargs="?", default="latest", help="a record folder, the beginning of its name, or latest (default)"
-    )
-    parser.add_argument(
-        "--expect", metavar="SHA256", help="the seal that it must have, as its report shows it, known from elsewhere"
-    )
-    parser.add_argument(
-        "--signers", type=Path, metavar="FILE",
+        "--signers",
+        type=Path,
+        metavar="FILE",
         help="known signers, as for git (NAME ssh-ed25519 AAAA...): the record must be signed by one of them",
-    )  # fmt: skip
+    )
     add_root(parser)
 
 
@@ -67,9 +65,10 @@ def _digest(text: str | None) -> str:
     if found is None:
         from assay.errors import Problem, SpecError
 
-        raise SpecError((Problem(
-            where="--expect", found=repr(text), allowed="64 hexadecimal digits, the SHA-256 that a report of the record shows",
-        ),), "the command line")  # fmt: skip
+        raise SpecError(
+            (Problem(where="--expect", found=repr(text), allowed="64 hexadecimal digits, the SHA-256 that a report of the record shows"),),
+            "the command line",
+        )
     return found[1].lower()
 
 

@@ -2,8 +2,8 @@
 
 In a training the decision is pure and looks only at what the workers last said about themselves: a fault strikes
 `delay_steps` steps after the job's `after_checkpoints`-th checkpoint, or while the next one is being saved, once in each of the
-first `times` incarnations of the workers; what can be undone is undone `for_s` later.  Under a load it strikes at a moment, and is undone at another
-(`assay.faults.support.under_load`).  What a kind does is its act alone.
+first `times` incarnations of the workers; what can be undone is undone `for_s` later.  Under a load it strikes at a moment, and is undone
+at another (`assay.faults.support.under_load`).  What a kind does is its act alone.
 """
 
 from __future__ import annotations
@@ -122,16 +122,12 @@ def aim(progress: Mapping[int, Progress], fault: PlannedFault, struck: int = NEV
     if fault.after_checkpoints == 0:
         return fault.delay_steps
     saved = [
-        rank.checkpoint_step
-        for rank in progress.values()
-        if rank.checkpoints >= fault.after_checkpoints and rank.incarnation > struck
+        rank.checkpoint_step for rank in progress.values() if rank.checkpoints >= fault.after_checkpoints and rank.incarnation > struck
     ]
     return max(saved) + fault.delay_steps if saved else None
 
 
-def victim_now(
-    progress: Mapping[int, Progress], fault: PlannedFault, aimed_at: int | None, struck: int = NEVER
-) -> int | None:
+def victim_now(progress: Mapping[int, Progress], fault: PlannedFault, aimed_at: int | None, struck: int = NEVER) -> int | None:
     """The rank that is to be struck now; None: not yet. In an incarnation that is to be struck and was not, once the step aimed at is
     reached; of a fault during a checkpoint the rank that is saving one, for often that is one rank alone."""
 

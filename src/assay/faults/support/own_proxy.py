@@ -15,10 +15,16 @@ def check(asked: Asked, target: Target) -> None:
         SpecError: one of its addresses is not http://.
     """
     if wrong := [url for url in target.urls if not url.startswith("http://")]:
-        raise SpecError((Problem(
-            where="faults[].kind", found=f"{asked.kind!r} for {wrong[0]}", allowed="such a fault where the address is http://",
-            mend="A certificate would not name the proxy: address the server without TLS for this experiment.",
-        ),))  # fmt: skip
+        raise SpecError(
+            (
+                Problem(
+                    where="faults[].kind",
+                    found=f"{asked.kind!r} for {wrong[0]}",
+                    allowed="such a fault where the address is http://",
+                    mend="A certificate would not name the proxy: address the server without TLS for this experiment.",
+                ),
+            )
+        )
 
 
 def front(asked: Asked, target: Target, mark: str, seed: int) -> Proxies:

@@ -41,20 +41,31 @@ def check(fault: Fault, asked: Asked, target: Target) -> None:
         EnvironmentLacks: something must be allowed or installed.
     """
     if fault.on_load is None:
-        raise SpecError((Problem(
-            where="faults[].kind", found=repr(fault.name), allowed="a kind that strikes under a load",
-            mend="Use kill, stop, slow, command, reset, delay or toxiproxy.",
-        ),))  # fmt: skip
+        raise SpecError(
+            (
+                Problem(
+                    where="faults[].kind",
+                    found=repr(fault.name),
+                    allowed="a kind that strikes under a load",
+                    mend="Use kill, stop, slow, command, reset, delay or toxiproxy.",
+                ),
+            )
+        )
     if fault.needs == "pids" and not target.command:
-        raise SpecError((Problem(
-            where="faults[].kind", found=f"{fault.name!r} for {target.name}, which assay does not start",
-            allowed="such a fault where the target has a `command`",
-            mend='Let assay start it (targets[].command), or use kind = "command" with a line that reaches the server.',
-        ),))  # fmt: skip
+        raise SpecError(
+            (
+                Problem(
+                    where="faults[].kind",
+                    found=f"{fault.name!r} for {target.name}, which assay does not start",
+                    allowed="such a fault where the target has a `command`",
+                    mend='Let assay start it (targets[].command), or use kind = "command" with a line that reaches the server.',
+                ),
+            )
+        )
     if asked.replica is not None and asked.replica >= (len(target.urls) or target.replicas):
-        raise SpecError((Problem(
-            where="faults[].replica", found=str(asked.replica), allowed=f"0 to {(len(target.urls) or target.replicas) - 1}",
-        ),))  # fmt: skip
+        raise SpecError(
+            (Problem(where="faults[].replica", found=str(asked.replica), allowed=f"0 to {(len(target.urls) or target.replicas) - 1}"),)
+        )
     fault.check(asked, target)
 
 
@@ -71,9 +82,7 @@ class Strike:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
 
     def at(self, ns: int) -> None:

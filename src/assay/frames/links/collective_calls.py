@@ -43,16 +43,27 @@ def loops(rows: pl.DataFrame, *, every_rank: bool = True) -> pl.DataFrame:
     calls = numbered.filter((pl.col("op") != "barrier") & pl.col("phase").is_in(["warm_up", "timed"]))
     within = ("launch", "incarnation", "group", "loop", "phase", "op", "in_place", "size", "bytes")
     on_rank = calls.group_by(*within, "rank").agg(
-        pl.col("begin_ns").min(), pl.col("end_ns").max(), pl.len().alias("calls"), pl.col("end_ns").null_count().alias("open"),
-    )  # fmt: skip
+        pl.col("begin_ns").min(), pl.col("end_ns").max(), pl.len().alias("calls"), pl.col("end_ns").null_count().alias("open")
+    )
     seconds = on_rank.with_columns(((pl.col("end_ns") - pl.col("begin_ns")) / pl.col("calls") / 1e9).alias("seconds"))
-    ranked = seconds.filter(pl.col("open") == 0).sort("rank").group_by(within).agg(
-        pl.col("seconds").max(), pl.col("seconds").min().alias("fastest_s"), pl.col("rank").get(pl.col("seconds").arg_max()).alias("slowest"),
-        pl.len().alias("ranks"), pl.col("calls").max(),
-    )  # fmt: skip
-    data = calls.group_by(*within, "call").agg(
-        (pl.col("wrong") > 0).any().alias("bad"), pl.col("wrong").is_not_null().any().alias("seen"),
-    ).group_by(within).agg(pl.col("bad").sum().alias("wrong"), pl.col("seen").sum().alias("checked"))  # fmt: skip
+    ranked = (
+        seconds.filter(pl.col("open") == 0)
+        .sort("rank")
+        .group_by(within)
+        .agg(
+            pl.col("seconds").max(),
+            pl.col("seconds").min().alias("fastest_s"),
+            pl.col("rank").get(pl.col("seconds").arg_max()).alias("slowest"),
+            pl.len().alias("ranks"),
+            pl.col("calls").max(),
+        )
+    )
+    data = (
+        calls.group_by(*within, "call")
+        .agg((pl.col("wrong") > 0).any().alias("bad"), pl.col("wrong").is_not_null().any().alias("seen"))
+        .group_by(within)
+        .agg(pl.col("bad").sum().alias("wrong"), pl.col("seen").sum().alias("checked"))
+    )
     finished = ranked.filter(pl.col("ranks") == pl.col("size")) if every_rank else ranked
     whole = _of_all_groups(finished.join(data, on=within, nulls_equal=True), on_rank)
     return whole.sort("launch", "group", "loop")
@@ -64,15 +75,24 @@ def _of_all_groups(whole: pl.DataFrame, on_rank: pl.DataFrame) -> pl.DataFrame:
     if not parts.height:
         return whole
     loop = ("launch", "incarnation", "loop", "phase", "op", "in_place", "size", "bytes")
-    groups = (
-        on_rank.filter(pl.col("group").str.contains(PART))
-        .group_by("launch")
-        .agg(pl.col("group").n_unique().alias("groups"))
+    groups = on_rank.filter(pl.col("group").str.contains(PART)).group_by("launch").agg(pl.col("group").n_unique().alias("groups"))
+    together = (
+        parts.sort("group")
+        .group_by(loop)
+        .agg(
+            pl.lit("groups").alias("group"),
+            pl.col("slowest").get(pl.col("seconds").arg_max()),
+            pl.col("seconds").max(),
+            pl.col("fastest_s").min(),
+            pl.col("ranks").sum(),
+            pl.col("calls").max(),
+            pl.col("wrong").sum(),
+            pl.col("checked").sum(),
+            pl.len().alias("seen"),
+        )
+        .join(groups, on="launch")
+        .filter(pl.col("seen") == pl.col("groups"))
     )
-    together = parts.sort("group").group_by(loop).agg(
-        pl.lit("groups").alias("group"), pl.col("slowest").get(pl.col("seconds").arg_max()), pl.col("seconds").max(), pl.col("fastest_s").min(),
-        pl.col("ranks").sum(), pl.col("calls").max(), pl.col("wrong").sum(), pl.col("checked").sum(), pl.len().alias("seen"),
-    ).join(groups, on="launch").filter(pl.col("seen") == pl.col("groups"))  # fmt: skip
     alone = whole.filter(~pl.col("group").str.contains(PART))
     return pl.concat([alone, together.select(pl.col(name).cast(kind) for name, kind in whole.schema.items())])
 
@@ -81,21 +101,14 @@ def timed_loops(measured: Measured) -> pl.DataFrame:
     """`loops` of the timed phase of the timed launches, with block and configuration."""
     launches = measured.timed.select("launch", "block", "configuration", "workers")
     mine = measured.table("collectives").join(launches, on="launch", how="semi")
-    return (
-        loops(mine, every_rank=measured.foreign is None).filter(pl.col("phase") == "timed").join(launches, on="launch")
-    )
+    return loops(mine, every_rank=measured.foreign is None).filter(pl.col("phase") == "timed").join(launches, on="launch")
 
 
 def asked_cells(measured: Measured) -> tuple[Cell, ...]:
     """Every cell that was asked for, worker counts ascending; of another program's record those that it holds."""
     asked = asked_of(measured.experiment)
     if measured.foreign is not None:
-        rows = (
-            measured.table("collectives")
-            .select("size", "op", "in_place", "bytes")
-            .unique()
-            .sort("size", "op", "in_place", "bytes")
-        )
+        rows = measured.table("collectives").select("size", "op", "in_place", "bytes").unique().sort("size", "op", "in_place", "bytes")
         return tuple(
             Cell(
                 op=op,
@@ -114,15 +127,20 @@ def asked_cells(measured: Measured) -> tuple[Cell, ...]:
 def per_launch(measured: Measured) -> Mapping[str, pl.DataFrame]:
     """Name of the cell -> (launch, block, value in seconds, trials), in block order; loops with wrong data are left out."""
     frame = timed_loops(measured)
-    found = frame.filter(pl.col("wrong") == 0).group_by("launch", "block", *CELL).agg(
-        pl.col("seconds").median().alias("value"), pl.col("calls").sum().alias("trials")
-    ).sort("block", "launch")  # fmt: skip
+    found = (
+        frame.filter(pl.col("wrong") == 0)
+        .group_by("launch", "block", *CELL)
+        .agg(pl.col("seconds").median().alias("value"), pl.col("calls").sum().alias("trials"))
+        .sort("block", "launch")
+    )
     parts = {tuple(key): own for key, own in found.partition_by(CELL, as_dict=True).items()}
     empty = found.clear()
     return {
-        cell.name: parts.get((cell.workers, cell.op, int(cell.place == "in"), cell.nbytes), empty).select("launch", "block", "value", "trials")
+        cell.name: parts.get((cell.workers, cell.op, int(cell.place == "in"), cell.nbytes), empty).select(
+            "launch", "block", "value", "trials"
+        )
         for cell in asked_cells(measured)
-    }  # fmt: skip
+    }
 
 
 def missing(measured: Measured, cell: Cell) -> Absent:
@@ -131,19 +149,16 @@ def missing(measured: Measured, cell: Cell) -> Absent:
     if measured.timed.filter(pl.col("configuration") == name).height == 0:
         return no_launch(name)
     if why := unsupported(measured).get((cell.op, cell.place, cell.workers)):
-        return Absent(
-            reason="not_applicable", detail=f"{asked_of(measured.experiment).backend} does not offer {cell.op}: {why}"
-        )
+        return Absent(reason="not_applicable", detail=f"{asked_of(measured.experiment).backend} does not offer {cell.op}: {why}")
     own = timed_loops(measured).filter(
-        (pl.col("op") == cell.op) & (pl.col("workers") == cell.workers) & (pl.col("bytes") == cell.nbytes)
+        (pl.col("op") == cell.op)
+        & (pl.col("workers") == cell.workers)
+        & (pl.col("bytes") == cell.nbytes)
         & (pl.col("in_place") == int(cell.place == "in"))
-    )  # fmt: skip
+    )
     if own.height:
         wrong = int(own["wrong"].sum())
-        return Absent(
-            reason="refused",
-            detail=f"the data of {count(wrong, 'timed calls')} were wrong; a wrong result has no speed",
-        )
+        return Absent(reason="refused", detail=f"the data of {count(wrong, 'timed calls')} were wrong; a wrong result has no speed")
     return Absent(reason="not_measured", detail="no loop of it was finished by every rank")
 
 
@@ -160,9 +175,7 @@ def unsupported(measured: Measured) -> dict[tuple[str, str, int], str]:
     return found
 
 
-def over_cells(
-    measured: Measured, of: Callable[[Cell, Sequence[float]], Sequence[float]], *, unit: str, name: str
-) -> dict[str, Value]:
+def over_cells(measured: Measured, of: Callable[[Cell, Sequence[float]], Sequence[float]], *, unit: str, name: str) -> dict[str, Value]:
     """One estimate per cell from its launch values, which `of` turns from seconds into something else."""
     found: dict[str, Value] = {}
     values = per_launch(measured)
@@ -172,9 +185,7 @@ def over_cells(
             found[cell.name] = missing(measured, cell)
         else:
             numbers = of(cell, rows["value"].to_list())
-            made = positive(
-                numbers, measured.confidence, unit=unit, aggregate=HOW, name=name, n_trials=int(rows["trials"].sum())
-            )
+            made = positive(numbers, measured.confidence, unit=unit, aggregate=HOW, name=name, n_trials=int(rows["trials"].sum()))
             found[cell.name] = with_definition(made, name, cell, ranks_of(measured))
     return found
 

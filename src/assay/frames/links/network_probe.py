@@ -52,11 +52,7 @@ def hosts(measured: Measured) -> tuple[str, ...]:
 def readings(measured: Measured, host: str, counter: str) -> pl.DataFrame:
     """(launch, block, value) of a counter in the timed launches, in order."""
     rows = measured.table("telemetry").filter((pl.col("device") == f"to {host}") & (pl.col("counter") == counter))
-    return (
-        rows.join(measured.timed.select("launch", "block"), on="launch")
-        .sort("block", "ns")
-        .select("launch", "block", "value")
-    )
+    return rows.join(measured.timed.select("launch", "block"), on="launch").sort("block", "ns").select("launch", "block", "value")
 
 
 def lacks(measured: Measured) -> list[Mapping[str, Any]]:
@@ -91,9 +87,7 @@ def medians(measured: Measured, host: str, counter: str, *, unit: str, name: str
     values = rows.group_by("block", maintain_order=True).agg(pl.col("value").median())["value"].to_list()
     if min(values) <= 0:
         return Absent(reason="undefined", detail=f"{counter} was 0 in a round")
-    return positive(
-        values, measured.confidence, unit=unit, aggregate="median of the round", name=name, n_trials=rows.height
-    )
+    return positive(values, measured.confidence, unit=unit, aggregate="median of the round", name=name, n_trials=rows.height)
 
 
 def why_not(measured: Measured, host: str, *whats: str) -> str:
@@ -118,10 +112,11 @@ def network(measured: Measured) -> Network:
         hosts=hosts(measured),
         interfaces=tuple(
             Interface(
-                name=name, to=tuple(to for to, one in seen.items() if one.get("interface") == name),
+                name=name,
+                to=tuple(to for to, one in seen.items() if one.get("interface") == name),
                 settings=next(one for one in seen.values() if one.get("interface") == name),
                 grew={counter: grown(measured, f"net-{name}", counter) for counter in COUNTERS},
             )
             for name in names
         ),
-    )  # fmt: skip
+    )

@@ -105,36 +105,53 @@ def matrix(measured: Measured, configuration: str) -> Matrix | Absent:
         return Absent(reason="not_measured", detail=NO_PAIRS)
     links = tuple(_links(own, measured.confidence))
     ranks = int(launches["workers"][0])
-    complete = {
-        link.pair for link in links if isinstance(link.latency, Estimate) and isinstance(link.bandwidth, Estimate)
-    }
+    complete = {link.pair for link in links if isinstance(link.latency, Estimate) and isinstance(link.bandwidth, Estimate)}
     places = _placed(measured, launches["launch"].to_list())
     return Matrix(
-        ranks=ranks, links=links, hosts=_hosts(places, ranks), together=any(one.get("together") for one in places.values()),
+        ranks=ranks,
+        links=links,
+        hosts=_hosts(places, ranks),
+        together=any(one.get("together") for one in places.values()),
         missing=tuple((a, b) for a in range(ranks) for b in range(ranks) if a != b and (a, b) not in complete),
-    )  # fmt: skip
+    )
 
 
 def per_pair(measured: Measured) -> pl.DataFrame:
     """(launch, sender, receiver, latency_s, large_s, bandwidth, wrong, exchanges); null where it does not follow from the times."""
     calls = measured.table("collectives").filter(
         (pl.col("op") == OP) & (pl.col("phase") == "timed") & pl.col("group").str.starts_with("pair ") & pl.col("end_ns").is_not_null()
-    )  # fmt: skip
-    took = (pl.col("end_ns") - pl.col("begin_ns")).median() / 1e9
-    times = calls.group_by("launch", "group", "bytes").agg(
-        took.alias("s"), pl.col("wrong").sum(), pl.len().alias("exchanges")
     )
+    took = (pl.col("end_ns") - pl.col("begin_ns")).median() / 1e9
+    times = calls.group_by("launch", "group", "bytes").agg(took.alias("s"), pl.col("wrong").sum(), pl.len().alias("exchanges"))
     s, size = pl.col("s"), pl.col("bytes")
-    each = times.sort("bytes").group_by("launch", "group", maintain_order=True).agg(
-        (s.first() / 2).alias("latency_s"), s.last().alias("large_s"), pl.len().alias("sizes"), pl.col("wrong").sum(), pl.col("exchanges").sum(),
-        ((size.last() - size.slice(-2, 1).first()) / (s.last() - s.slice(-2, 1).first())).alias("bandwidth"),
-    )  # fmt: skip
+    each = (
+        times.sort("bytes")
+        .group_by("launch", "group", maintain_order=True)
+        .agg(
+            (s.first() / 2).alias("latency_s"),
+            s.last().alias("large_s"),
+            pl.len().alias("sizes"),
+            pl.col("wrong").sum(),
+            pl.col("exchanges").sum(),
+            ((size.last() - size.slice(-2, 1).first()) / (s.last() - s.slice(-2, 1).first())).alias("bandwidth"),
+        )
+    )
     told = (pl.col("sizes") > 2) & (pl.col("bandwidth") > 0) & pl.col("bandwidth").is_finite()
     ranks = pl.col("group").str.extract_groups(_GROUP).struct
-    return each.filter(pl.col("group").str.contains(f"^{_GROUP}$")).select(
-        "launch", ranks.field("1").cast(pl.Int64).alias("sender"), ranks.field("2").cast(pl.Int64).alias("receiver"), "latency_s", "large_s",
-        pl.when(told).then("bandwidth").alias("bandwidth"), pl.col("wrong").cast(pl.Int64), pl.col("exchanges").cast(pl.Int64),
-    ).sort("launch", "sender", "receiver")  # fmt: skip
+    return (
+        each.filter(pl.col("group").str.contains(f"^{_GROUP}$"))
+        .select(
+            "launch",
+            ranks.field("1").cast(pl.Int64).alias("sender"),
+            ranks.field("2").cast(pl.Int64).alias("receiver"),
+            "latency_s",
+            "large_s",
+            pl.when(told).then("bandwidth").alias("bandwidth"),
+            pl.col("wrong").cast(pl.Int64),
+            pl.col("exchanges").cast(pl.Int64),
+        )
+        .sort("launch", "sender", "receiver")
+    )
 
 
 def _links(values: pl.DataFrame, confidence: float) -> Iterator[Link]:
@@ -146,34 +163,33 @@ def _links(values: pl.DataFrame, confidence: float) -> Iterator[Link]:
         pair, trials = (row["sender"], row["receiver"]), row["exchanges"]
         named = f"pair {pair[0]}-{pair[1]}"
         yield Link(
-            pair=pair, wrong=row["wrong"], large_s=float(np.exp(np.mean(np.log(row["large_s"])))),
+            pair=pair,
+            wrong=row["wrong"],
+            large_s=float(np.exp(np.mean(np.log(row["large_s"])))),
             latency=_value(row["latency_s"], confidence, SECONDS, f"pair_latency|{named}", trials, "half of the median round trip"),
             bandwidth=_value(
-                row["bandwidth"], confidence, BYTES_PER_SECOND, f"pair_bandwidth|{named}", trials,
+                row["bandwidth"],
+                confidence,
+                BYTES_PER_SECOND,
+                f"pair_bandwidth|{named}",
+                trials,
                 "bytes per second between the two largest sizes",
             ),
-        )  # fmt: skip
+        )
 
 
 def _value(values: Sequence[float | None], confidence: float, unit: str, name: str, trials: int, how: str) -> Value:
     known = [value for value in values if value is not None]
     if len(known) < len(values):
-        return Absent(
-            reason="undefined",
-            detail="the larger message took no longer than the smaller one: send larger ones (--matrix 64M)",
-        )
+        return Absent(reason="undefined", detail="the larger message took no longer than the smaller one: send larger ones (--matrix 64M)")
     return over_launches.positive(known, confidence, unit=unit, aggregate=how, name=name, n_trials=trials)
 
 
 def _placed(measured: Measured, launches: Sequence[int]) -> dict[int, dict[str, object]]:
     """What each rank said of its place, in the last of these launches that it said it in."""
-    rows = (
-        measured.table("events").filter((pl.col("kind") == "placed") & pl.col("launch").is_in(launches)).sort("launch")
-    )
+    rows = measured.table("events").filter((pl.col("kind") == "placed") & pl.col("launch").is_in(launches)).sort("launch")
     return {
-        rank: json.loads(detail)
-        for rank, detail in zip(rows["rank"].to_list(), rows["detail"].to_list(), strict=True)
-        if rank is not None
+        rank: json.loads(detail) for rank, detail in zip(rows["rank"].to_list(), rows["detail"].to_list(), strict=True) if rank is not None
     }
 
 
@@ -181,9 +197,7 @@ def _hosts(places: Mapping[int, Mapping[str, object]], ranks: int) -> tuple[str,
     """The host of every rank, if all said it. Two machines, or two namespaces, of one name are told apart by what they are."""
     if len(places) != ranks:
         return ()
-    said = [
-        (str(one["host"]), str(one.get("boot", "")), str(one.get("network", ""))) for _, one in sorted(places.items())
-    ]
+    said = [(str(one["host"]), str(one.get("boot", "")), str(one.get("network", ""))) for _, one in sorted(places.items())]
     machines: dict[str, set[tuple[str, str]]] = {}
     for name, boot, network in said:
         machines.setdefault(name, set()).add((boot, network))
@@ -217,9 +231,7 @@ def classes(found: Matrix) -> Classes:
     without = [link.pair for link in found.links if not isinstance(link.latency, Estimate)]
     if without or len(found.links) < found.ranks * (found.ranks - 1):
         return _refused(f"{count(len(found.missing), 'pairs')} without a latency ({_some(found.missing)})")
-    nested = nesting(
-        {"latency": _array(found, _latency), "the time of a large message": _array(found, lambda link: link.large_s)}
-    )
+    nested = nesting({"latency": _array(found, _latency), "the time of a large message": _array(found, lambda link: link.large_s)})
     notes = (*(f"A border was left out: {note}." for note in nested.notes), *_shared(found))
     if found.hosts and len(set(found.hosts)) > 1:
         return _named(found, nested, notes)
@@ -262,9 +274,7 @@ def _unnamed(found: Matrix, nested: Nesting, notes: tuple[str, ...]) -> Classes:
         said = [_seen(level, "islands of one host") for level in nested.levels]
         return _made(kinds, (*(said or ["All pairs of this host are alike."]), *notes))
     if not nested.levels:
-        return _made(
-            _kinds(found.ranks, [(everything, NEAR)], FAR), ("All pairs are alike, as far as can be seen.", *notes)
-        )
+        return _made(_kinds(found.ranks, [(everything, NEAR)], FAR), ("All pairs are alike, as far as can be seen.", *notes))
     levels = [(level.groups, BETWEEN if place else NEAR) for place, level in enumerate(nested.levels)]
     kinds = _kinds(found.ranks, levels, FAR)
     unknown = "The ranks did not say where they run: whether a group is an island or a host is not seen."
@@ -287,12 +297,11 @@ def _named(found: Matrix, nested: Nesting, notes: tuple[str, ...]) -> Classes:
     said += [_seen(level, "hosts that lie near each other") for level in coarser]
     said += [
         f"CONTRADICTION: by {level.feature} the ranks {told(level.groups)} belong together, by their hosts' names {told(hosts)}; "
-        "the names, the order of the ranks or the measurement is wrong" for level in crossing
-    ]  # fmt: skip
+        "the names, the order of the ranks or the measurement is wrong"
+        for level in crossing
+    ]
     if not equal and not crossing:
-        said.append(
-            "Pairs across hosts are not told from pairs of one host by what they took; only the names part them."
-        )
+        said.append("Pairs across hosts are not told from pairs of one host by what they took; only the names part them.")
     kinds = _kinds(found.ranks, [*((level.groups, ISLAND) for level in finer), (hosts, HOST)], ACROSS)
     return _made(kinds, (*(one if one.endswith(".") else f"{one}." for one in said), *notes))
 
@@ -312,15 +321,11 @@ def _by_name(hosts: Sequence[str]) -> Groups:
 
 def _kinds(ranks: int, levels: Sequence[tuple[Groups, str]], outside: str) -> dict[Pair, str]:
     """The kind of every ordered pair: that of the first level in which both are in one group."""
-    homes = [
-        ({member: place for place, group in enumerate(groups) for member in group}, name) for groups, name in levels
-    ]
+    homes = [({member: place for place, group in enumerate(groups) for member in group}, name) for groups, name in levels]
     pairs = ((a, b) for a in range(ranks) for b in range(ranks) if a != b)
     return {(a, b): next((name for home, name in homes if home[a] == home[b]), outside) for a, b in pairs}
 
 
 def _made(kinds: Mapping[Pair, str], sentences: Sequence[str]) -> Classes:
     order = (ISLAND, HOST, ACROSS, NEAR, BETWEEN, FAR)
-    return Classes(
-        kinds=kinds, names=tuple(name for name in order if name in kinds.values()), sentences=tuple(sentences)
-    )
+    return Classes(kinds=kinds, names=tuple(name for name in order if name in kinds.values()), sentences=tuple(sentences))

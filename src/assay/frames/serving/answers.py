@@ -22,13 +22,7 @@ if TYPE_CHECKING:
 CONTAINS: Final = "contains"
 SHORTEST: Final = 6  # characters of a nonce; a shorter one could stand in any text
 IDENTITY: Final = ("identity", "rerun", "needle")
-NO_SCORES: Final = {
-    "launch": pl.Int32,
-    "example": pl.String,
-    "score": pl.Float64,
-    "cluster": pl.String,
-    "empty": pl.Boolean,
-}
+NO_SCORES: Final = {"launch": pl.Int32, "example": pl.String, "score": pl.Float64, "cluster": pl.String, "empty": pl.Boolean}
 
 
 def scored(experiment: Experiment, tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
@@ -44,19 +38,18 @@ def scored(experiment: Experiment, tables: Mapping[str, pl.DataFrame]) -> pl.Dat
     right = given.str.contains(wanted, literal=True) if metric == CONTAINS else given == wanted
     scores = answers.with_columns(
         right.cast(pl.Float64).alias("score"),
-        pl.coalesce("example", pl.col("request").cast(pl.String)).alias("example"), (given == "").alias("empty"),
-    )  # fmt: skip
+        pl.coalesce("example", pl.col("request").cast(pl.String)).alias("example"),
+        (given == "").alias("empty"),
+    )
     kept = (pl.col("score").mean(), pl.col("cluster").first(), pl.col("empty").all())
     return scores.group_by("launch", "example").agg(*kept).sort("launch", "example")
 
 
 def answered(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
-    """(launch, request, kind, replica, text, example, expected, cluster) of the successful requests that must contain or equal something."""
-    asked = (
-        tables["arrivals"]
-        .filter(pl.col("expected").is_not_null())
-        .select("launch", "request", "example", "expected", "cluster")
-    )
+    """(launch, request, kind, replica, text, example, expected, cluster) of the successful requests that must contain or equal
+    something.
+    """
+    asked = tables["arrivals"].filter(pl.col("expected").is_not_null()).select("launch", "request", "example", "expected", "cluster")
     rows = tables["requests"].filter(pl.col("status") == "ok")
     return rows.select("launch", "request", "kind", "replica", "text").join(asked, on=["launch", "request"])
 
@@ -66,29 +59,21 @@ def strangers(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
 
     A nonce that stands inside of the asker's own ("n1" in "n12") is no stranger's; one of fewer than 6 characters is not looked for.
     """
-    nonces = tables["arrivals"].filter(
-        (pl.col("kind") == "canary") & (pl.col("expected").str.len_chars() >= SHORTEST)
-    ).select("launch", "request", pl.col("expected").alias("nonce"))  # fmt: skip
+    nonces = (
+        tables["arrivals"]
+        .filter((pl.col("kind") == "canary") & (pl.col("expected").str.len_chars() >= SHORTEST))
+        .select("launch", "request", pl.col("expected").alias("nonce"))
+    )
     every = nonces["nonce"].unique().sort().to_list()
     rows = tables["requests"].select("launch", "request", "text")
     if not every:
         return rows.select("launch", "request").clear()
     answers = rows.filter(pl.col("text").is_not_null())
     held = answers.select("launch", "request", pl.col("text").str.extract_many(every, overlapping=True).alias("nonce"))
-    met = (
-        held.explode("nonce")
-        .drop_nulls("nonce")
-        .unique()
-        .join(nonces.rename({"request": "owner"}), on=["launch", "nonce"])
-    )
+    met = held.explode("nonce").drop_nulls("nonce").unique().join(nonces.rename({"request": "owner"}), on=["launch", "nonce"])
     own = met.join(nonces.rename({"nonce": "own"}), on=["launch", "request"], how="left")
     inside = pl.col("own").fill_null("").str.contains(pl.col("nonce"), literal=True)
-    return (
-        own.filter((pl.col("owner") != pl.col("request")) & ~inside)
-        .select("launch", "request")
-        .unique()
-        .sort("launch", "request")
-    )
+    return own.filter((pl.col("owner") != pl.col("request")) & ~inside).select("launch", "request").unique().sort("launch", "request")
 
 
 def repeated(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
@@ -98,12 +83,13 @@ def repeated(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
     """
     asked = tables["arrivals"].filter(pl.col("kind").is_in(IDENTITY) & pl.col("example").is_not_null())
     rows = tables["requests"].filter((pl.col("status") == "ok") & pl.col("text").is_not_null())
-    texts = rows.select("launch", "request", "text").join(
-        asked.select("launch", "request", "example"), on=["launch", "request"]
+    texts = rows.select("launch", "request", "text").join(asked.select("launch", "request", "example"), on=["launch", "request"])
+    grouped = (
+        texts.sort("launch", "request")
+        .group_by("launch", "example", maintain_order=True)
+        .agg(pl.len().alias("answers"), (pl.col("text").n_unique() == 1).alias("same"), pl.col("text").unique(maintain_order=True))
+        .filter((pl.col("answers") > 1) & pl.col("text").list.eval(pl.element().str.strip_chars() != "").list.any())
     )
-    grouped = texts.sort("launch", "request").group_by("launch", "example", maintain_order=True).agg(
-        pl.len().alias("answers"), (pl.col("text").n_unique() == 1).alias("same"), pl.col("text").unique(maintain_order=True)
-    ).filter((pl.col("answers") > 1) & pl.col("text").list.eval(pl.element().str.strip_chars() != "").list.any())  # fmt: skip
     common = pl.Series("common", [len(commonprefix(found)) for found in grouped["text"].to_list()], pl.Int64)
     return grouped.drop("text").with_columns(common)
 
@@ -111,7 +97,5 @@ def repeated(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
 def commonprefix(texts: list[str]) -> str:
     """What all the texts begin with."""
     first, last = min(texts), max(texts)
-    length = next(
-        (place for place, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), min(len(first), len(last))
-    )
+    length = next((place for place, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), min(len(first), len(last)))
     return first[:length]

@@ -36,20 +36,11 @@ def numbers(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
 
 def _launch(requests: pl.DataFrame, tables: Mapping[str, pl.DataFrame], launch: int) -> pl.DataFrame:
     own = requests.filter(pl.col("status") == "ok").select(
-        "launch",
-        "request",
-        pl.col("connect_ns").fill_null(0),
-        pl.col("tokens_out").alias("usage"),
-        "chunk_ns",
-        "chunk_kind",
+        "launch", "request", pl.col("connect_ns").fill_null(0), pl.col("tokens_out").alias("usage"), "chunk_ns", "chunk_kind"
     )
     tokenizer = _of(tables["token_counts"], launch).select("request", pl.col("tokens_out").alias("tokenizer"))
     asked = _of(tables["arrivals"], launch).select("request", pl.col("tokens_out").alias("asked"))
-    seen = (
-        own.drop("chunk_ns", "chunk_kind")
-        .join(tokenizer, on="request", how="left")
-        .join(asked, on="request", how="left")
-    )
+    seen = own.drop("chunk_ns", "chunk_kind").join(tokenizer, on="request", how="left").join(asked, on="request", how="left")
     instants = pl.concat(_instants(part) for part in own.iter_slices(SLICE)) if own.height else _instants(own)
     timed = seen.join(instants, on="request", how="left")
     return _numbers(timed).select("launch", "request", *NAMES)
@@ -67,9 +58,7 @@ def _instants(requests: pl.DataFrame) -> pl.DataFrame:
     some = requests.filter(pl.col("chunk_ns").list.len() > 0)
     sizes = some["chunk_ns"].list.len().to_numpy()
     kind, ns = some["chunk_kind"].explode().to_numpy(), some["chunk_ns"].explode().to_numpy()
-    begins = (
-        np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64) if len(sizes) else np.zeros(0, dtype=np.int64)
-    )
+    begins = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64) if len(sizes) else np.zeros(0, dtype=np.int64)
     since = (ns + np.repeat(some["connect_ns"].to_numpy(), sizes)) / NS_PER_S
     columns: dict[str, NDArray[Any]] = {}
     for name, kinds in GROUPS.items():
@@ -108,22 +97,50 @@ def _numbers(seen: pl.DataFrame) -> pl.DataFrame:
 
     output = span("spoken", "line_last")
     return seen.with_columns(
-        ttft_vllm=first("choices"), ttft_sglang=first("spoken"), ttft_genai_bench=first("spoken"),
-        ttft_guidellm=first("text"), ttft_aiperf=first("spoken"), ttft_inference_perf=first("content"), ttft_llmperf=first("content"),
-        tpot_vllm=over(span("choices"), vllm - 1), tpot_sglang=over(output, sglang - 1),
+        ttft_vllm=first("choices"),
+        ttft_sglang=first("spoken"),
+        ttft_genai_bench=first("spoken"),
+        ttft_guidellm=first("text"),
+        ttft_aiperf=first("spoken"),
+        ttft_inference_perf=first("content"),
+        ttft_llmperf=first("content"),
+        tpot_vllm=over(span("choices"), vllm - 1),
+        tpot_sglang=over(output, sglang - 1),
         tpot_genai_bench=pl.when(output >= SHORTEST_S).then(over(output, genai - 1)),
-        tpot_guidellm=over(pl.col("text_last"), guidellm), tpot_inference_perf=over(span("content"), client - 1),
-        itl_vllm=span("choices"), gaps_vllm=gaps("choices"),
-        itl_sglang=span("spoken"), gaps_sglang=gaps("spoken"),
-        itl_guidellm=over(span("text"), guidellm - 1), itl_aiperf=over(span("spoken"), client - 1),
-        itl_inference_perf=pl.when(client > 1).then(span("content")), gaps_inference_perf=pl.when((client > 1) & (pl.col("content_n") > 0)).then(client - 1),
+        tpot_guidellm=over(pl.col("text_last"), guidellm),
+        tpot_inference_perf=over(span("content"), client - 1),
+        itl_vllm=span("choices"),
+        gaps_vllm=gaps("choices"),
+        itl_sglang=span("spoken"),
+        gaps_sglang=gaps("spoken"),
+        itl_guidellm=over(span("text"), guidellm - 1),
+        itl_aiperf=over(span("spoken"), client - 1),
+        itl_inference_perf=pl.when(client > 1).then(span("content")),
+        gaps_inference_perf=pl.when((client > 1) & (pl.col("content_n") > 0)).then(client - 1),
         itl_llmperf=over(pl.col("content_last"), pl.col("data_n")),
-    )  # fmt: skip
+    )
 
 
 NAMES: Final = (
-    "ttft_vllm", "ttft_sglang", "ttft_genai_bench", "ttft_guidellm", "ttft_aiperf", "ttft_inference_perf", "ttft_llmperf",
-    "tpot_vllm", "tpot_sglang", "tpot_genai_bench", "tpot_guidellm", "tpot_inference_perf",
-    "itl_vllm", "gaps_vllm", "itl_sglang", "gaps_sglang", "itl_guidellm", "itl_aiperf", "itl_inference_perf",
-    "gaps_inference_perf", "itl_llmperf",
-)  # fmt: skip
+    "ttft_vllm",
+    "ttft_sglang",
+    "ttft_genai_bench",
+    "ttft_guidellm",
+    "ttft_aiperf",
+    "ttft_inference_perf",
+    "ttft_llmperf",
+    "tpot_vllm",
+    "tpot_sglang",
+    "tpot_genai_bench",
+    "tpot_guidellm",
+    "tpot_inference_perf",
+    "itl_vllm",
+    "gaps_vllm",
+    "itl_sglang",
+    "gaps_sglang",
+    "itl_guidellm",
+    "itl_aiperf",
+    "itl_inference_perf",
+    "gaps_inference_perf",
+    "itl_llmperf",
+)

@@ -98,9 +98,11 @@ class Outage:
 
 def outages(measured: Measured) -> tuple[Outage, ...]:
     """All fault launches in which a fault struck and a window was measured."""
-    launches = struck_launches(measured).sort("launch").join(
-        measured.served.windows.select("launch", "begin_ns", pl.col("end_ns").alias("over_ns"), "seconds"), on="launch"
-    )  # fmt: skip
+    launches = (
+        struck_launches(measured)
+        .sort("launch")
+        .join(measured.served.windows.select("launch", "begin_ns", pl.col("end_ns").alias("over_ns"), "seconds"), on="launch")
+    )
     events = measured.table("events")
     every = (_one(measured, row, events.filter(pl.col("launch") == row["launch"])) for row in launches.to_dicts())
     return tuple(outage for outage in every if outage is not None)
@@ -123,17 +125,27 @@ def _one(measured: Measured, launch: Mapping[str, Any], events: pl.DataFrame) ->
     good = "met" if asked is not None and asked.objectives.any else "ok"
     rows = measured.served.requests.filter(pl.col("counted") & (pl.col("launch") == launch["launch"]))
     return Outage(
-        launch=launch["launch"], configuration=launch["configuration"], kind=str(detail.get("fault") or detail.get("kind") or ""),
-        replica=replica, begin_ns=launch["begin_ns"], fault_ns=fault["ns"], down_ns=None if down is None else down["ns"],
-        up_ns=None if up is None else up["ns"], known_ns=None if down is None else _known(down),
+        launch=launch["launch"],
+        configuration=launch["configuration"],
+        kind=str(detail.get("fault") or detail.get("kind") or ""),
+        replica=replica,
+        begin_ns=launch["begin_ns"],
+        fault_ns=fault["ns"],
+        down_ns=None if down is None else down["ns"],
+        up_ns=None if up is None else up["ns"],
+        known_ns=None if down is None else _known(down),
         back_ns=launch["over_ns"] if back is None else min(back["ns"], launch["over_ns"]),
         requests=rows.select(
-            pl.col("start_ns").alias("due"), pl.coalesce("done_ns", "last_token_ns").alias("end"), "ok",
-            pl.col(good).alias("good"), "status", "replica",
+            pl.col("start_ns").alias("due"),
+            pl.coalesce("done_ns", "last_token_ns").alias("end"),
+            "ok",
+            pl.col(good).alias("good"),
+            "status",
+            "replica",
         ),
         restart_ns=fault["ns"] + round(for_s * NS_PER_S) if isinstance(for_s, int | float) else None,
         started_ns=started if isinstance(started, int) else None,
-    )  # fmt: skip
+    )
 
 
 def _struck(events: pl.DataFrame) -> dict[str, Any] | None:
@@ -161,9 +173,7 @@ def recovered_s(outage: Outage, confidence: float) -> float | Absent:
     total = outage.before.height
     later = outage.requests.filter(pl.col("due") >= outage.fault_ns).sort("due")
     if total == 0:
-        return Absent(
-            reason="insufficient", detail="no request ended before the fault; let it strike later (faults[].at_s)"
-        )
+        return Absent(reason="insufficient", detail="no request ended before the fault; let it strike later (faults[].at_s)")
     rate = total * NS_PER_S / max(1, outage.fault_ns - outage.begin_ns)
     size = max(FEWEST, math.ceil(rate))
     least = clopper_pearson(float(outage.before["good"].sum()), float(total), confidence).low
@@ -173,9 +183,7 @@ def recovered_s(outage: Outage, confidence: float) -> float | Absent:
         return Absent(reason="insufficient", detail=detail)
     place = recovered(~later["good"].to_numpy(), size, allowed)
     if place is None:
-        return Absent(
-            reason="undefined", detail="the attainment was not back when the load ended; give the load more time"
-        )
+        return Absent(reason="undefined", detail="the attainment was not back when the load ended; give the load more time")
     if place == 0:
         return 0.0
     after_s = float(later["due"][place] - outage.fault_ns) / NS_PER_S
@@ -209,7 +217,7 @@ def _allowed(size: int, share_of_misses: float) -> int:
 
 def seconds(
     measured: Measured, name: str, how: str, span: Callable[[Outage], float | Absent], *, delayed: bool = False
-) -> dict[str, Value]:  # fmt: skip
+) -> dict[str, Value]:
     """A duration per configuration over its fault launches; the first reason where no launch has one.
 
     `delayed`: what assay itself took to start the replica again was taken off it.
@@ -255,11 +263,16 @@ def attainment(measured: Measured, name: str, part: Callable[[Outage], pl.DataFr
             return Absent(reason="insufficient", detail=f"no request was due {when} the fault")
         hits, totals = [float(good.sum()) for good in parts], [float(len(good)) for good in parts]
         return of_interval(
-            share(hits, totals, measured.confidence), [h / t for h, t in zip(hits, totals, strict=True)], measured.confidence,
-            unit=FRACTION, name=name, n_trials=int(sum(totals)), tags="agg:good requests / requests|ci:t-share",
+            share(hits, totals, measured.confidence),
+            [h / t for h, t in zip(hits, totals, strict=True)],
+            measured.confidence,
+            unit=FRACTION,
+            name=name,
+            n_trials=int(sum(totals)),
+            tags="agg:good requests / requests|ci:t-share",
             method=f"requests {when} the fault that met every objective (without objectives: were answered) / all of them, in "
             f"{len(parts)} fault launches",
-        )  # fmt: skip
+        )
 
     return _each(measured, one)
 
@@ -272,19 +285,21 @@ def rate(measured: Measured, name: str, unit: str, how: str) -> dict[str, Value]
             return why
         lasting = [outage for outage in own if outage.back_ns > outage.fault_ns]
         if not lasting:
-            return Absent(
-                reason="insufficient",
-                detail="the fault struck at the end of the load; let it strike sooner (faults[].at_s)",
-            )
+            return Absent(reason="insufficient", detail="the fault struck at the end of the load; let it strike sooner (faults[].at_s)")
         inside = [outage.during.filter(pl.col("due") >= outage.fault_ns) for outage in lasting]
         good = [float(rows["good"].sum()) for rows in inside]
         lengths = [(outage.back_ns - outage.fault_ns) / NS_PER_S for outage in lasting]
         found = quotient(good, lengths, measured.confidence)
         return of_interval(
             found if len(good) == 1 else Interval(value=found.value, low=max(0.0, found.low), high=found.high),
-            [g / length for g, length in zip(good, lengths, strict=True)], measured.confidence, unit=unit, name=name,
-            n_trials=sum(rows.height for rows in inside), tags="agg:good / outage|ci:t-quotient", method=how,
-        )  # fmt: skip
+            [g / length for g, length in zip(good, lengths, strict=True)],
+            measured.confidence,
+            unit=unit,
+            name=name,
+            n_trials=sum(rows.height for rows in inside),
+            tags="agg:good / outage|ci:t-quotient",
+            method=how,
+        )
 
     return _each(measured, one)
 

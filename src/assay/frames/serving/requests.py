@@ -41,22 +41,12 @@ if TYPE_CHECKING:
     from assay.spec.sections.serving import Objectives
 
 CLOSED: Final = ("closed", "single_stream", "multi_stream")  # a request is due when the one before it has ended
-UNUSED: Final = (
-    "chunk_ns",
-    "chunk_kind",
-    "chunk_chars",
-    "chunk_uncertainty_ns",
-    "logprobs",
-    "text",
-    "reasoning",
-)  # large
+UNUSED: Final = ("chunk_ns", "chunk_kind", "chunk_chars", "chunk_uncertainty_ns", "logprobs", "text", "reasoning")  # large
 CHUNKS: Final = ("chunk_ns", "chunk_kind", "chunk_uncertainty_ns")  # those of them that are folded
 SLICE: Final = 1 << 14  # requests whose chunks are folded together: memory stays that of the table
 TIMES: Final = ("t0_ns", "begin_ns", "end_ns", "seconds")  # of a window
 WINDOW: Final = "measured window: from t0 + warm-up, in a closed loop from the end of a wave, until the last request was due or sent"
-ENDED: Final = pl.coalesce(
-    "last_token_ns", "done_ns"
-)  # when a request ended; an answer without text (an embedding) when it is whole
+ENDED: Final = pl.coalesce("last_token_ns", "done_ns")  # when a request ended; an answer without text (an embedding) when it is whole
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,11 +81,7 @@ def serve(experiment: Experiment, tables: Mapping[str, pl.DataFrame], *, timeles
     if timeless:
         windows = windows.with_columns(pl.lit(None, windows.schema[name]).alias(name) for name in TIMES)
     counts = tables["token_counts"].select(
-        "launch",
-        "request",
-        pl.col("tokens_in").alias("_counted_in"),
-        pl.col("tokens_out").alias("_counted"),
-        "chunk_tokens",
+        "launch", "request", pl.col("tokens_in").alias("_counted_in"), pl.col("tokens_out").alias("_counted"), "chunk_tokens"
     )
     folded, totals, gaps, unsure = [], [], {}, {}
     for launch, own in _by_launch(tables["requests"]):
@@ -140,9 +126,7 @@ def _windows(tables: Mapping[str, pl.DataFrame], serving: Serving) -> pl.DataFra
     main = pl.col("phase") == "main"
     was_sent = pl.coalesce("sent_ns", "scheduled_ns")  # what was due and never sent was still the load's
     end = was_sent if process in CLOSED else pl.col("done_ns") if process == "offline" else pl.col("scheduled_ns")
-    seen = load.group_by("launch").agg(
-        pl.col("scheduled_ns").min().alias("_first"), end.filter(main).max().alias("end_ns"),
-    )  # fmt: skip
+    seen = load.group_by("launch").agg(pl.col("scheduled_ns").min().alias("_first"), end.filter(main).max().alias("end_ns"))
     found = launches.join(begun, on="launch", how="left").join(seen, on="launch", how="left")
     warm_up = round(serving.arrivals.warm_up_s * NS_PER_S)
     timed = found.with_columns(t0_ns=pl.coalesce("_begun", "_first")).with_columns(begin_ns=pl.col("t0_ns") + warm_up)
@@ -189,12 +173,7 @@ def _wave(ended: pl.DataFrame, floor: int | None, last: int | None) -> tuple[int
 
 
 def _fold(
-    own: pl.DataFrame,
-    counts: pl.DataFrame,
-    window: Mapping[str, int | float | None],
-    serving: Serving,
-    *,
-    timeless: bool = False,
+    own: pl.DataFrame, counts: pl.DataFrame, window: Mapping[str, int | float | None], serving: Serving, *, timeless: bool = False
 ) -> tuple[pl.DataFrame, pl.DataFrame, tuple[list[NDArray[np.float64]], list[NDArray[np.float64]]]]:
     seconds = window["seconds"] is not None
     begin, end = (pl.lit(window[name] if seconds else None, pl.Int64) for name in ("begin_ns", "end_ns"))
@@ -205,19 +184,23 @@ def _fold(
     order = own.select(pl.arg_sort_by("scheduled_ns", "request")).to_series()
     folded, gaps, unsure, totals = [], [], [], []
     for first in range(0, max(1, own.height), SLICE):
-        ordered = needed[order.slice(first, SLICE)].join(
-            counts.drop("launch"), on="request", how="left", maintain_order="left"
+        ordered = needed[order.slice(first, SLICE)].join(counts.drop("launch"), on="request", how="left", maintain_order="left")
+        flagged = (
+            ordered.with_columns(
+                start_ns=start,
+                ok=pl.col("status") == "ok",
+                counted=measured if timeless else (measured & (start >= begin) & (start <= end)).fill_null(False),
+                tokens=pl.coalesce("tokens_out", "_counted").cast(pl.Float64),
+                tokens_from=pl.when(pl.col("tokens_out").is_not_null())
+                .then(pl.lit("usage"))
+                .when(pl.col("_counted").is_not_null())
+                .then(pl.lit("tokenizer")),
+                tokens_in=pl.coalesce("tokens_in", "_counted_in"),
+                text_chunks=pl.col("chunk_kind").list.eval(pl.element().is_in(TEXT)).list.sum().cast(pl.Int64),
+            )
+            .with_columns(first_tokens=_first_tokens())
+            .with_columns(*uncertainties(_after_first()))
         )
-        flagged = ordered.with_columns(
-            start_ns=start,
-            ok=pl.col("status") == "ok",
-            counted=measured if timeless else (measured & (start >= begin) & (start <= end)).fill_null(False),
-            tokens=pl.coalesce("tokens_out", "_counted").cast(pl.Float64),
-            tokens_from=pl.when(pl.col("tokens_out").is_not_null()).then(pl.lit("usage"))
-            .when(pl.col("_counted").is_not_null()).then(pl.lit("tokenizer")),
-            tokens_in=pl.coalesce("tokens_in", "_counted_in"),
-            text_chunks=pl.col("chunk_kind").list.eval(pl.element().is_in(TEXT)).list.sum().cast(pl.Int64),
-        ).with_columns(first_tokens=_first_tokens()).with_columns(*uncertainties(_after_first()))  # fmt: skip
         chunks = _chunks(flagged)
         folded.append(_durations(flagged, chunks))
         spans = chunks.filter("counted", pl.col("gap_s").is_not_null())
@@ -241,9 +224,7 @@ def _longest_gaps(chunks: pl.DataFrame) -> pl.DataFrame:
     gaps = chunks["gap_s"].fill_null(-math.inf).to_numpy()
     longest = np.maximum.reduceat(gaps, (lengths.cum_sum() - lengths).to_numpy()) if len(gaps) else gaps
     worst = pl.DataFrame({"request": runs.field("value"), "worst_gap_s": longest})
-    return worst.group_by("request").agg(
-        pl.col("worst_gap_s").max().replace(-math.inf, None)
-    )  # copied rows: one per request
+    return worst.group_by("request").agg(pl.col("worst_gap_s").max().replace(-math.inf, None))  # copied rows: one per request
 
 
 def _times(requests: pl.DataFrame) -> pl.DataFrame:
@@ -254,8 +235,7 @@ def _times(requests: pl.DataFrame) -> pl.DataFrame:
 
     return requests.with_columns(
         # A connection may have been opened for another request: who did not wait for it was not early.
-        lag_s=(pl.col("sent_ns") - pl.col("connect_ns").fill_null(0) - pl.col("scheduled_ns")).clip(lower_bound=0)
-        / NS_PER_S,
+        lag_s=(pl.col("sent_ns") - pl.col("connect_ns").fill_null(0) - pl.col("scheduled_ns")).clip(lower_bound=0) / NS_PER_S,
         connect_s=pl.col("connect_ns") / NS_PER_S,
         tokenize_s=pl.col("tokenize_ns") / NS_PER_S,
         prefill_s=pl.col("prefill_ns") / NS_PER_S,
@@ -271,9 +251,7 @@ def _after_first() -> pl.Expr:
     """Tokens that follow the first chunk with text; null where there are none, or nobody knows."""
     chunked = pl.col("text_chunks").fill_null(0) > 0  # an imported answer has no chunks: one token in each
     first = pl.when(chunked).then(pl.col("first_tokens")).otherwise(1.0)
-    follow = (
-        pl.when(chunked).then(pl.col("text_chunks") > 1).otherwise(pl.col("last_token_ns") > pl.col("first_token_ns"))
-    )
+    follow = pl.when(chunked).then(pl.col("text_chunks") > 1).otherwise(pl.col("last_token_ns") > pl.col("first_token_ns"))
     return pl.when(follow & (pl.col("tokens") > first)).then(pl.col("tokens") - first)
 
 
@@ -288,9 +266,7 @@ def _meets(objectives: Objectives) -> pl.Expr:
 
 def _share() -> pl.Expr:
     """Tokens of a chunk with text where nobody counted them chunk by chunk: one each, or all spread evenly."""
-    return (
-        pl.when(pl.col("tokens") == pl.col("text_chunks")).then(1.0).otherwise(pl.col("tokens") / pl.col("text_chunks"))
-    )
+    return pl.when(pl.col("tokens") == pl.col("text_chunks")).then(1.0).otherwise(pl.col("tokens") / pl.col("text_chunks"))
 
 
 def _by_tokenizer() -> pl.Expr:
@@ -320,10 +296,7 @@ def _chunks(requests: pl.DataFrame) -> pl.DataFrame:
     flat = some.select("request", "counted", "sent_ns", "chunk_ns", "chunk_kind", of_every_chunk()).explode(*CHUNKS)
     text = flat.filter(pl.col("chunk_kind").is_in(TEXT))
     found = text.select(
-        "request",
-        "counted",
-        (pl.col("sent_ns") + pl.col("chunk_ns")).alias("ns"),
-        pl.col("chunk_uncertainty_ns").alias("unsure_ns"),
+        "request", "counted", (pl.col("sent_ns") + pl.col("chunk_ns")).alias("ns"), pl.col("chunk_uncertainty_ns").alias("unsure_ns")
     ).with_columns(spread["tokens"].explode().alias("tokens"))
     bearing = found.filter((pl.col("tokens") > 0).fill_null(True))  # half of a character is no token yet
     same = pl.col("request") == pl.col("request").shift(1)
@@ -342,9 +315,11 @@ def _tokens(requests: pl.DataFrame, chunks: pl.DataFrame, begin: pl.Expr, end: p
     times = pl.concat([chunks.select("ns", "tokens"), ends])
     tokens = times.filter((pl.col("ns") >= begin) & (pl.col("ns") < end))["tokens"]
     load = requests.filter(pl.col("ok") & (pl.col("phase") != "cold"))
-    spread = (pl.col("text_chunks") > 0) & (pl.col("tokens") != pl.col("text_chunks")) & (
-        pl.col("chunk_tokens").list.len().fill_null(0) != pl.col("text_chunks")
-    )  # fmt: skip
+    spread = (
+        (pl.col("text_chunks") > 0)
+        & (pl.col("tokens") != pl.col("text_chunks"))
+        & (pl.col("chunk_tokens").list.len().fill_null(0) != pl.col("text_chunks"))
+    )
     evenly = int(load.select(spread.fill_null(False).sum()).item())
     return float(tokens.sum()), int(load["tokens"].null_count()), evenly
 

@@ -20,7 +20,9 @@ from assay.units import NS_PER_S
 
 TEXT: Final = (1, 2, 3)  # kinds of chunks that bear tokens: content, reasoning, tool call (assay.record.tables)
 VISIBLE: Final = (1, 3)
-UNKNOWN: Final = "nothing says how unsure the times of the answers are (an HTTP library, a model in this process, an import or an older record)"
+UNKNOWN: Final = (
+    "nothing says how unsure the times of the answers are (an HTTP library, a model in this process, an import or an older record)"
+)
 
 
 def uncertainties(after_first: pl.Expr) -> tuple[pl.Expr, ...]:

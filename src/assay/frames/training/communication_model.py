@@ -85,9 +85,7 @@ class Wall:
         if len(self.levels) < POINTS:
             found.append(f"it rests on {len(self.levels)} worker counts, fewer than {POINTS}")
         if workers > FARTHEST * self.largest:
-            found.append(
-                f"it lies {workers / self.largest:.3g} times beyond the largest measured worker count, {self.largest}"
-            )
+            found.append(f"it lies {workers / self.largest:.3g} times beyond the largest measured worker count, {self.largest}")
         return tuple(found)
 
     @property
@@ -96,8 +94,9 @@ class Wall:
         link = self.links.whole
         hidden = (
             f"up to {reading(self.fitted.curves[0].hideable_s, SECONDS)} of a worker's computing hide it, as seen"
-            if self.hides else "all of it taken to be exposed"
-        )  # fmt: skip
+            if self.hides
+            else "all of it taken to be exposed"
+        )
         spread = self.fitted.curves[0].spread
         uneven = f"; workers scatter by {spread:.1%}" if spread else ""
         return (
@@ -138,15 +137,19 @@ def wall(measured: Measured, levels: Sequence[int] | None = None) -> Wall | Abse
     def made(each: Sequence[Affine]) -> Fitted:
         totals = [partial(sent.seconds, one) for one in each]
         return fit(
-            chosen, times, totals, hideable_s=hidden, slowest=slowest,
-            spread=float(np.median(spreads)) if spreads else 0.0, weak=weak,
-        )  # fmt: skip
+            chosen, times, totals, hideable_s=hidden, slowest=slowest, spread=float(np.median(spreads)) if spreads else 0.0, weak=weak
+        )
 
     return Wall(
-        levels=chosen, links=link, demand=sent, seen=seen, fitted=made(fits),
+        levels=chosen,
+        links=link,
+        demand=sent,
+        seen=seen,
+        fitted=made(fits),
         others=tuple(made([one] * len(blocks)) for one in link.alone.values()) if link.swept else (),
-        blocks=tuple(blocks), steps=tuple(tuple(row) for row in times.tolist()),
-    )  # fmt: skip
+        blocks=tuple(blocks),
+        steps=tuple(tuple(row) for row in times.tolist()),
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -186,9 +189,12 @@ def _held_out(measured: Measured) -> HeldOut | Absent:
     by_block = dict(zip(rest.blocks, rest.fitted.curves, strict=True))
     pairs = [(by_block[block].at(whole.largest), row[-1]) for block, row in zip(whole.blocks, whole.steps, strict=True)]
     return HeldOut(
-        workers=whole.largest, rest=rest, predicted_s=tuple(model for model, _ in pairs), measured_s=tuple(own for _, own in pairs),
+        workers=whole.largest,
+        rest=rest,
+        predicted_s=tuple(model for model, _ in pairs),
+        measured_s=tuple(own for _, own in pairs),
         errors=tuple(model / own - 1.0 for model, own in pairs),
-    )  # fmt: skip
+    )
 
 
 def refusal(measured: Measured) -> Absent | None:
@@ -206,20 +212,33 @@ def refusal(measured: Measured) -> Absent | None:
 
 
 def of_model(
-    measured: Measured, found: Wall, interval: Interval, *, unit: str, name: str, how: str, values: tuple[float, ...] = (),
+    measured: Measured,
+    found: Wall,
+    interval: Interval,
+    *,
+    unit: str,
+    name: str,
+    how: str,
+    values: tuple[float, ...] = (),
     at: float | None = None,
-) -> Estimate:  # fmt: skip
+) -> Estimate:
     """A number of the model as an estimate; `at`: the worker count that it speaks of, which may be out of reach."""
     flags = found.flags(at) if at is not None else ()
     flagged = f"FLAGGED, for {' and '.join(flags)}: " if flags else ""
     blocks = found.fitted.blocks
     return Estimate(
-        value=interval.value, low=interval.low, high=interval.high, unit=unit, confidence=measured.confidence, n_launches=blocks,
-        n_trials=blocks * len(found.levels), method=f"{flagged}{how} {found.words}",
+        value=interval.value,
+        low=interval.low,
+        high=interval.high,
+        unit=unit,
+        confidence=measured.confidence,
+        n_launches=blocks,
+        n_trials=blocks * len(found.levels),
+        method=f"{flagged}{how} {found.words}",
         signature=f"{name}|model:wall|links:{'sweep' if found.links.swept else 'training'}|hidden:{'seen' if found.hides else 'none'}"
         f"|p:{','.join(map(str, found.levels))}|ci:t|k:{blocks}|conf:{measured.confidence:g}|v:1",
         launch_values=values,
-    )  # fmt: skip
+    )
 
 
 def _refusal(measured: Measured, levels: Sequence[int]) -> Absent | None:
@@ -230,13 +249,10 @@ def _refusal(measured: Measured, levels: Sequence[int]) -> Absent | None:
             "(workload.attach), and set measure.communication = true",
         )
     if len(levels) < LEAST_POINTS:
-        return Absent(
-            reason="insufficient", detail=f"serial work and communication need at least {LEAST_POINTS} worker counts"
-        )
+        return Absent(reason="insufficient", detail=f"serial work and communication need at least {LEAST_POINTS} worker counts")
     if time_basis(measured) != "step":
         return Absent(
-            reason="not_applicable",
-            detail="the model is one of step times, and no steps were recorded (or scaling.time is wall)",
+            reason="not_applicable", detail="the model is one of step times, and no steps were recorded (or scaling.time is wall)"
         )
     return _mixed(measured, levels)
 
@@ -248,9 +264,7 @@ def _mixed(measured: Measured, levels: Sequence[int]) -> Absent | None:
     if rows["items"].null_count():
         return None
     weak = measured.mode == "weak"
-    work = rows.group_by("workers").agg((pl.col("items") / (pl.col("workers") if weak else 1)).median().alias("work"))[
-        "work"
-    ]
+    work = rows.group_by("workers").agg((pl.col("items") / (pl.col("workers") if weak else 1)).median().alias("work"))["work"]
     low, high = float(work.min() or 0.0), float(work.max() or 0.0)  # type: ignore[arg-type]
     if high - low <= SAME_WORK * high:
         return None
@@ -281,8 +295,9 @@ def _seen(measured: Measured, levels: Sequence[int]) -> dict[int, Seen]:
             slowest = own["slowest"].median()
             found[level] = Seen(
                 hidden_s=max(0.0, float(own["hidden_s"].median() or 0.0)),  # type: ignore[arg-type]
-                slowest=max(1.0, float(slowest)) if isinstance(slowest, int | float) else 1.0, method=str(own["method"][0]),
-            )  # fmt: skip
+                slowest=max(1.0, float(slowest)) if isinstance(slowest, int | float) else 1.0,
+                method=str(own["method"][0]),
+            )
     return found
 
 
@@ -297,10 +312,13 @@ def waits(measured: Measured) -> pl.DataFrame:
         _with_totals(measured)
         .group_by("launch", "step", "method")
         .agg(
-            pl.len().alias("ranks"), pl.col("exposed_ns").mean().alias("_mean"), pl.col("exposed_ns").min().alias("_least"),
+            pl.len().alias("ranks"),
+            pl.col("exposed_ns").mean().alias("_mean"),
+            pl.col("exposed_ns").min().alias("_least"),
             (pl.col("total_ns") - pl.col("exposed_ns")).sort_by("exposed_ns", "total_ns").first().alias("_hidden"),
         )
-        .join(steps.lazy(), on=("launch", "step")).join(timed.lazy(), on="launch")
+        .join(steps.lazy(), on=("launch", "step"))
+        .join(timed.lazy(), on="launch")
         .filter(pl.col("ranks") == pl.col("workers"))
         .with_columns((pl.col("step_s") - pl.col("_mean") / NS_PER_S).alias("_own"))
         .filter(pl.col("_own") > 0.0)
@@ -310,24 +328,18 @@ def waits(measured: Measured) -> pl.DataFrame:
             (1.0 + (pl.col("_mean") - pl.col("_least")) / NS_PER_S / pl.col("_own")).mean().alias("slowest"),
         )
         .collect()
-    )  # fmt: skip
+    )
     place = pl.col("method").replace_strict(list(METHODS), list(range(len(METHODS))), return_dtype=pl.Int32)
     return each.sort(place, "launch").unique("launch", keep="first", maintain_order=True).sort("launch")
 
 
 def _with_totals(measured: Measured) -> pl.LazyFrame:
     """Rows of `communication` whose exposed and whole times are known; the whole from the step's collectives where they do not say it."""
-    rows = (
-        measured.table("communication")
-        .lazy()
-        .filter(pl.col("exposed_ns").is_not_null() & pl.col("method").is_in(METHODS))
-    )
+    rows = measured.table("communication").lazy().filter(pl.col("exposed_ns").is_not_null() & pl.col("method").is_in(METHODS))
     own = rows.filter(pl.col("total_ns").is_not_null())
     if measured.table("communication").filter(pl.col("total_ns").is_null()).height == 0:
         return own
     calls = measured.communicated.calls.lazy().select("launch", "rank", "step", pl.col("total_ns").alias("_total"))
     joined = rows.filter(pl.col("total_ns").is_null()).join(calls, on=["launch", "rank", "step"])
-    told = (
-        joined.with_columns(pl.col("_total").alias("total_ns")).drop("_total").filter(pl.col("total_ns").is_not_null())
-    )
+    told = joined.with_columns(pl.col("_total").alias("total_ns")).drop("_total").filter(pl.col("total_ns").is_not_null())
     return pl.concat([own, told])

@@ -25,11 +25,11 @@ from assay.frames.training.parallelism import absent
 from assay.frames.training.sample_ledger import known_samples
 from assay.stats.groups.gradient_difference import Difference, Part, compare, tolerance
 
-NO_GRADIENTS = "no gradients were kept; watch the model (probe.watch), or tell them (probe.gradients), as for FSDP1; those of fully_shard are kept"
-SAME_NORM = 1e-4  # relative: threads add up in another order
-NO_REFERENCE = (
-    "no launch of one worker is in the record, with whose gradient it could be compared; add 1 to the worker counts"
+NO_GRADIENTS = (
+    "no gradients were kept; watch the model (probe.watch), or tell them (probe.gradients), as for FSDP1; those of fully_shard are kept"
 )
+SAME_NORM = 1e-4  # relative: threads add up in another order
+NO_REFERENCE = "no launch of one worker is in the record, with whose gradient it could be compared; add 1 to the worker counts"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,16 +148,12 @@ def _every(measured: Measured) -> tuple[Compared, ...]:
     every = firsts(measured)
     alone = {first.block: first for first in every if first.workers == 1}
     starts, batches = _starts(measured), _batches(measured, every)
-    return tuple(
-        _compared(measured, first, alone.get(first.block), starts, batches) for first in every if first.workers > 1
-    )
+    return tuple(_compared(measured, first, alone.get(first.block), starts, batches) for first in every if first.workers > 1)
 
 
 def accumulations(measured: Measured, first: First) -> int | None:
     """Batches that went into the gradient on a rank: as told, or as often as samples were told in its step."""
-    fingerprints = measured.table("fingerprints").filter(
-        (pl.col("launch") == first.launch) & (pl.col("what") == "accumulation")
-    )
+    fingerprints = measured.table("fingerprints").filter((pl.col("launch") == first.launch) & (pl.col("what") == "accumulation"))
     if fingerprints.height:
         return int(fingerprints["value"].max())  # type: ignore[arg-type]
     own = known_samples(measured).filter((pl.col("launch") == first.launch) & (pl.col("step") <= first.step))
@@ -183,15 +179,18 @@ def worst(measured: Measured, configuration: str) -> Compared | Absent:
 def _first(own: pl.DataFrame) -> First:
     of_rank: dict[int, dict[str, Gradient]] = {}
     for row in own.iter_rows(named=True):
-        gradient = Gradient(
-            norm=row["norm"], sums=tuple(row["sums"]), part=int(row["part"]), parts=int(row["parts"]), start=row["start"],
-        )  # fmt: skip
+        gradient = Gradient(norm=row["norm"], sums=tuple(row["sums"]), part=int(row["part"]), parts=int(row["parts"]), start=row["start"])
         of_rank.setdefault(int(row["rank"]), {})[row["parameter"]] = gradient
     row = own.row(0, named=True)
     return First(
-        launch=int(row["launch"]), configuration=row["configuration"], workers=int(row["workers"]), block=int(row["block"]),
-        step=int(row["step"]), precision=coarsest(own["precision"].unique().to_list()), of_rank=of_rank,
-    )  # fmt: skip
+        launch=int(row["launch"]),
+        configuration=row["configuration"],
+        workers=int(row["workers"]),
+        block=int(row["block"]),
+        step=int(row["step"]),
+        precision=coarsest(own["precision"].unique().to_list()),
+        of_rank=of_rank,
+    )
 
 
 def coarsest(precisions: list[str]) -> str:
@@ -215,23 +214,24 @@ def _equal(a: Gradient, b: Gradient) -> bool:
 # ---- against one worker ----------------------------------------------------------------------------------------------
 
 
-def _compared(
-    measured: Measured, first: First, alone: First | None, starts: Mapping[int, str], batches: Mapping[int, object]
-) -> Compared:
+def _compared(measured: Measured, first: First, alone: First | None, starts: Mapping[int, str], batches: Mapping[int, object]) -> Compared:
     reason = _incomparable(measured, first, alone, starts, batches)
     if alone is None or reason:
         return Compared(first=first, reference=None, difference=None, reason=reason)
     precision = coarsest([first.precision, alone.precision])
     difference = compare(list(_parts(first, alone)), precision)
     return Compared(
-        first=first, reference=alone.launch, difference=difference, reason="", precision=precision,
-        accumulation=accumulations(measured, first), by="ids" if _told(first, alone, batches) else "items",
-    )  # fmt: skip
+        first=first,
+        reference=alone.launch,
+        difference=difference,
+        reason="",
+        precision=precision,
+        accumulation=accumulations(measured, first),
+        by="ids" if _told(first, alone, batches) else "items",
+    )
 
 
-def _incomparable(
-    measured: Measured, first: First, alone: First | None, starts: Mapping[int, str], batches: Mapping[int, object]
-) -> str:
+def _incomparable(measured: Measured, first: First, alone: First | None, starts: Mapping[int, str], batches: Mapping[int, object]) -> str:
     if alone is None:
         return NO_REFERENCE
     if reason := other_step(first, alone) or _other_start(first, alone, starts):
@@ -290,9 +290,7 @@ def _other_amount(measured: Measured, first: First, alone: First) -> str:
 def _parts(first: First, alone: First) -> Iterator[Part]:
     for name, right in alone.own.items():
         found, zeros = first.own[name], (0.0,) * max(len(right.sums), len(first.own[name].sums))
-        yield Part(
-            name=name, found=found.sums or zeros, right=right.sums or zeros, right_norm=right.norm or 0.0,
-        )  # fmt: skip
+        yield Part(name=name, found=found.sums or zeros, right=right.sums or zeros, right_norm=right.norm or 0.0)
 
 
 def _starts(measured: Measured) -> dict[int, str]:
@@ -311,8 +309,7 @@ def samples_of(measured: Measured, every: Sequence[First]) -> pl.DataFrame:
     """(launch, ids), sorted: the samples of all steps until the optimizer's first.  A script whose steps are the passes of an accumulation
     makes several of them for one gradient."""
     until = pl.DataFrame(
-        {"launch": [one.launch for one in every], "until": [one.step for one in every]},
-        schema={"launch": pl.Int32, "until": pl.Int64},
+        {"launch": [one.launch for one in every], "until": [one.step for one in every]}, schema={"launch": pl.Int32, "until": pl.Int64}
     )
     rows = known_samples(measured).filter(pl.col("incarnation") == 0).join(until, on="launch")
     rows = rows.filter(pl.col("step") <= pl.col("until")).select("launch", "ids")

@@ -77,14 +77,26 @@ def per_token(flops: Flops) -> float:
         return palm(parameters=flops.parameters or 0.0, layers=layers, heads=heads, head_dim=size, sequence=sequence)
     if flops.convention == "torchtitan":
         return torchtitan(
-            parameters=flops.parameters or 0.0, embedding_parameters=flops.embedding_parameters or 0.0, layers=layers, heads=heads,
-            sequence=sequence, qk_dim=size, v_dim=size,
-        )  # fmt: skip
+            parameters=flops.parameters or 0.0,
+            embedding_parameters=flops.embedding_parameters or 0.0,
+            layers=layers,
+            heads=heads,
+            sequence=sequence,
+            qk_dim=size,
+            v_dim=size,
+        )
     if flops.convention == "megatron":
         return megatron(
-            layers=layers, hidden=hidden, heads=heads, head_dim=size, groups=flops.groups or heads,
-            feed_forward=flops.feed_forward or 0, gated=flops.gated, vocabulary=vocabulary, sequence=sequence,
-        )  # fmt: skip
+            layers=layers,
+            hidden=hidden,
+            heads=heads,
+            head_dim=size,
+            groups=flops.groups or heads,
+            feed_forward=flops.feed_forward or 0,
+            gated=flops.gated,
+            vocabulary=vocabulary,
+            sequence=sequence,
+        )
     return megatron_2021(layers=layers, hidden=hidden, vocabulary=vocabulary, sequence=sequence)
 
 
@@ -96,9 +108,7 @@ def of_steps(measured: Measured, *, with_recomputed: bool = False) -> dict[int, 
         return _by_formula(measured)
     workers = dict(measured.timed.select("launch", "workers").iter_rows())
     items = _items(measured)
-    return {
-        launch: _sum(ranks, workers[launch], items, again=with_recomputed) for launch, ranks in told(measured).items()
-    }
+    return {launch: _sum(ranks, workers[launch], items, again=with_recomputed) for launch, ranks in told(measured).items()}
 
 
 def _sum(ranks: tuple[Told, ...], workers: int, items: Mapping[tuple[int, int], float], *, again: bool) -> Amount:
@@ -115,7 +125,9 @@ def _sum(ranks: tuple[Told, ...], workers: int, items: Mapping[tuple[int, int], 
 
 
 def _items(measured: Measured) -> dict[tuple[int, int], float]:
-    """(launch, rank) -> mean items of its steady steps, whose time these operations are held against; of a step done again, the last time's."""
+    """(launch, rank) -> mean items of its steady steps, whose time these operations are held against; of a step done again, the last
+    time's.
+    """
     own = effective_steps(measured.table("steps")).filter(pl.col("items").is_not_null())
     steps = own.join(measured.steady_steps.select("launch", "step"), on=["launch", "step"], how="semi")
     found = steps.group_by("launch", "rank").agg(pl.col("items").mean())
@@ -131,8 +143,7 @@ def _by_formula(measured: Measured) -> dict[int, Amount]:
     steps = measured.steady_steps.group_by("launch").agg(pl.col("items").mean())
     why = "the script counts no items, so that its tokens are not known: write flops.tokens_per_step"
     return {
-        launch: Amount(value=None, why=why) if items is None else Amount(value=each * tokens * items)
-        for launch, items in steps.iter_rows()
+        launch: Amount(value=None, why=why) if items is None else Amount(value=each * tokens * items) for launch, items in steps.iter_rows()
     }
 
 
@@ -177,9 +188,7 @@ def _peak(measured: Measured, ranks: tuple[Told, ...], workers: int, best: Best)
 
 def _by_device(one: Told, declared: str | None) -> dict[str, list[dict[str, Any]]]:
     """device -> its parts {name, precision, flops}; where nothing was counted, the device with the declared precision."""
-    parts = one.detail.get("by") or [
-        {**device, "precision": declared, "flops": 1} for device in one.detail.get("devices", ())
-    ]
+    parts = one.detail.get("by") or [{**device, "precision": declared, "flops": 1} for device in one.detail.get("devices", ())]
     threads = {made["device"]: made.get("threads") for made in one.detail.get("peaks") or ()}
     found: dict[str, list[dict[str, Any]]] = {}
     for part in parts:
@@ -240,8 +249,4 @@ def _unknown(measured: Measured, device: str, precision: str | None) -> str:
 def absent(amounts: Iterable[Amount], otherwise: str = NOTHING_SAID) -> Absent:
     """Why there is no number, by the first launch that says so."""
     first = next((amount for amount in amounts if amount.why), None)
-    return (
-        Absent(reason="not_measured", detail=otherwise)
-        if first is None
-        else Absent(reason=first.reason, detail=first.why)
-    )
+    return Absent(reason="not_measured", detail=otherwise) if first is None else Absent(reason=first.reason, detail=first.why)

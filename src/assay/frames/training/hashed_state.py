@@ -22,9 +22,7 @@ def _hashes(measured: Measured, role: str, what: str) -> pl.DataFrame:
     rows = effective_steps(measured.table("fingerprints").filter(pl.col("what") == what))
     launches = measured.table("launches").filter((pl.col("role") == role) & (pl.col("status") == "ok"))
     # A rank that watches several models has several hashes at a step: their set is compared.
-    of_rank = (
-        rows.lazy().group_by("launch", "step", "rank").agg(pl.col("incarnation").max(), pl.col("text").unique().sort())
-    )
+    of_rank = rows.lazy().group_by("launch", "step", "rank").agg(pl.col("incarnation").max(), pl.col("text").unique().sort())
     return (
         of_rank.with_columns(pl.col("text").list.join(" "))
         .group_by("launch", "step")

@@ -8,8 +8,8 @@ of a collective does:
 
 Times are united before they are measured: adding the durations of kernels that run at once counts a step twice (marin#8053: a
 bubble of 3.17 s was 1.02 s).  Collectives are known by all names that NCCL has had (HTA#360: `ncclKernel_`, `ncclDevKernel_`, and
-without regard to case) and by what PyTorch notes beside them; waiting for events and streams is nobody's work (HTA#162); copies stand apart.
-Source: HolisticTraceAnalysis and PyTorch's trace format, as read in torch 2.13; definitions as in the house research, 2.2.
+without regard to case) and by what PyTorch notes beside them; waiting for events and streams is nobody's work (HTA#162); copies stand
+apart. Source: HolisticTraceAnalysis and PyTorch's trace format, as read in torch 2.13; definitions as in the house research, 2.2.
 
 Which step a kernel is of: a device runs behind its host, so a step on a device reaches from the first kernel that was launched in it
 to the first of the next; where no kernel says by what it was launched, and on a processor, the host's own marks are taken.
@@ -39,24 +39,43 @@ _COLLECTIVE_RANGE: Final = re.compile(r"^(gloo|mpi|ucc):")  # calls of engines w
 _ASKING: Final = re.compile(r"^(c10d::|_?c10d_functional|record_param_comms|(gloo|mpi|ucc|nccl|xccl):)")
 _SYNC: Final = re.compile(r"^(stream wait event|(context|device|stream|event) sync)", re.IGNORECASE)
 _STEP: Final = re.compile(r"^ProfilerStep\s*#?\s*(\d+)$")
-_DEVICE: Final = {
-    "kernel": "compute",
-    "gpu_memcpy": "copy",
-    "gpu_memset": "copy",
-    "memcpy": "copy",
-    "memset": "copy",
-    "cuda_sync": "sync",
-}
+_DEVICE: Final = {"kernel": "compute", "gpu_memcpy": "copy", "gpu_memset": "copy", "memcpy": "copy", "memset": "copy", "cuda_sync": "sync"}
 _OPERATIONS: Final = {  # how names say an operation, without case and separators -> the operation
-    "allreduce": "all_reduce", "allgather": "all_gather", "reducescatter": "reduce_scatter", "alltoall": "all_to_all",
-    "broadcast": "broadcast", "sendrecv": "send_recv", "gather": "gather", "scatter": "scatter", "barrier": "barrier",
-    "reduce": "reduce", "send": "send", "recv": "recv",
-}  # fmt: skip
+    "allreduce": "all_reduce",
+    "allgather": "all_gather",
+    "reducescatter": "reduce_scatter",
+    "alltoall": "all_to_all",
+    "broadcast": "broadcast",
+    "sendrecv": "send_recv",
+    "gather": "gather",
+    "scatter": "scatter",
+    "barrier": "barrier",
+    "reduce": "reduce",
+    "send": "send",
+    "recv": "recv",
+}
 _BYTES: Final = {
-    "float": 4, "float32": 4, "int": 4, "int32": 4, "double": 8, "float64": 8, "long": 8, "int64": 8, "half": 2, "float16": 2,
-    "bfloat16": 2, "short": 2, "int16": 2, "char": 1, "int8": 1, "byte": 1, "uint8": 1, "bool": 1, "float8_e4m3fn": 1,
+    "float": 4,
+    "float32": 4,
+    "int": 4,
+    "int32": 4,
+    "double": 8,
+    "float64": 8,
+    "long": 8,
+    "int64": 8,
+    "half": 2,
+    "float16": 2,
+    "bfloat16": 2,
+    "short": 2,
+    "int16": 2,
+    "char": 1,
+    "int8": 1,
+    "byte": 1,
+    "uint8": 1,
+    "bool": 1,
+    "float8_e4m3fn": 1,
     "float8_e5m2": 1,
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,9 +200,14 @@ def overlap(trace: Trace, step: int | None = None) -> Overlap:
     hidden = length(both(communicating, computing))
     total = length(communicating)
     return Overlap(
-        total_ns=total, hidden_ns=hidden, exposed_ns=total - hidden, compute_ns=length(computing), copy_ns=length(copying),
-        idle_ns=end - begin - length(busy) - length(copying), window_ns=end - begin,
-    )  # fmt: skip
+        total_ns=total,
+        hidden_ns=hidden,
+        exposed_ns=total - hidden,
+        compute_ns=length(computing),
+        copy_ns=length(copying),
+        idle_ns=end - begin - length(busy) - length(copying),
+        window_ns=end - begin,
+    )
 
 
 def intervals(trace: Mapping[str, Any]) -> Trace:
@@ -196,10 +220,14 @@ def intervals(trace: Mapping[str, Any]) -> Trace:
     told = trace.get("distributedInfo") or {}
     kernels = tuple(sorted(seen.kernels, key=lambda one: (one.begin, one.end)))
     return Trace(
-        rank=told.get("rank"), workers=told.get("world_size"), backend=str(told.get("backend") or ""),
+        rank=told.get("rank"),
+        workers=told.get("world_size"),
+        backend=str(told.get("backend") or ""),
         origin_ns=int(trace.get("baseTimeNanoseconds") or 0) + round(base * 1000),
-        steps=_steps(seen, kernels), kernels=kernels, operators=tuple(sorted(seen.operators, key=lambda one: one.begin)),
-    )  # fmt: skip
+        steps=_steps(seen, kernels),
+        kernels=kernels,
+        operators=tuple(sorted(seen.operators, key=lambda one: one.begin)),
+    )
 
 
 class _Seen:
@@ -250,10 +278,19 @@ def _kernel(kind: Kind, name: str, begin: int, end: int, event: Mapping[str, Any
     dtype = str(told.get("dtype") or "")
     elements = max((int(told[key]) for key in ("In msg nelems", "Out msg nelems") if key in told), default=None)
     return Kernel(
-        kind, name, begin, end, str(stream), str(device), correlation, op=operation(str(told.get("Collective name") or name)),
-        group=str(told.get("Process Group Name") or ""), dtype=dtype.lower(), size=int(told["Group size"]) if "Group size" in told else None,
+        kind,
+        name,
+        begin,
+        end,
+        str(stream),
+        str(device),
+        correlation,
+        op=operation(str(told.get("Collective name") or name)),
+        group=str(told.get("Process Group Name") or ""),
+        dtype=dtype.lower(),
+        size=int(told["Group size"]) if "Group size" in told else None,
         nbytes=elements * _BYTES[dtype.lower()] if elements is not None and dtype.lower() in _BYTES else None,
-    )  # fmt: skip
+    )
 
 
 def operation(name: str) -> str:
@@ -290,7 +327,4 @@ def _steps(seen: _Seen, kernels: Iterable[Kernel]) -> tuple[Window, ...]:
         return tuple(marks)
     ends = [first[place] for place in range(1, len(marks))]
     ends += [max(last[place], marks[place].end) for place in range(len(marks))][-1:]
-    return tuple(
-        Window(mark.step, first[place], end, "device")
-        for place, (mark, end) in enumerate(zip(marks, ends, strict=True))
-    )
+    return tuple(Window(mark.step, first[place], end, "device") for place, (mark, end) in enumerate(zip(marks, ends, strict=True)))

@@ -22,15 +22,7 @@ import polars as pl
 
 from assay.estimates.format import given
 from assay.frames.record_data import Measured
-from assay.frames.training.first_gradients import (
-    Compared,
-    First,
-    compared,
-    laters,
-    other_samples,
-    other_step,
-    samples_of,
-)
+from assay.frames.training.first_gradients import Compared, First, compared, laters, other_samples, other_step, samples_of
 from assay.frames.training.loss_curves import loss_curves
 from assay.stats.groups.gradient_difference import direction, tolerance
 
@@ -80,18 +72,14 @@ def clips(measured: Measured) -> Mapping[tuple[int, int], Mapping[int, Clip]]:
 
 
 def _clips(measured: Measured) -> Mapping[tuple[int, int], Mapping[int, Clip]]:
-    rows = measured.table("fingerprints").filter(
-        pl.col("what").is_in(["clip_norm", "clip_limit"]) & (pl.col("incarnation") == 0)
-    )
+    rows = measured.table("fingerprints").filter(pl.col("what").is_in(["clip_norm", "clip_limit"]) & (pl.col("incarnation") == 0))
     own = rows.join(measured.timed.select("launch"), on="launch", how="semi")
     kept = own.group_by("launch", "step", "rank", "what", maintain_order=True).agg("value")
     found: dict[tuple[int, int], dict[int, dict[str, tuple[float, ...]]]] = {}
     for launch, step, rank, what, values in kept.iter_rows():
         found.setdefault((launch, step), {}).setdefault(rank, {})[what] = tuple(values)
     return {
-        key: {
-            rank: Clip(norms=both.get("clip_norm", ()), limits=both.get("clip_limit", ())) for rank, both in own.items()
-        }
+        key: {rank: Clip(norms=both.get("clip_norm", ()), limits=both.get("clip_limit", ())) for rank, both in own.items()}
         for key, own in found.items()
     }
 
@@ -108,14 +96,12 @@ class ClippedApart:
 
 
 def clipped_apart(measured: Measured, hashed: pl.DataFrame, configuration: str) -> Iterator[ClippedApart]:
-    """Steps in which torch's clipping found other norms on other ranks, though all ranks had the same parameters at the next look; by launch
-    and step, those first in which it clipped.
+    """Steps in which torch's clipping found other norms on other ranks, though all ranks had the same parameters at the next look; by
+    launch and step, those first in which it clipped.
 
     Where parameters are sharded or ranks hold stages, norms may differ; these have no replicas to be equal.
     """
-    workers = dict(
-        measured.timed.filter(pl.col("configuration") == configuration).select("launch", "workers").iter_rows()
-    )
+    workers = dict(measured.timed.filter(pl.col("configuration") == configuration).select("launch", "workers").iter_rows())
     found = [
         _apart(key, of_rank)
         for key, of_rank in sorted(clips(measured).items())
@@ -129,9 +115,12 @@ def _apart(key: tuple[int, int], of_rank: Mapping[int, Clip]) -> ClippedApart:
     place = next(i for i in range(len(head.norms)) if _far([one.norms[i] for one in of_rank.values()]))
     norms, limits = ([getattr(of_rank[rank], what)[place] for rank in sorted(of_rank)] for what in ("norms", "limits"))
     return ClippedApart(
-        launch=key[0], step=key[1], norms=", ".join(given(norm, digits=4) for norm in norms), limit=limits[0],
+        launch=key[0],
+        step=key[1],
+        norms=", ".join(given(norm, digits=4) for norm in norms),
+        limit=limits[0],
         active=any(norm > limit for norm, limit in zip(norms, limits, strict=True)),
-    )  # fmt: skip
+    )
 
 
 def _norms_differ(of_rank: Mapping[int, Clip]) -> bool:
@@ -154,10 +143,7 @@ def _every(measured: Measured) -> Iterator[Later]:
     alone = {(one.block, one.step): one for one in every if one.workers == 1}
     sound = {one.first.launch for one in compared(measured) if _agrees(one)}
     clipped = clips(measured)
-    losses = {
-        (launch, step): loss
-        for launch, step, loss in loss_curves(measured).select("launch", "step", "loss").iter_rows()
-    }
+    losses = {(launch, step): loss for launch, step, loss in loss_curves(measured).select("launch", "step", "loss").iter_rows()}
     for later in every:
         right = alone.get((later.block, later.step))
         if later.workers == 1 or later.launch not in sound or right is None:
@@ -189,9 +175,13 @@ def _compare(later: First, right: First, clipped: Mapping[tuple[int, int], Mappi
     scale = float(np.median(ratios))
     ours, theirs = (_clip(clipped, one).factor for one in (later, right))
     return Later(
-        later=later, reference=right.launch, scale=scale, unclipped=scale * theirs / ours if ours else math.nan,
-        spread=float(np.abs(ratios / scale - 1.0).max()) if scale else math.inf, turn=_turn(later, right),
-    )  # fmt: skip
+        later=later,
+        reference=right.launch,
+        scale=scale,
+        unclipped=scale * theirs / ours if ours else math.nan,
+        spread=float(np.abs(ratios / scale - 1.0).max()) if scale else math.inf,
+        turn=_turn(later, right),
+    )
 
 
 def _clip(clipped: Mapping[tuple[int, int], Mapping[int, Clip]], one: First) -> Clip:

@@ -69,10 +69,7 @@ class Demand:
         if workers <= 1:
             return 0.0
         n = workers
-        return sum(
-            one.calls * _rounds(one.op, n) * link.fixed + _share(one.op, n) * one.nbytes * link.per_unit
-            for one in self.sent
-        )
+        return sum(one.calls * _rounds(one.op, n) * link.fixed + _share(one.op, n) * one.nbytes * link.per_unit for one in self.sent)
 
 
 def _rounds(op: str, n: float) -> float:
@@ -87,11 +84,7 @@ def transfers(measured: Measured) -> pl.DataFrame:
     """One row per (launch, in a training?, op, group size, bytes): median transfer time in seconds, and how many calls."""
     launches = measured.table("launches").filter(pl.col("status") == "ok").select("launch", "block", "workers", "role")
     one_call = ("launch", "incarnation", "group", "call")
-    seen = (
-        measured.table("collectives")
-        .lazy()
-        .filter((pl.col("size") > 1) & pl.col("op").is_in(RINGS) & (pl.col("phase") != "warm_up"))
-    )
+    seen = measured.table("collectives").lazy().filter((pl.col("size") > 1) & pl.col("op").is_in(RINGS) & (pl.col("phase") != "warm_up"))
     queue = ("launch", "incarnation", "rank", "group")
     before = pl.col("end_ns").cum_max().shift(1).over(queue)
     found = (
@@ -101,8 +94,11 @@ def transfers(measured: Measured) -> pl.DataFrame:
         .with_columns((pl.col("end_ns") - pl.max_horizontal("begin_ns", "_before")).alias("_own"))
         .group_by(one_call)
         .agg(
-            pl.col("_own").min(), pl.len().alias("_ranks"), pl.col("op", "size", "bytes").first(),
-            pl.col("step").first().is_not_null().alias("trained"), pl.col("phase").first(),
+            pl.col("_own").min(),
+            pl.len().alias("_ranks"),
+            pl.col("op", "size", "bytes").first(),
+            pl.col("step").first().is_not_null().alias("trained"),
+            pl.col("phase").first(),
         )
         .filter((pl.col("_ranks") == pl.col("size")) & (pl.col("_own") > 0))
         .filter(pl.col("trained") | pl.col("phase").is_in(COUNTED))
@@ -110,7 +106,7 @@ def transfers(measured: Measured) -> pl.DataFrame:
         .agg((pl.col("_own").median() / NS_PER_S).alias("seconds"), pl.len().alias("calls"))
         .sort("launch", "trained", "op", "size", "bytes")
         .collect()
-    )  # fmt: skip
+    )
     return found.join(launches, on="launch")
 
 
@@ -126,28 +122,27 @@ def links(found: pl.DataFrame, levels: Sequence[int], wanted: str) -> Links | Ab
         if whole is not None:
             parts = {int(part[key][0]): _fit(part) for part in own.partition_by(key, maintain_order=True)}
             return Links(
-                whole=whole, alone={name: fit for name, fit in parts.items() if fit is not None}, swept=key == "launch",
-                op=", ".join(sorted(own["op"].unique())), sizes=tuple(sorted(own["size"].unique())), calls=int(own["calls"].sum()),
-            )  # fmt: skip
+                whole=whole,
+                alone={name: fit for name, fit in parts.items() if fit is not None},
+                swept=key == "launch",
+                op=", ".join(sorted(own["op"].unique())),
+                sizes=tuple(sorted(own["size"].unique())),
+                calls=int(own["calls"].sum()),
+            )
     why = (
         "no collective was seen to begin and end on all its ranks"
         if found.height == 0
-        else (
-            f"the collectives that were seen have too few different sizes to tell latency from bandwidth ({LEAST_SIZES} are needed)"
-        )
+        else (f"the collectives that were seen have too few different sizes to tell latency from bandwidth ({LEAST_SIZES} are needed)")
     )
     return Absent(
-        reason="not_measured",
-        detail=f"{why}; set measure.communication = true, which sweeps their sizes in launches of their own",
+        reason="not_measured", detail=f"{why}; set measure.communication = true, which sweeps their sizes in launches of their own"
     )
 
 
 def _fit(own: pl.DataFrame) -> Affine | None:
     """Alpha (`fixed`) and beta (`per_unit`) of rows of `transfers`; None where they cannot be told apart."""
     turns = [rounds(op, n) for op, n in zip(own["op"], own["size"], strict=True)]
-    x = [
-        share(op, n) * nbytes / r for op, n, nbytes, r in zip(own["op"], own["size"], own["bytes"], turns, strict=True)
-    ]
+    x = [share(op, n) * nbytes / r for op, n, nbytes, r in zip(own["op"], own["size"], own["bytes"], turns, strict=True)]
     t = [seconds / r for seconds, r in zip(own["seconds"], turns, strict=True)]
     if len({round(place, 3) for place in x}) < LEAST_SIZES:
         return None
@@ -168,10 +163,7 @@ def demand(measured: Measured, levels: Sequence[int]) -> Demand | Absent:
 
 def _counted(measured: Measured, launches: pl.Expr | pl.Series) -> Demand | None:
     calls = measured.table("collectives").filter(
-        pl.col("launch").is_in(launches)
-        & pl.col("step").is_not_null()
-        & (pl.col("rank") == 0)
-        & pl.col("op").is_in(RINGS)
+        pl.col("launch").is_in(launches) & pl.col("step").is_not_null() & (pl.col("rank") == 0) & pl.col("op").is_in(RINGS)
     )
     calls = all_watched(calls, measured.table("communication"))
     steps = calls.select("launch", "step").unique().height
@@ -185,10 +177,7 @@ def _counted(measured: Measured, launches: pl.Expr | pl.Series) -> Demand | None
 def _listed(measured: Measured, launches: pl.Expr | pl.Series) -> Demand | None:
     """By torch's own list, where no hook saw a call."""
     rows = measured.table("inventory").filter(
-        pl.col("launch").is_in(launches)
-        & (pl.col("rank") == 0)
-        & pl.col("op").is_in(RINGS)
-        & pl.col("bytes").is_not_null()
+        pl.col("launch").is_in(launches) & (pl.col("rank") == 0) & pl.col("op").is_in(RINGS) & pl.col("bytes").is_not_null()
     )
     steps = rows.select("launch", "step").unique().height
     if not steps:
@@ -212,9 +201,7 @@ def _by_parameters(measured: Measured, launches: pl.Expr | pl.Series) -> Demand 
         pl.col("launch").is_in(launches) & (pl.col("what") == "parameters") & pl.col("value").is_not_null()
     )
     if not rows.height:
-        detail = (
-            "neither the collectives of a step nor the number of parameters was seen, so what a step sends is not known"
-        )
+        detail = "neither the collectives of a step nor the number of parameters was seen, so what a step sends is not known"
         return Absent(reason="not_measured", detail=detail)
     many = float(np.median(rows["value"].to_numpy()))
     return _all_reduced(many * PARAMETER_BYTES, f"{many:,.0f} parameters, taken to be float32")

@@ -1,6 +1,7 @@
 """Which collectives does torch itself list of a step, and did the hooks see all of them?
 
-The table `inventory` holds what torch's flight recorder (`assay.instruments.recorder.flight_recorder`) still held at the end of each rank: calls and bytes
+The table `inventory` holds what torch's flight recorder (`assay.instruments.recorder.flight_recorder`) still held at the end of each
+rank: calls and bytes
 of the last steps, of every engine and from wherever they were asked for; durations only where NCCL was told to take them.
 Used three ways: where the hooks saw nothing it says what a step sends (and, with durations, for how long); where they saw something it is
 held against it; and what is missing from one of the two is said.
@@ -25,9 +26,7 @@ from assay.units import NS_PER_S
 
 _RANK_STEP: Final = ("launch", "rank", "step")
 _PAIRED: Final = ("send", "recv")
-_NEVER: Final = (
-    0.5  # calls of a step that may be missing: one in a step now and then is another's (a logger's, an evaluation's)
-)
+_NEVER: Final = 0.5  # calls of a step that may be missing: one in a step now and then is another's (a logger's, an evaluation's)
 
 
 @dataclass(frozen=True)
@@ -68,17 +67,28 @@ def inventory(measured: Measured, configuration: str) -> Inventory | None:
     sizes, times = launches["bytes"].to_list(), launches["ns"].to_list()
     one = launches.sort(pl.col("listed") - pl.col("seen"), nulls_last=False).row(-1, named=True)
     return Inventory(
-        calls=float(one["listed"]), seen=None if one["seen"] is None else float(one["seen"]), ops=_operations(measured, listed),
-        nbytes=None if None in sizes else tuple(sizes), seconds=None if None in times else tuple(ns / NS_PER_S for ns in times),
+        calls=float(one["listed"]),
+        seen=None if one["seen"] is None else float(one["seen"]),
+        ops=_operations(measured, listed),
+        nbytes=None if None in sizes else tuple(sizes),
+        seconds=None if None in times else tuple(ns / NS_PER_S for ns in times),
         steps=steps.height,
-    )  # fmt: skip
+    )
 
 
 def _rows(measured: Measured) -> pl.DataFrame:
     """(configuration, launch, rank, step, listed, seen, bytes, ns) of the steady steps of timed launches that are listed."""
     table = measured.table("inventory").filter(~pl.col("op").is_in(_PAIRED))
-    schema = {"configuration": pl.String, "launch": pl.Int32, "rank": pl.Int32, "step": pl.Int64, "listed": pl.Float64,
-              "seen": pl.Float64, "bytes": pl.Float64, "ns": pl.Float64}  # fmt: skip
+    schema = {
+        "configuration": pl.String,
+        "launch": pl.Int32,
+        "rank": pl.Int32,
+        "step": pl.Int64,
+        "listed": pl.Float64,
+        "seen": pl.Float64,
+        "bytes": pl.Float64,
+        "ns": pl.Float64,
+    }
     if table.height == 0:
         return pl.DataFrame(schema=schema)
     wanted = measured.steady_steps.select("launch", "step", "configuration")
@@ -87,10 +97,7 @@ def _rows(measured: Measured) -> pl.DataFrame:
     own = all_watched(own, measured.table("communication"))
     per_step = own.group_by("configuration", *_RANK_STEP).agg(
         pl.col("calls").sum().alias("listed"),
-        *(
-            pl.when(pl.col(name).null_count() == 0).then(pl.col(name).sum()).alias(name)
-            for name in ("bytes", "total_ns")
-        ),
+        *(pl.when(pl.col(name).null_count() == 0).then(pl.col(name).sum()).alias(name) for name in ("bytes", "total_ns")),
     )
     calls = measured.table("collectives").filter(pl.col("step").is_not_null() & ~pl.col("op").is_in([*_PAIRED]))
     calls = calls.filter(~pl.col("phase").is_in(APART))
@@ -104,10 +111,7 @@ def _rows(measured: Measured) -> pl.DataFrame:
 def _operations(measured: Measured, listed: pl.DataFrame) -> tuple[tuple[str, float], ...]:
     table = measured.table("inventory").join(listed.select(_RANK_STEP), on=_RANK_STEP, how="semi")
     sums = (
-        table.filter(~pl.col("op").is_in(_PAIRED))
-        .group_by("op")
-        .agg(pl.col("calls").sum())
-        .sort("calls", "op", descending=[True, False])
+        table.filter(~pl.col("op").is_in(_PAIRED)).group_by("op").agg(pl.col("calls").sum()).sort("calls", "op", descending=[True, False])
     )
     return tuple((op, calls / listed.height) for op, calls in sums.iter_rows())
 
@@ -115,7 +119,5 @@ def _operations(measured: Measured, listed: pl.DataFrame) -> tuple[tuple[str, fl
 def why_none(measured: Measured, configuration: str) -> str:
     """Why torch's recorder lists nothing of a configuration's steps; empty: it was not asked, or nothing is known."""
     launches = measured.timed.filter(pl.col("configuration") == configuration).select("launch")
-    events = (
-        measured.table("events").filter(pl.col("kind") == "flight_recorder").join(launches, on="launch", how="semi")
-    )
+    events = measured.table("events").filter(pl.col("kind") == "flight_recorder").join(launches, on="launch", how="semi")
     return next((why for text in events["detail"] if (why := json.loads(text).get("absent"))), "")

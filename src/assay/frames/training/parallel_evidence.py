@@ -1,6 +1,7 @@
 """What does a record show of how a training is spread over its ranks?  Facts, without a conclusion (`assay.frames.training.parallelism`).
 
-From one timed launch of a configuration, its first that told the event `parallelism` (`assay.instruments.hooks.parallelism`): what is wrapped
+From one timed launch of a configuration, its first that told the event `parallelism` (`assay.instruments.hooks.parallelism`): what is
+wrapped
 and sharded, and with the tables `collectives`, `waits`, `fingerprints` and `samples` what every step communicated, whether the ranks
 began with the same parameters and kept them, and whether they used the same samples.
 
@@ -80,7 +81,10 @@ def facts(measured: Measured, name: str) -> Facts | None:
 
 
 def _facts(measured: Measured, launch: int, workers: int, details: list[dict[str, Any]]) -> Facts:
-    own = {name: measured.table(name).filter(pl.col("launch") == launch) for name in ("collectives", "waits", "steps", "samples", "fingerprints")}  # fmt: skip
+    own = {
+        name: measured.table(name).filter(pl.col("launch") == launch)
+        for name in ("collectives", "waits", "steps", "samples", "fingerprints")
+    }
     told = _together(details)
     every = own["steps"]["step"].n_unique()
     own |= {name: all_watched(own[name], measured.table("communication")) for name in ("collectives", "waits", "steps")}
@@ -91,19 +95,27 @@ def _facts(measured: Measured, launch: int, workers: int, details: list[dict[str
     carries = moved.filter((pl.col("summed") >= CARRIES) | pl.col("gathered").is_between(1.0 - EXACT, 1.0 + EXACT))
     carrying = tuple(carries["step"].sort().to_list())
     return Facts(
-        workers=workers, group=max(told["group"], _met(own["collectives"])), told=told, steps=steps,
-        of_steps=f"{steps} {'steps' if steps == every else 'watched steps'}", training=own["steps"]["rank"].n_unique(), carrying=carrying,
+        workers=workers,
+        group=max(told["group"], _met(own["collectives"])),
+        told=told,
+        steps=steps,
+        of_steps=f"{steps} {'steps' if steps == every else 'watched steps'}",
+        training=own["steps"]["rank"].n_unique(),
+        carrying=carrying,
         averaging=bool((carries["share"] >= AVERAGES).all()),
         outside=_outside(own["collectives"], own["steps"], told["bytes"], workers),
         moved=float(moved["share"].sum()) / max(1, steps),
         in_forward=_ranks_steps(own["waits"].filter((pl.col("phase") == "forward") & (pl.col("asking_ns") > 0)), workers),
         peers=max(told["p2p_steps"], _ranks_steps(own["collectives"].filter(pl.col("op").is_in(PEERS)), workers)),
         exchanges=_ranks_steps(own["collectives"].filter(pl.col("op") == "all_to_all"), workers),
-        unseen=_unseen(own["collectives"], details), start=start,
+        unseen=_unseen(own["collectives"], details),
+        start=start,
         stayed=looks.height > 1 and bool(looks["agree"].all()) and looks["text"].n_unique() > 1,
-        rejoined=bool(looks.filter(pl.col("step") > 0)["agree"].any()), met_again=_met_again(looks, carrying), samples=_likeness(own, told, start, workers),
+        rejoined=bool(looks.filter(pl.col("step") > 0)["agree"].any()),
+        met_again=_met_again(looks, carrying),
+        samples=_likeness(own, told, start, workers),
         sharing=_sharing(own["samples"], workers),
-    )  # fmt: skip
+    )
 
 
 def _met(calls: pl.DataFrame) -> int:
@@ -139,14 +151,20 @@ def _start(looks: pl.DataFrame) -> Likeness:
 
 
 def _moved(collectives: pl.DataFrame, gradient_bytes: int, workers: int) -> pl.DataFrame:
-    """(step, share, summed, gathered): bytes of a rank's collectives in each step, per byte of gradients; those that sum or send the same to all,
-    and those that gather, per rank of the group."""
+    """(step, share, summed, gathered): bytes of a rank's collectives in each step, per byte of gradients; those that sum or send the same
+    to all, and those that gather, per rank of the group."""
     known = pl.col("step").is_not_null() & ~pl.col("op").is_in(SMALL) & (pl.col("size") > 1) & (gradient_bytes > 0)
     each = pl.col("bytes") / (workers * max(1, gradient_bytes))
     summed, gathered = (pl.col("op").is_in(names) for names in (SUMMING, GATHERING))
-    return collectives.filter(known).group_by("step").agg(
-        each.sum().alias("share"), each.filter(summed).sum().alias("summed"), (each / pl.col("size")).filter(gathered).sum().alias("gathered"),
-    )  # fmt: skip
+    return (
+        collectives.filter(known)
+        .group_by("step")
+        .agg(
+            each.sum().alias("share"),
+            each.filter(summed).sum().alias("summed"),
+            (each / pl.col("size")).filter(gathered).sum().alias("gathered"),
+        )
+    )
 
 
 def _outside(collectives: pl.DataFrame, steps: pl.DataFrame, gradient_bytes: int, workers: int) -> float:
@@ -191,9 +209,7 @@ def _likeness(own: Mapping[str, pl.DataFrame], told: Mapping[str, Any], start: L
         return "different" if told["sharing"] == workers else "partly"
     prints = own["fingerprints"]
     draws = prints.filter((pl.col("what") == "random_layers") & (pl.col("value") > 0)).height
-    losses = prints.filter((pl.col("what") == "loss") & (pl.col("step") == pl.col("step").min())).unique(["rank"])[
-        "value"
-    ]
+    losses = prints.filter((pl.col("what") == "loss") & (pl.col("step") == pl.col("step").min())).unique(["rank"])["value"]
     if start != "same" or draws or losses.len() != workers or losses.null_count():
         return "unknown"
     least, most = float(losses.min()), float(losses.max())  # type: ignore[arg-type]

@@ -4,21 +4,21 @@ Declared (`workload.parallelism`), else recognised, by the first rule whose evid
 
 | evidence | it is |
 |---|---|
-| torch's pipeline; FSDP; DTensor or layers of tensor parallelism; DistributedDataParallel | what they say; several, or over a part of the ranks: mixed |
-| no process group of several ranks | nothing is distributed |
+| torch's pipeline; FSDP; DTensor or layers of tensor parallelism; DistributedDataParallel | what they say; several, or over a part of the
+ranks: mixed | | no process group of several ranks | nothing is distributed |
 | all-to-all in most steps (embeddings or experts that lie on different ranks) | mixed |
 | parameters equal at every look, though every rank used other samples | data |
 | calls from rank to rank in most steps, and parameters that differ from the start | pipeline |
 | collectives in most forward passes, parameters that differ from the start, the same samples | tensor |
-| collectives as large as the parameters in single steps, never in two that follow each other, after which the replicas are equal | local SGD |
-| collectives as large as the gradients in most steps | data |
+| collectives as large as the parameters in single steps, never in two that follow each other, after which the replicas are equal | local
+SGD | | collectives as large as the gradients in most steps | data |
 | equal parameters at the start, other samples on every rank, and no gradient moves | data: it was meant, and is not done |
 | nothing moves | nothing is distributed |
 
 Else it is not known, and nothing is judged that another parallelism would not have.  A record that holds no evidence (an older one, or a
 script that is not hooked) is taken for data-parallel, as its probe's calls are documented.
-Cannot tell: ranks that exchange parameters by random pairs, parameter servers, actors and learners (not known); a tensor parallelism whose parts
-began equal and whose ranks draw other samples from what forgot its gradients.
+Cannot tell: ranks that exchange parameters by random pairs, parameter servers, actors and learners (not known); a tensor parallelism
+whose parts began equal and whose ranks draw other samples from what forgot its gradients.
 """
 
 from __future__ import annotations
@@ -51,26 +51,39 @@ JUDGED: Final[Mapping[Kind | None, tuple[Claim, ...]]] = {
     "mixed": ("loss", "speedup"),
     "none": (),
     None: ("speedup",),
-}  # fmt: skip
+}
 WORDS: Final[Mapping[Kind | None, str]] = {
-    "data": "data parallelism", "sharded": "sharded data parallelism", "tensor": "tensor parallelism", "pipeline": "pipeline parallelism",
-    "local_sgd": "local SGD", "mixed": "a mixture of parallelisms", "none": "no parallelism", None: "a parallelism that is not known",
-}  # fmt: skip
+    "data": "data parallelism",
+    "sharded": "sharded data parallelism",
+    "tensor": "tensor parallelism",
+    "pipeline": "pipeline parallelism",
+    "local_sgd": "local SGD",
+    "mixed": "a mixture of parallelisms",
+    "none": "no parallelism",
+    None: "a parallelism that is not known",
+}
 UNFIT: Final[Mapping[Claim, Mapping[Kind | None, str]]] = {
     "replicas": {
-        "local_sgd": "replicas part between two averages", "tensor": "every rank holds its own part of the model",
-        "pipeline": "every rank holds its own stage of the model", "mixed": "not every rank is a replica of every other",
+        "local_sgd": "replicas part between two averages",
+        "tensor": "every rank holds its own part of the model",
+        "pipeline": "every rank holds its own stage of the model",
+        "mixed": "not every rank is a replica of every other",
     },
     "gradients": {
-        "local_sgd": "gradients stay with their rank", "tensor": "a rank's gradient is that of its part of the model",
-        "pipeline": "a rank's gradient is that of its stage", "mixed": "which ranks average their gradients is not known",
+        "local_sgd": "gradients stay with their rank",
+        "tensor": "a rank's gradient is that of its part of the model",
+        "pipeline": "a rank's gradient is that of its stage",
+        "mixed": "which ranks average their gradients is not known",
     },
     "samples": {
-        "tensor": "all ranks use the same samples", "pipeline": "all stages work on the same samples",
+        "tensor": "all ranks use the same samples",
+        "pipeline": "all stages work on the same samples",
         "mixed": "some ranks use the same samples",
     },
-    "random numbers": {"tensor": "parts of one layer may have to draw alike"}, "loss": {}, "speedup": {},
-}  # fmt: skip
+    "random numbers": {"tensor": "parts of one layer may have to draw alike"},
+    "loss": {},
+    "speedup": {},
+}
 DDP: Final = "DistributedDataParallel"
 DECLARE: Final = "declare workload.parallelism"
 
@@ -116,20 +129,13 @@ def parallelism(measured: Measured, name: str) -> Parallelism:
 
 def _all(measured: Measured) -> Mapping[str, Parallelism]:
     levels = dict(zip(measured.configurations, measured.levels, strict=True))
-    return {
-        name: ONE if level == 1 or measured.subject != "training" else _one(measured, name)
-        for name, level in levels.items()
-    }
+    return {name: ONE if level == 1 or measured.subject != "training" else _one(measured, name) for name, level in levels.items()}
 
 
 def _one(measured: Measured, name: str) -> Parallelism:
     declared, known = measured.experiment.workload.parallelism, facts(measured, name)
     if known is None:
-        return (
-            ASSUMED
-            if declared == "auto"
-            else _counted(Parallelism(kind=declared, by="declared", evidence="declared"), None)
-        )
+        return ASSUMED if declared == "auto" else _counted(Parallelism(kind=declared, by="declared", evidence="declared"), None)
     found = recognise(known)
     if declared == "auto":
         return _counted(found, known)
@@ -181,27 +187,28 @@ def absent(measured: Measured, name: str, claim: Claim) -> Absent | None:
 
 def recount(measured: Measured, folded: pl.DataFrame) -> pl.DataFrame:
     """`Measured.global_steps` with the items of steps whose ranks work on the same samples counted once."""
-    others = {
-        name: found
-        for name, found in measured.once("parallelism", _all).items()
-        if found.counted != "sum" or found.sharing > 1
-    }
+    others = {name: found for name, found in measured.once("parallelism", _all).items() if found.counted != "sum" or found.sharing > 1}
     if not others:
         return folded
-    launches = (
-        measured.table("launches").filter(pl.col("configuration").is_in(list(others))).select("launch", "configuration")
-    )
+    launches = measured.table("launches").filter(pl.col("configuration").is_in(list(others))).select("launch", "configuration")
     how = pl.DataFrame(
-        {"configuration": list(others), "_counted": [one.counted for one in others.values()], "_sharing": [one.sharing for one in others.values()]}
-    )  # fmt: skip
+        {
+            "configuration": list(others),
+            "_counted": [one.counted for one in others.values()],
+            "_sharing": [one.sharing for one in others.values()],
+        }
+    )
     one = effective_steps(measured.table("steps")).group_by("launch", "step").agg(pl.col("items").max().alias("_one"))
     joined = folded.join(launches.join(how, on="configuration").drop("configuration"), on="launch", how="left")
     joined = joined.join(one, on=["launch", "step"], how="left", maintain_order="left")
     items = (
-        pl.when(pl.col("_counted").is_null()).then(pl.col("items"))
-        .when(pl.col("_counted") == "one").then(pl.col("_one"))
-        .when(pl.col("_counted") == "sum").then(pl.col("items") / pl.col("_sharing"))
-    )  # fmt: skip
+        pl.when(pl.col("_counted").is_null())
+        .then(pl.col("items"))
+        .when(pl.col("_counted") == "one")
+        .then(pl.col("_one"))
+        .when(pl.col("_counted") == "sum")
+        .then(pl.col("items") / pl.col("_sharing"))
+    )
     return joined.with_columns(items.alias("items")).drop("_counted", "_sharing", "_one")
 
 
@@ -213,8 +220,21 @@ Rule = Callable[[Facts], Parallelism | None]
 def recognise(known: Facts) -> Parallelism:
     """The first rule that fits; not known where none does."""
     rules: tuple[Rule, ...] = (
-        _staged, _fully_sharded, _split, _exchanging, _wrapped, _strangers, _agreeing, _piped, _cut, _averaged, _reduced, _blind, _forgotten, _apart,
-    )  # fmt: skip
+        _staged,
+        _fully_sharded,
+        _split,
+        _exchanging,
+        _wrapped,
+        _strangers,
+        _agreeing,
+        _piped,
+        _cut,
+        _averaged,
+        _reduced,
+        _blind,
+        _forgotten,
+        _apart,
+    )
     for rule in rules:
         found = rule(known)
         if found is not None:
@@ -239,11 +259,7 @@ def _ranks(known: Facts, number: int) -> str:
 def _staged(known: Facts) -> Parallelism | None:
     if not known.told["stage"]:
         return None
-    beside = [
-        word
-        for key, word in (("ddp", "DistributedDataParallel"), ("fsdp", "FSDP"), ("dtensor", "DTensor"))
-        if known.told[key]
-    ]
+    beside = [word for key, word in (("ddp", "DistributedDataParallel"), ("fsdp", "FSDP"), ("dtensor", "DTensor")) if known.told[key]]
     if beside:
         return _is("mixed", f"stages of torch's pipeline, with {' and '.join(beside)}")
     return _is("pipeline", "stages of torch's pipeline")
@@ -263,15 +279,9 @@ def _split(known: Facts) -> Parallelism | None:
     layers = known.told["layers"] if known.start == "different" and wrapped < known.workers else []
     if not mesh and not layers:
         return None
-    what = (
-        f"parameters that are DTensors, sharded over {_ranks(known, mesh)}"
-        if mesh
-        else f"layers called {', '.join(layers)}"
-    )
+    what = f"parameters that are DTensors, sharded over {_ranks(known, mesh)}" if mesh else f"layers called {', '.join(layers)}"
     if wrapped > 1 or 0 < mesh < known.workers:
-        return _is(
-            "mixed", what + (f", with DistributedDataParallel over {_ranks(known, wrapped)}" if wrapped > 1 else "")
-        )
+        return _is("mixed", what + (f", with DistributedDataParallel over {_ranks(known, wrapped)}" if wrapped > 1 else ""))
     return _is("tensor", what)
 
 
@@ -319,18 +329,13 @@ def _piped(known: Facts) -> Parallelism | None:
         return None
     if known.carrying:
         return _is("mixed", "calls from rank to rank, and collectives as large as the gradients")
-    return _is(
-        "pipeline",
-        f"calls from rank to rank in {known.peers} of {known.of_steps}, and other parameters on every rank",
-    )
+    return _is("pipeline", f"calls from rank to rank in {known.peers} of {known.of_steps}, and other parameters on every rank")
 
 
 def _cut(known: Facts) -> Parallelism | None:
     if not known.often(known.in_forward) or known.start != "different" or known.samples == "different":
         return None
-    evidence = (
-        f"collectives in the forward pass of {known.in_forward} of {known.of_steps}, and other parameters on every rank"
-    )
+    evidence = f"collectives in the forward pass of {known.in_forward} of {known.of_steps}, and other parameters on every rank"
     return _is("mixed" if known.samples == "partly" else "tensor", evidence)
 
 
@@ -348,10 +353,7 @@ def _averaged(known: Facts) -> Parallelism | None:
         return None
     if known.met_again is None and len(steps) < 2:
         return None
-    return _is(
-        "local_sgd",
-        f"collectives as large as the parameters in {len(steps)} of {known.of_steps}, and none as large in the others",
-    )
+    return _is("local_sgd", f"collectives as large as the parameters in {len(steps)} of {known.of_steps}, and none as large in the others")
 
 
 def _reduced(known: Facts) -> Parallelism | None:

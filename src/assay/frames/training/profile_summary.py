@@ -3,8 +3,8 @@
     operators   of the processor, by self time: their own time without the operators that they call
     kernels     of the device, by time
     classes     the same times by kind of work (`CLASSES`): kernels where there are any, else self times of operators
-    steps       how the steps divide by unions of intervals (`assay.frames.training.kernel_trace`): computing, exposed communication, copies, idle
-    collectives their kernels one by one, for the record: what is said of them is in `steps`
+    steps       how the steps divide by unions of intervals (`assay.frames.training.kernel_trace`): computing, exposed communication,
+    copies, idle collectives their kernels one by one, for the record: what is said of them is in `steps`
     memory      the most that was allocated on each device, where allocations were followed
 
 Classes are told by names; what no rule knows is "other".  Sums of times of kernels that run at once may exceed the steps.
@@ -44,11 +44,16 @@ def summary(content: Mapping[str, Any]) -> dict[str, Any]:
     parts = kernels if trace.on_device else operators
     first = int(content.get("assay_first_step") or 0)  # the profiler numbers the steps that it saw from 0
     return {
-        "rank": trace.rank, "workers": trace.workers, "on_device": trace.on_device,
+        "rank": trace.rank,
+        "workers": trace.workers,
+        "on_device": trace.on_device,
         "steps": [{**_step(trace, window.step), "step": first + window.step} for window in trace.steps],
-        "operators": _top(operators), "kernels": _top(kernels), "classes": _classes(parts), "memory": _memory(content),
+        "operators": _top(operators),
+        "kernels": _top(kernels),
+        "classes": _classes(parts),
+        "memory": _memory(content),
         "collectives": list(_collectives(trace, first, content)),
-    }  # fmt: skip
+    }
 
 
 def kind_of(name: str, kind: str = "compute") -> str:
@@ -122,9 +127,15 @@ def _classes(rows: Mapping[str, dict[str, Any]]) -> dict[str, int]:
 def _step(trace: Trace, step: int) -> dict[str, Any]:
     divided = overlap(trace, step)
     return {
-        "step": step, "window_ns": divided.window_ns, "compute_ns": divided.compute_ns, "communication_ns": divided.total_ns,
-        "exposed_ns": divided.exposed_ns, "copy_ns": divided.copy_ns, "idle_ns": divided.idle_ns, "bytes": _sent(trace, step),
-    }  # fmt: skip
+        "step": step,
+        "window_ns": divided.window_ns,
+        "compute_ns": divided.compute_ns,
+        "communication_ns": divided.total_ns,
+        "exposed_ns": divided.exposed_ns,
+        "copy_ns": divided.copy_ns,
+        "idle_ns": divided.idle_ns,
+        "bytes": _sent(trace, step),
+    }
 
 
 def _collectives(trace: Trace, first: int, content: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -143,17 +154,22 @@ def _collectives(trace: Trace, first: int, content: Mapping[str, Any]) -> Iterat
             numbers[one.group] += 1
             begin = trace.origin_ns + one.begin - apart
             yield {
-                "step": first + window.step, "group": one.group, "number": number, "op": one.op, "size": one.size or trace.workers,
-                "bytes": one.nbytes, "dtype": one.dtype, "begin_ns": begin, "end_ns": begin + one.end - one.begin,
-            }  # fmt: skip
+                "step": first + window.step,
+                "group": one.group,
+                "number": number,
+                "op": one.op,
+                "size": one.size or trace.workers,
+                "bytes": one.nbytes,
+                "dtype": one.dtype,
+                "begin_ns": begin,
+                "end_ns": begin + one.end - one.begin,
+            }
 
 
 def _sent(trace: Trace, step: int) -> int | None:
     """Bytes of the collectives that began in the step; None where one of them does not say, or there is none."""
     window = trace.window(step)
-    sizes = [
-        one.nbytes for one in trace.kernels if one.kind == "communication" and window.begin <= one.begin < window.end
-    ]
+    sizes = [one.nbytes for one in trace.kernels if one.kind == "communication" and window.begin <= one.begin < window.end]
     known = [size for size in sizes if size is not None]
     return sum(known) if sizes and len(known) == len(sizes) else None
 

@@ -39,10 +39,7 @@ PHASES: Final = ("data", "forward", "backward", "optimizer")
 BETWEEN: Final = "between"
 ASKING: Final = "communication"
 THROUGHOUT: Final = "throughout"  # no phase: the whole step, for ranks that are slow in none of them by enough
-LOGGED: Final = (
-    "ddp_logging",
-    "kineto",
-)  # methods of the table communication that see exposed communication on every device
+LOGGED: Final = ("ddp_logging", "kineto")  # methods of the table communication that see exposed communication on every device
 KEY: Final = ["step", "rank"]
 # of logs, which are read of some steps alone, so many steps are enough where they are fewer than half
 SAMPLED: Final = 20
@@ -71,9 +68,7 @@ class Own:
         series = self.phases if self.whole is None or not self.phases else {**self.phases, THROUGHOUT: self.whole}
         found = search(series, self.step_s)
         told = {one.rank for one in found.found if one.phase != THROUGHOUT}
-        return replace(
-            found, found=tuple(one for one in found.found if one.phase != THROUGHOUT or one.rank not in told)
-        )
+        return replace(found, found=tuple(one for one in found.found if one.phase != THROUGHOUT or one.rank not in told))
 
 
 def own_times(measured: Measured) -> tuple[Own, ...]:
@@ -135,9 +130,7 @@ def _of_durations(calls: pl.DataFrame) -> pl.DataFrame:
     waited = whole.with_columns(_waited=pl.col("_length") - pl.col("_length").min().over(call))
     last = pl.col("_waited").get(pl.col("end_ns").arg_max())
     kernels = (pl.col("method") == "kineto").all()
-    return waited.group_by(KEY).agg(
-        pl.when(kernels).then(pl.col("_waited").sum()).otherwise(last).alias("taken_backward")
-    )
+    return waited.group_by(KEY).agg(pl.when(kernels).then(pl.col("_waited").sum()).otherwise(last).alias("taken_backward"))
 
 
 # method -> the table that tells of it, and what is taken off by it; the first that saw enough steps is used
@@ -175,9 +168,14 @@ def _arrays(launch: int, configuration: str, steps: pl.DataFrame, method: str) -
         own[ASKING] = column("asking")
     asking = column("asking")
     return Own(
-        launch=launch, configuration=configuration, ranks=ranks, phases=own, step_s=length.max(axis=1), method=method,
+        launch=launch,
+        configuration=configuration,
+        ranks=ranks,
+        phases=own,
+        step_s=length.max(axis=1),
+        method=method,
         whole=None if method == "none" else length - taken + asking,
-    )  # fmt: skip
+    )
 
 
 def _difference(steps: pl.DataFrame) -> Array:

@@ -23,8 +23,8 @@ Source: METRICS.md, `training_goodput`; the categories of ml-goodput-measurement
 Of a launch whose hosts' clocks are not known against each other (`assay.frames.clock_offsets`), or of which nobody knows at which step it
 went on after a restart (`assay.frames.training.unknown_progress`), everything is unknown.
 Steps whose communication was not watched have the shares of the rank's median watched step.
-Cannot tell: exposed communication that no instrument saw (it is productive then), the reason of a slow step without a fault, one long wait in a
-step that was not watched.
+Cannot tell: exposed communication that no instrument saw (it is productive then), the reason of a slow step without a fault, one long
+wait in a step that was not watched.
 """
 
 from __future__ import annotations
@@ -116,9 +116,16 @@ def _filled(ranks: pl.DataFrame, parts: pl.DataFrame) -> pl.DataFrame:
 
 
 _FAILURES: Final = {
-    "launch": pl.Int32, "incarnation": pl.Int32, "failed": pl.Int64, "noticed": pl.Int64, "victim": pl.Int32, "since": pl.Int64,
-    "until": pl.Int64, "network": pl.Boolean, "hung": pl.Boolean,
-}  # fmt: skip
+    "launch": pl.Int32,
+    "incarnation": pl.Int32,
+    "failed": pl.Int64,
+    "noticed": pl.Int64,
+    "victim": pl.Int32,
+    "since": pl.Int64,
+    "until": pl.Int64,
+    "network": pl.Boolean,
+    "hung": pl.Boolean,
+}
 
 
 def _failures(events: pl.DataFrame, struck: pl.DataFrame) -> pl.DataFrame:
@@ -146,7 +153,7 @@ def _failures(events: pl.DataFrame, struck: pl.DataFrame) -> pl.DataFrame:
     with_end = told.join(ended.rename({"rank": "victim"}), on=[*_JOB, "victim"], how="left")
     return with_end.join(noticed, on=_JOB, how="left").select(
         *_JOB, "failed", "noticed", "victim", "since", pl.min_horizontal("until", "_own").alias("until"), "network", "hung"
-    )  # fmt: skip
+    )
 
 
 def _struck(events: pl.DataFrame, struck: pl.DataFrame) -> pl.DataFrame:
@@ -157,12 +164,13 @@ def _struck(events: pl.DataFrame, struck: pl.DataFrame) -> pl.DataFrame:
         .sort("until")
     )
     rows = struck.select(
-        "launch", pl.col("incarnation").fill_null(0), pl.col("ns").alias("since"), pl.col("rank").alias("victim"),
+        "launch",
+        pl.col("incarnation").fill_null(0),
+        pl.col("ns").alias("since"),
+        pl.col("rank").alias("victim"),
         network=_told("fault").is_in(NETWORK).fill_null(value=False),
-    ).sort("since")  # fmt: skip
-    timed = rows.join_asof(
-        ends, left_on="since", right_on="until", by="launch", strategy="forward", coalesce=False, check_sortedness=False
-    )
+    ).sort("since")
+    timed = rows.join_asof(ends, left_on="since", right_on="until", by="launch", strategy="forward", coalesce=False, check_sortedness=False)
     return timed.group_by(_JOB, maintain_order=True).first().with_columns(lasts=pl.col("until").is_not_null())
 
 
@@ -176,14 +184,8 @@ def _lives(steps: pl.DataFrame, events: pl.DataFrame, ranks: pl.DataFrame, failu
     trained: whether it made steps; first, last: from its first step to the end of its last, of one without any the moment it was gone;
     start, over: when it said that it began and ended; and what is known of its failure.
     """
-    known = (
-        steps.lazy().group_by(_LIFE).agg(pl.col("begin_ns").min().alias("first"), pl.col("end_ns").max().alias("last"))
-    )
-    for kind, name, ns in (
-        ("worker_start", "start", process_began()),
-        ("worker_end", "over", _NS),
-        ("worker_gone", "gone", _NS),
-    ):
+    known = steps.lazy().group_by(_LIFE).agg(pl.col("begin_ns").min().alias("first"), pl.col("end_ns").max().alias("last"))
+    for kind, name, ns in (("worker_start", "start", process_began()), ("worker_end", "over", _NS), ("worker_gone", "gone", _NS)):
         told = events.lazy().filter(pl.col("kind") == kind).group_by(_LIFE).agg(ns.max().alias(name))
         known = known.join(told, on=_LIFE, how="full", coalesce=True)
     latest = known.group_by(_KEY).agg(pl.col("incarnation").max().alias("_latest"))
@@ -198,18 +200,16 @@ def _lives(steps: pl.DataFrame, events: pl.DataFrame, ranks: pl.DataFrame, failu
     mine = known.join(ranks.lazy(), on=_KEY).join(failures.lazy(), on=_JOB, how="left").sort(_LIFE)
     mine = mine.filter(pl.col("incarnation").is_not_null() & pl.col("first").is_not_null().any().over(_KEY))
     dead = pl.max_horizontal(pl.coalesce("failed", "gone", "over", "start"), "start")
-    placed = mine.with_columns(
-        trained=pl.col("first").is_not_null(), first=pl.coalesce("first", dead), last=pl.coalesce("last", dead)
-    )
+    placed = mine.with_columns(trained=pl.col("first").is_not_null(), first=pl.coalesce("first", dead), last=pl.coalesce("last", dead))
     before = pl.col("last").shift(1).cum_max().over(_KEY)
-    ordered = placed.with_columns(first=pl.max_horizontal("first", before)).with_columns(
-        last=pl.max_horizontal("last", "first")
-    )
+    ordered = placed.with_columns(first=pl.max_horizontal("first", before)).with_columns(last=pl.max_horizontal("last", "first"))
     is_last = pl.col("incarnation") == pl.col("incarnation").max().over(_KEY)
     stuck = pl.max_horizontal("since", "last")
-    ended = pl.when(pl.col("hung") & (pl.col("status") != "ok")).then(stuck).otherwise(
-        pl.max_horizontal(pl.coalesce("over", "failed", "end_ns"), "last")
-    )  # fmt: skip
+    ended = (
+        pl.when(pl.col("hung") & (pl.col("status") != "ok"))
+        .then(stuck)
+        .otherwise(pl.max_horizontal(pl.coalesce("over", "failed", "end_ns"), "last"))
+    )
     last_of_rank = ordered.with_columns(is_last=is_last)
     return last_of_rank.with_columns(until=pl.when("is_last").then(ended).otherwise("last")).collect()
 
@@ -234,13 +234,7 @@ def _after(ended: pl.DataFrame) -> pl.DataFrame:
     until, end = pl.col("until"), pl.col("end_ns")
     broke = (pl.col("status") == "failed") & pl.col("over").is_null()
     stuck = pl.col("hung").fill_null(value=False) & (pl.col("status") != "ok")
-    gone = (
-        pl.when(stuck)
-        .then(pl.coalesce("gone", "end_ns"))
-        .when(broke)
-        .then(pl.coalesce("noticed", until))
-        .otherwise(until)
-    )
+    gone = pl.when(stuck).then(pl.coalesce("gone", "end_ns")).when(broke).then(pl.coalesce("noticed", until)).otherwise(until)
     then = pl.max_horizontal(gone, until).clip(upper_bound=end)
     spent = (then - until).clip(lower_bound=0)
     waits = stuck & (pl.col("rank") != pl.col("victim"))
@@ -265,11 +259,7 @@ def _parts(tables: dict[str, pl.DataFrame], failures: pl.DataFrame) -> pl.DataFr
         steps.join(counted, on=[*_LIFE, "step", "begin_ns"], how="left")
         .join(waiting(calls), on=["launch", "rank", "step"], how="left")
         .join(_logged(tables["communication"]), on=[*_LIFE, "step"], how="left")
-        .join(
-            unwatched(tables["communication"]).with_columns(_unwatched=pl.lit(value=True)),
-            on=["launch", "step"],
-            how="left",
-        )
+        .join(unwatched(tables["communication"]).with_columns(_unwatched=pl.lit(value=True)), on=["launch", "step"], how="left")
         .with_columns(_pause=pl.col("checkpoint_ns").fill_null(0), counted=pl.col("counted").fill_null(value=False))
         .with_columns(_own=own)
         .with_columns(data_stall=pl.col("data_ns").fill_null(0).clip(0, pl.col("_own")))
@@ -285,8 +275,8 @@ def _parts(tables: dict[str, pl.DataFrame], failures: pl.DataFrame) -> pl.DataFr
 
 
 def _as_watched(steps: pl.DataFrame) -> pl.DataFrame:
-    """Steps whose communication was not watched (`assay.frames.training.watched_steps`): the shares of the rank's median step that was, since the first
-    that was not. A median: one long wait among the few watched steps must not be told of all."""
+    """Steps whose communication was not watched (`assay.frames.training.watched_steps`): the shares of the rank's median step that was,
+    since the first that was not. A median: one long wait among the few watched steps must not be told of all."""
     if steps["_unwatched"].null_count() == steps.height:
         return steps
     missed = pl.col("_unwatched").fill_null(value=False)
@@ -321,10 +311,15 @@ def _without_excess(steps: pl.DataFrame, failures: pl.DataFrame) -> pl.DataFrame
     """What first steps, and steps during a fault that lasts, take beyond the rank's median is told apart."""
     hit = ((pl.col("begin_ns") < pl.col("until")) & (pl.col("end_ns") > pl.col("since"))).fill_null(value=False)
     lasting = failures.filter(pl.col("until").is_not_null()).select(*_JOB, "victim", "network", "since", "until")
-    broken = steps.join(lasting, on=_JOB, how="left").with_columns(
-        _hit=hit & pl.col("counted"), _first=pl.col("begin_ns") == pl.col("begin_ns").min().over(_LIFE),
-        _again=pl.col("incarnation") > pl.col("incarnation").min().over(_KEY),
-    ).with_columns(_usual(name) for name in ("_own", *_OF_STEP))  # fmt: skip
+    broken = (
+        steps.join(lasting, on=_JOB, how="left")
+        .with_columns(
+            _hit=hit & pl.col("counted"),
+            _first=pl.col("begin_ns") == pl.col("begin_ns").min().over(_LIFE),
+            _again=pl.col("incarnation") > pl.col("incarnation").min().over(_KEY),
+        )
+        .with_columns(_usual(name) for name in ("_own", *_OF_STEP))
+    )
     left = (pl.col("_own") - pl.col("_own_usual")).clip(lower_bound=0)
     left = pl.when("_hit").then(left).otherwise(0)
     whole, rest = pl.lit(0, pl.Int64), {}
@@ -344,11 +339,11 @@ def _without_excess(steps: pl.DataFrame, failures: pl.DataFrame) -> pl.DataFrame
     )
     told = split.with_columns(
         *((pl.col(name) + added.fill_null(0)).alias(name) for name, added in more.items()),
-        idle=pl.when(~network & victim).then("_whole").otherwise(0).fill_null(0), compile=compile_ns,
-    )  # fmt: skip
+        idle=pl.when(~network & victim).then("_whole").otherwise(0).fill_null(0),
+        compile=compile_ns,
+    )
     return told.with_columns(
-        productive=pl.col("productive") - pl.col("compile"),
-        **{HELD_UP: pl.col("_whole") + pl.when("_again").then("compile").otherwise(0)},
+        productive=pl.col("productive") - pl.col("compile"), **{HELD_UP: pl.col("_whole") + pl.when("_again").then("compile").otherwise(0)}
     )
 
 
@@ -361,16 +356,7 @@ def _usual(name: str) -> pl.Expr:
 
 def _inside(parts: pl.DataFrame, lives: pl.DataFrame, events: pl.DataFrame) -> pl.DataFrame:
     """Sums of each life, its marked pauses told apart by kind: in steps, between them, and after the last."""
-    names = (
-        "productive",
-        "data_stall",
-        "exposed_communication",
-        "straggler_wait",
-        "compile",
-        "recompute",
-        "idle",
-        HELD_UP,
-    )
+    names = ("productive", "data_stall", "exposed_communication", "straggler_wait", "compile", "recompute", "idle", HELD_UP)
     sums = parts.group_by(_LIFE).agg(
         *(pl.col(name).sum() for name in names),
         (pl.col("end_ns") - pl.col("begin_ns") - pl.col("_own")).sum().alias("_pauses"),

@@ -4,8 +4,8 @@
           ---- recompute ----> the step that was lost is reached again
 
 The four parts follow each other without a gap, so that they sum to the recovery time.  `detect` ends when the first
-surviving peer of the victim is gone: stopped by the engine, or ended by its own broken communication.  `reload` holds everything between a worker's start
-and its first step: joining the group, building the model, loading the checkpoint.  Where the engine needed more than
+surviving peer of the victim is gone: stopped by the engine, or ended by its own broken communication.  `reload` holds everything between
+a worker's start and its first step: joining the group, building the model, loading the checkpoint.  Where the engine needed more than
 one restart, the first incarnation that trained is the one that counts; the restarts before it are part of `restart`.
 A launch that was struck several times has a recovery of each strike; where the next strike came before the lost step was reached again,
 the time until it was reached at last is part of `recompute`.  A launch's number is the mean of its strikes'.
@@ -28,16 +28,12 @@ from assay.stats.groups.clocks import too_short
 from assay.units import NS_PER_S, SECONDS
 
 NO_FAULT = Absent(reason="not_measured", detail="no fault launch of this configuration; add [[faults]] with its level")
-NOT_RECOVERED = Absent(
-    reason="undefined", detail="the job did not train again after the fault; the launches table says why"
-)
+NOT_RECOVERED = Absent(reason="undefined", detail="the job did not train again after the fault; the launches table says why")
 OUTLIVED = Absent(
     reason="not_applicable",
     detail="the job outlived the fault and nothing was restarted; training_goodput_fault and cost_lost say what it took",
 )
-ONE_WORKER = Absent(
-    reason="not_applicable", detail="one worker has no peer whose stop would show when the engine noticed"
-)
+ONE_WORKER = Absent(reason="not_applicable", detail="one worker has no peer whose stop would show when the engine noticed")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,9 +109,7 @@ def unstruck(measured: Measured, configuration: str) -> Absent:
 def _one(launch: dict[str, object], fault: dict[str, object], events: pl.DataFrame, steps: pl.DataFrame) -> Recovery:
     struck_ns, incarnation = int(fault["ns"]), int(fault["incarnation"] or 0)  # type: ignore[call-overload]
     after = events.filter(pl.col("ns") >= struck_ns)
-    peers = after.filter(
-        (pl.col("kind") == "worker_gone") & (pl.col("rank") != fault["rank"]) & (pl.col("incarnation") == incarnation)
-    )
+    peers = after.filter((pl.col("kind") == "worker_gone") & (pl.col("rank") != fault["rank"]) & (pl.col("incarnation") == incarnation))
     later = steps.filter(pl.col("incarnation") > incarnation)
     again = later.filter(pl.col("incarnation") == pl.col("incarnation").min())
     trained = incarnation + 1 if again.height == 0 else int(again["incarnation"][0])
@@ -125,16 +119,22 @@ def _one(launch: dict[str, object], fault: dict[str, object], events: pl.DataFra
     finished = _finished(steps.filter(pl.col("incarnation") == incarnation), fault["step"], gone)
     regained, lost = _regained(finished, again, later)
     return Recovery(
-        launch=int(launch["launch"]), configuration=str(launch["configuration"]), workers=int(launch["workers"]),  # type: ignore[call-overload]
+        launch=int(launch["launch"]),
+        configuration=str(launch["configuration"]),
+        workers=int(launch["workers"]),  # type: ignore[call-overload]
         fault_ns=struck_ns,
         detected_ns=None if peers.height == 0 else int(peers["ns"].min()),  # type: ignore[arg-type]
         restarted_ns=None if starts.height == 0 else int(starts.select(process_began().max()).item()),
-        resumed_ns=resumed, regained_ns=regained, steps_lost=lost,
-    )  # fmt: skip
+        resumed_ns=resumed,
+        regained_ns=regained,
+        steps_lost=lost,
+    )
 
 
 def process_began() -> pl.Expr:
-    """Of a `worker_start`: when its process began, ns. The event itself is written once Python, the script's imports and the probe are there."""
+    """Of a `worker_start`: when its process began, ns. The event itself is written once Python, the script's imports and the probe are
+    there.
+    """
     told = pl.col("detail").str.json_path_match("$.process_start_ns").cast(pl.Int64, strict=False)
     return pl.min_horizontal(told.fill_null(pl.col("ns")), "ns")
 
@@ -184,9 +184,8 @@ def duration_metric(
             refused = next((why for one in own if (why := _refused(one, begin(one), end(one)))), "")
             told = [(one.launch, span) for one in own if (span := _span(begin(one), end(one))) is not None]
             found[configuration] = (
-                Absent(reason="refused", detail=refused) if refused
-                else _seconds(measured, name, told, how) if told else unrecovered(own)
-            )  # fmt: skip
+                Absent(reason="refused", detail=refused) if refused else _seconds(measured, name, told, how) if told else unrecovered(own)
+            )
     return found
 
 

@@ -29,9 +29,7 @@ from assay.frames.ended_launches import ended
 from assay.frames.record_data import Measured, by_launch, effective_steps
 from assay.frames.training.unknown_progress import unknown_progress
 
-NO_LEDGER = Absent(
-    reason="not_measured", detail="the script reported no sample ids; call probe.samples(ids) in every step"
-)
+NO_LEDGER = Absent(reason="not_measured", detail="the script reported no sample ids; call probe.samples(ids) in every step")
 NO_WHOLE_EPOCH = Absent(
     reason="insufficient", detail="the run ended inside its first epoch, so that nothing can be said about lost samples"
 )
@@ -140,8 +138,8 @@ def shuffled_alike(samples: pl.DataFrame) -> bool:
 
 
 def _falls(batches: list[list[int]]) -> float:
-    """The share of ids that are smaller than the one before in their batch: none in order, half in a shuffled one.  From one batch to the next they
-    fall also where shards are read in turn, each in its order; they are looked at only where batches are of one id."""
+    """The share of ids that are smaller than the one before in their batch: none in order, half in a shuffled one.  From one batch to the
+    next they fall also where shards are read in turn, each in its order; they are looked at only where batches are of one id."""
     ids = list(chain.from_iterable(batches))
     if len(ids) < FEWEST:
         return 0.0
@@ -150,8 +148,8 @@ def _falls(batches: list[list[int]]) -> float:
 
 
 def _uses(samples: pl.DataFrame) -> pl.DataFrame:
-    """(launch, epoch, uses, used, batch, part, interrupted) of one launch: how many ids were used, how many different ones, how many in a step
-    at most, how many a rank told at once at most, and whether a restart fell into the epoch."""
+    """(launch, epoch, uses, used, batch, part, interrupted) of one launch: how many ids were used, how many different ones, how many in a
+    step at most, how many a rank told at once at most, and whether a restart fell into the epoch."""
     counted = effective_steps(samples)
     batch = counted.group_by("step").agg(pl.col("ids").list.len().sum())["ids"].max()
     part = counted["ids"].list.len().max()
@@ -169,9 +167,7 @@ def _interrupted(counted: pl.DataFrame) -> list[int]:
     ranks = pl.col("rank").n_unique()
     of_steps = counted.group_by("epoch", "step").agg(ranks, pl.col("incarnation").max())
     of_epochs = of_steps.group_by("epoch").agg(
-        pl.col("incarnation").n_unique().alias("lives"),
-        pl.col("rank").min().alias("least"),
-        pl.col("rank").max().alias("most"),
+        pl.col("incarnation").n_unique().alias("lives"), pl.col("rank").min().alias("least"), pl.col("rank").max().alias("most")
     )
     return of_epochs.filter((pl.col("lives") > 1) | (pl.col("least") < pl.col("most")))["epoch"].to_list()
 
@@ -215,7 +211,15 @@ def _epoch(row: dict[str, object], size: int, *, cut_short: bool, left_out: int)
     cut_short = cut_short or interrupted
     dropped = missing if missing == left_out and not cut_short else 0
     return Epoch(
-        launch=int(row["launch"]), configuration=str(row["configuration"]), workers=int(row["workers"]),  # type: ignore[call-overload]
-        epoch=int(row["epoch"]), lost=missing - dropped, duplicated=uses - used, used=used, expected=size,  # type: ignore[call-overload]
-        cut_short=cut_short, dropped=dropped, interrupted=interrupted,
-    )  # fmt: skip
+        launch=int(row["launch"]),
+        configuration=str(row["configuration"]),
+        workers=int(row["workers"]),  # type: ignore[call-overload]
+        epoch=int(row["epoch"]),
+        lost=missing - dropped,
+        duplicated=uses - used,
+        used=used,
+        expected=size,  # type: ignore[call-overload]
+        cut_short=cut_short,
+        dropped=dropped,
+        interrupted=interrupted,
+    )

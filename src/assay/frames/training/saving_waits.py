@@ -1,8 +1,8 @@
 """How long do ranks wait for the one that saves a checkpoint?
 
 A rank that saves alone is late at the next collective, and the others stand still there.  Their steps around a save (the one that it
-follows and the next, for they may wait in either) are held against the median of their steps; what is more, and at most the time of the save, is waiting
-for it.  Durations on one host alone: no clock is compared.
+follows and the next, for they may wait in either) are held against the median of their steps; what is more, and at most the time of the
+save, is waiting for it.  Durations on one host alone: no clock is compared.
 Cannot tell: the waiting in launches of which every rank saves.
 """
 
@@ -38,39 +38,40 @@ def _saving_waits(measured: Measured) -> dict[str, SavingWait]:
     beside = pl.col("detail").str.json_path_match("$.beside").is_not_null()
     told = measured.table("events").filter((pl.col("kind") == "checkpoint_save") & ~beside)
     launches = measured.timed.filter(pl.col("workers") > 1).select("launch", "configuration", "workers")
-    saves = told.join(launches, on="launch").group_by("launch", "configuration", "workers", "rank", "step").agg(
-        pl.col("duration_ns").sum()
-    )  # fmt: skip
+    saves = told.join(launches, on="launch").group_by("launch", "configuration", "workers", "rank", "step").agg(pl.col("duration_ns").sum())
     alone = saves.filter(pl.col("rank").n_unique().over("launch") < pl.col("workers"))
     if alone.height == 0:
         return {}
     waits = _waits(measured, alone)
     return {
         name: SavingWait(
-            ranks=tuple(own["rank"].unique().sort().to_list()), saves=own.height / own["launch"].n_unique(),
-            save_s=float(own["duration_ns"].mean()) / NS_PER_S, share=waits[name],  # type: ignore[arg-type]
+            ranks=tuple(own["rank"].unique().sort().to_list()),
+            saves=own.height / own["launch"].n_unique(),
+            save_s=float(own["duration_ns"].mean()) / NS_PER_S,
+            share=waits[name],  # type: ignore[arg-type]
         )
         for name in measured.configurations
         if (own := alone.filter(pl.col("configuration") == name)).height and name in waits
-    }  # fmt: skip
+    }
 
 
 def _waits(measured: Measured, saves: pl.DataFrame) -> dict[str, float]:
     """configuration -> the share of the steps of those that do not save which is waiting for a save."""
     own = (pl.col("end_ns") - pl.col("begin_ns") - pl.col("checkpoint_ns").fill_null(0)).alias("own")
-    steps = measured.table("steps").select(*_RANK, "step", own).join(
-        saves.select("launch", "configuration").unique(), on="launch"
-    ).join(saves.select(_RANK).unique(), on=_RANK, how="anti")  # fmt: skip
+    steps = (
+        measured.table("steps")
+        .select(*_RANK, "step", own)
+        .join(saves.select("launch", "configuration").unique(), on="launch")
+        .join(saves.select(_RANK).unique(), on=_RANK, how="anti")
+    )
     usual = steps.with_columns(more=pl.col("own") - pl.col("own").median().over(_RANK))
     longest = saves.group_by("launch", "step").agg(pl.col("duration_ns").max())
     places = pl.concat([longest.with_columns(save="step", step=pl.col("step") - back) for back in (0, 1)])
-    around = usual.join(places, on=["launch", "step"]).group_by("configuration", *_RANK, "save").agg(
-        pl.col("more").sum(), pl.col("duration_ns").first()
-    )  # fmt: skip
+    around = (
+        usual.join(places, on=["launch", "step"])
+        .group_by("configuration", *_RANK, "save")
+        .agg(pl.col("more").sum(), pl.col("duration_ns").first())
+    )
     waited = around.group_by("configuration").agg(pl.col("more").clip(0, pl.col("duration_ns")).sum())
     whole = steps.group_by("configuration").agg(pl.col("own").sum())
-    return {
-        name: more / all_of_it
-        for name, more, all_of_it in waited.join(whole, on="configuration").iter_rows()
-        if all_of_it > 0
-    }
+    return {name: more / all_of_it for name, more, all_of_it in waited.join(whole, on="configuration").iter_rows() if all_of_it > 0}

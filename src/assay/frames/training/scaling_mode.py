@@ -24,9 +24,7 @@ TOLERANCE: Final = 0.02  # relative; the last batch of an epoch may be smaller
 
 def items_per_step(measured: Measured) -> Mapping[int, float]:
     """Worker count -> median items of all ranks per steady step, of those that counted any."""
-    steps = measured.steady_steps.filter(pl.col("items").is_not_null()).join(
-        measured.timed.select("launch", "workers"), on="launch"
-    )
+    steps = measured.steady_steps.filter(pl.col("items").is_not_null()).join(measured.timed.select("launch", "workers"), on="launch")
     medians = steps.group_by("workers").agg(pl.col("items").median())
     return {int(level): float(value) for level, value in medians.sort("workers").iter_rows()}
 

@@ -42,10 +42,7 @@ def throughputs(measured: Measured) -> Points | Absent:
         if (unfit := absent(measured, name, "speedup")) is not None:
             return unfit
     values = seconds_per_work(measured) if time_basis(measured) == "step" else wall_per_work(measured)
-    times = {
-        level: in_blocks(measured, values, name)
-        for level, name in zip(measured.levels, measured.configurations, strict=True)
-    }
+    times = {level: in_blocks(measured, values, name) for level, name in zip(measured.levels, measured.configurations, strict=True)}
     whole = sorted(set.intersection(*(set(found) for found in times.values())))
     blocks = [block for block in whole if all(0.0 < found[block] < math.inf for found in times.values())]
     if not blocks:
@@ -69,8 +66,7 @@ def usl(measured: Measured) -> tuple[Fit, Points] | Absent:
     if len(data.levels) < least:
         return Absent(
             reason="insufficient",
-            detail=f"{LAW_NAMES['usl']} has {least - 1} parameters: at least {least} worker counts can check it, "
-            f"not {len(data.levels)}",
+            detail=f"{LAW_NAMES['usl']} has {least - 1} parameters: at least {least} worker counts can check it, not {len(data.levels)}",
         )
     return (fit("usl", data, measured.confidence), data)
 
@@ -84,9 +80,14 @@ def of_parameter(measured: Measured, found: Fit, data: Points, name: str, *, met
     """A parameter of a fit as an estimate, with the scores of all laws in its method."""
     parameter = found.parameter(name)
     return estimate(
-        measured, found, data, (parameter.value, parameter.low, parameter.high), metric=metric, unit=unit,
+        measured,
+        found,
+        data,
+        (parameter.value, parameter.low, parameter.high),
+        metric=metric,
+        unit=unit,
         how=f"{name} of {LAW_NAMES[found.law]}{_bound(parameter)}",
-    )  # fmt: skip
+    )
 
 
 def estimate(
@@ -98,12 +99,18 @@ def estimate(
     choice = chosen(measured, data)
     preferred = "none" if isinstance(choice, Refused) else choice.chosen.law
     return Estimate(
-        value=value, low=low, high=high, unit=unit, confidence=found.confidence, n_launches=blocks, n_trials=found.n,
+        value=value,
+        low=low,
+        high=high,
+        unit=unit,
+        confidence=found.confidence,
+        n_launches=blocks,
+        n_trials=found.n,
         method=f"{how}, least squares on the logarithms of {found.n} launches in {count(blocks, 'blocks')}, Student t with "
         f"{found.df} degrees of freedom; preferred: {choice.sentence}",
         signature=f"{metric}|law:{found.law}|preferred:{preferred}|basis:{time_basis(measured)}|ci:t|k:{blocks}"
         f"|conf:{found.confidence:g}|v:1",
-    )  # fmt: skip
+    )
 
 
 def _bound(parameter: Parameter) -> str:

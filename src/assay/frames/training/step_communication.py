@@ -23,7 +23,8 @@ for processors and the waiting for slower ranks are in it.  Of a step counts wha
 data (a loader that works ahead gains by it), the backward pass, and every other phase in which the rank's thread asked or waited for a
 collective.  Whatever else the step does is the same in both, and what disturbs it would only blur the difference; where the phases
 were not timed by the host, the whole step counts.  A load that comes and goes moves some of the differences; their interval
-(`assay.stats.intervals.trimmed_mean`, wider by sqrt(4/3), since neighbours share a block) says how sure they are.  Where its half is more than all of 2 ms, a
+(`assay.stats.intervals.trimmed_mean`, wider by sqrt(4/3), since neighbours share a block) says how sure they are.  Where its half is more
+than all of 2 ms, a
 tenth of the value and a fiftieth of the step, these steps cannot tell, and the value is absent: the next way is taken, and that is said.
 Source: house research 2.2, METRICS.md "Time inside a training step"; bounds: the precision that the benchmark `exposed_truth.py` promises.
 """
@@ -54,11 +55,7 @@ METHODS: Final = {
 }
 IN_TRAINING: Final = ("group", "engine", "ddp_logging", "simulated")
 KERNEL: Final = "kernel"  # phase of a collective's kernel in a profiled step
-APART: Final = (
-    "replay",
-    "warm_up",
-    KERNEL,
-)  # phases of rows that are no calls of a training, or the same calls seen otherwise
+APART: Final = ("replay", "warm_up", KERNEL)  # phases of rows that are no calls of a training, or the same calls seen otherwise
 _RANK_STEP: Final = ("launch", "rank", "step")
 
 
@@ -96,25 +93,29 @@ def fold(tables: Mapping[str, pl.DataFrame], steps: pl.DataFrame, steady: pl.Dat
     traced = tables["launches"].filter((pl.col("role") == "profile") & (pl.col("status") == "ok")).select("launch")
     of_traced = steps.join(traced, on="launch", how="semi") if traced.height else steps.clear()
     wanted = of_traced.select("launch", "step").unique()
-    kernels = _of_steps(tables, of_traced, wanted, kernels=True).filter(
-        pl.col("calls") > 0
-    )  # all other steps were not looked at
+    kernels = _of_steps(tables, of_traced, wanted, kernels=True).filter(pl.col("calls") > 0)  # all other steps were not looked at
     return Communicated(calls=calls, ways=pl.concat(ways), kernels=kernels)
 
 
 _CALLS: Final = {
-    "launch": pl.Int32, "rank": pl.Int32, "step": pl.Int64, "total_ns": pl.Int64, "transfer_ns": pl.Int64, "sum_ns": pl.Int64,
-    "bytes": pl.Int64, "calls": pl.UInt32, "unseen": pl.UInt32, "wait_ns": pl.Int64,
-}  # fmt: skip
+    "launch": pl.Int32,
+    "rank": pl.Int32,
+    "step": pl.Int64,
+    "total_ns": pl.Int64,
+    "transfer_ns": pl.Int64,
+    "sum_ns": pl.Int64,
+    "bytes": pl.Int64,
+    "calls": pl.UInt32,
+    "unseen": pl.UInt32,
+    "wait_ns": pl.Int64,
+}
 _OF_CALLS: Final = (*_RANK_STEP, "incarnation", "group", "call", "op", "size", "bytes", "phase", "begin_ns", "end_ns")
 
 
 # ---- collectives -------------------------------------------------------------------------------------------------------
 
 
-def _of_steps(
-    tables: Mapping[str, pl.DataFrame], steps: pl.DataFrame, wanted: pl.DataFrame, *, kernels: bool = False
-) -> pl.DataFrame:
+def _of_steps(tables: Mapping[str, pl.DataFrame], steps: pl.DataFrame, wanted: pl.DataFrame, *, kernels: bool = False) -> pl.DataFrame:
     """`Communicated.calls` of the wanted steps (launch, step): every rank of them that was seen to communicate at all."""
     table = tables["collectives"].select(_OF_CALLS).filter(pl.col("step").is_not_null())
     table = table.filter(pl.col("phase") == KERNEL if kernels else ~pl.col("phase").is_in(APART))
@@ -130,17 +131,22 @@ def _of_steps(
         .join(_union(calls, pl.col("end_ns") - pl.col("_least"), "transfer_ns"), on=_RANK_STEP, how="left")
         .join(
             calls.group_by(_RANK_STEP).agg(
-                pl.col("_own").sum().alias("sum_ns"), pl.col("bytes").sum(), pl.len().alias("calls"),
-                pl.col("end_ns").null_count().alias("unseen"), pl.col("_least").null_count().alias("_unmatched"),
+                pl.col("_own").sum().alias("sum_ns"),
+                pl.col("bytes").sum(),
+                pl.len().alias("calls"),
+                pl.col("end_ns").null_count().alias("unseen"),
+                pl.col("_least").null_count().alias("_unmatched"),
             ),
-            on=_RANK_STEP, how="full", coalesce=True,
+            on=_RANK_STEP,
+            how="full",
+            coalesce=True,
         )
         .with_columns(
             transfer_ns=pl.when(pl.col("_unmatched") == pl.col("unseen")).then("transfer_ns"),
             sum_ns=pl.when(pl.col("unseen") < pl.col("calls")).then("sum_ns"),
         )
         .drop("_unmatched")
-    )  # fmt: skip
+    )
     every = counted.select(_RANK_STEP).join(folded, on=_RANK_STEP, how="left")
     none = pl.col("calls").is_null()
     filled = [
@@ -155,9 +161,12 @@ def _with_transfer(calls: pl.DataFrame) -> pl.DataFrame:
     same = ["launch", "incarnation", "group", "call"]
     own = calls.with_columns(_own=pl.col("end_ns") - pl.col("begin_ns"))
     seen = own.group_by(same).agg(
-        pl.col("_own").min().alias("_least"), pl.col("_own").count().alias("_ends"),
-        pl.col("op").min().alias("_op"), pl.col("op").max().alias("_other"), pl.col("size").max().alias("_size"),
-    )  # fmt: skip
+        pl.col("_own").min().alias("_least"),
+        pl.col("_own").count().alias("_ends"),
+        pl.col("op").min().alias("_op"),
+        pl.col("op").max().alias("_other"),
+        pl.col("size").max().alias("_size"),
+    )
     whole = (pl.col("_ends") == pl.col("_size")) & (pl.col("_op") == pl.col("_other"))
     return own.join(seen.filter(whole).select(*same, "_least"), on=same, how="left")
 
@@ -167,9 +176,7 @@ def waiting(calls: pl.DataFrame) -> pl.DataFrame:
 
     Of a call that was not seen on all of its ranks nothing is known, and it counts as no waiting.  One version of each step only.
     """
-    some = calls.select(_OF_CALLS).filter(
-        pl.col("step").is_not_null() & pl.col("end_ns").is_not_null() & ~pl.col("phase").is_in(APART)
-    )
+    some = calls.select(_OF_CALLS).filter(pl.col("step").is_not_null() & pl.col("end_ns").is_not_null() & ~pl.col("phase").is_in(APART))
     if not some.height:
         return pl.DataFrame(schema={name: _CALLS[name] for name in (*_RANK_STEP, "wait_ns")})
     own = _with_transfer(some).with_columns(_least=pl.coalesce("_least", "_own"))
@@ -196,9 +203,7 @@ def _union(calls: pl.DataFrame, begin: pl.Expr, name: str) -> pl.DataFrame:
     placed = placed.with_columns(pl.col("_begin", "_end") - pl.col("_zero"))
     highest = placed["_end"].max()
     longest = 1 + (highest if isinstance(highest, int) and highest > 0 else 0)
-    if (
-        placed.height and longest * (placed["_place"][-1] + 1) > _LARGEST
-    ):  # times that no step has: one line does not hold them
+    if placed.height and longest * (placed["_place"][-1] + 1) > _LARGEST:  # times that no step has: one line does not hold them
         running = pl.col("_end").cum_max().shift(1).over(_RANK_STEP)
     else:
         placed = placed.with_columns(pl.col("_begin", "_end") + longest * pl.col("_place"))
@@ -210,34 +215,36 @@ def _union(calls: pl.DataFrame, begin: pl.Expr, name: str) -> pl.DataFrame:
 # ---- ways to see what is exposed ---------------------------------------------------------------------------------------
 
 _WAYS: Final = {
-    "launch": pl.Int32, "configuration": pl.String, "block": pl.Int32, "method": pl.String, "exposed_s": pl.Float64, "total_s": pl.Float64,
-    "compute_s": pl.Float64, "steps": pl.Int64, "cut": pl.Float64, "thread_s": pl.Float64, "unsure_s": pl.Float64, "half_s": pl.Float64,
-}  # fmt: skip
+    "launch": pl.Int32,
+    "configuration": pl.String,
+    "block": pl.Int32,
+    "method": pl.String,
+    "exposed_s": pl.Float64,
+    "total_s": pl.Float64,
+    "compute_s": pl.Float64,
+    "steps": pl.Int64,
+    "cut": pl.Float64,
+    "thread_s": pl.Float64,
+    "unsure_s": pl.Float64,
+    "half_s": pl.Float64,
+}
 SURE: Final = 0.95  # confidence of the interval of steps in turn
 FEWEST: Final = 3  # blocks without synchronising
 SHARED: Final = math.sqrt(4 / 3)  # neighbouring differences have a block in common
 ENOUGH_S, OF_VALUE, OF_STEP = 0.002, 0.1, 0.02  # the widest half of an interval that is sure: the most of them
 
 
-def _in_training(
-    tables: Mapping[str, pl.DataFrame], steps: pl.DataFrame, steady: pl.DataFrame, calls: pl.DataFrame
-) -> pl.DataFrame:
+def _in_training(tables: Mapping[str, pl.DataFrame], steps: pl.DataFrame, steady: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
     """What the hooks told of the steady steps of timed launches. Exposed time is cut to the total where that is known."""
     rows = tables["communication"].filter(pl.col("method").is_in(IN_TRAINING))
-    rows = (
-        rows.join(steady, on=["launch", "step"], how="semi")
-        .sort("incarnation")
-        .unique([*_RANK_STEP, "method"], keep="last")
+    rows = rows.join(steady, on=["launch", "step"], how="semi").sort("incarnation").unique([*_RANK_STEP, "method"], keep="last")
+    both = rows.select(*_RANK_STEP, "method", pl.col("exposed_ns").clip(lower_bound=0), pl.col("total_ns").alias("_told")).join(
+        calls.select(*_RANK_STEP, "total_ns"), on=_RANK_STEP, how="left"
     )
-    both = rows.select(
-        *_RANK_STEP, "method", pl.col("exposed_ns").clip(lower_bound=0), pl.col("total_ns").alias("_told")
-    ).join(calls.select(*_RANK_STEP, "total_ns"), on=_RANK_STEP, how="left")
     both = both.with_columns(total_ns=pl.coalesce("total_ns", "_told"))  # where the ends of calls were not seen
     work = _work(steps.join(rows.select(_RANK_STEP).unique(), on=_RANK_STEP, how="semi"))
     kept = pl.when(pl.col("exposed_ns").is_not_null()).then(pl.min_horizontal("exposed_ns", "total_ns"))
-    joined = both.join(work, on=_RANK_STEP, how="left").with_columns(
-        _cut=pl.col("exposed_ns") > pl.col("total_ns"), exposed_ns=kept
-    )
+    joined = both.join(work, on=_RANK_STEP, how="left").with_columns(_cut=pl.col("exposed_ns") > pl.col("total_ns"), exposed_ns=kept)
     return _launches(tables, joined.with_columns(compute_ns=pl.col("_work_ns") - pl.col("exposed_ns")))
 
 
@@ -260,11 +267,7 @@ def _launches(tables: Mapping[str, pl.DataFrame], rows: pl.DataFrame) -> pl.Data
         **{name: pl.lit(None, pl.Float64) for name in ("thread_s", "unsure_s", "half_s")},
     )
     launches = tables["launches"].select("launch", "configuration", "block")
-    return (
-        per_launch.join(launches, on="launch")
-        .select(pl.col(name).cast(kind) for name, kind in _WAYS.items())
-        .sort("launch", "method")
-    )
+    return per_launch.join(launches, on="launch").select(pl.col(name).cast(kind) for name, kind in _WAYS.items()).sort("launch", "method")
 
 
 def _ok(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
@@ -274,31 +277,33 @@ def _ok(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
 def _profiled(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
     """Kernels of profiled steps, in whichever launch they are."""
     rows = tables["communication"].filter(pl.col("method") == "kineto").join(_ok(tables), on="launch", how="semi")
-    return _launches(
-        tables, rows.select(*_RANK_STEP, "method", "exposed_ns", "total_ns", "compute_ns", _cut=pl.lit(value=False))
-    )
+    return _launches(tables, rows.select(*_RANK_STEP, "method", "exposed_ns", "total_ns", "compute_ns", _cut=pl.lit(value=False)))
 
 
 def _in_turn(tables: Mapping[str, pl.DataFrame], steps: pl.DataFrame) -> pl.DataFrame:
     """Steps with and without synchronising; see the module."""
-    marked = (
-        tables["communication"].filter(pl.col("method") == "unsynchronised").join(_ok(tables), on="launch", how="semi")
-    )
+    marked = tables["communication"].filter(pl.col("method") == "unsynchronised").join(_ok(tables), on="launch", how="semi")
     if marked.height == 0:
         return pl.DataFrame(schema=_WAYS)
     own = steps.join(marked.select("launch").unique(), on="launch", how="semi")
     runs = _runs(_acting(tables, own, marked), marked.select(*_RANK_STEP, "incarnation", _free=pl.lit(value=True)))
     found = _differences(runs)
     totals = _of_steps(tables, steps, runs.filter(~pl.col("_free") & pl.col("_near")).select("launch", "step").unique())
-    total = totals.group_by("launch", "step").agg(pl.col("total_ns").mean()).group_by("launch").agg(
-        (pl.col("total_ns").median() / NS_PER_S).alias("total_s")
-    )  # fmt: skip
+    total = (
+        totals.group_by("launch", "step")
+        .agg(pl.col("total_ns").mean())
+        .group_by("launch")
+        .agg((pl.col("total_ns").median() / NS_PER_S).alias("total_s"))
+    )
     launches = tables["launches"].select("launch", "configuration", "block")
     near = runs.filter(~pl.col("_free") & pl.col("_near")).select(_RANK_STEP)
     waited = tables["communication"].filter(pl.col("method") == "group").join(near, on=_RANK_STEP, how="semi")
-    thread = waited.group_by("launch", "step").agg(pl.col("exposed_ns").mean()).group_by("launch").agg(
-        (pl.col("exposed_ns").median() / NS_PER_S).alias("thread_s")
-    )  # fmt: skip
+    thread = (
+        waited.group_by("launch", "step")
+        .agg(pl.col("exposed_ns").mean())
+        .group_by("launch")
+        .agg((pl.col("exposed_ns").median() / NS_PER_S).alias("thread_s"))
+    )
     whole = found.join(total, on="launch", how="left").join(thread, on="launch", how="left").join(launches, on="launch")
     whole = whole.with_columns(method=pl.lit("unsynchronised"), cut=(pl.col("exposed_s") < 0).cast(pl.Float64))
     whole = whole.with_columns(pl.col("exposed_s").clip(lower_bound=0.0))
@@ -307,9 +312,7 @@ def _in_turn(tables: Mapping[str, pl.DataFrame], steps: pl.DataFrame) -> pl.Data
 
 def _acting(tables: Mapping[str, pl.DataFrame], steps: pl.DataFrame, marked: pl.DataFrame) -> pl.DataFrame:
     """The steps with `_whole_s`, their time without pauses, and `_s`, what of it communication can lengthen or shorten: see the module."""
-    first = marked.group_by("launch").agg(
-        pl.col("step").min().alias("_first")
-    )  # before it buckets are put together anew
+    first = marked.group_by("launch").agg(pl.col("step").min().alias("_first"))  # before it buckets are put together anew
     waits = tables["waits"].join(first, on="launch").filter(pl.col("step") > pl.col("_first"))
     waits = waits.join(marked, on=_RANK_STEP, how="anti")
     asking = pl.col("asking_ns") + pl.col("waiting_ns").fill_null(0) > 0
@@ -330,15 +333,11 @@ def _runs(steps: pl.DataFrame, free: pl.DataFrame) -> pl.DataFrame:
     and from its end) and `_near` (beside a free block)."""
     life = ["launch", "rank", "incarnation"]
     ordered = steps.join(free, on=[*_RANK_STEP, "incarnation"], how="left").sort(*life, "step")
-    marked = ordered.with_columns(
-        _free=pl.col("_free").fill_null(value=False), _data_s=pl.col("data_ns").fill_null(0) / NS_PER_S
-    )
+    marked = ordered.with_columns(_free=pl.col("_free").fill_null(value=False), _data_s=pl.col("data_ns").fill_null(0) / NS_PER_S)
     marked = marked.with_columns(_run=pl.col("_free").rle_id().over(life))
     block = [*life, "_run"]
     placed = marked.with_columns(
-        _at=pl.int_range(pl.len()).over(block),
-        _back=pl.int_range(pl.len(), 0, -1).over(block) - 1,
-        _length=pl.len().over(block),
+        _at=pl.int_range(pl.len()).over(block), _back=pl.int_range(pl.len(), 0, -1).over(block) - 1, _length=pl.len().over(block)
     )
     longest = placed.filter("_free").group_by("launch").agg(pl.col("_length").max().alias("_longest"))
     near = (pl.col("_at") >= 1) & ((pl.col("_at") < pl.col("_longest")) | (pl.col("_back") < pl.col("_longest") - 1))
@@ -363,16 +362,20 @@ def _differences(runs: pl.DataFrame) -> pl.DataFrame:
     before, after = pl.col("_tail").shift(1).over(life), pl.col("_head").shift(-1).over(life)
     beside = pl.mean_horizontal(before, after)  # of what there is
     free = blocks.with_columns(_more=beside - pl.col("_head")).filter("_free")
-    together = free.group_by("launch", "incarnation", "_run").agg(
-        pl.col("_more", "_step", "_compute").mean(), pl.col("steps").max()
-    )
+    together = free.group_by("launch", "incarnation", "_run").agg(pl.col("_more", "_step", "_compute").mean(), pl.col("steps").max())
     rows = [
         (launch, *_told(own["_more"].drop_nulls().to_list(), own["_step"].median()), own["_compute"].median(), int(own["steps"].sum()))
         for (launch,), own in sorted(together.partition_by("launch", as_dict=True).items())
-    ]  # fmt: skip
+    ]
     names = ("launch", "exposed_s", "unsure_s", "half_s", "compute_s", "steps")
-    types = {"launch": pl.Int32, "exposed_s": pl.Float64, "unsure_s": pl.Float64, "half_s": pl.Float64, "compute_s": pl.Float64,
-             "steps": pl.Int64}  # fmt: skip
+    types = {
+        "launch": pl.Int32,
+        "exposed_s": pl.Float64,
+        "unsure_s": pl.Float64,
+        "half_s": pl.Float64,
+        "compute_s": pl.Float64,
+        "steps": pl.Int64,
+    }
     return pl.DataFrame(rows, schema={name: types[name] for name in names}, orient="row")
 
 
@@ -389,7 +392,9 @@ def _told(differences: list[float], step_s: object) -> tuple[float | None, float
 
 
 def replayed(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
-    """(launch, configuration, alone_s, replays): what a step's collectives took when nothing else ran; mean over ranks, median over replays."""
+    """(launch, configuration, alone_s, replays): what a step's collectives took when nothing else ran; mean over ranks, median over
+    replays.
+    """
     rows = tables["communication"].filter(pl.col("method") == "replay").join(_ok(tables), on="launch", how="semi")
     per_step = rows.group_by("launch", "step").agg((pl.col("total_ns").mean() / NS_PER_S).alias("alone_s"))
     launches = tables["launches"].select("launch", "configuration")

@@ -33,18 +33,13 @@ def _unknown_progress(measured: Measured) -> dict[int, Absent]:
         return {}
     made = measured.table("steps").group_by("launch", "incarnation").agg(pl.col("step").max() + 1)
     found: dict[int, Absent] = {}
-    for (launch, incarnation), own in resumed.sort("launch", "incarnation", "rank").group_by(
-        "launch", "incarnation", maintain_order=True
-    ):
+    for (launch, incarnation), own in resumed.sort("launch", "incarnation", "rank").group_by("launch", "incarnation", maintain_order=True):
         before = made.filter((pl.col("launch") == launch) & (pl.col("incarnation") < incarnation))["step"].max()
         why = _why(own, int(before or 0))  # type: ignore[arg-type]
         if why:
             found.setdefault(
                 int(str(launch)),
-                Absent(
-                    reason="not_measured",
-                    detail=f"nobody knows at which step the job went on after the restart: {why}; {TO_DO}",
-                ),
+                Absent(reason="not_measured", detail=f"nobody knows at which step the job went on after the restart: {why}; {TO_DO}"),
             )
     return found
 

@@ -1,7 +1,8 @@
-"""In which steps was communication watched?  Hooks watch a steady DistributedDataParallel in some steps only; what is not seen in the others is not 0.
+"""In which steps was communication watched?  Hooks watch a steady DistributedDataParallel in some steps only; what is not seen in the
+others is not 0.
 
-`all_watched`: all steps that were watched on every rank.  `watched`: those since the first that was not, where there are enough of them: before, all
-steps are watched, and the begin of a launch would weigh four to eight times as much as the rest.
+`all_watched`: all steps that were watched on every rank.  `watched`: those since the first that was not, where there are enough of them:
+before, all steps are watched, and the begin of a launch would weigh four to eight times as much as the rest.
 `named`: a number says which of them it is about.
 `levelled`: watched steps take longer, by what watching costs; without that the end of the watching of all steps would look like a warm-up.
 Source: `assay.instruments.hooks.watched_steps`; rows of `communication` whose method is unwatched.
@@ -25,9 +26,7 @@ def unwatched(communication: pl.DataFrame) -> pl.DataFrame:
     missed = communication.filter(pl.col("method") == UNWATCHED)
     if not missed.height:
         return missed.select(_STEP)
-    last = communication.join(
-        missed.select(_STEP).unique(), on=_STEP, how="semi"
-    )  # of steps done again the last version
+    last = communication.join(missed.select(_STEP).unique(), on=_STEP, how="semi")  # of steps done again the last version
     last = last.filter(pl.col("incarnation") == pl.col("incarnation").max().over(_STEP))
     return last.filter(pl.col("method") == UNWATCHED).select(_STEP).unique()
 
@@ -46,24 +45,19 @@ def watched(steps: pl.DataFrame, communication: pl.DataFrame) -> pl.DataFrame:
     first = missed.group_by("launch").agg(pl.col("step").min().alias("_first"))
     late = pl.col("step") >= pl.col("_first").fill_null(0)
     enough = pl.col("step").filter(late).n_unique().over("launch") >= ENOUGH
-    return (
-        steps.join(missed, on=_STEP, how="anti")
-        .join(first, on="launch", how="left")
-        .filter(late | ~enough)
-        .drop("_first")
-    )
+    return steps.join(missed, on=_STEP, how="anti").join(first, on="launch", how="left").filter(late | ~enough).drop("_first")
 
 
 def named(communication: pl.DataFrame, launches: pl.DataFrame) -> str:
     """What to call the steps that speak for the communication of these launches."""
-    missed = communication.filter(pl.col("method") == UNWATCHED).join(
-        launches.select("launch"), on="launch", how="semi"
-    )
+    missed = communication.filter(pl.col("method") == UNWATCHED).join(launches.select("launch"), on="launch", how="semi")
     return "watched steps" if missed.height else "steady steps"
 
 
 def levelled(steps: pl.DataFrame, communication: pl.DataFrame) -> pl.DataFrame:
-    """`steps` (launch, step, step_s, ...) whose watched steps are shorter by the difference of the medians of both kinds, once there are both."""
+    """`steps` (launch, step, step_s, ...) whose watched steps are shorter by the difference of the medians of both kinds, once there are
+    both.
+    """
     missed = unwatched(communication)
     if not missed.height:
         return steps
@@ -73,14 +67,8 @@ def levelled(steps: pl.DataFrame, communication: pl.DataFrame) -> pl.DataFrame:
     of_late = pl.col("step_s").filter(late & ~pl.col("_missed"))
     of_early = pl.col("step_s").filter(~late & (pl.col("step") >= WARM))
     usual = (
-        pl.when(of_late.len().over("launch") >= LEVELLED)
-        .then(of_late.median().over("launch"))
-        .otherwise(of_early.median().over("launch"))
+        pl.when(of_late.len().over("launch") >= LEVELLED).then(of_late.median().over("launch")).otherwise(of_early.median().over("launch"))
     )
     cost = usual - pl.col("step_s").filter("_missed").median().over("launch")
-    less = (
-        pl.when(~pl.col("_missed") & cost.is_not_null())
-        .then(pl.min_horizontal(cost, 0.5 * pl.col("step_s")))
-        .otherwise(0.0)
-    )
+    less = pl.when(~pl.col("_missed") & cost.is_not_null()).then(pl.min_horizontal(cost, 0.5 * pl.col("step_s"))).otherwise(0.0)
     return both.with_columns(step_s=pl.col("step_s") - less).drop("_missed")

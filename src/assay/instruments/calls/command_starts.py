@@ -92,10 +92,15 @@ def start(job: dict[str, Any], variables: dict[str, str], *, warm_up: int) -> di
     _, status, usage = os.wait4(pid, 0)
     end = time.monotonic_ns()
     return {
-        "begin_ns": begin, "end_ns": end, "warm_up": warm_up, "exit_code": os.waitstatus_to_exitcode(status),
-        "user_ns": round(usage.ru_utime * 1e9), "system_ns": round(usage.ru_stime * 1e9),
-        "max_rss_bytes": usage.ru_maxrss * _RSS_UNIT, "involuntary_switches": usage.ru_nivcsw,
-    }  # fmt: skip
+        "begin_ns": begin,
+        "end_ns": end,
+        "warm_up": warm_up,
+        "exit_code": os.waitstatus_to_exitcode(status),
+        "user_ns": round(usage.ru_utime * 1e9),
+        "system_ns": round(usage.ru_stime * 1e9),
+        "max_rss_bytes": usage.ru_maxrss * _RSS_UNIT,
+        "involuntary_switches": usage.ru_nivcsw,
+    }
 
 
 def floor(variables: dict[str, str]) -> dict[str, Any]:

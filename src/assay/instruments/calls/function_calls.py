@@ -104,11 +104,16 @@ def trial(timed: Timed, calls: int, *, warm_up: int) -> dict[str, Any]:
     begin, end = timed(calls)
     after = resource.getrusage(resource.RUSAGE_SELF)
     return {
-        "begin_ns": begin, "end_ns": end, "calls": calls, "warm_up": warm_up, "exit_code": None,
+        "begin_ns": begin,
+        "end_ns": end,
+        "calls": calls,
+        "warm_up": warm_up,
+        "exit_code": None,
         "user_ns": round((after.ru_utime - before.ru_utime) * 1e9),
         "system_ns": round((after.ru_stime - before.ru_stime) * 1e9),
-        "max_rss_bytes": after.ru_maxrss * _RSS_UNIT, "involuntary_switches": after.ru_nivcsw - before.ru_nivcsw,
-    }  # fmt: skip
+        "max_rss_bytes": after.ru_maxrss * _RSS_UNIT,
+        "involuntary_switches": after.ru_nivcsw - before.ru_nivcsw,
+    }
 
 
 def floor() -> dict[str, Any]:

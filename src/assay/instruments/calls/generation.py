@@ -48,9 +48,7 @@ class Generator:
         WorkloadError: the folder holds no causal language model that they can load.
     """
 
-    def __init__(
-        self, folder: str | Path, *, device: str = "cpu", dtype: str = "auto", threads: int | None = None
-    ) -> None:
+    def __init__(self, folder: str | Path, *, device: str = "cpu", dtype: str = "auto", threads: int | None = None) -> None:
         try:
             import torch
             import transformers
@@ -73,10 +71,17 @@ class Generator:
         self._cache = "cache" if "cache" in takes else "past_key_values"  # before transformers 5.24
 
     def generate(
-        self, text: str, messages: Sequence[Mapping[str, Any]] = (), *, max_tokens: int, temperature: float = 0.0,
-        seed: int | None = None, ignore_eos: bool = False, logprobs: bool = False,
+        self,
+        text: str,
+        messages: Sequence[Mapping[str, Any]] = (),
+        *,
+        max_tokens: int,
+        temperature: float = 0.0,
+        seed: int | None = None,
+        ignore_eos: bool = False,
+        logprobs: bool = False,
         clock: Callable[[], int] = time.monotonic_ns,
-    ) -> Generation:  # fmt: skip
+    ) -> Generation:
         """Answer a text, or a conversation by the model's own chat template; greedily with a temperature of 0.
 
         Raises:
@@ -104,9 +109,7 @@ class Generator:
         out.pieces = [*pieces(shown, self._decode), *([""] if out.finish == "stop" else [])]
         return out
 
-    def _steps(
-        self, ids: list[int], most: int, choose: Callable[[Any], Any], logprobs: bool
-    ) -> Iterator[tuple[int, float]]:
+    def _steps(self, ids: list[int], most: int, choose: Callable[[Any], Any], logprobs: bool) -> Iterator[tuple[int, float]]:
         import torch
 
         given = torch.tensor([ids], device=self._device)
@@ -137,9 +140,7 @@ class Generator:
     def _fits(self, tokens_in: int, tokens_out: int) -> None:
         room = getattr(self._model.config, "max_position_embeddings", None)
         if room is not None and tokens_in + tokens_out > room:
-            raise WorkloadError(
-                f"{tokens_in} tokens and {tokens_out} more do not fit into the model's context of {room}"
-            )
+            raise WorkloadError(f"{tokens_in} tokens and {tokens_out} more do not fit into the model's context of {room}")
 
     def _decode(self, tokens: Sequence[int]) -> str:
         return str(self._tokenizer.decode(list(tokens), skip_special_tokens=True, clean_up_tokenization_spaces=False))

@@ -77,9 +77,7 @@ def _not_written(asked: Asked, found: torch.Tensor, wanted: torch.Tensor) -> str
     if bool((found == before).all()):
         return "stale: " + ("the input" if asked.in_place else "nothing was written")
     if asked.op in SHARDED:
-        whole_parts = [
-            bool((part == old).all()) for part, old in zip(_parts(asked, found), _parts(asked, before), strict=True)
-        ]
+        whole_parts = [bool((part == old).all()) for part, old in zip(_parts(asked, found), _parts(asked, before), strict=True)]
         wrong_parts = [bool(part.any()) for part in _parts(asked, found != wanted)]
         if wrong_parts == [whole and wrong for whole, wrong in zip(whole_parts, wrong_parts, strict=True)]:
             return f"rank_missing: {_ranks(rank for rank, wrong in enumerate(wrong_parts) if wrong)}"
@@ -155,10 +153,7 @@ def _is_product(found: torch.Tensor, every: torch.Tensor) -> bool:
     if not found.is_floating_point():
         return bool((found == product).all())
     finite = torch.isfinite(product.double()) & torch.isfinite(found.double())
-    near = (
-        (found.double() - product.double()).abs()
-        <= max(CLOSE, 8 * torch.finfo(found.dtype).eps) * product.double().abs()
-    ) | ~finite
+    near = ((found.double() - product.double()).abs() <= max(CLOSE, 8 * torch.finfo(found.dtype).eps) * product.double().abs()) | ~finite
     return bool(near.all()) and bool((torch.isfinite(found.double()) == torch.isfinite(product.double())).all())
 
 
@@ -187,11 +182,7 @@ def _other_shard(asked: Asked, found: torch.Tensor, wanted: torch.Tensor) -> str
         return ""
     from_where = {}
     for place in wrong:
-        match = [
-            other
-            for other, part in enumerate(right)
-            if len(part) == len(parts[place]) and bool((part == parts[place]).all())
-        ]
+        match = [other for other, part in enumerate(right) if len(part) == len(parts[place]) and bool((part == parts[place]).all())]
         if not match:
             return ""
         from_where[place] = match[0]
@@ -199,11 +190,7 @@ def _other_shard(asked: Asked, found: torch.Tensor, wanted: torch.Tensor) -> str
 
 
 def _shifted(asked: Asked, found: torch.Tensor, wanted: torch.Tensor) -> str:
-    pairs = (
-        list(zip(_parts(asked, found), _parts(asked, wanted), strict=True))
-        if asked.op in SHARDED
-        else [(found, wanted)]
-    )
+    pairs = list(zip(_parts(asked, found), _parts(asked, wanted), strict=True)) if asked.op in SHARDED else [(found, wanted)]
     wrong = [(part, right) for part, right in pairs if not bool((part == right).all())]
     if all(len(part) > 1 and bool((part[1:] == right[:-1]).all()) for part, right in wrong):
         return "off_by_one: one element too late"
@@ -228,10 +215,7 @@ def _other_type(asked: Asked, found: torch.Tensor, wanted: torch.Tensor) -> str:
         if bool((found == wanted.to(kind).to(found.dtype)).all()):
             return f"wrong_dtype: rounded to {other}"
         if asked.op in SUMMED and asked.ranks <= MOST_RANKS_TRIED:
-            total = sum(
-                (_of_rank(asked, rank, found).to(kind) for rank in range(1, asked.ranks)),
-                _of_rank(asked, 0, found).to(kind),
-            )
+            total = sum((_of_rank(asked, rank, found).to(kind) for rank in range(1, asked.ranks)), _of_rank(asked, 0, found).to(kind))
             if bool((found == total.to(found.dtype)).all()):
                 return f"wrong_dtype: added as {other}"
     if asked.op in SUMMED and asked.ranks <= MOST_RANKS_TRIED:
@@ -244,9 +228,7 @@ def _added_as_others(asked: Asked, found: torch.Tensor) -> str:
     import torch
 
     own = found.element_size()
-    for other in sorted(
-        DTYPES, key=lambda name: DTYPES[name][0] != own
-    ):  # as long ones first: without a carry they agree
+    for other in sorted(DTYPES, key=lambda name: DTYPES[name][0] != own):  # as long ones first: without a carry they agree
         kind = getattr(torch, other)
         if other == asked.dtype or len(found) * found.element_size() % DTYPES[other][0]:
             continue
@@ -267,8 +249,16 @@ def _partial(asked: Asked, found: torch.Tensor, wanted: torch.Tensor) -> str:
 
 Look = Callable[[Asked, "torch.Tensor", "torch.Tensor"], str]
 LOOKS: Final[tuple[Look, ...]] = (
-    _not_written, _one_bit, _missing_rank, _other_operation, _earlier, _other_root, _other_shard, _other_type, _shifted,
-)  # fmt: skip
+    _not_written,
+    _one_bit,
+    _missing_rank,
+    _other_operation,
+    _earlier,
+    _other_root,
+    _other_shard,
+    _other_type,
+    _shifted,
+)
 
 
 # ---- pieces -----------------------------------------------------------------------------------------------------------

@@ -70,10 +70,7 @@ def sums(ranks: int, dtype: str) -> torch.Tensor:
     """The sum over all ranks of what they send."""
     import torch
 
-    total = sum(
-        (numbers(rank, ranks, dtype).to(_wide(dtype)) for rank in range(1, ranks)),
-        numbers(0, ranks, dtype).to(_wide(dtype)),
-    )
+    total = sum((numbers(rank, ranks, dtype).to(_wide(dtype)) for rank in range(1, ranks)), numbers(0, ranks, dtype).to(_wide(dtype)))
     return total.to(getattr(torch, dtype))
 
 

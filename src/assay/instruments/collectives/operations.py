@@ -44,9 +44,7 @@ def room(asked: Asked, memory: torch.Tensor) -> int:
     return len(memory) // elements(asked.op, asked.ranks, asked.count, _place(asked))
 
 
-def slots(
-    distributed: Any, asked: Asked, memory: torch.Tensor, first: int, number: int, group: Any = None
-) -> list[Slot]:
+def slots(distributed: Any, asked: Asked, memory: torch.Tensor, first: int, number: int, group: Any = None) -> list[Slot]:
     """The calls of a loop, beside each other from the `first` place on, and from the memory's begin again after its end."""
     each, places = elements(asked.op, asked.ranks, asked.count, _place(asked)), room(asked, memory)
     begins = [(first + place) % places * each for place in range(number)]

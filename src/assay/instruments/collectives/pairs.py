@@ -175,10 +175,25 @@ def measure(wire: Wire, rank: int, size: int, plan: Plan, take: Callable[[Pair, 
 def row(identity: Identity, pair: Pair, call: int, exchange: Exchange, method: str = "host") -> tuple[Any, ...]:
     """A row of the table collectives: the group is the ordered pair, the amount what was sent."""
     return (
-        identity.launch, identity.rank, identity.incarnation, group_name(pair), call, None, OP, 2, exchange.size, "uint8",
-        "timed" if exchange.counted else "warm_up", None, exchange.begin_ns, exchange.end_ns, None, exchange.wrong,
-        "payload" if exchange.wrong else None, method,
-    )  # fmt: skip
+        identity.launch,
+        identity.rank,
+        identity.incarnation,
+        group_name(pair),
+        call,
+        None,
+        OP,
+        2,
+        exchange.size,
+        "uint8",
+        "timed" if exchange.counted else "warm_up",
+        None,
+        exchange.begin_ns,
+        exchange.end_ns,
+        None,
+        exchange.wrong,
+        "payload" if exchange.wrong else None,
+        method,
+    )
 
 
 def group_name(pair: Pair) -> str:
@@ -200,9 +215,10 @@ def where(environ: dict[str, str], identity: Identity) -> dict[str, Any]:
 def write(sink: Sink, identity: Identity, wire: Wire, plan: Plan, environ: dict[str, str] | None = None) -> None:
     """Measure the pairs of a process group that is there already, into the launch's tables."""
     placed = json.dumps(where(dict(os.environ) if environ is None else environ, identity) | {"together": plan.together})
-    sink.append("events", (
-        identity.launch, time.monotonic_ns(), None, identity.host, identity.rank, identity.incarnation, PLACED, None, None, placed,
-    ))  # fmt: skip
+    sink.append(
+        "events",
+        (identity.launch, time.monotonic_ns(), None, identity.host, identity.rank, identity.incarnation, PLACED, None, None, placed),
+    )
     calls: dict[Pair, int] = {}
 
     def take(pair: Pair, exchange: Exchange) -> None:
@@ -220,17 +236,13 @@ def plan_for(ranks: int, *, large: int = LARGE, repeats: int = REPEATS, together
         ValueError: the two large sizes would not differ enough from the small one.
     """
     if large < 64 * ANSWER:
-        raise ValueError(
-            f"the large message must have at least {64 * ANSWER} bytes, not {large}: shorter ones tell no bandwidth"
-        )
+        raise ValueError(f"the large message must have at least {64 * ANSWER} bytes, not {large}: shorter ones tell no bandwidth")
     alone = ranks <= MOST_ALONE if together is None else not together
     return Plan(sizes=(ANSWER, large // 2, large), repeats=repeats, together=not alone)
 
 
 def _options(words: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        prog="assay.instruments.collectives.pairs", description=(__doc__ or "").splitlines()[0]
-    )
+    parser = argparse.ArgumentParser(prog="assay.instruments.collectives.pairs", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--large", type=int, default=LARGE, help="bytes of the larger message")
     parser.add_argument("--repeats", type=int, default=REPEATS, help="counted exchanges of each size")
     parser.add_argument("--backend", default="", help="gloo, nccl ...: default nccl where there is CUDA, else gloo")

@@ -68,14 +68,11 @@ class Worker:
         """Every cell, in the launch's order."""
         if self.size < self.identity.workers:
             groups = [
-                self.distributed.new_group(list(range(first, first + self.size)))
-                for first in range(0, self.identity.workers, self.size)
+                self.distributed.new_group(list(range(first, first + self.size))) for first in range(0, self.identity.workers, self.size)
             ]
             self.group = groups[self.identity.rank // self.size]
         todo = list(cells(self.asked, self.identity.workers))
-        unsupported = {
-            (op, place): why for op, place, why in self._missing({(cell.op, cell.place): None for cell in todo})
-        }
+        unsupported = {(op, place): why for op, place, why in self._missing({(cell.op, cell.place): None for cell in todo})}
         for (op, place), why in unsupported.items():
             self.event("not_supported", {"op": op, "place": place, "backend": self.asked.backend, "why": why})
         random.Random(self.identity.seed).shuffle(todo)
@@ -98,8 +95,8 @@ class Worker:
         taken = self._loop(cell, asked, memory, 0, warm, "warm_up")
         again = self._loop(cell, asked, memory, 0, warm, "warm_up") if warm > 1 else taken
         batches, calls = timing.loops(
-            self._slowest(min(taken, again)), slots=places, most=self.asked.calls, seconds=self.asked.seconds, least=self.asked.batches,
-        )  # fmt: skip
+            self._slowest(min(taken, again)), slots=places, most=self.asked.calls, seconds=self.asked.seconds, least=self.asked.batches
+        )
         for batch in range(batches):
             self._loop(cell, asked, memory, batch * calls, calls, "timed")
 
@@ -160,11 +157,17 @@ class Worker:
         n = self.size
         if n == 1 and op == "send_recv":
             return "a group of one rank has no neighbour"
-        asked = Asked(op=op, ranks=n, rank=self.identity.rank % n, count=4, dtype=self.asked.dtype, call=0, root=self.asked.root,
-                      in_place=place == "in")  # fmt: skip
-        (slot,) = operations.slots(
-            self.distributed, asked, self._memory(operations.elements(op, n, 4, place)), 0, 1, self.group
+        asked = Asked(
+            op=op,
+            ranks=n,
+            rank=self.identity.rank % n,
+            count=4,
+            dtype=self.asked.dtype,
+            call=0,
+            root=self.asked.root,
+            in_place=place == "in",
         )
+        (slot,) = operations.slots(self.distributed, asked, self._memory(operations.elements(op, n, 4, place)), 0, 1, self.group)
         operations.prepare(asked, slot)
         try:
             slot.call()
@@ -181,9 +184,15 @@ class Worker:
 
     def _asked(self, cell: Cell) -> Asked:
         return Asked(
-            op=cell.op, ranks=cell.ranks, rank=self.identity.rank % cell.ranks, count=cell.count, dtype=self.asked.dtype, call=0,
-            root=self.asked.root, in_place=cell.place == "in",
-        )  # fmt: skip
+            op=cell.op,
+            ranks=cell.ranks,
+            rank=self.identity.rank % cell.ranks,
+            count=cell.count,
+            dtype=self.asked.dtype,
+            call=0,
+            root=self.asked.root,
+            in_place=cell.place == "in",
+        )
 
     def _memory(self, least: int) -> Any:
         """The memory through which calls rotate; made anew only where a call needs more."""
@@ -193,22 +202,37 @@ class Worker:
             self.memory = self.torch.zeros(wanted, dtype=getattr(self.torch, self.asked.dtype), device=self.device)
         return self.memory
 
-    def _row(
-        self, cell: Cell, call: int, op: str, nbytes: int, phase: str, times: tuple[int, int], checked: Checked
-    ) -> None:
+    def _row(self, cell: Cell, call: int, op: str, nbytes: int, phase: str, times: tuple[int, int], checked: Checked) -> None:
         who = (self.identity.launch, self.identity.rank, self.identity.incarnation)
         in_place = None if op == "barrier" else int(cell.place == "in")
-        self.sink.append("collectives", (
-            *who, self.name, call, None, op, cell.ranks, nbytes, self.asked.dtype, phase, in_place, *times, None, checked.wrong,
-            checked.fault or None, "host" if self.device.type == "cpu" or op == "barrier" else "cuda_event",
-        ))  # fmt: skip
+        self.sink.append(
+            "collectives",
+            (
+                *who,
+                self.name,
+                call,
+                None,
+                op,
+                cell.ranks,
+                nbytes,
+                self.asked.dtype,
+                phase,
+                in_place,
+                *times,
+                None,
+                checked.wrong,
+                checked.fault or None,
+                "host" if self.device.type == "cpu" or op == "barrier" else "cuda_event",
+            ),
+        )
 
     def event(self, kind: str, detail: Mapping[str, Any]) -> None:
         """Something that happened on this rank."""
         who = self.identity
-        self.sink.append("events", (
-            who.launch, time.monotonic_ns(), None, who.host, who.rank, who.incarnation, kind, None, None, json.dumps(dict(detail)),
-        ))  # fmt: skip
+        self.sink.append(
+            "events",
+            (who.launch, time.monotonic_ns(), None, who.host, who.rank, who.incarnation, kind, None, None, json.dumps(dict(detail))),
+        )
 
 
 def lead_in(nbytes: int) -> int:
@@ -230,10 +254,15 @@ def engine(torch: Any, asked: Collectives) -> dict[str, Any]:
     nccl = ".".join(map(str, torch.cuda.nccl.version())) if asked.backend == "nccl" else None
     variable = "NCCL_SOCKET_IFNAME" if asked.backend == "nccl" else "GLOO_SOCKET_IFNAME"
     return {
-        "backend": torch.distributed.get_backend(), "torch": torch.__version__, "nccl": nccl, "interface": os.environ.get(variable) or None,
-        "threads": torch.get_num_threads(), "device": torch.cuda.get_device_name() if asked.backend == "nccl" else "cpu",
-        "convention": "nccl-tests", "timing": "loops of calls after a barrier, the slowest rank",
-    }  # fmt: skip
+        "backend": torch.distributed.get_backend(),
+        "torch": torch.__version__,
+        "nccl": nccl,
+        "interface": os.environ.get(variable) or None,
+        "threads": torch.get_num_threads(),
+        "device": torch.cuda.get_device_name() if asked.backend == "nccl" else "cpu",
+        "convention": "nccl-tests",
+        "timing": "loops of calls after a barrier, the slowest rank",
+    }
 
 
 def main(argv: Sequence[str]) -> int:
@@ -245,9 +274,7 @@ def main(argv: Sequence[str]) -> int:
     import torch
 
     identity = identity_from(os.environ)
-    local, beside = (
-        int(os.environ.get(name) or default) for name, default in (("LOCAL_RANK", 0), ("LOCAL_WORLD_SIZE", 1))
-    )
+    local, beside = (int(os.environ.get(name) or default) for name, default in (("LOCAL_RANK", 0), ("LOCAL_WORLD_SIZE", 1)))
     if asked.backend == "auto":
         fits = torch.distributed.is_nccl_available() and torch.cuda.device_count() >= beside
         asked = asked.model_copy(update={"backend": "nccl" if fits else "gloo"})
@@ -258,14 +285,10 @@ def main(argv: Sequence[str]) -> int:
     if device.type == "cuda":
         torch.cuda.set_device(device)
     torch.distributed.init_process_group(asked.backend)
-    sink = LaunchSink(
-        Path(os.environ["ASSAY_LAUNCH_DIR"]), identity, flush_s=float(os.environ.get("ASSAY_FLUSH_S") or 0.5)
-    )
+    sink = LaunchSink(Path(os.environ["ASSAY_LAUNCH_DIR"]), identity, flush_s=float(os.environ.get("ASSAY_FLUSH_S") or 0.5))
     worker = Worker(torch, asked, identity, sink, device)
     try:
-        worker.event(
-            "worker_start", {"pid": os.getpid(), "world_size": identity.workers, "process_start_ns": process_start_ns()}
-        )
+        worker.event("worker_start", {"pid": os.getpid(), "world_size": identity.workers, "process_start_ns": process_start_ns()})
         worker.event("engine", engine(torch, asked))
         worker.run()
         worker.event("worker_end", {})

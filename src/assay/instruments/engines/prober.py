@@ -75,9 +75,11 @@ class Fold:
             return None
         first = min(self.bad, key=lambda one: one.sent_ns)
         self.up, self.begin_ns = False, first.sent_ns
-        return "replica_down", max(first.sent_ns, self.good_ns or 0), {
-            "last_good_ns": self.good_ns, "first_bad_ns": first.sent_ns, "known_ns": probe.known_ns, "why": first.why,
-        }  # fmt: skip
+        return (
+            "replica_down",
+            max(first.sent_ns, self.good_ns or 0),
+            {"last_good_ns": self.good_ns, "first_bad_ns": first.sent_ns, "known_ns": probe.known_ns, "why": first.why},
+        )
 
     def _good(self, probe: Probe) -> tuple[str, int, dict[str, Any]] | None:
         if not self.up and probe.sent_ns < self.begin_ns:
@@ -115,11 +117,7 @@ class _Replica:
         found = socket.getaddrinfo(parts.hostname, port, type=socket.SOCK_STREAM)[0]
         self.family, self.address = found[0], found[4]
         asks = parts.scheme != "https" and bool(path)
-        self.request = (
-            f"GET {path} HTTP/1.1\r\nhost: {parts.netloc}\r\nconnection: close\r\n{headers}\r\n".encode()
-            if asks
-            else b""
-        )
+        self.request = f"GET {path} HTTP/1.1\r\nhost: {parts.netloc}\r\nconnection: close\r\n{headers}\r\n".encode() if asks else b""
         self.fold = Fold()
         self.accepted: int | None = None  # the status that it gave first
 
@@ -133,9 +131,7 @@ class _Replica:
 class Prober:
     """Probes replicas from a thread of its own, between `start` and `stop`."""
 
-    def __init__(
-        self, urls: Sequence[str], target: Target, emit: Emit, *, every_s: float = EVERY_S, timeout_s: float = TIMEOUT_S
-    ) -> None:
+    def __init__(self, urls: Sequence[str], target: Target, emit: Emit, *, every_s: float = EVERY_S, timeout_s: float = TIMEOUT_S) -> None:
         """`emit(kind, ns, replica, detail)` is called from the prober's thread."""
         self._urls, self._target, self._emit = tuple(urls), target, emit
         self._every_ns, self._timeout_ns = round(every_s * NS_PER_S), round(timeout_s * NS_PER_S)
@@ -165,10 +161,17 @@ class Prober:
             return
         self._ended.set()
         thread.join()
-        self._emit("probed", time.monotonic_ns(), None, {
-            "probes": self.probes, "cpu_s": self.cpu_s, "every_s": self._every_ns / NS_PER_S,
-            **({"trouble": self.trouble} if self.trouble else {}),
-        })  # fmt: skip
+        self._emit(
+            "probed",
+            time.monotonic_ns(),
+            None,
+            {
+                "probes": self.probes,
+                "cpu_s": self.cpu_s,
+                "every_s": self._every_ns / NS_PER_S,
+                **({"trouble": self.trouble} if self.trouble else {}),
+            },
+        )
 
     def _run(self) -> None:
         began = time.thread_time_ns()

@@ -47,10 +47,16 @@ class Scraper:
     """Reads endpoints between `start` and `stop`."""
 
     def __init__(
-        self, endpoints: Sequence[str], launch: int, emit: Callable[[Row], None], *,
-        options: Mapping[str, str | int | float | bool] | None = None, urls: Sequence[str] = (), api_key_env: str = "",
+        self,
+        endpoints: Sequence[str],
+        launch: int,
+        emit: Callable[[Row], None],
+        *,
+        options: Mapping[str, str | int | float | bool] | None = None,
+        urls: Sequence[str] = (),
+        api_key_env: str = "",
         every_s: float = EVERY_S,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """`emit` is called from the scraper's threads with one row of `telemetry` at a time."""
         key = os.environ.get(api_key_env, "") if api_key_env else ""
         headers = {"authorization": f"Bearer {key}"} if key else {}
@@ -58,7 +64,7 @@ class Scraper:
         self._endpoints = [
             _Endpoint(number, address, launch, emit, options or {}, headers, round(every_s * NS_PER_S), self._stopped)
             for number, address in enumerate(addresses(endpoints, urls))
-        ]  # fmt: skip
+        ]
 
     def __enter__(self) -> Self:
         self.start()
@@ -97,20 +103,23 @@ class _Endpoint:
     """One endpoint and the thread that reads it."""
 
     def __init__(
-        self, number: int, address: str, launch: int, emit: Callable[[Row], None],
-        options: Mapping[str, str | int | float | bool], headers: Mapping[str, str], every_ns: int, stopped: threading.Event,
-    ) -> None:  # fmt: skip
+        self,
+        number: int,
+        address: str,
+        launch: int,
+        emit: Callable[[Row], None],
+        options: Mapping[str, str | int | float | bool],
+        headers: Mapping[str, str],
+        every_ns: int,
+        stopped: threading.Event,
+    ) -> None:
         self.address, self.trouble = address, ""
         self._launch, self._emit, self._headers = launch, emit, headers
         self._every_ns, self._stopped = every_ns, stopped
         self._device, self._failures = f"replica-{number}", 0
         self._own = {**exposition.KNOWN, **asked_for(options)}
         self._names = exposition.spellings({**self._own, **exposition.GPUS})
-        self._chosen = (
-            tuple(str(options.get("metrics.gpus", "")).replace(" ", "").split(","))
-            if options.get("metrics.gpus")
-            else ()
-        )
+        self._chosen = tuple(str(options.get("metrics.gpus", "")).replace(" ", "").split(",")) if options.get("metrics.gpus") else ()
         self._energies: dict[tuple[str, str], Accumulated] = {}
         host = urlsplit(address).hostname or ""
         self._name = socket.gethostname()
@@ -136,9 +145,7 @@ class _Endpoint:
             self._failures += 1
             self.trouble = f"{type(error).__name__}: {error}"[:200]
             ns = time.monotonic_ns()
-            self._emit(
-                (self._launch, ns, self._name, self._device, "scrape_failures", float(self._failures), "count", "self")
-            )
+            self._emit((self._launch, ns, self._name, self._device, "scrape_failures", float(self._failures), "count", "self"))
 
     def _rows(self, ns: int, found: Sequence[Series]) -> list[Row]:
         own: dict[str, list[float]] = defaultdict(list)
@@ -181,18 +188,13 @@ class _Endpoint:
 
     def _is_chosen(self, labels: Mapping[str, str]) -> bool:
         names = (labels.get("gpu", ""), labels.get("UUID", ""))
-        return not self._chosen or any(
-            chosen in names or (len(chosen) > 4 and names[1].startswith(chosen)) for chosen in self._chosen
-        )
+        return not self._chosen or any(chosen in names or (len(chosen) > 4 and names[1].startswith(chosen)) for chosen in self._chosen)
 
 
 def asked_for(options: Mapping[str, str | int | float | bool]) -> dict[str, Wanted]:
     """What options `metrics.NAME = "unit"` ask for, under its own name."""
     names = {key.removeprefix("metrics."): unit for key, unit in options.items() if key.startswith("metrics.")}
-    return {
-        name: Wanted(name, unit if isinstance(unit, str) and unit else "count")
-        for name, unit in names.items() if name != "gpus"
-    }  # fmt: skip
+    return {name: Wanted(name, unit if isinstance(unit, str) and unit else "count") for name, unit in names.items() if name != "gpus"}
 
 
 def fetch(address: str, headers: Mapping[str, str], *, timeout_s: float = TIMEOUT_S, most: int = MOST_BYTES) -> bytes:
@@ -205,16 +207,15 @@ def fetch(address: str, headers: Mapping[str, str], *, timeout_s: float = TIMEOU
     port = parts.port or (443 if parts.scheme == "https" else 80)
     connection: http.client.HTTPConnection = (
         http.client.HTTPSConnection(parts.hostname or "", port, timeout=timeout_s, context=ssl.create_default_context())
-        if parts.scheme == "https" else http.client.HTTPConnection(parts.hostname or "", port, timeout=timeout_s)
-    )  # fmt: skip
+        if parts.scheme == "https"
+        else http.client.HTTPConnection(parts.hostname or "", port, timeout=timeout_s)
+    )
     connection.connect()
     page = bytearray()
     try:
         with within(connection.sock, timeout_s, "no whole page"):
             query = f"?{parts.query}" if parts.query else ""
-            connection.request(
-                "GET", (parts.path or "/") + query, headers={"accept": "text/plain", "connection": "close", **headers}
-            )
+            connection.request("GET", (parts.path or "/") + query, headers={"accept": "text/plain", "connection": "close", **headers})
             answer = connection.getresponse()
             if answer.status != 200:
                 raise OSError(f"status {answer.status}")
@@ -229,8 +230,5 @@ def fetch(address: str, headers: Mapping[str, str], *, timeout_s: float = TIMEOU
 
 def reference() -> str:
     """The list of what is kept, in Markdown."""
-    rows = [
-        f"| `{name}` | `{wanted.counter}` | {wanted.unit} |"
-        for name, wanted in (exposition.KNOWN | exposition.GPUS).items()
-    ]
+    rows = [f"| `{name}` | `{wanted.counter}` | {wanted.unit} |" for name, wanted in (exposition.KNOWN | exposition.GPUS).items()]
     return "\n".join(["| name on the page | counter | unit |", "|---|---|---|", *rows, ""])

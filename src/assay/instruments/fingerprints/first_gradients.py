@@ -26,9 +26,7 @@ from assay.instruments.fingerprints import model_hash
 from assay.instruments.fingerprints.gradient_sketch import of_model
 from assay.instruments.hooks.optimizer_watch import OptimizerWatch
 
-Tell = Callable[
-    [Iterable[tuple[str, Any]], str | None], None
-]  # the named gradients, and their precision if it is not their type's
+Tell = Callable[[Iterable[tuple[str, Any]], str | None], None]  # the named gradients, and their precision if it is not their type's
 
 
 class FirstGradients:
@@ -88,9 +86,7 @@ class FirstGradients:
     def _shortens(self) -> bool:
         """Whether products of float32 numbers are made in TF32 here."""
         convolves = any("Conv" in type(module).__name__ for module in self._model.modules())
-        return bool(
-            self._torch.backends.cuda.matmul.allow_tf32 or (convolves and self._torch.backends.cudnn.allow_tf32)
-        )
+        return bool(self._torch.backends.cuda.matmul.allow_tf32 or (convolves and self._torch.backends.cudnn.allow_tf32))
 
 
 def wait_for(model: Any, tell: Tell, met: Callable[[Any], object]) -> FirstGradients | None:

@@ -29,10 +29,7 @@ from assay.instruments.fingerprints import model_hash
 from assay.instruments.fingerprints.shards import Share, share
 
 SUMS: Final = 251  # a prime, so that the columns of a matrix fall into different sums
-_CHUNK: Final = {
-    "cpu": SUMS * 64,
-    "cuda": SUMS * 16384,
-}  # elements at a time: what a processor's cache holds, what keeps a GPU busy
+_CHUNK: Final = {"cpu": SUMS * 64, "cuda": SUMS * 16384}  # elements at a time: what a processor's cache holds, what keeps a GPU busy
 _MULTIPLIERS: Final = (0x9E3779B97F4A7C15 - 2**64, 0xBF58476D1CE4E5B9 - 2**64)  # of SplitMix64, as signed numbers
 _HIGH: Final = 2**33 - 1
 
@@ -72,8 +69,8 @@ def norm(gradient: Any) -> float:
 
 
 def start_hash(parameter: Any) -> int:
-    """A hash of the numbers of the elements and their bits that is a sum over them (modulo 2^64): of the parts of a tensor it adds up to that
-    of the whole, so that a sharded model can be seen to begin as one that is not."""
+    """A hash of the numbers of the elements and their bits that is a sum over them (modulo 2^64): of the parts of a tensor it adds up to
+    that of the whole, so that a sharded model can be seen to begin as one that is not."""
     torch = sys.modules["torch"]
     with torch.no_grad():
         own, total = _own(torch, parameter), 0
@@ -88,7 +85,9 @@ def start_hash(parameter: Any) -> int:
 
 
 def of_model(model: Any) -> Iterator[tuple[str, Any]]:
-    """(name, gradient or None) of every parameter that is trained, or this rank's part of it; none of a model with flat parameters (FSDP1)."""
+    """(name, gradient or None) of every parameter that is trained, or this rank's part of it; none of a model with flat parameters
+    (FSDP1).
+    """
     if model_hash.is_flat(model):
         return
     for name, parameter in model_hash.unwrap(model).named_parameters():

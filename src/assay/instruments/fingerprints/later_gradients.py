@@ -7,12 +7,12 @@ follow from the launch's seed.  The script's generators are not touched.
 |---|---|---|
 | `mode` | modules in training mode; text: train or eval, and which modules are not | fingerprints |
 | `optimizer_settings` | learning rate and other numbers of every group of parameters | fingerprints |
-| `clip_norm`, `clip_limit` | of every call of torch's clipping since the step before: the norm it found, the limit it was given | fingerprints |
-| gradients | norm and up to 16 elements of each parameter, as the optimizer got them | gradients |
+| `clip_norm`, `clip_limit` | of every call of torch's clipping since the step before: the norm it found, the limit it was given |
+fingerprints | | gradients | norm and up to 16 elements of each parameter, as the optimizer got them | gradients |
 
 The gradients of the first step are `_first_gradients`'s, in full.
-Cannot see: clipping by other means than `clip_grad_norm_` (by value, by hand); the norm of sharded gradients, which no rank knows alone; gradients that
-never lie in `.grad`; optimizers that are stepped under torch.compile.
+Cannot see: clipping by other means than `clip_grad_norm_` (by value, by hand); the norm of sharded gradients, which no rank knows alone;
+gradients that never lie in `.grad`; optimizers that are stepped under torch.compile.
 """
 
 from __future__ import annotations
@@ -117,9 +117,7 @@ def mode_of(model: Any) -> tuple[float, str]:
     for name, module in plain.named_modules():
         training += bool(module.training)
         parent = name.rpartition(".")[0]
-        if module.training != plain.training and not any(
-            parent == one or parent.startswith(f"{one}.") for one in others
-        ):
+        if module.training != plain.training and not any(parent == one or parent.startswith(f"{one}.") for one in others):
             others.append(name)
     more = f" and {len(others) - MODULES} more" if len(others) > MODULES else ""
     but = f", but for {', '.join(others[:MODULES])}{more}" if others else ""
@@ -146,7 +144,9 @@ def _numbers(group: dict[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def gradient_rows(model: Any, optimizer: Any) -> Iterator[tuple[Any, ...]]:
-    """(parameter, size, precision, norm, elements, part, parts, None) of every parameter that the optimizer trains: columns of `gradients`."""
+    """(parameter, size, precision, norm, elements, part, parts, None) of every parameter that the optimizer trains: columns of
+    `gradients`.
+    """
     if model_hash.is_flat(model):
         return
     trained = {id(parameter) for group in optimizer.param_groups for parameter in group["params"]}

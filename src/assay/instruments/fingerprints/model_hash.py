@@ -106,12 +106,11 @@ def trained(model: Any, optimizers: Iterable[Any] = ()) -> frozenset[str]:
     """The names of the parameters that are trained; of all where none is.
 
     Beside a part that DistributedDataParallel reduces, one that neither it nor an optimizer holds is a copy (timm's task keeps an average
-    that is not frozen).  Without such a part, or where no optimizer is known, nothing tells a copy from what another rank's optimizer holds.
+    that is not frozen).  Without such a part, or where no optimizer is known, nothing tells a copy from what another rank's optimizer
+    holds.
     """
     named = dict(unwrap(model).named_parameters())
-    reduced = {
-        id(one) for part in model.modules() if _is_reduced(part) for one in getattr(part, "_module_parameters", ())
-    }
+    reduced = {id(one) for part in model.modules() if _is_reduced(part) for one in getattr(part, "_module_parameters", ())}
     stepped = {id(one) for optimizer in optimizers for _, _, one in _trained(optimizer)}
     learns = frozenset(name for name, one in named.items() if getattr(one, "requires_grad", True))
     if not reduced or not stepped:

@@ -1,8 +1,9 @@
-"""Which elements of a whole tensor does this rank hold?  All of a plain one; of a sharded one (DTensor: FSDP2, tensor parallelism) its part.
+"""Which elements of a whole tensor does this rank hold?  All of a plain one; of a sharded one (DTensor: FSDP2, tensor parallelism) its
+part.
 
 Every element has its number in the whole tensor, whatever rank it lies on.  What is a sum over elements (`gradients.sketch`,
-`gradients.start_hash`) can so be made of each part without asking another rank, and added up afterwards: no collective, and nothing to wait for.
-Cannot say: parts that are no block of the whole (`_StridedShard`, where FSDP cuts what tensor parallelism has cut along the same
+`gradients.start_hash`) can so be made of each part without asking another rank, and added up afterwards: no collective, and nothing to
+wait for. Cannot say: parts that are no block of the whole (`_StridedShard`, where FSDP cuts what tensor parallelism has cut along the same
 dimension), and the flat parameters of FSDP1.
 """
 
@@ -34,9 +35,7 @@ class Share:
             return torch.arange(start, start + length, dtype=torch.int64, device=device)
         rest = torch.arange(begin, begin + length, dtype=torch.int64, device=device)
         number = torch.ones_like(rest)
-        for size, corner, stride in zip(
-            reversed(self.shape), reversed(self.offset), reversed(self.strides), strict=True
-        ):
+        for size, corner, stride in zip(reversed(self.shape), reversed(self.offset), reversed(self.strides), strict=True):
             number += (rest % size + corner) * stride
             rest = rest // size
         return number
@@ -69,16 +68,19 @@ def _of_block(tensor: Any, local: Any) -> Share:
         elif not (kind in ("Partial", "_Partial") and placement.reduce_op == "sum"):
             raise ValueError(f"a rank's part by {placement} is no block of the whole")
     if tuple(local.shape) != tuple(shape):
-        raise ValueError(
-            f"a rank's part is {tuple(local.shape)}, where {tuple(shape)} of {tuple(tensor.shape)} was expected"
-        )
+        raise ValueError(f"a rank's part is {tuple(local.shape)}, where {tuple(shape)} of {tuple(tensor.shape)} was expected")
     strides = [math.prod(tensor.shape[place + 1 :]) for place in range(len(shape))]
     in_a_row = tuple(shape[1:]) == tuple(tensor.shape[1:])
     return Share(
-        local=local, whole=math.prod(tensor.shape), part=part, parts=parts,
+        local=local,
+        whole=math.prod(tensor.shape),
+        part=part,
+        parts=parts,
         first=(offset[0] * strides[0] if shape else 0) if in_a_row else None,
-        shape=tuple(shape), offset=tuple(offset), strides=tuple(strides),
-    )  # fmt: skip
+        shape=tuple(shape),
+        offset=tuple(offset),
+        strides=tuple(strides),
+    )
 
 
 def _chunk(length: int, parts: int, own: int) -> tuple[int, int]:

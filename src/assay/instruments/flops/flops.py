@@ -31,25 +31,41 @@ MOST_BACKWARD: Final = 2.01  # backward / forward operations, above which a part
 TF32_SINCE: Final = 8  # compute capability of NVIDIA's GPUs; earlier ones are allowed to and cannot
 COUNTED_PHASES: Final = ("forward", "backward")
 # Namespaces whose operators move or reduce data and multiply nothing, or are made of what is counted.
-_NO_PRODUCTS: Final = frozenset({
-    "aten", "prim", "prims", "c10d", "_c10d_functional", "c10d_functional", "_c10d_functional_autograd", "profiler", "fsdp",
-    "_dtensor", "streams", "symm_mem",
-})  # fmt: skip
-_KNOWN_TO_MULTIPLY: Final = (
-    "rnn",
-    "lstm",
-    "gru",
-    "sparse_mm",
-    "_sparse",
-    "int_mm",
-    "_scaled_grouped_mm",
-    "_grouped_mm",
-    "_weight_int",
+_NO_PRODUCTS: Final = frozenset(
+    {
+        "aten",
+        "prim",
+        "prims",
+        "c10d",
+        "_c10d_functional",
+        "c10d_functional",
+        "_c10d_functional_autograd",
+        "profiler",
+        "fsdp",
+        "_dtensor",
+        "streams",
+        "symm_mem",
+    }
 )
-_LAYOUT: Final = frozenset({
-    "sym_is_contiguous", "is_contiguous", "is_strides_like_format", "is_non_overlapping_and_dense", "size", "sym_size", "stride",
-    "sym_stride", "storage_offset", "sym_storage_offset", "numel", "sym_numel", "dim", "layout",
-})  # fmt: skip
+_KNOWN_TO_MULTIPLY: Final = ("rnn", "lstm", "gru", "sparse_mm", "_sparse", "int_mm", "_scaled_grouped_mm", "_grouped_mm", "_weight_int")
+_LAYOUT: Final = frozenset(
+    {
+        "sym_is_contiguous",
+        "is_contiguous",
+        "is_strides_like_format",
+        "is_non_overlapping_and_dense",
+        "size",
+        "sym_size",
+        "stride",
+        "sym_stride",
+        "storage_offset",
+        "sym_storage_offset",
+        "numel",
+        "sym_numel",
+        "dim",
+        "layout",
+    }
+)
 
 
 class StepCounter:
@@ -91,9 +107,7 @@ class StepCounter:
 
     def _compiles(self) -> bool:
         frames: Any = sys.modules.get("torch._dynamo.eval_frame")
-        return any(
-            map(callable, getattr(frames, "cached_backends", {}).values())
-        )  # None: made by torch._dynamo.disable
+        return any(map(callable, getattr(frames, "cached_backends", {}).values()))  # None: made by torch._dynamo.disable
 
     # ---- what an operator does
 
@@ -111,9 +125,7 @@ class StepCounter:
             return "attention"
         if packet in self._registry:
             return "product"
-        multiplies = (
-            any(word in name for word in _KNOWN_TO_MULTIPLY) and "_thnn_fused" not in name
-        )  # those come after their products
+        multiplies = any(word in name for word in _KNOWN_TO_MULTIPLY) and "_thnn_fused" not in name  # those come after their products
         if function.namespace not in _NO_PRODUCTS or multiplies:
             self.unknown.add(name.removesuffix(".default"))
         return "other"
@@ -163,15 +175,18 @@ class StepCounter:
                 parts[(device, precision)] += flops
         names = {device: device_name(self._torch, device) for device, _ in parts}
         same = {device: identity(self._torch, device) for device in names}
-        by = [
-            {"device": d, "name": names[d], "precision": p, "flops": flops, **same[d]}
-            for (d, p), flops in sorted(parts.items())
-        ]
+        by = [{"device": d, "name": names[d], "precision": p, "flops": flops, **same[d]} for (d, p), flops in sorted(parts.items())]
         why = self._why_absent(phases)
         told = {
-            "convention": CONVENTION, "forward": phases["forward"], "backward": phases["backward"],
-            "recomputed": phases["recomputed"], "by": by, "items": items, "uncounted": sorted(self.unknown), "absent": why,
-        }  # fmt: skip
+            "convention": CONVENTION,
+            "forward": phases["forward"],
+            "backward": phases["backward"],
+            "recomputed": phases["recomputed"],
+            "by": by,
+            "items": items,
+            "uncounted": sorted(self.unknown),
+            "absent": why,
+        }
         return (None if why else float(phases["forward"] + phases["backward"])), told
 
     def _why_absent(self, phases: Mapping[str, int]) -> str:
@@ -230,9 +245,7 @@ def _mode(torch: Any, counter: StepCounter) -> Any:
         def __torch_dispatch__(self, function: Any, types: Any, arguments: Any = (), words: Any = None) -> Any:
             words = words or {}
             if types and any(_is_fake(one) for one in types):
-                return function(
-                    *arguments, **words
-                )  # its own mode comes next, and only there: the tensor itself refuses
+                return function(*arguments, **words)  # its own mode comes next, and only there: the tensor itself refuses
             if isinstance(function, torch._ops.HigherOrderOperator):
                 counter.unknown.add(str(function))
                 return function(*arguments, **words)

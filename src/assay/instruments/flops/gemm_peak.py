@@ -18,19 +18,12 @@ CPU_SIZES: Final = (256, 512, 1024)
 GPU_SIZES: Final = (4096, 8192)
 REPETITION_S: Final = 0.05
 REPETITIONS: Final = 3
-MULTIPLIED: Final = {
-    "float32": "float32",
-    "tf32": "float32",
-    "bfloat16": "bfloat16",
-    "float16": "float16",
-    "float64": "float64",
-}
+MULTIPLIED: Final = {"float32": "float32", "tf32": "float32", "bfloat16": "bfloat16", "float16": "float16", "float64": "float64"}
 
 
 def measure(
-    torch: Any, device: str, precision: str, *, sizes: tuple[int, ...] | None = None,
-    now: Callable[[], int] = time.monotonic_ns,
-) -> dict[str, Any]:  # fmt: skip
+    torch: Any, device: str, precision: str, *, sizes: tuple[int, ...] | None = None, now: Callable[[], int] = time.monotonic_ns
+) -> dict[str, Any]:
     """The best speed of a device in a precision: `flops_per_s` (None with a reason under `absent`), `size`, `method`, `threads`."""
     told: dict[str, Any] = {
         "device": device,

@@ -1,9 +1,11 @@
 """How do the running statistics of batch normalisation lie, and does anybody make them equal on all ranks?
 
-Of every layer that keeps them: mean / sqrt(variance) and log(variance) / 2 of each channel, both in standard deviations of what it normalises.
-Up to 251 numbers are kept whole, of more as many signed sums (`gradients.sketch`), so that the difference between two ranks is known in length.
-DistributedDataParallel sends rank 0's buffers to all at each forward pass, unless it is told not to (`broadcast_buffers=False`); between two
-passes they differ by one step of each rank's batch.
+Of every layer that keeps them: mean / sqrt(variance) and log(variance) / 2 of each channel, both in standard deviations of what it
+normalises.
+Up to 251 numbers are kept whole, of more as many signed sums (`gradients.sketch`), so that the difference between two ranks is known in
+length.
+DistributedDataParallel sends rank 0's buffers to all at each forward pass, unless it is told not to (`broadcast_buffers=False`); between
+two passes they differ by one step of each rank's batch.
 """
 
 from __future__ import annotations

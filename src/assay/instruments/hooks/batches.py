@@ -1,14 +1,16 @@
 """Which fetched batches did a step train on, and which of their rows?
 
 By identity where it can be seen: the tensors of a batch and the inputs of the outermost module's call share a storage, whatever views lie
-between them (`.to` of the same device, slices, reshaping).  The storages are referenced weakly: nothing is kept in memory, and an address is
-not used again while it is known.
-By order where the script copies (to a GPU, by a transform): the batch that was fetched last, the one before it where the script asks one batch
+between them (`.to` of the same device, slices, reshaping).  The storages are referenced weakly: nothing is kept in memory, and an address
+is not used again while it is known.
+By order where the script copies (to a GPU, by a transform): the batch that was fetched last, the one before it where the script asks one
+batch
 ahead (accelerate's loaders), or one after the other where it fetches several and then works on them (transformers' accumulation).  An order
 that could be another one is none: then the ledger of this launch is not known, with the reason.
 
 A batch counts when its gradients are asked for, in the step of that backward pass.  Of several that were passed forward since the last
-one, those count that the graph of the backward pass reaches (by autograd's sequence numbers): a batch that is thrown away has no part in it.
+one, those count that the graph of the backward pass reaches (by autograd's sequence numbers): a batch that is thrown away has no part in
+it.
 
 Ids are told once for each fetched row; items in each step that works on them (several updates by one batch, a replayed list of batches).
 
@@ -336,11 +338,7 @@ class Batches:
         """Those that are in the graph of the backward pass; later ones may have their own yet, earlier ones were thrown away."""
         begins = [one.begin for one in passing]
         wanted, found = {one.begin for one in passing}, set[int]()
-        nodes = [
-            node
-            for root in roots
-            if (node := getattr(root, "grad_fn", None) or getattr(root, "node", None)) is not None
-        ]
+        nodes = [node for root in roots if (node := getattr(root, "grad_fn", None) or getattr(root, "node", None)) is not None]
         seen = set(nodes)
         while nodes and found != wanted:
             node = nodes.pop()
@@ -352,7 +350,9 @@ class Batches:
             seen.update(fresh)
             nodes.extend(fresh)
             if len(seen) > MOST_NODES:
-                self.doubt = "several batches were passed forward before a backward pass, whose graph is too large to tell which of them it is of"
+                self.doubt = (
+                    "several batches were passed forward before a backward pass, whose graph is too large to tell which of them it is of"
+                )
                 return passing
         last = max((index for index, one in enumerate(passing) if one.begin in found), default=len(passing))
         self.passing = [one for one in passing[last + 1 :] if one.begin not in found]

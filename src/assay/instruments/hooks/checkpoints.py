@@ -86,9 +86,7 @@ class Checkpoints:
     def _beside(self, original: Any, arguments: Any, words: Any, files: list[str]) -> Any:
         begin = self._attached._now()
         done = original(*arguments, **words)
-        self._shielded(
-            self._recorder.saved, begin, self._attached._now() - begin, {"files": files, "beside": True}, beside=True
-        )
+        self._shielded(self._recorder.saved, begin, self._attached._now() - begin, {"files": files, "beside": True}, beside=True)
         return done
 
     # ---- loading

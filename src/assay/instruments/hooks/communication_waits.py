@@ -23,9 +23,7 @@ BETWEEN = "between"
 class Waits:
     """Times of the step under way, by phase."""
 
-    def __init__(
-        self, now: Callable[[], int] = time.monotonic_ns, phase: Callable[[], str | None] = lambda: BETWEEN
-    ) -> None:
+    def __init__(self, now: Callable[[], int] = time.monotonic_ns, phase: Callable[[], str | None] = lambda: BETWEEN) -> None:
         self._now, self._phase = now, phase  # no phase: counted otherwise, or no training
         self.asked_ns: defaultdict[str, int] = defaultdict(int)
         self.waited_ns: defaultdict[str, int] = defaultdict(int)

@@ -1,8 +1,9 @@
 """Was a sample evaluated that the model had been trained on before?
 
-Samples are rows of the data that lie below a loader's data set: `Subset` is followed to what it is a part of, and `TensorDataset` to the rows of
-its first tensor's storage, so that two splits of one tensor are told apart from the same rows used twice.  An evaluation is a batch that was
-given to a module in evaluation mode, without gradients, and was not trained on until the next was asked for.  Training begins anew with
+Samples are rows of the data that lie below a loader's data set: `Subset` is followed to what it is a part of, and `TensorDataset` to the
+rows of
+its first tensor's storage, so that two splits of one tensor are told apart from the same rows used twice.  An evaluation is a batch that
+was given to a module in evaluation mode, without gradients, and was not trained on until the next was asked for.  Training begins anew with
 another optimizer (cross-validation).
 
 Cannot tell: data sets that hold the same samples in memory of their own; what lies below any other wrapper of a data set, and below a list;

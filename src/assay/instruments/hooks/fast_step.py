@@ -1,11 +1,14 @@
 """How is an ordinary step seen in as few calls as possible?
 
-Between torch's own work each Python call of a hook costs a microsecond or so: neither its code nor its data are in the caches.  `Attached`, which
+Between torch's own work each Python call of a hook costs a microsecond or so: neither its code nor its data are in the caches.
+`Attached`, which
 sees any step rightly, takes a hundred calls for one.  Most steps are alike: one batch of the same loader, its forward pass and those
-of loss functions, one backward pass, one step of the one optimizer.  Of these the hooks (`_ordinary_hooks.py`) note the times in the fields of
-what is here, each hook in one call, and at the end of a step in one raw row; the rows that it stands for are made by the thread that writes.
-Whatever is not as expected (an evaluation, a slice of a batch, a pause, a second optimizer, the end of an epoch) is given back: `leave` puts
-the step under way where `Attached` would have it, which goes on from there.
+of loss functions, one backward pass, one step of the one optimizer.  Of these the hooks (`_ordinary_hooks.py`) note the times in the
+fields of
+what is here, each hook in one call, and at the end of a step in one raw row; the rows that it stands for are made by the thread that
+writes.
+Whatever is not as expected (an evaluation, a slice of a batch, a pause, a second optimizer, the end of an epoch) is given back: `leave`
+puts the step under way where `Attached` would have it, which goes on from there.
 
 Steps in which more is due (hashes, looks for unknown modules: those at 2^k) are `Attached`'s, and so is everything on a GPU.
 """
@@ -77,7 +80,7 @@ class Ordinary:
         "stepped_at",
         "steps",
         "timing",
-    )  # fmt: skip
+    )
 
     def __init__(self, attached: Attached, torch: Any) -> None:
         self.on = self.timing = False
@@ -205,9 +208,7 @@ class Ordinary:
         recent, self._recent = self._recent, []
         for row in recent:
             (refs, begin, ns, items, ids), source, step = row[BATCH], row[SOURCE], row[STEP]
-            one = Fetched(
-                begin, ns, items, ids, source, counted=True, key=source, trained=True, step=step, worked=None, told=None
-            )
+            one = Fetched(begin, ns, items, ids, source, counted=True, key=source, trained=True, step=step, worked=None, told=None)
             if there := _still(refs):
                 self._batches.register(one, there)
             if ids is not None:

@@ -43,7 +43,9 @@ class OptimizerWatch:
         self._undo.append(undo)
 
     def watch_calls(self, owner: Any, name: str, look: Callable[..., None]) -> None:
-        """Look at the arguments of every call of a function before it runs.  Whoever asks leaves when he likes: the function is replaced once."""
+        """Look at the arguments of every call of a function before it runs.  Whoever asks leaves when he likes: the function is replaced
+        once.
+        """
         original = getattr(owner, name, None)
         if original is None:
             return

@@ -10,7 +10,8 @@ for that no forward pass was seen for.  Beyond that rarely: at most one call in 
 Cannot tell: a module of a class never seen before that begins to be called beside others between two looks; until the next look its
 time is unknown time of the step.
 Under torch.compile `is_compiling` and `is_dynamo_compiling` are constant, so nothing of this is traced; putting the replacement in and
-out makes nothing compile again (torch 2.13), but for a class that is nested in a compiled graph and is called outermost only later: that graph, once.
+out makes nothing compile again (torch 2.13), but for a class that is nested in a compiled graph and is called outermost only later: that
+graph, once.
 """
 
 from __future__ import annotations

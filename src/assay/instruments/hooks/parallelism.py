@@ -2,8 +2,8 @@
 
 | evidence | from |
 |---|---|
-| whether ranks met, and how many collectives the engine counted meanwhile | the process group, whenever a step that is a power of two begins |
-| DistributedDataParallel, its group, its comm hooks, parameters it leaves alone | its own attributes |
+| whether ranks met, and how many collectives the engine counted meanwhile | the process group, whenever a step that is a power of two
+begins | | DistributedDataParallel, its group, its comm hooks, parameters it leaves alone | its own attributes |
 | FSDP, DTensor: over how many ranks the parameters are sharded or replicated | the modules and the placements |
 | a stage of torch's pipeline, layers of tensor parallelism, an optimizer that shards its state | their classes |
 | batches of point-to-point calls | `batch_isend_irecv`, counted by step |
@@ -12,7 +12,8 @@
 
 What each step communicated is in the tables `collectives` and `waits` already; `assay.frames.training.parallelism` draws the conclusion.
 Nothing is added to a step but where it calls `batch_isend_irecv`.
-Cannot see: libraries that communicate by other ways (they are named if they were imported); functional collectives (the engine counts them).
+Cannot see: libraries that communicate by other ways (they are named if they were imported); functional collectives (the engine counts
+them).
 """
 
 from __future__ import annotations
@@ -27,9 +28,7 @@ from typing import Any, Final
 from assay.instruments.fingerprints import model_hash
 
 KIND: Final = "parallelism"  # of the event
-OTHER_WAYS: Final = (
-    "horovod", "mpi4py", "deepspeed.comm", "bagua", "hivemind", "colossalai", "oneccl_bindings_for_pytorch", "torch_xla",
-)  # fmt: skip
+OTHER_WAYS: Final = ("horovod", "mpi4py", "deepspeed.comm", "bagua", "hivemind", "colossalai", "oneccl_bindings_for_pytorch", "torch_xla")
 LAYERS: Final = ("ColumnParallel", "RowParallel", "ParallelEmbedding")  # as Megatron's and fairscale's are called
 
 
@@ -109,9 +108,7 @@ def _of_reducers(reducers: Iterable[Any]) -> dict[str, Any]:
 def _of_model(watch: model_hash.Watch) -> dict[str, Any]:
     """What the watched model's parameters and modules are."""
     model = watch.model
-    named = [
-        (name, parameter) for name, parameter in model_hash.unwrap(model).named_parameters() if parameter.requires_grad
-    ]
+    named = [(name, parameter) for name, parameter in model_hash.unwrap(model).named_parameters() if parameter.requires_grad]
     local = [(name, one.to_local() if hasattr(one, "to_local") else one) for name, one in named]
     shapes = "\n".join(f"{name}|{tuple(one.shape)}" for name, one in local)
     optimizer = None if watch._optimizer is None else watch._optimizer()
@@ -123,7 +120,7 @@ def _of_model(watch: model_hash.Watch) -> dict[str, Any]:
         "dtensor": max((_mesh_size(one) for _, one in named), default=0),
         "layers": sorted({type(one).__name__ for one in model.modules() if any(x in type(one).__name__ for x in LAYERS)}),
         "optimizer": "" if optimizer is None else type(optimizer).__name__,
-    }  # fmt: skip
+    }
 
 
 def _fsdp_ranks(module: Any) -> int:

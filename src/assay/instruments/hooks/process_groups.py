@@ -30,22 +30,49 @@ from assay.instruments.hooks.communication_waits import Waits
 
 # what the engine's own methods are called -> the operation
 METHODS: Final = {
-    "allreduce": "all_reduce", "allreduce_coalesced": "all_reduce", "broadcast": "broadcast", "allgather": "all_gather",
-    "_allgather_base": "all_gather", "allgather_coalesced": "all_gather", "allgather_into_tensor_coalesced": "all_gather",
-    "reduce_scatter": "reduce_scatter", "_reduce_scatter_base": "reduce_scatter", "reduce_scatter_tensor_coalesced": "reduce_scatter",
-    "alltoall": "all_to_all", "alltoall_base": "all_to_all", "gather": "gather", "scatter": "scatter", "reduce": "reduce",
-    "all_gather_single": "all_gather", "all_gather_single_coalesced": "all_gather", "reduce_scatter_single": "reduce_scatter",
-    "reduce_scatter_single_coalesced": "reduce_scatter", "all_to_all_single": "all_to_all",
-    "barrier": "barrier", "send": "send", "recv": "recv",
-}  # fmt: skip
+    "allreduce": "all_reduce",
+    "allreduce_coalesced": "all_reduce",
+    "broadcast": "broadcast",
+    "allgather": "all_gather",
+    "_allgather_base": "all_gather",
+    "allgather_coalesced": "all_gather",
+    "allgather_into_tensor_coalesced": "all_gather",
+    "reduce_scatter": "reduce_scatter",
+    "_reduce_scatter_base": "reduce_scatter",
+    "reduce_scatter_tensor_coalesced": "reduce_scatter",
+    "alltoall": "all_to_all",
+    "alltoall_base": "all_to_all",
+    "gather": "gather",
+    "scatter": "scatter",
+    "reduce": "reduce",
+    "all_gather_single": "all_gather",
+    "all_gather_single_coalesced": "all_gather",
+    "reduce_scatter_single": "reduce_scatter",
+    "reduce_scatter_single_coalesced": "reduce_scatter",
+    "all_to_all_single": "all_to_all",
+    "barrier": "barrier",
+    "send": "send",
+    "recv": "recv",
+}
 # functions of torch.distributed -> the operation, and which argument is as large as nccl-tests counts it (`TIMES_SIZE`: times the ranks)
 FUNCTIONS: Final = {
-    "all_reduce": ("all_reduce", 0), "broadcast": ("broadcast", 0), "reduce": ("reduce", 0), "barrier": ("barrier", -1),
-    "all_gather": ("all_gather", 0), "all_gather_into_tensor": ("all_gather", 0), "all_gather_single": ("all_gather", 0),
-    "reduce_scatter_single": ("reduce_scatter", 1), "reduce_scatter": ("reduce_scatter", 1),
-    "reduce_scatter_tensor": ("reduce_scatter", 1), "all_to_all": ("all_to_all", 1), "all_to_all_single": ("all_to_all", 1),
-    "gather": ("gather", 0), "scatter": ("scatter", 0), "send": ("send", 0), "recv": ("recv", 0),
-}  # fmt: skip
+    "all_reduce": ("all_reduce", 0),
+    "broadcast": ("broadcast", 0),
+    "reduce": ("reduce", 0),
+    "barrier": ("barrier", -1),
+    "all_gather": ("all_gather", 0),
+    "all_gather_into_tensor": ("all_gather", 0),
+    "all_gather_single": ("all_gather", 0),
+    "reduce_scatter_single": ("reduce_scatter", 1),
+    "reduce_scatter": ("reduce_scatter", 1),
+    "reduce_scatter_tensor": ("reduce_scatter", 1),
+    "all_to_all": ("all_to_all", 1),
+    "all_to_all_single": ("all_to_all", 1),
+    "gather": ("gather", 0),
+    "scatter": ("scatter", 0),
+    "send": ("send", 0),
+    "recv": ("recv", 0),
+}
 TIMES_SIZE: Final = ("gather", "scatter")  # only the root has all of it
 
 
@@ -81,9 +108,7 @@ class Calls:
         self.catch_up: Callable[[], None] = _nothing  # skips the numbers of calls that nobody noted
         self.recording: Callable[[], bool] = _always  # whether anybody still takes them
         self.paused: Callable[[], bool] = _never  # whether no training goes on, though a step is under way
-        self.failed: Callable[[Exception], None] = (
-            self._unwanted
-        )  # whom an error of noting is told; it never reaches the script
+        self.failed: Callable[[Exception], None] = self._unwanted  # whom an error of noting is told; it never reaches the script
         self.blocked_ns = 0  # the main thread, since somebody looked
         self.waits = Waits(now)
         self.under_way = _UnderWay()
@@ -95,7 +120,9 @@ class Calls:
         self._skipped: dict[str, int] = {}  # those of them that were not noted
         self._threads = {threading.get_ident()}  # whose completions were told before
 
-    def made(self, name: str, size: int, op: str, tensors: Any, ask: Callable[..., Any], arguments: Any, words: Any) -> tuple[Call | None, Any]:  # fmt: skip
+    def made(
+        self, name: str, size: int, op: str, tensors: Any, ask: Callable[..., Any], arguments: Any, words: Any
+    ) -> tuple[Call | None, Any]:
         """A collective of the group of that name is asked for: what is noted of it, if it can be, and what the engine gives for it."""
         entered, waits = self.now(), self.waits
         try:
@@ -200,16 +227,11 @@ class Calls:
         self._skipped[name] = self._skipped.get(name, 0) + calls
 
     def passed_over(self, name: str, calls: int, noted: int) -> bool:
-        """Whether nothing was noted in the step that ends, and as many calls of the group as expected in all: then `calls` have their numbers."""
+        """Whether nothing was noted in the step that ends, and as many calls of the group as expected in all: then `calls` have their
+        numbers.
+        """
         numbers, skipped = self._numbers.get(name, 0), self._skipped.get(name, 0)
-        if (
-            self._open
-            or self.blocked_ns
-            or self.reduced_calls
-            or self.waits.asked_ns
-            or self.waits.waited_ns
-            or numbers - skipped != noted
-        ):
+        if self._open or self.blocked_ns or self.reduced_calls or self.waits.asked_ns or self.waits.waited_ns or numbers - skipped != noted:
             return False
         self._numbers[name], self._skipped[name] = numbers + calls, skipped + calls
         return True
@@ -414,7 +436,7 @@ def _timed_class(torch: Any) -> Any:
         "getBackendName": lambda _: "assay",  # by another name DDP's logger asks for what only the engine's own group has
         "group_name": property(lambda self: self._inner.group_name),
         "pg_name": property(lambda self: self._inner.group_name),
-    }  # fmt: skip
+    }
     return type("TimedGroup", (base,), members)
 
 

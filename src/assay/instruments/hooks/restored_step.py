@@ -73,9 +73,14 @@ class States:
         """
         epoch, whole = self.epoch()
         state = State(
-            incarnation=self.incarnation, step=step, mark=mark_of(model), updates=updates_of(self.optimizers), epoch=epoch, whole=whole,
+            incarnation=self.incarnation,
+            step=step,
+            mark=mark_of(model),
+            updates=updates_of(self.optimizers),
+            epoch=epoch,
+            whole=whole,
             saved=saved,
-        )  # fmt: skip
+        )
         self._folder.mkdir(parents=True, exist_ok=True)
         with self._file(self._rank).open("a", encoding="utf-8") as file:
             file.write(json.dumps(asdict(state)) + "\n")
@@ -113,9 +118,7 @@ def recognise(notes: Iterable[State], mark: str, updates: int | None) -> Restore
     if len(steps) == 1:
         return Restored(step=steps.pop(), by="parameters", state=(counted or alike)[-1])
     if alike:
-        return Restored(
-            step=None, why=SEVERAL.format(steps=", ".join(str(step) for step in sorted({s.step or 0 for s in alike})))
-        )
+        return Restored(step=None, why=SEVERAL.format(steps=", ".join(str(step) for step in sorted({s.step or 0 for s in alike}))))
     return _by_updates(known, updates)
 
 

@@ -110,9 +110,16 @@ class Sources:
         tells = key[1] is not None and tells_ids(self._torch, loader)
         there = None if iterator is None else weakref.ref(iterator)
         return Source(
-            key, tells, len(loader) if tells else 0, indexed=tells or _is_indexed(self._torch, loader), loader=id(loader),
-            data=_weakly(loader.dataset), name=_name(key[1], loader.dataset), iterator=there, opened=self._next(),
-        )  # fmt: skip
+            key,
+            tells,
+            len(loader) if tells else 0,
+            indexed=tells or _is_indexed(self._torch, loader),
+            loader=id(loader),
+            data=_weakly(loader.dataset),
+            name=_name(key[1], loader.dataset),
+            iterator=there,
+            opened=self._next(),
+        )
 
     def _next(self) -> int:
         self._events += 1
@@ -206,6 +213,4 @@ def _of_torchdata(thing: Any) -> bool:
 
 def _is(thing: Any, kind: type) -> bool:
     """Of that very class, or of torchdata's of the same name."""
-    return type(thing) is kind or (
-        _of_torchdata(thing) and type(thing).__name__.removeprefix("Stateful") == kind.__name__
-    )
+    return type(thing) is kind or (_of_torchdata(thing) and type(thing).__name__.removeprefix("Stateful") == kind.__name__)

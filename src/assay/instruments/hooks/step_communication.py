@@ -1,8 +1,8 @@
 """Which rows does the communication of a step make, and when are they made?
 
 Steady steps only append their raw times; the rows of many steps are made at once, which takes a third of the time that it takes a step
-alone, since code and data are in the caches by then.  They are due after `MANY` steps, and before whatever makes rows of its own or writes them:
-the sink asks for them before every flush, so that a kill loses no more than it would if each step made its rows itself.
+alone, since code and data are in the caches by then.  They are due after `MANY` steps, and before whatever makes rows of its own or
+writes them: the sink asks for them before every flush, so that a kill loses no more than it would if each step made its rows itself.
 """
 
 from __future__ import annotations

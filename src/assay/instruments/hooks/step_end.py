@@ -1,8 +1,10 @@
 """Did the step end where the next pass began?  That is known when the next optimizer steps, where no batch is asked for.
 
-Optimizers that take turns are one step where each steps once (a GAN), and one step each where one goes on alone (layers that are trained one
+Optimizers that take turns are one step where each steps once (a GAN), and one step each where one goes on alone (layers that are trained
+one
 after the other, a critic before its actor begins).  So at the first pass after an optimizer has stepped, what the step took so far is kept
-apart: it is a step by itself if one that has stepped comes again, and goes back into the step under way if another steps or a batch is asked for.
+apart: it is a step by itself if one that has stepped comes again, and goes back into the step under way if another steps or a batch is
+asked for.
 
 Cannot tell: where ranks communicate, or on a GPU, whose times come later: there such a beginning stays in the step before it.
 """
@@ -92,9 +94,16 @@ class Turns:
         recorder = attached._recorder
         phases: Any = recorder._phases
         part = Part(
-            end, recorder._data, recorder._pause, recorder._items, recorder._batches, list(phases.ns), list(phases.seen),
-            attached._losses, attached._pauses,
-        )  # fmt: skip
+            end,
+            recorder._data,
+            recorder._pause,
+            recorder._items,
+            recorder._batches,
+            list(phases.ns),
+            list(phases.seen),
+            attached._losses,
+            attached._pauses,
+        )
         recorder._data = recorder._pause = recorder._items = None
         recorder._batches, attached._losses, attached._pauses = 0, [], []
         phases.ns[:], phases.seen[:] = (0, 0, 0), (False, False, False)

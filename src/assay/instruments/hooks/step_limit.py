@@ -8,8 +8,8 @@ The process ends by `os._exit`, between two steps.  An exception (SystemExit) wo
 at their end: a final evaluation, or the saving of a half-trained model over a good one.  Helpers that load data are ended before.
 A rank that the others wait for longer than `PATIENCE_S` has hung: then the launch fails, and says so.  Ranks of other machines may write
 where this one does not look: they get a moment.
-Cannot help: a thread of the script's own that was writing a file; a recording that failed, or saw no step: then the job runs to its end, or to
-limits.launch_timeout_s.
+Cannot help: a thread of the script's own that was writing a file; a recording that failed, or saw no step: then the job runs to its end,
+or to limits.launch_timeout_s.
 """
 
 from __future__ import annotations
@@ -37,9 +37,16 @@ class StepLimit:
     """How many steps this rank makes."""
 
     def __init__(
-        self, steps: int, folder: Path, recorder: Recorder, incarnation: int,
-        *, local: range | None = None, exits: Callable[[int], object] = lambda status: os._exit(status), patience_s: float = PATIENCE_S,
-    ) -> None:  # fmt: skip
+        self,
+        steps: int,
+        folder: Path,
+        recorder: Recorder,
+        incarnation: int,
+        *,
+        local: range | None = None,
+        exits: Callable[[int], object] = lambda status: os._exit(status),
+        patience_s: float = PATIENCE_S,
+    ) -> None:
         """`local`: the ranks of this machine; default: all. Those of others may write into a folder that is not seen here."""
         self._steps, self._folder, self._recorder, self._incarnation = steps, folder, recorder, incarnation
         self._exits, self._patience_s = exits, patience_s

@@ -72,10 +72,7 @@ class Attached:
         self._own_ns = 0  # what measuring took, of the step under way
         self._own: deque[int] = deque(maxlen=1024)  # and of steps before it that were no ordinary ones
         self._closer = [0, 0]  # how many of those there were: watched, and not watched
-        self._own_ordinary: tuple[deque[int], ...] = (
-            deque(maxlen=1024),
-            deque(maxlen=1024),
-        )  # of ordinary ones, not watched and watched
+        self._own_ordinary: tuple[deque[int], ...] = (deque(maxlen=1024), deque(maxlen=1024))  # of ordinary ones, not watched and watched
         self._begun = False
         self._paused = 0
         self._pauses: list[tuple[int, int]] = []  # in the step under way, that somebody told
@@ -104,18 +101,12 @@ class Attached:
         self._cycle: frozenset[int] | None = None
         self._turns = Turns(self)
         self._closed = False  # a closure has told the loss of this update
-        self.last_update: tuple[int, int | None, int] = (
-            0,
-            None,
-            0,
-        )  # when the last optimizer had stepped; paused and blocked by then
+        self.last_update: tuple[int, int | None, int] = (0, None, 0)  # when the last optimizer had stepped; paused and blocked by then
         self._passed = False  # forward with gradients, since an optimizer stepped
         self._losses: list[Any] = []  # of the step under way, or their sum so far where they are numbers
         self._passes: list[tuple[bool, Any, Any]] = []  # backward passes under way, one inside of the other
         self._watched = False
-        self._passed_first: Callable[[], Any] = (
-            _nobody  # the module that was passed last while no optimizer was there, weakly
-        )
+        self._passed_first: Callable[[], Any] = _nobody  # the module that was passed last while no optimizer was there, weakly
         self._updates = False  # an optimizer has stepped
         self.calls = Calls(now)
         self.watched_steps = WatchedSteps(self.calls)
@@ -128,9 +119,7 @@ class Attached:
         self._others = False  # other ranks
         self._engine = torch.autograd.Variable._execution_engine
         self._by_reducer = _ByReducer(self)
-        self._tail_missed = (
-            False  # in the step under way: it communicated, but nobody saw when its last gradient was there
-        )
+        self._tail_missed = False  # in the step under way: it communicated, but nobody saw when its last gradient was there
         self._pending = Pending(recorder, self.failed)
         recorder.before_flush(self._pending.tell)
         self.ordinary = Ordinary(self, torch)
@@ -258,9 +247,7 @@ class Attached:
         source = getattr(iterator, "_assay_source", None)
         if source is not None:
             if iterator._assay_ids() is not None:
-                self._recorder.unknown_samples(
-                    "the script has read samples past its loader, from the loader's own sampler"
-                )
+                self._recorder.unknown_samples("the script has read samples past its loader, from the loader's own sampler")
             self.sources.ended(source, self._recorder)
         self.batches.ran_out(iterator if source is None else source)
 
@@ -736,14 +723,14 @@ class Attached:
         seen, tail = self.calls, self._tail_ns or 0
         seen.waits.ended("backward", tail)
         asking, waiting = seen.waits.both()
-        self._recorder._exposed = exposed = (
-            None if self._tail_missed or any(call.on_gpu for call in calls) else tail + seen.blocked_ns
-        )
+        self._recorder._exposed = exposed = None if self._tail_missed or any(call.on_gpu for call in calls) else tail + seen.blocked_ns
         self._tail_ns, seen.blocked_ns, self._tail_missed = None, 0, False
         self._pending.add(StepCommunication(step, calls, tail, exposed, asking, waiting, True))
 
     def pass_over(self, step: int) -> None:
-        """A step is over that was not watched: what was noted of its times, such as the wait for a call of the script's own, is no whole."""
+        """A step is over that was not watched: what was noted of its times, such as the wait for a call of the script's own, is no
+        whole.
+        """
         self.calls.waits.both()
         self._recorder._exposed = self._tail_ns = None
         self.calls.blocked_ns, self._tail_missed = 0, False
@@ -824,8 +811,8 @@ class Attached:
         self._tell_parallelism()
 
     def _cost(self) -> tuple[float, int]:
-        """The hooks' own time in a step, ns, and in how many steps.  Each time counts for its share of all steps of its kind: their median, or
-        the mean of the kinds' medians once some ordinary steps are watched and others are not."""
+        """The hooks' own time in a step, ns, and in how many steps.  Each time counts for its share of all steps of its kind: their
+        median, or the mean of the kinds' medians once some ordinary steps are watched and others are not."""
         unwatched, watched = self._own_ordinary
         missed = self.watched_steps.missed - self._closer[True]
         counts = ((self._own, sum(self._closer)), (unwatched, missed), (watched, self.ordinary.steps - missed))
@@ -892,9 +879,7 @@ class _ByReducer:
         self._queue = partial(attached._engine.queue_callback, attached._all_computed)
         self.known = False  # the reducer's first bucket is early enough
         self._before = 0  # calls under way and over, when the pass began
-        self.missed = (
-            False  # the end of the last gradient, in the pass that was watched last, for the reducer asked for nothing
-        )
+        self.missed = False  # the end of the last gradient, in the pass that was watched last, for the reducer asked for nothing
         self.nothing_asked = False  # nor did anybody else
 
     def compare(self) -> None:

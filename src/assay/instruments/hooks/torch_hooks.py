@@ -3,9 +3,10 @@
 | what is replaced | what it shows | and not |
 |---|---|---|
 | `_BaseDataLoaderIter.__next__`, `__init__`, `_reset` | waiting for a batch, which samples, the epoch | iterators that are no DataLoader |
-| `nn.Module.__call__`, later of some classes alone (`_outermost.py`) | the outermost module's call, the loss too | functions; what is compiled |
-| `autograd.graph._engine_run_backward` | every backward pass, with DDP's reduction | |
-| optimizer hooks, `Optimizer.__init__`, `GradScaler.step`, `.scale` | every step, also one that is skipped | optimizers that are not torch's |
+| `nn.Module.__call__`, later of some classes alone (`_outermost.py`) | the outermost module's call, the loss too | functions; what is
+compiled | | `autograd.graph._engine_run_backward` | every backward pass, with DDP's reduction | |
+| optimizer hooks, `Optimizer.__init__`, `GradScaler.step`, `.scale` | every step, also one that is skipped | optimizers that are not
+torch's |
 
 Only the main thread is looked at: recomputing of activations in a backward thread is part of that backward pass.  Under
 torch.compile `is_compiling` is constant, so that no measuring is traced into a graph and no graph breaks for it.
@@ -198,9 +199,7 @@ def _optimizers(torch: Any, attached: Attached) -> list[Undo]:
             thread.known = True
             threads.append(None)
             if len(threads) > 1:
-                attached.failed(
-                    RuntimeError("optimizers step in several threads: which updates make a step is not known")
-                )
+                attached.failed(RuntimeError("optimizers step in several threads: which updates make a step is not known"))
                 return
         if not attached.trains and _is_dry(optimizer, len(arguments) > 1 or words.get("closure") is not None):
             dry.append(optimizer)
@@ -222,9 +221,7 @@ def _optimizers(torch: Any, attached: Attached) -> list[Undo]:
         return __init__
 
     begins, ends = fast_step_hooks.stepping(attached, before, after)
-    hooks = (
-        optimizers.register_optimizer_step_pre_hook(begins), optimizers.register_optimizer_step_post_hook(ends),
-    )  # fmt: skip
+    hooks = (optimizers.register_optimizer_step_pre_hook(begins), optimizers.register_optimizer_step_post_hook(ends))
     return [*(hook.remove for hook in hooks), _replace(optimizers.Optimizer, "__init__", init)]
 
 
@@ -268,7 +265,8 @@ def _scalers(torch: Any, attached: Attached) -> list[Undo]:
 # ---- collectives -------------------------------------------------------------------------------------------------------
 
 
-# Of each model the group that its reducer asks, for as long as the model lives: the reducer alone does not keep what of the group is Python,
+# Of each model the group that its reducer asks, for as long as the model lives: the reducer alone does not keep what of the group is
+# Python,
 # and goes on asking it when the hooks are out.
 _TIMED: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
 
@@ -313,9 +311,11 @@ def _collectives(torch: Any, attached: Attached) -> list[Undo]:
     asking = process_groups.functions(torch, attached.calls)
     replaced = [_replace_function(torch, name, make) for name, make in (*asking, *sending)]
     return [
-        *replaced, *_waiting(torch, attached), _replace(torch.nn.parallel.DistributedDataParallel, "__init__", init),
+        *replaced,
+        *_waiting(torch, attached),
+        _replace(torch.nn.parallel.DistributedDataParallel, "__init__", init),
         _replace(distributed.Work, "wait", wait),
-    ]  # fmt: skip
+    ]
 
 
 def _replace_function(torch: Any, name: str, make: Callable[[Any], Any]) -> Undo:

@@ -1,15 +1,17 @@
 """In which steps is the communication of a DistributedDataParallel watched?  In all at first, then in one of 4, later of 8.
 
-Timing a collective that the reducer requests takes two calls of Python and a callback: with all other hooks 5 % of steps of 5 ms and 13 % of 0.7 ms
-(two ranks, gloo, two processors: `benchmarks/results/attach_overhead.md`), a bias of every speedup over one worker.
+Timing a collective that the reducer requests takes two calls of Python and a callback: with all other hooks 5 % of steps of 5 ms and 13 %
+of 0.7 ms (two ranks, gloo, two processors: `benchmarks/results/attach_overhead.md`), a bias of every speedup over one worker.
 So once `ALIKE` watched steps in a row have reduced the same bytes, only some steps are watched; in the others
 the reducer has the engine's own group, and the step says in the record that nobody watched it (`communication`, method unwatched).
-What a script requests through `torch.distributed` itself is noted in every step, and steps, phases, samples and losses are those of all steps.
+What a script requests through `torch.distributed` itself is noted in every step, and steps, phases, samples and losses are those of all
+steps.
 
 Which steps are watched follows from their number alone: the same on every rank, and of no period that a script may have.  Other bytes in a
 watched step bring all steps back: averaging now and then (local SGD) is never sampled.
 The group changes where a step begins, never in a backward pass: the reducer holds a lock there.
-Calls that nobody noted keep their numbers: as many a step as in the watched ones.  The engine's own count (`_get_sequence_number_for_group`) must agree
+Calls that nobody noted keep their numbers: as many a step as in the watched ones.  The engine's own count
+(`_get_sequence_number_for_group`) must agree
 in every step; where it does not (calls from rank to rank, functional collectives), every step is watched from there on.
 Source: torch 2.13, `Reducer::update_process_group`; without it (before torch 2.3) every step is watched.
 """
@@ -84,7 +86,9 @@ class WatchedSteps:
 
     def goes_on(self, step: int) -> bool:
         """Whether this step, which was not watched, ends as expected and the next is not watched either: then nothing else is due.
-        The usual case in few calls: between the parts of a step of 5 ms each call of Python takes 4 microseconds, for its code is in no cache."""
+        The usual case in few calls: between the parts of a step of 5 ms each call of Python takes 4 microseconds, for its code is in no
+        cache.
+        """
         _, timed, own = self._groups[0]
         if self._skipped or chosen(step + 1) or step % LOGGED_EVERY in (1, LOGGED_EVERY - 1):
             return False

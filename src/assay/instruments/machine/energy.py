@@ -82,11 +82,7 @@ def step(state: Accumulated, reading: Raw, max_range: float | None, *, max_watts
         return replace(state, last=reading)
     joules, wrapped, doubt = _used(state.last, reading, max_range, max_watts)
     return Accumulated(
-        joules=state.joules + joules,
-        wraps=state.wraps + wrapped,
-        doubts=state.doubts + doubt,
-        errors=state.errors,
-        last=reading,
+        joules=state.joules + joules, wraps=state.wraps + wrapped, doubts=state.doubts + doubt, errors=state.errors, last=reading
     )
 
 
@@ -140,9 +136,7 @@ def rapl(machine: Machine) -> Found:
     folder = machine.root / "sys/class/powercap"
     zones = sorted((zone for zone in folder.glob("intel-rapl*") if _ZONE.match(zone.name)), key=_zone_order)
     if not zones:
-        return Found(
-            absence="no RAPL: /sys/class/powercap has no intel-rapl zone (virtual machine, old kernel or other processor)"
-        )
+        return Found(absence="no RAPL: /sys/class/powercap has no intel-rapl zone (virtual machine, old kernel or other processor)")
     counters: dict[str, JouleCounter] = {}
     refused: list[str] = []
     for zone in zones:
@@ -262,14 +256,9 @@ def _text(name: str | bytes) -> str:
 # ---- one launch's joules -------------------------------------------------------------------------------------------------
 
 
-def find(
-    energy: Energy, machine: Machine, load_nvml: Callable[[], Any]
-) -> tuple[tuple[JouleCounter, ...], dict[str, str]]:
+def find(energy: Energy, machine: Machine, load_nvml: Callable[[], Any]) -> tuple[tuple[JouleCounter, ...], dict[str, str]]:
     """The counters that the experiment asks for, and why others are missing: "energy" if there is none at all."""
-    kinds: dict[str, Callable[[], Found]] = {
-        "rapl": lambda: rapl(machine),
-        "nvml": lambda: nvml(load_nvml, machine.environ),
-    }
+    kinds: dict[str, Callable[[], Found]] = {"rapl": lambda: rapl(machine), "nvml": lambda: nvml(load_nvml, machine.environ)}
     wanted = kinds if energy.source == "auto" else {name: kind for name, kind in kinds.items() if name == energy.source}
     found = {name: kind() for name, kind in wanted.items()}
     counters = tuple(counter for kind in found.values() for counter in kind.counters)

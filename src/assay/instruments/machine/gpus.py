@@ -65,9 +65,7 @@ class GpuState:
 
 
 def _clock(library: Any, gpu: Gpu) -> Iterator[Reading]:
-    yield Reading(
-        gpu.name, "sm_clock", library.nvmlDeviceGetClockInfo(gpu.handle, SM_CLOCK) * HERTZ_PER_MHZ, "Hz", "sampled"
-    )
+    yield Reading(gpu.name, "sm_clock", library.nvmlDeviceGetClockInfo(gpu.handle, SM_CLOCK) * HERTZ_PER_MHZ, "Hz", "sampled")
 
 
 def _temperature(library: Any, gpu: Gpu) -> Iterator[Reading]:

@@ -45,9 +45,13 @@ def counted(machine: Machine) -> dict[str, Counts]:
             raise ValueError(f"/proc/net/dev: {line[:80]!r} has {len(values)} numbers, not 16")
         received, sent = (dict(zip(_COLUMNS, values[begin:], strict=False)) for begin in (0, 8))
         found[name.strip()] = Counts(
-            received_bytes=received["bytes"], sent_bytes=sent["bytes"], received_packets=received["packets"],
-            sent_packets=sent["packets"], errors=received["errs"] + sent["errs"], dropped=received["drop"] + sent["drop"],
-        )  # fmt: skip
+            received_bytes=received["bytes"],
+            sent_bytes=sent["bytes"],
+            received_packets=received["packets"],
+            sent_packets=sent["packets"],
+            errors=received["errs"] + sent["errs"],
+            dropped=received["drop"] + sent["drop"],
+        )
     return found
 
 

@@ -44,12 +44,23 @@ COUNTERS: Final = (
     Counter("cpu", "busy", "s", "counter", "time of all processors spent in user, system and interrupts, since boot", "/proc/stat"),
     Counter("cpu", "idle", "s", "counter", "idle time of all processors, waiting for disks included, since boot", "/proc/stat"),
     Counter("cpu", "steal", "s", "counter", "time of all processors taken by the hypervisor, since boot", "/proc/stat"),
-    Counter("cpu, memory, io", "pressure_some", "s", "counter", "time in which at least one task waited for the resource, since boot", "/proc/pressure"),
-    Counter("cpu, memory, io", "pressure_full", "s", "counter", "time in which all tasks waited for the resource, since boot", "/proc/pressure"),
+    Counter(
+        "cpu, memory, io",
+        "pressure_some",
+        "s",
+        "counter",
+        "time in which at least one task waited for the resource, since boot",
+        "/proc/pressure",
+    ),
+    Counter(
+        "cpu, memory, io", "pressure_full", "s", "counter", "time in which all tasks waited for the resource, since boot", "/proc/pressure"
+    ),
     Counter("cgroup", "throttled", "s", "counter", "time for which the control group was stopped by its quota", "cpu.stat"),
     Counter("cgroup", "throttled_periods", "count", "counter", "periods in which the quota was used up", "cpu.stat"),
     Counter("cpu", "frequency", "Hz", "sampled", "mean frequency of the processors (of 16 to 31, where there are more)", "cpufreq"),
-    Counter("net-NAME", "received_bytes", "B", "counter", "bytes that an interface has received, since boot; of the busiest 8", "/proc/net/dev"),
+    Counter(
+        "net-NAME", "received_bytes", "B", "counter", "bytes that an interface has received, since boot; of the busiest 8", "/proc/net/dev"
+    ),
     Counter("net-NAME", "sent_bytes", "B", "counter", "bytes that it has sent", "/proc/net/dev"),
     Counter("net-NAME", "received_packets", "count", "counter", "packets that it has received", "/proc/net/dev"),
     Counter("net-NAME", "sent_packets", "count", "counter", "packets that it has sent", "/proc/net/dev"),
@@ -58,8 +69,17 @@ COUNTERS: Final = (
     Counter("tcp", "segments_sent", "count", "counter", "segments that TCP has sent, all interfaces", "/proc/net/snmp"),
     Counter("tcp", "segments_sent_again", "count", "counter", "of these, sent again because they were lost or late", "/proc/net/snmp"),
     Counter("launch", "cpu_time", "s", "counter", "processor time of the launch's processes, ended ones included", "/proc/PID/stat"),
-    Counter("launch", "involuntary_switches", "count", "counter", "processors taken away by the scheduler; 0 until the launch has ended", "getrusage"),
-    Counter("launch", "major_faults", "count", "counter", "page faults of the launch that had to read a disk; 0 until it has ended", "getrusage"),
+    Counter(
+        "launch",
+        "involuntary_switches",
+        "count",
+        "counter",
+        "processors taken away by the scheduler; 0 until the launch has ended",
+        "getrusage",
+    ),
+    Counter(
+        "launch", "major_faults", "count", "counter", "page faults of the launch that had to read a disk; 0 until it has ended", "getrusage"
+    ),
     Counter("launch", "minor_faults", "count", "counter", "page faults of the launch that did not; 0 until it has ended", "getrusage"),
     Counter("coordinator", "cpu_time", "s", "self", "processor time of assay's own process, since it began", "getrusage"),
     Counter("meter", "cpu_time", "s", "self", "processor time of the meter in this launch, up to the reading before", "thread clock"),
@@ -70,13 +90,41 @@ COUNTERS: Final = (
     Counter("gpu-N", "slowdown_hardware", "flag", "sampled", "1 while the hardware holds the clocks down, for whatever reason", "NVML"),
     Counter("gpu-N", "slowdown_thermal", "flag", "sampled", "1 while the clocks are held down because of heat", "NVML"),
     Counter("gpu-N", "slowdown_power_brake", "flag", "sampled", "1 while the power supply holds the clocks down", "NVML"),
-    Counter("package-N, dram-N", "energy", "J", "counter", "energy of a processor package or its memory since the launch's first reading", "RAPL"),
+    Counter(
+        "package-N, dram-N",
+        "energy",
+        "J",
+        "counter",
+        "energy of a processor package or its memory since the launch's first reading",
+        "RAPL",
+    ),
     Counter("GPU-...", "energy", "J", "counter", "energy of a GPU since the launch's first reading", "NVML total energy"),
-    Counter("workers", "energy", "J", "modelled", "watts per worker x workers x time: an assumption, never added to counted joules", "experiment"),
-    Counter("as energy", "energy_doubts", "count", "counter", "intervals in which energy may be missing; then `energy` is a lower bound", "computed"),
+    Counter(
+        "workers",
+        "energy",
+        "J",
+        "modelled",
+        "watts per worker x workers x time: an assumption, never added to counted joules",
+        "experiment",
+    ),
+    Counter(
+        "as energy",
+        "energy_doubts",
+        "count",
+        "counter",
+        "intervals in which energy may be missing; then `energy` is a lower bound",
+        "computed",
+    ),
     Counter("as energy", "energy_errors", "count", "counter", "readings of the energy counter that failed", "computed"),
-    Counter("as energy", "sensor_period", "s", "sampled", "time between two moves of the energy counter; windows below 20 are too short", "polling"),
-)  # fmt: skip
+    Counter(
+        "as energy",
+        "sensor_period",
+        "s",
+        "sampled",
+        "time between two moves of the energy counter; windows below 20 are too short",
+        "polling",
+    ),
+)
 
 
 class Meter:
@@ -127,9 +175,7 @@ class Meter:
         run.stopped.set()
         run.thread.join(JOIN_S)
         if run.thread.is_alive():
-            self._absences["meter"] = (
-                f"a reading did not return within {JOIN_S:g} s; the last one of launch {run.launch} is missing"
-            )
+            self._absences["meter"] = f"a reading did not return within {JOIN_S:g} s; the last one of launch {run.launch} is missing"
             return
         self._read(run)
 
@@ -193,9 +239,7 @@ class Meter:
 
     def _write(self, run: _Run, reading: Reading) -> None:
         now = self._clock.now_ns()
-        self._emit(
-            (run.launch, now, self._name, reading.device, reading.counter, reading.value, reading.unit, reading.method)
-        )
+        self._emit((run.launch, now, self._name, reading.device, reading.counter, reading.value, reading.unit, reading.method))
 
     def _sensor_periods(self, run: _Run) -> Iterator[Reading]:
         """How often each energy counter moves: measured once, repeated in every launch's rows."""
@@ -212,13 +256,7 @@ class _Run:
     """The launch that is being metered."""
 
     def __init__(
-        self,
-        launch: int,
-        pids: Callable[[], Sequence[int]],
-        workers: int | None,
-        energy: LaunchEnergy,
-        tree: TreeTime,
-        begin_ns: int,
+        self, launch: int, pids: Callable[[], Sequence[int]], workers: int | None, energy: LaunchEnergy, tree: TreeTime, begin_ns: int
     ) -> None:
         self.launch, self.pids, self.workers = launch, pids, workers
         self.energy, self.tree, self.begin_ns = energy, tree, begin_ns

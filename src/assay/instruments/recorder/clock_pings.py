@@ -56,8 +56,14 @@ def needed(environ: Mapping[str, str]) -> bool:
     return False
 
 
-def begin(folder: Path, environ: Mapping[str, str], append: Callable[[str, tuple[Any, ...]], None], key: tuple[int, int, int],
-          host: str, now: Now = time.monotonic_ns) -> Callable[[], None]:  # fmt: skip
+def begin(
+    folder: Path,
+    environ: Mapping[str, str],
+    append: Callable[[str, tuple[Any, ...]], None],
+    key: tuple[int, int, int],
+    host: str,
+    now: Now = time.monotonic_ns,
+) -> Callable[[], None]:
     """Answer or ask, as this rank's part is; what is given ends it, with a last burst. Does nothing where there is one host.
 
     Raises:

@@ -106,9 +106,7 @@ class CudaPhases:
         self.stack.clear()
         self._events, self._spans = [], []
 
-    def _resolve(
-        self, fields: tuple[Any, ...], spans: list[tuple[int, Any, Any]], seen: tuple[bool, ...], events: list[Any]
-    ) -> None:
+    def _resolve(self, fields: tuple[Any, ...], spans: list[tuple[int, Any, Any]], seen: tuple[bool, ...], events: list[Any]) -> None:
         ns = [0] * len(NAMES)
         for phase, first, last in spans:
             ns[phase] += round(first.elapsed_time(last) * 1e6)  # CUDA answers in milliseconds

@@ -1,13 +1,13 @@
 """Which collectives did torch itself list?  Its flight recorder, read once when the process ends.
 
-torch keeps the last calls of every engine (2,000, or TORCH_FR_BUFFER_SIZE): operation, sizes, types, group and when each was made, those too
-that no hook sees.  That costs a training nothing, and reading it costs no step: it is read after the last.  What is read is the
+torch keeps the last calls of every engine (2,000, or TORCH_FR_BUFFER_SIZE): operation, sizes, types, group and when each was made, those
+too that no hook sees.  That costs a training nothing, and reading it costs no step: it is read after the last.  What is read is the
 form in JSON; the other one is a pickle, which is never loaded.
 A call belongs to the step in which it was made: its time is the wall clock's, and is put on ours by the difference of both clocks, if that
 is the same at the end as at the begin.  The step in which the ring's oldest call was made is left out: others of it may be lost.
 
-Cannot tell: durations, but of NCCL where TORCH_NCCL_ENABLE_TIMING is set; gloo's calls that are point to point, which it does not list; gloo's
-reduce_scatter, which it lists as the all_reduce that it is made of.
+Cannot tell: durations, but of NCCL where TORCH_NCCL_ENABLE_TIMING is set; gloo's calls that are point to point, which it does not list;
+gloo's reduce_scatter, which it lists as the all_reduce that it is made of.
 Source: torch 2.13, `FlightRecorder.hpp` (version 2.10 of the form) and docs/source/distributed "Flight Recorder".
 """
 
@@ -22,27 +22,55 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-READERS: Final = (
-    "_dump_nccl_trace_json",
-    "_dump_fr_trace_json",
-)  # of torch's C module, as far as it was built with them
+READERS: Final = ("_dump_nccl_trace_json", "_dump_fr_trace_json")  # of torch's C module, as far as it was built with them
 SIZES: Final = ("TORCH_FR_BUFFER_SIZE", "TORCH_NCCL_TRACE_BUFFER_SIZE")
 LARGEST: Final = 20_000  # calls of a ring that is read: half a kilobyte each
 STEPS: Final = 4096  # whose times are kept: of a ring of 2,000 calls more than enough
 APART_NS: Final = 1_000_000  # by which the wall clock may have been set meanwhile
 # how an engine says an operation, without case and separators -> the operation; the first that is found
 _OPERATIONS: Final = {
-    "barrier": "barrier", "allreduce": "all_reduce", "allgather": "all_gather", "reducescatter": "reduce_scatter", "alltoall": "all_to_all",
-    "broadcast": "broadcast", "gather": "gather", "scatter": "scatter", "reduce": "reduce", "send": "send", "recv": "recv",
-}  # fmt: skip
+    "barrier": "barrier",
+    "allreduce": "all_reduce",
+    "allgather": "all_gather",
+    "reducescatter": "reduce_scatter",
+    "alltoall": "all_to_all",
+    "broadcast": "broadcast",
+    "gather": "gather",
+    "scatter": "scatter",
+    "reduce": "reduce",
+    "send": "send",
+    "recv": "recv",
+}
 _BYTES: Final = {
-    "float": 4, "double": 8, "half": 2, "bfloat16": 2, "long": 8, "int": 4, "short": 2, "char": 1, "byte": 1, "bool": 1, "uint16": 2,
-    "uint32": 4, "uint64": 8, "complexfloat": 8, "complexdouble": 16, "complexhalf": 4,
-}  # fmt: skip
+    "float": 4,
+    "double": 8,
+    "half": 2,
+    "bfloat16": 2,
+    "long": 8,
+    "int": 4,
+    "short": 2,
+    "char": 1,
+    "byte": 1,
+    "bool": 1,
+    "uint16": 2,
+    "uint32": 4,
+    "uint64": 8,
+    "complexfloat": 8,
+    "complexdouble": 16,
+    "complexhalf": 4,
+}
 _NAMES: Final = {
-    "float": "float32", "double": "float64", "half": "float16", "long": "int64", "int": "int32", "short": "int16", "char": "int8",
-    "byte": "uint8", "complexfloat": "complex64", "complexdouble": "complex128",
-}  # fmt: skip
+    "float": "float32",
+    "double": "float64",
+    "half": "float16",
+    "long": "int64",
+    "int": "int32",
+    "short": "int16",
+    "char": "int8",
+    "byte": "uint8",
+    "complexfloat": "complex64",
+    "complexdouble": "complex128",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +104,11 @@ class Flights:
         apart = self._wall() - self._now()
         calls, lost = _all_of(contents, self._workers)
         found: dict[str, Any] = {
-            "version": str(contents[0].get("version", "")), "entries": len(calls), "lost": lost, "absent": _why_none(contents, environ),
-        }  # fmt: skip
+            "version": str(contents[0].get("version", "")),
+            "entries": len(calls),
+            "lost": lost,
+            "absent": _why_none(contents, environ),
+        }
         if calls and abs(apart - self._apart) > APART_NS:
             found["absent"] = f"the wall clock was set by {(apart - self._apart) / 1e9:.3f} s meanwhile"
         if found["absent"]:
@@ -132,14 +163,7 @@ def _all_of(contents: Iterable[Mapping[str, Any]], workers: int) -> tuple[list[L
         for one in entries:
             call = listed(one, sizes, workers)
             if call is not None:
-                key = (
-                    call.group,
-                    one.get("collective_seq_id"),
-                    one.get("p2p_seq_id"),
-                    one.get("op_id"),
-                    call.op,
-                    call.created_ns,
-                )
+                key = (call.group, one.get("collective_seq_id"), one.get("p2p_seq_id"), one.get("op_id"), call.op, call.created_ns)
                 found.setdefault(key, call)
     return sorted(found.values(), key=lambda one: one.created_ns), lost
 
@@ -165,9 +189,14 @@ def listed(entry: Mapping[str, Any], sizes: Mapping[str, int | None], workers: i
     dtype = str(given[0]).lower()
     duration = entry.get("duration_ms")
     return Listed(
-        group=group, size=size, op=op, dtype=_NAMES.get(dtype, dtype), nbytes=_counted(op, inputs, outputs, size),
-        created_ns=int(entry["time_created_ns"]), ns=None if duration is None else round(float(duration) * 1e6),
-    )  # fmt: skip
+        group=group,
+        size=size,
+        op=op,
+        dtype=_NAMES.get(dtype, dtype),
+        nbytes=_counted(op, inputs, outputs, size),
+        created_ns=int(entry["time_created_ns"]),
+        ns=None if duration is None else round(float(duration) * 1e6),
+    )
 
 
 def _operation(name: str) -> str:
@@ -226,10 +255,4 @@ def read_at_end(flights: Flights, torch: Any) -> tuple[list[tuple[Any, ...]], di
     try:
         return flights.told(torch, os.environ)
     except Exception as error:
-        return [], {
-            "version": "",
-            "entries": 0,
-            "in_steps": 0,
-            "lost": False,
-            "absent": f"{type(error).__name__}: {error}",
-        }
+        return [], {"version": "", "entries": 0, "in_steps": 0, "lost": False, "absent": f"{type(error).__name__}: {error}"}

@@ -57,9 +57,7 @@ class Probe:
     def samples(self, ids: Any) -> None:
         """Tell which training samples this rank used in this step: a tensor, array, list or range of whole numbers."""
 
-    def log(
-        self, *, loss: Any = None, grad_norm: Any = None, items: float | None = None, denominator: float | None = None
-    ) -> None:
+    def log(self, *, loss: Any = None, grad_norm: Any = None, items: float | None = None, denominator: float | None = None) -> None:
         """Record the step's loss and gradient norm (numbers or one-element tensors) and its units of work on this rank.
 
         Without `items` the first dimension of the batch is taken. `denominator`: what this rank's sum of losses was
@@ -79,18 +77,16 @@ class Probe:
         return _NOTHING
 
     def example(
-        self, id: Any, score: Any, *, prediction: Any = None, target: Any = None, metric: str = "accuracy",
-        cluster: Any = None,
-    ) -> None:  # fmt: skip
+        self, id: Any, score: Any, *, prediction: Any = None, target: Any = None, metric: str = "accuracy", cluster: Any = None
+    ) -> None:
         """Record the score of one held-out example that this rank scored. `id` is the same in every launch.
 
         `cluster`: what it shares with other examples (a passage, a user, a problem), text or a whole number.
         """
 
     def examples(
-        self, ids: Any, scores: Any, *, predictions: Any = None, targets: Any = None, metric: str = "accuracy",
-        cluster: Any = None,
-    ) -> None:  # fmt: skip
+        self, ids: Any, scores: Any, *, predictions: Any = None, targets: Any = None, metric: str = "accuracy", cluster: Any = None
+    ) -> None:
         """Record the scores of many held-out examples: sequences, tensors or arrays of equal length.
 
         `cluster`: what each shares with others (a passage, a user, a problem), so that they may be lost together; None where it

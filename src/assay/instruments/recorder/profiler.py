@@ -53,9 +53,7 @@ class Profiled:
         self._first = step
         try:
             self._profiler = _Capture(torch, self._asked) if self._asked["tool"] == "nsys" else self._torchs(torch)
-            if (
-                self._asked["tool"] == "torch"
-            ):  # before it starts: a window without a wait takes these along at once, and none later
+            if self._asked["tool"] == "torch":  # before it starts: a window without a wait takes these along at once, and none later
                 self._profiler.preset_metadata_json("assay_first_step", str(step))
                 self._profiler.preset_metadata_json("assay_wall_minus_monotonic_ns", str(time.time_ns() - _now()))
             self._profiler.start()
@@ -71,8 +69,9 @@ class Profiled:
         return torch.profiler.profile(
             activities=[kinds.CPU, *([kinds.CUDA] if torch.cuda.is_available() else [])],
             schedule=torch.profiler.schedule(wait=asked["wait"], warmup=asked["warm_up"], active=asked["active"], repeat=1),
-            on_trace_ready=self._write, profile_memory=asked["memory"],
-        )  # fmt: skip
+            on_trace_ready=self._write,
+            profile_memory=asked["memory"],
+        )
 
     def over(self) -> None:
         """A step is over."""
@@ -110,13 +109,7 @@ class Profiled:
 
     def _say(self) -> None:
         asked = {name: self._asked[name] for name in ("wait", "warm_up", "active", "tool")}
-        detail = {
-            "asked": asked,
-            "seen": self._seen,
-            "first": self._first,
-            "file": self._file,
-            "trouble": self._trouble,
-        }
+        detail = {"asked": asked, "seen": self._seen, "first": self._first, "file": self._file, "trouble": self._trouble}
         self._event("profile", _now(), step=self._first, value=float(self._kept), detail=detail)
 
     def _write(self, profiler: Any) -> None:
@@ -146,10 +139,7 @@ class Profiled:
 
     def _catch_end(self) -> None:
         """Keep the trace when the launch is stopped; whoever handles the signal himself is left alone."""
-        if (
-            threading.current_thread() is not threading.main_thread()
-            or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL
-        ):
+        if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
             return
 
         def end(number: int, _: Any) -> None:
@@ -202,10 +192,13 @@ def memory_summary(segments: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
                 largest.append((int(block["size"]), _made_by(block.get("frames") or ())))
     reserved = sum(int(segment["total_size"]) for segment in segments)
     return {
-        "reserved_bytes": reserved, "in_use_bytes": states["in_use"], "free_bytes": states["free"], "segments": len(segments),
+        "reserved_bytes": reserved,
+        "in_use_bytes": states["in_use"],
+        "free_bytes": states["free"],
+        "segments": len(segments),
         "largest_free_bytes": max(free, default=0),
         "largest": [{"bytes": size, "where": where} for size, where in sorted(largest, reverse=True)[:LARGEST]],
-    }  # fmt: skip
+    }
 
 
 def _made_by(frames: Sequence[Mapping[str, Any]]) -> str:

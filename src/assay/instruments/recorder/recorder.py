@@ -30,21 +30,14 @@ from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import Any, Concatenate, Final, NoReturn, ParamSpec, Protocol, Self
 
-from assay.instruments.fingerprints import (
-    first_gradients as _first_gradients,
-)
-from assay.instruments.fingerprints import (
-    gradient_sketch as gradients,
-)
-from assay.instruments.fingerprints import (
-    later_gradients,
-    model_hash,
-)
+from assay.instruments.fingerprints import first_gradients as _first_gradients
+from assay.instruments.fingerprints import gradient_sketch as gradients
+from assay.instruments.fingerprints import later_gradients, model_hash
 from assay.instruments.hooks import batch_statistics
 from assay.instruments.hooks.restored_step import Restored, States
 from assay.instruments.hooks.step_limit import KIND as STEPS_REACHED
 from assay.instruments.hooks.step_limit import StepLimit, limit_from
-from assay.instruments.recorder import clock_pings, peak_memory  # fmt: skip
+from assay.instruments.recorder import clock_pings, peak_memory
 from assay.instruments.recorder import values as _values
 from assay.instruments.recorder.cuda_events import CudaPhases, Later, uses_cuda
 from assay.instruments.recorder.flight_recorder import Flights, read_at_end
@@ -95,12 +88,7 @@ class Recorder(Probe):
     """The probe that records."""
 
     def __init__(
-        self,
-        identity: Identity,
-        sink: Sink,
-        *,
-        now: Callable[[], int] = time.monotonic_ns,
-        on_close: Callable[[], None] = lambda: None,
+        self, identity: Identity, sink: Sink, *, now: Callable[[], int] = time.monotonic_ns, on_close: Callable[[], None] = lambda: None
     ) -> None:
         self.active = True
         self.seed, self.rank, self.workers = identity.seed, identity.rank, identity.workers
@@ -231,24 +219,14 @@ class Recorder(Probe):
         seen = self._first_step_seen and self._marks_optimizer and not self._saved
         told = self._gradients is None or self._gradients.told
         looking = self._later_steps is not None and self._later_steps.armed
-        return (
-            self.active
-            and self._in_step
-            and idle
-            and seen
-            and told
-            and not looking
-            and all(one is None for one in more)
-        )
+        return self.active and self._in_step and idle and seen and told and not looking and all(one is None for one in more)
 
     @property
     def due(self) -> int:
         """The step before which more is to be done than to write the row of the last one, hashes aside."""
         later, limit = self._later_steps, self.limit
         ends = limit.last if limit is not None else None
-        return min(
-            later_gradients.NEVER if later is None else later.next, later_gradients.NEVER if ends is None else ends
-        )
+        return min(later_gradients.NEVER if later is None else later.next, later_gradients.NEVER if ends is None else ends)
 
     def withdraw(self) -> None:
         """The step under way is none: nobody can tell where steps begin and end, or it has not begun yet."""
@@ -286,8 +264,17 @@ class Recorder(Probe):
         elif self.active:
             self._number("loss", loss)
 
-    def communicated(self, method: str, *, total: int | None = None, exposed: int | None = None, compute: int | None = None,
-                     nbytes: int | None = None, of_step: bool = False, ago: int = 0) -> None:  # fmt: skip
+    def communicated(
+        self,
+        method: str,
+        *,
+        total: int | None = None,
+        exposed: int | None = None,
+        compute: int | None = None,
+        nbytes: int | None = None,
+        of_step: bool = False,
+        ago: int = 0,
+    ) -> None:
         """What the communication of the step under way, or of one so many steps ago, took by one way of measuring it.
 
         `of_step`: it is the step's own number.
@@ -444,9 +431,7 @@ class Recorder(Probe):
             self._append("samples", (*place, _values.as_ids(ids)))
 
     @_shielded
-    def log(
-        self, *, loss: Any = None, grad_norm: Any = None, items: float | None = None, denominator: float | None = None
-    ) -> None:
+    def log(self, *, loss: Any = None, grad_norm: Any = None, items: float | None = None, denominator: float | None = None) -> None:
         """See `Probe.log`."""
         self._touched = True
         if denominator is not None:
@@ -508,9 +493,7 @@ class Recorder(Probe):
                 self._has_saved(steps)
 
     @_shielded
-    def saved(
-        self, begin: int, ns: int, detail: Mapping[str, Any] = MappingProxyType({}), *, beside: bool = False
-    ) -> None:
+    def saved(self, begin: int, ns: int, detail: Mapping[str, Any] = MappingProxyType({}), *, beside: bool = False) -> None:
         """A checkpoint was saved in the step under way, as is told afterwards; `beside`: by another thread, while training went on."""
         steps = self._finished()
         if self._in_step and not beside:
@@ -637,11 +620,7 @@ class Recorder(Probe):
                 _say(f"later steps are not compared between ranks: {type(error).__name__}: {error}")
 
     def _tell_later(
-        self,
-        later: later_gradients.LaterSteps,
-        watch: model_hash.Watch,
-        optimizer: Any,
-        clips: list[later_gradients.Clip],
+        self, later: later_gradients.LaterSteps, watch: model_hash.Watch, optimizer: Any, clips: list[later_gradients.Clip]
     ) -> None:
         training, mode = later_gradients.mode_of(watch.model)
         self._append("fingerprints", (*self._key, self._step, "mode", training, mode))
@@ -678,9 +657,8 @@ class Recorder(Probe):
 
     @_shielded
     def example(
-        self, id: Any, score: Any, *, prediction: Any = None, target: Any = None, metric: str = "accuracy",
-        cluster: Any = None,
-    ) -> None:  # fmt: skip
+        self, id: Any, score: Any, *, prediction: Any = None, target: Any = None, metric: str = "accuracy", cluster: Any = None
+    ) -> None:
         """See `Probe.example`."""
         text = _values.as_text
         row = (metric, str(text(id)), text(prediction), text(target), _values.as_number(score), text(cluster))
@@ -688,22 +666,18 @@ class Recorder(Probe):
 
     @_shielded
     def examples(
-        self, ids: Any, scores: Any, *, predictions: Any = None, targets: Any = None, metric: str = "accuracy",
-        cluster: Any = None,
-    ) -> None:  # fmt: skip
+        self, ids: Any, scores: Any, *, predictions: Any = None, targets: Any = None, metric: str = "accuracy", cluster: Any = None
+    ) -> None:
         """See `Probe.examples`."""
         ids = _values.as_list(ids)
         clusters = [cluster] * len(ids) if isinstance(cluster, str | int) else cluster
         columns = [
-            _values.as_list(column) if column is not None else [None] * len(ids)
-            for column in (scores, predictions, targets, clusters)
+            _values.as_list(column) if column is not None else [None] * len(ids) for column in (scores, predictions, targets, clusters)
         ]
         # Before the first is written: the beginning of a held-out set must not pass for all of it.
         if any(len(column) != len(ids) for column in columns):
             found = ", ".join(str(len(column)) for column in columns)
-            raise ValueError(
-                f"{len(ids)} ids, but {found} scores, predictions, targets, clusters; give as many of each"
-            )
+            raise ValueError(f"{len(ids)} ids, but {found} scores, predictions, targets, clusters; give as many of each")
         for id, score, prediction, target, group in zip(ids, *columns, strict=True):
             self.example(id, score, prediction=prediction, target=target, metric=metric, cluster=group)
 
@@ -747,8 +721,7 @@ class Recorder(Probe):
 
     def begin(self, cost_ns: float, calibration_steps: int) -> None:
         """Record the start of this worker and what the probe costs here."""
-        detail = {"pid": os.getpid(), "world_size": self.workers, "process_start_ns": process_start_ns(),
-                  "boot_id": clock_pings.boot_id()}  # fmt: skip
+        detail = {"pid": os.getpid(), "world_size": self.workers, "process_start_ns": process_start_ns(), "boot_id": clock_pings.boot_id()}
         self._event("worker_start", self._now(), detail=detail)
         self.cost_ns = cost_ns
         self._cost("cost_per_step", cost_ns, "ns")

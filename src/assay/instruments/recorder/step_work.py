@@ -99,9 +99,7 @@ class WorkOfAStep:
         from assay.instruments.flops.gemm_peak import measure
 
         total = sum(one["flops"] for one in detail["by"])
-        asked = [
-            (one["device"], self._precision or one["precision"]) for one in detail["by"] if one["flops"] > 0.01 * total
-        ]
+        asked = [(one["device"], self._precision or one["precision"]) for one in detail["by"] if one["flops"] > 0.01 * total]
         peaks = []
         for device, precision in dict.fromkeys(asked or [(self._device, self._precision or "float32")]):
             try:

@@ -72,17 +72,21 @@ def asked(body: bytes, *, chat: bool) -> Asked:
     last = texts[-1].split()
     tail = tuple(map(_sayable, (*last[-ECHOED:], *_told_to_say(last))[-ECHOED:]))
     return Asked(
-        chat=chat, stream=found.get("stream") is True, tail=tail, begin=tuple(words[:ECHOED]), whole=hash(tuple(texts)),
-        tokens_in=len(words), tokens_out=length, usage=isinstance(options, dict) and options.get("include_usage") is True,
+        chat=chat,
+        stream=found.get("stream") is True,
+        tail=tail,
+        begin=tuple(words[:ECHOED]),
+        whole=hash(tuple(texts)),
+        tokens_in=len(words),
+        tokens_out=length,
+        usage=isinstance(options, dict) and options.get("include_usage") is True,
         model=str(found.get("model") or "")[:200],
-    )  # fmt: skip
+    )
 
 
 def _told_to_say(words: Sequence[str]) -> tuple[str, ...]:
     """The one word that the prompt asks to begin with, as canaries do: "... Begin your answer with it: CODE"."""
-    places = [
-        place for place, word in enumerate(words[:-1]) if word == "it:" and place >= 4 and words[place - 4] == "Begin"
-    ]
+    places = [place for place, word in enumerate(words[:-1]) if word == "it:" and place >= 4 and words[place - 4] == "Begin"]
     return (words[places[0] + 1].rstrip("."),) if places else ()
 
 
@@ -138,9 +142,7 @@ class Chunks:
         self.tail = lru_cache(maxsize=1 << 12)(self._tail)
         mime = "text/event-stream; charset=utf-8"
         self.head = head(200, mime, b"transfer-encoding: chunked\r\n")
-        self.role = self.framed(
-            self._event([{"index": 0, "delta": {"role": "assistant", "content": ""}, "finish_reason": None}])
-        )
+        self.role = self.framed(self._event([{"index": 0, "delta": {"role": "assistant", "content": ""}, "finish_reason": None}]))
 
     def framed(self, text: str | bytes) -> bytes:
         """One HTTP chunk."""
@@ -187,17 +189,23 @@ def usage_of(tokens_in: int, tokens_out: int | str) -> str:
 
 
 REASONS: Final = {
-    200: "OK", 307: "Temporary Redirect", 400: "Bad Request", 404: "Not Found", 405: "Method Not Allowed", 411: "Length Required",
-    429: "Too Many Requests", 431: "Request Header Fields Too Large", 500: "Internal Server Error", 503: "Service Unavailable",
-}  # fmt: skip
+    200: "OK",
+    307: "Temporary Redirect",
+    400: "Bad Request",
+    404: "Not Found",
+    405: "Method Not Allowed",
+    411: "Length Required",
+    429: "Too Many Requests",
+    431: "Request Header Fields Too Large",
+    500: "Internal Server Error",
+    503: "Service Unavailable",
+}
 
 
 def head(status: int, mime: str, more: bytes = b"") -> bytes:
     """The head of an answer."""
     reason = REASONS.get(status, "Status")
-    return (
-        f"HTTP/1.1 {status} {reason}\r\nserver: assay-reference\r\ncontent-type: {mime}\r\n".encode() + more + b"\r\n"
-    )
+    return f"HTTP/1.1 {status} {reason}\r\nserver: assay-reference\r\ncontent-type: {mime}\r\n".encode() + more + b"\r\n"
 
 
 def reply(status: int, told: Any, more: bytes = b"", mime: str = "application/json") -> bytes:

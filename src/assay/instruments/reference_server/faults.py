@@ -43,12 +43,28 @@ Number = TypeVar("Number", int, float)
 
 # name -> parameters with the value that holds where none is given; "" is half of the pieces
 NAMES: Final[Mapping[str, Mapping[str, str]]] = {
-    "status": {"code": "500"}, "close": {"after": ""}, "reset": {"after": ""}, "hang": {"after": "0"}, "stall": {},
-    "truncate": {"after": ""}, "error": {"after": ""}, "garbage": {"after": ""}, "utf8": {"after": ""}, "html": {},
-    "content_type": {"type": "text/html"}, "redirect": {}, "flood": {"mib": "64"}, "drip": {"bytes": "1", "gap": "0.01"},
-    "slow": {"factor": "3"}, "usage": {"factor": "1.05", "value": ""}, "short": {"to": "0.5"}, "differ": {"from": "4"},
-    "duplicate": {}, "swap": {}, "cache": {"words": "0"},
-}  # fmt: skip
+    "status": {"code": "500"},
+    "close": {"after": ""},
+    "reset": {"after": ""},
+    "hang": {"after": "0"},
+    "stall": {},
+    "truncate": {"after": ""},
+    "error": {"after": ""},
+    "garbage": {"after": ""},
+    "utf8": {"after": ""},
+    "html": {},
+    "content_type": {"type": "text/html"},
+    "redirect": {},
+    "flood": {"mib": "64"},
+    "drip": {"bytes": "1", "gap": "0.01"},
+    "slow": {"factor": "3"},
+    "usage": {"factor": "1.05", "value": ""},
+    "short": {"to": "0.5"},
+    "differ": {"from": "4"},
+    "duplicate": {},
+    "swap": {},
+    "cache": {"words": "0"},
+}
 TEXTS: Final = frozenset({"type", "value"})  # parameters that are no number
 
 
@@ -100,10 +116,15 @@ def parse(text: str) -> Fault:
     given = {key: pairs.pop(key, default) for key, default in NAMES[name].items()}
     try:
         found = Fault(
-            name=name, parameters=given, share=_maybe(float, pairs, "share"), every=_maybe(int, pairs, "every"),
+            name=name,
+            parameters=given,
+            share=_maybe(float, pairs, "share"),
+            every=_maybe(int, pairs, "every"),
             requests=frozenset(int(word) for word in pairs.pop("requests", "").split("+") if word),
-            at_s=_maybe(float, pairs, "at"), for_s=_maybe(float, pairs, "for"), above=_maybe(int, pairs, "above"),
-        )  # fmt: skip
+            at_s=_maybe(float, pairs, "at"),
+            for_s=_maybe(float, pairs, "for"),
+            above=_maybe(int, pairs, "above"),
+        )
         for key in given.keys() - TEXTS:
             float(given[key] or 0)
     except ValueError as error:

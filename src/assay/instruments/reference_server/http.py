@@ -66,9 +66,14 @@ def parsed(head: bytes) -> Head:
     asks = headers.get("connection", "").lower()
     keep = "keep-alive" in asks if words[2] == "HTTP/1.0" else "close" not in asks
     return Head(
-        words[0], words[1].partition("?")[0], int(length), keep, "100-continue" in headers.get("expect", "").lower(),
-        headers.get("x-request-id", ""), headers.get("x-reference-fault", ""),
-    )  # fmt: skip
+        words[0],
+        words[1].partition("?")[0],
+        int(length),
+        keep,
+        "100-continue" in headers.get("expect", "").lower(),
+        headers.get("x-request-id", ""),
+        headers.get("x-reference-fault", ""),
+    )
 
 
 class Inbox:

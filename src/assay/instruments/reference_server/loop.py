@@ -333,9 +333,7 @@ class Server:
                 if connection.stream is not None:
                     raise Refused(400, "a request came before the answer to the one before it had ended")
                 self._route(connection, *found)
-                found = (
-                    connection.inbox.request() if connection.fd in self._links and connection.inbox.waiting else None
-                )
+                found = connection.inbox.request() if connection.fd in self._links and connection.inbox.waiting else None
             if connection.fd in self._links and connection.stream is not None and connection.inbox.waiting:
                 raise Refused(400, "a request came before the answer to the one before it had ended")
         except Refused as refused:
@@ -381,39 +379,40 @@ class Server:
             self._begin, self._began = time.monotonic_ns(), True
             return reply(200, {"faults": len(self._faults) + len(self._stalls)})
         if head.path == "/v1/models":
-            return reply(
-                200, {"object": "list", "data": [{"id": self.settings.tells(), "object": "model", "owned_by": "assay"}]}
-            )
+            return reply(200, {"object": "list", "data": [{"id": self.settings.tells(), "object": "model", "owned_by": "assay"}]})
         if head.path == "/metrics":
             return reply(200, self._metrics(), mime="text/plain; version=0.0.4")
         if head.path == "/reference/truth":
             return reply(200, b"".join(lines(self.log)), mime="application/jsonl")
         if head.path == "/reference/state":
             return reply(200, self.state())
-        return (
-            reply(200, b"", mime="text/plain") if head.path == "/health" else problem(404, f"there is no {head.path}")
-        )
+        return reply(200, b"", mime="text/plain") if head.path == "/health" else problem(404, f"there is no {head.path}")
 
     def state(self) -> dict[str, Any]:
         """Totals so far, and what they cost this process."""
         used = resource.getrusage(resource.RUSAGE_SELF)
         return {
-            "ns": time.monotonic_ns(), "cpu_s": used.ru_utime + used.ru_stime,
-            "requests": self._requests, "ended": self._ended, "sends": self._sends, "connections": self._connections,
-            "open": len(self._links), "in_service": self._in_service, "waiting": len(self._waiting),
-        }  # fmt: skip
+            "ns": time.monotonic_ns(),
+            "cpu_s": used.ru_utime + used.ru_stime,
+            "requests": self._requests,
+            "ended": self._ended,
+            "sends": self._sends,
+            "connections": self._connections,
+            "open": len(self._links),
+            "in_service": self._in_service,
+            "waiting": len(self._waiting),
+        }
 
     def _metrics(self) -> bytes:
         """A few counters under vLLM's names."""
         values = (
-            ("num_requests_running", "gauge", self._in_service), ("num_requests_waiting", "gauge", len(self._waiting)),
-            ("prompt_tokens_total", "counter", self._tokens_in), ("generation_tokens_total", "counter", self._tokens_out),
+            ("num_requests_running", "gauge", self._in_service),
+            ("num_requests_waiting", "gauge", len(self._waiting)),
+            ("prompt_tokens_total", "counter", self._tokens_in),
+            ("generation_tokens_total", "counter", self._tokens_out),
             ("request_success_total", "counter", self._ended),
-        )  # fmt: skip
-        rows = [
-            f'# TYPE vllm:{name} {kind}\nvllm:{name}{{model_name="{self.settings.tells()}"}} {value}\n'
-            for name, kind, value in values
-        ]
+        )
+        rows = [f'# TYPE vllm:{name} {kind}\nvllm:{name}{{model_name="{self.settings.tells()}"}} {value}\n' for name, kind, value in values]
         return "".join(rows).encode()
 
     # ---- answering ---------------------------------------------------------------------------------------------------
@@ -433,10 +432,21 @@ class Server:
         faults = (*self._struck(number, now), *extra) if self._faults or extra else ()
         plan = self._planner.plan(wanted, number, faults)
         entry = Entry(
-            number, head.id, hashlib.sha256(body).hexdigest()[:16], self.settings.name, connection.number, wanted.stream,
-            connection.inbox.arrived_ns, now, None, first_text=plan.first_text, texts=plan.texts, tokens_in=plan.tokens_in,
-            tokens_out=plan.tokens_out, fault="+".join(fault.name for fault in faults),
-        )  # fmt: skip
+            number,
+            head.id,
+            hashlib.sha256(body).hexdigest()[:16],
+            self.settings.name,
+            connection.number,
+            wanted.stream,
+            connection.inbox.arrived_ns,
+            now,
+            None,
+            first_text=plan.first_text,
+            texts=plan.texts,
+            tokens_in=plan.tokens_in,
+            tokens_out=plan.tokens_out,
+            fault="+".join(fault.name for fault in faults),
+        )
         if self.settings.truth != "none":
             self.log.append(entry)
         self._requests += 1
@@ -468,11 +478,7 @@ class Server:
         """The faults that strike this request."""
         seconds, in_flight = (now - self._begin) / SECOND, self._in_service + len(self._waiting)
         draws = [draw.random() for draw in self._draws]
-        return [
-            fault
-            for fault, draw in zip(self._faults, draws, strict=True)
-            if fault.strikes(number, seconds, in_flight, draw)
-        ]
+        return [fault for fault, draw in zip(self._faults, draws, strict=True) if fault.strikes(number, seconds, in_flight, draw)]
 
     def _swap(self, stream: Stream, faults: Sequence[Fault]) -> None:
         """Exchange the words of two struck answers of which nothing was sent."""

@@ -15,17 +15,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
 
-from assay.instruments.reference_server.answers import (
-    LAST_CHUNK,
-    Asked,
-    Chunks,
-    Texts,
-    dumped,
-    head,
-    problem,
-    reply,
-    usage_of,
-)  # fmt: skip
+from assay.instruments.reference_server.answers import LAST_CHUNK, Asked, Chunks, Texts, dumped, head, problem, reply, usage_of
 from assay.instruments.reference_server.faults import Fault
 from assay.instruments.reference_server.settings import Settings
 
@@ -125,9 +115,7 @@ class Planner:
         texts.append(chunks.tail(usage, said.finish))
         role = self.settings.role if said.asked.chat else "none"
         if role == "at_once":
-            return Plan(
-                pieces=[chunks.head + chunks.role, *texts], offsets=(0, *offsets), first_text=1, texts=len(texts) - 1
-            )
+            return Plan(pieces=[chunks.head + chunks.role, *texts], offsets=(0, *offsets), first_text=1, texts=len(texts) - 1)
         texts[0] = chunks.head + (chunks.role if role == "with_first" else b"") + texts[0]
         return Plan(pieces=texts, offsets=offsets, texts=len(texts) - 1)
 
@@ -159,9 +147,7 @@ class Planner:
         """When the first token is due."""
         asked = self.settings
         first = self._random.expovariate(1.0 / asked.first_s) if asked.exponential and asked.first_s else asked.first_s
-        return round(
-            (first + (self._random.uniform(0.0, asked.spread_first_s) if asked.spread_first_s else 0.0)) * SECOND
-        )
+        return round((first + (self._random.uniform(0.0, asked.spread_first_s) if asked.spread_first_s else 0.0)) * SECOND)
 
     def _flushed(self, plan: Plan) -> Plan:
         """The same in one piece, besides a role that comes at once; due with the first text."""
@@ -226,8 +212,13 @@ def _cache(planner: Planner, fault: Fault, said: Said) -> None:
 
 
 SAID: Final[Mapping[str, Callable[[Planner, Fault, Said], None]]] = {
-    "short": _short, "usage": _usage, "differ": _differ, "duplicate": _duplicate, "html": _html, "cache": _cache,
-}  # fmt: skip
+    "short": _short,
+    "usage": _usage,
+    "differ": _differ,
+    "duplicate": _duplicate,
+    "html": _html,
+    "cache": _cache,
+}
 
 # ---- faults of the pieces --------------------------------------------------------------------------------------------
 
@@ -310,11 +301,17 @@ def _slow(plan: Plan, fault: Fault, chunks: Chunks) -> None:
 
 # a server that answers slowly and then breaks is both: times first, cuts after them
 PIECES: Final[Mapping[str, Callable[[Plan, Fault, Chunks], None]]] = {
-    "slow": _slow, "close": _ended("close"), "reset": _ended("reset"), "hang": _ended("hang"), "truncate": _truncate,
-    "error": _error, "garbage": _replaced('{"choices": [{"delta": nonsense'),
+    "slow": _slow,
+    "close": _ended("close"),
+    "reset": _ended("reset"),
+    "hang": _ended("hang"),
+    "truncate": _truncate,
+    "error": _error,
+    "garbage": _replaced('{"choices": [{"delta": nonsense'),
     "utf8": _replaced('{"choices": [{"index": 0, "delta": {"content": "\udcff\udcfe"}, "text": "\udcc3("}]}'),
-    "content_type": _content_type, "drip": _drip,
-}  # fmt: skip
+    "content_type": _content_type,
+    "drip": _drip,
+}
 
 # ---- other answers ---------------------------------------------------------------------------------------------------
 
@@ -336,6 +333,4 @@ def _flood(fault: Fault, asked: Asked) -> list[bytes]:
     return [first + b"%x\r\n%b\r\n" % (len(begin), begin), *([block] * int(fault.number("mib") * 16)), LAST_CHUNK]
 
 
-INSTEAD: Final[Mapping[str, Callable[[Fault, Asked], list[bytes]]]] = {
-    "status": _status, "redirect": _redirect, "flood": _flood,
-}  # fmt: skip
+INSTEAD: Final[Mapping[str, Callable[[Fault, Asked], list[bytes]]]] = {"status": _status, "redirect": _redirect, "flood": _flood}

@@ -32,9 +32,7 @@ class Settings:
     next_s: float = _setting(0.01, "time from a token to the next one")
     spread_first_s: float = _setting(0.0, "added to first_s, uniform from 0 to this")
     spread_next_s: float = _setting(0.0, "added to every gap, uniform from 0 to this")
-    exponential: bool = _setting(
-        False, "draw the first token's time from an exponential distribution with mean first_s"
-    )
+    exponential: bool = _setting(False, "draw the first token's time from an exponential distribution with mean first_s")
     seed: int = _setting(0, "of the times and of the faults")
     flush_all: bool = _setting(False, "send an answer in one piece, when its first token is due")
     tokens: int = _setting(64, "tokens of an answer whose length is not asked for")
@@ -49,9 +47,7 @@ class Settings:
     slots: int = _setting(0, "requests that are served at a time, others wait; 0: no limit")
     queue: int = _setting(-1, "requests that may wait, further ones get a 503; -1: no limit")
     spin_s: float = _setting(50e-6, "the last part of a wait that is spent looking at the clock")
-    truth: str = _setting(
-        "all", "what is logged: the time of every send, of the first and last text, or nothing", choices=TRUTHS
-    )
+    truth: str = _setting("all", "what is logged: the time of every send, of the first and last text, or nothing", choices=TRUTHS)
     truth_file: str = _setting("", "where the truth is written at the end, JSON lines")
     fault: tuple[str, ...] = _setting((), "a fault, for example status:code=500,share=0.05 (reference_faults.py)")
 
@@ -95,9 +91,12 @@ def parser() -> argparse.ArgumentParser:
             made.add_argument(_flag(item), action="append", default=[], help=about)
         else:
             made.add_argument(
-                _flag(item), type=type(item.default), default=item.default,
-                choices=item.metadata.get("choices"), help=f"{about} ({item.default})",
-            )  # fmt: skip
+                _flag(item),
+                type=type(item.default),
+                default=item.default,
+                choices=item.metadata.get("choices"),
+                help=f"{about} ({item.default})",
+            )
     made.add_argument("--immediate", action="store_true", help="first_s and next_s are 0")
     made.add_argument("--until-eof", action="store_true", help="end when standard input ends")
     return made

@@ -18,7 +18,7 @@ import sys
 
 PREFERRED, PREFERRED_MANY = 1, 5  # linux/mempolicy.h; the second since Linux 5.15
 # asm/unistd.h: (set_mempolicy, get_mempolicy)
-SYSTEM_CALLS = {"x86_64": (238, 239), "aarch64": (237, 236), "riscv64": (237, 236), "ppc64le": (261, 260), "s390x": (270, 269)}  # fmt: skip
+SYSTEM_CALLS = {"x86_64": (238, 239), "aarch64": (237, 236), "riscv64": (237, 236), "ppc64le": (261, 260), "s390x": (270, 269)}
 WORD_BITS = 8 * ctypes.sizeof(ctypes.c_ulong)
 
 
@@ -52,9 +52,7 @@ def may_prefer_memory() -> str:
     mode = ctypes.c_int()
     if libc.syscall(ctypes.c_long(calls[1]), ctypes.byref(mode), None, ctypes.c_ulong(0), None, ctypes.c_ulong(0)) == 0:
         return ""
-    return (
-        f"get_mempolicy: {os.strerror(ctypes.get_errno())}; containers often forbid it (docker run --cap-add SYS_NICE)"
-    )
+    return f"get_mempolicy: {os.strerror(ctypes.get_errno())}; containers often forbid it (docker run --cap-add SYS_NICE)"
 
 
 def main(words: list[str]) -> None:

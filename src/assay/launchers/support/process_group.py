@@ -31,9 +31,14 @@ def start_all(command: list[str], workers: int, incarnation: int) -> dict[int, i
     pids = {}
     for rank in range(workers):
         own = {
-            "RANK": str(rank), "WORLD_SIZE": str(workers), "LOCAL_RANK": str(rank), "LOCAL_WORLD_SIZE": str(workers),
-            "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "TORCHELASTIC_RESTART_COUNT": str(incarnation),
-        }  # fmt: skip
+            "RANK": str(rank),
+            "WORLD_SIZE": str(workers),
+            "LOCAL_RANK": str(rank),
+            "LOCAL_WORLD_SIZE": str(workers),
+            "MASTER_ADDR": "127.0.0.1",
+            "MASTER_PORT": port,
+            "TORCHELASTIC_RESTART_COUNT": str(incarnation),
+        }
         process = subprocess.Popen(command, env={**os.environ, **own})
         process.returncode = 0  # its end is waited for below
         pids[process.pid] = rank

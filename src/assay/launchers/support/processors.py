@@ -47,9 +47,7 @@ def usable() -> set[int]:
 def topology(machine: Machine, numbers: Collection[int]) -> tuple[Processor, ...]:
     """These processors with their cores and nodes; where the kernel does not tell, each is a core of its own on node 0."""
     nodes = _nodes(machine)
-    return tuple(
-        Processor(number=number, core=_core(machine, number), node=nodes.get(number, 0)) for number in sorted(numbers)
-    )
+    return tuple(Processor(number=number, core=_core(machine, number), node=nodes.get(number, 0)) for number in sorted(numbers))
 
 
 def _core(machine: Machine, number: int) -> int:
@@ -162,25 +160,34 @@ def check(experiment: Experiment) -> None:
     settings = experiment.launcher
     if settings.pin == "none":
         if settings.numa != "none":
-            raise SpecError((Problem(
-                where="launcher.numa", found=f'"{settings.numa}" with launcher.pin = "none"', allowed='"none" without pinning',
-                mend='Set launcher.pin to "spread" or "compact": memory is local to processors that are known.',
-            ),))  # fmt: skip
+            raise SpecError(
+                (
+                    Problem(
+                        where="launcher.numa",
+                        found=f'"{settings.numa}" with launcher.pin = "none"',
+                        allowed='"none" without pinning',
+                        mend='Set launcher.pin to "spread" or "compact": memory is local to processors that are known.',
+                    ),
+                )
+            )
         return
     most, there = max(experiment.factor.levels) // settings.nodes, len(usable())
     if there < most:
-        raise SpecError((Problem(
-            where="launcher.pin", found=f'"{settings.pin}" with {most} workers on {there} processors',
-            allowed="at least one processor for every worker",
-            mend='Set launcher.pin = "none", or run fewer workers.',
-        ),))  # fmt: skip
+        raise SpecError(
+            (
+                Problem(
+                    where="launcher.pin",
+                    found=f'"{settings.pin}" with {most} workers on {there} processors',
+                    allowed="at least one processor for every worker",
+                    mend='Set launcher.pin = "none", or run fewer workers.',
+                ),
+            )
+        )
     if settings.numa != "none" and (why := pinned_worker.may_prefer_memory()):
         raise EnvironmentLacks(f'launcher.numa = "{settings.numa}" cannot be had here: {why}')
 
 
-def placed(
-    request: Request, machine: Machine | None = None, numbers: Collection[int] | None = None
-) -> dict[str, object]:
+def placed(request: Request, machine: Machine | None = None, numbers: Collection[int] | None = None) -> dict[str, object]:
     """What a launch's `placement` says of threads, processors and memory: JSON-able, and what `entry` pins to."""
     settings = request.settings
     told: dict[str, object] = {"threads_per_worker": settings.threads_per_worker, "pin": settings.pin}

@@ -16,9 +16,7 @@ MOST_BYTES = 1 << 16  # of an answer that nobody needs
 MOST_SAID = 300  # characters of a reason
 
 
-def trouble(
-    url: str, path: str, *, headers: Mapping[str, str] | None = None, timeout_s: float = TIMEOUT_S, verify: bool = True
-) -> str:
+def trouble(url: str, path: str, *, headers: Mapping[str, str] | None = None, timeout_s: float = TIMEOUT_S, verify: bool = True) -> str:
     """Why the server at `url` is not ready; empty if it is. An empty `path`: it is enough that it listens."""
     parts = urlsplit(url)
     host, port = parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)

@@ -76,9 +76,19 @@ class Replicas:
     """The replicas of one engine that has a `command`, and its router."""
 
     def __init__(
-        self, target: Target, *, serving_model: str, folder: Path, log_folder: Path, mark: str, secrets: Sequence[str],
-        grace_s: float, log_bytes: int, emit: Emit, stopped: Callable[[], bool] = lambda: False,
-    ) -> None:  # fmt: skip
+        self,
+        target: Target,
+        *,
+        serving_model: str,
+        folder: Path,
+        log_folder: Path,
+        mark: str,
+        secrets: Sequence[str],
+        grace_s: float,
+        log_bytes: int,
+        emit: Emit,
+        stopped: Callable[[], bool] = lambda: False,
+    ) -> None:
         """Nothing is started yet.
 
         Args:
@@ -109,9 +119,7 @@ class Replicas:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.stop()
 
     def start(self) -> None:
@@ -272,9 +280,12 @@ class Replicas:
 
     def _values(self, port: int, replica: int | None) -> dict[str, str]:
         return {
-            "{port}": str(port), "{replica}": "" if replica is None else str(replica), "{model}": self._model,
-            "{folder}": str(self._folder), "{ports}": ",".join(str(server.port) for server in self._servers),
-        }  # fmt: skip
+            "{port}": str(port),
+            "{replica}": "" if replica is None else str(replica),
+            "{model}": self._model,
+            "{folder}": str(self._folder),
+            "{ports}": ",".join(str(server.port) for server in self._servers),
+        }
 
     def _launch(self, server: _Server) -> None:
         with self._lock:
@@ -284,19 +295,30 @@ class Replicas:
             server.handle = supervisor_client.start(self._request(server), server.command)
             server.state, server.asked, server.ending, server.trouble = "starting", False, None, ""
             server.starts += 1
-            self.emit("server_start", server.began_ns, server.replica, {
-                "port": server.port, "url": server.url, "log": server.log.name, "start": server.starts - 1,
-            })  # fmt: skip
+            self.emit(
+                "server_start",
+                server.began_ns,
+                server.replica,
+                {"port": server.port, "url": server.url, "log": server.log.name, "start": server.starts - 1},
+            )
 
     def _request(self, server: _Server) -> Request:
         values = self._values(server.port, server.replica)
         own = {name: _replaced(value, values) for name, value in self.target.environment.items()}
         return Request(
-            script=Path(server.command[0]), arguments=server.command[1:], workers=1, environment={**self._outer, **own},
-            cwd=self._folder, log=server.log, log_bytes=self._log_bytes, secrets=self._secrets,
+            script=Path(server.command[0]),
+            arguments=server.command[1:],
+            workers=1,
+            environment={**self._outer, **own},
+            cwd=self._folder,
+            log=server.log,
+            log_bytes=self._log_bytes,
+            secrets=self._secrets,
             mark=f"{self._mark}{self.target.name}.{'router' if server.replica is None else server.replica}.",
-            max_restarts=0, grace_s=self._grace_s, settings=Settings(),
-        )  # fmt: skip
+            max_restarts=0,
+            grace_s=self._grace_s,
+            settings=Settings(),
+        )
 
     def _new_log(self, server: _Server) -> Path:
         """A file of its own for each start, so that each keeps its begin and its end."""
@@ -331,9 +353,7 @@ class Replicas:
                 server.state = "ready"
                 after_s = (now - server.began_ns) / NS_PER_S
                 started_ns = server.handle.started_ns if server.handle is not None else None
-                self.emit("server_ready", now, server.replica, {
-                    "port": server.port, "after_s": after_s, "started_ns": started_ns,
-                })  # fmt: skip
+                self.emit("server_ready", now, server.replica, {"port": server.port, "after_s": after_s, "started_ns": started_ns})
 
     def _headers(self) -> Mapping[str, str]:
         key = os.environ.get(self.target.api_key_env, "") if self.target.api_key_env else ""
@@ -343,10 +363,17 @@ class Replicas:
         if server.handle is None or server.state == "exited" or (ending := server.handle.poll()) is None:
             return
         server.state, server.ending = "exited", ending
-        self.emit("server_exit", ending.end_ns or time.monotonic_ns(), server.replica, {
-            "exit_code": ending.exit_code, "signal": ending.signal, "asked": server.asked,
-            "trouble": redact(ending.trouble, self._secrets),
-        })  # fmt: skip
+        self.emit(
+            "server_exit",
+            ending.end_ns or time.monotonic_ns(),
+            server.replica,
+            {
+                "exit_code": ending.exit_code,
+                "signal": ending.signal,
+                "asked": server.asked,
+                "trouble": redact(ending.trouble, self._secrets),
+            },
+        )
 
     # ---- waiting
 
@@ -390,19 +417,14 @@ class Replicas:
     def _why_late(self, server: _Server) -> str:
         why = f" ({redact(server.trouble, self._secrets)})" if server.trouble else ""
         return self._message(
-            server,
-            f"was not ready within ready_timeout_s = {self.target.ready_timeout_s:g} s: "
-            f"GET {server.url}{self.target.ready}{why}",
+            server, f"was not ready within ready_timeout_s = {self.target.ready_timeout_s:g} s: GET {server.url}{self.target.ready}{why}"
         )
 
     def _message(self, server: _Server, how: str) -> str:
         lines = [redact(line, self._secrets) for line in last_lines(server.log)]
         said = "".join(f"\n    {line}" for line in lines) if lines else " nothing"
         command = " ".join(redact_arguments(server.command, self._secrets))
-        return (
-            f"{server.name} of {self.target.name} {how}.\n  command: {command}\n"
-            f"  the last it printed (logs/{server.log.name}):{said}"
-        )
+        return f"{server.name} of {self.target.name} {how}.\n  command: {command}\n  the last it printed (logs/{server.log.name}):{said}"
 
 
 def last_lines(log: Path, most: int = LAST_LINES) -> list[str]:

@@ -247,9 +247,7 @@ class Log:
 
 def appending(path: Path) -> Any:
     """A log to be added to; a link in its place is an error, for a record may have come from anybody."""
-    return open(
-        os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666), "ab", buffering=0
-    )
+    return open(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666), "ab", buffering=0)
 
 
 def tail_of(log: Path) -> Path:
@@ -331,9 +329,15 @@ class Guard:
         started_ns = time.monotonic_ns()
         try:
             process = subprocess.Popen(
-                self.job["command"], cwd=self.job["cwd"], env=self.job["environment"], stdin=subprocess.DEVNULL,
-                stdout=write, stderr=write, start_new_session=True, preexec_fn=_die_with(os.getpid()),
-            )  # fmt: skip
+                self.job["command"],
+                cwd=self.job["cwd"],
+                env=self.job["environment"],
+                stdin=subprocess.DEVNULL,
+                stdout=write,
+                stderr=write,
+                start_new_session=True,
+                preexec_fn=_die_with(os.getpid()),
+            )
         except (OSError, subprocess.SubprocessError) as error:
             self.status, self.end_ns = -1, time.monotonic_ns()
             self._say({"cannot_start": str(error)})
@@ -437,18 +441,20 @@ class Guard:
 
     def _report(self) -> None:
         code = -1 if self.engine is None or self.status is None else os.waitstatus_to_exitcode(self.status)
-        self._say({
-            "ended": {
-                "exit_code": code if code >= 0 and self.engine is not None else None,
-                "signal": -code if code < 0 and self.engine is not None else None,
-                "stopped_by": self.stopped_by,
-                "end_ns": self.end_ns,
-                "bytes": self.log.bytes,
-                "lines": self.log.lines,
-                "log_error": self.log.error,
-                "left": [*descendants(os.getpid()), *marked(self.job["mark"])],
+        self._say(
+            {
+                "ended": {
+                    "exit_code": code if code >= 0 and self.engine is not None else None,
+                    "signal": -code if code < 0 and self.engine is not None else None,
+                    "stopped_by": self.stopped_by,
+                    "end_ns": self.end_ns,
+                    "bytes": self.log.bytes,
+                    "lines": self.log.lines,
+                    "log_error": self.log.error,
+                    "left": [*descendants(os.getpid()), *marked(self.job["mark"])],
+                }
             }
-        })  # fmt: skip
+        )
 
     def _say(self, message: dict[str, Any]) -> None:
         try:

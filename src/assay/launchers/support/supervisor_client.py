@@ -25,15 +25,26 @@ def start(request: Request, command: Sequence[str], *, after: Callable[[], objec
     request.log.parent.mkdir(parents=True, exist_ok=True)
     with supervisor.appending(request.log) as log:
         process = subprocess.Popen(
-            [sys.executable, "-I", "-S", supervisor.__file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log,
-            start_new_session=True, env={**variables, supervisor.MARK: request.mark},
-        )  # fmt: skip
+            [sys.executable, "-I", "-S", supervisor.__file__],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            start_new_session=True,
+            env={**variables, supervisor.MARK: request.mark},
+        )
     handle = GuardedHandle(process, request, after)
-    handle.tell({
-        "command": [*request.prefix, *command], "cwd": str(request.cwd), "log": str(request.log), "log_bytes": request.log_bytes,
-        "environment": {**request.environment, supervisor.MARK: request.mark}, "secrets": list(request.secrets),
-        "grace_s": request.grace_s, "mark": request.mark,
-    })  # fmt: skip
+    handle.tell(
+        {
+            "command": [*request.prefix, *command],
+            "cwd": str(request.cwd),
+            "log": str(request.log),
+            "log_bytes": request.log_bytes,
+            "environment": {**request.environment, supervisor.MARK: request.mark},
+            "secrets": list(request.secrets),
+            "grace_s": request.grace_s,
+            "mark": request.mark,
+        }
+    )
     return handle
 
 
@@ -47,9 +58,7 @@ class GuardedHandle:
         self._control, self._answers = process.stdin, process.stdout
         self._heard = b""
         self._trouble = ""
-        self.started_ns: int | None = (
-            None  # just before the engine's process was started, as the guard says; None: not yet heard
-        )
+        self.started_ns: int | None = None  # just before the engine's process was started, as the guard says; None: not yet heard
         self._ending: Ending | None = None
         os.set_blocking(self._answers.fileno(), False)
 
@@ -120,9 +129,12 @@ class GuardedHandle:
         self.started_ns = message.get("started_ns", self.started_ns)
         if (ended := message.get("ended")) is not None:
             self._ending = Ending(
-                exit_code=ended["exit_code"], signal=ended["signal"], end_ns=ended["end_ns"], left=tuple(ended["left"]),
+                exit_code=ended["exit_code"],
+                signal=ended["signal"],
+                end_ns=ended["end_ns"],
+                left=tuple(ended["left"]),
                 trouble=f"the engine could not be started: {self._trouble}" if self._trouble else "",
-            )  # fmt: skip
+            )
 
     def _without_guard(self) -> Ending:
         """The guard was killed: the coordinator does its work."""
@@ -131,6 +143,4 @@ class GuardedHandle:
             supervisor.join(self._request.log, self._request.log_bytes // 2)
         code = self._process.returncode
         why = signal.Signals(-code).name if code is not None and code < 0 else f"exit code {code}"
-        return Ending(
-            exit_code=None, left=tuple(left), trouble=f"the launch's supervisor was ended from outside ({why})"
-        )
+        return Ending(exit_code=None, left=tuple(left), trouble=f"the launch's supervisor was ended from outside ({why})")

@@ -24,13 +24,7 @@ from assay.record.tables import TABLES
 from assay.record.untrusted import paths, strict_json
 
 AT_ONCE_BYTES = 64 << 20  # of streams that are put into order in memory
-OUTSIDE = (
-    "reports",
-    "streams",
-    "manifest.json",
-    "SEAL",
-    "SEAL.sig",
-)  # top-level names that are not among the sealed files
+OUTSIDE = ("reports", "streams", "manifest.json", "SEAL", "SEAL.sig")  # top-level names that are not among the sealed files
 
 
 def seal(path: Path, manifest: dict[str, Any]) -> dict[str, Any]:

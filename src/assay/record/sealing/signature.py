@@ -57,14 +57,12 @@ def signer(record: Path, signers: Path) -> str:
         raise RecordError(f"{signers} is no file. Give one with a line for each known signer: NAME KEY-TYPE KEY.")
     known, signature = str(signers.absolute()), str((record / NAME).absolute())
     found = _ask(
-        ["-Y", "find-principals", "-f", known, "-s", signature], seal,
-        f"the signature of {record} is by no signer that {signers} knows",
-    )  # fmt: skip
+        ["-Y", "find-principals", "-f", known, "-s", signature], seal, f"the signature of {record} is by no signer that {signers} knows"
+    )
     name = found.decode("utf-8", "replace").splitlines()[0].strip()
     _ask(
-        ["-Y", "verify", "-f", known, "-I", name, "-n", NAMESPACE, "-s", signature], seal,
-        f"the signature of {record} is not of this seal",
-    )  # fmt: skip
+        ["-Y", "verify", "-f", known, "-I", name, "-n", NAMESPACE, "-s", signature], seal, f"the signature of {record} is not of this seal"
+    )
     return name
 
 

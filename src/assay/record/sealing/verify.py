@@ -37,9 +37,7 @@ def verify(path: Path) -> tuple[str, ...]:
         return (problem,)
     listed = _listed(content)
     if listed is None:
-        return (
-            "manifest.json: does not list the sealed files with their digests. Restore it from a copy of the record.",
-        )
+        return ("manifest.json: does not list the sealed files with their digests. Restore it from a copy of the record.",)
     return tuple(filter(None, (problem, *_file_problems(path, listed))))
 
 

@@ -13,33 +13,122 @@ from typing import Final
 
 # A name is secret if one of these stands anywhere in it, with or without separators: PGPASSWORD, MySecretKey ...
 _STRONG: Final = (
-    "PASSWORD", "PASSWD", "PASSPHRASE", "PASSCODE", "SSHPASS", "SECRET", "CREDENTIAL", "APIKEY", "ACCESSKEY", "PRIVATEKEY",
-    "AUTHKEY", "SIGNINGKEY", "ENCRYPTIONKEY", "DEPLOYKEY", "SSHKEY", "LICENSEKEY", "ACCOUNTKEY", "STORAGEKEY", "SESSIONKEY",
-    "SUBSCRIPTIONKEY", "AUTHTOKEN", "CONNECTIONSTRING", "COOKIE", "WEBHOOK",
-)  # fmt: skip
-# ... or if one of its words is one of these (or ends in TOKEN, as in GITHUBTOKEN).
-_WORDS: Final = frozenset(
-    {"TOKEN", "AUTH", "AUTHORIZATION", "SESSION", "PASS", "PAT", "JWT", "BEARER", "CREDS", "APITOKEN", "DSN"}
+    "PASSWORD",
+    "PASSWD",
+    "PASSPHRASE",
+    "PASSCODE",
+    "SSHPASS",
+    "SECRET",
+    "CREDENTIAL",
+    "APIKEY",
+    "ACCESSKEY",
+    "PRIVATEKEY",
+    "AUTHKEY",
+    "SIGNINGKEY",
+    "ENCRYPTIONKEY",
+    "DEPLOYKEY",
+    "SSHKEY",
+    "LICENSEKEY",
+    "ACCOUNTKEY",
+    "STORAGEKEY",
+    "SESSIONKEY",
+    "SUBSCRIPTIONKEY",
+    "AUTHTOKEN",
+    "CONNECTIONSTRING",
+    "COOKIE",
+    "WEBHOOK",
 )
+# ... or if one of its words is one of these (or ends in TOKEN, as in GITHUBTOKEN).
+_WORDS: Final = frozenset({"TOKEN", "AUTH", "AUTHORIZATION", "SESSION", "PASS", "PAT", "JWT", "BEARER", "CREDS", "APITOKEN", "DSN"})
 # ... or, in a variable's name, if its last word ends so: GATEWAY_KEY, DB_PWD.  `--text-key` names a column of a data set.
 _VARIABLE_ENDINGS: Final = frozenset({"KEY", "KEYS", "PWD"})
-_ORDINARY_KEYS: Final = frozenset({
-    "PUBLIC", "PRIMARY", "FOREIGN", "SORT", "PARTITION", "GROUP", "CACHE", "INDEX", "UNIQUE", "HOST", "OLD", "INIT", "ROW", "MAP",
-    "TEXT", "LABEL", "IMAGE", "PROMPT", "INPUT", "OUTPUT", "TARGET", "DATA", "QUERY", "COLUMN", "FIELD", "METRIC", "HOT", "MON",
-})  # fmt: skip
-# A last word that says that the value only points to a secret, or is a number about it.
-_HARMLESS_ENDINGS: Final = frozenset({
-    "PATH", "FILE", "DIR", "FOLDER", "SOCK", "COUNT", "LENGTH", "SIZE", "TYPE", "TIMEOUT", "TTL", "EXPIRY", "LIMIT",
-    "ENABLED", "MODE", "MANAGER", "ADDRESS", "LEADER", "PID",
-})  # fmt: skip
-# Language-model vocabulary: --pad-token, EOS_TOKEN, price_per_token are settings, not secrets.
-_VOCABULARY: Final = frozenset({
-    "EOS", "BOS", "PAD", "UNK", "SEP", "CLS", "MASK", "STOP", "START", "END", "SPECIAL", "IMAGE", "PER", "MAX", "MIN", "NUM",
-    "FIRST", "LAST", "NEXT", "NEW", "PROMPT", "OUTPUT", "INPUT", "BY", "TIME",
-})  # fmt: skip
-_HARMLESS_NAMES: Final = frozenset(
-    {"DESKTOP_SESSION", "XDG_SESSION_ID", "XDG_SESSION_CLASS", "XDG_SESSION_DESKTOP", "XAUTHORITY"}
+_ORDINARY_KEYS: Final = frozenset(
+    {
+        "PUBLIC",
+        "PRIMARY",
+        "FOREIGN",
+        "SORT",
+        "PARTITION",
+        "GROUP",
+        "CACHE",
+        "INDEX",
+        "UNIQUE",
+        "HOST",
+        "OLD",
+        "INIT",
+        "ROW",
+        "MAP",
+        "TEXT",
+        "LABEL",
+        "IMAGE",
+        "PROMPT",
+        "INPUT",
+        "OUTPUT",
+        "TARGET",
+        "DATA",
+        "QUERY",
+        "COLUMN",
+        "FIELD",
+        "METRIC",
+        "HOT",
+        "MON",
+    }
 )
+# A last word that says that the value only points to a secret, or is a number about it.
+_HARMLESS_ENDINGS: Final = frozenset(
+    {
+        "PATH",
+        "FILE",
+        "DIR",
+        "FOLDER",
+        "SOCK",
+        "COUNT",
+        "LENGTH",
+        "SIZE",
+        "TYPE",
+        "TIMEOUT",
+        "TTL",
+        "EXPIRY",
+        "LIMIT",
+        "ENABLED",
+        "MODE",
+        "MANAGER",
+        "ADDRESS",
+        "LEADER",
+        "PID",
+    }
+)
+# Language-model vocabulary: --pad-token, EOS_TOKEN, price_per_token are settings, not secrets.
+_VOCABULARY: Final = frozenset(
+    {
+        "EOS",
+        "BOS",
+        "PAD",
+        "UNK",
+        "SEP",
+        "CLS",
+        "MASK",
+        "STOP",
+        "START",
+        "END",
+        "SPECIAL",
+        "IMAGE",
+        "PER",
+        "MAX",
+        "MIN",
+        "NUM",
+        "FIRST",
+        "LAST",
+        "NEXT",
+        "NEW",
+        "PROMPT",
+        "OUTPUT",
+        "INPUT",
+        "BY",
+        "TIME",
+    }
+)
+_HARMLESS_NAMES: Final = frozenset({"DESKTOP_SESSION", "XDG_SESSION_ID", "XDG_SESSION_CLASS", "XDG_SESSION_DESKTOP", "XAUTHORITY"})
 _CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _DECLARED: set[str] = set()
 

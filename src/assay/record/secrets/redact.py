@@ -14,21 +14,23 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
-from assay.record.secrets.known import (
-    HARMLESS_VALUES,
-    SHORTEST_SECRET,
-    declared_values,
-    encoded,
-    longest_first,
-    secret_values,
-)
+from assay.record.secrets.known import HARMLESS_VALUES, SHORTEST_SECRET, declared_values, encoded, longest_first, secret_values
 from assay.record.secrets.names import is_secret_name
 from assay.record.secrets.shapes import spans
 
 __all__ = (
-    "HARMLESS_VALUES", "REDACTED", "SHORTEST_SECRET", "is_secret_name", "known_spellings", "redact", "redact_all", "redact_arguments", "redact_bytes",
-    "redact_environment", "secret_values",
-)  # fmt: skip
+    "HARMLESS_VALUES",
+    "REDACTED",
+    "SHORTEST_SECRET",
+    "is_secret_name",
+    "known_spellings",
+    "redact",
+    "redact_all",
+    "redact_arguments",
+    "redact_bytes",
+    "redact_environment",
+    "secret_values",
+)
 
 REDACTED: Final = "[redacted]"
 _REDACTED_BYTES: Final = REDACTED.encode()
@@ -119,9 +121,7 @@ def redact_all(value: Any, secrets: Iterable[str] = ()) -> Any:
 def redact_environment(environ: Mapping[str, str], secrets: Iterable[str] = ()) -> dict[str, str]:
     """The variables, with the values of secret names removed and every other value cleaned."""
     known = (*secret_values(environ), *secrets)
-    return {
-        name: REDACTED if is_secret_name(name) and value else redact(value, known) for name, value in environ.items()
-    }
+    return {name: REDACTED if is_secret_name(name) and value else redact(value, known) for name, value in environ.items()}
 
 
 def redact_arguments(argv: Sequence[str], secrets: Iterable[str] = ()) -> list[str]:

@@ -109,10 +109,7 @@ RULES_FILE: Final = Path(__file__).with_name("rules.json")
 def keys() -> tuple[Key, ...]:
     """Every kind of key that is known by its prefix."""
     rules = json.loads(RULES_FILE.read_text(encoding="utf-8"))["rules"]
-    return (
-        *PREFIXED,
-        *(Key(one["id"], tuple(one["heads"]), one["regex"], one.get("entropy", 0.0)) for one in rules),
-    )
+    return (*PREFIXED, *(Key(one["id"], tuple(one["heads"]), one["regex"], one.get("entropy", 0.0)) for one in rules))
 
 
 class _Heads(NamedTuple):
@@ -125,9 +122,7 @@ class _Heads(NamedTuple):
 @cache
 def _heads() -> _Heads:
     heads = sorted({head for key in keys() for head in key.heads}, key=lambda head: (-len(head), head))
-    by_head = {
-        head.encode(): tuple(key for key in keys() if any(head.startswith(own) for own in key.heads)) for head in heads
-    }
+    by_head = {head.encode(): tuple(key for key in keys() if any(head.startswith(own) for own in key.heads)) for head in heads}
     return _Heads(re.compile(b"|".join(map(re.escape, by_head)), re.IGNORECASE), by_head)
 
 
@@ -196,7 +191,10 @@ def _is_basic(secret: bytes) -> bool:
 
 
 _CREDENTIALS: Final = (
-    _place("authorization", r"""(?i:authorization)\\?['"]?\s*[:=]\s*\\?['"]?(?i:bearer|basic|token|digest|apikey)\s+(?P<secret>[^\s'",;\\]{4,})"""),
+    _place(
+        "authorization",
+        r"""(?i:authorization)\\?['"]?\s*[:=]\s*\\?['"]?(?i:bearer|basic|token|digest|apikey)\s+(?P<secret>[^\s'",;\\]{4,})""",
+    ),
     _place("authorization", r"""(?i:authorization)\\?['"]?\s*[:=]\s*\\?['"]?(?P<secret>(?=[^\s'",;]*[0-9])[^\s'",;\\]{16,})"""),
     # RFC 6750. Eight characters with a digit, or 24 of any kind: "bearer certificates" is prose.
     _place("bearer", r"(?i:bearer)[\s:]+(?P<secret>(?=[A-Za-z._~+/=-]*[0-9])[A-Za-z0-9._~+/=-]{8,}|[A-Za-z0-9._~+/=-]{24,})"),
@@ -217,7 +215,11 @@ _CREDENTIALS: Final = (
         r"(?i:machine)\s+\S{1,200}\s+(?i:login)\s+\S{1,200}\s+(?:(?i:account)\s+\S{1,200}\s+)?(?i:password)\s+(?P<secret>\S{1,1000})",
         rule="netrc",
     ),
-    _place("curl ", r"""(?i:curl)\s[^\r\n]{0,400}?\s(?:-u|--user)[\s=]\s{0,5}['"]?[^\s:'"]{0,200}:(?P<secret>[^\s'"]{3,200})""", rule="curl --user"),
+    _place(
+        "curl ",
+        r"""(?i:curl)\s[^\r\n]{0,400}?\s(?:-u|--user)[\s=]\s{0,5}['"]?[^\s:'"]{0,200}:(?P<secret>[^\s'"]{3,200})""",
+        rule="curl --user",
+    ),
     # RFC 7468. Without its end (a cut log) the lines that look like a key still go.
     _place(
         "-----begin ",
@@ -225,7 +227,7 @@ _CREDENTIALS: Final = (
         r"(?P<secret>(?:[A-Za-z0-9+/=:,.\\\s]|-(?!----)){0,20000}(?=-----END )|(?:(?:\s|\\n|\\r)*[A-Za-z0-9+/=]{16,})*)",
         rule="private key",
     ),
-)  # fmt: skip
+)
 
 
 def _assigned(trigger: str, name: str) -> Place:
@@ -241,9 +243,7 @@ def _assigned(trigger: str, name: str) -> Place:
 def _query(sign: str) -> Place:
     """A secret among the parameters of a URL: ?sig=... of Azure, &key=... of Google, X-Amz-Signature=... of AWS."""
     names = "token|key|sig|signature|code|auth|access_token|api[_-]?key|password|pwd|secret|x-(?:amz|goog)-(?:signature|credential|security-token)"
-    return _place(
-        sign, rf"""[{sign}](?i:{names})=(?P<secret>[^\s&#'"<>,;\[\](){{}}]{{6,4000}})""", rule="secret in a URL's query"
-    )
+    return _place(sign, rf"""[{sign}](?i:{names})=(?P<secret>[^\s&#'"<>,;\[\](){{}}]{{6,4000}})""", rule="secret in a URL's query")
 
 
 _KINDS_OF_TOKEN: Final = ("access", "auth", "api", "refresh", "session", "hf", "github", "gitlab")

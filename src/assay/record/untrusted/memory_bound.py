@@ -39,16 +39,8 @@ LONGEST_HEAD: Final = 1 << 20  # it may hold the least and the largest text of t
 BLOCK: Final = 512  # of st_blocks
 FEW_PAGES: Final = 1000
 VALUES_PER_PAGE: Final = 50  # at least, in a file of many pages
-UNCOMPRESSED, COMPRESSED, DATA, DATA_2, VALUES = (
-    2,
-    3,
-    5,
-    8,
-    1,
-)  # fields of a page's head, and of what it says of its data
-REPEATS: Final = (
-    7  # DELTA_BYTE_ARRAY: each text repeats a part of the one before, so that their length grows with the square
-)
+UNCOMPRESSED, COMPRESSED, DATA, DATA_2, VALUES = (2, 3, 5, 8, 1)  # fields of a page's head, and of what it says of its data
+REPEATS: Final = 7  # DELTA_BYTE_ARRAY: each text repeats a part of the one before, so that their length grows with the square
 
 
 def allowed(size: int) -> int:
@@ -63,9 +55,7 @@ def allowed(size: int) -> int:
     try:
         return int(float(told) * MIB)
     except (ValueError, OverflowError):
-        raise RecordError(
-            f"{VARIABLE} is {told[:40]!r}, which is no number of MiB. Write for example {VARIABLE}=8000."
-        ) from None
+        raise RecordError(f"{VARIABLE} is {told[:40]!r}, which is no number of MiB. Write for example {VARIABLE}=8000.") from None
 
 
 def check_parts(record: Path, parts: Sequence[str], name: str) -> None:
@@ -81,9 +71,7 @@ def check_parts(record: Path, parts: Sequence[str], name: str) -> None:
         except FileNotFoundError:
             raise RecordError(f"{record / part} is missing. Restore it from a copy of the record.") from None
         except (OSError, ValueError, IndexError, OverflowError) as error:
-            raise RecordError(
-                f"{record / part} is damaged ({error}). `assay verify {record}` checks every file."
-            ) from error
+            raise RecordError(f"{record / part} is damaged ({error}). `assay verify {record}` checks every file.") from error
         memory, largest, size = memory + told, max(largest, page), size + disk
     most = allowed(size)
     if memory > most or largest > most // LARGEST_PAGE:
@@ -159,9 +147,7 @@ def check_stream(path: Path) -> None:
     """
     found = path.lstat()
     if found.st_size > (most := allowed(min(found.st_size, BLOCK * found.st_blocks))):
-        raise RecordError(
-            f"{path} has {found.st_size / MIB:,.0f} MiB, more than may be read ({most / MIB:,.0f}). {_MEND}"
-        )
+        raise RecordError(f"{path} has {found.st_size / MIB:,.0f} MiB, more than may be read ({most / MIB:,.0f}). {_MEND}")
 
 
 _MEND: Final = f"If you trust the record, set {VARIABLE} to the MiB of memory that one of its tables may take."
@@ -199,7 +185,9 @@ def _looked_at(record: Path, part: str, name: str) -> tuple[int, int, int]:
 
 
 def _check_footer(descriptor: int, size: int, name: str) -> None:
-    """The length of the footer, and how many columns it begins to list: a parser holds much more than it reads, and goes as deep as they nest."""
+    """The length of the footer, and how many columns it begins to list: a parser holds much more than it reads, and goes as deep as they
+    nest.
+    """
     end = os.pread(descriptor, 8, max(0, size - 8))
     length = int.from_bytes(end[:4], "little")
     if size < 12 or end[4:] != b"PAR1" or length > size - 12:

@@ -111,7 +111,8 @@ def replace_at(folder: int | None, name: str, content: bytes, *, mode: int = 0o6
 
 
 def refuse_all_but_plain_files(record: Path) -> None:
-    """Whether everything in a record is a folder or a file that only it holds: what somebody sent is looked through before it is written in.
+    """Whether everything in a record is a folder or a file that only it holds: what somebody sent is looked through before it is written
+    in.
 
     Raises:
         RecordError: something is a link, has a second name elsewhere, or is a pipe, a socket or a device.
@@ -125,9 +126,7 @@ def refuse_all_but_plain_files(record: Path) -> None:
         if not stat.S_ISREG(found.st_mode):
             raise _no_file(Path(entry.path), found.st_mode)
         if found.st_nlink > 1:
-            raise RecordError(
-                f"{entry.path} has a second name elsewhere (a hard link), so it is not written to. Copy the record first."
-            )
+            raise RecordError(f"{entry.path} has a second name elsewhere (a hard link), so it is not written to. Copy the record first.")
 
 
 def walk(folder: Path) -> Iterator[os.DirEntry[str]]:
@@ -196,14 +195,16 @@ def _link_or(error: OSError, folder: int, name: str, path: Path) -> Exception:
 
 
 def _link(path: Path) -> RecordError:
-    return RecordError(
-        f"{path} is a symbolic link; a record holds none, and none is followed. Put the file itself in its place."
-    )
+    return RecordError(f"{path} is a symbolic link; a record holds none, and none is followed. Put the file itself in its place.")
 
 
 _KINDS: Final = (
-    (stat.S_ISDIR, "a folder"), (stat.S_ISFIFO, "a pipe"), (stat.S_ISSOCK, "a socket"), (stat.S_ISCHR, "a device"), (stat.S_ISBLK, "a device"),
-)  # fmt: skip
+    (stat.S_ISDIR, "a folder"),
+    (stat.S_ISFIFO, "a pipe"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+)
 
 
 def _no_file(path: Path, mode: int) -> RecordError:

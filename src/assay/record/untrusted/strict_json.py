@@ -12,9 +12,7 @@ import tomllib
 from typing import Any, Final, NoReturn
 
 DEEPEST: Final = 64  # assay's own files go to 10
-LONGEST_KEY: Final = (
-    4096  # characters of a line without any quote, bracket or value: the parser's work grows with its dots' square
-)
+LONGEST_KEY: Final = 4096  # characters of a line without any quote, bracket or value: the parser's work grows with its dots' square
 MOST_DOTS: Final = 64
 
 

@@ -23,21 +23,7 @@ FONT_SIZE: Final = 14
 LOG_FROM: Final = 10.0  # worker counts that span more than this get a logarithmic axis
 REACH: Final = 4.0  # times the largest value: intervals are drawn so far, or nothing else could be read
 
-ROLES: Final = (
-    "ink",
-    "muted",
-    "grid",
-    "paper",
-    "main",
-    "second",
-    "third",
-    "fourth",
-    "fifth",
-    "sixth",
-    "rest",
-    "bad",
-    "band",
-)
+ROLES: Final = ("ink", "muted", "grid", "paper", "main", "second", "third", "fourth", "fifth", "sixth", "rest", "bad", "band")
 CATEGORIES: Final = ("main", "second", "third", "fourth", "fifth", "sixth")
 SHAPES: Final = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross")
 PLACEHOLDERS: Final[Mapping[str, str]] = {role: f"#fa{place:02x}ce" for place, role in enumerate(ROLES)}
@@ -201,9 +187,7 @@ def interval_key(values: Iterable[Estimate], view: View, what: str, role: str = 
     keys = []
     if any(has_width(value) for value in found):
         reach = REACH * max(value.value for value in found)
-        further = (
-            "; without a cap it goes on" if any(has_width(value) and value.high > reach for value in found) else ""
-        )
+        further = "; without a cap it goes on" if any(has_width(value) and value.high > reach for value in found) else ""
         keys.append(Key(mark="point", role=role, text=f"{what}, bar: {view.confidence} interval{further}"))
     elif any(has_interval(value) for value in found):
         keys.append(Key(mark="circle", role=role, text=f"{what}, exact"))
@@ -277,9 +261,7 @@ def worker_axis(view: View) -> WorkerAxis:
     return WorkerAxis(levels=tuple(column.workers for column in view.columns))
 
 
-def launch_dots(
-    found: Mapping[str, Estimate], view: View, axis: WorkerAxis, factor: float, *, top: float = math.inf
-) -> Rows:
+def launch_dots(found: Mapping[str, Estimate], view: View, axis: WorkerAxis, factor: float, *, top: float = math.inf) -> Rows:
     """One row per launch value, fanned out to the right of its worker count."""
     workers = {column.key: column.workers for column in view.columns}
     rows: Rows = []

@@ -27,7 +27,7 @@ from assay.reports.charts.chart import (
     sized,
     top_of,
     upright,
-)  # fmt: skip
+)
 from assay.reports.view import View
 
 TITLE = "Cost against time"
@@ -42,9 +42,7 @@ def draw(view: View) -> Drawing | Missing:
     dollars, seconds = estimates(view, costs), estimates(view, times)
     both = [column for column in view.columns if column.key in dollars and column.key in seconds]
     if costs is None or times is None or not both:
-        return Missing(
-            title=TITLE, reason=absence(view, costs if not dollars else times, "Cost" if not dollars else "Time")
-        )
+        return Missing(title=TITLE, reason=absence(view, costs if not dollars else times, "Cost" if not dollars else "Time"))
     money, clock = common_scale(costs), common_scale(times)
     x, (x_low, x_top), x_place = _channel(vega.x, seconds, clock, f"wall time of a run, {clock.label}")
     y, (y_low, y_top), y_place = _channel(vega.y, dollars, money, None)
@@ -52,20 +50,28 @@ def draw(view: View) -> Drawing | Missing:
     for column in both:
         across = interval_row(seconds[column.key], clock.factor, x_low, x_top)
         up = interval_row(dollars[column.key], money.factor, y_low, y_top)
-        rows.append({
-            "label": str(column.workers), "picked": column.key == view.recommended,
-            "hollow": across["hollow"] or up["hollow"],
-            "x": across["value"], "left": across["low"], "right": across["high"],
-            "y": up["value"], "low": up["low"], "high": up["high"],
-        })  # fmt: skip
+        rows.append(
+            {
+                "label": str(column.workers),
+                "picked": column.key == view.recommended,
+                "hollow": across["hollow"] or up["hollow"],
+                "x": across["value"],
+                "left": across["low"],
+                "right": across["high"],
+                "y": up["value"],
+                "low": up["low"],
+                "high": up["high"],
+            }
+        )
     spots = placed([(PLOT[0] * x_place(row["x"]), PLOT[1] * (1.0 - y_place(row["y"]))) for row in rows])
     rows = [{**row, "place": place} for row, place in zip(rows, spots, strict=True)]
     return Drawing(
-        title=TITLE, chart=sized(vega.layer(*_layers(rows, x, y)).properties(title=above(f"cost of a run, {money.label}"))),
+        title=TITLE,
+        chart=sized(vega.layer(*_layers(rows, x, y)).properties(title=above(f"cost of a run, {money.label}"))),
         caption=_caption(view, rows),
         description=f"{in_words(view, costs)} {in_words(view, times)} Recommended: {_picked(view)}.",
         key=_key(view, rows),
-    )  # fmt: skip
+    )
 
 
 def _caption(view: View, rows: Rows) -> str:
@@ -79,13 +85,7 @@ def _key(view: View, rows: Rows) -> tuple[Key, ...]:
     if any(row["picked"] for row in rows):
         keys.append(Key(mark="point", role="third", text=f"recommended: {_picked(view)}"))
     if any(not row["picked"] for row in rows):
-        keys.append(
-            Key(
-                mark="point",
-                role="main",
-                text="other configurations" if keys else "configurations; none is recommended",
-            )
-        )
+        keys.append(Key(mark="point", role="main", text="other configurations" if keys else "configurations; none is recommended"))
     return tuple(keys)
 
 
@@ -103,18 +103,12 @@ def _channel(
         low, top = min(shown) / 1.5, top * 1.1
         drawn = vega.scale(type="log", domain=[low, top], nice=False)
         return (
-            lambda field: channel(
-                f"{field}:Q", scale=drawn, axis=number_axis(title=title, values=_log_ticks(low, top))
-            ),
+            lambda field: channel(f"{field}:Q", scale=drawn, axis=number_axis(title=title, values=_log_ticks(low, top))),
             (low, top),
             lambda value: math.log(value / low) / math.log(top / low),
         )
     plain = vega.scale(domain=[0, top], nice=False)
-    return (
-        lambda field: channel(f"{field}:Q", scale=plain, axis=number_axis(title=title)),
-        (0.0, top),
-        lambda value: value / top,
-    )
+    return (lambda field: channel(f"{field}:Q", scale=plain, axis=number_axis(title=title)), (0.0, top), lambda value: value / top)
 
 
 def _log_ticks(low: float, top: float) -> list[float]:
@@ -130,9 +124,7 @@ def _layers(rows: Rows, x: vega.Channel, y: vega.Channel) -> list[vega.Chart]:
     for role, picked, size in (("main", False, 48), ("third", True, 120)):
         base = vega.chart([row for row in rows if row["picked"] == picked])
         across = base.transform_calculate(low="datum.left", high="datum.right")
-        point = base.mark(
-            "point", filled=True, size=size, opacity=1, color=colour(role), stroke=colour("paper"), strokeWidth=1
-        )
+        point = base.mark("point", filled=True, size=size, opacity=1, color=colour(role), stroke=colour("paper"), strokeWidth=1)
         layers += [*level(across, x, y("y"), role, 11), *upright(base, x("x"), y, role, 11)]
         layers.append(point.encode(x=x("x"), y=y("y")))
     for place in dict.fromkeys(row["place"] for row in rows):

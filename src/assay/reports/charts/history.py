@@ -25,10 +25,12 @@ def draw(one: History, work: str = "items") -> Drawing | Missing:
     chart = vega.layer(*_layers(one, rows, scale, low, high))
     axis = f"{one.title}, {scale.label}" if scale.label else one.title
     return Drawing(
-        title=title, chart=sized(chart.properties(title=above(axis))), key=_key(one),
+        title=title,
+        chart=sized(chart.properties(title=above(axis))),
+        key=_key(one),
         caption=f"{count(len(one.points), 'records')} in the order of their creation, each with its interval.",
         description=_words(one, scale, work),
-    )  # fmt: skip
+    )
 
 
 def _rows(one: History, scale: Scale) -> Rows:
@@ -72,10 +74,7 @@ def _layers(one: History, rows: Rows, scale: Scale, low: float, high: float) -> 
 
 
 def _key(one: History) -> tuple[Key, ...]:
-    keys = [
-        Key(mark="point", role="main", text="record, with its interval"),
-        Key(mark="line", role="second", text="level"),
-    ]
+    keys = [Key(mark="point", role="main", text="record, with its interval"), Key(mark="line", role="second", text="level")]
     kinds = {change.kind for change in one.changes}
     if "change" in kinds:
         keys.append(Key(mark="line", role="bad", text="change"))

@@ -6,17 +6,7 @@ import statistics
 
 from assay.estimates.format import reading
 from assay.reports.charts import vega
-from assay.reports.charts.chart import (
-    Drawing,
-    Key,
-    Missing,
-    Rows,
-    above,
-    colour,
-    look,
-    number_axis,
-    sized,
-)  # fmt: skip
+from assay.reports.charts.chart import Drawing, Key, Missing, Rows, above, colour, look, number_axis, sized
 from assay.reports.series.training import OrderPoint
 from assay.reports.view import View
 
@@ -35,11 +25,13 @@ def draw(view: View) -> Drawing | Missing:
     what = "median step time" if by_step else "wall time"
     chart = vega.layer(*_layers(rows, low, high))
     return Drawing(
-        title=TITLE, chart=sized(chart.properties(title=above(f"{what}, % of its configuration’s median"))),
+        title=TITLE,
+        chart=sized(chart.properties(title=above(f"{what}, % of its configuration’s median"))),
         caption="A slope is a drift of the machine; the blocks spread it over all configurations alike."
         + (" Bars hold the middle half of the launch’s steps." if by_step else ""),
-        description=_words(view, by_step), key=_key(view, rows),
-    )  # fmt: skip
+        description=_words(view, by_step),
+        key=_key(view, rows),
+    )
 
 
 def _time(view: View, point: OrderPoint, by_step: bool) -> float | None:
@@ -69,30 +61,17 @@ def _rows(view: View, by_step: bool) -> Rows:
         percent = 100.0 / usual[point.configuration]
         ends = (point.q25_s, point.q75_s) if by_step else (time, time)
         low, high = (time if end is None else end for end in ends)
-        rows.append(
-            {
-                "x": point.position,
-                "value": time * percent,
-                "low": low * percent,
-                "high": high * percent,
-                "kind": "ok",
-                **drawn,
-            }
-        )
+        rows.append({"x": point.position, "value": time * percent, "low": low * percent, "high": high * percent, "kind": "ok", **drawn})
     return rows
 
 
 def _layers(rows: Rows, low: float, high: float) -> list[vega.Chart]:
     last = max(row["x"] for row in rows)
-    x_axis = vega.axis(
-        title="launch, in order of starting", tickMinStep=1, tickCount=min(last, 8), format="d", grid=False
-    )
+    x_axis = vega.axis(title="launch, in order of starting", tickMinStep=1, tickCount=min(last, 8), format="d", grid=False)
     x = vega.x("x:Q", scale=vega.scale(domain=[0.5, last + 0.5], nice=False), axis=x_axis)
 
     def y(field: str) -> vega.Spec:
-        return vega.y(
-            f"{field}:Q", scale=vega.scale(domain=[low, high], zero=False, nice=False), axis=number_axis(title=None)
-        )
+        return vega.y(f"{field}:Q", scale=vega.scale(domain=[low, high], zero=False, nice=False), axis=number_axis(title=None))
 
     base = vega.chart(rows)
     fine, bad = base.transform_filter("datum.kind === 'ok'"), base.transform_filter("datum.kind === 'bad'")
@@ -102,16 +81,15 @@ def _layers(rows: Rows, low: float, high: float) -> list[vega.Chart]:
     point = fine.mark("point", filled=True, size=75, opacity=1)
     cross = bad.mark("point", shape="cross", angle=45, filled=True, size=110, opacity=1, color=colour("bad"))
     return [
-        usual.encode(y=y("at")), bars,
+        usual.encode(y=y("at")),
+        bars,
         point.encode(x=x, y=y("value"), color=tint, shape=vega.shape("shape:N", scale=None, legend=None)),
         cross.encode(x=x, y=y("value")),
-    ]  # fmt: skip
+    ]
 
 
 def _key(view: View, rows: Rows) -> tuple[Key, ...]:
-    keys = [
-        Key(mark=look(place)[0], role=look(place)[1], text=column.label) for place, column in enumerate(view.columns)
-    ]
+    keys = [Key(mark=look(place)[0], role=look(place)[1], text=column.label) for place, column in enumerate(view.columns)]
     if any(row["kind"] == "bad" for row in rows):
         keys.append(Key(mark="cross45", role="bad", text="failed: no time"))
     return tuple(keys)
@@ -119,7 +97,6 @@ def _key(view: View, rows: Rows) -> tuple[Key, ...]:
 
 def _words(view: View, by_step: bool) -> str:
     parts = [
-        f"{point.position} ({view.label(point.configuration)}): {reading(_time(view, point, by_step), 's')}"
-        for point in view.series.order
+        f"{point.position} ({view.label(point.configuration)}): {reading(_time(view, point, by_step), 's')}" for point in view.series.order
     ]
     return "In order of starting: " + "; ".join(parts) + "."

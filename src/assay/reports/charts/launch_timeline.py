@@ -22,9 +22,7 @@ def draw(view: View) -> Drawing | Missing:
     """Small multiples, one panel per timed launch, with the warm-up shaded."""
     timed = [timeline for timeline in view.series.timelines if timeline.role == "timed"]
     if not timed:
-        return Missing(
-            title=TITLE, reason="No step was recorded. Mark the steps with `for batch in probe.steps(loader)`."
-        )
+        return Missing(title=TITLE, reason="No step was recorded. Mark the steps with `for batch in probe.steps(loader)`.")
     chosen = chosen_panels(timed, [column.key for column in view.columns])
     tops = {key: _top([t for t in timed if t.configuration == key]) for key in {t.configuration for t in chosen}}
     scale = scale_for("s", tops.values())
@@ -34,13 +32,15 @@ def draw(view: View) -> Drawing | Missing:
     chart = vega.concat(*panels, columns=across, spacing={"row": 14, "column": 12})
     more = f" {len(chosen)} of {count(len(timed), 'launches')} are shown." if len(chosen) < len(timed) else ""
     return Drawing(
-        title=TITLE, chart=chart, description=_words(view, timed),
+        title=TITLE,
+        chart=chart,
+        description=_words(view, timed),
         caption=f"Step time in {scale.label} over the step’s number; panels of one worker count share a scale, and steps above it are cut off.{more}",
         key=(
             Key(mark="line", role="main", text="median step, with smallest and largest where steps are drawn together"),
             Key(mark="band", role="band", text="warm-up, left out of every number"),
         ),
-    )  # fmt: skip
+    )
 
 
 def chosen_panels(timed: list[Timeline], configurations: list[str]) -> list[Timeline]:
@@ -61,11 +61,13 @@ def _top(timelines: list[Timeline]) -> float:
 def _panel(view: View, timeline: Timeline, scale: Scale, top: float, width: int) -> vega.Chart:
     rows: Rows = [
         {
-            "x": (b.first + b.last) / 2, "y": min(b.median_s * scale.factor, top),
-            "low": min(b.low_s * scale.factor, top), "high": min(b.high_s * scale.factor, top),
+            "x": (b.first + b.last) / 2,
+            "y": min(b.median_s * scale.factor, top),
+            "low": min(b.low_s * scale.factor, top),
+            "high": min(b.high_s * scale.factor, top),
         }
         for b in timeline.bins
-    ]  # fmt: skip
+    ]
     first, last = timeline.bins[0].first, timeline.bins[-1].last
     x_scale = vega.scale(domain=[first, max(last, first + 1)], nice=False)
     middle = _round_tick(top)
@@ -83,9 +85,14 @@ def _panel(view: View, timeline: Timeline, scale: Scale, top: float, width: int)
     spread = base.mark("area", color=colour("main"), opacity=0.25).encode(x=x("x"), y=y("low"), y2="high:Q")
     line = base.mark("line", color=colour("main"), strokeWidth=1.5).encode(x=x("x"), y=y("y"))
     title = vega.title(
-        f"{view.label(timeline.configuration)}, #{timeline.launch}", anchor="start", frame="group", fontSize=13, fontWeight="normal",
-        color=colour("ink"), offset=4,
-    )  # fmt: skip
+        f"{view.label(timeline.configuration)}, #{timeline.launch}",
+        anchor="start",
+        frame="group",
+        fontSize=13,
+        fontWeight="normal",
+        color=colour("ink"),
+        offset=4,
+    )
     layers = [warm.encode(x=x("from"), x2="to:Q"), spread, line] if timeline.warmup else [spread, line]
     return vega.layer(*layers).properties(width=width, height=PANEL_HEIGHT, title=title)
 

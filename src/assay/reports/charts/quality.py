@@ -24,7 +24,7 @@ from assay.reports.charts.chart import (
     markers,
     number_axis,
     sized,
-)  # fmt: skip
+)
 from assay.reports.view import View
 
 TITLE = "Quality and its margin"
@@ -40,10 +40,12 @@ def draw(view: View) -> Drawing | Missing:
     keys = [*interval_key(found.values(), view, "difference"), *dot_key(found.values(), "one launch")]
     keys.append(Key(mark="dash", role="bad", text=f"margin: −{given(margin)}; shaded: worse than allowed"))
     return Drawing(
-        title=TITLE, chart=sized(_chart(view, found, margin).properties(title=above("right is better")), 110 + 52 * len(found)),
+        title=TITLE,
+        chart=sized(_chart(view, found, margin).properties(title=above("right is better")), 110 + 52 * len(found)),
         caption="Held where the whole interval lies right of the margin.",
-        description=f"{in_words(view, row)} The margin is {given(margin)}.", key=tuple(keys),
-    )  # fmt: skip
+        description=f"{in_words(view, row)} The margin is {given(margin)}.",
+        key=tuple(keys),
+    )
 
 
 def _chart(view: View, found: Mapping[str, Estimate], margin: float) -> vega.Chart:
@@ -55,8 +57,9 @@ def _chart(view: View, found: Mapping[str, Estimate], margin: float) -> vega.Cha
     rows: Rows = [{"label": view.label(k), **interval_row(v, 1.0, low, high)} for k, v in found.items()]
     launches: Rows = [
         {"label": view.label(k), "x": launch, "place": 9 + 7 * (i % 2)}
-        for k, v in found.items() for i, launch in enumerate(v.launch_values if len(v.launch_values) > 1 else ())
-    ]  # fmt: skip
+        for k, v in found.items()
+        for i, launch in enumerate(v.launch_values if len(v.launch_values) > 1 else ())
+    ]
 
     def x(field: str) -> vega.Spec:
         return vega.x(
@@ -66,10 +69,7 @@ def _chart(view: View, found: Mapping[str, Estimate], margin: float) -> vega.Cha
         )
 
     y = vega.y(
-        "label:N",
-        sort=labels,
-        axis=vega.axis(title=None, labelLimit=120, grid=False),
-        scale=vega.scale(paddingInner=0.3, paddingOuter=0.4),
+        "label:N", sort=labels, axis=vega.axis(title=None, labelLimit=120, grid=False), scale=vega.scale(paddingInner=0.3, paddingOuter=0.4)
     )
     lost = vega.chart([{"from": low, "to": -margin}]).mark("rect", opacity=0.14, color=colour("bad"))
     limit = vega.chart([{"at": -margin}]).mark("rule", strokeDash=[8, 4], strokeWidth=2, color=colour("bad"))
@@ -77,6 +77,10 @@ def _chart(view: View, found: Mapping[str, Estimate], margin: float) -> vega.Cha
     base = vega.chart(rows)
     small = vega.chart(launches).mark("circle", size=22, opacity=0.55, color=colour("main"), yOffset=15)
     return vega.layer(
-        lost.encode(x=x("from"), x2="to:Q"), limit.encode(x=x("at")), zero.encode(x=x("at")),
-        small.encode(x=x("x"), y=y), *level(base, x, y), *markers(base, x("value"), y),
-    )  # fmt: skip
+        lost.encode(x=x("from"), x2="to:Q"),
+        limit.encode(x=x("at")),
+        zero.encode(x=x("at")),
+        small.encode(x=x("x"), y=y),
+        *level(base, x, y),
+        *markers(base, x("value"), y),
+    )

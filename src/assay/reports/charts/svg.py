@@ -20,17 +20,7 @@ from assay.reports.charts.converter import CONVERT
 from assay.reports.charts.links import collective_bandwidth, topology
 from assay.reports.charts.serving import curve, panel, percentiles, timeline
 from assay.reports.charts.serving import goodput as load_goodput
-from assay.reports.charts.training import (
-    communication_model,
-    efficiency,
-    fault,
-    phases,
-    profile,
-    rank_time,
-    ranks,
-    speedup,
-    step_timeline,
-)
+from assay.reports.charts.training import communication_model, efficiency, fault, phases, profile, rank_time, ranks, speedup, step_timeline
 from assay.reports.view import View
 
 Draw = Callable[[View], "Drawing | Missing | Sequence[Drawing | Missing]"]
@@ -73,13 +63,22 @@ CONFIG: Final[dict[str, Any]] = {
     "padding": {"left": 2, "right": 8, "top": 2, "bottom": 2},
     "view": {"stroke": None},
     "axis": {
-        "labelColor": colour("muted"), "titleColor": colour("muted"), "labelFontSize": FONT_SIZE,
-        "titleFontSize": FONT_SIZE, "titleFontWeight": "normal", "titlePadding": 8, "labelPadding": 6,
-        "gridColor": colour("grid"), "domain": False, "ticks": False, "labelLimit": 160, "titleLimit": 0,
+        "labelColor": colour("muted"),
+        "titleColor": colour("muted"),
+        "labelFontSize": FONT_SIZE,
+        "titleFontSize": FONT_SIZE,
+        "titleFontWeight": "normal",
+        "titlePadding": 8,
+        "labelPadding": 6,
+        "gridColor": colour("grid"),
+        "domain": False,
+        "ticks": False,
+        "labelLimit": 160,
+        "titleLimit": 0,
     },
     "axisX": {"domain": True, "domainColor": colour("grid"), "labelFlush": False},
     "title": {"limit": 0},
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,9 +135,14 @@ def _begun(name: str, drawing: Drawing | Missing) -> Callable[[], Picture]:
     def finished() -> Picture:
         svg = _accessible(_themed(drawn()), name, drawing.title, drawing.description)
         return Picture(
-            name=name, title=drawing.title, svg=printable(svg), absent="", caption=drawing.caption,
-            description=drawing.description, key=drawing.key,
-        )  # fmt: skip
+            name=name,
+            title=drawing.title,
+            svg=printable(svg),
+            absent="",
+            caption=drawing.caption,
+            description=drawing.description,
+            key=drawing.key,
+        )
 
     return finished
 

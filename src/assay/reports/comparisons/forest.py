@@ -6,17 +6,7 @@ import math
 
 from assay.estimates.format import given
 from assay.reports.charts import vega
-from assay.reports.charts.chart import (
-    Drawing,
-    Key,
-    Missing,
-    Rows,
-    colour,
-    level,
-    markers,
-    number_axis,
-    sized,
-)  # fmt: skip
+from assay.reports.charts.chart import Drawing, Key, Missing, Rows, colour, level, markers, number_axis, sized
 from assay.reports.comparisons.view import ChangeRow, ComparisonView
 
 TITLE = "Changes against the first side"
@@ -39,9 +29,7 @@ def draw(view: ComparisonView) -> Drawing | Missing:
         return vega.x(f"{field}:Q", scale=vega.scale(domain=[low, high], nice=False), axis=axis)
 
     y = vega.y("label:N", sort=names, axis=vega.axis(title=None, labelLimit=190, grid=False))
-    inside = vega.chart([{"from": -band / (1 + band / 100), "to": band}]).mark(
-        "rect", opacity=0.25, color=colour("band")
-    )
+    inside = vega.chart([{"from": -band / (1 + band / 100), "to": band}]).mark("rect", opacity=0.25, color=colour("band"))
     none = vega.chart([{"at": 0}]).mark("rule", strokeWidth=1, color=colour("muted"))
     layers = [inside.encode(x=x("from"), x2="to:Q"), none.encode(x=x("at"))]
     for group, role in zip(groups, ("main", "rest"), strict=True):
@@ -54,9 +42,12 @@ def draw(view: ComparisonView) -> Drawing | Missing:
     keys.append(Key(mark="band", role="band", text=f"equivalent: within {given(band)} %"))
     caption = "An interval that leaves the band and excludes 0 is a change. " + (view.word if view.exploratory else "")
     return Drawing(
-        title=TITLE, chart=sized(vega.layer(*layers), 70 + ROW_HEIGHT * len(rows)), caption=caption.strip(),
-        description=" ".join(f"{row.sentence}." for row in rows), key=tuple(keys),
-    )  # fmt: skip
+        title=TITLE,
+        chart=sized(vega.layer(*layers), 70 + ROW_HEIGHT * len(rows)),
+        caption=caption.strip(),
+        description=" ".join(f"{row.sentence}." for row in rows),
+        key=tuple(keys),
+    )
 
 
 def _reach(rows: list[ChangeRow], band: float) -> tuple[float, float]:
@@ -75,18 +66,20 @@ def _rows(rows: list[ChangeRow], view: ComparisonView, low: float, high: float) 
     found: Rows = []
     for row in rows:
         change = row.change
-        ends = [
-            100.0 * (one - 1.0) for one in (change.low or 0.0, change.high if change.high is not None else math.inf)
-        ]
+        ends = [100.0 * (one - 1.0) for one in (change.low or 0.0, change.high if change.high is not None else math.inf)]
         bounded = all(math.isfinite(end) for end in ends)
         value = 100.0 * ((change.ratio or 1.0) - 1.0)
         shown = (max(ends[0], low), min(ends[1], high)) if bounded else (value, value)
         found.append(
             {
-                "label": _label(row, view), "value": value, "low": shown[0], "high": shown[1], "hollow": not bounded,
+                "label": _label(row, view),
+                "value": value,
+                "low": shown[0],
+                "high": shown[1],
+                "hollow": not bounded,
                 "cut": bounded and ends[1] > high,
             }
-        )  # fmt: skip
+        )
     return found
 
 

@@ -14,10 +14,19 @@ from assay.reports.comparisons.view import ComparisonView
 
 # tone or standing -> the colours of the record's page, and a sign so that nothing is said by colour alone
 STATUS: Final = {
-    "good": "PASS", "bad": "FAIL", "open": "INCONCLUSIVE", "struck": "NOT_MEASURED", "refuses": "FAIL", "forced": "INCONCLUSIVE",
-    "studied": "PASS", "noted": "NOT_MEASURED", "compared": "PASS", "exploratory": "INCONCLUSIVE", "incomparable": "FAIL",
+    "good": "PASS",
+    "bad": "FAIL",
+    "open": "INCONCLUSIVE",
+    "struck": "NOT_MEASURED",
+    "refuses": "FAIL",
+    "forced": "INCONCLUSIVE",
+    "studied": "PASS",
+    "noted": "NOT_MEASURED",
+    "compared": "PASS",
+    "exploratory": "INCONCLUSIVE",
+    "incomparable": "FAIL",
     "nothing_measured": "FAIL",
-}  # fmt: skip
+}
 SIGNS: Final = {"PASS": "●", "FAIL": "✕", "INCONCLUSIVE": "?", "NOT_MEASURED": "–"}
 
 

@@ -53,8 +53,16 @@ FIELDS: Final[Mapping[str, tuple[Row, ...]]] = {
         ("minimum_detectable_effect", "number or null", "found with 80 % power; relative, or in the unit of a difference; null: none"),
         ("launches_needed", "integer or null", "on each side, for a decision; null where decided or not known"),
         ("method", "string", "how the interval was made"),
-        ("evidence", "string or null", "`in turn`, `alternating` (sittings), `history` or `assumed` (two sessions), `constant`; null: not tested"),
-        ("launches_alone", "object or null", "value, low and high by the launches alone, where the variation between sessions is in the interval"),
+        (
+            "evidence",
+            "string or null",
+            "`in turn`, `alternating` (sittings), `history` or `assumed` (two sessions), `constant`; null: not tested",
+        ),
+        (
+            "launches_alone",
+            "object or null",
+            "value, low and high by the launches alone, where the variation between sessions is in the interval",
+        ),
         ("sentence", "string", "in words"),
         ("baseline", "object", "the baseline's value, as in the JSON report of a record"),
         ("value", "object", "the side's value, likewise"),
@@ -73,45 +81,71 @@ FIELDS: Final[Mapping[str, tuple[Row, ...]]] = {
         ("metric", "string", "name of the metric"),
         ("measured", "boolean", "and the further keys of a value, as in the JSON report of a record"),
     ),
-}  # fmt: skip
+}
 
 
 def document(view: ComparisonView) -> dict[str, Any]:
     """The comparison as plain Python values, in the shape of FIELDS."""
     made = view.comparison
     return {
-        "schema": SCHEMA, "state": made.state, "exploratory": made.exploratory, "sentence": made.sentence,
-        "sides": list(made.sides), "varying": list(made.varying), "primary": made.primary,
-        "configuration": made.configuration, "confidence": made.confidence, "floor": made.floor,
-        "equivalence": made.equivalence, "smallest_effect": made.smallest_effect, "quality": dict(made.quality),
+        "schema": SCHEMA,
+        "state": made.state,
+        "exploratory": made.exploratory,
+        "sentence": made.sentence,
+        "sides": list(made.sides),
+        "varying": list(made.varying),
+        "primary": made.primary,
+        "configuration": made.configuration,
+        "confidence": made.confidence,
+        "floor": made.floor,
+        "equivalence": made.equivalence,
+        "smallest_effect": made.smallest_effect,
+        "quality": dict(made.quality),
         "changes": [_change(row, exploratory=made.exploratory) for row in view.rows],
         "mismatches": [
             {
-                "field": one.field, "class": one.kind, "values": list(one.values), "why": one.why, "refuses": one.refuses,
-                "declared": one.declared, "override": one.override,
+                "field": one.field,
+                "class": one.kind,
+                "values": list(one.values),
+                "why": one.why,
+                "refuses": one.refuses,
+                "declared": one.declared,
+                "override": one.override,
             }
             for one in made.mismatches
         ],
         "table": [
-            {"side": side, "metric": name, **value_object(value)}
-            for side, values in made.table.items() for name, value in values.items()
+            {"side": side, "metric": name, **value_object(value)} for side, values in made.table.items() for name, value in values.items()
         ],
         "notes": list(made.notes),
-    }  # fmt: skip
+    }
 
 
 def _change(row: ChangeRow, *, exploratory: bool) -> dict[str, Any]:
     change = row.change
     return {
-        "metric": change.metric, "configuration": change.configuration, "side": change.side, "outcome": change.outcome,
-        "word": change.word, "exploratory": exploratory, "primary": change.primary, "ratio": finite(change.ratio),
-        "difference": finite(change.difference), "low": finite(change.low), "high": finite(change.high),
-        "p_value": change.p_value, "p_adjusted": change.p_adjusted,
-        "minimum_detectable_effect": change.minimum_detectable_effect, "launches_needed": change.launches_needed,
-        "method": change.method, "sentence": change.sentence, "baseline": value_object(change.baseline),
-        "value": value_object(change.value), "evidence": change.occasion.evidence if change.occasion is not None else None,
+        "metric": change.metric,
+        "configuration": change.configuration,
+        "side": change.side,
+        "outcome": change.outcome,
+        "word": change.word,
+        "exploratory": exploratory,
+        "primary": change.primary,
+        "ratio": finite(change.ratio),
+        "difference": finite(change.difference),
+        "low": finite(change.low),
+        "high": finite(change.high),
+        "p_value": change.p_value,
+        "p_adjusted": change.p_adjusted,
+        "minimum_detectable_effect": change.minimum_detectable_effect,
+        "launches_needed": change.launches_needed,
+        "method": change.method,
+        "sentence": change.sentence,
+        "baseline": value_object(change.baseline),
+        "value": value_object(change.value),
+        "evidence": change.occasion.evidence if change.occasion is not None else None,
         "launches_alone": _alone(change),
-    }  # fmt: skip
+    }
 
 
 def _alone(change: Change) -> dict[str, float | None] | None:
@@ -129,9 +163,13 @@ def render(view: ComparisonView) -> str:
 def reference() -> str:
     """The page docs/reference/comparison.md, generated from FIELDS."""
     lines = [
-        "# The JSON of a comparison", "",
-        "<!-- generated by assay.reports.comparisons.json.reference(); do not edit -->", "",
-        f"`assay compare A B --json` writes one JSON object of the shape `{SCHEMA}`.", "",
-        *(__doc__ or "").split("\n\n", 1)[1].strip().splitlines(), *key_tables(FIELDS),
-    ]  # fmt: skip
+        "# The JSON of a comparison",
+        "",
+        "<!-- generated by assay.reports.comparisons.json.reference(); do not edit -->",
+        "",
+        f"`assay compare A B --json` writes one JSON object of the shape `{SCHEMA}`.",
+        "",
+        *(__doc__ or "").split("\n\n", 1)[1].strip().splitlines(),
+        *key_tables(FIELDS),
+    ]
     return "\n".join(lines) + "\n"

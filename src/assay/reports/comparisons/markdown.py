@@ -10,8 +10,12 @@ def render(view: ComparisonView) -> str:
     """The whole comparison as Markdown."""
     sections = (
         f"# {plain(' | '.join(view.sides))}: {plain(view.word)}\n\n> {plain(view.sentence)}",
-        _mismatches(view), _changes(view), _overview(view), _notes(view), _context(view),
-    )  # fmt: skip
+        _mismatches(view),
+        _changes(view),
+        _overview(view),
+        _notes(view),
+        _context(view),
+    )
     return "\n\n".join(section for section in sections if section) + "\n"
 
 
@@ -19,9 +23,7 @@ def _mismatches(view: ComparisonView) -> str:
     if not view.important:
         return "## What differs\n\nNothing that matters." if view.rows else ""
     rows = [(row.standing, row.field, row.kind, *row.values, row.why, row.override) for row in view.important]
-    return "## What differs\n\n" + table(
-        ("Standing", "Field", "Class", *_columns(view), "Matters because", "Override"), rows
-    )
+    return "## What differs\n\n" + table(("Standing", "Field", "Class", *_columns(view), "Matters because", "Override"), rows)
 
 
 def _columns(view: ComparisonView) -> tuple[str, ...]:
@@ -66,8 +68,5 @@ def _notes(view: ComparisonView) -> str:
 def _context(view: ComparisonView) -> str:
     rows = [(row.field, *row.values) for row in view.mismatches if row.kind == "context"]
     return (
-        "## Context that differs\n\nRecorded, and never a reason to refuse.\n\n"
-        + table(("Field", *_columns(view)), rows)
-        if rows
-        else ""
+        "## Context that differs\n\nRecorded, and never a reason to refuse.\n\n" + table(("Field", *_columns(view)), rows) if rows else ""
     )

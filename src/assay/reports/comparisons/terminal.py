@@ -19,12 +19,7 @@ from assay.reports.hanging import hanging
 from assay.reports.terminal import WIDTH, draw, title
 
 TONES: Final = {"good": "green", "bad": "bold red", "open": "yellow", "struck": "strike dim"}
-STATES: Final = {
-    "compared": "bold",
-    "exploratory": "bold yellow",
-    "incomparable": "bold red",
-    "nothing_measured": "bold red",
-}
+STATES: Final = {"compared": "bold", "exploratory": "bold yellow", "incomparable": "bold red", "nothing_measured": "bold red"}
 
 
 def render(view: ComparisonView, *, width: int = WIDTH, colour: bool = False) -> str:
@@ -58,9 +53,7 @@ def _at(view: ComparisonView) -> str:
 def _mismatch(row: MismatchRow, sides: tuple[str, ...]) -> Table:
     style = {"refuses": "bold red", "forced": "bold yellow"}.get(row.standing, "dim")
     values = "; ".join(f"{side}: {value}" for side, value in zip(sides, row.values, strict=False))
-    text = Text.assemble(
-        (row.standing, style), " ", (row.field, "bold"), f" ({row.kind})  {values}. It matters because {row.why}."
-    )
+    text = Text.assemble((row.standing, style), " ", (row.field, "bold"), f" ({row.kind})  {values}. It matters because {row.why}.")
     if row.standing == "refuses":
         text.append(f" To compare all the same: {row.override}." if row.override else " Nothing overrides this.")
     return hanging(text)
@@ -78,10 +71,14 @@ def _changes(rows: tuple[ChangeRow, ...], width: int) -> Table:
         style = "strike dim" if row.struck else ""
         word = Text(row.word, style=TONES[row.tone].replace("strike ", ""))
         cells = [
-            Text.assemble((row.title, "bold" if row.primary else ""), mark, (where, "dim")), word,
-            Text.assemble((row.effect.replace(" [", "\n[") or "-", style), ("\n" + row.detectable if row.primary and row.detectable else "", "dim")),
-            Text(row.baseline, style=style), Text(row.value, style=style),
-        ]  # fmt: skip
+            Text.assemble((row.title, "bold" if row.primary else ""), mark, (where, "dim")),
+            word,
+            Text.assemble(
+                (row.effect.replace(" [", "\n[") or "-", style), ("\n" + row.detectable if row.primary and row.detectable else "", "dim")
+            ),
+            Text(row.baseline, style=style),
+            Text(row.value, style=style),
+        ]
         table.add_row(*cells, *((Text(row.probability, style="dim"),) if width >= 90 else ()))
     return table
 
@@ -99,13 +96,6 @@ def _overview(view: ComparisonView) -> list[RenderableType]:
 
 
 def _footer(view: ComparisonView) -> list[RenderableType]:
-    struck = (
-        [Text("Struck out: the numbers stay, and decide nothing.", style="dim")]
-        if any(r.struck for r in view.rows)
-        else []
-    )
-    line = Text(
-        f"Intervals: {view.confidence} confidence, the launch is the unit. Noise floor by assay doctor: {view.floor}.",
-        style="dim",
-    )
+    struck = [Text("Struck out: the numbers stay, and decide nothing.", style="dim")] if any(r.struck for r in view.rows) else []
+    line = Text(f"Intervals: {view.confidence} confidence, the launch is the unit. Noise floor by assay doctor: {view.floor}.", style="dim")
     return [Text(), *struck, line] if view.rows else []

@@ -13,13 +13,7 @@ from assay.estimates.estimate import Absent, Estimate, Value
 from assay.estimates.format import Scale, Shown, given, reading, scale_for, show
 from assay.metrics.base import Metric
 from assay.units import FRACTION
-from assay.verdict.comparison.change_phrases import (
-    EXPLORATORY,
-    change_text,
-    detectable_text,
-    needed_text,
-    probability_text,
-)
+from assay.verdict.comparison.change_phrases import EXPLORATORY, change_text, detectable_text, needed_text, probability_text
 from assay.verdict.comparison.phrases import shortened
 from assay.verdict.comparison.types import Change, Comparison, Mismatch, State
 
@@ -30,15 +24,26 @@ STATE_WORDS: Final[Mapping[State, str]] = {
     "nothing_measured": "nothing measured",
 }
 GOOD, BAD, OPEN, STRUCK = "good", "bad", "open", "struck"
-_TONES: Final = {
-    "improved": GOOD, "worse": BAD, "equivalent": GOOD, "struck_out": STRUCK,
-}  # fmt: skip
+_TONES: Final = {"improved": GOOD, "worse": BAD, "equivalent": GOOD, "struck_out": STRUCK}
 DECIDED: Final = ("improved", "worse", "higher", "lower")
 # The columns of the table of many sides, as far as a side has the number.
 OVERVIEW: Final = (
-    "throughput", "step_time", "step_time_p50", "step_time_p95", "step_time_p99", "trial_time", "trial_time_p95", "wall_time",
-    "peak_memory", "max_memory", "memory", "cost", "cost_per_item", "energy", "quality",
-)  # fmt: skip
+    "throughput",
+    "step_time",
+    "step_time_p50",
+    "step_time_p95",
+    "step_time_p99",
+    "trial_time",
+    "trial_time_p95",
+    "wall_time",
+    "peak_memory",
+    "max_memory",
+    "memory",
+    "cost",
+    "cost_per_item",
+    "energy",
+    "quality",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,18 +136,25 @@ def build(comparison: Comparison, metrics: Mapping[str, Metric], work: str = "it
     """The whole tree; `metrics` says what the names mean, `work` names one item in the plural."""
     names = [name for name in OVERVIEW if any(isinstance(row.get(name), Estimate) for row in comparison.table.values())]
     return ComparisonView(
-        state=comparison.state, word=STATE_WORDS[comparison.state], sentence=comparison.sentence,
-        exploratory=comparison.exploratory, sides=comparison.sides, varying=comparison.varying,
+        state=comparison.state,
+        word=STATE_WORDS[comparison.state],
+        sentence=comparison.sentence,
+        exploratory=comparison.exploratory,
+        sides=comparison.sides,
+        varying=comparison.varying,
         primary=metrics[comparison.primary].title if comparison.primary in metrics else comparison.primary,
         configuration=comparison.configuration,
         rows=tuple(_row(change, metrics[change.metric], comparison, work) for change in comparison.changes),
         mismatches=tuple(_mismatch(one, comparison) for one in comparison.mismatches),
-        heads=tuple(metrics[name].title for name in names), overview=_overview(comparison, names, metrics, work),
+        heads=tuple(metrics[name].title for name in names),
+        overview=_overview(comparison, names, metrics, work),
         quality=tuple((side, _marked(held.lower().replace("_", " "), comparison)) for side, held in comparison.quality.items()),
-        notes=comparison.notes, confidence=f"{given(comparison.confidence * 100)} %",
+        notes=comparison.notes,
+        confidence=f"{given(comparison.confidence * 100)} %",
         floor=reading(comparison.floor, FRACTION) if comparison.floor else "not known",
-        equivalence=comparison.equivalence, comparison=comparison,
-    )  # fmt: skip
+        equivalence=comparison.equivalence,
+        comparison=comparison,
+    )
 
 
 def _marked(word: str, comparison: Comparison) -> str:
@@ -154,13 +166,25 @@ def _row(change: Change, metric: Metric, comparison: Comparison, work: str) -> C
     scale = scale_for(metric.unit, values, work)
     p = change.p_adjusted if change.p_adjusted is not None else change.p_value
     return ChangeRow(
-        title=metric.title, metric=change.metric, configuration=change.configuration, side=change.side,
-        word=_marked(change.word, comparison), tone=_TONES.get(change.outcome, OPEN),
-        baseline=_short(change.baseline, scale, change), value=_short(change.value, scale, change), effect=change_text(change),
-        detectable=detectable_text(change) if change.low is not None else "", needed=needed_text(change),
-        probability=probability_text(p), method=change.method, sentence=change.sentence,
-        struck=change.outcome == "struck_out", primary=change.primary, shown=metric.primary, change=change,
-    )  # fmt: skip
+        title=metric.title,
+        metric=change.metric,
+        configuration=change.configuration,
+        side=change.side,
+        word=_marked(change.word, comparison),
+        tone=_TONES.get(change.outcome, OPEN),
+        baseline=_short(change.baseline, scale, change),
+        value=_short(change.value, scale, change),
+        effect=change_text(change),
+        detectable=detectable_text(change) if change.low is not None else "",
+        needed=needed_text(change),
+        probability=probability_text(p),
+        method=change.method,
+        sentence=change.sentence,
+        struck=change.outcome == "struck_out",
+        primary=change.primary,
+        shown=metric.primary,
+        change=change,
+    )
 
 
 def _short(value: Value, scale: Scale, change: Change) -> str:
@@ -177,14 +201,16 @@ def _mismatch(mismatch: Mismatch, comparison: Comparison) -> MismatchRow:
     elif mismatch.declared:
         standing = "studied"
     return MismatchRow(
-        field=mismatch.field, kind=mismatch.kind, values=tuple(shortened(value) for value in mismatch.values),
-        standing=standing, why=mismatch.why, override=mismatch.override,
-    )  # fmt: skip
+        field=mismatch.field,
+        kind=mismatch.kind,
+        values=tuple(shortened(value) for value in mismatch.values),
+        standing=standing,
+        why=mismatch.why,
+        override=mismatch.override,
+    )
 
 
-def _overview(
-    comparison: Comparison, names: list[str], metrics: Mapping[str, Metric], work: str
-) -> tuple[OverviewRow, ...]:
+def _overview(comparison: Comparison, names: list[str], metrics: Mapping[str, Metric], work: str) -> tuple[OverviewRow, ...]:
     scales = {}
     for name in names:
         values = [row[name] for row in comparison.table.values() if name in row]
@@ -192,9 +218,6 @@ def _overview(
     words = {change.side: _marked(change.word, comparison) for change in comparison.decisive()}
     missing = Absent(reason="not_measured", detail="this record has no such metric")
     return tuple(
-        OverviewRow(
-            side=side, word=words.get(side, ""),
-            cells=tuple(show(row.get(name, missing), scales[name], work) for name in names),
-        )
+        OverviewRow(side=side, word=words.get(side, ""), cells=tuple(show(row.get(name, missing), scales[name], work) for name in names))
         for side, row in comparison.table.items()
-    )  # fmt: skip
+    )

@@ -60,18 +60,14 @@ class StepTimeline:
     step: int
     spans: tuple[Span, ...]
     collectives: int  # of all ranks that are shown
-    exposed_s: tuple[
-        tuple[int, float], ...
-    ] = ()  # (rank, how long it stood still for communication), where that was seen
+    exposed_s: tuple[tuple[int, float], ...] = ()  # (rank, how long it stood still for communication), where that was seen
 
 
 def phases(measured: Measured) -> tuple[RankPhases, ...]:
     """The ranks of the largest worker count that has steady steps and more than one rank; at most `MOST_RANKS`."""
     if measured.subject != "training":
         return ()
-    for configuration, level in sorted(
-        zip(measured.configurations, measured.levels, strict=True), key=lambda one: -one[1]
-    ):
+    for configuration, level in sorted(zip(measured.configurations, measured.levels, strict=True), key=lambda one: -one[1]):
         if level > 1 and (found := _phases(measured, configuration)):
             return found
     return ()
@@ -96,11 +92,16 @@ def _phases(measured: Measured, configuration: str) -> tuple[RankPhases, ...]:
     marks = {medians[0]["rank"]: "fastest", medians[-1]["rank"]: "slowest"}
     return tuple(
         RankPhases(
-            configuration=configuration, rank=int(row["rank"]), step_s=row["step_s"], parts_s=tuple(row[part] for part in PARTS),
-            exposed_s=row["exposed_s"], place=marks.get(row["rank"], ""), of=len(medians),
+            configuration=configuration,
+            rank=int(row["rank"]),
+            step_s=row["step_s"],
+            parts_s=tuple(row[part] for part in PARTS),
+            exposed_s=row["exposed_s"],
+            place=marks.get(row["rank"], ""),
+            of=len(medians),
         )
         for row in (kept if len(kept) < len(medians) else sorted(kept, key=lambda row: row["rank"]))
-    )  # fmt: skip
+    )
 
 
 def between(measured: Measured) -> tuple[tuple[str, float], ...]:
@@ -111,9 +112,7 @@ def between(measured: Measured) -> tuple[tuple[str, float], ...]:
     rows = measured.table("waits").filter(pl.col("phase").eq(BETWEEN) & pl.col("waiting_ns").is_not_null())
     if rows.height == 0:
         return ()
-    steady = watched(
-        measured.steady_steps.select("launch", "configuration", "step", "ranks"), measured.table("communication")
-    )
+    steady = watched(measured.steady_steps.select("launch", "configuration", "step", "ranks"), measured.table("communication"))
     per_step = rows.group_by("launch", "step").agg(pl.col("waiting_ns").sum()).join(steady, on=["launch", "step"])
     per_launch = per_step.group_by("launch", "configuration").agg((pl.col("waiting_ns") / pl.col("ranks")).median())
     found = per_launch.group_by("configuration").agg(pl.col("waiting_ns").median() / NS_PER_S)
@@ -127,9 +126,7 @@ def _own(measured: Measured, steps: pl.DataFrame) -> pl.DataFrame:
     keys = ["launch", "rank", "incarnation", "step"]
     outside = [*(part for part in PARTS if part != "backward"), BETWEEN]
     seen = measured.table("waits").filter(pl.col("waiting_ns").is_not_null() & pl.col("phase").is_in(outside))
-    still = seen.group_by(keys).agg(
-        pl.col("waiting_ns").filter(pl.col("phase") == part).sum().alias(f"_{part}") for part in outside
-    )
+    still = seen.group_by(keys).agg(pl.col("waiting_ns").filter(pl.col("phase") == part).sum().alias(f"_{part}") for part in outside)
     whole = pl.col("end_ns") - pl.col("begin_ns") - pl.col("checkpoint_ns").fill_null(0)
     told = pl.col("exposed_comm_ns").clip(lower_bound=0)
     exposed = pl.when(told.is_not_null()).then(pl.min_horizontal(told, whole))
@@ -142,10 +139,11 @@ def _own(measured: Measured, steps: pl.DataFrame) -> pl.DataFrame:
         steps.join(still, on=keys, how="left")
         .with_columns(pl.col(f"_{part}").fill_null(0) for part in outside)
         .with_columns(
-            whole.alias("step_s"), exposed.alias("exposed_s"),
+            whole.alias("step_s"),
+            exposed.alias("exposed_s"),
             *((pl.col(f"{part}_ns") - taken[part]).clip(lower_bound=0).alias(f"own_{part}") for part in PARTS),
         )
-    )  # fmt: skip
+    )
 
 
 def _spread(rows: list[dict[str, float]]) -> list[dict[str, float]]:
@@ -189,10 +187,13 @@ def _timeline(measured: Measured, calls: pl.DataFrame, row: dict[str, object], s
         told = rank in rows and rows[rank]["exposed_s"] is not None and not rows[rank]["_between"]
         spans += _parted(call, [span for span in spans if span.rank == rank and span.what == STILL]) if told else [call]
     return StepTimeline(
-        launch=int(str(row["launch"])), configuration=str(row["configuration"]), step=int(str(row["step"])), spans=tuple(spans),
+        launch=int(str(row["launch"])),
+        configuration=str(row["configuration"]),
+        step=int(str(row["step"])),
+        spans=tuple(spans),
         collectives=own.height,
         exposed_s=tuple((rank, one["exposed_s"] / NS_PER_S) for rank, one in sorted(rows.items()) if one["exposed_s"] is not None),
-    )  # fmt: skip
+    )
 
 
 def _laid(step: dict[str, int | None], begin: int) -> list[Span]:
@@ -213,12 +214,10 @@ def _laid(step: dict[str, int | None], begin: int) -> list[Span]:
 
 def _parted(call: Span, still: list[Span]) -> list[Span]:
     """A collective in pieces: exposed while its rank stood still, else hidden."""
-    cuts = sorted({call.begin_s, call.end_s, *(
-        end for one in still for end in (one.begin_s, one.end_s) if call.begin_s < end < call.end_s
-    )})  # fmt: skip
+    cuts = sorted(
+        {call.begin_s, call.end_s, *(end for one in still for end in (one.begin_s, one.end_s) if call.begin_s < end < call.end_s)}
+    )
     return [
-        replace(
-            call, begin_s=a, end_s=b, what=EXPOSED if any(one.begin_s <= a and b <= one.end_s for one in still) else HIDDEN
-        )
+        replace(call, begin_s=a, end_s=b, what=EXPOSED if any(one.begin_s <= a and b <= one.end_s for one in still) else HIDDEN)
         for a, b in pairwise(cuts)
-    ]  # fmt: skip
+    ]

@@ -21,8 +21,34 @@ from assay.verdict.evidence.answer_agreement import Agreement, agreements
 
 # The places at which a curve is drawn; one is left out where fewer than ten requests lie beyond it.
 PERCENTS: Final = (
-    1, 2, 5, 10, 20, 30, 40, 50, 60, 70, 80, 85, 90, 93, 95, 96, 97, 98, 98.5, 99, 99.3, 99.5, 99.7, 99.8, 99.9, 99.95, 99.99,
-)  # fmt: skip
+    1,
+    2,
+    5,
+    10,
+    20,
+    30,
+    40,
+    50,
+    60,
+    70,
+    80,
+    85,
+    90,
+    93,
+    95,
+    96,
+    97,
+    98,
+    98.5,
+    99,
+    99.3,
+    99.5,
+    99.7,
+    99.8,
+    99.9,
+    99.95,
+    99.99,
+)
 BEYOND: Final = 10  # requests that must lie beyond a drawn percentile
 LATENCIES: Final = (("ttft_s", "TTFT"), ("tpot_s", "TPOT"), ("e2e_s", "end to end"))
 MOST_BINS: Final = 150
@@ -146,10 +172,7 @@ def _curves(measured: Measured, timed: pl.DataFrame) -> list[PercentileCurve]:
 def _errors(measured: Measured, timed: pl.DataFrame) -> dict[str, dict[str, int]]:
     counted = timed.filter(pl.col("counted") & ~pl.col("ok")).group_by("configuration", "status").len()
     rows = {(row["configuration"], row["status"]): int(row["len"]) for row in counted.iter_rows(named=True)}
-    return {
-        name: {status: number for (own, status), number in sorted(rows.items()) if own == name}
-        for name in measured.configurations
-    }
+    return {name: {status: number for (own, status), number in sorted(rows.items()) if own == name} for name in measured.configurations}
 
 
 def _tallies(requests: pl.DataFrame) -> dict[int, Tally]:
@@ -163,19 +186,21 @@ def _replicas(measured: Measured, timed: pl.DataFrame) -> tuple[Replica, ...]:
     sent = timed.filter(pl.col("counted") & pl.col("replica").is_not_null()).with_columns(
         engine=pl.col("configuration").replace_strict(engines, default="", return_dtype=pl.String)
     )
-    rows = sent.group_by("engine", "replica").agg(
-        pl.len().alias("sent"), pl.col("ok").sum(), pl.col("ttft_s").filter("ok").median()
-    )
+    rows = sent.group_by("engine", "replica").agg(pl.len().alias("sent"), pl.col("ok").sum(), pl.col("ttft_s").filter("ok").median())
     readings = _readings(measured, engines)
     order = list(dict.fromkeys(engines.values()))
     found = sorted(rows.iter_rows(named=True), key=lambda row: (order.index(row["engine"]), row["replica"]))
     return tuple(
         Replica(
-            engine=row["engine"], replica=row["replica"], sent=row["sent"], answered=row["ok"], ttft_s=row["ttft_s"],
+            engine=row["engine"],
+            replica=row["replica"],
+            sent=row["sent"],
+            answered=row["ok"],
+            ttft_s=row["ttft_s"],
             readings=readings.get((row["engine"], f"replica-{row['replica']}"), {}),
         )
         for row in found
-    )  # fmt: skip
+    )
 
 
 def _readings(measured: Measured, engines: Mapping[str, str]) -> dict[tuple[str, str], dict[str, float]]:
@@ -186,9 +211,7 @@ def _readings(measured: Measured, engines: Mapping[str, str]) -> dict[tuple[str,
         pl.col("ns").is_between(pl.col("begin_ns"), pl.col("end_ns"))
     )
     found: dict[tuple[str, str], dict[str, float]] = {}
-    named = inside.with_columns(
-        engine=pl.col("configuration").replace_strict(engines, default="", return_dtype=pl.String)
-    )
+    named = inside.with_columns(engine=pl.col("configuration").replace_strict(engines, default="", return_dtype=pl.String))
     for row in named.group_by("engine", "device", "counter").agg(pl.col("value").mean()).iter_rows(named=True):
         found.setdefault((row["engine"], row["device"]), {})[row["counter"]] = row["value"]
     return found
@@ -215,9 +238,14 @@ def _timeline(measured: Measured, requests: pl.DataFrame, launch: Mapping[str, A
     if window["seconds"] is not None:
         inside = ((window["begin_ns"] - t0) / NS_PER_S, (window["end_ns"] - t0) / NS_PER_S)
     return LoadTimeline(
-        launch=launch["launch"], configuration=launch["configuration"], role=launch["role"], block=launch["block"],
-        window_s=inside, bins=_bins(own, t0), spans=tuple(_spans(measured, launch["launch"], t0)),
-    )  # fmt: skip
+        launch=launch["launch"],
+        configuration=launch["configuration"],
+        role=launch["role"],
+        block=launch["block"],
+        window_s=inside,
+        bins=_bins(own, t0),
+        spans=tuple(_spans(measured, launch["launch"], t0)),
+    )
 
 
 def _bins(own: pl.DataFrame, t0: int) -> tuple[Bin, ...]:
@@ -227,23 +255,23 @@ def _bins(own: pl.DataFrame, t0: int) -> tuple[Bin, ...]:
     width = next((step for step in WIDTHS_S if step >= min(widest, last / 10)), last)
     grouped = (
         since.group_by((pl.col("at") / width).floor().cast(pl.Int64).alias("bin"))
-        .agg(
-            pl.len().alias("due"),
-            pl.col("ok").sum(),
-            pl.col("met").sum(),
-            pl.col("ttft_s").filter("ok").median().alias("ttft_s"),
-        )
+        .agg(pl.len().alias("due"), pl.col("ok").sum(), pl.col("met").sum(), pl.col("ttft_s").filter("ok").median().alias("ttft_s"))
         .sort("bin")
     )
     every = pl.DataFrame({"bin": range(int(grouped["bin"].min() or 0), int(grouped["bin"].max() or 0) + 1)})  # type: ignore[arg-type]
     filled = every.join(grouped, on="bin", how="left").with_columns(pl.col("due", "ok", "met").fill_null(0)).sort("bin")
     return tuple(
         Bin(
-            begin_s=row["bin"] * width, end_s=(row["bin"] + 1) * width, due=row["due"], ok=row["ok"], met=row["met"],
-            failed=row["due"] - row["ok"], ttft_s=row["ttft_s"],
+            begin_s=row["bin"] * width,
+            end_s=(row["bin"] + 1) * width,
+            due=row["due"],
+            ok=row["ok"],
+            met=row["met"],
+            failed=row["due"] - row["ok"],
+            ttft_s=row["ttft_s"],
         )
         for row in filled.iter_rows(named=True)
-    )  # fmt: skip
+    )
 
 
 def _spans(measured: Measured, launch: int, t0: int) -> list[Span]:
@@ -253,13 +281,15 @@ def _spans(measured: Measured, launch: int, t0: int) -> list[Span]:
     found = []
     for kind, (begin, end) in kinds.items():
         for row in events.filter(pl.col("kind") == begin).iter_rows(named=True):
-            later = events.filter(
-                (pl.col("kind") == end) & (pl.col("ns") >= row["ns"]) & pl.col("value").eq_missing(row["value"])
+            later = events.filter((pl.col("kind") == end) & (pl.col("ns") >= row["ns"]) & pl.col("value").eq_missing(row["value"]))
+            found.append(
+                Span(
+                    kind=kind,
+                    what=_what(kind, row),
+                    begin_s=(row["ns"] - t0) / NS_PER_S,
+                    end_s=(int(later["ns"][0]) - t0) / NS_PER_S if later.height else None,
+                )
             )
-            found.append(Span(
-                kind=kind, what=_what(kind, row), begin_s=(row["ns"] - t0) / NS_PER_S,
-                end_s=(int(later["ns"][0]) - t0) / NS_PER_S if later.height else None,
-            ))  # fmt: skip
     return found
 
 

@@ -188,9 +188,16 @@ def build(measured: Measured, results: Mapping[str, Mapping[str, Value]]) -> Ser
     """All series of a record."""
     ranks = rank_series.phases(measured)
     return Series(
-        timelines=_timelines(measured), order=_order(measured), faults=_faults(measured, results), scaling=_scaling(measured),
-        spent=_spent(measured), ranks=ranks, step=rank_series.timeline(measured, ranks), wall=_wall(measured, results), between=rank_series.between(measured),
-    )  # fmt: skip
+        timelines=_timelines(measured),
+        order=_order(measured),
+        faults=_faults(measured, results),
+        scaling=_scaling(measured),
+        spent=_spent(measured),
+        ranks=ranks,
+        step=rank_series.timeline(measured, ranks),
+        wall=_wall(measured, results),
+        between=rank_series.between(measured),
+    )
 
 
 def _wall(measured: Measured, results: Mapping[str, Mapping[str, Value]]) -> WallSeries | None:
@@ -207,21 +214,26 @@ def _wall(measured: Measured, results: Mapping[str, Mapping[str, Value]]) -> Wal
     points = []
     for i in range(CURVE_POINTS):
         p = least * (end / least) ** (i / (CURVE_POINTS - 1))
-        at = predict_wall(
-            found.fitted, p, measured.confidence, launches=found.fitted.blocks, others=found.others, what=Curve.speedup
-        )
+        at = predict_wall(found.fitted, p, measured.confidence, launches=found.fitted.blocks, others=found.others, what=Curve.speedup)
         bare = replace(curve, hideable_s=0.0).speedup(p)
         amdahl = None if isinstance(serial, Absent) or curve.weak else amdahl_speedup(serial.value, p)
         bounded = math.isfinite(at.high)
-        points.append(WallPoint(
-            workers=p, speedup=at.value, low=at.low if bounded else None, high=at.high if bounded else None, exposed=bare, amdahl=amdahl,
-        ))  # fmt: skip
+        points.append(
+            WallPoint(
+                workers=p, speedup=at.value, low=at.low if bounded else None, high=at.high if bounded else None, exposed=bare, amdahl=amdahl
+            )
+        )
     checked = None if isinstance(held, Absent) else held
     return WallSeries(
-        points=tuple(points), largest=found.largest, trusted=FARTHEST * found.largest if len(found.levels) >= LEAST_COUNTS else found.largest,
-        fastest=best, hides=found.hides, held_workers=checked.workers if checked else None, held_speedup=checked.speedup if checked else None,
+        points=tuple(points),
+        largest=found.largest,
+        trusted=FARTHEST * found.largest if len(found.levels) >= LEAST_COUNTS else found.largest,
+        fastest=best,
+        hides=found.hides,
+        held_workers=checked.workers if checked else None,
+        held_speedup=checked.speedup if checked else None,
         words=found.words,
-    )  # fmt: skip
+    )
 
 
 def _spent(measured: Measured) -> tuple[Spent, ...]:
@@ -263,9 +275,12 @@ def _scaling(measured: Measured) -> ScalingCurve | None:
     end = FARTHEST * most if not isinstance(whole, Refused) else end
     drawn = end > most and not isinstance(predict(found, data, end), Refused)
     return ScalingCurve(
-        law=LAW_NAMES[found.law], why=choice.sentence, measured=part(least, most),
-        beyond=part(most, end) if drawn else (), limit=whole.sentence if isinstance(whole, Refused) else "",
-    )  # fmt: skip
+        law=LAW_NAMES[found.law],
+        why=choice.sentence,
+        measured=part(least, most),
+        beyond=part(most, end) if drawn else (),
+        limit=whole.sentence if isinstance(whole, Refused) else "",
+    )
 
 
 def _timelines(measured: Measured) -> tuple[Timeline, ...]:
@@ -279,11 +294,17 @@ def _timelines(measured: Measured) -> tuple[Timeline, ...]:
         if bins is None:
             continue
         steady = measured.steady.get(row["launch"])
-        found.append(Timeline(
-            launch=row["launch"], configuration=row["configuration"], block=row["block"], role=row["role"],
-            warmup=steady.warmup if steady else 0, shape=steady.kind if steady else "",
-            bins=tuple(StepBin(**{k: v for k, v in r.items() if k != "launch"}) for r in bins.iter_rows(named=True)),
-        ))  # fmt: skip
+        found.append(
+            Timeline(
+                launch=row["launch"],
+                configuration=row["configuration"],
+                block=row["block"],
+                role=row["role"],
+                warmup=steady.warmup if steady else 0,
+                shape=steady.kind if steady else "",
+                bins=tuple(StepBin(**{k: v for k, v in r.items() if k != "launch"}) for r in bins.iter_rows(named=True)),
+            )
+        )
     return tuple(found)
 
 
@@ -320,11 +341,16 @@ def _order(measured: Measured) -> tuple[OrderPoint, ...]:
     rows = launches.join(spread, on="launch", how="left", maintain_order="left").iter_rows(named=True)
     return tuple(
         OrderPoint(
-            position=position, launch=row["launch"], configuration=row["configuration"], status=row["status"],
-            median_s=row["median_s"], q25_s=row["q25_s"], q75_s=row["q75_s"],
+            position=position,
+            launch=row["launch"],
+            configuration=row["configuration"],
+            status=row["status"],
+            median_s=row["median_s"],
+            q25_s=row["q25_s"],
+            q75_s=row["q75_s"],
         )
         for position, row in enumerate(rows, start=1)
-    )  # fmt: skip
+    )
 
 
 def _faults(measured: Measured, results: Mapping[str, Mapping[str, Value]]) -> tuple[FaultTimeline, ...]:
@@ -332,9 +358,7 @@ def _faults(measured: Measured, results: Mapping[str, Mapping[str, Value]]) -> t
     return tuple(_fault(measured, results, row) for row in launches.iter_rows(named=True))
 
 
-def _fault(
-    measured: Measured, results: Mapping[str, Mapping[str, Value]], launch: Mapping[str, object]
-) -> FaultTimeline:
+def _fault(measured: Measured, results: Mapping[str, Mapping[str, Value]], launch: Mapping[str, object]) -> FaultTimeline:
     """One fault launch."""
     number, begin = int(str(launch["launch"])), _began(measured, launch)
     clock = on_one_clock(measured)  # the fault is the coordinator's event, the progress is the workers'
@@ -345,14 +369,19 @@ def _fault(
     phases, absent = _recovery(measured, results, launch, fault_s)
     steps = one.table("steps").filter((pl.col("launch") == number) & (not trouble))
     return FaultTimeline(
-        launch=number, configuration=str(launch["configuration"]), workers=int(str(launch["workers"])),
-        status=str(launch["status"]), fault_s=fault_s, victim=None if event is None else event["rank"],
+        launch=number,
+        configuration=str(launch["configuration"]),
+        workers=int(str(launch["workers"])),
+        status=str(launch["status"]),
+        fault_s=fault_s,
+        victim=None if event is None else event["rank"],
         signal="" if event is None else _signal(event["detail"]),
         steps_at_fault=None if event is None else event["step"],
-        progress=_progress(steps, begin), phases=phases,
+        progress=_progress(steps, begin),
+        phases=phases,
         again_s=tuple((row["ns"] - begin) / NS_PER_S for row in struck[1:]),
         absent=(*absent, f"the steps are not on the fault's clock ({trouble})") if trouble else absent,
-    )  # fmt: skip
+    )
 
 
 def _began(measured: Measured, launch: Mapping[str, object]) -> int:
@@ -403,9 +432,7 @@ def _recovery(
         end = (int(str(ends.max())) - begin) / NS_PER_S if len(ends) else fault_s
         return (RecoveryPhase(name=LASTED, begin_s=fault_s, end_s=end),), ()
     told = [_of_strike(results, one, begin) for one in found]
-    return tuple(phase for phases, _ in told for phase in phases), tuple(
-        dict.fromkeys(why for _, absent in told for why in absent)
-    )
+    return tuple(phase for phases, _ in told for phase in phases), tuple(dict.fromkeys(why for _, absent in told for why in absent))
 
 
 def _of_strike(
@@ -414,9 +441,7 @@ def _of_strike(
     """The phases of one strike."""
     at, phases = found.fault_ns, list[RecoveryPhase]()
     noticed = noticed_ns(found)
-    for (metric, name), until in zip(
-        RECOVERY, (noticed, found.restarted_ns, found.resumed_ns, found.regained_ns), strict=True
-    ):
+    for (metric, name), until in zip(RECOVERY, (noticed, found.restarted_ns, found.resumed_ns, found.regained_ns), strict=True):
         if until is None or (name == "detect" and found.workers == 1):
             value = results.get(metric, {}).get(found.configuration)
             reason = f": {value.detail}" if isinstance(value, Absent) else ""

@@ -66,9 +66,7 @@ class Calibrated:
     stopped: str  # why it ended early; empty if it did not
 
 
-def calibrate(
-    scratch: Path, seconds: float, show: Show = lambda _: None, streams: tuple[int, ...] = STREAMS
-) -> Calibrated:
+def calibrate(scratch: Path, seconds: float, show: Show = lambda _: None, streams: tuple[int, ...] = STREAMS) -> Calibrated:
     """Measure for about so many seconds, below `scratch`. Ctrl-C ends it early, with what there is."""
     began = time.monotonic()
     each_s = max(LEAST_S, seconds / DRILLS - APART_S - WARM_UP_S)
@@ -90,8 +88,13 @@ def calibrate(
     except (KeyboardInterrupt, Interrupted):
         stopped = "stopped by Ctrl-C"
     return Calibrated(
-        errors=errors, provoked=provoked, ceiling=found.get("ceiling"), timer_lag_ms=found.get("timer"), seconds=time.monotonic() - began, stopped=stopped,
-    )  # fmt: skip
+        errors=errors,
+        provoked=provoked,
+        ceiling=found.get("ceiling"),
+        timer_lag_ms=found.get("timer"),
+        seconds=time.monotonic() - began,
+        stopped=stopped,
+    )
 
 
 def about() -> dict[str, str]:
@@ -112,23 +115,40 @@ def error_at(
 ) -> dict[str, Any]:
     """What the client's times are off by at so many streams, in milliseconds: of the size of the errors, p50 and p99.
 
-    disturbed: what keeps it from looking (`assay.runners.calibration.client_disturbance`).  `within`: share of the answers whose first token
-    came when the client says, give or take what it says; null: it says nothing of that.
+    disturbed: what keeps it from looking (`assay.runners.calibration.client_disturbance`).  `within`: share of the answers whose first
+    token came when the client says, give or take what it says; null: it says nothing of that.
     """
     tokens = tokens or (TOKENS_ALONE if streams == 1 else TOKENS)
     drilled = _drilled(
-        Settings(first_s=FIRST_S, next_s=NEXT_S, numbered=True), scratch, seconds, load=streams, tokens=tokens,
-        disturb=DISTURBANCES[disturbed] if disturbed else None, transport=transport,
-    )  # fmt: skip
+        Settings(first_s=FIRST_S, next_s=NEXT_S, numbered=True),
+        scratch,
+        seconds,
+        load=streams,
+        tokens=tokens,
+        disturb=DISTURBANCES[disturbed] if disturbed else None,
+        transport=transport,
+    )
     errors = paired(drilled)
     answer_s = FIRST_S + (tokens - 1) * NEXT_S
     return {
-        "streams": streams, "disturbed": disturbed, "requests": len(errors.ttft), "chunks": len(errors.seen), "unpaired": errors.unpaired,
-        "ttft_ms": spread(abs(errors.ttft)), "itl_ms": spread(abs(errors.itl)), "seen_ms": spread(errors.seen),
-        "told_ms": spread(errors.told), "unsure_ms": spread(errors.unsure), "within": _within(errors),
-        "send_ms": spread(errors.sent), "lag_ms": spread(errors.lag), "ttft_bias_ms": _median(errors.ttft),
-        "itl_bias_ms": _median(errors.itl), "achieved": _rate(drilled, seconds) / (streams / answer_s), **_cost(drilled),
-    }  # fmt: skip
+        "streams": streams,
+        "disturbed": disturbed,
+        "requests": len(errors.ttft),
+        "chunks": len(errors.seen),
+        "unpaired": errors.unpaired,
+        "ttft_ms": spread(abs(errors.ttft)),
+        "itl_ms": spread(abs(errors.itl)),
+        "seen_ms": spread(errors.seen),
+        "told_ms": spread(errors.told),
+        "unsure_ms": spread(errors.unsure),
+        "within": _within(errors),
+        "send_ms": spread(errors.sent),
+        "lag_ms": spread(errors.lag),
+        "ttft_bias_ms": _median(errors.ttft),
+        "itl_bias_ms": _median(errors.itl),
+        "achieved": _rate(drilled, seconds) / (streams / answer_s),
+        **_cost(drilled),
+    }
 
 
 def ceiling(seconds: float, scratch: Path) -> dict[str, Any]:
@@ -137,18 +157,25 @@ def ceiling(seconds: float, scratch: Path) -> dict[str, Any]:
     pieces = _drilled(_immediate(), scratch, seconds, load=CEILING_STREAMS, tokens=CEILING_TOKENS)
     requests, chunks = _limit(whole, _rate(whole, seconds)), _limit(pieces, _rate(pieces, seconds) * CEILING_TOKENS)
     return {
-        "streams": CEILING_STREAMS, "tokens": CEILING_TOKENS,
-        "requests_per_s": requests["reachable"], "chunks_per_s": chunks["reachable"], "requests": requests, "chunks": chunks,
-    }  # fmt: skip
+        "streams": CEILING_STREAMS,
+        "tokens": CEILING_TOKENS,
+        "requests_per_s": requests["reachable"],
+        "chunks_per_s": chunks["reachable"],
+        "requests": requests,
+        "chunks": chunks,
+    }
 
 
 def timer(seconds: float, scratch: Path) -> dict[str, float]:
     """How late a request leaves that is due at a time of its own, milliseconds."""
     arrivals = {"process": "constant", "duration_s": seconds, "warm_up_s": 0.5, "cold": 0, "drain_s": 10.0}
     with serving(_immediate(flush_all=True)) as server:
-        drilled = _in(scratch, lambda folder: drill(
-            {"rate": [TIMER_RATE], "arrivals": arrivals}, server, folder, load=TIMER_RATE, scenario=f"D({TOKENS_IN},8)",
-        ))  # fmt: skip
+        drilled = _in(
+            scratch,
+            lambda folder: drill(
+                {"rate": [TIMER_RATE], "arrivals": arrivals}, server, folder, load=TIMER_RATE, scenario=f"D({TOKENS_IN},8)"
+            ),
+        )
     return spread(drilled.lag_ns)
 
 
@@ -157,15 +184,21 @@ def _immediate(*, flush_all: bool = False) -> Settings:
 
 
 def _drilled(
-    settings: Settings, scratch: Path, seconds: float, *, load: int, tokens: int, disturb: Disturb | None = None,
-    transport: str = "auto",
-) -> Drilled:  # fmt: skip
+    settings: Settings, scratch: Path, seconds: float, *, load: int, tokens: int, disturb: Disturb | None = None, transport: str = "auto"
+) -> Drilled:
     arrivals = {"duration_s": seconds, "warm_up_s": WARM_UP_S, "cold": 0, "drain_s": 10.0}
     with serving(settings) as server:
-        return _in(scratch, lambda folder: drill(
-            {"concurrency": [load], "arrivals": arrivals, "client": {"transport": transport}}, server, folder, load=load,
-            scenario=f"D({TOKENS_IN},{tokens})", disturb=disturb,
-        ))  # fmt: skip
+        return _in(
+            scratch,
+            lambda folder: drill(
+                {"concurrency": [load], "arrivals": arrivals, "client": {"transport": transport}},
+                server,
+                folder,
+                load=load,
+                scenario=f"D({TOKENS_IN},{tokens})",
+                disturb=disturb,
+            ),
+        )
 
 
 def _in(scratch: Path, act: Callable[[Path], Drilled]) -> Drilled:
@@ -186,11 +219,7 @@ def spread(ns: npt.NDArray[np.int64]) -> dict[str, float]:
 
     if not len(ns):
         return {}
-    return {
-        "p50": float(np.percentile(ns, 50)) / MS,
-        "p99": float(np.percentile(ns, 99)) / MS,
-        "max": float(ns.max()) / MS,
-    }
+    return {"p50": float(np.percentile(ns, 50)) / MS, "p99": float(np.percentile(ns, 99)) / MS, "max": float(ns.max()) / MS}
 
 
 def _within(errors: Errors) -> float | None:
@@ -210,9 +239,11 @@ def _rate(drilled: Drilled, seconds: float) -> float:
 def _cost(drilled: Drilled) -> dict[str, float | None]:
     """Cores of the client, the server and others; the client's processor time per chunk."""
     return {
-        "client_cores": drilled.client_cpu_s / drilled.duration_s, "server_cores": drilled.server_cpu_s / drilled.duration_s,
-        "foreign_cores": drilled.foreign, "client_us_per_chunk": 1e6 * drilled.client_cpu_s / max(1, drilled.chunks),
-    }  # fmt: skip
+        "client_cores": drilled.client_cpu_s / drilled.duration_s,
+        "server_cores": drilled.server_cpu_s / drilled.duration_s,
+        "foreign_cores": drilled.foreign,
+        "client_us_per_chunk": 1e6 * drilled.client_cpu_s / max(1, drilled.chunks),
+    }
 
 
 def _limit(drilled: Drilled, measured: float) -> dict[str, Any]:
@@ -221,6 +252,8 @@ def _limit(drilled: Drilled, measured: float) -> dict[str, Any]:
     client, server = float(cost["client_cores"] or 0.0), float(cost["server_cores"] or 0.0)
     ours = client >= LIMITED
     return {
-        "measured": measured, "limited_by": "client" if ours else "server" if server >= LIMITED else "other programs",
-        "reachable": measured if ours or not client else measured / client, **cost,
-    }  # fmt: skip
+        "measured": measured,
+        "limited_by": "client" if ours else "server" if server >= LIMITED else "other programs",
+        "reachable": measured if ours or not client else measured / client,
+        **cost,
+    }

@@ -38,9 +38,7 @@ POLL_S: Final = 0.01
 LEAD_NS: Final = 100_000_000  # between the word to begin and the begin
 PATIENCE_S: Final = 60.0  # beyond what the load itself takes
 NS: Final = 1_000_000_000
-CLOCKS_NS: Final = (
-    50_000  # the kernel's stamps are of another clock, held against the monotonic one to some microseconds
-)
+CLOCKS_NS: Final = 50_000  # the kernel's stamps are of another clock, held against the monotonic one to some microseconds
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,9 +79,8 @@ class Drilled:
 
 
 def drill(
-    serving: Mapping[str, Any], server: Served, scratch: Path, *, load: float, scenario: str, seed: int = 1,
-    disturb: Disturb | None = None,
-) -> Drilled:  # fmt: skip
+    serving: Mapping[str, Any], server: Served, scratch: Path, *, load: float, scenario: str, seed: int = 1, disturb: Disturb | None = None
+) -> Drilled:
     """Put a load on the server and pair what both saw. `serving`: the keys of [serving] that are not its defaults.
 
     disturb: what is done to the client's process meanwhile (`assay.runners.calibration.client_disturbance`).
@@ -108,15 +105,18 @@ def drill(
     duration_s = (after["ns"] - began["ns"]) / NS
     client_cpu_s, server_cpu_s = end_cpu_s - cpu_s, after["cpu_s"] - began["cpu_s"]
     ours_s = client_cpu_s + server_cpu_s + time.process_time() - own
-    foreign = (
-        None if machine is None or machine_after is None else max(0.0, machine_after - machine - ours_s) / duration_s
-    )
+    foreign = None if machine is None or machine_after is None else max(0.0, machine_after - machine - ours_s) / duration_s
     first = int(before["requests"])
     truth = {entry.request: entry for entry in server.truth() if entry.request >= first}
     return Drilled(
-        rows=_rows(folder), truth=truth, duration_s=duration_s, client_cpu_s=client_cpu_s, server_cpu_s=server_cpu_s,
-        sends=after["sends"] - began["sends"], foreign=foreign,
-    )  # fmt: skip
+        rows=_rows(folder),
+        truth=truth,
+        duration_s=duration_s,
+        client_cpu_s=client_cpu_s,
+        server_cpu_s=server_cpu_s,
+        sends=after["sends"] - began["sends"],
+        foreign=foreign,
+    )
 
 
 def _busy_s() -> float | None:
@@ -125,9 +125,7 @@ def _busy_s() -> float | None:
         ticks = cpu_ticks(Machine())
     except (Unread, OSError, ValueError):
         return None
-    return (ticks["user"] + ticks["nice"] + ticks["system"] + ticks["irq"] + ticks["softirq"]) / os.sysconf(
-        "SC_CLK_TCK"
-    )
+    return (ticks["user"] + ticks["nice"] + ticks["system"] + ticks["irq"] + ticks["softirq"]) / os.sysconf("SC_CLK_TCK")
 
 
 def _lasts(asked: Serving) -> float:
@@ -143,10 +141,17 @@ def _prepared(asked: Serving, configuration: Configuration, url: str, scratch: P
     make.write(make.build(asked, configuration, seed, 1, scratch), load / "schedule.arrow")
     target = Target(name="reference", urls=(url,))
     job = {
-        "launch": 0, "clients": 1, "folder": str(scratch), "load": str(load), "serving": asked.model_dump(mode="json"),
-        "configuration": asdict(configuration), "target": target.model_dump(mode="json"), "seed": seed, "base": str(scratch),
+        "launch": 0,
+        "clients": 1,
+        "folder": str(scratch),
+        "load": str(load),
+        "serving": asked.model_dump(mode="json"),
+        "configuration": asdict(configuration),
+        "target": target.model_dump(mode="json"),
+        "seed": seed,
+        "base": str(scratch),
         "flush_s": 0.5,
-    }  # fmt: skip
+    }
     (load / "job.json").write_text(json.dumps(job), encoding="utf-8")
     return scratch
 
@@ -288,23 +293,20 @@ def paired(drilled: Drilled) -> Errors:
         seen.append(client - truth)
         itl.append(np.diff(client) - np.diff(truth))
     return Errors(
-        ttft=np.array(ttft, dtype=np.int64), itl=_joined(itl), seen=_joined(seen), sent=np.array(sent, dtype=np.int64),
-        lag=np.array(lag, dtype=np.int64), told=np.array(told, dtype=np.int64), unsure=np.array(unsure, dtype=np.int64),
-        outside=np.array(outside, dtype=np.int64), unpaired=unpaired,
-    )  # fmt: skip
+        ttft=np.array(ttft, dtype=np.int64),
+        itl=_joined(itl),
+        seen=_joined(seen),
+        sent=np.array(sent, dtype=np.int64),
+        lag=np.array(lag, dtype=np.int64),
+        told=np.array(told, dtype=np.int64),
+        unsure=np.array(unsure, dtype=np.int64),
+        outside=np.array(outside, dtype=np.int64),
+        unpaired=unpaired,
+    )
 
 
 def _pairs(drilled: Drilled) -> Iterator[tuple[Mapping[str, Any], Entry | None]]:
-    names = [
-        "request",
-        "scheduled_ns",
-        "sent_ns",
-        "first_token_ns",
-        "chunk_ns",
-        "chunk_kind",
-        "chunk_uncertainty_ns",
-        "text",
-    ]
+    names = ["request", "scheduled_ns", "sent_ns", "first_token_ns", "chunk_ns", "chunk_kind", "chunk_uncertainty_ns", "text"]
     for row in drilled.main.select(names).to_pylist():
         number = (row["text"] or "").split(" ", 1)[0].removeprefix("r")
         yield row, drilled.truth.get(int(number)) if number.isdigit() else None

@@ -31,9 +31,20 @@ SLEEPS: Final = 50
 SLEEP_S: Final = 0.001
 TARGET: Final = "assay.instruments.machine.fixed_work:spin"
 CONTEXT_KEYS: Final = (
-    "host.virtualisation", "host.container", "host.aslr", "cpu.model", "cpu.logical", "cpu.usable", "cpu.smt", "cpu.governors",
-    "memory.available_bytes", "memory.swap_total_bytes", "memory.swap_free_bytes", "cgroup.cpu_quota", "noise.load",
-)  # fmt: skip
+    "host.virtualisation",
+    "host.container",
+    "host.aslr",
+    "cpu.model",
+    "cpu.logical",
+    "cpu.usable",
+    "cpu.smt",
+    "cpu.governors",
+    "memory.available_bytes",
+    "memory.swap_total_bytes",
+    "memory.swap_free_bytes",
+    "cgroup.cpu_quota",
+    "noise.load",
+)
 TURBO: Final = (  # file, what it holds where turbo is on
     ("/sys/devices/system/cpu/intel_pstate/no_turbo", "0"),
     ("/sys/devices/system/cpu/cpufreq/boost", "1"),
@@ -56,18 +67,28 @@ def experiment(seconds: float, launches: int) -> Experiment:
     """The launches as an experiment that ends in time."""
     seconds -= min(RESERVE * seconds + RESERVE_S, seconds / 2.0)
     each = max(0.02, seconds / launches - OVERHEAD_S)
-    return from_mapping({
-        "name": "doctor", "workload": {"runner": "function", "script": TARGET, "work": "calls"},
-        "factor": {"levels": [1]}, "gates": {"efficiency": "none"}, "energy": {"source": "none"},
-        "launches": {"per_configuration": launches}, "timing": {"round_s": min(each, 3600.0)},
-        "limits": {"experiment_timeout_s": seconds, "launch_timeout_s": max(10.0, 20.0 * each), "grace_s": 1.0},
-    })  # fmt: skip
+    return from_mapping(
+        {
+            "name": "doctor",
+            "workload": {"runner": "function", "script": TARGET, "work": "calls"},
+            "factor": {"levels": [1]},
+            "gates": {"efficiency": "none"},
+            "energy": {"source": "none"},
+            "launches": {"per_configuration": launches},
+            "timing": {"round_s": min(each, 3600.0)},
+            "limits": {"experiment_timeout_s": seconds, "launch_timeout_s": max(10.0, 20.0 * each), "grace_s": 1.0},
+        }
+    )
 
 
 def examine(
-    scratch: Path, seconds: float, *, launches: int = LAUNCHES, machine: Machine | None = None,
+    scratch: Path,
+    seconds: float,
+    *,
+    launches: int = LAUNCHES,
+    machine: Machine | None = None,
     on_progress: Callable[[RunProgress], None] | None = None,
-) -> Seen:  # fmt: skip
+) -> Seen:
     """Measure for about so many seconds; the record of the launches is made below `scratch`.
 
     Ctrl-C ends it early, and what was measured until then is given back.
@@ -79,14 +100,16 @@ def examine(
     record, stopped = _launches(scratch, seconds, launches, on_progress)
     elapsed = time.monotonic() - began
     return Seen(
-        record=record, clock={**clock, **clock_drift(wall, clock_pair())}, context=context(machine),
-        shares=shares(before, counters(machine), elapsed), seconds=elapsed, stopped=stopped,
-    )  # fmt: skip
+        record=record,
+        clock={**clock, **clock_drift(wall, clock_pair())},
+        context=context(machine),
+        shares=shares(before, counters(machine), elapsed),
+        seconds=elapsed,
+        stopped=stopped,
+    )
 
 
-def _launches(
-    scratch: Path, seconds: float, launches: int, on_progress: Callable[[RunProgress], None] | None
-) -> tuple[Path | None, str]:
+def _launches(scratch: Path, seconds: float, launches: int, on_progress: Callable[[RunProgress], None] | None) -> tuple[Path | None, str]:
     stopped = ""
     try:
         return run(experiment(seconds, launches), folder=scratch, root=scratch, on_progress=on_progress), stopped
@@ -162,10 +185,11 @@ def counters(machine: Machine) -> dict[str, Any]:
     """Totals since boot, and this process's own processor time with that of its ended children, seconds."""
     own = sum(part for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN) for part in resource.getrusage(who)[:2])
     return {
-        "ticks": _or_none(lambda: cpu_ticks(machine)), "own_s": own,
+        "ticks": _or_none(lambda: cpu_ticks(machine)),
+        "own_s": own,
         **{f"pressure_{name}": _or_none(lambda name=name: pressure(machine, name)["some_us"]) for name in ("cpu", "memory", "io")},  # type: ignore[misc]
         "throttled_ns": _or_none(lambda: throttled(machine)["throttled_ns"]),
-    }  # fmt: skip
+    }
 
 
 def _or_none(read: Callable[[], Any]) -> Any:

@@ -44,17 +44,23 @@ def settle(record: RecordFolder, plan: Sequence[PlannedLaunch], clock: Clock) ->
     return sorted(rows, key=lambda row: int(row["launch"]))
 
 
-def _aborted(
-    number: int, plan: Sequence[PlannedLaunch], rows: Sequence[LaunchRow], begun: dict[str, Any], clock: Clock
-) -> dict[str, Any]:
+def _aborted(number: int, plan: Sequence[PlannedLaunch], rows: Sequence[LaunchRow], begun: dict[str, Any], clock: Clock) -> dict[str, Any]:
     # Launches are made in the plan's order: one that died before it could say its slot was the first unfinished one.
     waiting = policy.remaining(plan, rows)
     slot = begun.get("slot", waiting[0].slot if waiting else plan[-1].slot)
     return launch_row(
-        plan[slot], launch=number, attempt=policy.attempt_of(slot, rows), begin_ns=begun.get("ns", clock.now_ns()),
-        end_ns=begun.get("last_ns", clock.now_ns()), begin_utc=begun.get("begin_utc", clock.utc().isoformat()),
-        status="aborted", reason=REASON, exit_code=None, restarts=0, placement=begun.get("placement", "{}"),
-    )  # fmt: skip
+        plan[slot],
+        launch=number,
+        attempt=policy.attempt_of(slot, rows),
+        begin_ns=begun.get("ns", clock.now_ns()),
+        end_ns=begun.get("last_ns", clock.now_ns()),
+        begin_utc=begun.get("begin_utc", clock.utc().isoformat()),
+        status="aborted",
+        reason=REASON,
+        exit_code=None,
+        restarts=0,
+        placement=begun.get("placement", "{}"),
+    )
 
 
 def _begun(path: Path, number: int) -> dict[str, Any]:

@@ -45,19 +45,18 @@ def refuse_secrets(experiment: Experiment) -> None:
 
 def _conditions(experiment: Experiment) -> Iterator[Problem]:
     """What is written down to be read by others, in the record, in reports and in comparisons."""
-    texts = {"name": experiment.name} | {
-        f"conditions.{name}": str(value) for name, value in experiment.conditions.items()
-    }
+    texts = {"name": experiment.name} | {f"conditions.{name}": str(value) for name, value in experiment.conditions.items()}
     if experiment.prices is not None:
         texts["prices.source"] = experiment.prices.source
     cleaned = redact_environment(texts)
     for where, text in texts.items():
         if cleaned[where] != text and not _harmless(text):
             yield Problem(
-                where=redact(where), found="what looks like a secret",
+                where=redact(where),
+                found="what looks like a secret",
                 allowed="text that anybody may read, since it stands in the record and in every report",
                 mend="Leave it out, or name what it belongs to.",
-            )  # fmt: skip
+            )
 
 
 def _targets(experiment: Experiment) -> Iterator[Problem]:
@@ -70,29 +69,19 @@ def _targets(experiment: Experiment) -> Iterator[Problem]:
         named = {**target.headers, **target.environment, **{name: str(value) for name, value in target.options.items()}}
         cleaned = redact_environment(named)
         cleaned |= {name: _header(name, cleaned[name]) for name in target.headers}
-        secret = [
-            name
-            for name, text in named.items()
-            if cleaned[name] != text and not (_harmless(text) or _names_its_variable(text))
-        ]
-        words = dict(enumerate(target.command)) | {
-            "urls": " ".join(target.urls),
-            "proxy": serving.client.proxy,
-        }
+        secret = [name for name, text in named.items() if cleaned[name] != text and not (_harmless(text) or _names_its_variable(text))]
+        words = dict(enumerate(target.command)) | {"urls": " ".join(target.urls), "proxy": serving.client.proxy}
         shown = redact_arguments(target.command)
         plain = [str(name) for name, text in words.items() if redact(text) != text]
-        plain += [
-            f"command[{i}]"
-            for i, (a, b) in enumerate(zip(target.command, shown, strict=True))
-            if a != b and not _harmless(a)
-        ]
+        plain += [f"command[{i}]" for i, (a, b) in enumerate(zip(target.command, shown, strict=True)) if a != b and not _harmless(a)]
         for name in (*secret, *plain):
             yield Problem(
-                where=f"{where}: {redact(name)}", found="what looks like a secret",
+                where=f"{where}: {redact(name)}",
+                found="what looks like a secret",
                 allowed="text that anybody may read, since it stands in the record",
-                mend="Name the environment variable that holds it: api_key_env = \"NAME\", or {env:NAME} in a header. "
+                mend='Name the environment variable that holds it: api_key_env = "NAME", or {env:NAME} in a header. '
                 "An engine that assay starts inherits assay's own environment.",
-            )  # fmt: skip
+            )
 
 
 def _header(name: str, text: str) -> str:
@@ -117,12 +106,14 @@ def refuse_bytes(experiment: Experiment) -> None:
     }
     problems = tuple(
         Problem(
-            where=where, found=ascii(word), allowed="text in UTF-8, since the record keeps every word of the command",
+            where=where,
+            found=ascii(word),
+            allowed="text in UTF-8, since the record keeps every word of the command",
             mend="Let a script name these bytes itself, and time the script.",
         )
         for where, word in words.items()
         if any("\ud800" <= letter <= "\udfff" for letter in word)  # how Python holds bytes that are no UTF-8
-    )  # fmt: skip
+    )
     if problems:
         raise SpecError(problems, "the script's arguments")
 

@@ -55,12 +55,7 @@ class Course:
     @property
     def untimed(self) -> list[PlannedLaunch]:
         """The launches that are not timed and have no final row, in the order in which they are made."""
-        return [
-            *self.waiting("communication"),
-            *self.waiting("sweep"),
-            *self.waiting("profile"),
-            *self.waiting("fault"),
-        ]
+        return [*self.waiting("communication"), *self.waiting("sweep"), *self.waiting("profile"), *self.waiting("fault")]
 
     @property
     def blocks_done(self) -> int:
@@ -175,10 +170,7 @@ class Course:
     def _read_sentinel(self, job: Job, when: Literal["before", "after"]) -> None:
         if self._sentinel is not None and not self.context.stop.count:
             read = self._sentinel.read(when)
-            row = (
-                job.number, self.context.clock.now_ns(), platform.node(), read.device, read.counter, read.value, read.unit,
-                read.method,
-            )  # fmt: skip
+            row = (job.number, self.context.clock.now_ns(), platform.node(), read.device, read.counter, read.value, read.unit, read.method)
             self.context.record.writer(job.number).append("telemetry", row)
 
     # ---- writing down
@@ -213,9 +205,18 @@ class Course:
     def _skipped(self, job: Job, reason: str) -> Made:
         now = self.context.clock.now_ns()
         row: LaunchRow = launch_row(
-            job.planned, launch=job.number, attempt=job.attempt, begin_ns=now, end_ns=now, status="skipped", reason=reason,
-            begin_utc=self.context.clock.utc().isoformat(timespec="milliseconds"), exit_code=None, restarts=0, placement="{}",
-        )  # fmt: skip
+            job.planned,
+            launch=job.number,
+            attempt=job.attempt,
+            begin_ns=now,
+            end_ns=now,
+            status="skipped",
+            reason=reason,
+            begin_utc=self.context.clock.utc().isoformat(timespec="milliseconds"),
+            exit_code=None,
+            restarts=0,
+            placement="{}",
+        )
         return Made(row=row)
 
     # ---- looking

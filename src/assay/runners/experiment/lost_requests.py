@@ -53,9 +53,7 @@ def last_request(path: Path, launch: int, table: str = "requests") -> int:
     """The highest number of a request that has a row; -1 if none has."""
     import pyarrow.compute as pc
 
-    return max(
-        (int(pc.max(batch["request"]).as_py()) for batch in answered(path, launch, table) if batch.num_rows), default=-1
-    )
+    return max((int(pc.max(batch["request"]).as_py()) for batch in answered(path, launch, table) if batch.num_rows), default=-1)
 
 
 def answered(path: Path, launch: int, table: str = "requests") -> Iterator[pyarrow.RecordBatch]:
@@ -67,7 +65,7 @@ def answered(path: Path, launch: int, table: str = "requests") -> Iterator[pyarr
 
 def lost(
     schedule: Schedule, client: int, clients: int, seen: frozenset[int], t0_ns: int, end_ns: int, noted: Noted | None = None
-) -> Iterator[int]:  # fmt: skip
+) -> Iterator[int]:
     """The numbers of the requests of a client process that were due and have no row, ascending."""
     before = shares.predecessors(schedule)
     first = True  # of the cold requests nothing precedes the first one
@@ -96,12 +94,26 @@ def _due_ns(schedule: Schedule, number: int, t0_ns: int, end_ns: int, noted: Not
 
 def _row(schedule: Schedule, launch: int, client: int, number: int, due_ns: int) -> tuple[Any, ...]:
     row: dict[str, Any] = dict.fromkeys(REQUESTS.column_names) | {
-        "launch": launch, "request": number, "client": client, "phase": PHASES[schedule.phase[number]],
-        "kind": KINDS[schedule.kind[number]], "stream": _known(schedule.stream[number]), "session": _known(schedule.session[number]),
-        "turn": _known(schedule.turn[number]), "transport": "", "scheduled_ns": due_ns,
-        "status": "lost", "error": REASON, "chunk_ns": [], "chunk_kind": [], "chunk_chars": [], "logprobs": [], "chunk_uncertainty_ns": [],
-        "bytes_out": 0, "bytes_in": 0,
-    }  # fmt: skip
+        "launch": launch,
+        "request": number,
+        "client": client,
+        "phase": PHASES[schedule.phase[number]],
+        "kind": KINDS[schedule.kind[number]],
+        "stream": _known(schedule.stream[number]),
+        "session": _known(schedule.session[number]),
+        "turn": _known(schedule.turn[number]),
+        "transport": "",
+        "scheduled_ns": due_ns,
+        "status": "lost",
+        "error": REASON,
+        "chunk_ns": [],
+        "chunk_kind": [],
+        "chunk_chars": [],
+        "logprobs": [],
+        "chunk_uncertainty_ns": [],
+        "bytes_out": 0,
+        "bytes_in": 0,
+    }
     return tuple(row[name] for name in REQUESTS.column_names)
 
 

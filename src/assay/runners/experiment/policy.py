@@ -62,10 +62,7 @@ def all_failed(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _timed(rows: Sequence[Mapping[str, Any]], configuration: str) -> list[Mapping[str, Any]]:
-    return [
-        row for row in rows
-        if row["configuration"] == configuration and row["role"] == "timed" and row["status"] in (*FAILED, "ok")
-    ]  # fmt: skip
+    return [row for row in rows if row["configuration"] == configuration and row["role"] == "timed" and row["status"] in (*FAILED, "ok")]
 
 
 def _sentence(row: Mapping[str, Any]) -> str:

@@ -17,9 +17,14 @@ from assay.spec.plan import PlannedLaunch
 def launch_row(planned: PlannedLaunch, **rest: Any) -> dict[str, Any]:
     """A row of the table `launches`: what was planned, and what came of it."""
     planned_part = {
-        "slot": planned.slot, "configuration": planned.configuration, "workers": planned.workers, "block": planned.block,
-        "order": planned.order, "role": planned.role, "seed": planned.seed,
-    }  # fmt: skip
+        "slot": planned.slot,
+        "configuration": planned.configuration,
+        "workers": planned.workers,
+        "block": planned.block,
+        "order": planned.order,
+        "role": planned.role,
+        "seed": planned.seed,
+    }
     row = {**planned_part, **rest}
     return {name: row[name] for name in LAUNCHES.column_names}
 
@@ -38,9 +43,18 @@ def write_launch(writer: StreamWriter, row: Mapping[str, Any], path: Path) -> No
 def write_event(writer: StreamWriter, launch: int, kind: str, ns: int, detail: Mapping[str, Any], **rest: Any) -> None:
     """Take an event of the coordinator; it is on the disk after the next flush."""
     row = {
-        "launch": launch, "ns": ns, "duration_ns": None, "host": platform.node(), "rank": None, "incarnation": None,
-        "kind": kind, "step": None, "value": None, "detail": json.dumps(detail), **rest,
-    }  # fmt: skip
+        "launch": launch,
+        "ns": ns,
+        "duration_ns": None,
+        "host": platform.node(),
+        "rank": None,
+        "incarnation": None,
+        "kind": kind,
+        "step": None,
+        "value": None,
+        "detail": json.dumps(detail),
+        **rest,
+    }
     writer.append("events", tuple(row[name] for name in EVENTS.column_names))
 
 

@@ -2,8 +2,8 @@
 
 `run` and `resume` hold the record's life: create or reopen, environment before, the runner, environment after, finish.
 A runner is one file with one `RUNNER`; it makes the launches that are still to be made and says how it ended.  Most runners
-only say how one launch is made (`Maker`); `assay.runners.experiment.launch_loop` then makes them in order, and `assay.runners.experiment.session`
-those of several experiments in turn.
+only say how one launch is made (`Maker`); `assay.runners.experiment.launch_loop` then makes them in order, and
+`assay.runners.experiment.session` those of several experiments in turn.
 """
 
 from __future__ import annotations
@@ -92,9 +92,8 @@ class RunProgress:
 
 
 def seconds_left(
-    launches: Sequence[PlannedLaunch], rows: Sequence[LaunchRow], running: LaunchProgress | None = None,
-    planned_s: float | None = None,
-) -> float | None:  # fmt: skip
+    launches: Sequence[PlannedLaunch], rows: Sequence[LaunchRow], running: LaunchProgress | None = None, planned_s: float | None = None
+) -> float | None:
     """Seconds until the plan is through, from the launches that finished; None if none did.
 
     A configuration without a finished launch counts like the mean of all finished ones; `planned_s` says how long a launch
@@ -153,9 +152,7 @@ class Advice:
 
     looks: Callable[[Experiment], Iterable[int]]
     look: Callable[[Path, int], Look]  # the record's folder, blocks finished
-    disturbed: Callable[
-        [Path, int], str
-    ]  # the record's folder, a launch that has just ended -> why it is contaminated, or ""
+    disturbed: Callable[[Path, int], str]  # the record's folder, a launch that has just ended -> why it is contaminated, or ""
     profiled: Callable[[Mapping[str, Any]], dict[str, Any]] | None = None  # a rank's trace -> what it says
 
 
@@ -202,20 +199,25 @@ class RunContext:
         seen = self.looks[-1].blocks if self.looks else 0
         if self.looks and self.looks[-1].enough:
             return seen
-        return min(
-            next(blocks for blocks in self.advice.looks(self.experiment) if blocks > seen), self.experiment.blocks
-        )
+        return min(next(blocks for blocks in self.advice.looks(self.experiment) if blocks > seen), self.experiment.blocks)
 
     def show(self, running: LaunchProgress | None = None) -> None:
         """Tell the progress to whoever listens."""
         if self.on_progress is not None:
             blocks = self.looked_for
             needed = [planned for planned in self.plan if planned.role != "timed" or planned.block < blocks]
-            self.on_progress(RunProgress(
-                record=self.record.path, plan=self.plan, rows=tuple(self.rows), running=running,
-                seconds_left=seconds_left(needed, self.rows, running, planned_seconds(self.experiment)), label=self.label, looks=tuple(self.looks),
-                adaptive=self.adaptive,
-            ))  # fmt: skip
+            self.on_progress(
+                RunProgress(
+                    record=self.record.path,
+                    plan=self.plan,
+                    rows=tuple(self.rows),
+                    running=running,
+                    seconds_left=seconds_left(needed, self.rows, running, planned_seconds(self.experiment)),
+                    label=self.label,
+                    looks=tuple(self.looks),
+                    adaptive=self.adaptive,
+                )
+            )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -261,9 +263,14 @@ class Runner:
 
 
 def run(
-    experiment: Experiment, *, folder: Path | None = None, root: Path = Path("records"),
-    on_progress: Callable[[RunProgress], None] | None = None, clock: Clock | None = None, advice: Advice | None = None,
-) -> Path:  # fmt: skip
+    experiment: Experiment,
+    *,
+    folder: Path | None = None,
+    root: Path = Path("records"),
+    on_progress: Callable[[RunProgress], None] | None = None,
+    clock: Clock | None = None,
+    advice: Advice | None = None,
+) -> Path:
     """Execute an experiment and return the path of its sealed record.
 
     Args:
@@ -284,9 +291,7 @@ def run(
     folder = (folder or Path.cwd()).resolve()
     runner = checked(experiment, folder, advice)
     with listening() as stop:
-        context = opened(
-            experiment, folder, root, clock=clock, stop=stop, on_progress=on_progress, advice=advice,
-        )  # fmt: skip
+        context = opened(experiment, folder, root, clock=clock, stop=stop, on_progress=on_progress, advice=advice)
         return _carry_out(runner, context, capture(_secrets(context), folder=folder))
 
 
@@ -297,9 +302,9 @@ def checked(experiment: Experiment, folder: Path, advice: Advice | None) -> Runn
         SpecError, EnvironmentLacks: it is not.
     """
     if experiment.tune is not None:
-        raise SpecError((Problem(
-            where="tune", found="knobs to be tried out", allowed="no [tune] here", mend="Run it with `assay tune FILE`.",
-        ),))  # fmt: skip
+        raise SpecError(
+            (Problem(where="tune", found="knobs to be tried out", allowed="no [tune] here", mend="Run it with `assay tune FILE`."),)
+        )
     if problems := tuple(uncomputable(experiment.model_dump(exclude_none=True))):
         raise SpecError(problems)
     runner: Runner = catalog.load("runners", experiment.workload.runner)
@@ -316,11 +321,14 @@ def _refuse_without_advice(experiment: Experiment) -> None:
     wanted = {"launches.precision": experiment.launches.precision, "noise.repeat": experiment.noise.repeat or None}
     problems = tuple(
         Problem(
-            where=where, found=f"{value:g}, and nobody who judges between the launches", allowed="only with judging at hand",
+            where=where,
+            found=f"{value:g}, and nobody who judges between the launches",
+            allowed="only with judging at hand",
             mend="Run it with `assay run` or assay.run, or hand assay.cli.support.interim_analysis.advice() to assay.runners.experiment.run.run.",
         )
-        for where, value in wanted.items() if value is not None
-    )  # fmt: skip
+        for where, value in wanted.items()
+        if value is not None
+    )
     if problems:
         raise SpecError(problems)
 
@@ -332,9 +340,7 @@ def opened(experiment: Experiment, folder: Path, root: Path, **rest: Any) -> Run
         RecordError: the record could not be made.
     """
     record = record_folder.create(root, experiment, plan_signature(experiment), clock=rest["clock"])
-    return RunContext(
-        experiment=experiment, folder=folder, record=record, plan=plan(experiment), begun_ns=rest["clock"].now_ns(), **rest,
-    )  # fmt: skip
+    return RunContext(experiment=experiment, folder=folder, record=record, plan=plan(experiment), begun_ns=rest["clock"].now_ns(), **rest)
 
 
 def resume(
@@ -380,10 +386,19 @@ def resume(
         launches = plan(experiment)
         rows = abandoned_launches.settle(record, launches, clock)
         context = RunContext(
-            experiment=experiment, folder=folder, record=record, plan=launches, clock=clock, stop=stop,
-            on_progress=on_progress, rows=rows, begun_ns=clock.now_ns(), advice=advice, looks=_looks_so_far(record),
+            experiment=experiment,
+            folder=folder,
+            record=record,
+            plan=launches,
+            clock=clock,
+            stop=stop,
+            on_progress=on_progress,
+            rows=rows,
+            begun_ns=clock.now_ns(),
+            advice=advice,
+            looks=_looks_so_far(record),
             next_number=1 + max((row["launch"] for row in rows), default=-1),
-        )  # fmt: skip
+        )
         _note_alone(context)
         now = capture(_secrets(context), folder=folder)
         return _carry_out(runner, context, {**before, "resumed": [*before.get("resumed", []), now]} if before else now)
@@ -474,21 +489,23 @@ def script_identity(experiment: Experiment, folder: Path) -> dict[str, Any]:
     return {"folder": str(folder), "path": str(script), "sha256": digest}
 
 
-def _refuse_changes(
-    experiment: Experiment, manifest: Mapping[str, Any], before: Mapping[str, Any], folder: Path
-) -> None:
+def _refuse_changes(experiment: Experiment, manifest: Mapping[str, Any], before: Mapping[str, Any], folder: Path) -> None:
     mend = "A new experiment measures the new state: assay run. To go on all the same: assay resume --force."
     problems = []
     if plan_signature(experiment) != manifest["plan_signature"]:
-        problems.append(Problem(
-            where="experiment.toml", found="changed since the record was begun", allowed="the experiment as it was", mend=mend,
-        ))  # fmt: skip
+        problems.append(
+            Problem(where="experiment.toml", found="changed since the record was begun", allowed="the experiment as it was", mend=mend)
+        )
     then = before.get("script")
     if then is not None and script_identity(experiment, folder)["sha256"] != then["sha256"]:
-        problems.append(Problem(
-            where="workload.script", found=f"{then['path']}, changed since the record was begun",
-            allowed="the script as it was, so that all launches measure the same", mend=mend,
-        ))  # fmt: skip
+        problems.append(
+            Problem(
+                where="workload.script",
+                found=f"{then['path']}, changed since the record was begun",
+                allowed="the script as it was, so that all launches measure the same",
+                mend=mend,
+            )
+        )
     if problems:
         raise SpecError(tuple(problems), "the record to resume")
 
@@ -504,6 +521,4 @@ def with_secrets(experiment: Experiment) -> Experiment:
             f"the record does not hold the secret value of {', '.join(missing)}. Set it in the environment and resume again."
         )
     environment |= {name: os.environ[name] for name in redacted}
-    return experiment.model_copy(
-        update={"workload": experiment.workload.model_copy(update={"environment": environment})}
-    )
+    return experiment.model_copy(update={"workload": experiment.workload.model_copy(update={"environment": environment})})

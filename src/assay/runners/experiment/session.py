@@ -34,9 +34,14 @@ class Arm:
 
 
 def run_together(
-    arms: Sequence[Arm], *, root: Path = Path("records"), on_progress: Callable[[RunProgress], None] | None = None,
-    clock: Clock | None = None, advice: Advice | None = None, seed: int | None = None,
-) -> list[Path]:  # fmt: skip
+    arms: Sequence[Arm],
+    *,
+    root: Path = Path("records"),
+    on_progress: Callable[[RunProgress], None] | None = None,
+    clock: Clock | None = None,
+    advice: Advice | None = None,
+    seed: int | None = None,
+) -> list[Path]:
     """Execute several experiments in turn; the paths of their sealed records, in the order of the arms.
 
     Args:
@@ -62,10 +67,18 @@ def run_together(
     with listening() as stop:
         try:
             for arm in arms:
-                contexts.append(run.opened(
-                    arm.experiment, arm.folder, root, clock=clock or SystemClock(), stop=stop, on_progress=on_progress,
-                    advice=advice, label=arm.label,
-                ))  # fmt: skip
+                contexts.append(
+                    run.opened(
+                        arm.experiment,
+                        arm.folder,
+                        root,
+                        clock=clock or SystemClock(),
+                        stop=stop,
+                        on_progress=on_progress,
+                        advice=advice,
+                        label=arm.label,
+                    )
+                )
             _note_session(contexts, seed)
             outcomes = _carry_out(runners, contexts, seed)
         except BaseException as error:
@@ -93,19 +106,23 @@ def order_of_arms(arms: int, block: int, seed: int) -> tuple[int, ...]:
 def _in_turn(arm: Arm, advice: Advice | None) -> Runner:
     runner = run.checked(arm.experiment, arm.folder, advice)
     if runner.maker is None:
-        raise SpecError((Problem(
-            where="workload.runner", found=f"{runner.name!r} (arm {arm.label})", allowed="a runner that makes one launch at a time",
-            mend="Run it alone: assay run.",
-        ),))  # fmt: skip
+        raise SpecError(
+            (
+                Problem(
+                    where="workload.runner",
+                    found=f"{runner.name!r} (arm {arm.label})",
+                    allowed="a runner that makes one launch at a time",
+                    mend="Run it alone: assay run.",
+                ),
+            )
+        )
     return runner
 
 
 def _note_session(contexts: Sequence[RunContext], seed: int) -> None:
     identifier = secrets.token_hex(8)
     for number, context in enumerate(contexts):
-        context.record.note(session={
-            "id": identifier, "arm": number, "arms": len(contexts), "label": context.label, "seed": seed,
-        })  # fmt: skip
+        context.record.note(session={"id": identifier, "arm": number, "arms": len(contexts), "label": context.label, "seed": seed})
 
 
 def _carry_out(runners: Sequence[Runner], contexts: Sequence[RunContext], seed: int) -> list[Outcome]:

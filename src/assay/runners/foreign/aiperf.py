@@ -36,30 +36,42 @@ from assay.units import NS_PER_S
 
 LINES, TOTALS = "profile_export.jsonl", "profile_export_aiperf.json"
 UNITS: Final = {  # spelling of a unit of time -> seconds
-    "ns": 1e-9, "nanoseconds": 1e-9, "us": 1e-6, "microseconds": 1e-6, "ms": 1e-3, "milliseconds": 1e-3, "s": 1.0, "sec": 1.0, "seconds": 1.0,
-}  # fmt: skip
+    "ns": 1e-9,
+    "nanoseconds": 1e-9,
+    "us": 1e-6,
+    "microseconds": 1e-6,
+    "ms": 1e-3,
+    "milliseconds": 1e-3,
+    "s": 1.0,
+    "sec": 1.0,
+    "seconds": 1.0,
+}
 LATEST_NS: Final = 2**62  # in the year 2116
 PHASES: Final = {"profiling": "main", "warmup": "warm_up"}
 TASKS: Final = {"chat": "chat", "completions": "completions", "embeddings": "embeddings", "responses": "responses"}
 MODES: Final = {"constant": "constant", "poisson": "poisson", "gamma": "gamma"}
 STATISTICS: Final = (("avg", ""), ("p50", "p50"), ("p95", "p95"), ("p99", "p99"))
 LATENCIES: Final = (
-    ("time_to_first_token", "TTFT", "ttft"), ("inter_token_latency", "ITL (a mean for each request)", "tpot"),
+    ("time_to_first_token", "TTFT", "ttft"),
+    ("inter_token_latency", "ITL (a mean for each request)", "tpot"),
     ("request_latency", "end to end", "e2e"),
-)  # fmt: skip
+)
 RATES: Final = (
-    ("request_throughput", "requests per second", "request_throughput"), ("output_token_throughput", "output tokens per second", "output_throughput"),
+    ("request_throughput", "requests per second", "request_throughput"),
+    ("output_token_throughput", "output tokens per second", "output_throughput"),
     ("goodput", "goodput", "goodput"),
-)  # fmt: skip
+)
 
 
 def recognises(name: str, beginning: str) -> bool:
     """A line with a request's metadata, or the totals with their units."""
     if '"request_start_ns"' in beginning and '"metadata"' in beginning:
         return '"responses"' not in beginning.partition("\n")[0]  # the raw export has no metrics
-    return '"unit"' in beginning and any(f'"{key}"' in beginning for key in ("aiperf_version", "input_config")) and (
-        '"request_latency"' in beginning or '"request_throughput"' in beginning
-    )  # fmt: skip
+    return (
+        '"unit"' in beginning
+        and any(f'"{key}"' in beginning for key in ("aiperf_version", "input_config"))
+        and ('"request_latency"' in beginning or '"request_throughput"' in beginning)
+    )
 
 
 def read(path: Path, stack: ExitStack) -> Sequence[Load]:
@@ -99,13 +111,17 @@ def _totals(path: Path, stack: ExitStack) -> Mapping[str, Any]:
 
 
 def _load(
-    file: str, rows: Any, first_ns: int | None, duration_s: float | None, totals: Mapping[str, Any], asked: _Asked, *, beside: bool, seen: int | None
-) -> Load:  # fmt: skip
-    missing = (
-        []
-        if rows is not None
-        else [f"the requests: it holds totals only; import {LINES}, which AIPerf writes beside it"]
-    )
+    file: str,
+    rows: Any,
+    first_ns: int | None,
+    duration_s: float | None,
+    totals: Mapping[str, Any],
+    asked: _Asked,
+    *,
+    beside: bool,
+    seen: int | None,
+) -> Load:
+    missing = [] if rows is not None else [f"the requests: it holds totals only; import {LINES}, which AIPerf writes beside it"]
     if rows is not None and not beside:
         missing.append(f"what was asked for: there is no {TOTALS} beside it, so that the load is taken as it came")
     elif not asked.process:
@@ -116,11 +132,23 @@ def _load(
         else datetime.fromtimestamp(first_ns / NS_PER_S, UTC).isoformat(timespec="milliseconds")
     )
     return Load(
-        file=file, kind=asked.kind, load=asked.load, scenario=asked.scenario, serving=asked.serving(file), backend="openai", url=asked.url,
-        said=frozenset(asked.said), rows=rows, times="none" if rows is None else "whole", begin_utc=begin if isinstance(begin, str) else "",
-        duration_s=duration_s, reported=tuple(_reported(totals)), missing=tuple(missing), doubts=_doubts(totals, seen),
+        file=file,
+        kind=asked.kind,
+        load=asked.load,
+        scenario=asked.scenario,
+        serving=asked.serving(file),
+        backend="openai",
+        url=asked.url,
+        said=frozenset(asked.said),
+        rows=rows,
+        times="none" if rows is None else "whole",
+        begin_utc=begin if isinstance(begin, str) else "",
+        duration_s=duration_s,
+        reported=tuple(_reported(totals)),
+        missing=tuple(missing),
+        doubts=_doubts(totals, seen),
         version=text(totals, "aiperf_version", Place(TOTALS), 40) or "",
-    )  # fmt: skip
+    )
 
 
 # ---- what was asked --------------------------------------------------------------------------------------------------
@@ -178,12 +206,7 @@ class _Asked:
                 self.arrivals["cv"] = round(smoothness**-0.5, 9)  # the shape of the gamma distribution
             if concurrency and concurrency == int(concurrency) and 1 <= concurrency <= 1_000_000:
                 self.more["client"] = {"connections": int(concurrency)}
-        elif (
-            rate is None
-            and concurrency is not None
-            and concurrency == int(concurrency)
-            and 1 <= concurrency <= 1_000_000
-        ):
+        elif rate is None and concurrency is not None and concurrency == int(concurrency) and 1 <= concurrency <= 1_000_000:
             self.kind, self.load, self.process = "concurrency", concurrency, "closed"
             self.arrivals = {"process": "closed"}
         if self.process:
@@ -206,11 +229,7 @@ class _Asked:
 def _profiling(config: Mapping[str, Any]) -> Mapping[str, Any]:
     """The measured phase, in the newer shape of the configuration."""
     phases = config.get("phases")
-    found = (
-        phases
-        if isinstance(phases, list)
-        else [{"name": name, **inner(one)} for name, one in inner(config, "phases").items()]
-    )
+    found = phases if isinstance(phases, list) else [{"name": name, **inner(one)} for name, one in inner(config, "phases").items()]
     return next((inner(one) for one in found if "profiling" in (inner(one).get("name"), inner(one).get("phase"))), {})
 
 
@@ -267,23 +286,30 @@ def _row(metadata: Mapping[str, Any], metrics: Mapping[str, Any], error: Mapping
     if end_ns is not None and end_ns < sent_ns:
         raise at.at("request_end_ns").wrong(end_ns, f"at least request_start_ns, {sent_ns}")
     common: dict[str, Any] = {
-        "sent_ns": sent_ns, "phase": PHASES[phase], "done_ns": None if end_ns is None else end_ns - sent_ns,
-        "session": whole(metadata, "session_num", at), "turn": whole(metadata, "turn_index", at),
+        "sent_ns": sent_ns,
+        "phase": PHASES[phase],
+        "done_ns": None if end_ns is None else end_ns - sent_ns,
+        "session": whole(metadata, "session_num", at),
+        "turn": whole(metadata, "turn_index", at),
         "counted_in": _count(metrics, ("input_sequence_length", "error_isl"), place),
-    }  # fmt: skip
+    }
     if error is not None or metadata.get("was_cancelled") is True:
         return _failed(error or {}, place.at("error"), metadata.get("was_cancelled") is True, common)
     first = _duration_ns(metrics, "time_to_first_token", place)
     gaps = _gaps(metrics, place)
     last = _duration_ns(metrics, "request_latency", place)
     return Row(
-        **common, first_ns=first, visible_ns=_duration_ns(metrics, "time_to_first_output_token", place), last_ns=last,
+        **common,
+        first_ns=first,
+        visible_ns=_duration_ns(metrics, "time_to_first_output_token", place),
+        last_ns=last,
         chunks_ns=tuple(accumulate((first, *gaps))) if first is not None and gaps else (),
-        tokens_in=_count(metrics, ("usage_prompt_tokens",), place), tokens_out=_count(metrics, ("usage_completion_tokens",), place),
+        tokens_in=_count(metrics, ("usage_prompt_tokens",), place),
+        tokens_out=_count(metrics, ("usage_completion_tokens",), place),
         counted_out=_count(metrics, ("output_sequence_length", "output_token_count"), place),
         tokens_reasoning=_count(metrics, ("usage_reasoning_tokens",), place),
         tokens_cached=_count(metrics, ("usage_prompt_cache_read_tokens",), place),
-    )  # fmt: skip
+    )
 
 
 def _failed(error: Mapping[str, Any], at: Place, cancelled: bool, common: Mapping[str, Any]) -> Row:
@@ -349,10 +375,7 @@ def _count(metrics: Mapping[str, Any], names: Sequence[str], place: Place) -> in
 
 
 def _duration(totals: Mapping[str, Any]) -> float | None:
-    value, unit = (
-        _plain(inner(totals, "benchmark_duration").get("avg")),
-        str(inner(totals, "benchmark_duration").get("unit", "sec")),
-    )
+    value, unit = (_plain(inner(totals, "benchmark_duration").get("avg")), str(inner(totals, "benchmark_duration").get("unit", "sec")))
     return None if value is None else value * UNITS.get(unit.lower(), 1.0)
 
 

@@ -34,14 +34,20 @@ from assay.spec.sections import scenario
 REQUESTS: Final = "individual_request_metrics"
 METADATA: Final = "experiment_metadata.json"
 UNITS: Final = {"s": 1.0, "ms": 1e-3}
-TASKS: Final = {
-    "text-to-text": "chat", "image-text-to-text": "image_chat", "text-to-embeddings": "embeddings", "text-to-rerank": "rerank",
-}  # fmt: skip
+TASKS: Final = {"text-to-text": "chat", "image-text-to-text": "image_chat", "text-to-embeddings": "embeddings", "text-to-rerank": "rerank"}
 WITHOUT_TOKENS: Final = ("E", "R")  # scenarios whose answers have none; genai-bench writes 0
 BACKENDS: Final = {
-    "openai": "openai", "vllm": "vllm", "sglang": "sglang", "azure-openai": "azure", "aws-bedrock": "bedrock", "gcp-vertex": "vertex",
-    "oci-cohere": "oci", "oci-genai": "oci", "together": "openai", "baseten": "openai",
-}  # fmt: skip
+    "openai": "openai",
+    "vllm": "vllm",
+    "sglang": "sglang",
+    "azure-openai": "azure",
+    "aws-bedrock": "bedrock",
+    "gcp-vertex": "vertex",
+    "oci-cohere": "oci",
+    "oci-genai": "oci",
+    "together": "openai",
+    "baseten": "openai",
+}
 SERVER: Final = ("server_engine", "server_version", "server_gpu_type", "server_gpu_count")
 STATISTICS: Final = (("mean", ""), ("p50", "p50"), ("p90", ""), ("p95", "p95"), ("p99", "p99"))
 LATENCIES: Final = (("ttft", "TTFT", "ttft"), ("tpot", "TPOT", "tpot"), ("e2e_latency", "end to end", "e2e"))
@@ -55,9 +61,7 @@ def recognises(_: str, beginning: str) -> bool:
 def read(path: Path, stack: ExitStack) -> Sequence[Load]:
     """The run of a file."""
     metadata = _metadata(path, stack)
-    return [
-        _load(path.name, mapping(run, place), place, metadata) for place, run in documents(path, [(REQUESTS,)], stack)
-    ]
+    return [_load(path.name, mapping(run, place), place, metadata) for place, run in documents(path, [(REQUESTS,)], stack)]
 
 
 def beside(path: Path) -> tuple[Path, ...]:
@@ -90,14 +94,22 @@ def _load(file: str, run: Mapping[str, Any], place: Place, metadata: Mapping[str
         raise place.at("_time_unit").wrong(run.get("_time_unit"), " or ".join(UNITS))
     tokens = asked[:1] not in WITHOUT_TOKENS and serving.get("task", "chat") not in ("embeddings", "rerank")
     return Load(
-        file=file, kind="concurrency", load=_concurrency(totals, at), scenario=asked, serving=serving, said=frozenset(said),
+        file=file,
+        kind="concurrency",
+        load=_concurrency(totals, at),
+        scenario=asked,
+        serving=serving,
+        said=frozenset(said),
         backend=BACKENDS.get(str(metadata.get("api_backend", "")).lower(), "openai"),
         conditions={key: value for key in SERVER if (value := text(metadata, key, Place(METADATA), 80))},
-        rows=partial(_rows, requests, place, unit, tokens) if isinstance(requests, Spool) else None, times="none",
-        duration_s=number(totals, "run_duration", at), reported=tuple(_reported(totals, unit)),
-        missing=_missing(metadata, requests), doubts=_doubts(totals, at, requests),
+        rows=partial(_rows, requests, place, unit, tokens) if isinstance(requests, Spool) else None,
+        times="none",
+        duration_s=number(totals, "run_duration", at),
+        reported=tuple(_reported(totals, unit)),
+        missing=_missing(metadata, requests),
+        doubts=_doubts(totals, at, requests),
         version=text(metadata, "benchmark_version", Place(METADATA), 40) or "",
-    )  # fmt: skip
+    )
 
 
 # ---- what was asked --------------------------------------------------------------------------------------------------
@@ -158,10 +170,13 @@ def _row(row: Mapping[str, Any], at: Place, unit: float, tokens: bool) -> Row:
     if ttft is not None and latency is not None and ttft > latency:
         raise at.at("ttft").wrong(row["ttft"], f"at most e2e_latency, {row['e2e_latency']}")
     return Row(
-        first_ns=ttft if tokens else None, last_ns=latency if tokens else None, done_ns=latency,
-        tokens_in=whole(row, "num_input_tokens", at), tokens_out=whole(row, "num_output_tokens", at) if tokens else None,
+        first_ns=ttft if tokens else None,
+        last_ns=latency if tokens else None,
+        done_ns=latency,
+        tokens_in=whole(row, "num_input_tokens", at),
+        tokens_out=whole(row, "num_output_tokens", at) if tokens else None,
         tokens_reasoning=whole(row, "num_reasoning_tokens", at),
-    )  # fmt: skip
+    )
 
 
 # ---- what it reported, and lacks -------------------------------------------------------------------------------------
@@ -172,14 +187,7 @@ def _reported(totals: Mapping[str, Any], unit: float) -> Iterator[Reported]:
         (totals, "num_completed_requests", "answered requests", "count", "", False),
         (totals, "num_error_requests", "failed requests", "count", "", False),
         (totals, "error_rate", "failed requests, as a share", "fraction", "error_rate", False),
-        (
-            totals,
-            "requests_per_second",
-            "requests per second, ramp and end included",
-            "1/s",
-            "request_throughput",
-            False,
-        ),
+        (totals, "requests_per_second", "requests per second, ramp and end included", "1/s", "request_throughput", False),
         (
             totals,
             "mean_output_throughput_tokens_per_s",

@@ -41,23 +41,29 @@ FATES: Final = {"successful": "ok", "errored": "error", "incomplete": "cancelled
 LATEST_S: Final = 1e11  # a time of day
 PLANNED: Final = ("constant", "poisson", "trace")  # processes that say when a request is due
 TASKS: Final = {
-    "chat_completions": "chat", "/v1/chat/completions": "chat", "text_completions": "completions", "/v1/completions": "completions",
-    "embeddings": "embeddings", "responses": "responses",
-}  # fmt: skip
+    "chat_completions": "chat",
+    "/v1/chat/completions": "chat",
+    "text_completions": "completions",
+    "/v1/completions": "completions",
+    "embeddings": "embeddings",
+    "responses": "responses",
+}
 LATENCIES: Final = (  # key, name, unit, our metric
-    ("time_to_first_token_ms", "TTFT", "ms", "ttft"), ("time_per_output_token_ms", "TPOT, first token included", "ms", ""),
-    ("inter_token_latency_ms", "ITL (a mean for each request)", "ms", "tpot"), ("request_latency", "end to end", "s", "e2e"),
-)  # fmt: skip
+    ("time_to_first_token_ms", "TTFT", "ms", "ttft"),
+    ("time_per_output_token_ms", "TPOT, first token included", "ms", ""),
+    ("inter_token_latency_ms", "ITL (a mean for each request)", "ms", "tpot"),
+    ("request_latency", "end to end", "s", "e2e"),
+)
 RATES: Final = (
-    ("requests_per_second", "requests per second", "request_throughput"), ("output_tokens_per_second", "output tokens per second", "output_throughput"),
-)  # fmt: skip
+    ("requests_per_second", "requests per second", "request_throughput"),
+    ("output_tokens_per_second", "output tokens per second", "output_throughput"),
+)
 
 
 def recognises(_: str, beginning: str) -> bool:
     """A list of benchmarks, and guidellm's words."""
     return '"benchmarks"' in beginning and any(
-        word in beginning
-        for word in ("guidellm", '"scheduler_metrics"', '"generative_benchmark', '"strategy"', '"run_stats"')
+        word in beginning for word in ("guidellm", '"scheduler_metrics"', '"generative_benchmark', '"strategy"', '"run_stats"')
     )
 
 
@@ -69,9 +75,7 @@ def read(path: Path, stack: ExitStack) -> Sequence[Load]:
         top = mapping(report, place)
         benchmarks = top.get("benchmarks")
         if not isinstance(benchmarks, list):
-            raise place.at("benchmarks").wrong(
-                benchmarks if benchmarks is not None else NOTHING, "a list of benchmarks"
-            )
+            raise place.at("benchmarks").wrong(benchmarks if benchmarks is not None else NOTHING, "a list of benchmarks")
         for index, one in enumerate(benchmarks):
             at = place.at("benchmarks").at(index)
             found.append(_load(path.name, mapping(one, at), at, top))
@@ -91,14 +95,24 @@ def _load(file: str, one: Mapping[str, Any], at: Place, top: Mapping[str, Any]) 
     begin, end = (number(one, key, at, most=LATEST_S) for key in ("start_time", "end_time"))
     duration = number(one, "duration", at)
     return Load(
-        file=file, kind=kind, load=load, scenario=told.scenario, serving={**told.serving, "arrivals": arrivals}, backend="openai",
-        url=told.url, said=frozenset(said), rows=partial(_rows, requests, at, planned) if listed else None,
+        file=file,
+        kind=kind,
+        load=load,
+        scenario=told.scenario,
+        serving={**told.serving, "arrivals": arrivals},
+        backend="openai",
+        url=told.url,
+        said=frozenset(said),
+        rows=partial(_rows, requests, at, planned) if listed else None,
         times="none" if not listed else "sampled" if sampled else "whole",
         begin_utc="" if not begin else datetime.fromtimestamp(begin, UTC).isoformat(timespec="milliseconds"),
         clock="scheduled" if planned else "sent",
-        duration_s=duration or (end - begin if begin and end and end > begin else None), reported=tuple(_reported(one)),
-        missing=_missing(listed, issued, sampled), doubts=(), version=told.version,
-    )  # fmt: skip
+        duration_s=duration or (end - begin if begin and end and end > begin else None),
+        reported=tuple(_reported(one)),
+        missing=_missing(listed, issued, sampled),
+        doubts=(),
+        version=told.version,
+    )
 
 
 # ---- what was asked --------------------------------------------------------------------------------------------------
@@ -113,9 +127,7 @@ def _strategy(one: Mapping[str, Any], at: Place) -> tuple[Mapping[str, Any], Pla
     raise at.at("config").at("strategy").wrong(NOTHING, "the strategy of the benchmark")
 
 
-def _arrivals(
-    strategy: Mapping[str, Any], at: Place, one: Mapping[str, Any], file: str
-) -> tuple[Any, float | None, dict[str, Any]]:
+def _arrivals(strategy: Mapping[str, Any], at: Place, one: Mapping[str, Any], file: str) -> tuple[Any, float | None, dict[str, Any]]:
     """(kind, load, keys of [serving.arrivals])."""
     kind = strategy.get("type_", strategy.get("kind"))
     if kind == "synchronous":
@@ -135,9 +147,7 @@ def _arrivals(
         return "", None, {"process": "offline", "requests": _issued(one) or 1}
     if kind in ("trace", "replay"):
         return "", None, {"process": "trace", "trace": file}
-    raise at.at("type_").wrong(
-        kind if kind is not None else NOTHING, "synchronous, concurrent, throughput, constant, poisson or trace"
-    )
+    raise at.at("type_").wrong(kind if kind is not None else NOTHING, "synchronous, concurrent, throughput, constant, poisson or trace")
 
 
 class _Told:
@@ -147,25 +157,14 @@ class _Told:
         self.said: set[str] = set()
         self.serving: dict[str, Any] = {}
         args, spec, config = inner(top, "args"), inner(top, "config", "spec"), inner(one, "config")
-        backends = (
-            inner(spec, "backend"),
-            inner(config, "backend"),
-            inner(one, "worker"),
-            inner(args, "backend_kwargs"),
-            args,
-        )
+        backends = (inner(spec, "backend"), inner(config, "backend"), inner(one, "worker"), inner(args, "backend_kwargs"), args)
         model = first(str(source.get(key) or "") for source in backends for key in ("model", "backend_model"))
         if model:
             self.serving["model"] = model[:200]
             self.said |= {"serving.model", "engine.model"}
         self.url = first(address(source.get(key)) for source in backends for key in ("target", "backend_target"))
         task = next(
-            (
-                TASKS[str(kind)]
-                for source in (*backends, config)
-                if (kind := source.get("request_type")) and str(kind) in TASKS
-            ),
-            None,
+            (TASKS[str(kind)] for source in (*backends, config) if (kind := source.get("request_type")) and str(kind) in TASKS), None
         )
         if task:
             self.serving["task"] = task
@@ -186,16 +185,10 @@ def _scenario(*sources: object) -> str:
         asked = _lengths(source[0] if isinstance(source, list) and len(source) == 1 else source)
         mean_in, mean_out = asked.pop("prompt_tokens", None), asked.pop("output_tokens", None)
         wide_in, wide_out = (asked.pop(f"{side}_tokens_stdev", 0) or 0 for side in ("prompt", "output"))
-        whole_numbers = [
-            value
-            for value in (mean_in, mean_out, wide_in, wide_out)
-            if isinstance(value, int) and 0 <= value <= 10_000_000
-        ]
+        whole_numbers = [value for value in (mean_in, mean_out, wide_in, wide_out) if isinstance(value, int) and 0 <= value <= 10_000_000]
         limits = [key for key in asked if key.endswith(("_min", "_max")) and asked[key] is not None]
         if len(whole_numbers) == 4 and not limits:
-            return (
-                f"N({mean_in},{wide_in})/({mean_out},{wide_out})" if wide_in or wide_out else f"D({mean_in},{mean_out})"
-            )
+            return f"N({mean_in},{wide_in})/({mean_out},{wide_out})" if wide_in or wide_out else f"D({mean_in},{mean_out})"
     return "dataset"
 
 
@@ -241,20 +234,31 @@ def _row(row: Mapping[str, Any], place: Place, fate: str, planned: bool) -> Row:
     error = text(info, "error", place) or text(row, "error", place)
     ok = fate == "successful"
     return Row(
-        status="ok" if ok else "cancelled" if fate == "incomplete" else failure(error), error=None if ok else error,
-        sent_ns=round(sent * NS_PER_S), due_before_ns=0 if due is None else max(0, round((sent - due) * NS_PER_S)),
-        first_ns=_after(times, "first", sent, at) if ok else None, visible_ns=_after(times, "visible", sent, at) if ok else None,
-        last_ns=_after(times, "last", sent, at) if ok else None, done_ns=_after(times, "done", sent, at),
-        tokens_in=_tokens(row, place, "prompt_tokens", "input_metrics"), tokens_out=_tokens(row, place, "output_tokens", "output_metrics") if ok else None,
-        turn=whole(info, "turn_index", place.at("info")), text=answer(row, "output", place) if ok else None,
+        status="ok" if ok else "cancelled" if fate == "incomplete" else failure(error),
+        error=None if ok else error,
+        sent_ns=round(sent * NS_PER_S),
+        due_before_ns=0 if due is None else max(0, round((sent - due) * NS_PER_S)),
+        first_ns=_after(times, "first", sent, at) if ok else None,
+        visible_ns=_after(times, "visible", sent, at) if ok else None,
+        last_ns=_after(times, "last", sent, at) if ok else None,
+        done_ns=_after(times, "done", sent, at),
+        tokens_in=_tokens(row, place, "prompt_tokens", "input_metrics"),
+        tokens_out=_tokens(row, place, "output_tokens", "output_metrics") if ok else None,
+        turn=whole(info, "turn_index", place.at("info")),
+        text=answer(row, "output", place) if ok else None,
         reasoning=answer(row, "reasoning_output", place) if ok else None,
-    )  # fmt: skip
+    )
 
 
 _TIMINGS: Final = {
-    "due": "targeted_start", "sent": "request_start", "resolved": "resolve_start", "first": "first_token_iteration",
-    "visible": "first_output_token_iteration", "last": "last_token_iteration", "done": "request_end",
-}  # fmt: skip
+    "due": "targeted_start",
+    "sent": "request_start",
+    "resolved": "resolve_start",
+    "first": "first_token_iteration",
+    "visible": "first_output_token_iteration",
+    "last": "last_token_iteration",
+    "done": "request_end",
+}
 _FLAT: Final = {"sent": "start_time", "first": "first_token_time", "last": "last_token_time", "done": "end_time"}
 
 
@@ -264,9 +268,7 @@ def _after(times: Mapping[str, float | None], name: str, sent: float, at: Place)
     if value is None:
         return None
     if value < sent:
-        raise at.at(name).wrong(
-            value, f"a time after the request was sent, {sent!r}", "The wall clock was set back during this request."
-        )
+        raise at.at(name).wrong(value, f"a time after the request was sent, {sent!r}", "The wall clock was set back during this request.")
     return round((value - sent) * NS_PER_S)
 
 
@@ -280,11 +282,7 @@ def _tokens(row: Mapping[str, Any], place: Place, key: str, metrics: str) -> int
 
 def _issued(one: Mapping[str, Any]) -> int | None:
     """How many requests there were, also those that were not kept."""
-    sources = (
-        inner(one, "metrics", "request_totals"),
-        inner(one, "scheduler_metrics", "requests_made"),
-        inner(one, "request_totals"),
-    )
+    sources = (inner(one, "metrics", "request_totals"), inner(one, "scheduler_metrics", "requests_made"), inner(one, "request_totals"))
     for totals in sources:
         counts = [totals.get(fate) for fate in FATES]
         if any(isinstance(count, int) for count in counts):
@@ -295,15 +293,20 @@ def _issued(one: Mapping[str, Any]) -> int | None:
 def _reported(one: Mapping[str, Any]) -> Iterator[Reported]:
     totals = inner(one, "metrics", "request_totals")
     yield from numbers_of(
-        (totals, "successful", "answered requests", "count", "", False), (totals, "errored", "failed requests", "count", "", False),
+        (totals, "successful", "answered requests", "count", "", False),
+        (totals, "errored", "failed requests", "count", "", False),
         (totals, "incomplete", "cut off requests", "count", "", False),
-    )  # fmt: skip
+    )
     for key, title, ours in RATES:
         yield from numbers_of((inner(one, "metrics", key, "successful"), "mean", title, "1/s", ours, False))
     for key, title, unit, ours in LATENCIES:
         own = inner(one, "metrics", key, "successful")
-        for source, statistic, quantile in ((own, "mean", ""), (own, "median", "p50"), (inner(own, "percentiles"), "p95", "p95"),
-                                            (inner(own, "percentiles"), "p99", "p99")):  # fmt: skip
+        for source, statistic, quantile in (
+            (own, "mean", ""),
+            (own, "median", "p50"),
+            (inner(own, "percentiles"), "p95", "p95"),
+            (inner(own, "percentiles"), "p99", "p99"),
+        ):
             near = f"{ours}_{quantile}" if ours and quantile else ""
             yield from numbers_of((source, statistic, f"{statistic} {title}", unit, near, False))
 
@@ -312,9 +315,7 @@ def _missing(listed: int, issued: int | None, sampled: bool) -> tuple[str, ...]:
     if not listed:
         return ("the requests: it holds totals only",)
     if sampled:
-        return (
-            f"most requests: it keeps a sample of {listed:,} of {issued:,}, so that no rate over a measured window can be made",
-        )
+        return (f"most requests: it keeps a sample of {listed:,} of {issued:,}, so that no rate over a measured window can be made",)
     return ()
 
 

@@ -1,7 +1,8 @@
 """What did MLPerf LoadGen report?  mlperf_log_detail.txt or mlperf_log_summary.txt: totals, never requests.
 
 The detailed log has a line `:::MLLOG {"key", "value", ...}` for each fact, the summary `name : value`; both tell scenario, settings and
-results in nanoseconds, and LoadGen's own verdict VALID or INVALID.  The latency of each request stands in neither, so that no percentile can be
+results in nanoseconds, and LoadGen's own verdict VALID or INVALID.  The latency of each request stands in neither, so that no percentile
+can be
 made of it here: LoadGen's own are kept as reported.  Its clock starts when a request was due.  (mlcommons/inference loadgen/results.cc
 at commit 05a9cec, loadgen/test_settings_internal.cc; version 6.0.17.)
 """
@@ -22,8 +23,12 @@ from assay.runners.foreign.support.documents import NOTHING, Place, Words, lines
 MARK: Final = ":::MLLOG"
 HEADING: Final = "MLPerf Results Summary"
 SCENARIOS: Final = {  # spelling without blanks and in lower case -> arrivals.process
-    "singlestream": "single_stream", "multistream": "multi_stream", "server": "server", "interactive": "server", "offline": "offline",
-}  # fmt: skip
+    "singlestream": "single_stream",
+    "multistream": "multi_stream",
+    "server": "server",
+    "interactive": "server",
+    "offline": "offline",
+}
 COUNTS: Final = {  # key of the detailed log, or name in the summary -> (name, unit, our metric)
     "result_query_count": ("queries", "count", ""),
     "result_overlatency_query_count": ("queries beyond their limit", "count", ""),
@@ -40,7 +45,7 @@ COUNTS: Final = {  # key of the detailed log, or name in the summary -> (name, u
     "Completed tokens per second": ("output tokens per second", "1/s", "output_throughput"),
     "Tokens per second": ("output tokens per second", "1/s", "output_throughput"),
     "QPS w/ loadgen overhead": ("queries per second", "1/s", "request_throughput"),
-}  # fmt: skip
+}
 DETAILED: Final = re.compile(
     r"result_(?P<what>first_token_|time_per_output_token_|time_to_output_token_)?(?:(?P<p>[\d.]+)_percentile|(?P<s>min|max|mean))"
     r"(?P<of>_per_query|_query)?(?:_latency)?(?:_ns)?"
@@ -87,11 +92,21 @@ def read(path: Path, _: ExitStack) -> Sequence[Load]:
     if process is None:
         raise place.at("effective_scenario").wrong(scenario or NOTHING, ", ".join(SCENARIOS))
     kind, load, arrivals, said = _asked(process, told, place)
-    return [Load(
-        file=path.name, kind=kind, load=load, serving={"arrivals": arrivals}, said=frozenset({"serving.load", "serving.arrivals.process", *said}),
-        rows=None, times="none", begin_utc=_when(values.get("test_datetime")), reported=tuple(_reported(told)),
-        doubts=tuple(_doubts(told)), version=clean(str(values.get("loadgen_version", "")), 40),
-    )]  # fmt: skip
+    return [
+        Load(
+            file=path.name,
+            kind=kind,
+            load=load,
+            serving={"arrivals": arrivals},
+            said=frozenset({"serving.load", "serving.arrivals.process", *said}),
+            rows=None,
+            times="none",
+            begin_utc=_when(values.get("test_datetime")),
+            reported=tuple(_reported(told)),
+            doubts=tuple(_doubts(told)),
+            version=clean(str(values.get("loadgen_version", "")), 40),
+        )
+    ]
 
 
 def _told(path: Path) -> _Told:
@@ -103,9 +118,7 @@ def _told(path: Path) -> _Told:
         elif (pair := re.match(r"\s*([^:]{1,80}?)\s*:\s*(\S.*?)\s*$", line)) and not line.startswith(":::"):
             told.put(pair[1], pair[2], place.line)
     if not told.values:
-        raise Place(path.name).wrong(
-            Words(f"{seen} lines without a fact"), f"lines that begin with {MARK}, or a summary"
-        )
+        raise Place(path.name).wrong(Words(f"{seen} lines without a fact"), f"lines that begin with {MARK}, or a summary")
     return told
 
 
@@ -181,9 +194,7 @@ def _reported(told: _Told) -> Iterator[Reported]:
             title, metric = KINDS["first_token" if "first" in what else "output_token" if "output" in what else ""]
             statistic = f"p{float(match['p']):g}" if match["p"] else match["s"].lower()
             near = f"{metric}_{NEAR[statistic]}" if statistic in NEAR and not match["of"] else ""
-            yield from numbers_of(
-                (plain, key, f"{statistic} {title}{' of a query' if match['of'] else ''}", "ns", near, False)
-            )
+            yield from numbers_of((plain, key, f"{statistic} {title}{' of a query' if match['of'] else ''}", "ns", near, False))
 
 
 def _doubts(told: _Told) -> Iterator[str]:

@@ -2,8 +2,8 @@
 
 A run is one start of processes, and so a launch; runs of the same program with the same settings (a folder of files, or one file with
 several) are launches of one record.  Types and operators of one run (-d all, -o all) are records of their own (types that assay does not
-know are left out, and told); a size that comes again (-N) is another loop of its launch.  What mpirun or srun write before each line is taken off.
-A line of the result is one row for each placement: its time is the mean over iterations that nccl-tests reports, over the ranks
+know are left out, and told); a size that comes again (-N) is another loop of its launch.  What mpirun or srun write before each line is
+taken off. A line of the result is one row for each placement: its time is the mean over iterations that nccl-tests reports, over the ranks
 as `-a` asks (the mean, unless told otherwise), and its `wrong` the elements of a separate iteration, not of the timed ones.  Both are
 told in the manifest and stand in the definition of every number, so that none passes for one of assay's own.
 Everything else of the file (configuration, devices, times of single iterations) is kept as it is in the manifest, but for the
@@ -41,41 +41,43 @@ from assay.spec.sections.collectives import UNITS
 NAME: Final = "nccl_tests"
 TITLE: Final = "nccl-tests"
 PROGRAMS: Final = {
-    "all_reduce": "all_reduce", "all_gather": "all_gather", "reduce_scatter": "reduce_scatter", "alltoall": "all_to_all", "broadcast": "broadcast",
-    "reduce": "reduce", "gather": "gather", "scatter": "scatter", "sendrecv": "send_recv",
-}  # fmt: skip
+    "all_reduce": "all_reduce",
+    "all_gather": "all_gather",
+    "reduce_scatter": "reduce_scatter",
+    "alltoall": "all_to_all",
+    "broadcast": "broadcast",
+    "reduce": "reduce",
+    "gather": "gather",
+    "scatter": "scatter",
+    "sendrecv": "send_recv",
+}
 TYPES: Final = {
-    "float": "float32", "double": "float64", "half": "float16", "bfloat16": "bfloat16", "int8": "int8", "uint8": "uint8", "int32": "int32",
-    "int64": "int64", "uint32": "uint32", "uint64": "uint64", "f8e4m3": "float8_e4m3fn", "f8e5m2": "float8_e5m2",
-    "char": "int8", "int": "int32",  # of NCCL 1
-}  # fmt: skip
+    "float": "float32",
+    "double": "float64",
+    "half": "float16",
+    "bfloat16": "bfloat16",
+    "int8": "int8",
+    "uint8": "uint8",
+    "int32": "int32",
+    "int64": "int64",
+    "uint32": "uint32",
+    "uint64": "uint64",
+    "f8e4m3": "float8_e4m3fn",
+    "f8e5m2": "float8_e5m2",
+    "char": "int8",
+    "int": "int32",  # of NCCL 1
+}
 RANKS: Final = {0: "rank 0", 1: "mean of ranks", 2: "fastest", 3: "slowest"}
 MOST_BYTES: Final = 64 << 20
 PLACES: Final = ("out_of_place", "in_place")
-_DEVICE = re.compile(
-    r"#\s+Rank\s+(\d+)\s+(?:Group\s+(\d+)\s+)?Pid\s+\d+ on\s+(\S+)\s+device\s+(\d+)\s+\[[^\]]*\]\s*(.*)"
-)
+_DEVICE = re.compile(r"#\s+Rank\s+(\d+)\s+(?:Group\s+(\d+)\s+)?Pid\s+\d+ on\s+(\S+)\s+device\s+(\d+)\s+\[[^\]]*\]\s*(.*)")
 OTHERS: Final = ("alltoallv", "hypercube", "bisection")
 # wherever it stands, as in run1_all_reduce_perf_16gpus.txt; never the end of another word: allreduce_perf is no reduce_perf
 _PROGRAM = re.compile(rf"(?<![a-z])(?<!all-)({'|'.join((*PROGRAMS, *OTHERS))})_perf")
 # before a line of its own: mpirun --tag-output, torchrun, srun --label, pdsh
 _PREFIX = re.compile(r"^(?:\[[^\]\s]*\](?:<\w+>)?:? ?|[\w.-]+: ?)(?=\s*(?:#|\d+\s+\d+\s))")
 _START, _NAMED = "# nThread ", "# Collective test starting"
-COLUMNS: Final = (
-    "size",
-    "count",
-    "type",
-    "redop",
-    "root",
-    "time",
-    "algbw",
-    "busbw",
-    "#wrong",
-    "time",
-    "algbw",
-    "busbw",
-    "#wrong",
-)
+COLUMNS: Final = ("size", "count", "type", "redop", "root", "time", "algbw", "busbw", "#wrong", "time", "algbw", "busbw", "#wrong")
 CPU_TIME: Final = "cputime"  # what a column of times is named with -C 1
 STAMP: Final = "timestamp"  # -S 1: a day and a time of day, two words
 
@@ -148,11 +150,7 @@ def import_runs(chosen: Sequence[Path], root: Path, *, clock: Clock, name: str =
     for place, runs in enumerate(groups.values()):
         stem = re.sub(r"[^A-Za-z0-9._-]+", "-", name or f"nccl-tests-{runs[0].op}-{runs[0].ranks}").strip("-._")
         ending = f"-{place + 1}" if name and len(groups) > 1 else ""
-        made.append(
-            _record(
-                runs, f"{stem[: 80 - len(ending)]}{ending}", {run.file: digests[run.file] for run in runs}, root, clock
-            )
-        )
+        made.append(_record(runs, f"{stem[: 80 - len(ending)]}{ending}", {run.file: digests[run.file] for run in runs}, root, clock))
     return tuple(made)
 
 
@@ -177,9 +175,7 @@ def _from_json(text: str, path: Path, place: Place) -> tuple[Run, ...]:
         found = json.loads(text)
     except ValueError as error:
         raise place.wrong(
-            Words(f"no JSON ({error})"),
-            "what nccl-tests writes with -J",
-            "A run that was ended early leaves it unfinished.",
+            Words(f"no JSON ({error})"), "what nccl-tests writes with -J", "A run that was ended early leaves it unfinished."
         ) from None
     config, results = found.get("config"), found.get("results")
     if not isinstance(config, dict) or not isinstance(results, list) or not results:
@@ -198,15 +194,28 @@ def _from_json(text: str, path: Path, place: Place) -> tuple[Run, ...]:
     ]
     average = _option(arguments, "-a", "--average")
     kept = {
-        "version": found.get("version"), "start_time": found.get("start_time"), "end_time": found.get("end_time"), "config": config,
-        "results": results, "args": redact_arguments(arguments), "out_of_bounds": found.get("out_of_bounds"),
-        "average_bus_bandwidth": found.get("average_bus_bandwidth"), "errors": found.get("errors"), "env": _variables(found.get("env")),
-    }  # fmt: skip
+        "version": found.get("version"),
+        "start_time": found.get("start_time"),
+        "end_time": found.get("end_time"),
+        "config": config,
+        "results": results,
+        "args": redact_arguments(arguments),
+        "out_of_bounds": found.get("out_of_bounds"),
+        "average_bus_bandwidth": found.get("average_bus_bandwidth"),
+        "errors": found.get("errors"),
+        "env": _variables(found.get("env")),
+    }
     return _runs(
-        path, place, rows, program=_program(" ".join(arguments[:1]) or path.name, path, place), ranks=max(1, len(own)) * each,
+        path,
+        place,
+        rows,
+        program=_program(" ".join(arguments[:1]) or path.name, path, place),
+        ranks=max(1, len(own)) * each,
         seconds=_lasted(found.get("start_time"), found.get("end_time")),
-        aggregation=RANKS.get(_whole(average) if average is not None else 1, "not said"), version=str(found.get("nccl_version") or ""), kept=kept,
-    )  # fmt: skip
+        aggregation=RANKS.get(_whole(average) if average is not None else 1, "not said"),
+        version=str(found.get("nccl_version") or ""),
+        kept=kept,
+    )
 
 
 def _lines_of(one: Mapping[str, Any], place: Place) -> Iterator[Line]:
@@ -222,9 +231,14 @@ def _lines_of(one: Mapping[str, Any], place: Place) -> Iterator[Line]:
         if "cpu_time" in part:
             raise _of_the_processor(place.at(key))
         yield _line(
-            int(size), part.get("time"), part.get("alg_bw"), part.get("bus_bw"), part.get("nwrong"),
-            in_place=key == "in_place", place=place.at(key).at("time"),
-        )  # fmt: skip
+            int(size),
+            part.get("time"),
+            part.get("alg_bw"),
+            part.get("bus_bw"),
+            part.get("nwrong"),
+            in_place=key == "in_place",
+            place=place.at(key).at("time"),
+        )
 
 
 def _of_the_processor(place: Place) -> SpecError:
@@ -237,9 +251,13 @@ def _line(nbytes: int, time: Any, algbw: Any, busbw: Any, wrong: Any, *, in_plac
     if microseconds is None or microseconds <= 0.0:
         raise place.wrong(time, "microseconds above 0")
     return Line(
-        nbytes=nbytes, in_place=in_place, seconds=microseconds * 1e-6, wrong=None if elements is None else int(elements),
-        algbw=_number(algbw) or 0.0, busbw=_number(busbw) or 0.0,
-    )  # fmt: skip
+        nbytes=nbytes,
+        in_place=in_place,
+        seconds=microseconds * 1e-6,
+        wrong=None if elements is None else int(elements),
+        algbw=_number(algbw) or 0.0,
+        busbw=_number(busbw) or 0.0,
+    )
 
 
 def _from_text(text: str, path: Path, place: Place) -> tuple[Run, ...]:
@@ -286,10 +304,17 @@ def _of_section(lines: Sequence[str], before: int, path: Path, place: Place) -> 
     version = re.search(r"nccl-library=(\d+)", text) or re.search(r"NCCL version (\S+)", text)
     kept = [line for line in lines if line.startswith("#") or (line.split()[:1] and line.split()[0].isdigit())]
     return _runs(
-        path, place, rows, program=_program(text, path, place), ranks=sum(one[1] == devices[0][1] for one in devices) if devices else 1,
-        seconds=None, aggregation="not said, by default the mean of ranks", version=version[1] if version else "", kept={"text": kept},
+        path,
+        place,
+        rows,
+        program=_program(text, path, place),
+        ranks=sum(one[1] == devices[0][1] for one in devices) if devices else 1,
+        seconds=None,
+        aggregation="not said, by default the mean of ranks",
+        version=version[1] if version else "",
+        kept={"text": kept},
         headed=table.named,
-    )  # fmt: skip
+    )
 
 
 def _table(names: Sequence[str], place: Place, *, named: bool) -> Table:
@@ -313,7 +338,9 @@ def _of_words(words: Sequence[str], table: Table, place: Place) -> Iterator[tupl
     first, each = len(table.first), len(table.of_a_place)
     held = len(words) - first - table.after
     if held not in (each, 2 * each):
-        wanted = f"{len(words) - held + each} or {len(words) - held + 2 * each} words below {' '.join((*table.first, *table.of_a_place))} ..."
+        wanted = (
+            f"{len(words) - held + each} or {len(words) - held + 2 * each} words below {' '.join((*table.first, *table.of_a_place))} ..."
+        )
         half = "A run that was ended early leaves half a line: take it out."
         bare = "Leave the lines in that name the columns (# size count ...): -I and -S add some."
         raise place.wrong(Words(f"{len(words)} words"), wanted, half if table.named else f"{half} {bare}")
@@ -348,19 +375,23 @@ def _runs(
         raise place.wrong(rows[0][0][0], f"one of the types {', '.join(TYPES)}")
     unsaid = ["which ranks' times were averaged (-a)"] if str(rest["aggregation"]).startswith("not said") else []
     if not headed:
-        unsaid.append(
-            "whether its times are those of the calls or of the processor (-C): the names of the columns are not there"
-        )
+        unsaid.append("whether its times are those of the calls or of the processor (-C): the names of the columns are not there")
     for dtype in dict.fromkeys(kind[0] for kind, _ in rows if kind[0] not in TYPES):
         without = sum(kind[0] == dtype for kind, _ in rows)
         unsaid.append(f"what {dtype} is: {without:,} of {len(rows):,} results are of this type, and left out")
     return tuple(
         Run(
-            file=path.name, op=PROGRAMS[program], dtype=TYPES[kind[0]], redop=kind[1], root=kind[2],
-            lines=tuple(line for own, line in known if own == kind), unsaid=tuple(unsaid), **rest,
+            file=path.name,
+            op=PROGRAMS[program],
+            dtype=TYPES[kind[0]],
+            redop=kind[1],
+            root=kind[2],
+            lines=tuple(line for own, line in known if own == kind),
+            unsaid=tuple(unsaid),
+            **rest,
         )
         for kind in dict.fromkeys(kind for kind, _ in known)
-    )  # fmt: skip
+    )
 
 
 def _program(text: str, path: Path, place: Place) -> str:
@@ -412,9 +443,7 @@ def _lasted(begin: Any, end: Any) -> float | None:
 def _variables(pairs: Any) -> dict[str, str]:
     """NCCL's own variables; others may hold anything."""
     found = dict(str(pair).partition("=")[::2] for pair in _list(pairs))
-    return redact_environment(
-        {name: value for name, value in found.items() if name.startswith(("NCCL_", "CUDA_VISIBLE"))}
-    )
+    return redact_environment({name: value for name, value in found.items() if name.startswith(("NCCL_", "CUDA_VISIBLE"))})
 
 
 # ---- writing -----------------------------------------------------------------------------------------------------------
@@ -431,10 +460,23 @@ def _record(runs: Sequence[Run], name: str, digests: Mapping[str, str], root: Pa
             for row in _rows(number, run):
                 writer.append("collectives", row)
             length = run.seconds if run.seconds is not None else sum(line.seconds for line in run.lines)
-            write_launch(writer, launch_row(
-                planned[number], launch=number, attempt=0, begin_ns=0, end_ns=round(length * 1e9), begin_utc="", status="ok", reason="",
-                exit_code=None, restarts=0, placement="{}",
-            ), record.path)  # fmt: skip
+            write_launch(
+                writer,
+                launch_row(
+                    planned[number],
+                    launch=number,
+                    attempt=0,
+                    begin_ns=0,
+                    end_ns=round(length * 1e9),
+                    begin_utc="",
+                    status="ok",
+                    reason="",
+                    exit_code=None,
+                    restarts=0,
+                    placement="{}",
+                ),
+                record.path,
+            )
         record.note(foreign=_manifest(runs, digests))
         record.finish("complete")
     except BaseException:
@@ -443,21 +485,38 @@ def _record(runs: Sequence[Run], name: str, digests: Mapping[str, str], root: Pa
         raise
     missing = tuple(dict.fromkeys(words for run in runs for words in run.unsaid))
     return Imported(
-        path=record.path, tool=NAME, title=TITLE, configurations=(planned[0].configuration,), launches=len(runs),
-        requests=sum(len(run.lines) for run in runs), failed=sum(bool(line.wrong) for run in runs for line in run.lines), has_requests=True,
-        missing=missing, doubts=(), unit="sizes",
-    )  # fmt: skip
+        path=record.path,
+        tool=NAME,
+        title=TITLE,
+        configurations=(planned[0].configuration,),
+        launches=len(runs),
+        requests=sum(len(run.lines) for run in runs),
+        failed=sum(bool(line.wrong) for run in runs for line in run.lines),
+        has_requests=True,
+        missing=missing,
+        doubts=(),
+        unit="sizes",
+    )
 
 
 def _experiment(run: Run, name: str, launches: int) -> Experiment:
     sizes = sorted({line.nbytes for line in run.lines})
-    return Experiment.model_validate({
-        "name": name, "workload": {"runner": "collectives", "work": "calls"}, "factor": {"levels": [run.ranks]},
-        "launches": {"per_configuration": launches}, "gates": {"efficiency": "none"},
-        "collectives": {
-            "operations": [run.op], "sizes": [_written(size) for size in sizes], "dtype": run.dtype, "backend": "nccl", "root": min(run.root, run.ranks - 1),
-        },
-    })  # fmt: skip
+    return Experiment.model_validate(
+        {
+            "name": name,
+            "workload": {"runner": "collectives", "work": "calls"},
+            "factor": {"levels": [run.ranks]},
+            "launches": {"per_configuration": launches},
+            "gates": {"efficiency": "none"},
+            "collectives": {
+                "operations": [run.op],
+                "sizes": [_written(size) for size in sizes],
+                "dtype": run.dtype,
+                "backend": "nccl",
+                "root": min(run.root, run.ranks - 1),
+            },
+        }
+    )
 
 
 def _written(size: int) -> str:
@@ -500,26 +559,55 @@ def _rows(launch: int, run: Run) -> Iterator[tuple[Any, ...]]:
 def _row(launch: int, place: int, run: Run, line: Line) -> tuple[Any, ...]:
     times = (0, round(line.seconds * 1e9))
     return (
-        launch, 0, 0, "nccl-tests", place, None, run.op, run.ranks, line.nbytes, run.dtype, "timed", int(line.in_place), *times, None, line.wrong,
-        "not named by nccl-tests" if line.wrong else None, f"nccl-tests: mean of iterations, {run.aggregation}",
-    )  # fmt: skip
+        launch,
+        0,
+        0,
+        "nccl-tests",
+        place,
+        None,
+        run.op,
+        run.ranks,
+        line.nbytes,
+        run.dtype,
+        "timed",
+        int(line.in_place),
+        *times,
+        None,
+        line.wrong,
+        "not named by nccl-tests" if line.wrong else None,
+        f"nccl-tests: mean of iterations, {run.aggregation}",
+    )
 
 
 def _manifest(runs: Sequence[Run], digests: Mapping[str, str]) -> dict[str, Any]:
     one = runs[0]
     main = next(iter(digests))
     return {
-        "tool": NAME, "title": TITLE, "version": one.version or None, "file": main, "sha256": digests[main], "files": dict(digests),
-        "clock": "host", "times": "none", "requests": False, "begin_utc": None,
+        "tool": NAME,
+        "title": TITLE,
+        "version": one.version or None,
+        "file": main,
+        "sha256": digests[main],
+        "files": dict(digests),
+        "clock": "host",
+        "times": "none",
+        "requests": False,
+        "begin_utc": None,
         "meanings": {
-            "time": "mean over iterations of a loop", "rank": one.aggregation, "check": "a separate iteration, not the timed ones", "backend": "nccl",
-            "convention": "nccl-tests", "nccl": one.version or None,
+            "time": "mean over iterations of a loop",
+            "rank": one.aggregation,
+            "check": "a separate iteration, not the timed ones",
+            "backend": "nccl",
+            "convention": "nccl-tests",
+            "nccl": one.version or None,
         },
-        "unsaid": [], "missing": list(dict.fromkeys(words for run in runs for words in run.unsaid)),
-        "doubts": [], "reported": [],
+        "unsaid": [],
+        "missing": list(dict.fromkeys(words for run in runs for words in run.unsaid)),
+        "doubts": [],
+        "reported": [],
         "printed": [[*key, busbw] for key, busbw in _printed(runs).items()],
         "kept": [dict(run.kept) for run in runs],
-    }  # fmt: skip
+    }
 
 
 def _printed(runs: Sequence[Run]) -> dict[tuple[int, int, bool], float]:

@@ -3,7 +3,8 @@
 One object for each run, several behind one another with --append-result.  The requests stand in lists side by side: input_lens,
 output_lens, ttfts, itls (the gaps between chunks), errors and generated_texts; newer versions add start_times.  The latency of a
 request is not saved; it is its ttft and all its gaps, for that is how vLLM makes it.  A request failed if it has an error, or if it
-has neither a first token nor an output.  (vllm/benchmarks/serve.py at commits 009e6d4 and eb0d11e, lib/endpoint_request_func.py at 02cfb53.)
+has neither a first token nor an output.  (vllm/benchmarks/serve.py at commits 009e6d4 and eb0d11e, lib/endpoint_request_func.py at
+02cfb53.)
 """
 
 from __future__ import annotations
@@ -39,26 +40,31 @@ TITLE: Final = "vLLM bench serve"
 COLUMNS: Final = ("input_lens", "output_lens", "ttfts", "itls", "errors", "generated_texts", "start_times")
 LATEST_S: Final = 1e11  # a time of day in seconds since any epoch
 TASKS: Final = {  # its backends -> task; others say nothing of it
-    "vllm": "completions", "openai": "completions", "openai-chat": "chat", "openai-embeddings": "embeddings",
-    "openai-embeddings-chat": "embeddings", "vllm-rerank": "rerank",
-}  # fmt: skip
+    "vllm": "completions",
+    "openai": "completions",
+    "openai-chat": "chat",
+    "openai-embeddings": "embeddings",
+    "openai-embeddings-chat": "embeddings",
+    "vllm-rerank": "rerank",
+}
 BACKENDS: Final = {"vllm": "vllm", "sglang": "sglang", "tgi": "tgi", "tensorrt-llm": "trtllm", "llama.cpp": "llamacpp"}
 OURS: Final = {  # its statistic -> the metric of ours that is the same (True) or near
-    "mean_ttft": ("ttft_vllm", True), "mean_tpot": ("tpot_vllm", True), "mean_itl": ("itl_vllm", True),
-    **{f"{p}_{metric}": (f"{ours}_{q}", False)
-       for metric, ours in (("ttft", "ttft"), ("tpot", "tpot"), ("itl", "itl"), ("e2el", "e2e"))
-       for p, q in (("median", "p50"), ("p50", "p50"), ("p95", "p95"), ("p99", "p99"))},
-}  # fmt: skip
+    "mean_ttft": ("ttft_vllm", True),
+    "mean_tpot": ("tpot_vllm", True),
+    "mean_itl": ("itl_vllm", True),
+    **{
+        f"{p}_{metric}": (f"{ours}_{q}", False)
+        for metric, ours in (("ttft", "ttft"), ("tpot", "tpot"), ("itl", "itl"), ("e2el", "e2e"))
+        for p, q in (("median", "p50"), ("p50", "p50"), ("p95", "p95"), ("p99", "p99"))
+    },
+}
 STATISTIC: Final = re.compile(r"(mean|median|std|p[\d.]+)_(ttft|tpot|itl|e2el)_ms")
 WORDS: Final = {"ttft": "TTFT", "tpot": "TPOT", "itl": "ITL", "e2el": "end to end"}
 
 
 def recognises(_: str, beginning: str) -> bool:
     """Its keys of the setting come first."""
-    return (
-        all(f'"{key}"' in beginning for key in ("model_id", "num_prompts", "request_rate"))
-        and '"tokenizer_id"' in beginning
-    )
+    return all(f'"{key}"' in beginning for key in ("model_id", "num_prompts", "request_rate")) and '"tokenizer_id"' in beginning
 
 
 def read(path: Path, stack: ExitStack) -> Sequence[Load]:
@@ -76,14 +82,7 @@ def _load(file: str, run: Mapping[str, Any], place: Place) -> Load:
     serving: dict[str, Any] = {"arrivals": arrivals, "model": model, "tokenizer": tokenizer}
     if client:
         serving["client"] = client
-    said = {
-        "serving.model",
-        "engine.model",
-        "serving.tokenizer",
-        "serving.load",
-        "serving.arrivals.process",
-        "serving.arrivals.cv",
-    }
+    said = {"serving.model", "engine.model", "serving.tokenizer", "serving.load", "serving.arrivals.process", "serving.arrivals.cv"}
     if prompts := whole(run, "num_prompts", place):
         arrivals["requests"] = prompts
         said.add("serving.arrivals.requests")
@@ -93,10 +92,19 @@ def _load(file: str, run: Mapping[str, Any], place: Place) -> Load:
         serving["task"] = TASKS[backend]
         said.add("serving.task")
     return Load(
-        file=file, kind=kind, load=load, serving=serving, backend=BACKENDS.get(backend, "openai"), said=frozenset(said),
-        rows=partial(_rows, run, place) if detailed else None, times="whole" if timed else "none", duration_s=number(run, "duration", place),
-        reported=tuple(_reported(run)), missing=_missing(run, detailed=detailed, timed=timed), doubts=_doubts(run, place, detailed),
-    )  # fmt: skip
+        file=file,
+        kind=kind,
+        load=load,
+        serving=serving,
+        backend=BACKENDS.get(backend, "openai"),
+        said=frozenset(said),
+        rows=partial(_rows, run, place) if detailed else None,
+        times="whole" if timed else "none",
+        duration_s=number(run, "duration", place),
+        reported=tuple(_reported(run)),
+        missing=_missing(run, detailed=detailed, timed=timed),
+        doubts=_doubts(run, place, detailed),
+    )
 
 
 # ---- what was asked --------------------------------------------------------------------------------------------------
@@ -122,9 +130,7 @@ def _arrivals(run: Mapping[str, Any], place: Place) -> tuple[Any, float | None, 
     return "rate", rate, process, {"connections": cap} if cap else {}
 
 
-def _at_once(
-    run: Mapping[str, Any], place: Place, cap: int | None
-) -> tuple[Any, float | None, dict[str, Any], dict[str, Any]]:
+def _at_once(run: Mapping[str, Any], place: Place, cap: int | None) -> tuple[Any, float | None, dict[str, Any], dict[str, Any]]:
     if cap:
         return "concurrency", float(cap), {"process": "closed"}, {}
     requests = whole(run, "num_prompts", place) or whole(run, "completed", place)
@@ -136,18 +142,12 @@ def _at_once(
 def _ramp(run: Mapping[str, Any], place: Place) -> dict[str, Any]:
     strategy = run["ramp_up_strategy"]
     if strategy != "linear":
-        raise place.at("ramp_up_strategy").wrong(
-            strategy, '"linear": other ramps have no counterpart among serving.arrivals.stages'
-        )
+        raise place.at("ramp_up_strategy").wrong(strategy, '"linear": other ramps have no counterpart among serving.arrivals.stages')
     begin, end = number(run, "ramp_up_start_rps", place, most=1e7), number(run, "ramp_up_end_rps", place, most=1e7)
     duration = number(run, "duration", place)
     if begin is None or end is None or not duration:
         raise place.at("ramp_up_start_rps").wrong(Words("a ramp without its begin, end or duration"), "all three")
-    return {
-        "process": "stages",
-        "duration_s": duration,
-        "stages": [{"duration_s": duration, "rate": begin, "rate_to": end}],
-    }
+    return {"process": "stages", "duration_s": duration, "stages": [{"duration_s": duration, "rate": begin, "rate_to": end}]}
 
 
 # ---- the requests ----------------------------------------------------------------------------------------------------
@@ -189,11 +189,17 @@ def _row(cells: Mapping[str, Any], place: Place) -> Row:
     chunks = tuple(accumulate((ttft or 0, *gaps))) if known else ()
     last = chunks[-1] if chunks else None
     return Row(
-        status=failure(error) if failed else "ok", error=error, sent_ns=None if start is None else round(start * NS_PER_S),
-        first_ns=ttft if known else None, last_ns=last, done_ns=last, chunks_ns=chunks,
-        tokens_in=whole(cells, "input_lens", place), tokens_out=None if failed else tokens_out,
+        status=failure(error) if failed else "ok",
+        error=error,
+        sent_ns=None if start is None else round(start * NS_PER_S),
+        first_ns=ttft if known else None,
+        last_ns=last,
+        done_ns=last,
+        chunks_ns=chunks,
+        tokens_in=whole(cells, "input_lens", place),
+        tokens_out=None if failed else tokens_out,
         text=None if failed else answer(cells, "generated_texts", place),
-    )  # fmt: skip
+    )
 
 
 def _gaps(cells: Mapping[str, Any], place: Place) -> list[int]:
@@ -215,14 +221,7 @@ def _reported(run: Mapping[str, Any]) -> Iterator[Reported]:
         (run, "completed", "answered requests", "count", "", False),
         (run, "failed", "failed requests", "count", "", False),
         (run, "request_throughput", "requests per second, ramp and end included", "1/s", "request_throughput", False),
-        (
-            run,
-            "output_throughput",
-            "output tokens per second, ramp and end included",
-            "1/s",
-            "output_throughput",
-            False,
-        ),
+        (run, "output_throughput", "output tokens per second, ramp and end included", "1/s", "output_throughput", False),
         (run, "request_goodput", "goodput", "1/s", "goodput", False),
         (run, "max_output_tokens_per_s", "most chunks in a second (called output tokens)", "1/s", "", False),
     )
@@ -249,9 +248,11 @@ def _doubts(run: Mapping[str, Any], place: Place, detailed: bool) -> tuple[str, 
     if not detailed or completed is None or failed is None:
         return ()
     requests = len(run["input_lens"])
-    return () if completed + failed == requests else (
-        f"it tells {completed:,} answered and {failed:,} failed requests, but lists {requests:,}",
-    )  # fmt: skip
+    return (
+        ()
+        if completed + failed == requests
+        else (f"it tells {completed:,} answered and {failed:,} failed requests, but lists {requests:,}",)
+    )
 
 
 FOREIGN = Foreign(

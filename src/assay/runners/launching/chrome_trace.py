@@ -50,9 +50,7 @@ def read(stream: Stream, keep: Callable[[Event], Event | None], largest: int) ->
             raise ValueError(f"a key is {key!r}; allowed: a string")
         text.expect(":")
         if key == EVENTS and text.peek() == "[":
-            found[key] = [
-                kept for event in _items(text) if isinstance(event, dict) and (kept := keep(event)) is not None
-            ]
+            found[key] = [kept for event in _items(text) if isinstance(event, dict) and (kept := keep(event)) is not None]
         else:
             found[key] = text.value()
         if text.peek() == "}":

@@ -14,23 +14,24 @@ from assay.launchers.support.base import Ending
 TAIL_BYTES = 1 << 16
 # Where a module is installed under another name.
 DISTRIBUTIONS = {
-    "sklearn": "scikit-learn", "cv2": "opencv-python", "PIL": "pillow", "yaml": "pyyaml", "skimage": "scikit-image",
-    "bs4": "beautifulsoup4", "google.protobuf": "protobuf", "assay": "assay", "pynvml": "nvidia-ml-py",
-}  # fmt: skip
+    "sklearn": "scikit-learn",
+    "cv2": "opencv-python",
+    "PIL": "pillow",
+    "yaml": "pyyaml",
+    "skimage": "scikit-image",
+    "bs4": "beautifulsoup4",
+    "google.protobuf": "protobuf",
+    "assay": "assay",
+    "pynvml": "nvidia-ml-py",
+}
 _MISSING = re.compile(r"ModuleNotFoundError: No module named '([\w.]+)'")
 _ENGINE_EXIT = re.compile(r"exitcode\s*:\s*(-?\d+)")
 _ENGINE_RANK = re.compile(r"rank\s*:\s*(\d+) \(local_rank")
-_EXCEPTION = re.compile(
-    r"^(?:\[rank\d+\]: ?)?((?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Fault|Warning)(?:: .*)?)$"
-)
+_EXCEPTION = re.compile(r"^(?:\[rank\d+\]: ?)?((?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Fault|Warning)(?:: .*)?)$")
 # Colours, window titles and other commands to a terminal: a reader's terminal must not obey a script's output.
-_CONTROL = re.compile(
-    r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b.|[^\n\r\t\x20-\x7e\xa0-\U0010ffff]"
-)
+_CONTROL = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b.|[^\n\r\t\x20-\x7e\xa0-\U0010ffff]")
 # Lines of torchrun itself: its log records, its summary, its own traceback; and of the profiler (Kineto: where from, when, process).
-_ENGINE_LINE = re.compile(
-    r"^(?:\[?[EWI]\d{4} |={10,}|-{10,}|\*{10,}|[A-Z]+:\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \d+:\d+ \w+\.cpp:\d+\] )"
-)
+_ENGINE_LINE = re.compile(r"^(?:\[?[EWI]\d{4} |={10,}|-{10,}|\*{10,}|[A-Z]+:\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \d+:\d+ \w+\.cpp:\d+\] )")
 _ENGINE_BEGINS = re.compile(r"torch[./]distributed[./](?:run|launcher|elastic)|ChildFailedError|<frozen runpy>")
 
 

@@ -1,7 +1,7 @@
 """In which folder does a launch run?  The experiment's own, or with `workload.fresh_folder` a copy that no other launch has seen.
 
-The copy lies beside the record, below `<record>.folders/launch=0003`, since that is where there is room and where every worker can reach it.
-What lies beside the original and beside the folders that hold it lies there as well, by links: `../data` and `../../data` are found.
+The copy lies beside the record, below `<record>.folders/launch=0003`, since that is where there is room and where every worker can reach
+it. What lies beside the original and beside the folders that hold it lies there as well, by links: `../data` and `../../data` are found.
 All incarnations of a launch share it; it is removed when the launch has ended, unless `workload.keep_folders`.
 Not copied: version control, virtual environments, caches, records, sockets and devices.  A link that leads out of the folder leads to the
 same place from the copy: what lies there is shared by all launches, which is right for data that is only read.
@@ -27,9 +27,9 @@ from assay.runners.experiment.run import Job, RunContext, script_path
 from assay.spec.experiment import Experiment
 from assay.units import MIB
 
-IGNORED: Final = frozenset({
-    ".git", ".hg", ".svn", ".jj", ".venv", "node_modules", ".tox", ".nox", ".mypy_cache", ".pytest_cache", ".ruff_cache",
-})  # fmt: skip
+IGNORED: Final = frozenset(
+    {".git", ".hg", ".svn", ".jj", ".venv", "node_modules", ".tox", ".nox", ".mypy_cache", ".pytest_cache", ".ruff_cache"}
+)
 SUFFIX: Final = ".folders"
 BLOCK: Final = 4096  # bytes that even an empty file takes
 MOST_NEIGHBOURS: Final = 1000
@@ -57,21 +57,32 @@ def _check(folder: Path, limit: float) -> None:
         taken[path.parts[0]] += _bytes(entry)
         if taken.total() > limit * MIB:
             largest = ", ".join(f"{name} ({size / MIB:,.0f} MiB)" for name, size in taken.most_common(LARGEST))
-            raise SpecError((Problem(
-                where="workload.fresh_folder", found=f"more than {limit:g} MiB in {folder}, so far most of it in {largest}",
-                allowed="a folder of at most limits.fresh_folder_mib",
-                mend="Move data that is only read elsewhere and link to it (links are kept), start in a smaller folder, or raise "
-                "limits.fresh_folder_mib.",
-            ),))  # fmt: skip
+            raise SpecError(
+                (
+                    Problem(
+                        where="workload.fresh_folder",
+                        found=f"more than {limit:g} MiB in {folder}, so far most of it in {largest}",
+                        allowed="a folder of at most limits.fresh_folder_mib",
+                        mend="Move data that is only read elsewhere and link to it (links are kept), start in a smaller folder, or raise "
+                        "limits.fresh_folder_mib.",
+                    ),
+                )
+            )
         if entry.is_file(follow_symlinks=False) and not os.access(entry.path, os.R_OK):
             raise _unreadable(f"{entry.path}, which may not be read")
 
 
 def _unreadable(found: str) -> SpecError:
-    return SpecError((Problem(
-        where="workload.fresh_folder", found=found, allowed="a folder that can be copied",
-        mend="Give yourself the right to read it, or move it away.",
-    ),))  # fmt: skip
+    return SpecError(
+        (
+            Problem(
+                where="workload.fresh_folder",
+                found=found,
+                allowed="a folder that can be copied",
+                mend="Give yourself the right to read it, or move it away.",
+            ),
+        )
+    )
 
 
 @contextmanager
@@ -95,7 +106,7 @@ def working_folder(context: RunContext, job: Job) -> Iterator[Path]:
         kept = str(target) if workload.keep_folders else ""
         write_event(
             context.record.writer(job.number), job.number, "fresh_folder", begin, {"copied": copied, "kept": kept}, duration_ns=took
-        )  # fmt: skip
+        )
         yield target
     finally:
         if not workload.keep_folders:
@@ -171,11 +182,7 @@ def _copy_one(source: Path, entry: os.DirEntry[str], target: Path, root: Path) -
 def _leads_to(link: Path, source: Path, target: Path, root: Path) -> str:
     """What a copied link leads to: to the copy of what is copied, else where it led; folders may have other names than the one in it."""
     written = link.parent / link.readlink()
-    end = (
-        Path(os.path.realpath(written.parent)) / written.name
-        if written.name != ".."
-        else Path(os.path.realpath(written))
-    )
+    end = Path(os.path.realpath(written.parent)) / written.name if written.name != ".." else Path(os.path.realpath(written))
     if end.is_relative_to(source) and _is_copied(end.relative_to(source), source):
         return os.path.relpath(root / end.relative_to(source), target.parent)
     return str(end)

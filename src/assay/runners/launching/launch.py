@@ -50,9 +50,11 @@ def request_for(context: RunContext, job: Job, environment: dict[str, str], cwd:
     if cwd != context.folder and "PWD" in environment:
         environment = {**environment, "PWD": str(cwd)}
     own = {
-        "ASSAY_LAUNCH_DIR": str(folder), "ASSAY_LAUNCH": str(job.number), "ASSAY_SEED": str(planned.seed),
+        "ASSAY_LAUNCH_DIR": str(folder),
+        "ASSAY_LAUNCH": str(job.number),
+        "ASSAY_SEED": str(planned.seed),
         "ASSAY_FLUSH_S": str(FLUSH_FAULT_S if planned.role == "fault" else FLUSH_S),
-    }  # fmt: skip
+    }
     if planned.role == "fault":
         own["ASSAY_RESTARTS"] = "1"
     if planned.role == "communication":
@@ -144,10 +146,18 @@ class LaunchRun:
         ending = self._supervised(meter)
         status, reason = self._judged(ending)
         row = launch_row(
-            self.planned, launch=self.job.number, attempt=self.job.attempt, begin_ns=self.begin_ns,
-            end_ns=ending.end_ns or self.context.clock.now_ns(), begin_utc=begin_utc, status=status, reason=reason,
-            exit_code=ending.exit_code, restarts=self.watch.incarnation, placement=placement,
-        )  # fmt: skip
+            self.planned,
+            launch=self.job.number,
+            attempt=self.job.attempt,
+            begin_ns=self.begin_ns,
+            end_ns=ending.end_ns or self.context.clock.now_ns(),
+            begin_utc=begin_utc,
+            status=status,
+            reason=reason,
+            exit_code=ending.exit_code,
+            restarts=self.watch.incarnation,
+            placement=placement,
+        )
         return Made(row=row, broken=self.broken)
 
     def _supervised(self, meter: Meter) -> Ending:
@@ -211,9 +221,8 @@ class LaunchRun:
             told = {**told, "instead_of": planned.when}
         now = self.context.clock.now_ns()
         self._event(
-            "fault", {**signal, **told, "pid": seen.pid, "fault": planned.kind},
-            rank=rank, incarnation=seen.incarnation, step=seen.steps,
-        )  # fmt: skip
+            "fault", {**signal, **told, "pid": seen.pid, "fault": planned.kind}, rank=rank, incarnation=seen.incarnation, step=seen.steps
+        )
         self.writer.flush()  # before the act: the act may take the whole machine down
         self.rank_struck = rank
         victim = Victim(pid=seen.pid, rank=rank, log=self.request.log.with_suffix(".fault.log"), mark=self.request.mark)
@@ -289,11 +298,17 @@ class LaunchRun:
         if now - self.shown_ns < NS_PER_S // 4:
             return
         self.shown_ns = now
-        self.context.show(LaunchProgress(
-            number=self.job.number, planned=self.planned, elapsed_s=(now - self.begin_ns) / NS_PER_S,
-            steps=self.watch.steps, steps_per_s=self.watch.steps_per_s(now), ranks=len(self.watch.ranks),
-            incarnation=self.watch.incarnation,
-        ))  # fmt: skip
+        self.context.show(
+            LaunchProgress(
+                number=self.job.number,
+                planned=self.planned,
+                elapsed_s=(now - self.begin_ns) / NS_PER_S,
+                steps=self.watch.steps,
+                steps_per_s=self.watch.steps_per_s(now),
+                ranks=len(self.watch.ranks),
+                incarnation=self.watch.incarnation,
+            )
+        )
 
     # ---- what came of it
 

@@ -32,15 +32,17 @@ from assay.units import MIB
 
 # of a trace, uncompressed, that is summarised here: minutes, and memory for what of it is needed
 LARGEST: Final = 4096 * MIB
-_UNNEEDED: Final = (
-    "python_function",
-    "ac2g",
-    "fwdbwd",
-    "overhead",
-)  # categories of events of which no summary says anything
+_UNNEEDED: Final = ("python_function", "ac2g", "fwdbwd", "overhead")  # categories of events of which no summary says anything
 _UNREADABLE: Final = (  # what a damaged trace raises; a deeply nested one RecursionError
-    OSError, EOFError, zlib.error, ValueError, KeyError, TypeError, AttributeError, RecursionError,
-)  # fmt: skip
+    OSError,
+    EOFError,
+    zlib.error,
+    ValueError,
+    KeyError,
+    TypeError,
+    AttributeError,
+    RecursionError,
+)
 _PLAIN: Final = ("ph", "cat", "name", "pid", "tid", "ts", "dur")
 _MEMORY: Final = ("Device Type", "Device Id", "Total Allocated", "Bytes")
 A_STEP: Final = 1_000_000  # numbers of calls for a step, so that the same call has the same number on every rank
@@ -99,9 +101,18 @@ def prefix(experiment: Experiment, record: Path, job: Job) -> tuple[str, ...]:
     folder.mkdir(parents=True, exist_ok=True)
     window = ("--capture-range", "cudaProfilerApi", "--capture-range-end", "stop") if _has_gpu() else ()
     return (
-        "nsys", "profile", "--output", str(folder / "nsys"), "--force-overwrite", "true", "--trace", "cuda,nvtx,osrt",
-        "--sample", "none", *window,
-    )  # fmt: skip
+        "nsys",
+        "profile",
+        "--output",
+        str(folder / "nsys"),
+        "--force-overwrite",
+        "true",
+        "--trace",
+        "cuda,nvtx,osrt",
+        "--sample",
+        "none",
+        *window,
+    )
 
 
 def _has_gpu() -> bool:
@@ -115,11 +126,7 @@ def finish(context: RunContext, job: Job) -> None:
     """Summarise what the launch left, and write what it says of communication into the record."""
     folder = folder_of(context.record.path, job.number)
     summarise = context.advice.profiled if context.advice is not None else None
-    ranks = (
-        [_of_rank(file, summarise) for file in sorted(folder.glob("rank=*.pt.trace.json.gz"))]
-        if folder.is_dir()
-        else []
-    )
+    ranks = [_of_rank(file, summarise) for file in sorted(folder.glob("rank=*.pt.trace.json.gz"))] if folder.is_dir() else []
     nsys = list(_of_nsys(folder)) if (profile := profile_of(context.experiment, job)) and profile.tool == "nsys" else []
     told = {"configuration": job.planned.configuration, "ranks": ranks, "nsys": nsys}
     writer = context.record.writer(job.number)
@@ -159,7 +166,9 @@ def _of_rank(file: Path, summarise: Callable[[Mapping[str, Any]], dict[str, Any]
 
 
 def _allocator(file: Path) -> dict[str, Any] | None:
-    """What the allocator of a rank held; None where it wrote nothing that can be read, as on a full disk: the trace is summarised all the same."""
+    """What the allocator of a rank held; None where it wrote nothing that can be read, as on a full disk: the trace is summarised all the
+    same.
+    """
     try:
         found = json.loads(file.read_text())
     except (OSError, ValueError, RecursionError):
@@ -184,21 +193,24 @@ def _communication(rank: Mapping[str, Any], launch: int) -> Iterator[tuple[Any, 
     for step in rank.get("steps", ()):
         if step["communication_ns"]:
             yield (
-                launch, rank["rank"], 0, step["step"], "kineto", step["communication_ns"], step["exposed_ns"], step["compute_ns"], step.get("bytes")
-            )  # fmt: skip
+                launch,
+                rank["rank"],
+                0,
+                step["step"],
+                "kineto",
+                step["communication_ns"],
+                step["exposed_ns"],
+                step["compute_ns"],
+                step.get("bytes"),
+            )
 
 
 def _collectives(rank: dict[str, Any], job: Job) -> Iterator[tuple[Any, ...]]:
-    """Rows of the table `collectives`: kernels, in groups of their own name, since the hooks tell the same calls; they leave the summary."""
+    """Rows of the table `collectives`: kernels, in groups of their own name, since the hooks tell the same calls; they leave the
+    summary.
+    """
     for one in rank.pop("collectives", ()):
-        where = (
-            job.number,
-            rank["rank"],
-            0,
-            f"{one['group'] or 'unnamed'} (kernels)",
-            one["step"] * A_STEP + one["number"],
-            one["step"],
-        )
+        where = (job.number, rank["rank"], 0, f"{one['group'] or 'unnamed'} (kernels)", one["step"] * A_STEP + one["number"], one["step"])
         what = (
             one["op"],
             one["size"] or job.planned.workers,
@@ -233,9 +245,7 @@ def _stats(capture: Path, report: str) -> str:
     asked = ["nsys", "stats", "--format", "json", "--report", report, "--output", "-", "--quiet", str(capture)]
     done = subprocess.run(asked, capture_output=True, text=True, timeout=NSYS_S, check=False)
     if done.returncode != 0:
-        raise ValueError(
-            (done.stderr or done.stdout).strip().splitlines()[-1] if (done.stderr or done.stdout).strip() else "failed"
-        )
+        raise ValueError((done.stderr or done.stdout).strip().splitlines()[-1] if (done.stderr or done.stdout).strip() else "failed")
     return done.stdout
 
 

@@ -111,11 +111,17 @@ class Engines:
     def _started(self, target: Target, job: Job, emit: Emit) -> Replicas:
         experiment, record = self.context.experiment, self.context.record
         replicas = Replicas(
-            target, serving_model=self.serving.model, folder=self.context.folder, log_folder=record.log_path(job.number).parent,
-            mark=f"{mark_of(record.path, job.number)}engine.", secrets=secret_values(target.environment),
-            grace_s=experiment.limits.grace_s, log_bytes=int(experiment.limits.log_mib * MIB), emit=emit,
+            target,
+            serving_model=self.serving.model,
+            folder=self.context.folder,
+            log_folder=record.log_path(job.number).parent,
+            mark=f"{mark_of(record.path, job.number)}engine.",
+            secrets=secret_values(target.environment),
+            grace_s=experiment.limits.grace_s,
+            log_bytes=int(experiment.limits.log_mib * MIB),
+            emit=emit,
             stopped=lambda: self.context.stop.count > 0,
-        )  # fmt: skip
+        )
         replicas.start()
         return replicas
 

@@ -56,9 +56,7 @@ class Breaking:
             raise
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self._stack.close()
 
     def _set_up(self) -> None:
@@ -77,10 +75,16 @@ class Breaking:
                 raise WorkloadError(f"nothing could be put before {engine.target.name}: {error}") from None
         own = engine.replicas.replica_urls if engine.replicas is not None else engine.urls
         struck = Struck(
-            replica=planned.rank, url=own[planned.rank], target=engine.target, replicas=engine.replicas, front=front,
+            replica=planned.rank,
+            url=own[planned.rank],
+            target=engine.target,
+            replicas=engine.replicas,
+            front=front,
             # Before a router all replicas share one front.
-            front_url=self.urls.get(planned.rank, self.urls.get(0, "")), log=self._log, mark=self._mark,
-        )  # fmt: skip
+            front_url=self.urls.get(planned.rank, self.urls.get(0, "")),
+            log=self._log,
+            mark=self._mark,
+        )
         seen = {number: self.urls.get(number, url) if own == engine.urls else url for number, url in enumerate(own)}
         self._stack.enter_context(Prober(tuple(seen.values()), engine.target, self._emit))
         self._strike = self._stack.enter_context(Strike(fault, struck, asked, self._emit))

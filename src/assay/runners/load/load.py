@@ -93,10 +93,18 @@ class LoadRun:
         status, reason = self._judged()
         self._account()
         row = launch_row(
-            self.planned, launch=self.job.number, attempt=self.job.attempt, begin_ns=self.begin_ns,
-            end_ns=self.context.clock.now_ns(), begin_utc=begin_utc, status=status, reason=reason,
-            exit_code=self._exit_code(), restarts=0, placement=json.dumps(placement),
-        )  # fmt: skip
+            self.planned,
+            launch=self.job.number,
+            attempt=self.job.attempt,
+            begin_ns=self.begin_ns,
+            end_ns=self.context.clock.now_ns(),
+            begin_utc=begin_utc,
+            status=status,
+            reason=reason,
+            exit_code=self._exit_code(),
+            restarts=0,
+            placement=json.dumps(placement),
+        )
         return Made(row=row, broken=self.broken)
 
     def _supervised(self, meter: Meter) -> None:
@@ -130,11 +138,19 @@ class LoadRun:
         self.model = engine.target.model or self.serving.model
         target = engine.target.model_copy(update={"urls": engine.urls, "model": self.model})
         job = {
-            "launch": self.job.number, "clients": self.clients, "folder": str(self.folder), "load": str(self.load),
-            "serving": self.serving.model_dump(mode="json"), "configuration": asdict(self.configuration),
-            "target": target.model_dump(mode="json"), "seed": self.planned.seed, "base": str(base.resolve()),
-            "flush_s": 0.25, "open": self._open, "broken": self.planned.role == "fault",
-        }  # fmt: skip
+            "launch": self.job.number,
+            "clients": self.clients,
+            "folder": str(self.folder),
+            "load": str(self.load),
+            "serving": self.serving.model_dump(mode="json"),
+            "configuration": asdict(self.configuration),
+            "target": target.model_dump(mode="json"),
+            "seed": self.planned.seed,
+            "base": str(base.resolve()),
+            "flush_s": 0.25,
+            "open": self._open,
+            "broken": self.planned.role == "fault",
+        }
         self._say("job.json", json.dumps(job))
 
     @property
@@ -163,11 +179,19 @@ class LoadRun:
         log = self.context.record.log_path(self.job.number).resolve()
         environment = isolated.environment({**os.environ, **experiment.workload.environment})
         return Request(
-            script=Path(CLIENT_MODULE), arguments=(), workers=1, environment=environment, cwd=self.context.folder,
-            log=log if client == 0 else log.with_suffix(f".client-{client}.log"), log_bytes=int(experiment.limits.log_mib * MIB),
-            secrets=secret_values(environment), mark=f"{mark_of(self.context.record.path, self.job.number)}client-{client}.",
-            max_restarts=0, grace_s=experiment.limits.grace_s, settings=experiment.launcher,
-        )  # fmt: skip
+            script=Path(CLIENT_MODULE),
+            arguments=(),
+            workers=1,
+            environment=environment,
+            cwd=self.context.folder,
+            log=log if client == 0 else log.with_suffix(f".client-{client}.log"),
+            log_bytes=int(experiment.limits.log_mib * MIB),
+            secrets=secret_values(environment),
+            mark=f"{mark_of(self.context.record.path, self.job.number)}client-{client}.",
+            max_restarts=0,
+            grace_s=experiment.limits.grace_s,
+            settings=experiment.launcher,
+        )
 
     def _scraper(self, engine: Engine) -> Any:
         from assay.instruments.engines.prometheus import Scraper
@@ -175,9 +199,13 @@ class LoadRun:
         target = engine.target
         own = engine.replicas.replica_urls if engine.replicas is not None else engine.urls
         return Scraper(
-            target.metrics, self.job.number, lambda row: self.writer.append("telemetry", row),
-            options=target.options, urls=own, api_key_env=target.api_key_env,
-        )  # fmt: skip
+            target.metrics,
+            self.job.number,
+            lambda row: self.writer.append("telemetry", row),
+            options=target.options,
+            urls=own,
+            api_key_env=target.api_key_env,
+        )
 
     def _close_clients(self) -> None:
         for handle in self.handles:
@@ -238,9 +266,7 @@ class LoadRun:
 
     def _said(self) -> list[Mapping[str, Any]]:
         """What the clients last told of themselves."""
-        return [
-            said for number in range(self.clients) if (said := _read(self.load / f"client-{number}.json")) is not None
-        ]
+        return [said for number in range(self.clients) if (said := _read(self.load / f"client-{number}.json")) is not None]
 
     def _end_if_needed(self) -> None:
         stop, limits = self.context.stop, self.context.experiment.limits
@@ -273,9 +299,7 @@ class LoadRun:
     def _client_cannot_write(self, dead: Sequence[int]) -> RecordError | None:
         for number in dead:
             if self.endings[number].exit_code == RecordError.exit_code:
-                why = OSError(
-                    due_journal.trouble(self.load / due_journal.name(number)), "its client process could not write"
-                )
+                why = OSError(due_journal.trouble(self.load / due_journal.name(number)), "its client process could not write")
                 return files.explain(why, self.context.record.path, "write the record")
         return None
 
@@ -319,9 +343,7 @@ class LoadRun:
         if not dead or self.state not in ("load", "cold"):
             return
         self.writer.flush()
-        for row in lost_rows(
-            self.context.record.path, self.job.number, self.schedule, dead, self.clients, self.t0_ns, self.load
-        ):
+        for row in lost_rows(self.context.record.path, self.job.number, self.schedule, dead, self.clients, self.t0_ns, self.load):
             self.writer.append("requests", row)
         self.writer.flush()
 
@@ -346,10 +368,18 @@ class LoadRun:
         if now - self.shown_ns < SHOW_NS and not force:
             return
         self.shown_ns = now
-        self.context.show(LaunchProgress(
-            number=self.job.number, planned=self.planned, elapsed_s=(now - self.begin_ns) / NS_PER_S, steps=0,
-            steps_per_s=None, ranks=0, incarnation=0, load=self._progress(said, now),
-        ))  # fmt: skip
+        self.context.show(
+            LaunchProgress(
+                number=self.job.number,
+                planned=self.planned,
+                elapsed_s=(now - self.begin_ns) / NS_PER_S,
+                steps=0,
+                steps_per_s=None,
+                ranks=0,
+                incarnation=0,
+                load=self._progress(said, now),
+            )
+        )
 
     def _progress(self, said: list[Mapping[str, Any]], now: int) -> LoadProgress:
         def total(key: str) -> int:
@@ -363,12 +393,22 @@ class LoadRun:
         whole_s = asked.warm_up_s + asked.duration_s
         into_s = (now - self.t0_ns) / NS_PER_S if self.t0_ns else 0.0
         return LoadProgress(
-            state=self.state, into_s=max(0.0, into_s), left_s=max(0.0, whole_s - into_s), due=total("due"), sent=total("sent"),
-            done=total("done"), ok=total("ok"), failed=failed, in_flight=total("in_flight"), tokens=total("tokens"),
+            state=self.state,
+            into_s=max(0.0, into_s),
+            left_s=max(0.0, whole_s - into_s),
+            due=total("due"),
+            sent=total("sent"),
+            done=total("done"),
+            ok=total("ok"),
+            failed=failed,
+            in_flight=total("in_flight"),
+            tokens=total("tokens"),
             offered=self.configuration.load if self.serving.rate else None,
-            ttft_ms=_worst(said, "ttft_ms"), tpot_ms=_worst(said, "tpot_ms"), e2e_ms=_worst(said, "e2e_ms"),
+            ttft_ms=_worst(said, "ttft_ms"),
+            tpot_ms=_worst(said, "tpot_ms"),
+            e2e_ms=_worst(said, "e2e_ms"),
             lag_p99_ms=max((float(one["lag_ms_p99"]) for one in said if one.get("lag_ms_p99") is not None), default=None),
-        )  # fmt: skip
+        )
 
     def _engine_event(self, kind: str, ns: int, replica: int | None, detail: Mapping[str, Any]) -> None:
         self._event_at(kind, ns, replica, detail)

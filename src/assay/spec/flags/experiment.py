@@ -57,37 +57,19 @@ FLAGS: tuple[Flag, ...] = (
     _flag("--launches", "launches.per_configuration", "N", "launches of each worker count (5)"),
     _flag("--seed", "launches.seed", "N", "fixes the order, the seeds and the fault times"),
     _flag("--confidence", "launches.confidence", "C", "confidence of every interval (0.95)"),
-    _flag(
-        "--precision",
-        "launches.precision",
-        "P",
-        "add launches until intervals reach this fraction to either side (0.02)",
-    ),
+    _flag("--precision", "launches.precision", "P", "add launches until intervals reach this fraction to either side (0.02)"),
     _flag("--at-most", "launches.at_most", "N", "with --precision: most launches of each worker count (60)"),
     _flag("--repeat", "noise.repeat", "N", "how often a launch that was disturbed is made again (0)"),
     _flag("--name", "name", "NAME", "names the record (the script's name)"),
     _flag("--runner", "workload.runner", "NAME", "which runner drives the script (training)"),
     _flag("--work", "workload.work", "UNIT", "what one unit of useful work is called (items)"),
     _flag(
-        "--parallelism",
-        "workload.parallelism",
-        "HOW",
-        "auto (by what is seen), data, sharded, tensor, pipeline, local_sgd, mixed or none",
+        "--parallelism", "workload.parallelism", "HOW", "auto (by what is seen), data, sharded, tensor, pipeline, local_sgd, mixed or none"
     ),
     _flag("--env", "workload.environment", "NAME=TEXT", "a variable set for the script; may be repeated", many=True),
-    _flag(
-        "--steps",
-        "workload.steps",
-        "N",
-        "end each launch after N steps beyond the warm-up, of a job that runs for days",
-    ),
+    _flag("--steps", "workload.steps", "N", "end each launch after N steps beyond the warm-up, of a job that runs for days"),
     _flag("--fresh-folder", "workload.fresh_folder", "", "run each launch in a fresh copy of the working folder"),
-    _flag(
-        "--scaling",
-        "scaling.mode",
-        "MODE",
-        "auto (by the recorded work), strong (total work fixed) or weak (work per worker fixed)",
-    ),
+    _flag("--scaling", "scaling.mode", "MODE", "auto (by the recorded work), strong (total work fixed) or weak (work per worker fixed)"),
     _flag("--base", "scaling.base", "N", "the worker count that speedups are relative to (the smallest)"),
     _flag("--time", "scaling.time", "WHICH", "which time is compared: auto, step or wall"),
     _flag("--quality-metric", "quality.metric", "NAME", "the score that decides whether quality was held"),
@@ -97,12 +79,7 @@ FLAGS: tuple[Flag, ...] = (
     _flag("--efficiency", "gates.efficiency", "E", 'smallest admissible efficiency (0.70), or "none"'),
     _flag("--deadline", "gates.deadline_s", "S", "longest admissible wall time, seconds"),
     _flag("--budget", "gates.budget_usd", "USD", "highest admissible cost of one run; needs --price"),
-    _flag(
-        "--only",
-        "verdict.only",
-        "WHAT",
-        "ask about these dimensions alone: correctness, performance, cost, reliability",
-    ),
+    _flag("--only", "verdict.only", "WHAT", "ask about these dimensions alone: correctness, performance, cost, reliability"),
     _flag("--required-workers", "gates.required_workers", "N", "this worker count must be admissible"),
     _flag("--price", "prices.usd_per_worker_hour", "USD", "price of one worker for one hour"),
     _flag("--price-date", "prices.date", "DATE", "date of the price (today)"),
@@ -232,9 +209,7 @@ def _something_to_run(file: str | None, command: Sequence[str]) -> None:
     example = "For example: assay run --workers 1,2,4 -- train.py --epochs 3"
     if file is None and not command:
         allowed = "an experiment's TOML file, or a script after --"
-        raise SpecError(
-            (Problem(where="what to run", found="neither", allowed=allowed, mend=f"{example}."),), "the flags"
-        )
+        raise SpecError((Problem(where="what to run", found="neither", allowed=allowed, mend=f"{example}."),), "the flags")
     if file is not None and file.endswith(".py"):
         mend = f"Put -- before the script: assay run --workers 1,2,4 -- {file}"
         raise SpecError((Problem(where=file, found="a script", allowed="an experiment's TOML file", mend=mend),), file)

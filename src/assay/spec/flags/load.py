@@ -29,9 +29,7 @@ PRICE_SOURCE: Final = "given as --price"
 LAUNCHES: Final = 3  # of each load, where nothing else is asked for: the fewest that carry an interval
 # What --goodput asks for where no objectives are given: MLPerf's server constraints of llama2-70b, 2 s and 0.2 s.
 DEFAULT_OBJECTIVES: Final = {"ttft_s": 2.0, "tpot_s": 0.2}
-OBJECTIVES: Final = {
-    "ttft": "ttft_s", "ttft_visible": "ttft_visible_s", "tpot": "tpot_s", "itl": "itl_s", "e2e": "e2e_s", "e2el": "e2e_s",
-}  # fmt: skip
+OBJECTIVES: Final = {"ttft": "ttft_s", "ttft_visible": "ttft_visible_s", "tpot": "tpot_s", "itl": "itl_s", "e2e": "e2e_s", "e2el": "e2e_s"}
 UNITS: Final = {"ms": 1e-3, "s": 1.0, "": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 
 Read = Callable[[str], Any]
@@ -126,16 +124,32 @@ FLAGS: Final[tuple[Flag, ...]] = (
     Flag(name="--scenario", path="serving.scenarios", metavar="S", help='lengths, as "D(100,100)"; may be repeated', many=True),
     Flag(name="--concurrency", path="serving.concurrency", metavar="1,8,16", help="loads: requests in flight", read=_wholes),
     Flag(name="--rate", path="serving.rate", metavar="5,10,20", help="loads: requests per second", read=_numbers),
-    Flag(name="--arrival", path="serving.arrivals.process", metavar="HOW", help="closed, constant, poisson, gamma, users, trace, server ..."),
+    Flag(
+        name="--arrival", path="serving.arrivals.process", metavar="HOW", help="closed, constant, poisson, gamma, users, trace, server ..."
+    ),
     Flag(name="--cv", path="serving.arrivals.cv", metavar="CV", help="for gamma: variation of the gaps (1)", read=_number),
-    Flag(name="--duration", path="serving.arrivals.duration_s", metavar="T", help="measured part of each load, as 120s or 2m (30s)", read=seconds),
+    Flag(
+        name="--duration",
+        path="serving.arrivals.duration_s",
+        metavar="T",
+        help="measured part of each load, as 120s or 2m (30s)",
+        read=seconds,
+    ),
     Flag(name="--warm-up", path="serving.arrivals.warm_up_s", metavar="T", help="load before it, never counted (2s)", read=seconds),
     Flag(name="--requests", path="serving.arrivals.requests", metavar="N", help="end a load after so many requests", read=_whole),
     Flag(name="--cold", path="serving.arrivals.cold", metavar="N", help="first requests, reported apart as cold (1)", read=_whole),
     Flag(name="--trace", path="serving.arrivals.trace", metavar="FILE", help="replay arrivals: Mooncake, BurstGPT, Azure, own JSONL"),
     Flag(name="--speed", path="serving.arrivals.speed", metavar="X", help="how much faster the trace is replayed (1)", read=_number),
-    Flag(name="--slo", path="serving.objectives", metavar="SLO", help="objectives of a good request, as ttft=0.2,tpot=50ms", read=objectives),
-    Flag(name="--attainment", path="serving.objectives.attainment", metavar="P", help="share of requests that must meet them (0.99)", read=_number),
+    Flag(
+        name="--slo", path="serving.objectives", metavar="SLO", help="objectives of a good request, as ttft=0.2,tpot=50ms", read=objectives
+    ),
+    Flag(
+        name="--attainment",
+        path="serving.objectives.attainment",
+        metavar="P",
+        help="share of requests that must meet them (0.99)",
+        read=_number,
+    ),
     Flag(name="--tokenizer", path="serving.tokenizer", metavar="PATH", help="the model's own tokenizer.json, for exact lengths"),
     Flag(name="--prompts", path="serving.prompts.source", metavar="FILE", help="texts to send: text, JSONL, CSV, ShareGPT"),
     Flag(name="--prompt-field", path="serving.prompts.field", metavar="NAME", help="field of the text in JSONL or CSV (prompt)"),
@@ -143,14 +157,39 @@ FLAGS: Final[tuple[Flag, ...]] = (
     Flag(name="--quality-metric", path="quality.metric", metavar="NAME", help="judge answers: exact_match, accuracy or contains"),
     Flag(name="--margin", path="quality.margin", metavar="M", help="largest loss of it that counts as held (0.01)", read=_number),
     Flag(name="--cluster-field", path="quality.cluster", metavar="NAME", help="field that says what prompts share (a passage, a user)"),
-    Flag(name="--prefix-tokens", path="serving.prompts.prefix_tokens", metavar="N", help="tokens that prompts share at their begin (0)", read=_whole),
+    Flag(
+        name="--prefix-tokens",
+        path="serving.prompts.prefix_tokens",
+        metavar="N",
+        help="tokens that prompts share at their begin (0)",
+        read=_whole,
+    ),
     Flag(name="--cache", path="serving.prompts.cache", metavar="HOW", help="bust (every prompt begins differently) or as_is"),
     Flag(name="--turns", path="serving.prompts.turns", metavar="N", help="requests in one conversation (1)", read=_whole),
     Flag(name="--think", path="serving.prompts.think_s", metavar="T", help="mean pause of a user between turns (0)", read=seconds),
-    Flag(name="--canaries", path="serving.correctness.canaries", metavar="P", help="share of requests with a nonce, to find cross-talk", read=_number),
-    Flag(name="--identity", path="serving.correctness.identity", metavar="N", help="prompts sent to every replica, to compare answers", read=_whole),
+    Flag(
+        name="--canaries",
+        path="serving.correctness.canaries",
+        metavar="P",
+        help="share of requests with a nonce, to find cross-talk",
+        read=_number,
+    ),
+    Flag(
+        name="--identity",
+        path="serving.correctness.identity",
+        metavar="N",
+        help="prompts sent to every replica, to compare answers",
+        read=_whole,
+    ),
     Flag(name="--api-key-env", path=f"{_T}.api_key_env", metavar="VAR", help="variable that holds the API key"),
-    Flag(name="--header", path=f"{_T}.headers", metavar="H", help='a further header, as "NAME: TEXT"; may be repeated', read=_header, many=True),
+    Flag(
+        name="--header",
+        path=f"{_T}.headers",
+        metavar="H",
+        help='a further header, as "NAME: TEXT"; may be repeated',
+        read=_header,
+        many=True,
+    ),
     Flag(name="--metrics", path=f"{_T}.metrics", metavar="URL", help="a Prometheus endpoint to read meanwhile; may be repeated", many=True),
     Flag(name="--processes", path="serving.client.processes", metavar="N", help="client processes (1)", read=_whole),
     Flag(name="--request-timeout", path="serving.client.timeout_s", metavar="T", help="longest time of one request (600s)", read=seconds),
@@ -163,31 +202,32 @@ FLAGS: Final[tuple[Flag, ...]] = (
     Flag(name="--price", path="prices.usd_per_worker_hour", metavar="USD", help="price of one replica for one hour", read=_number),
     Flag(name="--price-date", path="prices.date", metavar="DATE", help="date of the price (today)", read=_date),
     Flag(name="--price-source", path="prices.source", metavar="TEXT", help="where the price is from"),
-    Flag(name="--watts", path="energy.modelled_watts_per_worker", metavar="W", help="watts of one replica: energy is then modelled", read=_number),
-)  # fmt: skip
+    Flag(
+        name="--watts",
+        path="energy.modelled_watts_per_worker",
+        metavar="W",
+        help="watts of one replica: energy is then modelled",
+        read=_number,
+    ),
+)
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
     """Declare the addresses and every flag; values stay text until `experiment_from`."""
-    parser.add_argument(
-        "urls", nargs="+", metavar="URL", help="where the server listens; several URLs are replicas of one engine"
-    )
+    parser.add_argument("urls", nargs="+", metavar="URL", help="where the server listens; several URLs are replicas of one engine")
     group = parser.add_argument_group("keys of the experiment")
     for flag in FLAGS:
-        group.add_argument(
-            flag.name,
-            dest=flag.attribute,
-            metavar=flag.metavar,
-            help=flag.help,
-            action="append" if flag.many else "store",
-        )
+        group.add_argument(flag.name, dest=flag.attribute, metavar=flag.metavar, help=flag.help, action="append" if flag.many else "store")
     group.add_argument("--no-stream", action="store_true", help="ask for whole answers; there is then no TTFT")
     group.add_argument("--no-verify-tls", action="store_true", help="do not check certificates")
     group.add_argument("--search", action="store_true", help="search the highest rate that meets the objectives")
     group.add_argument(
-        "--goodput", nargs="?", const="", metavar="SLO",
+        "--goodput",
+        nargs="?",
+        const="",
+        metavar="SLO",
         help="goodput decides; objectives as for --slo (2 s and 0.2 s of TTFT and TPOT if none are given)",
-    )  # fmt: skip
+    )
 
 
 def experiment_from(namespace: argparse.Namespace, *, today: date | None = None) -> Experiment:
@@ -214,10 +254,11 @@ def mapping(namespace: argparse.Namespace, today: date) -> tuple[dict[str, Any],
     """The keys as a file would hold them, and the flags that could not be read."""
     problems = [problem for url in namespace.urls if (problem := _wrong_url(url)) is not None]
     data: dict[str, Any] = {
-        "workload": {"runner": "serving", "work": "tokens"}, "launches": {"per_configuration": LAUNCHES},
+        "workload": {"runner": "serving", "work": "tokens"},
+        "launches": {"per_configuration": LAUNCHES},
         "gates": {"efficiency": "none"},
         "serving": {"targets": [{"urls": list(dict.fromkeys(namespace.urls))}]},
-    }  # fmt: skip
+    }
     for flag in FLAGS:
         given = getattr(namespace, flag.attribute, None)
         if given is not None:
@@ -321,9 +362,7 @@ def notes(given: argparse.Namespace) -> tuple[str, ...]:
     """What was taken as a default and is worth knowing."""
     found = []
     if getattr(given, "goodput", None) == "" and getattr(given, "key_slo", None) is None:
-        found.append(
-            "no objectives were given: a good request has its first token within 2 s and 0.2 s for each one after (--slo)."
-        )
+        found.append("no objectives were given: a good request has its first token within 2 s and 0.2 s for each one after (--slo).")
     if getattr(given, "key_tokenizer", None) is None:
         found.append(
             "no tokenizer was given: prompt lengths are words, and the server's usage says how many tokens they were (--tokenizer)."

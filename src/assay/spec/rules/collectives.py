@@ -28,9 +28,11 @@ def _section(data: Data) -> Data:
 def _only_with_its_runner(data: Data) -> Iterator[Problem]:
     if data.get("collectives") is not None and not times_collectives(data):
         yield Problem(
-            where="collectives", found="a table, where workload.runner is another", allowed=f'[collectives] only with workload.runner = "{RUNNER}"',
+            where="collectives",
+            found="a table, where workload.runner is another",
+            allowed=f'[collectives] only with workload.runner = "{RUNNER}"',
             mend=f'Write runner = "{RUNNER}" below [workload].',
-        )  # fmt: skip
+        )
 
 
 def _nothing_to_start(data: Data) -> Iterator[Problem]:
@@ -38,9 +40,11 @@ def _nothing_to_start(data: Data) -> Iterator[Problem]:
     script = workload.get("script") if isinstance(workload, Mapping) else None
     if times_collectives(data) and script not in (None, ""):
         yield Problem(
-            where="workload.script", found=shown(script), allowed=f'nothing where workload.runner = "{RUNNER}"',
+            where="workload.script",
+            found=shown(script),
+            allowed=f'nothing where workload.runner = "{RUNNER}"',
             mend="Leave it out: assay's own program makes the calls.",
-        )  # fmt: skip
+        )
 
 
 def _levels(data: Data) -> list[int]:
@@ -52,15 +56,13 @@ def _levels(data: Data) -> list[int]:
 def _only_of_a_training(data: Data) -> Iterator[Problem]:
     measure, workload = data.get("measure"), data.get("workload")
     runner = workload.get("runner", "training") if isinstance(workload, Mapping) else "training"
-    if (
-        isinstance(measure, Mapping)
-        and measure.get("communication") is True
-        and runner not in ("training", "replay", "simulated")
-    ):
+    if isinstance(measure, Mapping) and measure.get("communication") is True and runner not in ("training", "replay", "simulated"):
         yield Problem(
-            where="measure.communication", found="true", allowed="false where no training is run",
+            where="measure.communication",
+            found="true",
+            allowed="false where no training is run",
             mend="Take it out; the links alone are measured by `assay comm`.",
-        )  # fmt: skip
+        )
 
 
 def _root_is_a_rank(data: Data) -> Iterator[Problem]:
@@ -69,9 +71,11 @@ def _root_is_a_rank(data: Data) -> Iterator[Problem]:
         levels = [of]  # a rank of the group
     if times_collectives(data) and type(root) is int and levels and root >= min(levels) > 0:
         yield Problem(
-            where="collectives.root", found=shown(root), allowed=f"a rank of every level: below {min(levels)}",
+            where="collectives.root",
+            found=shown(root),
+            allowed=f"a rank of every level: below {min(levels)}",
             mend="Ranks are numbered from 0.",
-        )  # fmt: skip
+        )
 
 
 def _groups_are_whole(data: Data) -> Iterator[Problem]:
@@ -80,9 +84,11 @@ def _groups_are_whole(data: Data) -> Iterator[Problem]:
         return
     if uneven := [level for level in levels if level % of]:
         yield Problem(
-            where="collectives.group_size", found=shown(of), allowed=f"a number that divides every worker count, and {uneven[0]} too",
+            where="collectives.group_size",
+            found=shown(of),
+            allowed=f"a number that divides every worker count, and {uneven[0]} too",
             mend="Every rank is in one group, and all groups have the same size.",
-        )  # fmt: skip
+        )
 
 
 def _placements_exist(data: Data) -> Iterator[Problem]:
@@ -93,9 +99,11 @@ def _placements_exist(data: Data) -> Iterator[Problem]:
     without = [name for name in names if name in PLACEMENTS and asked not in PLACEMENTS[name]]
     if without and len(without) == len(names):
         yield Problem(
-            where="collectives.placement", found=shown(asked), allowed=f'"both", or the one that {", ".join(without)} has',
+            where="collectives.placement",
+            found=shown(asked),
+            allowed=f'"both", or the one that {", ".join(without)} has',
             mend="torch.distributed offers these operations in one placement alone.",
-        )  # fmt: skip
+        )
 
 
 def _sizes_can_be_read(data: Data) -> Iterator[Problem]:
@@ -128,12 +136,17 @@ def _matrix_can_be_read(data: Data) -> Iterator[Problem]:
     except ValueError:
         enough = False
     if not enough:
-        yield Problem(
-            where="collectives.matrix", found=shown(text), allowed="a size from 1K to 64G, such as 4M (1K is 1024)"
-        )
+        yield Problem(where="collectives.matrix", found=shown(text), allowed="a size from 1K to 64G, such as 4M (1K is 1024)")
 
 
 COLLECTIVE_RULES: tuple[Callable[[Data], Iterator[Problem]], ...] = (
-    _only_with_its_runner, _only_of_a_training, _nothing_to_start, _root_is_a_rank, _groups_are_whole, _placements_exist, _sizes_can_be_read, _operations_once,
+    _only_with_its_runner,
+    _only_of_a_training,
+    _nothing_to_start,
+    _root_is_a_rank,
+    _groups_are_whole,
+    _placements_exist,
+    _sizes_can_be_read,
+    _operations_once,
     _matrix_can_be_read,
-)  # fmt: skip
+)

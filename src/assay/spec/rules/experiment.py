@@ -36,9 +36,7 @@ def contradictions(data: object) -> tuple[Problem, ...]:
 
 LAUNCHES, AT_MOST = 5, 60  # defaults of launches.per_configuration and launches.at_most
 MAX_RESTARTS = 3  # default of launcher.max_restarts
-FEWEST_LAUNCHES = (
-    3  # of a configuration, below which the gates give no verdict (assay.verdict.gates.support.gate has the same)
-)
+FEWEST_LAUNCHES = 3  # of a configuration, below which the gates give no verdict (assay.verdict.gates.support.gate has the same)
 
 
 def notes(experiment: Experiment, today: date) -> tuple[str, ...]:
@@ -73,10 +71,7 @@ def _notes(experiment: Experiment, today: date) -> Iterator[str]:
     if experiment.prices is not None and experiment.prices.as_of > today:
         yield f"prices.date is {experiment.prices.as_of}, after today ({today}): the price is taken as it is written."
     if experiment.energy.modelled_watts_per_worker is not None and experiment.energy.source != "modelled":
-        yield (
-            "energy.modelled_watts_per_worker is not used, because energy.source is "
-            f'"{experiment.energy.source}" and not "modelled".'
-        )
+        yield (f'energy.modelled_watts_per_worker is not used, because energy.source is "{experiment.energy.source}" and not "modelled".')
     if experiment.serving is not None and not experiment.serving.objectives.any:
         yield (
             "no objectives are given, so no load can pass or fail: latency and throughput are reported, goodput is not. "
@@ -160,15 +155,14 @@ def _something_to_start(data: Data) -> Iterator[Problem]:
     script = _at(data, "workload", "script")
     if isinstance(data.get("workload"), Mapping) and script in (None, "") and not times_collectives(data):
         yield Problem(
-            where="workload.script", found=NOTHING if script is None else "nothing", allowed="text that is not empty",
+            where="workload.script",
+            found=NOTHING if script is None else "nothing",
+            allowed="text that is not empty",
             mend="Name the script that is to be run.",
-        )  # fmt: skip
+        )
     if data.get("factor") is None:
         yield Problem(
-            where="factor",
-            found=NOTHING,
-            allowed="a table with the keys name, levels",
-            mend="Add [factor] with levels = [1, 2, 4].",
+            where="factor", found=NOTHING, allowed="a table with the keys name, levels", mend="Add [factor] with levels = [1, 2, 4]."
         )
 
 
@@ -179,9 +173,11 @@ def _levels_once(data: Data) -> Iterator[Problem]:
         twice = [level for level, count in Counter(levels).items() if count > 1]
         if twice:
             yield Problem(
-                where=where, found=shown(levels), allowed="every worker count once",
+                where=where,
+                found=shown(levels),
+                allowed="every worker count once",
                 mend=f"{', '.join(map(str, twice))} stands there more than once. Write {shown(list(dict.fromkeys(levels)))}.",
-            )  # fmt: skip
+            )
 
 
 def _first_look_within_the_most(data: Data) -> Iterator[Problem]:
@@ -191,10 +187,11 @@ def _first_look_within_the_most(data: Data) -> Iterator[Problem]:
     whole = type(first) is int and type(most) is int
     if _at(data, "launches", "precision") is not None and whole and most < first:
         yield Problem(
-            where="launches.at_most", found=shown(most),
+            where="launches.at_most",
+            found=shown(most),
             allowed=f"at least launches.per_configuration, the launches before the first look: {first}",
             mend=f"Set launches.at_most to {first} or more (--at-most), or begin with fewer launches (--launches).",
-        )  # fmt: skip
+        )
 
 
 def _among_the_levels(data: Data) -> Iterator[Problem]:
@@ -208,9 +205,11 @@ def _among_the_levels(data: Data) -> Iterator[Problem]:
     for where, level in single:
         if type(level) is int and level >= 1 and level not in levels:
             yield Problem(
-                where=where, found=shown(level), allowed=f"one of the levels {', '.join(map(str, levels))}",
+                where=where,
+                found=shown(level),
+                allowed=f"one of the levels {', '.join(map(str, levels))}",
                 mend=f"Add {level} to the levels, or choose one of them.",
-            )  # fmt: skip
+            )
 
 
 _LEVEL_KEYS = (("scaling", "base"), ("gates", "required_workers"))
@@ -220,41 +219,50 @@ def _faults_need_restarts(data: Data) -> Iterator[Problem]:
     killing = any(fault.get("kind", "kill") == "kill" for _, fault in _faults(data))
     if killing and _at(data, "launcher", "max_restarts") == 0:
         yield Problem(
-            where="launcher.max_restarts", found="0", allowed="a whole number of at least 1 where there are faults",
+            where="launcher.max_restarts",
+            found="0",
+            allowed="a whole number of at least 1 where there are faults",
             mend="Leave it out (3), or ask for no faults: without a restart nothing recovers.",
-        )  # fmt: skip
+        )
     most = _at(data, "launcher", "max_restarts")
     most = most if isinstance(most, int) else MAX_RESTARTS
     for index, fault in _faults(data):
         times = fault.get("times")
         if isinstance(times, int) and times > max(1, most):
             yield Problem(
-                where=f"faults[{index}].times", found=str(times), allowed=f"at most launcher.max_restarts, which is {most}",
+                where=f"faults[{index}].times",
+                found=str(times),
+                allowed=f"at most launcher.max_restarts, which is {most}",
                 mend=f"Write launcher.max_restarts = {times}: after the last strike nothing would start the workers again.",
-            )  # fmt: skip
+            )
         if isinstance(times, int) and times > 1 and fault.get("kind") in ("slow", "throttle"):
             yield Problem(
-                where=f"faults[{index}].times", found=str(times), allowed=f"1 for a fault that ends no worker, as {fault['kind']}",
+                where=f"faults[{index}].times",
+                found=str(times),
+                allowed=f"1 for a fault that ends no worker, as {fault['kind']}",
                 mend="Leave it out: it strikes again in each further start of the workers, and nothing starts them again here.",
-            )  # fmt: skip
+            )
 
 
 def _budget_needs_prices(data: Data) -> Iterator[Problem]:
     budget = _at(data, "gates", "budget_usd")
     if budget is not None and data.get("prices") is None:
         yield Problem(
-            where="gates.budget_usd", found=shown(budget), allowed="a budget only together with [prices]",
+            where="gates.budget_usd",
+            found=shown(budget),
+            allowed="a budget only together with [prices]",
             mend='Add [prices] with usd_per_worker_hour = ..., date = ..., source = "...".',
-        )  # fmt: skip
+        )
 
 
 def _modelled_energy_needs_watts(data: Data) -> Iterator[Problem]:
     if _at(data, "energy", "source") == "modelled" and _at(data, "energy", "modelled_watts_per_worker") is None:
         yield Problem(
-            where="energy.modelled_watts_per_worker", found=NOTHING,
+            where="energy.modelled_watts_per_worker",
+            found=NOTHING,
             allowed='a number above 0 where energy.source = "modelled"',
             mend='Add modelled_watts_per_worker = ... below [energy], or write source = "auto".',
-        )  # fmt: skip
+        )
 
 
 def _calibrating_needs_hooks(data: Data) -> Iterator[Problem]:
@@ -265,14 +273,18 @@ def _calibrating_needs_hooks(data: Data) -> Iterator[Problem]:
     runner, attach = _at(data, "workload", "runner"), _at(data, "workload", "attach")
     if runner not in (None, "training") or attach is False:
         yield Problem(
-            where="workload.calibrate_communication", found=shown(asked), allowed="0 where no training is hooked",
+            where="workload.calibrate_communication",
+            found=shown(asked),
+            allowed="0 where no training is hooked",
             mend='Leave workload.runner at "training" and workload.attach at true, or take the key out.',
-        )  # fmt: skip
+        )
     elif levels is not None and max(levels) < 2:
         yield Problem(
-            where="workload.calibrate_communication", found=shown(asked), allowed="0 where no level has 2 or more workers",
+            where="workload.calibrate_communication",
+            found=shown(asked),
+            allowed="0 where no level has 2 or more workers",
             mend="One worker communicates with nobody: add a level, or take the key out.",
-        )  # fmt: skip
+        )
 
 
 def _fresh_folder_on_one_node(data: Data) -> Iterator[Problem]:
@@ -280,21 +292,27 @@ def _fresh_folder_on_one_node(data: Data) -> Iterator[Problem]:
     if _at(data, "workload", "fresh_folder") is not True:
         if _at(data, "workload", "keep_folders") is True:
             yield Problem(
-                where="workload.keep_folders", found="true", allowed="true only together with workload.fresh_folder",
+                where="workload.keep_folders",
+                found="true",
+                allowed="true only together with workload.fresh_folder",
                 mend="Add workload.fresh_folder = true, or leave this out.",
-            )  # fmt: skip
+            )
         return
     runner, nodes = _at(data, "workload", "runner"), _at(data, "launcher", "nodes")
     if runner not in (None, "training"):
         yield Problem(
-            where="workload.fresh_folder", found="true", allowed="false where no training script is launched",
+            where="workload.fresh_folder",
+            found="true",
+            allowed="false where no training script is launched",
             mend='Leave it out: only workload.runner = "training" copies its folder.',
-        )  # fmt: skip
+        )
     elif (type(nodes) is int and nodes > 1) or _at(data, "launcher", "hosts"):
         yield Problem(
-            where="workload.fresh_folder", found="true", allowed="false where the workers are on several machines",
+            where="workload.fresh_folder",
+            found="true",
+            allowed="false where the workers are on several machines",
             mend="Name the folder by {launch} in workload.arguments or workload.environment instead.",
-        )  # fmt: skip
+        )
 
 
 def _steps_end_a_training(data: Data) -> Iterator[Problem]:
@@ -304,24 +322,30 @@ def _steps_end_a_training(data: Data) -> Iterator[Problem]:
         return
     if _at(data, "workload", "runner") not in (None, "training"):
         yield Problem(
-            where="workload.steps", found=shown(steps), allowed="nothing where no training script is launched",
+            where="workload.steps",
+            found=shown(steps),
+            allowed="nothing where no training script is launched",
             mend='Leave it out: only a training (workload.runner = "training") has steps.',
-        )  # fmt: skip
+        )
     for name in ("deadline_s", "budget_usd"):
         if (gate := _at(data, "gates", name)) is not None:
             yield Problem(
-                where=f"gates.{name}", found=shown(gate), allowed="nothing together with workload.steps",
+                where=f"gates.{name}",
+                found=shown(gate),
+                allowed="nothing together with workload.steps",
                 mend="Launches are ended before the job is done, so what a whole run takes is not measured: leave out one of the two.",
-            )  # fmt: skip
+            )
 
 
 def _only_of_a_training(data: Data) -> Iterator[Problem]:
     only, runner = _at(data, "verdict", "only"), _at(data, "workload", "runner")
     if only and (_serves(data) or runner not in (None, "training", "replay", "simulated")):
         yield Problem(
-            where="verdict.only", found=shown(only), allowed="nothing where no training is judged",
+            where="verdict.only",
+            found=shown(only),
+            allowed="nothing where no training is judged",
             mend="Leave it out: other records are judged in one dimension or in all of theirs.",
-        )  # fmt: skip
+        )
 
 
 _ENDPOINT = re.compile(r"(?:\[[0-9A-Fa-f:.%]+\]|[^\s:/\[\]]+):(\d{1,5})")
@@ -335,14 +359,18 @@ def _nodes_meet(data: Data) -> Iterator[Problem]:
         return
     if nodes > 1 and endpoint is None:
         yield Problem(
-            where="launcher.rendezvous_endpoint", found=NOTHING, allowed=f"host:port where nodes = {nodes}",
+            where="launcher.rendezvous_endpoint",
+            found=NOTHING,
+            allowed=f"host:port where nodes = {nodes}",
             mend='Add rendezvous_endpoint = "host:port", the same on every node.',
-        )  # fmt: skip
+        )
     if type(rank) is int and rank >= nodes:
         yield Problem(
-            where="launcher.node_rank", found=shown(rank), allowed=f"a number below launcher.nodes = {nodes}",
+            where="launcher.node_rank",
+            found=shown(rank),
+            allowed=f"a number below launcher.nodes = {nodes}",
             mend="Nodes are numbered from 0.",
-        )  # fmt: skip
+        )
 
 
 def _endpoint_is_host_and_port(data: Data) -> Iterator[Problem]:
@@ -352,9 +380,11 @@ def _endpoint_is_host_and_port(data: Data) -> Iterator[Problem]:
     match = _ENDPOINT.fullmatch(endpoint)
     if match is None or not 1 <= int(match[1]) <= 65535:
         yield Problem(
-            where="launcher.rendezvous_endpoint", found=shown(endpoint), allowed="host:port with a port from 1 to 65535",
+            where="launcher.rendezvous_endpoint",
+            found=shown(endpoint),
+            allowed="host:port with a port from 1 to 65535",
             mend='For example "node0:29400".',
-        )  # fmt: skip
+        )
 
 
 def _words_can_be_passed(data: Data) -> Iterator[Problem]:
@@ -366,9 +396,7 @@ def _words_can_be_passed(data: Data) -> Iterator[Problem]:
     for name, value in (environment if isinstance(environment, Mapping) else {}).items():
         words.append((f"workload.environment.{name}", value))
         if not isinstance(name, str) or not name or "=" in name or "\0" in name:
-            yield Problem(
-                where="workload.environment", found=shown(name), allowed="a name without = and zero bytes, not empty"
-            )
+            yield Problem(where="workload.environment", found=shown(name), allowed="a name without = and zero bytes, not empty")
     for where, word in words:
         if isinstance(word, str) and "\0" in word:
             yield Problem(where=where, found=shown(word), allowed="text without zero bytes")

@@ -16,11 +16,7 @@ from assay.spec.sections.scenario import DATASET
 
 Data = Mapping[str, Any]
 
-SCORED: Final = (
-    "exact_match",
-    "accuracy",
-    "contains",
-)  # what a load scores by reference answers (assay.frames.serving.answers)
+SCORED: Final = ("exact_match", "accuracy", "contains")  # what a load scores by reference answers (assay.frames.serving.answers)
 SCORELESS: Final = ("command", "function", "collectives", "network")  # runners whose workload can report no scores
 FIELDLESS: Final = ("text", "sharegpt")  # formats of prompts without reference answers
 
@@ -32,9 +28,11 @@ def uncomputable(data: Data) -> Iterator[Problem]:
         return
     if runner in SCORELESS:
         yield Problem(
-            where="quality", found=f"a table, where workload.runner is {shown(runner)}", allowed="no [quality]: nothing reports scores there",
+            where="quality",
+            found=f"a table, where workload.runner is {shown(runner)}",
+            allowed="no [quality]: nothing reports scores there",
             mend="Leave it out, or measure the quality where a script or an engine gives answers.",
-        )  # fmt: skip
+        )
     elif runner == "serving" and isinstance(data.get("serving"), Mapping):
         yield from _of_load(quality, _table(data, "serving"))
 
@@ -43,40 +41,51 @@ def _of_load(quality: Data, serving: Data) -> Iterator[Problem]:
     metric, prompts, task = quality.get("metric", "accuracy"), _table(serving, "prompts"), serving.get("task", "chat")
     if task in WITHOUT_TEXT:
         yield Problem(
-            where="quality", found=f"a table, where serving.task is {shown(task)}", allowed="no [quality]: its answers are numbers",
+            where="quality",
+            found=f"a table, where serving.task is {shown(task)}",
+            allowed="no [quality]: its answers are numbers",
             mend="Leave it out.",
-        )  # fmt: skip
+        )
         return
     if isinstance(metric, str) and metric not in SCORED:
         yield Problem(
-            where="quality.metric", found=shown(metric), allowed=f"one of {', '.join(SCORED)}: what a load can score by itself",
+            where="quality.metric",
+            found=shown(metric),
+            allowed=f"one of {', '.join(SCORED)}: what a load can score by itself",
             mend=did_you_mean(metric, SCORED) or 'Write metric = "exact_match" or "contains" below [quality].',
-        )  # fmt: skip
+        )
     if not prompts.get("answer_field"):
         yield Problem(
-            where="serving.prompts.answer_field", found=NOTHING, allowed="the field of the reference answer, where there is [quality]",
+            where="serving.prompts.answer_field",
+            found=NOTHING,
+            allowed="the field of the reference answer, where there is [quality]",
             mend='Write source = "FILE.jsonl" and answer_field = "answer" below [serving.prompts] (--prompts, --answer-field), or leave '
             "[quality] out.",
-        )  # fmt: skip
+        )
     elif prompts.get("source", "synthetic") == "synthetic" or prompts.get("format") in FIELDLESS:
         yield Problem(
-            where="serving.prompts.source", found=shown(prompts.get("source", "synthetic")), allowed="a file of JSONL or CSV with reference answers",
+            where="serving.prompts.source",
+            found=shown(prompts.get("source", "synthetic")),
+            allowed="a file of JSONL or CSV with reference answers",
             mend='Write source = "FILE.jsonl" below [serving.prompts].',
-        )  # fmt: skip
+        )
     scenarios = serving.get("scenarios")
     scenarios = scenarios if isinstance(scenarios, list | tuple) else []
     others = [one for one in scenarios if one != DATASET]
     if others or not scenarios:
         yield Problem(
-            where="serving.scenarios", found=shown(scenarios) if scenarios else NOTHING,
+            where="serving.scenarios",
+            found=shown(scenarios) if scenarios else NOTHING,
             allowed=f'"{DATASET}" alone, where there is [quality]: made-up prompts have no right answer',
             mend=f'Write scenarios = ["{DATASET}"] below [serving], and measure other lengths without [quality].',
-        )  # fmt: skip
+        )
     if _table(serving, "client").get("keep_text") is False:
         yield Problem(
-            where="serving.client.keep_text", found="false", allowed="true, where there is [quality]: the text is scored",
+            where="serving.client.keep_text",
+            found="false",
+            allowed="true, where there is [quality]: the text is scored",
             mend="Leave out keep_text below [serving.client].",
-        )  # fmt: skip
+        )
 
 
 def _table(data: Data, name: str) -> Data:

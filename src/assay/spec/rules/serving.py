@@ -23,8 +23,10 @@ STARTED: Final = ("kill", "stop", "slow")  # kinds of faults that need a process
 WITHOUT_TEXT: Final = ("embeddings", "rerank")  # tasks that are answered with numbers
 OPEN: Final = ("constant", "poisson", "gamma", "server")
 LOADS: Final[dict[str, tuple[str, ...]]] = {  # process -> the keys of which exactly one is needed
-    "closed": ("concurrency",), "users": ("concurrency", "rate"), **dict.fromkeys(OPEN, ("rate",)),
-}  # fmt: skip
+    "closed": ("concurrency",),
+    "users": ("concurrency", "rate"),
+    **dict.fromkeys(OPEN, ("rate",)),
+}
 FIXED: Final = ("trace", "single_stream", "multi_stream", "offline")  # processes that say their load themselves
 ONE_REQUEST: Final = ("trace", "multi_stream", "offline")  # processes that start no conversations of their own
 TOKEN_TIMES: Final = ("ttft_s", "ttft_visible_s", "tpot_s", "itl_s")
@@ -82,29 +84,30 @@ def _with_its_runner(data: Data) -> Iterator[Problem]:
         return
     if data.get("serving") is not None and runner not in ("serving", "replay"):
         yield Problem(
-            where="serving", found=f"a table, where workload.runner is {shown(runner)}",
+            where="serving",
+            found=f"a table, where workload.runner is {shown(runner)}",
             allowed='[serving] only with workload.runner = "serving" or "replay"',
             mend='Write runner = "serving" below [workload].',
-        )  # fmt: skip
+        )
     if data.get("serving") is None and runner == "serving":
         yield Problem(
-            where="serving", found=NOTHING, allowed='a table where workload.runner = "serving"',
-            mend="Add [serving] with concurrency = [1, 8], and [[serving.targets]] with urls = [\"http://localhost:8000\"].",
-        )  # fmt: skip
+            where="serving",
+            found=NOTHING,
+            allowed='a table where workload.runner = "serving"',
+            mend='Add [serving] with concurrency = [1, 8], and [[serving.targets]] with urls = ["http://localhost:8000"].',
+        )
 
 
 def _without_a_factor(data: Data) -> Iterator[Problem]:
     factor = _table(data, "factor")
-    if (
-        data.get("serving") is None
-        or not factor
-        or dict(factor) in ({"levels": [1]}, {"name": "workers", "levels": [1]})
-    ):
+    if data.get("serving") is None or not factor or dict(factor) in ({"levels": [1]}, {"name": "workers", "levels": [1]}):
         return
     yield Problem(
-        where="factor", found="a table", allowed="no [factor] where there is [serving]",
+        where="factor",
+        found="a table",
+        allowed="no [factor] where there is [serving]",
         mend="Leave it out: what a load varies is serving.concurrency or serving.rate, serving.scenarios and serving.targets.",
-    )  # fmt: skip
+    )
 
 
 def _an_engine(data: Data) -> Iterator[Problem]:
@@ -115,9 +118,11 @@ def _an_engine(data: Data) -> Iterator[Problem]:
     targets = list(_tables(_serving(data), "targets"))
     if not named and not _items(_serving(data), "targets"):
         yield Problem(
-            where="serving.targets", found=NOTHING, allowed="an engine: a list of tables, or its URL as workload.script",
+            where="serving.targets",
+            found=NOTHING,
+            allowed="an engine: a list of tables, or its URL as workload.script",
             mend='Add [[serving.targets]] with urls = ["http://localhost:8000"], or with the command that starts it.',
-        )  # fmt: skip
+        )
     if named and (not targets or any(not (one.get("urls") or one.get("command")) for _, one in targets)):
         yield from _url("workload.script", script)
     for index, target in targets:
@@ -129,20 +134,26 @@ def _of_target(where: str, target: Data, named: bool) -> Iterator[Problem]:
     inside = target.get("backend") == INSIDE
     if urls and command:
         yield Problem(
-            where=f"{where}.urls", found=shown(urls), allowed="urls or command, not both",
+            where=f"{where}.urls",
+            found=shown(urls),
+            allowed="urls or command, not both",
             mend="Leave out urls: replicas that assay starts get ports of their own.",
-        )  # fmt: skip
+        )
     if not (urls or command or named or inside) and _is_list(target, "urls") and _is_list(target, "command"):
         yield Problem(
-            where=f"{where}.urls", found="nothing", allowed="where the engine listens, or the command that starts it",
+            where=f"{where}.urls",
+            found="nothing",
+            allowed="where the engine listens, or the command that starts it",
             mend='Write urls = ["http://localhost:8000"].',
-        )  # fmt: skip
+        )
     for name in ("router", "replicas"):
         if urls and (target.get(name) if name == "router" else target.get(name, 1) != 1):
             yield Problem(
-                where=f"{where}.{name}", found=shown(target[name]), allowed=f"{name} only with command",
+                where=f"{where}.{name}",
+                found=shown(target[name]),
+                allowed=f"{name} only with command",
                 mend="One URL for each replica says how many there are." if name == "replicas" else "Give the router's own URL.",
-            )  # fmt: skip
+            )
     for place, url in enumerate(urls):
         yield from _url(f"{where}.urls[{place}]", url)
 
@@ -162,28 +173,29 @@ def _url(where: str, url: object) -> Iterator[Problem]:
     if not fine:
         bare = "://" not in url and url and not url.startswith("/")
         yield Problem(
-            where=where, found=shown(url), allowed="http://HOST:PORT or https://HOST:PORT",
+            where=where,
+            found=shown(url),
+            allowed="http://HOST:PORT or https://HOST:PORT",
             mend=f"Write {shown(f'http://{url}')} if that is meant." if bare else "",
-        )  # fmt: skip
+        )
 
 
 def _said_once(data: Data) -> Iterator[Problem]:
     serving = _serving(data)
     names = [target.get("name", "server") for _, target in _tables(serving, "targets")]
     lists = [("serving.targets", names, "every engine with a name of its own", True)]
-    lists += [
-        (f"serving.{key}", _items(serving, key), "every one once", False)
-        for key in ("scenarios", "concurrency", "rate")
-    ]
+    lists += [(f"serving.{key}", _items(serving, key), "every one once", False) for key in ("scenarios", "concurrency", "rate")]
     for where, values, allowed, named in lists:
         plain = [value for value in values if isinstance(value, str | int | float)]
         twice = [value for value, count in Counter(plain).items() if count > 1]
         if twice:
             ending = "a name to each" if named else f"{shown(list(dict.fromkeys(plain)))}"
             yield Problem(
-                where=where, found=shown(plain), allowed=allowed,
+                where=where,
+                found=shown(plain),
+                allowed=allowed,
                 mend=f"{', '.join(map(shown, twice))} stands there more than once. {'Give' if named else 'Write'} {ending}.",
-            )  # fmt: skip
+            )
 
 
 # ---- arrivals ----------------------------------------------------------------------------------------------------
@@ -199,24 +211,32 @@ def _loads_of_the_process(data: Data) -> Iterator[Problem]:
         example = {"concurrency": "concurrency = [1, 8, 16]", "rate": "rate = [5, 10]"}[wanted[0]]
         meant = ' Or write process = "poisson" below [serving.arrivals].' if given == ["rate"] else ""
         yield Problem(
-            where=f"serving.{wanted[0]}", found=NOTHING, allowed=f"a load where arrivals.process is {shown(process)}",
+            where=f"serving.{wanted[0]}",
+            found=NOTHING,
+            allowed=f"a load where arrivals.process is {shown(process)}",
             mend=f"Write {example} below [serving].{meant}",
-        )  # fmt: skip
+        )
     elif len(given) > 1:
         yield Problem(
-            where="serving.rate", found=f"rate and concurrency, where arrivals.process is {shown(process)}",
-            allowed="one of them", mend="Make two experiments.",
-        )  # fmt: skip
+            where="serving.rate",
+            found=f"rate and concurrency, where arrivals.process is {shown(process)}",
+            allowed="one of them",
+            mend="Make two experiments.",
+        )
     elif process in FIXED and given:
         yield Problem(
-            where=f"serving.{given[0]}", found=shown(serving[given[0]]), allowed=f"none where arrivals.process is {shown(process)}",
+            where=f"serving.{given[0]}",
+            found=shown(serving[given[0]]),
+            allowed=f"none where arrivals.process is {shown(process)}",
             mend=f"Leave it out: {process} says its load itself.",
-        )  # fmt: skip
+        )
     elif process == "stages" and given == ["concurrency"]:
         yield Problem(
-            where="serving.concurrency", found=shown(serving["concurrency"]), allowed="none where arrivals.process is \"stages\"",
+            where="serving.concurrency",
+            found=shown(serving["concurrency"]),
+            allowed='none where arrivals.process is "stages"',
             mend="Write rate = [...] for stages that are multiples of a rate, or leave it out.",
-        )  # fmt: skip
+        )
 
 
 def _stages(data: Data) -> Iterator[Problem]:
@@ -224,14 +244,18 @@ def _stages(data: Data) -> Iterator[Problem]:
     stages, process = _items(arrivals, "stages"), _process(data)
     if process == "stages" and not stages and _is_list(arrivals, "stages"):
         yield Problem(
-            where="serving.arrivals.stages", found=NOTHING, allowed='a list that is not empty where process = "stages"',
+            where="serving.arrivals.stages",
+            found=NOTHING,
+            allowed='a list that is not empty where process = "stages"',
             mend="Add [[serving.arrivals.stages]] with duration_s = 30, rate = 5.",
-        )  # fmt: skip
+        )
     if process != "stages" and stages:
         yield Problem(
-            where="serving.arrivals.stages", found=f"{len(stages)} of them, where process is {shown(process)}",
-            allowed='none, unless process = "stages"', mend='Write process = "stages" below [serving.arrivals].',
-        )  # fmt: skip
+            where="serving.arrivals.stages",
+            found=f"{len(stages)} of them, where process is {shown(process)}",
+            allowed='none, unless process = "stages"',
+            mend='Write process = "stages" below [serving.arrivals].',
+        )
     lasting = [_number(stage.get("duration_s"), 0.0) for _, stage in _tables(arrivals, "stages")]
     duration_s = _number(arrivals.get("duration_s"), DURATION_S)
     if process != "stages" or duration_s is None or not lasting or len(lasting) != len(stages):
@@ -239,31 +263,39 @@ def _stages(data: Data) -> Iterator[Problem]:
     total_s = sum(one for one in lasting if one is not None)
     if None not in lasting and abs(total_s - duration_s) > 1e-6 * max(total_s, 1.0):
         yield Problem(
-            where="serving.arrivals.duration_s", found=f"{duration_s:g}", allowed=f"as long as the stages together: {total_s:g}",
+            where="serving.arrivals.duration_s",
+            found=f"{duration_s:g}",
+            allowed=f"as long as the stages together: {total_s:g}",
             mend=f"Write duration_s = {total_s:g} below [serving.arrivals].",
-        )  # fmt: skip
+        )
 
 
 def _a_trace(data: Data) -> Iterator[Problem]:
     trace, process = _table(_serving(data), "arrivals").get("trace", ""), _process(data)
     if process == "trace" and trace == "":
         yield Problem(
-            where="serving.arrivals.trace", found=NOTHING, allowed='a file where process = "trace"',
+            where="serving.arrivals.trace",
+            found=NOTHING,
+            allowed='a file where process = "trace"',
             mend='Write trace = "FILE" below [serving.arrivals].',
-        )  # fmt: skip
+        )
     if process != "trace" and isinstance(trace, str) and trace:
         yield Problem(
-            where="serving.arrivals.trace", found=f"{shown(trace)}, where process is {shown(process)}",
-            allowed='none, unless process = "trace"', mend='Write process = "trace" below [serving.arrivals].',
-        )  # fmt: skip
+            where="serving.arrivals.trace",
+            found=f"{shown(trace)}, where process is {shown(process)}",
+            allowed='none, unless process = "trace"',
+            mend='Write process = "trace" below [serving.arrivals].',
+        )
 
 
 def _offline_is_counted(data: Data) -> Iterator[Problem]:
     if _process(data) == "offline" and _table(_serving(data), "arrivals").get("requests") is None:
         yield Problem(
-            where="serving.arrivals.requests", found=NOTHING, allowed='a whole number where process = "offline"',
+            where="serving.arrivals.requests",
+            found=NOTHING,
+            allowed='a whole number where process = "offline"',
             mend="Everything is due at once, so say how much: requests = 24576 is what MLPerf asks for.",
-        )  # fmt: skip
+        )
 
 
 def _conversations(data: Data) -> Iterator[Problem]:
@@ -272,9 +304,11 @@ def _conversations(data: Data) -> Iterator[Problem]:
         value = prompts.get(name, alone)
         if process in ONE_REQUEST and type(value) is int and value > alone:
             yield Problem(
-                where=f"serving.prompts.{name}", found=shown(value), allowed=f"{alone} where arrivals.process is {shown(process)}",
+                where=f"serving.prompts.{name}",
+                found=shown(value),
+                allowed=f"{alone} where arrivals.process is {shown(process)}",
                 mend="Conversations of a trace stand in its own file, as session." if process == "trace" else "Leave it out.",
-            )  # fmt: skip
+            )
 
 
 def _search(data: Data) -> Iterator[Problem]:
@@ -283,15 +317,19 @@ def _search(data: Data) -> Iterator[Problem]:
         return
     if not _items(serving, "rate"):
         yield Problem(
-            where="serving.search", found="true without serving.rate", allowed="a search between rates",
+            where="serving.search",
+            found="true without serving.rate",
+            allowed="a search between rates",
             mend="Write rate = [1, 100] below [serving], and an open process such as poisson below [serving.arrivals].",
-        )  # fmt: skip
+        )
     objectives = _table(serving, "objectives")
     if not any(_positive(value) for name, value in objectives.items() if name != "attainment"):
         yield Problem(
-            where="serving.search", found="true without an objective", allowed="a search for the highest rate that meets objectives",
+            where="serving.search",
+            found="true without an objective",
+            allowed="a search for the highest rate that meets objectives",
             mend="Add [serving.objectives] with ttft_s = 0.2 or another.",
-        )  # fmt: skip
+        )
 
 
 # ---- what is sent and what is checked ----------------------------------------------------------------------------
@@ -312,9 +350,11 @@ def _scenarios(data: Data) -> Iterator[Problem]:
             yield unsuited
         if text == scenario.DATASET and _table(serving, "prompts").get("source", "synthetic") == "synthetic":
             yield Problem(
-                where=where, found='"dataset" without a file', allowed="dataset only with serving.prompts.source",
+                where=where,
+                found='"dataset" without a file',
+                allowed="dataset only with serving.prompts.source",
                 mend='Add [serving.prompts] with source = "FILE".',
-            )  # fmt: skip
+            )
 
 
 def _token_times_need_a_stream(data: Data) -> Iterator[Problem]:
@@ -327,9 +367,11 @@ def _token_times_need_a_stream(data: Data) -> Iterator[Problem]:
         if value is not None:
             why = "stream = false" if silent else f"task = {shown(_task(data))}"
             yield Problem(
-                where=f"serving.objectives.{name}", found=shown(value), allowed=f"none with {why}: tokens are not seen to come",
+                where=f"serving.objectives.{name}",
+                found=shown(value),
+                allowed=f"none with {why}: tokens are not seen to come",
                 mend="Write e2e_s, the time of the whole answer.",
-            )  # fmt: skip
+            )
 
 
 def _checks_of_answers(data: Data) -> Iterator[Problem]:
@@ -342,9 +384,11 @@ def _checks_of_answers(data: Data) -> Iterator[Problem]:
             continue
         if task in WITHOUT_TEXT:
             yield Problem(
-                where=f"serving.correctness.{name}", found=shown(value), allowed=f"none with task = {shown(task)}",
+                where=f"serving.correctness.{name}",
+                found=shown(value),
+                allowed=f"none with task = {shown(task)}",
                 mend="They compare texts. Leave it out, or ask for text.",
-            )  # fmt: skip
+            )
         elif not kept:
             yield _text_needed(f"serving.correctness.{name}", value)
     answers = _table(serving, "prompts").get("answer_field")
@@ -356,9 +400,11 @@ def _checks_of_answers(data: Data) -> Iterator[Problem]:
 
 def _text_needed(where: str, value: object) -> Problem:
     return Problem(
-        where=where, found=f"{shown(value)} with client.keep_text = false", allowed="the answers' text, kept",
+        where=where,
+        found=f"{shown(value)} with client.keep_text = false",
+        allowed="the answers' text, kept",
         mend="Leave out keep_text below [serving.client].",
-    )  # fmt: skip
+    )
 
 
 def _without_prompts(checks: Data) -> Iterator[Problem]:
@@ -366,9 +412,11 @@ def _without_prompts(checks: Data) -> Iterator[Problem]:
     for name, given in asked:
         if given:
             yield Problem(
-                where=f"serving.correctness.{name}", found=f"{shown(checks[name])} without prompts to compare",
-                allowed="needle and grade only with identity", mend="Write identity = 8 below [serving.correctness].",
-            )  # fmt: skip
+                where=f"serving.correctness.{name}",
+                found=f"{shown(checks[name])} without prompts to compare",
+                allowed="needle and grade only with identity",
+                mend="Write identity = 8 below [serving.correctness].",
+            )
 
 
 def _transport(data: Data) -> Iterator[Problem]:
@@ -379,9 +427,11 @@ def _transport(data: Data) -> Iterator[Problem]:
     for name, given in (("proxy", bool(proxy)), ("http2", client.get("http2") is True)):
         if given and (transport := client.get("transport", "auto")) in ("lean", "compiled"):
             yield Problem(
-                where="serving.client.transport", found=f'"{transport}" with {name}', allowed="auto or library",
+                where="serving.client.transport",
+                found=f'"{transport}" with {name}',
+                allowed="auto or library",
                 mend="assay's own HTTP speaks HTTP/1.1 straight to the server. Leave transport out.",
-            )  # fmt: skip
+            )
 
 
 # ---- faults ------------------------------------------------------------------------------------------------------
@@ -397,9 +447,11 @@ def _faults_fit(data: Data) -> Iterator[Problem]:
         yield from _fault_falls_into_the_load(where, fault, data)
         if fault.get("kind") == "command" and fault.get("command", "") == "":
             yield Problem(
-                where=f"{where}.command", found=NOTHING, allowed='a line for the shell where kind = "command"',
+                where=f"{where}.command",
+                found=NOTHING,
+                allowed='a line for the shell where kind = "command"',
                 mend='For example command = "kubectl delete pod vllm-{replica}".',
-            )  # fmt: skip
+            )
 
 
 def _fault_finds_its_target(where: str, fault: Data, targets: list[Data]) -> Iterator[Problem]:
@@ -407,10 +459,7 @@ def _fault_finds_its_target(where: str, fault: Data, targets: list[Data]) -> Ite
     names = [str(target.get("name", "server")) for target in targets] or ["server"]
     if isinstance(name, str) and name not in ("", *names):
         yield Problem(
-            where=f"{where}.target",
-            found=shown(name),
-            allowed=f"one of the engines {', '.join(names)}",
-            mend=did_you_mean(name, names),
+            where=f"{where}.target", found=shown(name), allowed=f"one of the engines {', '.join(names)}", mend=did_you_mean(name, names)
         )
         return
     struck = [target for target in targets or [{}] if name in ("", target.get("name", "server"))]
@@ -418,16 +467,19 @@ def _fault_finds_its_target(where: str, fault: Data, targets: list[Data]) -> Ite
     strange = [target for target in struck if not _items(target, "command") and _is_list(target, "command")]
     if kind in STARTED and strange:
         yield Problem(
-            where=f"{where}.kind", found=f"{shown(kind)} for {strange[0].get('name', 'server')}, which assay does not start",
+            where=f"{where}.kind",
+            found=f"{shown(kind)} for {strange[0].get('name', 'server')}, which assay does not start",
             allowed=f"{', '.join(STARTED)} only where the target has a command",
             mend='Add command to the target, or write kind = "command" with a line that reaches the server.',
-        )  # fmt: skip
+        )
     replica = fault.get("replica")
     for target in islice((one for one in struck if type(replica) is int and replica >= _replicas(one)), 1):
         yield Problem(
-            where=f"{where}.replica", found=shown(replica), allowed=f"a number below the replicas of {target.get('name', 'server')}: {_replicas(target)}",
+            where=f"{where}.replica",
+            found=shown(replica),
+            allowed=f"a number below the replicas of {target.get('name', 'server')}: {_replicas(target)}",
             mend="Replicas are numbered from 0.",
-        )  # fmt: skip
+        )
 
 
 def _replicas(target: Data) -> int:
@@ -441,17 +493,20 @@ def _fault_falls_into_the_load(where: str, fault: Data, data: Data) -> Iterator[
     load_s = _number(fault.get("load_s"), -1.0)
     if at_s is not None and load_s is not None and 0 < load_s <= at_s:
         yield Problem(
-            where=f"{where}.at_s", found=f"{at_s:g}", allowed=f"less than this fault's load_s, {load_s:g}",
+            where=f"{where}.at_s",
+            found=f"{at_s:g}",
+            allowed=f"less than this fault's load_s, {load_s:g}",
             mend="Strike earlier, or let the load last longer.",
-        )  # fmt: skip
+        )
     load = _number(fault.get("load"), -1.0)
     loads = [one for key in ("concurrency", "rate") for one in _items(serving, key) if isinstance(one, int | float)]
     if load is not None and load > 0 and load not in loads:
         yield Problem(
-            where=f"{where}.load", found=f"{load:g}",
+            where=f"{where}.load",
+            found=f"{load:g}",
             allowed=f"one of the loads {', '.join(f'{one:g}' for one in loads)}" if loads else "none where there are no loads",
             mend="Leave it out for the one in the middle.",
-        )  # fmt: skip
+        )
 
 
 SERVING_RULES: tuple[Callable[[Data], Iterator[Problem]], ...] = (

@@ -22,20 +22,31 @@ if TYPE_CHECKING:
 
 # operations whose size is that of all ranks together
 WHOLE: Final = ("all_gather", "reduce_scatter", "all_to_all", "gather", "scatter")
-Operation = Literal[
-    "all_reduce", "all_gather", "reduce_scatter", "all_to_all", "gather", "scatter", "broadcast", "reduce", "send_recv"
-]
+Operation = Literal["all_reduce", "all_gather", "reduce_scatter", "all_to_all", "gather", "scatter", "broadcast", "reduce", "send_recv"]
 OPERATIONS: Final[tuple[str, ...]] = get_args(Operation)
 # torch.distributed writes the result where the input was: always, never, or as it is asked to
 PLACEMENTS: Final = {
-    "all_reduce": ("in",), "broadcast": ("in",), "reduce": ("in",), "all_gather": ("out", "in"), "reduce_scatter": ("out", "in"),
-    "all_to_all": ("out",), "gather": ("out",), "scatter": ("out",), "send_recv": ("out",),
-}  # fmt: skip
+    "all_reduce": ("in",),
+    "broadcast": ("in",),
+    "reduce": ("in",),
+    "all_gather": ("out", "in"),
+    "reduce_scatter": ("out", "in"),
+    "all_to_all": ("out",),
+    "gather": ("out",),
+    "scatter": ("out",),
+    "send_recv": ("out",),
+}
 # bytes of an element, and up to where every whole number is exact in it: sums of ranks must be
 DTYPES: Final = {
-    "float32": (4, 2**24), "float64": (8, 2**53), "float16": (2, 2**11), "bfloat16": (2, 2**8), "int64": (8, 2**62),
-    "int32": (4, 2**31 - 1), "int8": (1, 127), "uint8": (1, 254),
-}  # fmt: skip
+    "float32": (4, 2**24),
+    "float64": (8, 2**53),
+    "float16": (2, 2**11),
+    "bfloat16": (2, 2**8),
+    "int64": (8, 2**62),
+    "int32": (4, 2**31 - 1),
+    "int8": (1, 127),
+    "uint8": (1, 254),
+}
 # bytes of types that only results of other programs have: assay's own data are not checked in them, and so not timed
 IMPORTED: Final = {"uint32": 4, "uint64": 8, "float8_e4m3fn": 1, "float8_e5m2": 1}
 LEAST_SPAN: Final = 2  # different values that each rank must be able to send
@@ -77,52 +88,45 @@ class Collectives(Model):
         ("all_reduce",), min_length=1, description=f"Which operations: {', '.join(OPERATIONS)}."
     )
     sizes: Words = Field(
-        ("1K:16M",),
-        min_length=1,
-        description='Sizes in bytes as nccl-tests counts them: "1K", "16M", or a range "1K:16M". 1K is 1024.',
+        ("1K:16M",), min_length=1, description='Sizes in bytes as nccl-tests counts them: "1K", "16M", or a range "1K:16M". 1K is 1024.'
     )
     factor: int = Field(4, ge=2, le=1024, description="Step of a range: each size is so many times the one before.")
     dtype: Literal[
-        "float32", "float64", "float16", "bfloat16", "int64", "int32", "int8", "uint8", "uint32", "uint64",
-        "float8_e4m3fn", "float8_e5m2",
-    ] = Field("float32", description=f"Element type. {', '.join(IMPORTED)}: only in imported results.")  # fmt: skip
+        "float32", "float64", "float16", "bfloat16", "int64", "int32", "int8", "uint8", "uint32", "uint64", "float8_e4m3fn", "float8_e5m2"
+    ] = Field("float32", description=f"Element type. {', '.join(IMPORTED)}: only in imported results.")
     backend: Literal["gloo", "nccl", "mpi", "auto"] = Field(
         "gloo", description="The backend of torch.distributed. auto: nccl where every rank has a GPU, else gloo."
     )
     placement: Literal["both", "in", "out"] = Field(
-        "both",
-        description="Where the result lies: in place of the input, elsewhere, or both where torch.distributed lets choose.",
+        "both", description="Where the result lies: in place of the input, elsewhere, or both where torch.distributed lets choose."
     )
-    warm_up: int = Field(
-        5, ge=1, le=10_000, description="Calls before the timed ones, of every operation and size. Kept, never counted."
-    )
+    warm_up: int = Field(5, ge=1, le=10_000, description="Calls before the timed ones, of every operation and size. Kept, never counted.")
     seconds: float = Field(
-        0.2,
-        gt=0.0,
-        le=3600.0,
-        description="How long the timed calls of one operation and size should last in a launch.",
+        0.2, gt=0.0, le=3600.0, description="How long the timed calls of one operation and size should last in a launch."
     )
     batches: int = Field(
-        5,
-        ge=1,
-        le=1000,
-        description="Loops of calls without a pause into which they are cut at least; all ranks begin each together.",
+        5, ge=1, le=1000, description="Loops of calls without a pause into which they are cut at least; all ranks begin each together."
     )
     calls: int = Field(100, ge=1, le=10_000, description="Most calls of a loop.")
     memory_mib: float = Field(
-        64.0, gt=0.0, le=1_048_576.0,
+        64.0,
+        gt=0.0,
+        le=1_048_576.0,
         description="Memory of a rank through which the calls of a loop rotate, as in nccl-tests, so that each has data of its own.",
-    )  # fmt: skip
+    )
     root: int = Field(0, ge=0, le=100_000, description="The rank that broadcasts, gathers, scatters and reduces.")
     group_size: int = Field(
-        0, ge=0, le=100_000,
+        0,
+        ge=0,
+        le=100_000,
         description="Ranks of a group, numbered one after the other; the calls of all groups run at the same time, as with the split of "
         "nccl-tests. 0: all ranks are one group.",
-    )  # fmt: skip
+    )
     matrix: str = Field(
-        "", description='Size of the larger messages between every ordered pair of ranks, as "4M": latency and bandwidth of each link, and '
+        "",
+        description='Size of the larger messages between every ordered pair of ranks, as "4M": latency and bandwidth of each link, and '
         "which ranks are near one another. Empty: pairs are not measured.",
-    )  # fmt: skip
+    )
 
     @property
     def every_size(self) -> tuple[int, ...]:

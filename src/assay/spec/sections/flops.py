@@ -57,8 +57,7 @@ class Flops(Model):
         description="Tokens of a step of all workers together. Default: its items, which are sequences unless workload.work is tokens.",
     )
     precision: Precision | None = Field(
-        None,
-        description="Element type of the products. Default: as the counter saw it, which needs a model that is not compiled.",
+        None, description="Element type of the products. Default: as the counter saw it, which needs a model that is not compiled."
     )
     peak: Literal["datasheet", "measured"] = Field(
         "datasheet",
@@ -66,9 +65,7 @@ class Flops(Model):
         "the fastest square product on the device itself, made once after the first step.",
     )
     peak_tflops: float | None = Field(
-        None,
-        gt=0.0,
-        description="Instead: the peak of one device in the precision used, 10^12 operations per second, dense.",
+        None, gt=0.0, description="Instead: the peak of one device in the precision used, 10^12 operations per second, dense."
     )
     peak_source: str | None = Field(None, min_length=1, description="Where peak_tflops comes from.")
 
@@ -82,24 +79,25 @@ def flops_say_enough(data: Mapping[str, Any]) -> Iterator[Problem]:
     for name in NEEDS.get(convention, ()) if isinstance(convention, str) else ():
         if section.get(name) is None:
             yield Problem(
-                where=f"flops.{name}", found=NOTHING, allowed=f"a number where flops.convention is {shown(convention)}",
+                where=f"flops.{name}",
+                found=NOTHING,
+                allowed=f"a number where flops.convention is {shown(convention)}",
                 mend=f"That formula needs {', '.join(NEEDS[str(convention)])}.",
-            )  # fmt: skip
+            )
     if section.get("peak_tflops") is not None and section.get("peak_source") is None:
         yield Problem(
-            where="flops.peak_source", found=NOTHING, allowed="text where there is flops.peak_tflops",
+            where="flops.peak_source",
+            found=NOTHING,
+            allowed="text where there is flops.peak_tflops",
             mend="Say where the peak comes from: a datasheet, with its page. Dense, not with sparsity.",
-        )  # fmt: skip
-    if section.get("peak_tflops") is not None and section.get("peak") == "measured":
-        yield Problem(
-            where="flops.peak",
-            found=shown("measured"),
-            allowed="one peak",
-            mend="Leave out flops.peak or flops.peak_tflops.",
         )
+    if section.get("peak_tflops") is not None and section.get("peak") == "measured":
+        yield Problem(where="flops.peak", found=shown("measured"), allowed="one peak", mend="Leave out flops.peak or flops.peak_tflops.")
     heads, groups = section.get("heads"), section.get("groups")
     if type(heads) is int and type(groups) is int and groups > 0 and (groups > heads or heads % groups):
         yield Problem(
-            where="flops.groups", found=shown(groups), allowed=f"a divisor of flops.heads = {heads}",
+            where="flops.groups",
+            found=shown(groups),
+            allowed=f"a divisor of flops.heads = {heads}",
             mend="Each group of queries shares one head of keys and values.",
-        )  # fmt: skip
+        )

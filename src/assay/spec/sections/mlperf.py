@@ -28,12 +28,8 @@ class Requirements:
 
 
 _SCENARIOS: Final = {
-    "single_stream": Requirements(
-        name="SingleStream", seconds=SECONDS, queries=64, samples_per_query=1, percentile=0.90
-    ),
-    "multi_stream": Requirements(
-        name="MultiStream", seconds=SECONDS, queries=662, samples_per_query=8, percentile=0.99
-    ),
+    "single_stream": Requirements(name="SingleStream", seconds=SECONDS, queries=64, samples_per_query=1, percentile=0.90),
+    "multi_stream": Requirements(name="MultiStream", seconds=SECONDS, queries=662, samples_per_query=8, percentile=0.99),
     "server": Requirements(name="Server", seconds=SECONDS, queries=459, samples_per_query=1, percentile=0.99),
     "offline": Requirements(name="Offline", seconds=SECONDS, queries=1, samples_per_query=SAMPLES, percentile=None),
 }

@@ -19,14 +19,9 @@ class Profile(Model):
     )
     wait: int = Field(5, ge=0, le=1_000_000, description="Steps before anything is profiled.")
     warm_up: int = Field(
-        2,
-        ge=0,
-        le=100,
-        description="Steps then in which the profiler runs and nothing is kept: its first events are slow.",
+        2, ge=0, le=100, description="Steps then in which the profiler runs and nothing is kept: its first events are slow."
     )
-    active: int = Field(
-        3, ge=1, le=MOST_STEPS, description="Steps then that are kept, at most three: traces are large."
-    )
+    active: int = Field(3, ge=1, le=MOST_STEPS, description="Steps then that are kept, at most three: traces are large.")
     memory: bool = Field(True, description="Whether allocations are followed too.")
     tool: Literal["torch", "nsys"] = Field(
         "torch",

@@ -30,8 +30,10 @@ PIXELS: Final = 100_000_000  # width times height of one image
 DATASET: Final = "dataset"
 OWN_TASKS: Final = ("chat", "completions", "embeddings", "image_chat", "rerank", "responses")
 TASKS: Final = {  # letters that only some tasks can be given
-    "E": ("embeddings",), "R": ("rerank",), "I": ("image_chat", "chat", "responses"),
-}  # fmt: skip
+    "E": ("embeddings",),
+    "R": ("rerank",),
+    "I": ("image_chat", "chat", "responses"),
+}
 SHOWN: Final = 80  # characters of a wrong form that are repeated
 
 _N = r"([0-9]{1,18})"  # int() refuses thousands of digits
@@ -102,9 +104,7 @@ def unsuited(one: Scenario, task: str, where: str = "serving.task") -> Problem |
         return None
     found = f'"{task}" with the scenario {one.text}'
     if not wanted:
-        return Problem(
-            where=where, found=found, allowed="rerank with a scenario R or dataset", mend='For example "R(1024,100)".'
-        )
+        return Problem(where=where, found=found, allowed="rerank with a scenario R or dataset", mend='For example "R(1024,100)".')
     return Problem(where=where, found=found, allowed=" or ".join(wanted), mend=f'Write task = "{wanted[0]}".')
 
 
@@ -123,9 +123,7 @@ def _of_numbers(one: Scenario, where: str, found: str) -> Problem | None:
         return Problem(where=where, found=found, allowed=f"numbers of at most {LARGEST}")
     width, height, images = one.images
     if one.letter == "I" and 0 in (width, height, images):
-        return Problem(
-            where=where, found=found, allowed="images of at least one pixel, and at least one", mend="Write I(512,512)."
-        )
+        return Problem(where=where, found=found, allowed="images of at least one pixel, and at least one", mend="Write I(512,512).")
     if width * height > PIXELS:
         return Problem(where=where, found=found, allowed=f"images of at most {PIXELS} pixels")
     if one.letter == "U":
@@ -142,10 +140,7 @@ def _of_range(numbers: Sequence[int], where: str, found: str) -> Problem | None:
     if low_in <= high_in and low_out <= high_out:
         return None
     ordered = (*sorted((low_in, high_in)), *sorted((low_out, high_out)))
-    return Problem(
-        where=where, found=found, allowed="a least that is at most the most",
-        mend="Write U({},{})/({},{}).".format(*ordered),
-    )  # fmt: skip
+    return Problem(where=where, found=found, allowed="a least that is at most the most", mend="Write U({},{})/({},{}).".format(*ordered))
 
 
 def _letter(text: str) -> str | None:

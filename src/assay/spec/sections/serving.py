@@ -19,17 +19,7 @@ ENVIRONMENT_VARIABLE = re.compile(r"\{env:([A-Za-z_][A-Za-z0-9_]*)\}")  # in a h
 Concurrency = Annotated[int, Field(ge=1, le=1_000_000)]
 Rate = Annotated[float, Field(gt=0.0, le=1e7)]
 Processes = Literal[
-    "closed",
-    "constant",
-    "poisson",
-    "gamma",
-    "stages",
-    "trace",
-    "users",
-    "single_stream",
-    "multi_stream",
-    "server",
-    "offline",
+    "closed", "constant", "poisson", "gamma", "stages", "trace", "users", "single_stream", "multi_stream", "server", "offline"
 ]
 
 
@@ -37,21 +27,13 @@ class Target(Model):
     """An engine: one or more equal replicas that answer the same requests."""
 
     name: str = Field(
-        "server",
-        min_length=1,
-        max_length=40,
-        pattern=NAME_PATTERN,
-        description="Names the engine in configurations and reports.",
+        "server", min_length=1, max_length=40, pattern=NAME_PATTERN, description="Names the engine in configurations and reports."
     )
     backend: str = Field("openai", description="Which dialect it speaks: the name of a file in assay/traffic/backends.")
     urls: Words = Field(
-        (),
-        description="Where it listens, one URL per replica. Left out: assay starts `command`, or uses workload.script as the URL.",
+        (), description="Where it listens, one URL per replica. Left out: assay starts `command`, or uses workload.script as the URL."
     )
-    command: Words = Field(
-        (),
-        description="How assay starts one replica itself. {port}, {replica}, {model} and {folder} are replaced.",
-    )
+    command: Words = Field((), description="How assay starts one replica itself. {port}, {replica}, {model} and {folder} are replaced.")
     replicas: int = Field(1, ge=1, le=10_000, description="How many replicas of `command` are started.")
     router: Words = Field(
         (),
@@ -59,37 +41,29 @@ class Target(Model):
         "Left out: the client shares requests out itself.",
     )
     ready: str = Field("/health", description="The path that answers 200 once a replica can serve.")
-    ready_timeout_s: float = Field(
-        300.0, gt=0.0, le=LONGEST_S, description="Seconds that a started replica may take until it is ready."
-    )
+    ready_timeout_s: float = Field(300.0, gt=0.0, le=LONGEST_S, description="Seconds that a started replica may take until it is ready.")
     restart: Literal["block", "launch", "experiment"] = Field(
         "block",
         description="When replicas that assay started are started afresh. block: before every block, so that blocks are "
         "independent. Fault launches always have replicas of their own.",
     )
     environment: dict[str, str] = Field(
-        default_factory=dict,
-        description="Variables set for `command`. Values that look secret are redacted in the record.",
+        default_factory=dict, description="Variables set for `command`. Values that look secret are redacted in the record."
     )
     balance: Literal["round_robin", "least_in_flight", "session"] = Field(
         "round_robin",
         description="How the client shares requests out over the replicas. session: all turns of a conversation to one replica.",
     )
     model: str = Field("", description="The model's name in requests. Left out: serving.model.")
-    api_key_env: str = Field(
-        "", description="The environment variable that holds the API key. The key itself is never written anywhere."
-    )
+    api_key_env: str = Field("", description="The environment variable that holds the API key. The key itself is never written anywhere.")
     headers: dict[str, str] = Field(
         default_factory=dict,
         description="Further headers of every request. {env:NAME} is replaced by that variable and never written down.",
     )
     options: dict[str, str | int | float | bool] = Field(
-        default_factory=dict,
-        description="What this engine alone needs: region, deployment, api_version, a body key as body.KEY ...",
+        default_factory=dict, description="What this engine alone needs: region, deployment, api_version, a body key as body.KEY ..."
     )
-    metrics: Words = Field(
-        (), description="Prometheus endpoints to read while the load runs, for example http://127.0.0.1:8000/metrics."
-    )
+    metrics: Words = Field((), description="Prometheus endpoints to read while the load runs, for example http://127.0.0.1:8000/metrics.")
 
     @property
     def secret_variables(self) -> tuple[str, ...]:
@@ -105,33 +79,24 @@ class Objectives(Model):
     ttft_visible_s: float | None = Field(
         None, gt=0.0, description="Longest admissible time to the first text that is not reasoning, seconds."
     )
-    tpot_s: float | None = Field(
-        None, gt=0.0, description="Longest admissible time per output token after the first, seconds."
-    )
+    tpot_s: float | None = Field(None, gt=0.0, description="Longest admissible time per output token after the first, seconds.")
     itl_s: float | None = Field(None, gt=0.0, description="Longest admissible gap between two tokens, seconds.")
     e2e_s: float | None = Field(None, gt=0.0, description="Longest admissible time to the last token, seconds.")
     attainment: float = Field(
-        0.99,
-        gt=0.0,
-        le=1.0,
-        description="Share of the requests due that must meet every objective, for a load to be admissible.",
+        0.99, gt=0.0, le=1.0, description="Share of the requests due that must meet every objective, for a load to be admissible."
     )
 
     @property
     def any(self) -> bool:
         """Whether anything is asked for."""
-        return any(
-            value is not None for value in (self.ttft_s, self.ttft_visible_s, self.tpot_s, self.itl_s, self.e2e_s)
-        )
+        return any(value is not None for value in (self.ttft_s, self.ttft_visible_s, self.tpot_s, self.itl_s, self.e2e_s))
 
 
 class Stage(Model):
     """A part of the load with a rate of its own."""
 
     duration_s: float = Field(gt=0.0, le=LONGEST_S, description="How long it lasts, seconds.")
-    rate: float = Field(
-        ge=0.0, le=1e7, description="Requests per second at its begin. Where serving.rate is given: a multiple of it."
-    )
+    rate: float = Field(ge=0.0, le=1e7, description="Requests per second at its begin. Where serving.rate is given: a multiple of it.")
     rate_to: float | None = Field(
         None, ge=0.0, le=1e7, description="Requests per second at its end; the rate changes evenly. Left out: it stays."
     )
@@ -146,45 +111,22 @@ class Arrivals(Model):
         "stages: poisson at the rates of arrivals.stages. trace: as in a file. users: sessions of users who think. "
         "single_stream, multi_stream, server, offline: the scenarios of MLPerf.",
     )
-    duration_s: float = Field(
-        30.0, gt=0.0, le=LONGEST_S, description="How long requests become due in a launch, seconds."
-    )
-    requests: int | None = Field(
-        None, ge=1, le=100_000_000, description="End a launch after so many requests, if that is sooner."
-    )
+    duration_s: float = Field(30.0, gt=0.0, le=LONGEST_S, description="How long requests become due in a launch, seconds.")
+    requests: int | None = Field(None, ge=1, le=100_000_000, description="End a launch after so many requests, if that is sooner.")
     warm_up_s: float = Field(
-        2.0,
-        ge=0.0,
-        le=LONGEST_S,
-        description="Load before the measured part, in addition to duration_s, seconds. Kept, never counted.",
+        2.0, ge=0.0, le=LONGEST_S, description="Load before the measured part, in addition to duration_s, seconds. Kept, never counted."
     )
-    cold: int = Field(
-        1,
-        ge=0,
-        le=1000,
-        description="Requests sent one by one to each replica before the load, and reported apart as cold.",
-    )
-    cv: float = Field(
-        1.0,
-        gt=0.0,
-        le=100.0,
-        description="For gamma: coefficient of variation of the gaps. 1 is poisson, above 1 bursts.",
-    )
+    cold: int = Field(1, ge=0, le=1000, description="Requests sent one by one to each replica before the load, and reported apart as cold.")
+    cv: float = Field(1.0, gt=0.0, le=100.0, description="For gamma: coefficient of variation of the gaps. 1 is poisson, above 1 bursts.")
     stages: Annotated[tuple[Stage, ...], BeforeValidator(listed)] = Field(
-        (),
-        description="For stages: the parts, in order; together as long as duration_s. The warm-up has the rate of their begin.",
+        (), description="For stages: the parts, in order; together as long as duration_s. The warm-up has the rate of their begin."
     )
     trace: str = Field("", description="For trace: the file, relative to the experiment's.")
-    trace_format: Literal["auto", "mooncake", "burstgpt", "azure", "jsonl"] = Field(
-        "auto", description="For trace: whose format it has."
-    )
+    trace_format: Literal["auto", "mooncake", "burstgpt", "azure", "jsonl"] = Field("auto", description="For trace: whose format it has.")
     speed: float = Field(1.0, gt=0.0, le=1e6, description="For trace: how much faster than recorded it is replayed.")
     samples_per_query: int = Field(8, ge=1, le=10_000, description="For multi_stream: requests sent together.")
     drain_s: float = Field(
-        60.0,
-        ge=0.0,
-        le=LONGEST_S,
-        description="How long requests under way are waited for after the last one was due, seconds.",
+        60.0, ge=0.0, le=LONGEST_S, description="How long requests under way are waited for after the last one was due, seconds."
     )
 
 
@@ -192,24 +134,20 @@ class Prompts(Model):
     """What is sent."""
 
     source: str = Field(
-        "synthetic",
-        min_length=1,
-        description="synthetic, or a file (text, JSONL, CSV, ShareGPT), relative to the experiment's.",
+        "synthetic", min_length=1, description="synthetic, or a file (text, JSONL, CSV, ShareGPT), relative to the experiment's."
     )
     format: Literal["auto", "text", "jsonl", "csv", "sharegpt"] = Field("auto", description="The file's format.")
     field: str = Field("prompt", min_length=1, description="For JSONL and CSV: which field holds the text.")
-    answer_field: str = Field(
-        "", description="For JSONL and CSV: which field holds the reference answer; scored as exact match."
-    )
+    answer_field: str = Field("", description="For JSONL and CSV: which field holds the reference answer; scored as exact match.")
     answer_tokens: int | None = Field(
-        None, ge=1, le=10_000_000,
+        None,
+        ge=1,
+        le=10_000_000,
         description="For the scenario dataset: output tokens that are asked for. Left out: as many as the engine likes.",
-    )  # fmt: skip
+    )
     image_field: str = Field("", description="For JSONL and CSV: which field holds the path of an image.")
     documents: int = Field(1, ge=1, le=2000, description="For embeddings and rerank: documents in one request.")
-    prefix_tokens: int = Field(
-        0, ge=0, le=10_000_000, description="Tokens at the begin of every prompt that prompts share."
-    )
+    prefix_tokens: int = Field(0, ge=0, le=10_000_000, description="Tokens at the begin of every prompt that prompts share.")
     prefixes: int = Field(1, ge=1, le=1_000_000, description="How many different shared beginnings there are.")
     cache: Literal["bust", "as_is"] = Field(
         "bust",
@@ -217,18 +155,10 @@ class Prompts(Model):
         "as_is: texts are sent as they are.",
     )
     turns: int = Field(1, ge=1, le=10_000, description="Requests in one conversation; each holds the ones before.")
-    think_s: float = Field(
-        0.0, ge=0.0, le=LONGEST_S, description="Mean pause of a user between two turns, seconds; exponential."
-    )
-    tool_steps: int = Field(
-        0, ge=0, le=10_000, description="Tool calls within a turn: each adds a request after the tool's time."
-    )
-    tool_s: float = Field(
-        0.0, ge=0.0, le=LONGEST_S, description="Mean time inside a tool or a retrieval, seconds; exponential."
-    )
-    tool_tokens: int = Field(
-        64, ge=1, le=10_000_000, description="Tokens that a tool or a retrieval adds to the context."
-    )
+    think_s: float = Field(0.0, ge=0.0, le=LONGEST_S, description="Mean pause of a user between two turns, seconds; exponential.")
+    tool_steps: int = Field(0, ge=0, le=10_000, description="Tool calls within a turn: each adds a request after the tool's time.")
+    tool_s: float = Field(0.0, ge=0.0, le=LONGEST_S, description="Mean time inside a tool or a retrieval, seconds; exponential.")
+    tool_tokens: int = Field(64, ge=1, le=10_000_000, description="Tokens that a tool or a retrieval adds to the context.")
 
 
 class Client(Model):
@@ -238,32 +168,27 @@ class Client(Model):
     connections: int | None = Field(
         None, ge=1, le=1_000_000, description="Most connections to one replica. Left out: as many as are in flight."
     )
-    timeout_s: float = Field(
-        600.0, gt=0.0, le=LONGEST_S, description="Longest time of one request, from being sent; then it has failed."
-    )
+    timeout_s: float = Field(600.0, gt=0.0, le=LONGEST_S, description="Longest time of one request, from being sent; then it has failed.")
     first_byte_timeout_s: float | None = Field(
-        None,
-        gt=0.0,
-        le=LONGEST_S,
-        description="Longest time until a server says anything; then the request has failed.",
+        None, gt=0.0, le=LONGEST_S, description="Longest time until a server says anything; then the request has failed."
     )
     first_pause_s: float = Field(
-        0.25, gt=0.0, le=LONGEST_S, description="How long a stream waits behind 429 or 503 without Retry-After, seconds; twice as long "
+        0.25,
+        gt=0.0,
+        le=LONGEST_S,
+        description="How long a stream waits behind 429 or 503 without Retry-After, seconds; twice as long "
         "after each in a row. Only what follows an answer waits; an open loop sends what is due.",
-    )  # fmt: skip
-    most_pause_s: float = Field(
-        60.0, gt=0.0, le=LONGEST_S, description="Longest such pause, whatever Retry-After asks for, seconds."
     )
+    most_pause_s: float = Field(60.0, gt=0.0, le=LONGEST_S, description="Longest such pause, whatever Retry-After asks for, seconds.")
     dead_after_s: float | None = Field(
-        10.0, gt=0.0, le=LONGEST_S, description="End a load early once every request was refused for so long and nothing was heard, seconds. "
+        10.0,
+        gt=0.0,
+        le=LONGEST_S,
+        description="End a load early once every request was refused for so long and nothing was heard, seconds. "
         "Not while a fault is injected.",
-    )  # fmt: skip
-    response_mib: float = Field(
-        64.0, gt=0.0, le=65536.0, description="Largest answer that is read, MiB; then the request has failed."
     )
-    keep_text: bool = Field(
-        True, description="Whether the answers' text is kept. It is needed for quality and for identity checks."
-    )
+    response_mib: float = Field(64.0, gt=0.0, le=65536.0, description="Largest answer that is read, MiB; then the request has failed.")
+    keep_text: bool = Field(True, description="Whether the answers' text is kept. It is needed for quality and for identity checks.")
     transport: Literal["auto", "compiled", "lean", "library"] = Field(
         "auto",
         description="compiled: assay's own HTTP/1.1 in a thread below the interpreter. lean: the same in Python. library: httpx, for "
@@ -273,14 +198,14 @@ class Client(Model):
     http2: bool = Field(False, description="Whether HTTP/2 is spoken; needs the library transport.")
     verify_tls: bool = Field(True, description="Whether certificates are checked.")
     most_lag: float = Field(
-        0.01, gt=0.0, le=1.0, description="In an open loop: largest p99 of the send lag, as a share of the median latency. Beyond it the "
+        0.01,
+        gt=0.0,
+        le=1.0,
+        description="In an open loop: largest p99 of the send lag, as a share of the median latency. Beyond it the "
         "client, not the server, was measured: INVALID.",
-    )  # fmt: skip
+    )
     free_lag_s: float = Field(
-        0.001,
-        ge=0.0,
-        le=LONGEST_S,
-        description="A p99 of the send lag that is allowed however short the latencies are, seconds.",
+        0.001, ge=0.0, le=LONGEST_S, description="A p99 of the send lag that is allowed however short the latencies are, seconds."
     )
     least_achieved: float = Field(
         0.98,
@@ -290,14 +215,14 @@ class Client(Model):
         "flight; else INVALID.",
     )
     most_uncertainty: float = Field(
-        0.02, gt=0.0, le=1.0, description="Largest p99 of how unsure the times of a latency are, as a share of its median. Beyond it "
+        0.02,
+        gt=0.0,
+        le=1.0,
+        description="Largest p99 of how unsure the times of a latency are, as a share of its median. Beyond it "
         "nobody knows when the tokens came: INVALID.",
-    )  # fmt: skip
+    )
     free_uncertainty_s: float = Field(
-        0.001,
-        ge=0.0,
-        le=LONGEST_S,
-        description="A p99 of that uncertainty that is allowed however short the latencies are, seconds.",
+        0.001, ge=0.0, le=LONGEST_S, description="A p99 of that uncertainty that is allowed however short the latencies are, seconds."
     )
 
 
@@ -305,25 +230,17 @@ class Correctness(Model):
     """What is checked of the answers, on requests that are timed like all others."""
 
     canaries: float = Field(
-        0.0,
-        ge=0.0,
-        le=0.5,
-        description="Share of requests that carry a unique nonce, to find answers that went to the wrong asker.",
+        0.0, ge=0.0, le=0.5, description="Share of requests that carry a unique nonce, to find answers that went to the wrong asker."
     )
     identity: int = Field(
-        0,
-        ge=0,
-        le=10_000,
-        description="Prompts that are sent to every replica, to see whether their answers are the same.",
+        0, ge=0, le=10_000, description="Prompts that are sent to every replica, to see whether their answers are the same."
     )
     reruns: int = Field(2, ge=1, le=1000, description="How often each of these prompts is sent to each replica.")
     needle: bool = Field(
-        False,
-        description="Whether these prompts are sent alone, before the load, and again under load, in batches of other sizes.",
+        False, description="Whether these prompts are sent alone, before the load, and again under load, in batches of other sizes."
     )
     grade: Literal["bitwise", "token_identical", "near_tie", "distribution_close", "none"] = Field(
-        "none",
-        description="The weakest agreement that is enough; below it the verdict is FAIL. none: agreement is only reported.",
+        "none", description="The weakest agreement that is enough; below it the verdict is FAIL. none: agreement is only reported."
     )
 
 
@@ -333,8 +250,7 @@ class Serving(Model):
     task: str = Field("chat", description="What is asked for: the name of a file in assay/traffic/tasks.")
     model: str = Field("", description="The model's name in requests.")
     tokenizer: str = Field(
-        "",
-        description="A folder or file with the model's own tokenizer.json, for exact lengths. Left out: lengths are words.",
+        "", description="A folder or file with the model's own tokenizer.json, for exact lengths. Left out: lengths are words."
     )
     targets: Annotated[tuple[Target, ...], BeforeValidator(listed)] = Field(
         (), description="The engines to be measured. Left out: one at the URL of workload.script."
@@ -348,20 +264,13 @@ class Serving(Model):
     concurrency: Annotated[tuple[Concurrency, ...], BeforeValidator(listed)] = Field(
         (), description="Loads of a closed loop: requests in flight."
     )
-    rate: Annotated[tuple[Rate, ...], BeforeValidator(listed)] = Field(
-        (), description="Loads of an open loop: requests per second."
-    )
+    rate: Annotated[tuple[Rate, ...], BeforeValidator(listed)] = Field((), description="Loads of an open loop: requests per second.")
     search: bool = Field(
-        False,
-        description="Whether the highest rate that meets the objectives is searched for between the rates of each block.",
+        False, description="Whether the highest rate that meets the objectives is searched for between the rates of each block."
     )
-    stream: bool = Field(
-        True, description="Whether answers are streamed. Without it there is no time of a first token."
-    )
+    stream: bool = Field(True, description="Whether answers are streamed. Without it there is no time of a first token.")
     temperature: float = Field(0.0, ge=0.0, le=10.0, description="Sampling temperature of every request.")
-    ignore_eos: bool = Field(
-        True, description="Whether answers go on to the length asked for, where the engine can be told so."
-    )
+    ignore_eos: bool = Field(True, description="Whether answers go on to the length asked for, where the engine can be told so.")
     arrivals: Arrivals = Arrivals()
     prompts: Prompts = Prompts()
     objectives: Objectives = Objectives()

@@ -32,8 +32,7 @@ class Tune(Model):
     """Knobs and how they are tried out."""
 
     knobs: dict[KnobName, Values] = Field(
-        min_length=1,
-        description="Knob -> its values; the first is the one that is used today, which everything is held against.",
+        min_length=1, description="Knob -> its values; the first is the one that is used today, which everything is held against."
     )
     combine: Literal["auto", "grid", "one"] = Field(
         "auto",
@@ -41,12 +40,8 @@ class Tune(Model):
         "auto: grid where it is at most at_most.",
     )
     at_most: int = Field(16, ge=2, le=1000, description="Most arms that are tried out.")
-    first_blocks: int = Field(
-        2, ge=1, le=100, description="Launches of every arm in the first round; each later round has twice as many."
-    )
-    keep: float = Field(
-        0.5, gt=0.0, lt=1.0, description="Share of the arms that goes on to the next round, at least one."
-    )
+    first_blocks: int = Field(2, ge=1, le=100, description="Launches of every arm in the first round; each later round has twice as many.")
+    keep: float = Field(0.5, gt=0.0, lt=1.0, description="Share of the arms that goes on to the next round, at least one.")
     final_blocks: int = Field(
         5, ge=2, le=1000, description="Launches of the best arm and of today's in the last round, which alone decides."
     )

@@ -1,8 +1,8 @@
 """Which cells does a table of text hold, be it CSV, TSV, semicolons or Markdown?
 
 The separator is the one that gives the most known headings, then the most cells.  Lines that begin with # are remarks; text round a
-Markdown table is passed over, and so are its stars, links and notes.  A table that lies on its side, worker counts along the top, is stood up.
-Rows are numbered as a spreadsheet or an editor numbers them; the header is a row too.
+Markdown table is passed over, and so are its stars, links and notes.  A table that lies on its side, worker counts along the top, is
+stood up. Rows are numbered as a spreadsheet or an editor numbers them; the header is a row too.
 """
 
 from __future__ import annotations
@@ -53,12 +53,7 @@ def _markdown(lines: Sequence[str], rules: Sequence[int], source: str) -> Table:
     """The one table of a page: the line above the rule and those below it that have bars."""
     if len(rules) > 1:
         where = ", ".join(str(place) for place in rules)
-        problem = Problem(
-            where=f"lines {where}",
-            found=f"{len(rules)} tables",
-            allowed="one table",
-            mend="Keep one of them in the file.",
-        )
+        problem = Problem(where=f"lines {where}", found=f"{len(rules)} tables", allowed="one table", mend="Keep one of them in the file.")
         raise SpecError((problem,), source)
     rule, rows = rules[0], list[tuple[int, Cells]]()
     if rule == 0:
@@ -83,12 +78,7 @@ def plain(cell: str) -> str:
 def _delimited(text: str, source: str) -> tuple[list[tuple[int, Cells]], str]:
     lines = [line for line in text.splitlines() if line.strip()][:MOST_REMARKS]
     first = next(
-        (
-            line
-            for line in lines
-            if not line.lstrip().startswith("#") or max(_worth(line, sign) for sign in SEPARATORS) >= (1, 2)
-        ),
-        "",
+        (line for line in lines if not line.lstrip().startswith("#") or max(_worth(line, sign) for sign in SEPARATORS) >= (1, 2)), ""
     )
     separator = max(SEPARATORS, key=lambda sign: _worth(first, sign))
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
@@ -99,9 +89,7 @@ def _delimited(text: str, source: str) -> tuple[list[tuple[int, Cells]], str]:
                 rows.append((number, tuple(cells)))
     except csv.Error as error:
         mend = f"{str(error).capitalize()}: look for a quotation mark without its other half."
-        raise SpecError(
-            (Problem(where=f"row {len(rows) + 1} or later", found="broken CSV", allowed="CSV", mend=mend),), source
-        ) from None
+        raise SpecError((Problem(where=f"row {len(rows) + 1} or later", found="broken CSV", allowed="CSV", mend=mend),), source) from None
     return rows, separator
 
 
@@ -124,14 +112,11 @@ def _upright(table: Table) -> Table:
     """A table whose header holds the worker counts, with a row for each of them."""
     first, *counts = table.header
     known = heading(first)
-    if (
-        known is None
-        or known.meaning != "workers"
-        or len(counts) < 2
-        or not all(PLAIN.fullmatch(count.strip()) for count in counts)
-    ):
+    if known is None or known.meaning != "workers" or len(counts) < 2 or not all(PLAIN.fullmatch(count.strip()) for count in counts):
         return table
     names = (first, *(cells[0] for _, cells in table.rows))
-    rows = [(place + 2, (count, *(cells[place + 1] if place + 1 < len(cells) else "" for _, cells in table.rows)))
-            for place, count in enumerate(counts)]  # fmt: skip
+    rows = [
+        (place + 2, (count, *(cells[place + 1] if place + 1 < len(cells) else "" for _, cells in table.rows)))
+        for place, count in enumerate(counts)
+    ]
     return Table(header=names, rows=tuple(rows), separator=table.separator)

@@ -42,13 +42,17 @@ def named(name: str, other: str) -> bool:
 def columns_of(table: Table, asked: Asked) -> tuple[Columns, list[Problem]]:
     """Where each known column stands. Unknown columns are left alone, if what is needed is there."""
     problems = [
-        Problem(where="--use", found=name, allowed=", ".join(h.strip() for h in table.header if heading(h)), mend="Write a heading as it stands in the table.")
-        for name in asked.use if not any(named(h, name) and heading(h) for h in table.header)
-    ]  # fmt: skip
+        Problem(
+            where="--use",
+            found=name,
+            allowed=", ".join(h.strip() for h in table.header if heading(h)),
+            mend="Write a heading as it stands in the table.",
+        )
+        for name in asked.use
+        if not any(named(h, name) and heading(h) for h in table.header)
+    ]
     every = [
-        Column(place=place, name=name, heading=known)
-        for place, name in enumerate(table.header)
-        if (known := heading(name)) is not None
+        Column(place=place, name=name, heading=known) for place, name in enumerate(table.header) if (known := heading(name)) is not None
     ]
     columns: Columns = {}
     for meaning in dict.fromkeys(column.heading.meaning for column in every):
@@ -68,21 +72,12 @@ def columns_of(table: Table, asked: Asked) -> tuple[Columns, list[Problem]]:
         )
     problems += [*_missing(table, columns), *_only_one_of(columns, asked)]
     for meaning in MEASURED:  # the best is taken, the rest is derived from it
-        if any(better in columns for better in MEASURED[: MEASURED.index(meaning)]) and meaning in (
-            "speedup",
-            "efficiency",
-        ):
+        if any(better in columns for better in MEASURED[: MEASURED.index(meaning)]) and meaning in ("speedup", "efficiency"):
             columns.pop(meaning, None)
     return columns, problems
 
 
-_SAID: Final = {
-    "rate": "the throughput",
-    "seconds": "the time",
-    "step_seconds": "the time",
-    "usd_per_hour": "the price",
-    "usd": "the cost",
-}
+_SAID: Final = {"rate": "the throughput", "seconds": "the time", "step_seconds": "the time", "usd_per_hour": "the price", "usd": "the cost"}
 _BIG: Final = ("node", "machine", "server", "instance", "host")
 
 
@@ -94,10 +89,7 @@ def _finer(columns: Sequence[Column]) -> list[Column]:
     fine = [
         column
         for column in fine
-        if any(
-            word in column.heading.word
-            for word in ("gpu", "device", "accelerator", "rank", "core", "chip", "tpu", "gcd")
-        )
+        if any(word in column.heading.word for word in ("gpu", "device", "accelerator", "rank", "core", "chip", "tpu", "gcd"))
     ]
     return fine if len(fine) == 1 else list(columns)
 
@@ -135,10 +127,7 @@ def _only_one_of(columns: Columns, asked: Asked) -> Iterator[Problem]:
 def _same_meaning(first: str, second: str, meaning: str) -> Problem:
     found = f"{first.strip()} and {second.strip()}, which both say {meaning}"
     return Problem(
-        where="row 1",
-        found=found,
-        allowed="one of them",
-        mend=f'Leave one out. Or say which is meant: --use "{first.strip()}".',
+        where="row 1", found=found, allowed="one of them", mend=f'Leave one out. Or say which is meant: --use "{first.strip()}".'
     )
 
 

@@ -11,25 +11,20 @@ from dataclasses import dataclass
 from typing import Final
 
 SECONDS: Final = {
-    **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), 1.0), **dict.fromkeys(("ms", "msec", "millisecond", "milliseconds"), 1e-3),
-    **dict.fromkeys(("us", "µs", "μs", "usec", "microsecond", "microseconds"), 1e-6), **dict.fromkeys(("m", "min", "mins", "minute", "minutes"), 60.0),
-    **dict.fromkeys(("h", "hr", "hrs", "hour", "hours"), 3600.0), **dict.fromkeys(("d", "day", "days"), 86400.0),
-}  # fmt: skip
-JOULES: Final = {
-    "j": 1.0,
-    "joule": 1.0,
-    "joules": 1.0,
-    "kj": 1e3,
-    "mj": 1e6,
-    "gj": 1e9,
-    "wh": 3600.0,
-    "kwh": 3.6e6,
-    "mwh": 3.6e9,
+    **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), 1.0),
+    **dict.fromkeys(("ms", "msec", "millisecond", "milliseconds"), 1e-3),
+    **dict.fromkeys(("us", "µs", "μs", "usec", "microsecond", "microseconds"), 1e-6),
+    **dict.fromkeys(("m", "min", "mins", "minute", "minutes"), 60.0),
+    **dict.fromkeys(("h", "hr", "hrs", "hour", "hours"), 3600.0),
+    **dict.fromkeys(("d", "day", "days"), 86400.0),
 }
+JOULES: Final = {"j": 1.0, "joule": 1.0, "joules": 1.0, "kj": 1e3, "mj": 1e6, "gj": 1e9, "wh": 3600.0, "kwh": 3.6e6, "mwh": 3.6e9}
 WATTS: Final = {"w": 1.0, "watt": 1.0, "watts": 1.0, "kw": 1e3, "mw": 1e6}
 UNITS: Final = {"seconds": SECONDS, "step_seconds": SECONDS, "joules": JOULES, "watts": WATTS}
 
-_WORKER: Final = r"(?:gpus?|devices?|workers?|nodes?|ranks?|machines?|accelerators?|chips?|cores?|cpus?|gcds?|process(?:es)?|servers?|instances?)"
+_WORKER: Final = (
+    r"(?:gpus?|devices?|workers?|nodes?|ranks?|machines?|accelerators?|chips?|cores?|cpus?|gcds?|process(?:es)?|servers?|instances?)"
+)
 _WORKERS: Final = re.compile(
     r"(?:workers|gpus|nodes|ranks|machines|devices|accelerators|chips|cores|cpus|tpus|gcds|processes|procs|processors|threads|replicas|servers|instances"
     r"|hosts|mpi ranks|mpi processes|world ?size|n|p|np|nproc|(?:gpu|node|worker|rank|device|process|core|cpu|machine) ?(?:count|number)"
@@ -107,11 +102,7 @@ def _money(text: str) -> Heading | None:
     if re.search(r"(?:/|per|\s)\s*(?:s|sec|second)s?\b", flat) and per_worker:
         return Heading(meaning="usd_per_hour", factor=3600.0, per_worker=True)
     whole = re.sub(r"\$|usd|dollars?", " ", flat).strip()
-    return (
-        Heading(meaning="usd")
-        if re.fullmatch(r"|(?:total |run )?(?:cost|price)(?: of (?:the )?run| per run)?", whole)
-        else None
-    )
+    return Heading(meaning="usd") if re.fullmatch(r"|(?:total |run )?(?:cost|price)(?: of (?:the )?run| per run)?", whole) else None
 
 
 def _unit(base: str, inside: str, units: dict[str, float]) -> tuple[str, float | None]:
@@ -130,16 +121,10 @@ def _time(base: str, inside: str) -> Heading | None:
         name, factor = _unit(base, inside, SECONDS)
         for known in (base, name):
             if pattern.fullmatch(known) or (pattern is _STEP and _STEP.fullmatch(inside) and _TIME.fullmatch(known)):
-                own = (
-                    re.match(r"(ms|milliseconds|seconds|secs?|s)\b", base)
-                    if pattern is _STEP and factor is None
-                    else None
-                )
+                own = re.match(r"(ms|milliseconds|seconds|secs?|s)\b", base) if pattern is _STEP and factor is None else None
                 said = SECONDS[own[1]] if own else factor
                 return Heading(
-                    meaning=meaning,
-                    factor=1.0 if said is None else said,
-                    unit_said=said is not None or bool(inside in ("s/it", "s/step")),
+                    meaning=meaning, factor=1.0 if said is None else said, unit_said=said is not None or bool(inside in ("s/it", "s/step"))
                 )
     return None
 
@@ -157,25 +142,15 @@ def _power(base: str, inside: str) -> Heading | None:
 
 def _batch(base: str) -> Heading | None:
     found = (("batch", _GLOBAL_BATCH, False), ("batch", _OWN_BATCH, True), ("accumulation", _ACCUMULATION, False))
-    return next(
-        (Heading(meaning=meaning, per_worker=own) for meaning, pattern, own in found if pattern.fullmatch(base)), None
-    )
+    return next((Heading(meaning=meaning, per_worker=own) for meaning, pattern, own in found if pattern.fullmatch(base)), None)
 
 
 def _said(base: str, inside: str) -> Heading | None:
     """Numbers that were derived, or have no unit but percent."""
     percent = "%" in inside or "%" in base or bool(re.search(r"\b(?:pct|percent)\b", f"{base} {inside}"))
-    name = (
-        re.sub(r"\s*(?:%|\bpct\b|\bpercent\b|\bin percent\b)\s*", " ", base)
-        .strip()
-        .removesuffix(" in")
-        .removesuffix(",")
-        .strip()
-    )
+    name = re.sub(r"\s*(?:%|\bpct\b|\bpercent\b|\bin percent\b)\s*", " ", base).strip().removesuffix(" in").removesuffix(",").strip()
     found = (("quality", _QUALITY), ("speedup", _SPEEDUP), ("efficiency", _EFFICIENCY))
-    return next(
-        (Heading(meaning=meaning, percent=percent) for meaning, pattern in found if pattern.fullmatch(name)), None
-    )
+    return next((Heading(meaning=meaning, percent=percent) for meaning, pattern in found if pattern.fullmatch(name)), None)
 
 
 def _amount(base: str) -> Heading | None:
@@ -189,11 +164,7 @@ def _rate(base: str, inside: str) -> Heading | None:
         found = _RATE.fullmatch(text.strip()) or _RATE.search(text)
         if found and (found["thing"].strip() or text is inside):
             word = (
-                re.sub(
-                    r"^(?:(?:total|avg|average|mean|training|aggregate|achieved|throughput)\b\s*)+",
-                    "",
-                    found["thing"].strip(),
-                )
+                re.sub(r"^(?:(?:total|avg|average|mean|training|aggregate|achieved|throughput)\b\s*)+", "", found["thing"].strip())
                 or "work"
             )
             return Heading(meaning="rate", factor=1.0 / SECONDS[_singular(found["time"])], per_worker=each, word=word)

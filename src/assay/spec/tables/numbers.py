@@ -13,12 +13,8 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 PLAIN: Final = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
-MISSING: Final = frozenset(
-    {"-", "--", "—", "–", "n/a", "na", "n.a.", "none", "null", "oom", "tbd", "fail", "failed", "..."}
-)
-_NUMBER: Final = re.compile(
-    r"(?P<sign>[+-]?)(?P<digits>\d[\d.,'’]*|\.\d+)(?P<power>[eE][+-]?\d+)?\s*(?P<rest>.*)", re.DOTALL
-)
+MISSING: Final = frozenset({"-", "--", "—", "–", "n/a", "na", "n.a.", "none", "null", "oom", "tbd", "fail", "failed", "..."})
+_NUMBER: Final = re.compile(r"(?P<sign>[+-]?)(?P<digits>\d[\d.,'’]*|\.\d+)(?P<power>[eE][+-]?\d+)?\s*(?P<rest>.*)", re.DOTALL)
 _GROUPS: Final = r"\d{1,3}(?:%s\d{3})+"
 _CLOCK: Final = re.compile(r"(\d+):([0-5]\d):([0-5]\d(?:\.\d+)?)")
 
@@ -114,10 +110,7 @@ def number(cell: str, decimal: Mark = "point") -> Number | None:
     percent = rest.startswith("%")
     grouped = decimal == "point" and re.fullmatch(_GROUPS % ",", digits) is not None
     return Number(
-        value=float(f"{found['sign']}{plain}{found['power'] or ''}"),
-        unit=rest.removeprefix("%").strip(),
-        percent=percent,
-        grouped=grouped,
+        value=float(f"{found['sign']}{plain}{found['power'] or ''}"), unit=rest.removeprefix("%").strip(), percent=percent, grouped=grouped
     )
 
 

@@ -32,12 +32,7 @@ def chosen(table: Table, asked: Asked, problems: list[Problem]) -> list[Row]:
         place = next((place for place, head in enumerate(table.header) if named(head, name)), None)
         if place is None:
             problems.append(
-                Problem(
-                    where="--where",
-                    found=name,
-                    allowed=", ".join(h.strip() for h in table.header),
-                    mend="Write COLUMN=CELL.",
-                )
+                Problem(where="--where", found=name, allowed=", ".join(h.strip() for h in table.header), mend="Write COLUMN=CELL.")
             )
             continue
         values = list(dict.fromkeys(cells[place].strip() for _, cells in rows if place < len(cells)))
@@ -45,10 +40,7 @@ def chosen(table: Table, asked: Asked, problems: list[Problem]) -> list[Row]:
         if not rows:
             problems.append(
                 Problem(
-                    where="--where",
-                    found=f"{name}={wanted}",
-                    allowed=", ".join(values),
-                    mend="Write a cell as it stands in the table.",
+                    where="--where", found=f"{name}={wanted}", allowed=", ".join(values), mend="Write a cell as it stands in the table."
                 )
             )
     return rows
@@ -58,14 +50,23 @@ def decimal(table: Table, rows: Sequence[Row], columns: Mapping[str, Column], pr
     cells = [cells[column.place] for _, cells in rows for column in columns.values() if column.place < len(cells)]
     found = marks(cells)
     if found.point is not None and found.comma is not None:
-        problems.append(Problem(
-            where="the numbers", found=f"{shown(found.point)} and {shown(found.comma)}", allowed="one decimal mark", mend="Write a point in all of them.",
-        ))  # fmt: skip
+        problems.append(
+            Problem(
+                where="the numbers",
+                found=f"{shown(found.point)} and {shown(found.comma)}",
+                allowed="one decimal mark",
+                mend="Write a point in all of them.",
+            )
+        )
     elif found.doubtful is not None and table.separator == ";" and found.comma is None and found.point is None:
-        problems.append(Problem(
-            where="the numbers", found=shown(found.doubtful), allowed="a number that can be read in one way",
-            mend="Write it with a point, or without thousands separators.",
-        ))  # fmt: skip
+        problems.append(
+            Problem(
+                where="the numbers",
+                found=shown(found.doubtful),
+                allowed="a number that can be read in one way",
+                mend="Write it with a point, or without thousands separators.",
+            )
+        )
     return found
 
 
@@ -75,14 +76,12 @@ def grouped(found: Marks) -> Iterator[str]:
 
 
 def values(
-    at: int, cells: Sequence[str], columns: Mapping[str, Column], width: int, found: Marks, problems: list[Problem], notes: list[str],
-) -> Values | None:  # fmt: skip
+    at: int, cells: Sequence[str], columns: Mapping[str, Column], width: int, found: Marks, problems: list[Problem], notes: list[str]
+) -> Values | None:
     """One row, or None where it says that it has no value, or after its problems were noted."""
     if len(cells) > width and any(cell.strip() for cell in cells[width:]):
         mend = 'Write numbers with a point and without thousands separators, or between quotation marks: "1,234".'
-        problems.append(
-            Problem(where=f"row {at}", found=f"{len(cells)} cells", allowed=f"{width}, as in the header", mend=mend)
-        )
+        problems.append(Problem(where=f"row {at}", found=f"{len(cells)} cells", allowed=f"{width}, as in the header", mend=mend))
         return None
     needed = ["workers", *[meaning for meaning in MEASURED if meaning in columns]]
     for meaning in needed:
@@ -97,9 +96,7 @@ def values(
     return values
 
 
-def _value(
-    at: int, meaning: str, cells: Sequence[str], column: Column, found: Marks, problems: list[Problem]
-) -> float | None:
+def _value(at: int, meaning: str, cells: Sequence[str], column: Column, found: Marks, problems: list[Problem]) -> float | None:
     """The number in a cell, in the unit of its meaning; None if it is empty and may be."""
     text = cells[column.place].strip() if column.place < len(cells) else ""
     if meaning in FILLED and (not text or missing(text)):
@@ -108,19 +105,12 @@ def _value(
     read = number(text, found.decimal)
     if read is None:
         bare = text.lower().lstrip("+-") in ("nan", "inf", "infinity")
-        problems.append(
-            Problem(where=where, found=text if bare else shown(text) if text else "an empty cell", allowed=allowed)
-        )
+        problems.append(Problem(where=where, found=text if bare else shown(text) if text else "an empty cell", allowed=allowed))
         return None
     factor = _factor(meaning, read, column.heading)
     if factor is None:
         problems.append(
-            Problem(
-                where=where,
-                found=shown(text),
-                allowed=allowed,
-                mend=f"Write {read.value:g}, with the unit in the heading.",
-            )
+            Problem(where=where, found=shown(text), allowed=allowed, mend=f"Write {read.value:g}, with the unit in the heading.")
         )
         return None
     value = read.value * factor
@@ -170,9 +160,7 @@ def _fits(meaning: str, value: float) -> bool:
 def is_percent(rows: Sequence[Read], column: Column | None) -> bool:
     if column is None:
         return False
-    return column.heading.percent or any(
-        "%" in cells[column.place] for _, cells, _ in rows if column.place < len(cells)
-    )
+    return column.heading.percent or any("%" in cells[column.place] for _, cells, _ in rows if column.place < len(cells))
 
 
 def gaps(rows: Sequence[Read], columns: Mapping[str, Column]) -> Iterator[Problem]:
@@ -181,20 +169,11 @@ def gaps(rows: Sequence[Read], columns: Mapping[str, Column]) -> Iterator[Proble
         empty = [at for at, _, values in rows if name in columns and values.get(name) is None]
         if empty:
             mend = "Fill it in, or leave the whole column out."
-            yield Problem(
-                where=_rows(empty, name),
-                found="an empty cell",
-                allowed=_ALLOWED.get(name, "a number above 0"),
-                mend=mend,
-            )
+            yield Problem(where=_rows(empty, name), found="an empty cell", allowed=_ALLOWED.get(name, "a number above 0"), mend=mend)
     column = columns.get("quality")
     if column is not None and not column.heading.percent:
         signed = [at for at, cells, _ in rows if column.place < len(cells) and "%" in cells[column.place]]
-        bare = [
-            at
-            for at, cells, _ in rows
-            if at not in signed and column.place < len(cells) and cells[column.place].strip()
-        ]
+        bare = [at for at, cells, _ in rows if at not in signed and column.place < len(cells) and cells[column.place].strip()]
         if signed and bare:
             yield Problem(
                 where=_rows(bare, "quality"),
@@ -234,9 +213,7 @@ def medians(rows: Sequence[Read], notes: list[str]) -> Iterator[tuple[int, Value
     for count in dict.fromkeys(values["workers"] for _, _, values in rows):
         same = [(at, values) for at, _, values in rows if values["workers"] == count]
         if len(same) > 1:
-            notes.append(
-                f"{count:g} workers stand in {len(same)} rows ({', '.join(str(at) for at, _ in same)}): their medians are taken."
-            )
+            notes.append(f"{count:g} workers stand in {len(same)} rows ({', '.join(str(at) for at, _ in same)}): their medians are taken.")
         yield same[0][0], {name: _median([values[name] for _, values in same]) for name in same[0][1]}
 
 

@@ -38,9 +38,15 @@ def timing(at: int, values: Values, asked: Asked, columns: Mapping[str, Column],
         work = work if work is not None else rate * seconds
     assert seconds is not None
     return Timing(
-        row=at, workers=int(workers), seconds=seconds, usd=_usd(values, workers, seconds, columns), quality=values.get("quality"),
-        work=work, steps=steps, joules=_joules(values, workers, seconds, columns),
-    )  # fmt: skip
+        row=at,
+        workers=int(workers),
+        seconds=seconds,
+        usd=_usd(values, workers, seconds, columns),
+        quality=values.get("quality"),
+        work=work,
+        steps=steps,
+        joules=_joules(values, workers, seconds, columns),
+    )
 
 
 def _rate(values: Values, workers: float, columns: Mapping[str, Column]) -> float | None:
@@ -67,9 +73,7 @@ def batches(rows: Sequence[Values], columns: Mapping[str, Column], asked: Asked,
     batches = [(_batch(values, values["workers"] or 1.0, columns), values["workers"] or 1.0) for values in rows]
     whole = [batch for batch, _ in batches if batch is not None]
     each = [batch / workers for batch, workers in batches if batch is not None]
-    found: Scaling = (
-        "" if len(whole) < max(2, len(rows)) else "strong" if _equal(whole) else "weak" if _equal(each) else ""
-    )
+    found: Scaling = "" if len(whole) < max(2, len(rows)) else "strong" if _equal(whole) else "weak" if _equal(each) else ""
     if asked.scaling and found and asked.scaling != found:
         told = f"{asked.scaling}, but the batches of the table are those of {found} scaling"
         problems.append(Problem(where="--scaling", found=told, allowed=found, mend="Leave it out."))

@@ -22,14 +22,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.stats.comparing.comparison import (
-    SMALLEST_EFFECT,
-    Difference,
-    compare_paired,
-    compare_welch,
-    decide,
-    detectable_effect,
-)
+from assay.stats.comparing.comparison import SMALLEST_EFFECT, Difference, compare_paired, compare_welch, decide, detectable_effect
 from assay.stats.intervals.intervals import Floats, standard_deviation
 
 SIDE: Final = 5  # launches on each side
@@ -72,10 +65,14 @@ def alike(values: Floats) -> Alike | None:
     error = spread * math.sqrt(2.0 / SIDE)
     found = detectable_effect(error, 2.0 * (SIDE - 1), 0.95, math.log1p(SMALLEST_EFFECT))
     return Alike(
-        launches=len(data), noise_floor=_floor(in_turn), noise_floor_apart=_floor(apart),
-        false_alarms=_alarms(in_turn, len(data)), false_alarms_apart=_alarms(apart, len(data)),
-        minimum_detectable_effect=math.expm1(found) if found < 700.0 else math.inf, spread=spread,
-    )  # fmt: skip
+        launches=len(data),
+        noise_floor=_floor(in_turn),
+        noise_floor_apart=_floor(apart),
+        false_alarms=_alarms(in_turn, len(data)),
+        false_alarms_apart=_alarms(apart, len(data)),
+        minimum_detectable_effect=math.expm1(found) if found < 700.0 else math.inf,
+        spread=spread,
+    )
 
 
 def _windows(data: NDArray[np.float64]) -> Iterator[NDArray[np.float64]]:

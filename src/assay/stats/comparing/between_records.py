@@ -99,9 +99,7 @@ def widened(difference: Difference, a: Level, b: Level, days: Between) -> Differ
     """A difference of two records with the variation between days in it: the wider of both intervals."""
     own = (a.variance or 0.0) + (b.variance or 0.0)
     error = math.sqrt(2.0 * days.total + max(0.0, own - 2.0 * days.within))
-    return _wider(
-        difference, error, days.records - 1.0, f"with the variation between {days.records} records of the history"
-    )
+    return _wider(difference, error, days.records - 1.0, f"with the variation between {days.records} records of the history")
 
 
 def assumed(difference: Difference, a: Level, b: Level, deviation: float) -> Difference:
@@ -111,9 +109,7 @@ def assumed(difference: Difference, a: Level, b: Level, deviation: float) -> Dif
     variance = relative * deviation**2 + part_a + part_b
     rest = part_a**2 / max(1, difference.k_a - 1) + part_b**2 / max(1, difference.k_b - 1)
     df = variance**2 / rest if rest > 0.0 else 1e6
-    return _wider(
-        difference, math.sqrt(variance), min(df, 1e6), f"with an assumed variation between days of {deviation:.0%}"
-    )
+    return _wider(difference, math.sqrt(variance), min(df, 1e6), f"with an assumed variation between days of {deviation:.0%}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,9 +133,9 @@ def alternating(sittings: Sequence[Sitting], difference: Difference) -> Differen
     if min(each) < LEAST_SITTINGS:
         raise ValueError(f"sides made alternately need {LEAST_SITTINGS} sittings each, not {each[0]} and {each[1]}")
     times = np.array([one.at_s for one in sittings])
-    design = np.column_stack([
-        np.ones(len(sittings)), [one.side for one in sittings], (times - times.mean()) / max(float(np.ptp(times)), 1e-9),
-    ])  # fmt: skip
+    design = np.column_stack(
+        [np.ones(len(sittings)), [one.side for one in sittings], (times - times.mean()) / max(float(np.ptp(times)), 1e-9)]
+    )
     means = np.array([one.mean for one in sittings])
     fitted = np.linalg.lstsq(design, means, rcond=None)[0]
     df = float(len(sittings) - design.shape[1])
@@ -168,9 +164,7 @@ def against_history(values: Sequence[float], levels: Sequence[Level], confidence
     alike = new.variance is not None or days.within == 0.0
     moved = replace(start, k_a=n, k_b=max(3, len(values)) if alike else 1, cv=math.sqrt(days.total))
     found = _restated(moved, new.mean - days.mean, error, n - 1.0)
-    return replace(
-        found, method=f"prediction interval of one more record, Student t on the means of {n} earlier records"
-    )
+    return replace(found, method=f"prediction interval of one more record, Student t on the means of {n} earlier records")
 
 
 def detectable_with_days(difference: Difference, least: float) -> float:
@@ -179,9 +173,7 @@ def detectable_with_days(difference: Difference, least: float) -> float:
     Its degrees of freedom are known, not estimated from the launches of two sides: `decide` would take those of the smaller.
     """
     ratio = difference.scale == "ratio"
-    found = detectable_effect(
-        difference.standard_error, difference.df, difference.confidence, math.log1p(least) if ratio else 0.0
-    )
+    found = detectable_effect(difference.standard_error, difference.df, difference.confidence, math.log1p(least) if ratio else 0.0)
     return _back(found, ratio) - (1.0 if ratio else 0.0)
 
 
@@ -204,9 +196,14 @@ def _restated(difference: Difference, centre: float, error: float, df: float) ->
     ratio = difference.scale == "ratio"
     return replace(
         difference,
-        value=_back(centre, ratio), low=_back(centre - half, ratio), high=_back(centre + half, ratio), df=df,
-        standard_error=error, p_value=p, minimum_detectable_effect=_back(found, ratio) - (1.0 if ratio else 0.0),
-    )  # fmt: skip
+        value=_back(centre, ratio),
+        low=_back(centre - half, ratio),
+        high=_back(centre + half, ratio),
+        df=df,
+        standard_error=error,
+        p_value=p,
+        minimum_detectable_effect=_back(found, ratio) - (1.0 if ratio else 0.0),
+    )
 
 
 def _back(value: float, ratio: bool) -> float:

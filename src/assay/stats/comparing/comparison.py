@@ -36,9 +36,7 @@ Scale = Literal["ratio", "difference"]
 Design = Literal["paired", "welch"]
 Verdict = Literal["higher", "lower", "equivalent", "inconclusive", "insufficient"]
 Change = Literal["improved", "worse", "neither"]
-Reason = Literal[
-    "changed", "within_margin", "few_launches", "wide", "below_floor", "floor_above_margin", "multiplicity", "no_margin"
-]  # fmt: skip
+Reason = Literal["changed", "within_margin", "few_launches", "wide", "below_floor", "floor_above_margin", "multiplicity", "no_margin"]
 
 LEAST_LAUNCHES: Final = 3  # on each side; fewer give no verdict
 MARGIN: Final = 0.03  # equivalence, relative
@@ -107,12 +105,7 @@ class Decision:
 
 
 def compare_paired(
-    a: Floats,
-    b: Floats,
-    confidence: float = 0.95,
-    *,
-    scale: Scale = "ratio",
-    smallest_effect: float | None = None,
+    a: Floats, b: Floats, confidence: float = 0.95, *, scale: Scale = "ratio", smallest_effect: float | None = None
 ) -> Difference:
     """b against a, one pair per block (both of shape [k], in the same order of blocks).
 
@@ -120,25 +113,26 @@ def compare_paired(
     """
     first, second = _values(a, "a", scale), _values(b, "b", scale)
     if len(first) != len(second):
-        raise ValueError(
-            f"a paired comparison needs one value of each side per block, not {len(first)} and {len(second)}"
-        )
+        raise ValueError(f"a paired comparison needs one value of each side per block, not {len(first)} and {len(second)}")
     deltas, k = second - first, len(first)
     spread = standard_deviation(deltas) if k > 1 else math.nan
     return _difference(
-        mean=_mean(deltas), error=spread / math.sqrt(k), df=k - 1.0, cv=spread / math.sqrt(2.0), k_a=k, k_b=k,
-        confidence=confidence, scale=scale, design="paired", smallest_effect=smallest_effect,
+        mean=_mean(deltas),
+        error=spread / math.sqrt(k),
+        df=k - 1.0,
+        cv=spread / math.sqrt(2.0),
+        k_a=k,
+        k_b=k,
+        confidence=confidence,
+        scale=scale,
+        design="paired",
+        smallest_effect=smallest_effect,
         method=f"Student t on {'log ratios' if scale == 'ratio' else 'differences'} in {k} blocks",
-    )  # fmt: skip
+    )
 
 
 def compare_welch(
-    a: Floats,
-    b: Floats,
-    confidence: float = 0.95,
-    *,
-    scale: Scale = "ratio",
-    smallest_effect: float | None = None,
+    a: Floats, b: Floats, confidence: float = 0.95, *, scale: Scale = "ratio", smallest_effect: float | None = None
 ) -> Difference:
     """b against a without common blocks (shapes [k_a] and [k_b]); a drift between the two sides is not removed."""
     first, second = _values(a, "a", scale), _values(b, "b", scale)
@@ -146,11 +140,18 @@ def compare_welch(
     spread_a, spread_b = (standard_deviation(x) if len(x) > 1 else math.nan for x in (first, second))
     part_a, part_b = spread_a**2 / k_a, spread_b**2 / k_b
     return _difference(
-        mean=_mean(second) - _mean(first), error=math.sqrt(part_a + part_b), df=_welch_df(part_a, k_a, part_b, k_b),
-        cv=math.sqrt((spread_a**2 + spread_b**2) / 2.0), k_a=k_a, k_b=k_b, confidence=confidence, scale=scale,
-        design="welch", smallest_effect=smallest_effect,
+        mean=_mean(second) - _mean(first),
+        error=math.sqrt(part_a + part_b),
+        df=_welch_df(part_a, k_a, part_b, k_b),
+        cv=math.sqrt((spread_a**2 + spread_b**2) / 2.0),
+        k_a=k_a,
+        k_b=k_b,
+        confidence=confidence,
+        scale=scale,
+        design="welch",
+        smallest_effect=smallest_effect,
         method=f"Welch's t on {'logs of ' if scale == 'ratio' else ''}{k_a} and {k_b} launch values",
-    )  # fmt: skip
+    )
 
 
 def scale_of(a: Floats, b: Floats) -> Scale:
@@ -181,9 +182,7 @@ def decide(
         floor=floor,
         scale=difference.scale,
     )
-    half = (
-        t_quantile(difference.confidence, difference.df) * difference.standard_error if difference.df > 0 else math.inf
-    )
+    half = t_quantile(difference.confidence, difference.df) * difference.standard_error if difference.df > 0 else math.inf
     centre = _to_scale(difference.value, difference.scale)
     verdict, reason = _rule(difference, limits, p_adjusted, half)
     return Decision(
@@ -225,9 +224,7 @@ class _Limits:
         named = {"margin": self.margin, "smallest_effect": self.smallest_effect, "floor": self.floor}
         for name, value in named.items():
             if value is not None and not (math.isfinite(value) and (value > 0.0 if name == "margin" else value >= 0.0)):
-                raise ValueError(
-                    f"{name} must be a finite number {'above' if name == 'margin' else 'of at least'} 0, not {value}"
-                )
+                raise ValueError(f"{name} must be a finite number {'above' if name == 'margin' else 'of at least'} 0, not {value}")
 
     def on_scale(self, value: float) -> float:
         return math.log1p(value) if self.scale == "ratio" else value
@@ -260,9 +257,7 @@ def _rule(difference: Difference, limits: _Limits, p_adjusted: float | None, hal
     if limits.room is None:
         return "inconclusive", "no_margin"
     if abs(centre) + half < limits.room:
-        return (
-            ("inconclusive", "floor_above_margin") if limits.noise >= limits.room else ("equivalent", "within_margin")
-        )
+        return ("inconclusive", "floor_above_margin") if limits.noise >= limits.room else ("equivalent", "within_margin")
     return "inconclusive", "multiplicity" if certain and abs(centre) > limits.interest else "wide"
 
 
@@ -316,11 +311,21 @@ def _difference(
     half = t_quantile((1.0 + confidence) / 2.0, df) * error if known else math.inf
     least = (SMALLEST_EFFECT if scale == "ratio" else 0.0) if smallest_effect is None else smallest_effect
     made = Difference(
-        value=_from_scale(mean, scale), low=_from_scale(mean - half, scale), high=_from_scale(mean + half, scale),
-        scale=scale, design=design, confidence=confidence, k_a=k_a, k_b=k_b, df=df,
-        standard_error=error if known else math.inf, p_value=_p_value(mean, error, df) if known else 1.0,
-        cv=cv if known else math.inf, minimum_detectable_effect=math.inf, method=method,
-    )  # fmt: skip
+        value=_from_scale(mean, scale),
+        low=_from_scale(mean - half, scale),
+        high=_from_scale(mean + half, scale),
+        scale=scale,
+        design=design,
+        confidence=confidence,
+        k_a=k_a,
+        k_b=k_b,
+        df=df,
+        standard_error=error if known else math.inf,
+        p_value=_p_value(mean, error, df) if known else 1.0,
+        cv=cv if known else math.inf,
+        minimum_detectable_effect=math.inf,
+        method=method,
+    )
     return replace(made, minimum_detectable_effect=_printed_effect(made, least))
 
 
@@ -396,9 +401,7 @@ def _spreads(df: float, classes: int) -> NDArray[np.float64]:
 def _values(values: Floats, name: str, scale: Scale) -> NDArray[np.float64]:
     data = np.asarray(values, dtype=np.float64)
     if data.ndim != 1 or len(data) == 0 or not np.all(np.isfinite(data)):
-        raise ValueError(
-            f"side {name} must be a list of at least one finite number, not of shape {data.shape}: {values}"
-        )
+        raise ValueError(f"side {name} must be a list of at least one finite number, not of shape {data.shape}: {values}")
     if scale == "difference":
         return data
     if float(data.min()) <= 0.0:

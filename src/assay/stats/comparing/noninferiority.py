@@ -98,9 +98,7 @@ def items_needed_without_flips(margin: float, confidence: float) -> int:
     return math.ceil(math.log1p(-confidence) / math.log1p(-margin) - 1e-9)
 
 
-def items_needed(
-    flip_rate: float, margin: float, confidence: float = 0.95, power: float = POWER, difference: float = 0.0
-) -> int:
+def items_needed(flip_rate: float, margin: float, confidence: float = 0.95, power: float = POWER, difference: float = 0.0) -> int:
     """Independent binary items for this power: (z[conf] + z[power])^2 (psi - difference^2)/(margin + difference)^2."""
     if not margin + difference > 0.0:
         raise ValueError(f"a true difference of {difference} is not within the margin of {margin}: no size can show it")
@@ -131,9 +129,7 @@ def crossed(
     return decision(items, launches_of(d, clusters, confidence), margin, confidence)
 
 
-def of_items(
-    means: Array, confidence: float, largest_change: float, clusters: Labels | None = None, *, fixed: bool
-) -> Items:
+def of_items(means: Array, confidence: float, largest_change: float, clusters: Labels | None = None, *, fixed: bool) -> Items:
     """Bounds of the mean of the items' differences (shape [items]); `fixed`: no launch differed from the others."""
     if not largest_change > 0.0:
         raise ValueError(f"the largest change of one item must be above 0, not {largest_change}")
@@ -147,9 +143,16 @@ def of_items(
     low, high = _of_flips(means, reach, confidence) if flips else _of_units(units, reach, confidence)
     squares = float(np.sum((units.totals - units.mean * units.sizes) ** 2)) * count / max(1, count - 1)
     return Items(
-        mean=units.mean, low=low, high=high, error=math.sqrt(squares) / n, count=n, units=count, reach=reach,
-        alone=alone, method="Tango's score test" if flips else "Gaffke's bound",
-    )  # fmt: skip
+        mean=units.mean,
+        low=low,
+        high=high,
+        error=math.sqrt(squares) / n,
+        count=n,
+        units=count,
+        reach=reach,
+        alone=alone,
+        method="Tango's score test" if flips else "Gaffke's bound",
+    )
 
 
 def largest_change(reference: Array, candidate: Array, clusters: Labels | None = None) -> float:
@@ -185,11 +188,19 @@ def decision(items: Items, launches: Launches, margin: float, confidence: float)
         verdict = "HELD" if low > -margin else "DEGRADED"
     more_items, more_launches = _needed(items, launches, margin, confidence)
     return Decision(
-        estimate=items.mean, low=low, high=high, verdict=verdict, worse_within_margin=high < 0.0 and verdict != "DEGRADED",
-        items_needed=more_items, launches_needed=more_launches,
+        estimate=items.mean,
+        low=low,
+        high=high,
+        verdict=verdict,
+        worse_within_margin=high < 0.0 and verdict != "DEGRADED",
+        items_needed=more_items,
+        launches_needed=more_launches,
         smallest_supported_margin=items.mean - low + _z(POWER) * math.hypot(items.error, launches.error),
-        method=_method(items, launches), items=items.count, clusters=items.clusters, alone=items.alone,
-    )  # fmt: skip
+        method=_method(items, launches),
+        items=items.count,
+        clusters=items.clusters,
+        alone=items.alone,
+    )
 
 
 def _of_flips(means: Array, reach: float, confidence: float) -> tuple[float, float]:
@@ -246,11 +257,7 @@ def _planned(first: int, enough: Callable[[int], bool]) -> int | None:
 
 
 def _method(items: Items, launches: Launches) -> str:
-    of = (
-        f"{items.count} independent items"
-        if items.clusters is None
-        else f"{items.count} items in {items.units} independent units"
-    )
+    of = f"{items.count} independent items" if items.clusters is None else f"{items.count} items in {items.units} independent units"
     return f"{items.method} on {of}, Student t on {launches.method}"
 
 

@@ -25,12 +25,7 @@ Array = NDArray[np.float64]
 
 
 def unpaired(
-    reference: Array,
-    candidate: Array,
-    margin: float,
-    confidence: float = 0.95,
-    largest_change: float = 1.0,
-    clusters: Labels | None = None,
+    reference: Array, candidate: Array, margin: float, confidence: float = 0.95, largest_change: float = 1.0, clusters: Labels | None = None
 ) -> Decision:
     """Decision over scores of shape [launches, items] on both sides, the same items in the same order, higher is better.
 

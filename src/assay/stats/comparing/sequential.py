@@ -23,9 +23,7 @@ from assay.stats.intervals.intervals import MOST_REPETITIONS, Interval, t_quanti
 FIRST_LOOK: Final = 5  # fewer launches leave the spread all but unknown
 GROWTH: Final = 1.5  # 5, 8, 12, 18, 27, 41, 62, ...
 SHARE_OF_ALPHA: Final = 0.5  # of the allowed error, at every look
-SHARE_OF_TWO: Final = (
-    0.4  # of the allowed error, in a comparison of two records that both stopped when they were narrow
-)
+SHARE_OF_TWO: Final = 0.4  # of the allowed error, in a comparison of two records that both stopped when they were narrow
 
 
 def next_look(k: int) -> int:
@@ -70,9 +68,7 @@ def expected_launches(cv: float, precision: float, confidence: float = 0.95) -> 
     while t_quantile(tail, k - 1) * cv / math.sqrt(k) > math.log1p(precision):
         k = next_look(k)
         if k > MOST_REPETITIONS:
-            raise ValueError(
-                f"more than {MOST_REPETITIONS} launches would be needed; widen the precision of {precision}"
-            )
+            raise ValueError(f"more than {MOST_REPETITIONS} launches would be needed; widen the precision of {precision}")
     return k
 
 

@@ -59,9 +59,7 @@ class Drift:
 def offset(ping: Ping) -> Offset:
     """Offset and bound of one ping; ValueError where the answer took longer than the whole way, which cannot be."""
     if _delay(ping) < 0 or ping.t3 < ping.t0:
-        raise ValueError(
-            f"a ping that came back before it could (delay {_delay(ping)}) was timed by a clock that jumped: {ping}"
-        )
+        raise ValueError(f"a ping that came back before it could (delay {_delay(ping)}) was timed by a clock that jumped: {ping}")
     return Offset(offset=((ping.t1 - ping.t0) + (ping.t2 - ping.t3)) / 2, bound=_delay(ping) / 2)
 
 
@@ -85,13 +83,8 @@ def linear_drift(pings: Iterable[Ping]) -> Drift:
 
     least, largest = _slopes(above, below, _rounding(found))
     if least > largest:
-        raise ValueError(
-            "no straight line lies between all pings: a clock was set, or changed its rate; use shorter stretches"
-        )
-    return Drift(
-        slope=(least + largest) / 2, slope_bound=max(largest - least, 0.0) / 2,
-        begin=origin + first, end=origin + last, at=at,
-    )  # fmt: skip
+        raise ValueError("no straight line lies between all pings: a clock was set, or changed its rate; use shorter stretches")
+    return Drift(slope=(least + largest) / 2, slope_bound=max(largest - least, 0.0) / 2, begin=origin + first, end=origin + last, at=at)
 
 
 def _rounding(pings: Sequence[Ping]) -> float:
@@ -129,9 +122,7 @@ def _delay(ping: Ping) -> float:
 def _enough(pings: Iterable[Ping]) -> Sequence[Ping]:
     found = list(pings)
     if len(found) < LEAST_PINGS:
-        raise ValueError(
-            f"a clock offset needs at least {LEAST_PINGS} pings, of which the fastest counts; not {len(found)}"
-        )
+        raise ValueError(f"a clock offset needs at least {LEAST_PINGS} pings, of which the fastest counts; not {len(found)}")
     return found
 
 

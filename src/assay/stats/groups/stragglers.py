@@ -55,12 +55,7 @@ class Search:
 
 
 def search(
-    own: Mapping[str, Array],
-    step_s: Array,
-    *,
-    family: float = FAMILY,
-    least_s: float = LEAST_S,
-    least_share: float = LEAST_SHARE,
+    own: Mapping[str, Array], step_s: Array, *, family: float = FAMILY, least_s: float = LEAST_S, least_share: float = LEAST_SHARE
 ) -> Search:
     """The ranks and phases that are slower than the others.
 
@@ -69,16 +64,12 @@ def search(
     """
     steps, ranks = _shape(own, step_s)
     if not own or ranks < 2 or steps == 0:
-        return Search(
-            found=(), least_s=least_s, steps=steps, insufficient="fewer than two ranks, or no phase, was seen"
-        )
+        return Search(found=(), least_s=least_s, steps=steps, insufficient="fewer than two ranks, or no phase, was seen")
     least = max(least_s, least_share * float(np.median(step_s)))
     confidence = 1.0 - family / (ranks * len(own))
     fewest = fewest_blocks(confidence)
     if steps < fewest:
-        missing = (
-            f"{steps} steps cannot name one of {ranks} ranks in {len(own)} phases with confidence; {fewest} are needed"
-        )
+        missing = f"{steps} steps cannot name one of {ranks} ranks in {len(own)} phases with confidence; {fewest} are needed"
         return Search(found=(), least_s=least, steps=steps, insufficient=missing)
     found = [
         Excess(rank=rank, phase=phase, seconds=interval)

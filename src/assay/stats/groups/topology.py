@@ -62,10 +62,7 @@ def nesting(costs: Mapping[str, Array]) -> Nesting:
     """
     n = _members(costs)
     if n < LEAST_MEMBERS:
-        return Nesting(
-            members=n,
-            refused=f"{n} members have too few pairs to be compared with one another: {LEAST_MEMBERS} are needed",
-        )
+        return Nesting(members=n, refused=f"{n} members have too few pairs to be compared with one another: {LEAST_MEMBERS} are needed")
     levels: list[Level] = []
     notes: list[str] = []
     for feature, matrix in costs.items():
@@ -160,9 +157,10 @@ def _nested(n: int, levels: list[Level], notes: tuple[str, ...]) -> Nesting:
     for finer, coarser in itertools.pairwise(ordered):
         if not within(finer.groups, coarser.groups):
             return Nesting(
-                members=n, notes=notes,
+                members=n,
+                notes=notes,
                 refused=f"the groups by {finer.feature} and by {coarser.feature} cross: {told(finer.groups)} and {told(coarser.groups)}",
-            )  # fmt: skip
+            )
     return Nesting(members=n, levels=tuple(ordered), notes=notes)
 
 

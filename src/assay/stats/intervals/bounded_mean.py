@@ -8,7 +8,8 @@ conjecture that no simulation has contradicted (`benchmarks/quality_held.py`).
 
 Clusters are the units: cluster c has the total T_c over S_c items, the mean of items is sum T / sum S, and the value put beside
 them is a whole cluster, of the largest size, at a.  P(sum_c E_c (T_c - m S_c) <= 0), E exponential, is Barndorff-Nielsen's
-saddlepoint formula (Biometrika 73, 1986; within 3 % of it, and above it for few units), exact by the beta distribution where only two values occur.
+saddlepoint formula (Biometrika 73, 1986; within 3 % of it, and above it for few units), exact by the beta distribution where only two
+values occur.
 
 Cannot tell: anything of values beyond a.  Where nobody knows a, `extrapolated` guesses it from the tail that was seen.
 """
@@ -59,9 +60,7 @@ def lower(units: Units, least: float, confidence: float) -> float:
     from scipy.special import ndtri
 
     largest = float(units.sizes.max())
-    pairs = np.append(units.totals, least * largest) + 1j * np.append(
-        units.sizes, largest
-    )  # one number each, to count them
+    pairs = np.append(units.totals, least * largest) + 1j * np.append(units.sizes, largest)  # one number each, to count them
     known, counts = np.unique(pairs, return_counts=True)
     top = float(pairs.real.sum() / pairs.imag.sum())  # where the probability is about 1/2
 

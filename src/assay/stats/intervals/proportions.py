@@ -20,9 +20,7 @@ def share(hits: Floats, totals: Floats, confidence: float) -> Interval:
     if not math.isfinite(spread.high):
         return spread
     exact = clopper_pearson(float(sum(hits)), float(sum(totals)), confidence)
-    return Interval(
-        value=spread.value, low=max(0.0, min(spread.low, exact.low)), high=min(1.0, max(spread.high, exact.high))
-    )
+    return Interval(value=spread.value, low=max(0.0, min(spread.low, exact.low)), high=min(1.0, max(spread.high, exact.high)))
 
 
 def clopper_pearson(hits: float, total: float, confidence: float) -> Interval:

@@ -35,9 +35,7 @@ LEAST_LAUNCHES: Final = 3  # fewer say nothing of use about launch-to-launch var
 MEMORY: Final = 2**16
 BEYOND: Final = 10  # independent trials that must lie beyond a percentile
 NEARBY: Final = (0.25, 0.5, 1.0, 2.0, 4.0)  # the quantiles whose memory counts, as multiples of min(p, 1 - p)
-BURSTS: Final = (
-    1.5  # how many times longer it must be than the quantile's own: estimates of few trials differ by chance
-)
+BURSTS: Final = 1.5  # how many times longer it must be than the quantile's own: estimates of few trials differ by chance
 FEWEST_FLAGS: Final = 5  # trials beyond a quantile below which its memory cannot be seen
 
 
@@ -58,9 +56,7 @@ class Tail:
     confidence: float
     n: int  # trials in all launches
     k: int  # launches
-    tau: (
-        float  # autocorrelation time of the indicator "above the value", in trials; the longest of the quantiles nearby
-    )
+    tau: float  # autocorrelation time of the indicator "above the value", in trials; the longest of the quantiles nearby
     n_eff: float  # independent trials that the n are worth
     half_width: float  # of the probability: the interval covers the pooled quantiles p -+ half_width
     insufficient: str = ""
@@ -93,9 +89,7 @@ def cluster_woodruff(launches: Sequence[Floats], p: float, confidence: float) ->
     spread = _spread(above)
     half = _half_width(spread, n, k, p, confidence)
     low, high = _bounds(pool, p, half)
-    tail = Tail(
-        value=value, low=low, high=high, p=p, confidence=confidence, n=n, k=k, tau=tau, n_eff=n / tau, half_width=half
-    )
+    tail = Tail(value=value, low=low, high=high, p=p, confidence=confidence, n=n, k=k, tau=tau, n_eff=n / tau, half_width=half)
     open_ended = math.isinf(low) or math.isinf(high)
     if k >= LEAST_LAUNCHES and not open_ended and tail.n_eff * min(p, 1.0 - p) >= BEYOND:
         return tail

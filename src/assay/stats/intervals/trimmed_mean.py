@@ -1,6 +1,7 @@
 """What is the middle of some differences, and how sure is that, where a few of them are far off?
 
-The mean without the smallest and the largest quarter (the midmean), and its interval: s_w t[h - 1] sqrt(n) / h, with s_w the standard deviation of
+The mean without the smallest and the largest quarter (the midmean), and its interval: s_w t[h - 1] sqrt(n) / h, with s_w the standard
+deviation of
 the values whose tails are drawn in to the outermost kept ones, h of the n values kept.  A burst of load that lengthens some steps moves
 neither much, and of well-behaved values little is lost.
 Source: Tukey & McLaughlin (1963); Wilcox, "Introduction to Robust Estimation", 4.3; scipy.stats.mstats.trimmed_mean_ci.

@@ -79,12 +79,7 @@ def capacity(points: Sequence[Point], target: float, confidence: float) -> Capac
     band = list(_band(levels, odds, confidence))
     inside = [load for load, middle, half in band if abs(middle - allowed) <= half]
     low, high = min([*inside, value]), max([*inside, value])
-    return Capacity(
-        value=value,
-        low=0.0 if low <= loads[0] else low,
-        high=math.inf if high >= loads[-1] else high,
-        launches=len(points),
-    )
+    return Capacity(value=value, low=0.0 if low <= loads[0] else low, high=math.inf if high >= loads[-1] else high, launches=len(points))
 
 
 def _level(load: float, own: Sequence[Point]) -> _Level:
@@ -95,9 +90,11 @@ def _level(load: float, own: Sequence[Point]) -> _Level:
     spread = share * (1.0 - share)
     off = (misses - float(misses.sum()) / every * totals) / float(totals.mean()) / spread
     return _Level(
-        load=load, odds=math.log(share) - math.log1p(-share), floor=1.0 / (every * spread),
+        load=load,
+        odds=math.log(share) - math.log1p(-share),
+        floor=1.0 / (every * spread),
         residuals={point.block: float(one) for point, one in zip(own, off, strict=True)},
-    )  # fmt: skip
+    )
 
 
 def _weight(points: Sequence[Point], load: float) -> float:
@@ -129,9 +126,7 @@ def _half_width(a: _Level, b: _Level, share: float, confidence: float) -> float:
     both = sorted(a.residuals.keys() & b.residuals.keys())
     upper = (1.0 + confidence) / 2.0
     floor = (1.0 - share) ** 2 * a.floor + share**2 * b.floor
-    if len(both) < max(
-        len(a.residuals), len(b.residuals)
-    ):  # not the same blocks: taken to go together, which is the wider
+    if len(both) < max(len(a.residuals), len(b.residuals)):  # not the same blocks: taken to go together, which is the wider
         parts = [_standard_error(list(one.residuals.values())) for one in (a, b)]
         launches, between = min(len(a.residuals), len(b.residuals)), (1.0 - share) * parts[0] + share * parts[1]
     else:
@@ -147,9 +142,7 @@ def _standard_error(residuals: Sequence[float]) -> float:
     return math.sqrt(sum(one * one for one in residuals) / (k - 1) / k) if k > 1 else math.inf
 
 
-def _refused(
-    levels: Sequence[_Level], odds: Sequence[float], allowed: float, points: Sequence[Point], target: float
-) -> str:
+def _refused(levels: Sequence[_Level], odds: Sequence[float], allowed: float, points: Sequence[Point], target: float) -> str:
     if odds[0] > allowed:
         own = [point for point in points if point.load == levels[0].load]
         hits, total = sum(point.hits for point in own), sum(point.total for point in own)
@@ -158,7 +151,9 @@ def _refused(
             return f"{met}, too few to tell it from less than {100 * target:g} %; measure it for longer"
         return f"even at the lowest load, {levels[0].load:g}, fewer than {100 * target:g} % of the requests meet the objectives; measure lower loads"
     if odds[-1] <= allowed:
-        return f"at every load up to {levels[-1].load:g} at least {100 * target:g} % of the requests meet the objectives; measure higher loads"
+        return (
+            f"at every load up to {levels[-1].load:g} at least {100 * target:g} % of the requests meet the objectives; measure higher loads"
+        )
     after = next(i for i, value in enumerate(odds) if value > allowed)
     beside = [sum(point.load == levels[i].load for point in points) for i in (after - 1, after)]
     if min(beside) < LEAST_LAUNCHES:

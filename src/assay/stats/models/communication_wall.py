@@ -128,20 +128,27 @@ class Fitted:
     def middle(self) -> Curve:
         """The blocks' curves in one: geometric means of their parts, for drawing."""
         first = self.curves[0]
-        serial, one = (
-            np.mean([c.serial for c in self.curves]),
-            np.exp(np.mean([math.log(c.one_s) for c in self.curves])),
-        )
+        serial, one = (np.mean([c.serial for c in self.curves]), np.exp(np.mean([math.log(c.one_s) for c in self.curves])))
         return Curve(
-            serial_s=float(serial * one), parallel_s=float((1.0 - serial) * one), hideable_s=first.hideable_s,
-            spread=first.spread, weak=first.weak, total=lambda p: float(np.mean([c.total(p) for c in self.curves])),
-        )  # fmt: skip
+            serial_s=float(serial * one),
+            parallel_s=float((1.0 - serial) * one),
+            hideable_s=first.hideable_s,
+            spread=first.spread,
+            weak=first.weak,
+            total=lambda p: float(np.mean([c.total(p) for c in self.curves])),
+        )
 
 
 def fit(
-    workers: Floats, times: Array, totals: Sequence[Seconds], *, hideable_s: Floats | float = 0.0,
-    slowest: Floats | None = None, spread: float = 0.0, weak: bool = False,
-) -> Fitted:  # fmt: skip
+    workers: Floats,
+    times: Array,
+    totals: Sequence[Seconds],
+    *,
+    hideable_s: Floats | float = 0.0,
+    slowest: Floats | None = None,
+    spread: float = 0.0,
+    weak: bool = False,
+) -> Fitted:
     """Fit A and B of every block.
 
     `times` [blocks, points]: seconds of a step; `totals`: c(p) of each block; `slowest` [points]: m(p) as measured (default: from
@@ -163,9 +170,7 @@ def fit(
     for own, total, h in zip(t, totals, hidden.tolist(), strict=True):
         exposed = np.array([max(0.0, total(float(x)) - h / (1.0 if weak else float(x))) for x in p])
         a, b, free = _parts(p, own, own - exposed, m, weak=weak)
-        curves.append(Curve(
-            serial_s=a, parallel_s=b, total=total, hideable_s=h, spread=spread, weak=weak, free_serial=free,
-        ))  # fmt: skip
+        curves.append(Curve(serial_s=a, parallel_s=b, total=total, hideable_s=h, spread=spread, weak=weak, free_serial=free))
     return Fitted(workers=p, times=t, curves=tuple(curves))
 
 
@@ -192,9 +197,14 @@ Part = tuple[float, float]  # a variance and its degrees of freedom
 
 
 def predict(
-    fitted: Fitted, workers: float, confidence: float, *, launches: int = 1, others: Sequence[Fitted] = (),
+    fitted: Fitted,
+    workers: float,
+    confidence: float,
+    *,
+    launches: int = 1,
+    others: Sequence[Fitted] = (),
     what: Callable[[Curve, float], float] = Curve.at,
-) -> Interval:  # fmt: skip
+) -> Interval:
     """T(p) of the mean of so many further launches (0: of the curve itself), with its interval.  One block bounds nothing.
 
     `others`: the same fits with the alpha and beta of one launch each, where these are not the blocks' own: their scatter is added.
@@ -208,9 +218,7 @@ def predict(
         return Interval(value=math.exp(value), low=math.exp(value - half), high=float(np.exp(value + half)))
 
 
-def parameter(
-    fitted: Fitted, confidence: float, what: Callable[[Curve], float], others: Sequence[Fitted] = ()
-) -> Interval:
+def parameter(fitted: Fitted, confidence: float, what: Callable[[Curve], float], others: Sequence[Fitted] = ()) -> Interval:
     """A property of the curves, with the interval of its mean over the blocks.  One block bounds nothing."""
     value, parts = _of_curves(fitted, others, what)
     half = _half(parts, confidence) if fitted.blocks > 1 else math.inf
@@ -281,20 +289,20 @@ def divide(curve: Curve, workers: float, measured_s: float) -> Division:
     lost = measured_s - ideal
     rest = lost - serial - communication - slowest
     return Division(
-        workers=workers, lost_s=lost, serial_s=serial, communication_s=communication, slowest_s=slowest, rest_s=rest,
+        workers=workers,
+        lost_s=lost,
+        serial_s=serial,
+        communication_s=communication,
+        slowest_s=slowest,
+        rest_s=rest,
         limit=_limit(lost, measured_s, serial, communication, slowest, rest),
-    )  # fmt: skip
+    )
 
 
 def _limit(lost: float, whole: float, serial: float, communication: float, slowest: float, rest: float) -> Limit:
     if lost <= SHARE * whole:
         return "nothing"
-    parts: dict[Limit, float] = {
-        "serial": serial,
-        "communication": communication,
-        "slowest": slowest,
-        "unexplained": rest,
-    }
+    parts: dict[Limit, float] = {"serial": serial, "communication": communication, "slowest": slowest, "unexplained": rest}
     largest: Limit = max(parts, key=lambda name: parts[name])
     if largest in ("serial", "communication") and min(serial, communication) > BOTH * max(serial, communication):
         return "serial and communication"

@@ -23,17 +23,14 @@ def palm(*, parameters: float, layers: int, heads: int, head_dim: int, sequence:
     return 6.0 * parameters + 12.0 * layers * heads * head_dim * sequence
 
 
-def torchtitan(
-    *, parameters: float, embedding_parameters: float, layers: int, heads: int, sequence: int, qk_dim: int, v_dim: int
-) -> float:
+def torchtitan(*, parameters: float, embedding_parameters: float, layers: int, heads: int, sequence: int, qk_dim: int, v_dim: int) -> float:
     """Operations per token by torchtitan; it is PaLM's where `qk_dim` = `v_dim` and the embedding has no parameters."""
     return 6.0 * (parameters - embedding_parameters) + 6.0 * layers * heads * (qk_dim + v_dim) * sequence
 
 
 def megatron(
-    *, layers: int, hidden: int, heads: int, head_dim: int, groups: int, feed_forward: int, gated: bool,
-    vocabulary: int, sequence: int,
-) -> float:  # fmt: skip
+    *, layers: int, hidden: int, heads: int, head_dim: int, groups: int, feed_forward: int, gated: bool, vocabulary: int, sequence: int
+) -> float:
     """Operations per token by Megatron-LM: half of the attention's products, for a causal mask needs no more."""
     ratio = heads * head_dim / hidden
     attention = (1.0 + groups / heads + sequence / (2.0 * hidden)) * ratio
@@ -41,9 +38,7 @@ def megatron(
     return 12.0 * layers * hidden**2 * (attention + own + vocabulary / (2.0 * layers * hidden))
 
 
-def megatron_2021(
-    *, layers: int, hidden: int, vocabulary: int, sequence: int, recomputed: bool = False
-) -> float:  # fmt: skip
+def megatron_2021(*, layers: int, hidden: int, vocabulary: int, sequence: int, recomputed: bool = False) -> float:
     """Operations per token by the Megatron paper of 2021; `recomputed`: with every activation computed twice, as it did."""
     passes = 96.0 if recomputed else 72.0
     logits = 16.0 if recomputed else 12.0

@@ -65,9 +65,7 @@ def little(begin_s: Floats, end_s: Floats, window: tuple[float, float]) -> Littl
 
 def _slack(arrival_rate: float, service_rate: float) -> float:
     if not 0.0 < arrival_rate < service_rate:
-        raise ValueError(
-            f"an M/M/1 queue is stable only if it arrives slower than it is served: 0 < {arrival_rate} < {service_rate}"
-        )
+        raise ValueError(f"an M/M/1 queue is stable only if it arrives slower than it is served: 0 < {arrival_rate} < {service_rate}")
     return service_rate - arrival_rate
 
 

@@ -33,12 +33,12 @@ Law = Literal["amdahl", "usl", "gustafson"]
 Errors = Literal["equal", "proportional"]
 Array = NDArray[np.float64]
 
-LAW_NAMES: Final[dict[Law, str]] = {
-    "amdahl": "Amdahl's law", "usl": "the Universal Scalability Law", "gustafson": "Gustafson's law",
-}  # fmt: skip
+LAW_NAMES: Final[dict[Law, str]] = {"amdahl": "Amdahl's law", "usl": "the Universal Scalability Law", "gustafson": "Gustafson's law"}
 PARAMETERS: Final[dict[Law, tuple[str, ...]]] = {
-    "amdahl": ("gamma", "alpha"), "usl": ("gamma", "alpha", "beta"), "gustafson": ("gamma", "serial"),
-}  # fmt: skip
+    "amdahl": ("gamma", "alpha"),
+    "usl": ("gamma", "alpha", "beta"),
+    "gustafson": ("gamma", "serial"),
+}
 STRONG: Final[tuple[Law, ...]] = ("amdahl", "usl")  # simplest first: it wins a tie
 WEAK: Final[tuple[Law, ...]] = ("gustafson", "usl")
 FARTHEST: Final = 2.0  # times the largest measured N
@@ -76,9 +76,7 @@ class Points:
         """Some of the launches."""
         blocks = None if self.blocks is None else self.blocks[rows]
         weights = None if self.weights is None else self.weights[rows]
-        return replace(
-            self, workers=self.workers[rows], throughputs=self.throughputs[rows], blocks=blocks, weights=weights
-        )
+        return replace(self, workers=self.workers[rows], throughputs=self.throughputs[rows], blocks=blocks, weights=weights)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -186,9 +184,8 @@ class Prediction:
 
 
 def points(
-    workers: Floats, throughputs: Floats, *, blocks: Sequence[int] | None = None, weights: Floats | None = None,
-    errors: Errors = "equal",
-) -> Points:  # fmt: skip
+    workers: Floats, throughputs: Floats, *, blocks: Sequence[int] | None = None, weights: Floats | None = None, errors: Errors = "equal"
+) -> Points:
     """Checked points: equal lengths, N of at least 1, X and weights finite and above 0, else ValueError."""
     n, x = np.asarray(workers, dtype=np.float64), np.asarray(throughputs, dtype=np.float64)
     w = None if weights is None else np.asarray(weights, dtype=np.float64)
@@ -227,19 +224,22 @@ def fit(law: Law, data: Points, confidence: float = 0.95) -> Fit:
         if i in free:
             error = math.sqrt(float(covariance[i, i]))
             low, high = max(values[i] - t * error, 0.0), values[i] + t * error
-            parameters.append(
-                Parameter(
-                    name=name, value=values[i], standard_error=error, low=low, high=high if i == 0 else min(high, 1.0)
-                )
-            )
+            parameters.append(Parameter(name=name, value=values[i], standard_error=error, low=low, high=high if i == 0 else min(high, 1.0)))
         else:
             low, high = _profile(law, data, i, values[i], limit)
             parameters.append(Parameter(name=name, value=values[i], standard_error=None, low=low, high=high))
     return Fit(
-        law=law, parameters=tuple(parameters), covariance=covariance, residual_error=math.sqrt(variance), df=df,
-        aicc=_aicc(rss, len(data.workers), len(names) + 1 + data.spent), n=len(data.workers), levels=data.levels,
-        errors=data.errors, confidence=confidence,
-    )  # fmt: skip
+        law=law,
+        parameters=tuple(parameters),
+        covariance=covariance,
+        residual_error=math.sqrt(variance),
+        df=df,
+        aicc=_aicc(rss, len(data.workers), len(names) + 1 + data.spent),
+        n=len(data.workers),
+        levels=data.levels,
+        errors=data.errors,
+        confidence=confidence,
+    )
 
 
 def choose(data: Points, laws: Sequence[Law] = STRONG, confidence: float = 0.95) -> Choice | Refused:
@@ -248,10 +248,7 @@ def choose(data: Points, laws: Sequence[Law] = STRONG, confidence: float = 0.95)
     able = [law for law in able if len(data.workers) - len(PARAMETERS[law]) - data.spent >= 1]
     if not able:
         least = min(len(PARAMETERS[law]) for law in laws) + 1
-        return Refused(
-            reason="insufficient",
-            sentence=f"a law can be checked with at least {least} worker counts, not {len(data.levels)}",
-        )
+        return Refused(reason="insufficient", sentence=f"a law can be checked with at least {least} worker counts, not {len(data.levels)}")
     try:
         fits = tuple(fit(law, data, confidence) for law in able)
     except ValueError as error:
@@ -289,8 +286,7 @@ def peak(found: Fit, data: Points) -> Peak | Refused:
     beyond = [n for n in data.levels if n > turn]
     if len(beyond) < LEAST_BEYOND:
         return Refused(
-            reason="refused",
-            sentence=f"{none}: fewer than {LEAST_BEYOND} measured worker counts lie beyond where the fit would turn",
+            reason="refused", sentence=f"{none}: fewer than {LEAST_BEYOND} measured worker counts lie beyond where the fit would turn"
         )
     nearest = min((n for n in data.levels if n < largest), key=lambda n: abs(math.log(n / turn)))
     p_value = _fall(data, nearest, largest)
@@ -306,15 +302,14 @@ def peak(found: Fit, data: Points) -> Peak | Refused:
             sentence=f"{none}: throughput there is not significantly lower than at {nearest:g} (one-sided p = {p_value:.2g})",
         )
     return Peak(
-        workers=_peak_interval(found, turn), p_value=p_value,
+        workers=_peak_interval(found, turn),
+        p_value=p_value,
         sentence=f"{len(beyond)} measured worker counts lie beyond it, and throughput at {largest:g} is lower than at "
         f"{nearest:g} (one-sided p = {p_value:.2g})",
-    )  # fmt: skip
+    )
 
 
-def held_out(
-    data: Points, law: Law | None = None, laws: Sequence[Law] = STRONG, confidence: float = 0.95
-) -> HeldOut | Refused:
+def held_out(data: Points, law: Law | None = None, laws: Sequence[Law] = STRONG, confidence: float = 0.95) -> HeldOut | Refused:
     """Fit without the largest N and predict it; without a `law`, the one that AICc prefers on the others."""
     largest = max(data.levels)
     rest, last = data.taken(data.workers < largest), data.taken(data.workers == largest)
@@ -334,10 +329,13 @@ def held_out(
     own = last.throughputs / _block_levels(rest, last)
     measured = float(np.exp(np.mean(np.log(own))) if data.errors == "proportional" else np.mean(own))
     return HeldOut(
-        law=found.law, workers=largest, predicted=predicted, measured=measured,
+        law=found.law,
+        workers=largest,
+        predicted=predicted,
+        measured=measured,
         error=_miss(found, largest, measured, len(own)),
         sentence=chosen.sentence if isinstance(chosen, Choice) else LAW_NAMES[found.law],
-    )  # fmt: skip
+    )
 
 
 def _miss(found: Fit, workers: float, measured: float, launches: int) -> Interval:
@@ -393,8 +391,7 @@ def relative_curve(found: Fit, workers: Floats, base: float) -> tuple[Interval, 
     half = t_quantile((1.0 + found.confidence) / 2.0, found.df) * error
     middle = logs[:-1] - logs[-1]
     return tuple(
-        Interval(value=math.exp(m), low=math.exp(m - h), high=math.exp(m + h))
-        for m, h in zip(middle.tolist(), half.tolist(), strict=True)
+        Interval(value=math.exp(m), low=math.exp(m - h), high=math.exp(m + h)) for m, h in zip(middle.tolist(), half.tolist(), strict=True)
     )
 
 
@@ -490,8 +487,7 @@ def _solve(law: Law, data: Points) -> tuple[tuple[float, ...], list[int], float]
                     found.append((one[1], tuple(i for i in range(p) if i not in held), one[0]))
     if not found:  # numbers so far apart that no search settles
         raise ValueError(
-            f"{LAW_NAMES[law]} cannot be fitted to throughputs from {data.throughputs.min():.3g} to "
-            f"{data.throughputs.max():.3g}"
+            f"{LAW_NAMES[law]} cannot be fitted to throughputs from {data.throughputs.min():.3g} to {data.throughputs.max():.3g}"
         )
     rss, free, values = min(found)
     return values, list(free), rss
@@ -527,9 +523,18 @@ def _on(law: Law, data: Points, held: dict[int, float]) -> tuple[tuple[float, ..
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore", OptimizeWarning)  # of its covariance, which `fit` works out itself
             part, _ = curve_fit(
-                curve, data.workers, y, p0=[start[i] for i in free], sigma=1.0 / root, jac=slopes, method="lm",
-                xtol=1e-13, ftol=1e-13, maxfev=2000, check_finite=True,
-            )  # fmt: skip
+                curve,
+                data.workers,
+                y,
+                p0=[start[i] for i in free],
+                sigma=1.0 / root,
+                jac=slopes,
+                method="lm",
+                xtol=1e-13,
+                ftol=1e-13,
+                maxfev=2000,
+                check_finite=True,
+            )
             values = whole(part)
             residuals = (y - _fitted(law, data, values)) * root
     except RuntimeError:  # the search did not settle

@@ -11,8 +11,8 @@ asked for one step (`assay.stats.series.step_test`), whose strength is z.  Two b
     p = 0.01 (z/B)^3 exp((B^2 - z^2)/2)      of a certain change, over the whole life; of a suspected one with S, at this look
 
 Every earlier reading of a history is a part of the later ones: a change that was certain stays, its p only falls, and its place
-moves only inside the span that was given with it.  The form of p is Siegmund's (Annals of Probability 16, 1988) for a maximum over both ends;
-B and S are simulated (`benchmarks/results/history.md`).
+moves only inside the span that was given with it.  The form of p is Siegmund's (Annals of Probability 16, 1988) for a maximum over both
+ends; B and S are simulated (`benchmarks/results/history.md`).
 A step that only the last one or two values show cannot be told from an outlier: it is suspected whatever its size.
 Outliers are single values, or two, that lie 5 robust deviations off their level; they are told apart and move no level.
 Cannot tell: what changed.  A slow drift looks like steps.
@@ -70,9 +70,7 @@ class Changes:
     n: int
     changes: tuple[Change, ...] = ()  # certain ones, oldest first, and perhaps a suspected one at the end
     outliers: tuple[int, ...] = ()  # 0-based
-    p_value: float | None = (
-        None  # over the life, of the clearest change, at least the level without one; None: too short
-    )
+    p_value: float | None = None  # over the life, of the clearest change, at least the level without one; None: too short
     autocorrelation: float | None = None  # of the newest stretch, round its levels
 
     @property
@@ -213,19 +211,31 @@ class _Replay:
         levels = [_level(self.data, a, b, off) for a, b in pairwise([*edges[:-1], doubtful or n])]
         changes = [
             Change(
-                kind="change", index=one.place, before=levels[i], after=levels[i + 1], p_value=one.p_value,
-                earliest=one.earliest, latest=one.latest, known=one.known,
+                kind="change",
+                index=one.place,
+                before=levels[i],
+                after=levels[i + 1],
+                p_value=one.p_value,
+                earliest=one.earliest,
+                latest=one.latest,
+                known=one.known,
             )
             for i, one in enumerate(self.found)
-        ]  # fmt: skip
+        ]
         if doubtful is not None:
-            changes.append(Change(
-                kind="suspected", index=doubtful, before=levels[-1], after=_level(self.data, doubtful, n, off), p_value=p,
-                earliest=doubtful, latest=doubtful, known=n,
-            ))  # fmt: skip
-        return Changes(
-            n=n, changes=tuple(changes), outliers=off, p_value=self.clearest, autocorrelation=self.phi,
-        )  # fmt: skip
+            changes.append(
+                Change(
+                    kind="suspected",
+                    index=doubtful,
+                    before=levels[-1],
+                    after=_level(self.data, doubtful, n, off),
+                    p_value=p,
+                    earliest=doubtful,
+                    latest=doubtful,
+                    known=n,
+                )
+            )
+        return Changes(n=n, changes=tuple(changes), outliers=off, p_value=self.clearest, autocorrelation=self.phi)
 
 
 def _read(replay: _Replay) -> _Replay:

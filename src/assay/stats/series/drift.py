@@ -54,9 +54,12 @@ def drift(seconds: Floats, values: Floats, confidence: float = 0.95) -> Drift | 
     half = t_quantile((1.0 + confidence) / 2.0, df) * error
     p = 1.0 if slope == 0.0 else 0.0 if error == 0.0 else float(2.0 * stdtr(df, -abs(slope) / error))
     return Drift(
-        per_hour=_relative(slope * 3600.0), low=_relative((slope - half) * 3600.0), high=_relative((slope + half) * 3600.0),
-        p_value=p, over_the_run=_relative(slope * float(np.ptp(times))),
-    )  # fmt: skip
+        per_hour=_relative(slope * 3600.0),
+        low=_relative((slope - half) * 3600.0),
+        high=_relative((slope + half) * 3600.0),
+        p_value=p,
+        over_the_run=_relative(slope * float(np.ptp(times))),
+    )
 
 
 def _worth(rest: NDArray[np.float64]) -> float:

@@ -59,9 +59,7 @@ def optimal_counts(found: Components, costs: Sequence[float]) -> tuple[int | Non
     `costs` are the seconds for one more unit at level 1 ... L (a step; warm-up and start of a launch; an allocation).
     """
     if len(costs) != len(found.counts) or not all(math.isfinite(c) and c > 0.0 for c in costs):
-        raise ValueError(
-            f"each of the {len(found.counts)} levels needs a cost above 0, innermost first, not {list(costs)}"
-        )
+        raise ValueError(f"each of the {len(found.counts)} levels needs a cost above 0, innermost first, not {list(costs)}")
     added = found.effective
     return tuple(_best(added[i], added[i + 1], costs[i + 1] / costs[i]) for i in range(len(costs) - 1))
 

@@ -136,10 +136,7 @@ def _walk_back(means: Array) -> tuple[int, bool]:
     while first > 0 and _same_level(means[edges[first - 1] : edges[first]], means[edges[first] :]):
         first -= 1
     level, before = means[edges[first] :], edges[: first + 1]
-    faster = any(
-        float(means[a:b].mean()) < float(level.mean()) and not _same_level(means[a:b], level)
-        for a, b in pairwise(before)
-    )
+    faster = any(float(means[a:b].mean()) < float(level.mean()) and not _same_level(means[a:b], level) for a, b in pairwise(before))
     return edges[first], faster
 
 

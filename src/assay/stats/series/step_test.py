@@ -35,9 +35,7 @@ DRAWN: Final = 15.0  # values that count for phi = 0
 BIAS_OF_LEVEL: Final = 1.5  # of L r where no split was chosen
 MOST_PHI: Final = 0.9
 MOST_EARLIER: Final = 50.0  # values that earlier stretches count for phi
-MOST_DEGREES: Final = (
-    8.0  # that earlier stretches count for the deviation; none any more beside 16 of the stretch's own
-)
+MOST_DEGREES: Final = 8.0  # that earlier stretches count for the deviation; none any more beside 16 of the stretch's own
 NEIGHBOURS: Final = 20  # values next to an end that tell the deviation there
 LOUDER: Final = 1.1  # their variance against that of all, from which it counts
 MUCH_LOUDER: Final = 2.0  # the same of the few values of one side alone
@@ -66,9 +64,11 @@ class Noise:
         r = float(rest[1:] @ rest[:-1]) / total if total > 0.0 else 0.0
         n = len(values)
         return Noise(
-            values=self.values + n, products=self.products + n * r + BIAS_OF_LEVEL,
-            squares=self.squares + total * scale**2, degrees=self.degrees + n - 1.0,
-        )  # fmt: skip
+            values=self.values + n,
+            products=self.products + n * r + BIAS_OF_LEVEL,
+            squares=self.squares + total * scale**2,
+            degrees=self.degrees + n - 1.0,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,15 +106,12 @@ def look(values: Array, noise: Noise = Noise()) -> Look:
     return Look(z=_deviate(float(strength[best]), degrees), place=int(t[best]), phi=phi)
 
 
-def variance_of_difference(
-    phi: float, before: NDArray[np.int64], n: int, old: Array | float = 1.0, new: Array | float = 1.0
-) -> Array:
+def variance_of_difference(phi: float, before: NDArray[np.int64], n: int, old: Array | float = 1.0, new: Array | float = 1.0) -> Array:
     """Variance of mean(last n - before) - mean(first before) of AR(1) values of variances `old` and `new`."""
     left, right, less = before.astype(np.float64), (n - before).astype(np.float64), 1.0 - phi
     power_left, power_right = np.power(phi, left), np.power(phi, right)
     of_left, of_right = (
-        ((1.0 + phi) / less - 2.0 * phi * (1.0 - power) / (k * less**2)) / k
-        for k, power in ((left, power_left), (right, power_right))
+        ((1.0 + phi) / less - 2.0 * phi * (1.0 - power) / (k * less**2)) / k for k, power in ((left, power_left), (right, power_right))
     )
     together = phi * (1.0 - power_left) * (1.0 - power_right) / (left * right * less**2)
     return np.asarray(old * of_left + new * of_right - 2.0 * np.sqrt(old * new) * together, dtype=np.float64)

@@ -22,19 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from assay.traffic.arrivals.draws import Floats, Ints, generator, source, text_seeds, uniform
-from assay.traffic.arrivals.rows import (
-    CANARY,
-    COLD,
-    IDENTITY,
-    NEEDLE,
-    NORMAL,
-    RERUN,
-    WARM_UP,
-    chosen,
-    joined,
-    replaced,
-    rows,
-)
+from assay.traffic.arrivals.rows import CANARY, COLD, IDENTITY, NEEDLE, NORMAL, RERUN, WARM_UP, chosen, joined, replaced, rows
 from assay.traffic.arrivals.scenarios import lengths
 from assay.traffic.arrivals.schedule import NONE, Schedule
 
@@ -70,9 +58,8 @@ def _cold(serving: Serving, scenario: Scenario, seed: int, replicas: int) -> Sch
     n = serving.arrivals.cold * replicas
     tokens_in, tokens_out = lengths(scenario, serving.prompts, generator(seed, "cold lengths"), n)
     return rows(
-        n, phase=COLD, replica=np.arange(n) % replicas, tokens_in=tokens_in, tokens_out=tokens_out,
-        seed=text_seeds(seed, "cold", n),
-    )  # fmt: skip
+        n, phase=COLD, replica=np.arange(n) % replicas, tokens_in=tokens_in, tokens_out=tokens_out, seed=text_seeds(seed, "cold", n)
+    )
 
 
 def _identity(serving: Serving, scenario: Scenario, replicas: int, first_example: int) -> Schedule:
@@ -85,17 +72,20 @@ def _identity(serving: Serving, scenario: Scenario, replicas: int, first_example
     place = np.arange(n, dtype=np.int64)
     prompt = place // replicas % max(prompts, 1)
     return rows(
-        n, kind=np.where(place < prompts * replicas, IDENTITY, RERUN), replica=place % replicas,
-        tokens_in=tokens_in[prompt], tokens_out=tokens_out[prompt], seed=seeds[prompt], example=first_example + prompt,
-    )  # fmt: skip
+        n,
+        kind=np.where(place < prompts * replicas, IDENTITY, RERUN),
+        replica=place % replicas,
+        tokens_in=tokens_in[prompt],
+        tokens_out=tokens_out[prompt],
+        seed=seeds[prompt],
+        example=first_example + prompt,
+    )
 
 
 # ---- where they stand in the load --------------------------------------------------------------------------------
 
 
-def within_times(
-    load: Schedule, placed: Schedule, warm_up_ns: int, end_ns: int, most: int | None = None, *, add: bool
-) -> Schedule:
+def within_times(load: Schedule, placed: Schedule, warm_up_ns: int, end_ns: int, most: int | None = None, *, add: bool) -> Schedule:
     """An open loop with the checks spread evenly over its measured part, and not more than `most` requests.
 
     `add`: none of its own requests gives way, but for `most`.

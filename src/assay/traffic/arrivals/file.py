@@ -93,15 +93,19 @@ def batch(schedule: Schedule, launch: int, begin: int = 0, end: int | None = Non
         return pa.array(names, pa.string()).take(pa.array(getattr(schedule, name)[part].astype(np.int32)))
 
     columns = {
-        "launch": pa.array(np.full(len(numbers), launch, dtype=np.int32)), "request": pa.array(numbers),
-        "phase": named("phase", PHASES), "kind": named("kind", KINDS),
+        "launch": pa.array(np.full(len(numbers), launch, dtype=np.int32)),
+        "request": pa.array(numbers),
+        "phase": named("phase", PHASES),
+        "kind": named("kind", KINDS),
         **{name: optional(name) for name in ("stream", "session", "turn", "due_ns")},
-        "pause_ns": pa.array(schedule.pause_ns[part]), "pause_kind": named("pause_kind", PAUSES),
+        "pause_ns": pa.array(schedule.pause_ns[part]),
+        "pause_kind": named("pause_kind", PAUSES),
         **{name: optional(name) for name in ("tokens_in", "tokens_out")},
-        "seed": pa.array(schedule.seed[part]), "replica": optional("replica"),
+        "seed": pa.array(schedule.seed[part]),
+        "replica": optional("replica"),
         "example": optional("example").cast(pa.string()),
         **{name: _texts(getattr(schedule, name), range(part.start, part.start + len(numbers))) for name in (EXPECTED, CLUSTER)},
-    }  # fmt: skip
+    }
     schema = arrow_schema("arrivals")
     return pa.RecordBatch.from_arrays([columns[name] for name in schema.names], schema=schema)
 

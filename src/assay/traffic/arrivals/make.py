@@ -44,10 +44,7 @@ def build(serving: Serving, configuration: Configuration, seed: int, replicas: i
 
     Raises SpecError if a trace cannot be read, or if more is asked for than can be planned.
     """
-    scenario, replicas = (
-        parse(configuration.scenario),
-        max(replicas, 1),
-    )  # without a URL the model answers in the client
+    scenario, replicas = (parse(configuration.scenario), max(replicas, 1))  # without a URL the model answers in the client
     load = _timed(serving, configuration, seed, base)
     load = _worded(load, serving, scenario, seed)
     extra = checks.checks(serving, scenario, seed, replicas, int(load.example.max(initial=NONE)) + 1)
@@ -118,10 +115,11 @@ def _worded(load: Schedule, serving: Serving, scenario: Scenario, seed: int) -> 
         _, first, again = np.unique(load.example, return_index=True, return_inverse=True)
         seeds = np.where(load.example >= 0, seeds[first[again]], seeds)
     return replaced(
-        load, seed=seeds,
+        load,
+        seed=seeds,
         tokens_in=np.where(load.tokens_in >= 0, load.tokens_in, tokens_in),
         tokens_out=np.where(load.tokens_out >= 0, load.tokens_out, tokens_out),
-    )  # fmt: skip
+    )
 
 
 def _with_checks(load: Schedule, placed: Schedule, serving: Serving) -> Schedule:
@@ -130,6 +128,5 @@ def _with_checks(load: Schedule, placed: Schedule, serving: Serving) -> Schedule
         steps = 1 if load.together else sessions.length(serving.prompts)
         return checks.within_streams(load, placed, steps, arrivals.requests)
     return checks.within_times(
-        load, placed, _warm_up_ns(serving), times.horizon_ns(arrivals), arrivals.requests,
-        add=arrivals.process in ("trace", "offline"),
-    )  # fmt: skip
+        load, placed, _warm_up_ns(serving), times.horizon_ns(arrivals), arrivals.requests, add=arrivals.process in ("trace", "offline")
+    )

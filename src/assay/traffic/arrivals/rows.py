@@ -16,10 +16,20 @@ NORMAL, CANARY, IDENTITY, RERUN, NEEDLE = range(len(KINDS))
 THINK, TOOL = PAUSES.index("think"), PAUSES.index("tool")
 
 TYPES: Final[dict[str, type[np.signedinteger[Any]]]] = {
-    "phase": np.int8, "kind": np.int8, "stream": np.int32, "session": np.int64, "turn": np.int32, "due_ns": np.int64,
-    "pause_ns": np.int64, "pause_kind": np.int8, "tokens_in": np.int64, "tokens_out": np.int64, "seed": np.int64,
-    "replica": np.int32, "example": np.int64,
-}  # fmt: skip
+    "phase": np.int8,
+    "kind": np.int8,
+    "stream": np.int32,
+    "session": np.int64,
+    "turn": np.int32,
+    "due_ns": np.int64,
+    "pause_ns": np.int64,
+    "pause_kind": np.int8,
+    "tokens_in": np.int64,
+    "tokens_out": np.int64,
+    "seed": np.int64,
+    "replica": np.int32,
+    "example": np.int64,
+}
 BLANK: Final = {"phase": MAIN, "kind": NORMAL, "pause_ns": 0, "pause_kind": 0}  # others: NONE
 
 Column = npt.NDArray[np.signedinteger[Any]]
@@ -45,9 +55,12 @@ def chosen(schedule: Schedule, which: Ints) -> Schedule:
     """The requests with the numbers `which`, in that order."""
     some: dict[str, Any] = {name: getattr(schedule, name)[which] for name in TYPES}
     return replace(
-        schedule, **some, expected=_renumbered(schedule.expected, which), blocks=_renumbered(schedule.blocks, which),
+        schedule,
+        **some,
+        expected=_renumbered(schedule.expected, which),
+        blocks=_renumbered(schedule.blocks, which),
         cluster=_renumbered(schedule.cluster, which),
-    )  # fmt: skip
+    )
 
 
 def joined(parts: Sequence[Schedule]) -> Schedule:
@@ -55,11 +68,7 @@ def joined(parts: Sequence[Schedule]) -> Schedule:
     every: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in parts]) for name in TYPES}
     begins = np.cumsum([0, *(len(part) for part in parts)]).tolist()
     expected, cluster = (
-        {
-            begin + key: text
-            for begin, part in zip(begins, parts, strict=False)
-            for key, text in getattr(part, name).items()
-        }
+        {begin + key: text for begin, part in zip(begins, parts, strict=False) for key, text in getattr(part, name).items()}
         for name in ("expected", "cluster")
     )
     blocks = {begin + key: ids for begin, part in zip(begins, parts, strict=False) for key, ids in part.blocks.items()}

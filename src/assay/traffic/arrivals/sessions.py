@@ -42,7 +42,4 @@ def started(due_ns: Ints, steps: int) -> Schedule:
     """Conversations that begin at these times, each of so many requests; they stand one after the other."""
     n = len(due_ns) * steps
     turn = np.tile(np.arange(steps), len(due_ns))
-    return rows(
-        n, session=np.repeat(np.arange(len(due_ns)), steps), turn=turn,
-        due_ns=np.where(turn == 0, np.repeat(due_ns, steps), NONE),
-    )  # fmt: skip
+    return rows(n, session=np.repeat(np.arange(len(due_ns)), steps), turn=turn, due_ns=np.where(turn == 0, np.repeat(due_ns, steps), NONE))

@@ -61,9 +61,7 @@ def queries(arrivals: Arrivals) -> Schedule:
     return replace(load, together=together)
 
 
-def _streams(
-    serving: Serving, streams: int, first_ns: Ints | None = None, *, always_sessions: bool = False
-) -> Schedule:
+def _streams(serving: Serving, streams: int, first_ns: Ints | None = None, *, always_sessions: bool = False) -> Schedule:
     n = count(serving.arrivals, streams)
     numbers = np.arange(n, dtype=np.int64)
     stream, place = numbers % streams, numbers // streams

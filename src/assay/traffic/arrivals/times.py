@@ -61,10 +61,9 @@ def profile(arrivals: Arrivals, load: float | None) -> tuple[Piece, ...]:
         return (Piece(duration_s=arrivals.warm_up_s + arrivals.duration_s, rate=rate, rate_to=rate),)
     times = 1.0 if load is None else load
     stages = [
-        Piece(duration_s=one.duration_s, rate=one.rate * times,
-              rate_to=(one.rate if one.rate_to is None else one.rate_to) * times)
+        Piece(duration_s=one.duration_s, rate=one.rate * times, rate_to=(one.rate if one.rate_to is None else one.rate_to) * times)
         for one in arrivals.stages
-    ]  # fmt: skip
+    ]
     first = stages[0].rate if stages else 0.0
     return (Piece(duration_s=arrivals.warm_up_s, rate=first, rate_to=first), *stages)
 
@@ -111,9 +110,13 @@ def _inverse_within(piece: Piece, units: Floats) -> Floats:
 
 def _refuse_too_many(expected: float) -> None:
     if expected > MOST:
-        raise SpecError((
-            Problem(
-                where="serving.rate", found=f"{expected:.3g} requests in a launch", allowed=f"at most {MOST} in a launch",
-                mend="Lower the rate or serving.arrivals.duration_s.",
-            ),
-        ))  # fmt: skip
+        raise SpecError(
+            (
+                Problem(
+                    where="serving.rate",
+                    found=f"{expected:.3g} requests in a launch",
+                    allowed=f"at most {MOST} in a launch",
+                    mend="Lower the rate or serving.arrivals.duration_s.",
+                ),
+            )
+        )

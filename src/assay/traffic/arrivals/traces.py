@@ -77,9 +77,7 @@ def _until(found: Iterable[tuple[int, Row]], speed: float, end_ns: int) -> Itera
     for line, row in found:
         if row.at_ns is not None:
             if row.at_ns < before:
-                raise _problem(
-                    f"line {line}: a time before that of the line above", "rows in order of time", "Sort the file."
-                )
+                raise _problem(f"line {line}: a time before that of the line above", "rows in order of time", "Sort the file.")
             before = row.at_ns
             first = row.at_ns if first is None else first
             if (row.at_ns - first) / speed >= end_ns:
@@ -95,11 +93,16 @@ def _scheduled(found: Sequence[Row], speed: float) -> Schedule:
     due_ns = offsets if speed == 1.0 else np.where(offsets < 0, NONE, np.rint(offsets / speed)).astype(np.int64)
     session, turn = _sessions(found)
     load = rows(
-        len(found), due_ns=due_ns, session=session, turn=turn,
-        tokens_in=_column(row.tokens_in for row in found), tokens_out=_column(row.tokens_out for row in found),
-        pause_ns=_column(row.pause_ns for row in found), pause_kind=_column(PAUSES.index(row.pause) for row in found),
+        len(found),
+        due_ns=due_ns,
+        session=session,
+        turn=turn,
+        tokens_in=_column(row.tokens_in for row in found),
+        tokens_out=_column(row.tokens_out for row in found),
+        pause_ns=_column(row.pause_ns for row in found),
+        pause_kind=_column(PAUSES.index(row.pause) for row in found),
         example=_examples(found),
-    )  # fmt: skip
+    )
     return replace(load, blocks={number: row.blocks for number, row in enumerate(found) if row.blocks})
 
 
@@ -167,9 +170,10 @@ def _recognised(head: str) -> Format:
         if needed <= set(names):
             return form  # type: ignore[return-value]
     raise _problem(
-        f"a first line {_shown(head)}", "JSONL, or CSV with the columns of BurstGPT or Azure",
+        f"a first line {_shown(head)}",
+        "JSONL, or CSV with the columns of BurstGPT or Azure",
         "Write serving.arrivals.trace_format if it is one of these.",
-    )  # fmt: skip
+    )
 
 
 def _json_rows(lines: Iterable[tuple[int, str]], read: Callable[[Mapping[str, Any]], Row]) -> Iterator[tuple[int, Row]]:
@@ -190,9 +194,11 @@ def _mooncake(data: Mapping[str, Any]) -> Row:
     if not isinstance(blocks, list | tuple) or not all(type(one) is int for one in blocks):
         raise TypeError("hash_ids is not a list of whole numbers")
     return Row(
-        at_ns=_ns(data["timestamp"], NS // 1000), tokens_in=_tokens(data["input_length"], 0),
-        tokens_out=_tokens(data["output_length"], 1), blocks=tuple(blocks),
-    )  # fmt: skip
+        at_ns=_ns(data["timestamp"], NS // 1000),
+        tokens_in=_tokens(data["input_length"], 0),
+        tokens_out=_tokens(data["output_length"], 1),
+        blocks=tuple(blocks),
+    )
 
 
 def _own(data: Mapping[str, Any]) -> Row:
@@ -208,9 +214,11 @@ def _own(data: Mapping[str, Any]) -> Row:
         at_ns=_ns(data["at_s"], NS) if "at_s" in data else None,
         tokens_in=_tokens(data["tokens_in"], 0) if "tokens_in" in data else NONE,
         tokens_out=_tokens(data["tokens_out"], 1) if "tokens_out" in data else NONE,
-        session=None if session is None else str(session), turn=turn,
-        pause_ns=_ns(data.get("pause_s", 0), NS), pause=pause,
-    )  # fmt: skip
+        session=None if session is None else str(session),
+        turn=turn,
+        pause_ns=_ns(data.get("pause_s", 0), NS),
+        pause=pause,
+    )
 
 
 def _csv_rows(
@@ -220,9 +228,7 @@ def _csv_rows(
     first, head = next(numbered)
     names = _names(head)
     if missing := sorted(needed - set(names)):
-        raise _problem(
-            f"line {first}: {_shown(head)}", f"the columns {', '.join(sorted(needed))}", f"Missing: {missing[0]}."
-        )
+        raise _problem(f"line {first}: {_shown(head)}", f"the columns {', '.join(sorted(needed))}", f"Missing: {missing[0]}.")
     for number, line in numbered:
         if not line.strip():
             continue
@@ -241,16 +247,17 @@ def _names(head: str) -> list[str]:
 
 def _burstgpt(data: Mapping[str, str]) -> Row:
     return Row(
-        at_ns=_ns(data["timestamp"], NS), tokens_in=_tokens(data["request tokens"], 0),
-        tokens_out=_tokens(data["response tokens"], 1), session=data.get("session id") or data.get("sessionid") or None,
-    )  # fmt: skip
+        at_ns=_ns(data["timestamp"], NS),
+        tokens_in=_tokens(data["request tokens"], 0),
+        tokens_out=_tokens(data["response tokens"], 1),
+        session=data.get("session id") or data.get("sessionid") or None,
+    )
 
 
 def _azure(data: Mapping[str, str]) -> Row:
     return Row(
-        at_ns=_moment(data["timestamp"]), tokens_in=_tokens(data["contexttokens"], 0),
-        tokens_out=_tokens(data["generatedtokens"], 1),
-    )  # fmt: skip
+        at_ns=_moment(data["timestamp"]), tokens_in=_tokens(data["contexttokens"], 0), tokens_out=_tokens(data["generatedtokens"], 1)
+    )
 
 
 _BURSTGPT: Final = (frozenset({"timestamp", "request tokens", "response tokens"}), _burstgpt)

@@ -49,12 +49,17 @@ def prepare(target: Target) -> Sign:
 
 
 BACKEND = Backend(
-    name="azure", tasks=("chat", "completions", "image_chat", "embeddings"), wire=wire, read=read, prepare=prepare,
-    cached_tokens=True, own_keys=OWN_KEYS,
+    name="azure",
+    tasks=("chat", "completions", "image_chat", "embeddings"),
+    wire=wire,
+    read=read,
+    prepare=prepare,
+    cached_tokens=True,
+    own_keys=OWN_KEYS,
     options={
         **OPTIONS,
         "deployment": Option(meaning="the deployment's name, where it is not the model's"),
         "api_version": Option(meaning=f"the API's version, {API_VERSION} if left out, or v1"),
         "auth": Option(meaning="how the key is sent", choices=("key", "bearer")),
     },
-)  # fmt: skip
+)

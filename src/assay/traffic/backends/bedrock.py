@@ -261,7 +261,12 @@ def _one_piece(reply: Reply, ask: Ask, into: Gathered) -> None:
 
 
 BACKEND = Backend(
-    name="bedrock", tasks=("chat", "completions", "image_chat"), wire=wire, read=read, prepare=prepare, cached_tokens=True,
+    name="bedrock",
+    tasks=("chat", "completions", "image_chat"),
+    wire=wire,
+    read=read,
+    prepare=prepare,
+    cached_tokens=True,
     options={
         "region": Option(meaning="the AWS region, for example eu-central-1"),
         "profile": Option(meaning="the profile of the AWS configuration"),
@@ -270,4 +275,4 @@ BACKEND = Backend(
         "omit": OMIT,
     },
     own_keys=("messages", "system", "inferenceConfig.maxTokens"),
-)  # fmt: skip
+)

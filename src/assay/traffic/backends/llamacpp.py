@@ -24,16 +24,16 @@ from assay.traffic.parts import Answer, Ask, Backend, Kind, Reply, Wire
 
 def _fixed(ask: Ask, target: Target) -> Tree:
     return {
-        "stream": ask.stream, "temperature": ask.temperature, **({"ignore_eos": True} if ask.ignore_eos else {}),
+        "stream": ask.stream,
+        "temperature": ask.temperature,
+        **({"ignore_eos": True} if ask.ignore_eos else {}),
         **({"n_probs": 1} if ask.logprobs else {}),
-    }  # fmt: skip
+    }
 
 
 def _varied(ask: Ask, head: Head) -> bytes:
     length = None if "n_predict" in head.omit else ask.max_tokens
-    return member("prompt", ask.prompt) + numbers(
-        ("n_predict", length), ("seed", None if "seed" in head.omit else ask.seed)
-    )
+    return member("prompt", ask.prompt) + numbers(("n_predict", length), ("seed", None if "seed" in head.omit else ask.seed))
 
 
 _OPENAI = wire_of(Dialect(ignore_eos=True))
@@ -72,7 +72,14 @@ def _older(told: Mapping[str, Any]) -> str:
 
 
 BACKEND = Backend(
-    name="llamacpp", tasks=ALL_TASKS, native=("completions",), wire=wire, read=read_reply, prepare=with_headers,
-    cached_tokens=True, tokenize="/tokenize", options={**OPTIONS, "native": NATIVE},
+    name="llamacpp",
+    tasks=ALL_TASKS,
+    native=("completions",),
+    wire=wire,
+    read=read_reply,
+    prepare=with_headers,
+    cached_tokens=True,
+    tokenize="/tokenize",
+    options={**OPTIONS, "native": NATIVE},
     own_keys=(*OWN_KEYS, "n_predict", "n_probs"),
-)  # fmt: skip
+)

@@ -40,11 +40,7 @@ def _format(ask: Ask, target: Target) -> str:
 
 def _fixed(ask: Ask, target: Target) -> Tree:
     endpoint = option(target, "endpoint_id")
-    mode = (
-        {"servingType": "DEDICATED", "endpointId": endpoint}
-        if endpoint
-        else {"servingType": "ON_DEMAND", "modelId": ask.model}
-    )
+    mode = {"servingType": "DEDICATED", "endpointId": endpoint} if endpoint else {"servingType": "ON_DEMAND", "modelId": ask.model}
     chat: Tree = {"apiFormat": _format(ask, target), "isStream": ask.stream, "temperature": ask.temperature}
     if ask.stream:
         chat["streamOptions"] = {"isIncludeUsage": True}
@@ -71,10 +67,7 @@ _COHERE_ROLES: Final = {"user": "USER", "assistant": "CHATBOT", "system": "SYSTE
 
 
 def _cohere(messages: tuple[Json, ...]) -> Tree:
-    history = [
-        {"role": _COHERE_ROLES.get(one["role"], "USER"), "message": text_of(one.get("content"))}
-        for one in messages[:-1]
-    ]
+    history = [{"role": _COHERE_ROLES.get(one["role"], "USER"), "message": text_of(one.get("content"))} for one in messages[:-1]]
     return some(message=text_of(messages[-1].get("content")), chatHistory=history or None)
 
 
@@ -142,8 +135,7 @@ def _from_config(oci: Any, target: Target) -> Signer:
 
 def _config(oci: Any, target: Target) -> Mapping[str, str]:
     found: Mapping[str, str] = oci.config.from_file(
-        option(target, "config_file", oci.config.DEFAULT_LOCATION),
-        option(target, "profile", oci.config.DEFAULT_PROFILE),
+        option(target, "config_file", oci.config.DEFAULT_LOCATION), option(target, "profile", oci.config.DEFAULT_PROFILE)
     )
     return found
 
@@ -225,8 +217,12 @@ def _one_piece(response: Mapping[str, Any], ns: int, into: Gathered) -> None:
 
 
 BACKEND = Backend(
-    name="oci", tasks=("chat", "completions", "image_chat"), wire=deep(lambda ask, target: PATH_OF_CHAT, _fixed, _varied),
-    read=read, prepare=prepare, cached_tokens=True,
+    name="oci",
+    tasks=("chat", "completions", "image_chat"),
+    wire=deep(lambda ask, target: PATH_OF_CHAT, _fixed, _varied),
+    read=read,
+    prepare=prepare,
+    cached_tokens=True,
     options={
         "compartment_id": Option(meaning="the OCID of the compartment", needed=True),
         "auth": Option(meaning="whose credentials", choices=tuple(_SIGNERS)),
@@ -238,7 +234,14 @@ BACKEND = Backend(
         "omit": OMIT,
     },
     own_keys=(
-        "compartmentId", "servingMode", "chatRequest.messages", "chatRequest.message", "chatRequest.chatHistory",
-        "chatRequest.maxTokens", "chatRequest.seed", "chatRequest.isStream", "chatRequest.apiFormat",
+        "compartmentId",
+        "servingMode",
+        "chatRequest.messages",
+        "chatRequest.message",
+        "chatRequest.chatHistory",
+        "chatRequest.maxTokens",
+        "chatRequest.seed",
+        "chatRequest.isStream",
+        "chatRequest.apiFormat",
     ),
-)  # fmt: skip
+)

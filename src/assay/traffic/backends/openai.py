@@ -15,6 +15,12 @@ from assay.traffic.backends.support.options import with_headers
 from assay.traffic.parts import Backend
 
 BACKEND = Backend(
-    name="openai", tasks=ALL_TASKS, wire=wire_of(Dialect()), read=read, prepare=with_headers, cached_tokens=True,
-    options=OPTIONS, own_keys=OWN_KEYS,
-)  # fmt: skip
+    name="openai",
+    tasks=ALL_TASKS,
+    wire=wire_of(Dialect()),
+    read=read,
+    prepare=with_headers,
+    cached_tokens=True,
+    options=OPTIONS,
+    own_keys=OWN_KEYS,
+)

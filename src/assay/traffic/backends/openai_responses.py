@@ -36,9 +36,7 @@ def _fixed(ask: Ask, target: Target) -> Tree:
 
 def _varied(ask: Ask, head: Head) -> bytes:
     said: object = [_message(message) for message in ask.messages] if ask.messages else ask.prompt
-    return member("input", said) + numbers(
-        ("max_output_tokens", None if "max_output_tokens" in head.omit else ask.max_tokens)
-    )
+    return member("input", said) + numbers(("max_output_tokens", None if "max_output_tokens" in head.omit else ask.max_tokens))
 
 
 def _message(message: Json) -> Json:
@@ -100,23 +98,19 @@ def _whole(response: Mapping[str, Any], ns: int, into: Gathered) -> None:
         return
     items = response.get("output") or ()
     content = "".join(text_of(item.get("content")) for item in items if item.get("type") == "message")
-    thought = "".join(
-        text_of(item.get("content")) or text_of(item.get("summary"))
-        for item in items
-        if item.get("type") == "reasoning"
-    )
-    tool = sum(
-        len(item.get("name") or "") + len(item.get("arguments") or "")
-        for item in items
-        if item.get("type") == "function_call"
-    )
+    thought = "".join(text_of(item.get("content")) or text_of(item.get("summary")) for item in items if item.get("type") == "reasoning")
+    tool = sum(len(item.get("name") or "") + len(item.get("arguments") or "") for item in items if item.get("type") == "function_call")
     into.both(ns, content, thought, tool, Kind.FINISH)
     _ending(response, into)
 
 
 BACKEND = Backend(
-    name="openai_responses", tasks=("responses", "chat", "completions", "image_chat"),
-    wire=flat(lambda ask, target: "/v1/responses", _fixed, _varied), read=read, prepare=with_headers, cached_tokens=True,
+    name="openai_responses",
+    tasks=("responses", "chat", "completions", "image_chat"),
+    wire=flat(lambda ask, target: "/v1/responses", _fixed, _varied),
+    read=read,
+    prepare=with_headers,
+    cached_tokens=True,
     options={"path": PATH, "omit": OMIT},
     own_keys=("model", "input", "stream", "temperature", "store", "max_output_tokens", "include"),
-)  # fmt: skip
+)

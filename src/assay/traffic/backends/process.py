@@ -52,18 +52,25 @@ def _load(folder: str, target: Target) -> Generator:
     threads = target.options.get("threads")
     with quiet():
         return Generator(
-            folder, device=option(target, "device", "cpu"), dtype=option(target, "dtype", "auto"),
+            folder,
+            device=option(target, "device", "cpu"),
+            dtype=option(target, "dtype", "auto"),
             threads=None if threads is None else int(threads),
-        )  # fmt: skip
+        )
 
 
 def answer(generator: Generator, ask: Ask) -> Answer:
     """One ask's answer, with times."""
     try:
         made = generator.generate(
-            ask.prompt, ask.messages, max_tokens=MOST_TOKENS if ask.max_tokens is None else ask.max_tokens,
-            temperature=ask.temperature, seed=ask.seed, ignore_eos=ask.ignore_eos, logprobs=ask.logprobs,
-        )  # fmt: skip
+            ask.prompt,
+            ask.messages,
+            max_tokens=MOST_TOKENS if ask.max_tokens is None else ask.max_tokens,
+            temperature=ask.temperature,
+            seed=ask.seed,
+            ignore_eos=ask.ignore_eos,
+            logprobs=ask.logprobs,
+        )
     except WorkloadError as error:
         return Answer(status="error", error=str(error))
     return _told(made)
@@ -74,10 +81,18 @@ def _told(made: Generation) -> Answer:
     if made.finish == "stop":
         kinds[-1] = int(Kind.FINISH)
     return Answer(
-        status="ok", finish_reason=made.finish, tokens_in=made.tokens_in, tokens_out=len(made.tokens),
-        chunk_ns=made.token_ns, chunk_kind=kinds, chunk_chars=[len(piece) for piece in made.pieces],
-        text="".join(made.pieces) or None, logprobs=made.logprobs, tokenize_ns=made.tokenize_ns, prefill_ns=made.prefill_ns,
-    )  # fmt: skip
+        status="ok",
+        finish_reason=made.finish,
+        tokens_in=made.tokens_in,
+        tokens_out=len(made.tokens),
+        chunk_ns=made.token_ns,
+        chunk_kind=kinds,
+        chunk_chars=[len(piece) for piece in made.pieces],
+        text="".join(made.pieces) or None,
+        logprobs=made.logprobs,
+        tokenize_ns=made.tokenize_ns,
+        prefill_ns=made.prefill_ns,
+    )
 
 
 def _no_server(*_: object) -> NoReturn:
@@ -95,11 +110,15 @@ def read(reply: Reply, ask: Ask) -> Answer:
 
 
 BACKEND = Backend(
-    name="process", tasks=("chat", "completions"), wire=wire, read=read, process=process,
+    name="process",
+    tasks=("chat", "completions"),
+    wire=wire,
+    read=read,
+    process=process,
     options={
         "folder": Option(meaning="the model's folder, where it is not the model's name"),
         "device": Option(meaning="the torch device, cpu if left out"),
         "dtype": Option(meaning="the torch type of the weights, the folder's own if left out"),
         "threads": Option(meaning="threads of torch", kind=int),
     },
-)  # fmt: skip
+)

@@ -30,10 +30,7 @@ def _fixed(ask: Ask, target: Target) -> Tree:
 
 
 def _varied(ask: Ask, head: Head) -> Tree:
-    length = some(
-        max_new_tokens=ask.max_tokens, min_new_tokens=ask.max_tokens if ask.ignore_eos else None,
-        sampling_seed=ask.seed,
-    )  # fmt: skip
+    length = some(max_new_tokens=ask.max_tokens, min_new_tokens=ask.max_tokens if ask.ignore_eos else None, sampling_seed=ask.seed)
     return {"text": ask.prompt, _SAMPLING: length}
 
 
@@ -67,9 +64,7 @@ class _SoFar:
         new = text[len(self._text) :] if self._repeats(text, told.get("output_ids"), meta) else text
         self._text += new
         into.say(ns, new, empty=Kind.FINISH if meta.get("finish_reason") else Kind.ROLE)
-        into.tokens(
-            meta, {"tokens_in": "prompt_tokens", "tokens_out": "completion_tokens", "tokens_cached": "cached_tokens"}
-        )
+        into.tokens(meta, {"tokens_in": "prompt_tokens", "tokens_out": "completion_tokens", "tokens_cached": "cached_tokens"})
         self._tokens = meta.get("completion_tokens") or 0
         if logprobs := meta.get("output_token_logprobs"):
             values = [float(one[0]) for one in logprobs]
@@ -87,7 +82,14 @@ class _SoFar:
 
 
 BACKEND = Backend(
-    name="sglang", tasks=ALL_TASKS, native=("completions",), wire=wire, read=read_reply, prepare=with_headers,
-    cached_tokens=True, tokenize="/tokenize", options={**OPTIONS, "native": NATIVE},
+    name="sglang",
+    tasks=ALL_TASKS,
+    native=("completions",),
+    wire=wire,
+    read=read_reply,
+    prepare=with_headers,
+    cached_tokens=True,
+    tokenize="/tokenize",
+    options={**OPTIONS, "native": NATIVE},
     own_keys=(*OWN_KEYS, "text", f"{_SAMPLING}.max_new_tokens", f"{_SAMPLING}.min_new_tokens", f"{_SAMPLING}.sampling_seed"),
-)  # fmt: skip
+)

@@ -71,7 +71,13 @@ def _take(told: Mapping[str, Any], ns: int, into: Gathered, logprobs: bool) -> N
 
 
 BACKEND = Backend(
-    name="tgi", tasks=TEXT_TASKS, native=("completions",), wire=wire, read=read_reply, prepare=with_headers,
-    tokenize="/tokenize", options={**OPTIONS, "native": NATIVE},
+    name="tgi",
+    tasks=TEXT_TASKS,
+    native=("completions",),
+    wire=wire,
+    read=read_reply,
+    prepare=with_headers,
+    tokenize="/tokenize",
+    options={**OPTIONS, "native": NATIVE},
     own_keys=(*OWN_KEYS, "inputs", "parameters.max_new_tokens", "parameters.seed", "parameters.details"),
-)  # fmt: skip
+)

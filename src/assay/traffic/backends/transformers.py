@@ -21,12 +21,15 @@ def _length(ask: Ask, key: str) -> bytes:
     limit = up_to(ask, key)
     if not ask.ignore_eos or ask.max_tokens is None:
         return limit
-    return limit + member(
-        "generation_config", f'{{"max_new_tokens":{ask.max_tokens},"min_new_tokens":{ask.max_tokens}}}'
-    )
+    return limit + member("generation_config", f'{{"max_new_tokens":{ask.max_tokens},"min_new_tokens":{ask.max_tokens}}}')
 
 
 BACKEND = Backend(
-    name="transformers", tasks=TEXT_TASKS, wire=wire_of(Dialect(usage=False, logprobs=False, length=_length)), read=read,
-    prepare=with_headers, options=OPTIONS, own_keys=(*OWN_KEYS, "generation_config"),
-)  # fmt: skip
+    name="transformers",
+    tasks=TEXT_TASKS,
+    wire=wire_of(Dialect(usage=False, logprobs=False, length=_length)),
+    read=read,
+    prepare=with_headers,
+    options=OPTIONS,
+    own_keys=(*OWN_KEYS, "generation_config"),
+)

@@ -11,6 +11,11 @@ from assay.traffic.backends.support.options import with_headers
 from assay.traffic.parts import Backend
 
 BACKEND = Backend(
-    name="trtllm", tasks=TEXT_TASKS, wire=wire_of(Dialect(ignore_eos=True, length=exactly)), read=read,
-    prepare=with_headers, options=OPTIONS, own_keys=OWN_KEYS,
-)  # fmt: skip
+    name="trtllm",
+    tasks=TEXT_TASKS,
+    wire=wire_of(Dialect(ignore_eos=True, length=exactly)),
+    read=read,
+    prepare=with_headers,
+    options=OPTIONS,
+    own_keys=OWN_KEYS,
+)

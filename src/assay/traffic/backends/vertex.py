@@ -26,11 +26,7 @@ from assay.traffic.backends.support.options import OMIT, PATH, Hidden, Sign, add
 from assay.traffic.parts import Answer, Ask, Backend, Json, Kind, Option, Reply, Wire
 
 SCOPE = "https://www.googleapis.com/auth/cloud-platform"
-_COUNTS = {
-    "tokens_in": "promptTokenCount",
-    "tokens_reasoning": "thoughtsTokenCount",
-    "tokens_cached": "cachedContentTokenCount",
-}
+_COUNTS = {"tokens_in": "promptTokenCount", "tokens_reasoning": "thoughtsTokenCount", "tokens_cached": "cachedContentTokenCount"}
 
 
 def _path(ask: Ask, target: Target) -> str:
@@ -149,9 +145,7 @@ def _with_token(target: Target, credentials: Any) -> Sign:
             mend = "gcloud auth application-default login"
             raise EnvironmentLacks(f"Google gave no token ({what}): {mend}") from None
         found = tuple((name.lower(), Hidden(value)) for name, value in given.items())
-        return Wire(
-            path=wire.path, body=wire.body, method=wire.method, headers=joined(wire.headers, joined(found, extra))
-        )
+        return Wire(path=wire.path, body=wire.body, method=wire.method, headers=joined(wire.headers, joined(found, extra)))
 
     return sign
 
@@ -168,7 +162,11 @@ def _transport() -> Any:
 
 
 BACKEND = Backend(
-    name="vertex", tasks=("chat", "completions", "image_chat"), wire=deep(_path, _fixed, _varied), read=read, prepare=prepare,
+    name="vertex",
+    tasks=("chat", "completions", "image_chat"),
+    wire=deep(_path, _fixed, _varied),
+    read=read,
+    prepare=prepare,
     cached_tokens=True,
     options={
         "project": Option(meaning="the Google Cloud project"),
@@ -179,4 +177,4 @@ BACKEND = Backend(
         "omit": OMIT,
     },
     own_keys=("contents", "systemInstruction", "generationConfig.maxOutputTokens", "generationConfig.seed"),
-)  # fmt: skip
+)

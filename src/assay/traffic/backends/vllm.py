@@ -15,6 +15,13 @@ from assay.traffic.backends.support.options import with_headers
 from assay.traffic.parts import Backend
 
 BACKEND = Backend(
-    name="vllm", tasks=ALL_TASKS, wire=wire_of(Dialect(ignore_eos=True, length=exactly)), read=read, prepare=with_headers,
-    cached_tokens=True, tokenize="/tokenize", options=OPTIONS, own_keys=OWN_KEYS,
-)  # fmt: skip
+    name="vllm",
+    tasks=ALL_TASKS,
+    wire=wire_of(Dialect(ignore_eos=True, length=exactly)),
+    read=read,
+    prepare=with_headers,
+    cached_tokens=True,
+    tokenize="/tokenize",
+    options=OPTIONS,
+    own_keys=OWN_KEYS,
+)

@@ -1,6 +1,7 @@
 """How are requests sent when they are due, and each accounted for exactly once?
 
-Where the compiled core is built (`assay.traffic.wire.compiled`), requests are handed over ahead of their time, what follows another as soon as
+Where the compiled core is built (`assay.traffic.wire.compiled`), requests are handed over ahead of their time, what follows another as
+soon as
 its body is made, and nothing that is done here delays a send or a stamp.  Else the loop's turn has an order: what came in is stamped
 and put aside; what is due goes out; only then, and for less than a millisecond at a time, finished answers are parsed and written
 down and the next bodies made.  Memory holds what is in flight, what waits to be parsed (bounded), and some bodies made ahead.
@@ -38,9 +39,7 @@ SEND_SLICE_NS: Final = 500_000  # of sending what is due, likewise
 FOLLOW_SLICE_NS: Final = 150_000  # of sending what follows something, where that would hold up the stamps of others
 FOLLOW_SLICE_STAMPED_NS: Final = 20_000_000  # ... where the kernel stamps: nothing waits but what is to be sent
 AWAKE_NS: Final = 150_000  # there the timer wakes up so much before a request is due
-SLICE_PER_REPLY_NS: Final = (
-    2000  # so much longer for every reply beyond a wave: the parsing keeps up, without a long halt
-)
+SLICE_PER_REPLY_NS: Final = 2000  # so much longer for every reply beyond a wave: the parsing keeps up, without a long halt
 REPLY_BYTES: Final = 1 << 14  # ... a long reply counts as several of so many bytes
 MOST_WAITING_BYTES: Final = 1 << 27  # of replies that wait to be parsed; beyond it, all of them are
 AHEAD: Final = 256  # bodies of an open loop that are made ahead
@@ -255,9 +254,14 @@ class Load:
         """Write down what was due and is not sent any more."""
         self._noted[number] = due_ns
         row = Row(
-            request=number, phase=self._phase_of(number, due_ns), kind=self._kind[number], stream=self._stream[number],
-            session=self._session[number], turn=self._turn[number], scheduled_ns=due_ns,
-        )  # fmt: skip
+            request=number,
+            phase=self._phase_of(number, due_ns),
+            kind=self._kind[number],
+            stream=self._stream[number],
+            session=self._session[number],
+            turn=self._turn[number],
+            scheduled_ns=due_ns,
+        )
         self.log.add(row, Answer(status="unsent", error="the load was stopped before it was sent"), Times())
         self.window.done += 1
         self.window.failed["unsent"] += 1
@@ -464,10 +468,7 @@ class Load:
         if exchange.ns or exchange.answer is not None:
             self._life.heard()
         elif (
-            exchange.ended in ("refused", "closed")
-            and self._life.refuse(exchange.seen_ns)
-            and self._failure is None
-            and not self._stopped
+            exchange.ended in ("refused", "closed") and self._life.refuse(exchange.seen_ns) and self._failure is None and not self._stopped
         ):
             self._failure = WorkloadError(
                 f"nothing was heard of the target for {self.plan.dead_after_s:g} s: {self._life.refused} requests in a row failed, the last with "
@@ -542,12 +543,23 @@ class Load:
         times = times_of(answer)
         number = request.number
         row = Row(
-            request=number, phase=request.phase, kind=self._kind[number], stream=self._stream[number],
-            session=self._session[number], turn=self._turn[number], replica=exchange.replica,
-            transport="empty" if exchange.sent_ns is None else exchange.transport, scheduled_ns=request.due_ns,
-            sent_ns=exchange.sent_ns, connect_ns=exchange.connect_ns, first_byte_ns=first_byte_ns,
-            done_ns=exchange.done_ns, http_status=http_status, bytes_out=request.made.size, bytes_in=size,
-        )  # fmt: skip
+            request=number,
+            phase=request.phase,
+            kind=self._kind[number],
+            stream=self._stream[number],
+            session=self._session[number],
+            turn=self._turn[number],
+            replica=exchange.replica,
+            transport="empty" if exchange.sent_ns is None else exchange.transport,
+            scheduled_ns=request.due_ns,
+            sent_ns=exchange.sent_ns,
+            connect_ns=exchange.connect_ns,
+            first_byte_ns=first_byte_ns,
+            done_ns=exchange.done_ns,
+            http_status=http_status,
+            bytes_out=request.made.size,
+            bytes_in=size,
+        )
         self.log.add(row, answer, times)
         self._count(request, exchange, answer, times.first_token_ns, times.last_token_ns)
         if self._session[number] >= 0:
@@ -574,9 +586,7 @@ class Load:
             self.window.answered_by(model_told(begin))
         return answer, reply.http_status, reply.size
 
-    def _count(
-        self, request: Request, exchange: Exchange, answer: Answer, first_ns: int | None, last_ns: int | None
-    ) -> None:
+    def _count(self, request: Request, exchange: Exchange, answer: Answer, first_ns: int | None, last_ns: int | None) -> None:
         window = self.window
         window.done += 1
         if exchange.sent_ns is not None:
@@ -588,9 +598,13 @@ class Load:
         window.ok += 1
         tokens = answer.tokens_out if answer.tokens_out is not None else sum(1 for chars in answer.chunk_chars if chars)
         window.take(
-            due_ns=request.due_ns, sent_ns=exchange.sent_ns or 0, first_ns=first_ns, last_ns=last_ns, tokens=tokens,
+            due_ns=request.due_ns,
+            sent_ns=exchange.sent_ns or 0,
+            first_ns=first_ns,
+            last_ns=last_ns,
+            tokens=tokens,
             closed=self._stream[request.number] >= 0,
-        )  # fmt: skip
+        )
 
     def _remember(self, number: int, prompt: Prompt, said: str | None) -> None:
         """Keep a conversation for its next turn, and no longer."""
@@ -679,11 +693,7 @@ class Load:
                 continue
             if sent + plan.timeout_ns <= now:
                 late.append((exchange, f"not finished in {plan.timeout_ns / NS:g} s"))
-            elif (
-                plan.first_byte_ns is not None
-                and not (exchange.ns or exchange.heard)
-                and sent + plan.first_byte_ns <= now
-            ):
+            elif plan.first_byte_ns is not None and not (exchange.ns or exchange.heard) and sent + plan.first_byte_ns <= now:
                 late.append((exchange, f"nothing was said in {plan.first_byte_ns / NS:g} s"))
         for exchange, why in late:
             self._abandon(exchange, "timeout", why)

@@ -31,10 +31,36 @@ LONGEST_SAID = 2000  # of an error, until it has been looked through for secrets
 
 # the flat array's columns; -1 stands for null
 _NUMBERS: Final = (
-    "request", "phase", "kind", "stream", "session", "turn", "replica", "transport", "scheduled_ns", "sent_ns", "connect_ns",
-    "first_byte_ns", "first_token_ns", "first_visible_ns", "last_token_ns", "done_ns", "status", "http_status", "tokens_in",
-    "tokens_out", "tokens_reasoning", "tokens_cached", "bytes_out", "bytes_in", "tokenize_ns", "prefill_ns", "chunks", "logprobs", "unsure",
-)  # fmt: skip
+    "request",
+    "phase",
+    "kind",
+    "stream",
+    "session",
+    "turn",
+    "replica",
+    "transport",
+    "scheduled_ns",
+    "sent_ns",
+    "connect_ns",
+    "first_byte_ns",
+    "first_token_ns",
+    "first_visible_ns",
+    "last_token_ns",
+    "done_ns",
+    "status",
+    "http_status",
+    "tokens_in",
+    "tokens_out",
+    "tokens_reasoning",
+    "tokens_cached",
+    "bytes_out",
+    "bytes_in",
+    "tokenize_ns",
+    "prefill_ns",
+    "chunks",
+    "logprobs",
+    "unsure",
+)
 _NAMED: Final = {"phase": PHASES, "kind": KINDS, "transport": TRANSPORTS, "status": STATUSES}
 _CODES: Final = {name: {word: code for code, word in enumerate(words)} for name, words in _NAMED.items()}
 _TEXT_KINDS: Final = frozenset(int(kind) for kind in TEXT)
@@ -120,14 +146,39 @@ class RequestLog:
     def add(self, row: Row, answer: Answer, times: Times) -> None:
         """Take one finished request."""
         waiting = self._waiting
-        waiting.numbers.fromlist([
-            row.request, row.phase, row.kind, row.stream, row.session, row.turn, row.replica, _CODES["transport"][row.transport],
-            row.scheduled_ns, _n(row.sent_ns), _n(row.connect_ns), _n(row.first_byte_ns), _n(times.first_token_ns),
-            _n(times.first_visible_ns), _n(times.last_token_ns), _n(row.done_ns), _CODES["status"][answer.status],
-            _n(row.http_status), _n(answer.tokens_in), _n(answer.tokens_out), _n(answer.tokens_reasoning),
-            _n(answer.tokens_cached), row.bytes_out, row.bytes_in, _n(answer.tokenize_ns), _n(answer.prefill_ns),
-            len(answer.chunk_ns), len(answer.logprobs), len(answer.chunk_uncertainty_ns),
-        ])  # fmt: skip
+        waiting.numbers.fromlist(
+            [
+                row.request,
+                row.phase,
+                row.kind,
+                row.stream,
+                row.session,
+                row.turn,
+                row.replica,
+                _CODES["transport"][row.transport],
+                row.scheduled_ns,
+                _n(row.sent_ns),
+                _n(row.connect_ns),
+                _n(row.first_byte_ns),
+                _n(times.first_token_ns),
+                _n(times.first_visible_ns),
+                _n(times.last_token_ns),
+                _n(row.done_ns),
+                _CODES["status"][answer.status],
+                _n(row.http_status),
+                _n(answer.tokens_in),
+                _n(answer.tokens_out),
+                _n(answer.tokens_reasoning),
+                _n(answer.tokens_cached),
+                row.bytes_out,
+                row.bytes_in,
+                _n(answer.tokenize_ns),
+                _n(answer.prefill_ns),
+                len(answer.chunk_ns),
+                len(answer.logprobs),
+                len(answer.chunk_uncertainty_ns),
+            ]
+        )
         waiting.chunk_ns.fromlist(answer.chunk_ns)
         waiting.unsure.fromlist(answer.chunk_uncertainty_ns)
         waiting.chunk_kind += bytes(answer.chunk_kind)
@@ -171,18 +222,7 @@ _NOTHING: Final[Any] = object()
 class _Gathered:
     """Requests that are no batch yet."""
 
-    __slots__ = (
-        "chunk_chars",
-        "chunk_kind",
-        "chunk_ns",
-        "error",
-        "finish",
-        "logprobs",
-        "numbers",
-        "reasoning",
-        "text",
-        "unsure",
-    )
+    __slots__ = ("chunk_chars", "chunk_kind", "chunk_ns", "error", "finish", "logprobs", "numbers", "reasoning", "text", "unsure")
 
     def __init__(self) -> None:
         self.numbers = array("q")
@@ -211,11 +251,12 @@ class _Gathered:
         one = {"launch": launch, "client": client}
         kinds = np.frombuffer(self.chunk_kind, dtype=np.uint8).astype(np.int64)
         lists = {
-            "chunk_ns": (chunk_ns, counts), "chunk_kind": (kinds, counts),
+            "chunk_ns": (chunk_ns, counts),
+            "chunk_kind": (kinds, counts),
             "chunk_chars": (np.frombuffer(self.chunk_chars, dtype=np.int64), counts),
             "logprobs": (np.frombuffer(self.logprobs, dtype=np.float64), numbers["logprobs"]),
             "chunk_uncertainty_ns": (np.frombuffer(self.unsure, dtype=np.int64), numbers["unsure"]),
-        }  # fmt: skip
+        }
         arrays = []
         for column in schema:
             name = column.name

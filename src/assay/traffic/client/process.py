@@ -77,33 +77,41 @@ class Job:
         """The job in a file."""
         told = orjson.loads(path.read_bytes())
         return cls(
-            launch=told["launch"], clients=told["clients"], folder=Path(told["folder"]), load=Path(told["load"]),
-            serving=Serving.model_validate(told["serving"]), configuration=Configuration(**told["configuration"]),
-            target=Target.model_validate(told["target"]), seed=told["seed"], base=Path(told["base"]),
-            flush_s=told.get("flush_s", 0.5), broken=told.get("broken", False),
-        )  # fmt: skip
+            launch=told["launch"],
+            clients=told["clients"],
+            folder=Path(told["folder"]),
+            load=Path(told["load"]),
+            serving=Serving.model_validate(told["serving"]),
+            configuration=Configuration(**told["configuration"]),
+            target=Target.model_validate(told["target"]),
+            seed=told["seed"],
+            base=Path(told["base"]),
+            flush_s=told.get("flush_s", 0.5),
+            broken=told.get("broken", False),
+        )
 
 
-def maker(
-    job: Job, prompts: Prompts, task: Task, backend: Backend, schedule: Schedule
-) -> Callable[[int, Sequence[Json]], Made]:
+def maker(job: Job, prompts: Prompts, task: Task, backend: Backend, schedule: Schedule) -> Callable[[int, Sequence[Json]], Made]:
     """What makes a request's content from its number and history."""
     serving, target = job.serving, job.target
     model = target.model or serving.model
     streams = serving.stream and task.streams
     sampled = serving.temperature > 0
-    plain = Ask(
-        task=serving.task, model=model, stream=streams, temperature=serving.temperature, ignore_eos=serving.ignore_eos
-    )
+    plain = Ask(task=serving.task, model=model, stream=streams, temperature=serving.temperature, ignore_eos=serving.ignore_eos)
 
     def asked(number: int) -> Ask:
         compared = int(schedule.kind[number]) in COMPARED
         if not sampled and not compared:
             return plain
         return Ask(
-            task=serving.task, model=model, stream=streams, temperature=serving.temperature, ignore_eos=serving.ignore_eos,
-            seed=int(schedule.seed[number]) % SEEDS if sampled else None, logprobs=compared,
-        )  # fmt: skip
+            task=serving.task,
+            model=model,
+            stream=streams,
+            temperature=serving.temperature,
+            ignore_eos=serving.ignore_eos,
+            seed=int(schedule.seed[number]) % SEEDS if sampled else None,
+            logprobs=compared,
+        )
 
     def make(number: int, history: Sequence[Json]) -> Made:
         prompt = prompts.prompt(schedule, number, history)
@@ -191,23 +199,36 @@ class Client:
         if core is not None:
             self._give_way()
         plan = Plan(
-            schedule=schedule, agenda=Agenda(schedule, mine, arrivals.predecessors(schedule)),
-            make=maker(job, prompts, task, backend, schedule), after=prompts.after, read=backend.read, transports=self.ways,
-            balance=job.target.balance, warm_up_ns=_ns(serving.arrivals.warm_up_s),
-            lasts_ns=_ns(serving.arrivals.warm_up_s + serving.arrivals.duration_s), drain_ns=_ns(serving.arrivals.drain_s),
-            timeout_ns=_ns(client.timeout_s), first_byte_ns=None if first_byte_s is None else _ns(first_byte_s),
-            room=int(client.response_mib * (1 << 20)), client=self.number, noted=self.noted,
-            first_pause_s=client.first_pause_s, most_pause_s=client.most_pause_s,
+            schedule=schedule,
+            agenda=Agenda(schedule, mine, arrivals.predecessors(schedule)),
+            make=maker(job, prompts, task, backend, schedule),
+            after=prompts.after,
+            read=backend.read,
+            transports=self.ways,
+            balance=job.target.balance,
+            warm_up_ns=_ns(serving.arrivals.warm_up_s),
+            lasts_ns=_ns(serving.arrivals.warm_up_s + serving.arrivals.duration_s),
+            drain_ns=_ns(serving.arrivals.drain_s),
+            timeout_ns=_ns(client.timeout_s),
+            first_byte_ns=None if first_byte_s is None else _ns(first_byte_s),
+            room=int(client.response_mib * (1 << 20)),
+            client=self.number,
+            noted=self.noted,
+            first_pause_s=client.first_pause_s,
+            most_pause_s=client.most_pause_s,
             dead_after_s=None if job.broken else client.dead_after_s,
-            stamped=all(stamped(way) for way in self.ways), core=core,
-        )  # fmt: skip
+            stamped=all(stamped(way) for way in self.ways),
+            core=core,
+        )
         return Load(plan, self._log(), loop)
 
     def _log(self) -> RequestLog:
         return RequestLog(
-            launch=self.job.launch, client=self.number, put=lambda batch: self.writer.append_batch("requests", batch),
+            launch=self.job.launch,
+            client=self.number,
+            put=lambda batch: self.writer.append_batch("requests", batch),
             keep_text=self.job.serving.client.keep_text,
-        )  # fmt: skip
+        )
 
     async def _connect(self, load: Load) -> None:
         """Open the connections that the load's begin needs, so that its first wave does not wait for them."""
@@ -275,10 +296,7 @@ class Client:
 
     def _put(self, told: dict[str, Any], number: int) -> None:
         hidden = self._told.with_name(f".{self._told.name}")
-        with (
-            self._telling,
-            suppress(OSError),
-        ):  # a full disk is told of by the writer; the live view is worth nothing then
+        with self._telling, suppress(OSError):  # a full disk is told of by the writer; the live view is worth nothing then
             if number < self._put_last:
                 return
             self._put_last = number

@@ -25,9 +25,7 @@ class Window:
         self._e2e: deque[int] = deque(maxlen=RECENT)
         self._lag: deque[int] = deque(maxlen=RECENT)
 
-    def take(
-        self, *, due_ns: int, sent_ns: int, first_ns: int | None, last_ns: int | None, tokens: int, closed: bool = False
-    ) -> None:
+    def take(self, *, due_ns: int, sent_ns: int, first_ns: int | None, last_ns: int | None, tokens: int, closed: bool = False) -> None:
         """A request that was answered well; in a closed loop its clock starts at the sending."""
         self._lag.append(sent_ns - due_ns)
         self.tokens += tokens
@@ -48,11 +46,20 @@ class Window:
         """What the runner is told."""
         lag = _percentiles(self._lag)
         return {
-            "state": state, "due": self.due, "sent": self.sent, "done": self.done, "ok": self.ok,
-            "failed": dict(self.failed), "in_flight": in_flight, "tokens": self.tokens, "error": self.error,
-            "ttft_ms": _percentiles(self._ttft), "tpot_ms": _percentiles(self._tpot), "e2e_ms": _percentiles(self._e2e),
+            "state": state,
+            "due": self.due,
+            "sent": self.sent,
+            "done": self.done,
+            "ok": self.ok,
+            "failed": dict(self.failed),
+            "in_flight": in_flight,
+            "tokens": self.tokens,
+            "error": self.error,
+            "ttft_ms": _percentiles(self._ttft),
+            "tpot_ms": _percentiles(self._tpot),
+            "e2e_ms": _percentiles(self._e2e),
             "lag_ms_p99": lag.get("p99"),
-        }  # fmt: skip
+        }
 
 
 def _percentiles(values: deque[int]) -> dict[str, float]:

@@ -27,10 +27,19 @@ from assay.traffic.parts import Json
 SUFFIXES: Final = {".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv", ".json": "sharegpt"}
 TALKS: Final = ("conversations", "conversation", "messages", "items")
 ROLES: Final = {
-    "human": "user", "user": "user", "prompter": "user",
-    "gpt": "assistant", "assistant": "assistant", "chatgpt": "assistant", "bing": "assistant", "bard": "assistant",
-    "model": "assistant", "system": "system", "tool": "tool", "function": "tool",
-}  # fmt: skip
+    "human": "user",
+    "user": "user",
+    "prompter": "user",
+    "gpt": "assistant",
+    "assistant": "assistant",
+    "chatgpt": "assistant",
+    "bing": "assistant",
+    "bard": "assistant",
+    "model": "assistant",
+    "system": "system",
+    "tool": "tool",
+    "function": "tool",
+}
 IDS: Final = ("id", "example_id", "task_id", "question_id")
 
 
@@ -79,9 +88,7 @@ def load(asked: Prompts, base: Path, cluster: str = "") -> Dataset:
     try:
         content = path.read_bytes()
     except OSError as error:
-        raise _problem(
-            asked, f"{asked.source!r}, which cannot be read ({error.strerror})", "a file that can be read"
-        ) from None
+        raise _problem(asked, f"{asked.source!r}, which cannot be read ({error.strerror})", "a file that can be read") from None
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -97,9 +104,7 @@ def load(asked: Prompts, base: Path, cluster: str = "") -> Dataset:
         raise _problem(asked, f"{path.name}, in which there is no prompt", "at least one")
     if asked.answer_field and not any(row.answer for row in rows):
         mend = f"Look at the field {asked.answer_field!r} of its rows; only JSONL and CSV have one."
-        raise _problem(
-            asked, f"{path.name}, in which no row has a reference answer", "answers that are not empty", mend
-        )
+        raise _problem(asked, f"{path.name}, in which no row has a reference answer", "answers that are not empty", mend)
     return Dataset(rows=rows, format=kind, sha256=hashlib.sha256(content).hexdigest(), folder=path.parent)
 
 
@@ -147,9 +152,7 @@ def _csv(text: str, asked: Prompts, cluster: str) -> Iterator[Row]:
                 raise _Broken(reader.line_num, "a row with more or fewer values than names", f"{len(names)} values")
             yield _of_object(known, asked, reader.line_num, cluster)
     except csv.Error as error:
-        raise _Broken(
-            reader.reader.line_num, f"not CSV ({error})", "values with commas or quotes in double quotes"
-        ) from None
+        raise _Broken(reader.reader.line_num, f"not CSV ({error})", "values with commas or quotes in double quotes") from None
 
 
 def _sharegpt(text: str, asked: Prompts, cluster: str) -> Iterator[Row]:
@@ -157,17 +160,22 @@ def _sharegpt(text: str, asked: Prompts, cluster: str) -> Iterator[Row]:
         talk = _talk(known)
         if talk is None:
             raise _Broken(
-                number, f"an object with {_listed(known)}", f"one with a list called {' or '.join(TALKS)}",
+                number,
+                f"an object with {_listed(known)}",
+                f"one with a list called {' or '.join(TALKS)}",
                 'Other objects: one a line, with prompts.format = "jsonl" and prompts.field.',
-            )  # fmt: skip
+            )
         before, turns = _parted([_message(one, number) for one in talk])
         if turns:
             yield Row(id=_id(known, number), turns=turns, before=before, cluster=_cluster(known, cluster, number))
 
 
 READERS: Final[Mapping[str, Callable[[str, Prompts, str], Iterable[Row]]]] = {
-    "text": _text, "jsonl": _jsonl, "csv": _csv, "sharegpt": _sharegpt,
-}  # fmt: skip
+    "text": _text,
+    "jsonl": _jsonl,
+    "csv": _csv,
+    "sharegpt": _sharegpt,
+}
 
 
 # ---- their parts -------------------------------------------------------------------------------------------------
@@ -207,9 +215,14 @@ def _of_object(known: Mapping[str, Any], asked: Prompts, number: int, cluster: s
     before, turn = _asked(_field(known, asked.field, number), asked.field, number)
     answer = asked.answer_field and _word(_field(known, asked.answer_field, number), asked.answer_field, number)
     return Row(
-        id=_id(known, number), turns=(turn,), before=before, answer=answer if answer.strip() else None, cluster=_cluster(known, cluster, number),
-        images=_images(known, asked.image_field, number), documents=_documents(known),
-    )  # fmt: skip
+        id=_id(known, number),
+        turns=(turn,),
+        before=before,
+        answer=answer if answer.strip() else None,
+        cluster=_cluster(known, cluster, number),
+        images=_images(known, asked.image_field, number),
+        documents=_documents(known),
+    )
 
 
 def _cluster(known: Mapping[str, Any], name: str, number: int) -> str | None:
@@ -237,12 +250,7 @@ def _field(known: Mapping[str, Any], name: str, number: int) -> Any:
 
 def _lacks(number: int, name: str, names: Iterable[str], what: str) -> _Broken:
     found = [str(one) for one in names]
-    return _Broken(
-        number,
-        f"no {name!r} among the {what} {', '.join(found[:12])}",
-        "the name of one of them",
-        did_you_mean(name, found),
-    )
+    return _Broken(number, f"no {name!r} among the {what} {', '.join(found[:12])}", "the name of one of them", did_you_mean(name, found))
 
 
 def _word(value: object, name: str, number: int) -> str:
@@ -262,9 +270,7 @@ def _message(one: object, number: int) -> Json:
     who, said = one.get("role", one.get("from")), one.get("content", one.get("value"))
     role = ROLES.get(str(who).lower())
     if role is None or not isinstance(said, str):
-        raise _Broken(
-            number, f"a message from {who!r} with {_kind(said)}", "from (or role) and value (or content), which is text"
-        )
+        raise _Broken(number, f"a message from {who!r} with {_kind(said)}", "from (or role) and value (or content), which is text")
     return {"role": role, "content": said}
 
 
@@ -282,9 +288,7 @@ def _images(known: Mapping[str, Any], name: str, number: int) -> tuple[str, ...]
     if not all(isinstance(path, str) and path for path in paths):
         raise _Broken(number, f"{name} that is {_kind(value)}", "the path of an image, or a list of them")
     if any(path.startswith(("http://", "https://")) for path in paths):
-        raise _Broken(
-            number, f"{name} that is an address", "the path of an image", "Download it first; nothing is fetched."
-        )
+        raise _Broken(number, f"{name} that is an address", "the path of an image", "Download it first; nothing is fetched.")
     return tuple(paths)
 
 

@@ -22,12 +22,7 @@ SIGNATURE: Final = b"\x89PNG\r\n\x1a\n"
 SQUARE: Final = 16  # pixels on a side
 ADLER: Final = 65521
 ZLIB_HEAD: Final = b"\x78\x01"
-KNOWN: Final = (
-    (SIGNATURE, "image/png"),
-    (b"\xff\xd8\xff", "image/jpeg"),
-    (b"GIF8", "image/gif"),
-    (b"RIFF", "image/webp"),
-)
+KNOWN: Final = ((SIGNATURE, "image/png"), (b"\xff\xd8\xff", "image/jpeg"), (b"GIF8", "image/gif"), (b"RIFF", "image/webp"))
 FILES_KEPT: Final = 64
 
 
@@ -77,9 +72,7 @@ def data_url(content: bytes) -> str:
 
 def _wrong(text: str, found: str) -> SpecError:
     shown = text if len(text) <= 80 else f"{text[:76]} ..."
-    problem = Problem(
-        where="serving.prompts.image_field", found=f"{shown!r}, {found}", allowed="PNG, JPEG, GIF or WebP"
-    )
+    problem = Problem(where="serving.prompts.image_field", found=f"{shown!r}, {found}", allowed="PNG, JPEG, GIF or WebP")
     return SpecError((problem,), "the load")
 
 
@@ -100,9 +93,7 @@ def _noise(n: int, number: int) -> bytes:
 
 
 def _chunk(kind: bytes, content: bytes) -> bytes:
-    return b"".join(
-        (struct.pack(">I", len(content)), kind, content, struct.pack(">I", zlib.crc32(content, zlib.crc32(kind))))
-    )
+    return b"".join((struct.pack(">I", len(content)), kind, content, struct.pack(">I", zlib.crc32(content, zlib.crc32(kind)))))
 
 
 def _joined(first: int, second: int, length: int) -> int:

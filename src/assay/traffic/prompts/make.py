@@ -54,9 +54,7 @@ NONCE_DIGITS: Final = 12
 DESCRIBE: Final = "Describe what you see in this image."
 
 
-def prompts_of(
-    serving: Serving, configuration: Configuration, base: Path, seed: int, launch: int = 0, cluster: str = ""
-) -> Prompts:
+def prompts_of(serving: Serving, configuration: Configuration, base: Path, seed: int, launch: int = 0, cluster: str = "") -> Prompts:
     """What launch number `launch` with this seed sends. `base`: the folder against which files are resolved; `cluster`: the field
     of a file that says what prompts share.
 
@@ -77,14 +75,18 @@ def _without_source(scenario: Scenario, serving: Serving) -> Problem | None:
     asked = serving.prompts
     if scenario.letter == DATASET and asked.source == SYNTHETIC:
         return Problem(
-            where="serving.prompts.source", found=f'"{SYNTHETIC}" with the scenario {DATASET}', allowed="a file",
+            where="serving.prompts.source",
+            found=f'"{SYNTHETIC}" with the scenario {DATASET}',
+            allowed="a file",
             mend="Name one (--dataset FILE), or choose a scenario with lengths, for example D(100,100).",
-        )  # fmt: skip
+        )
     if serving.task == "image_chat" and scenario.letter != "I" and not asked.image_field:
         return Problem(
-            where="serving.task", found=f'"image_chat" with the scenario {scenario.text} and no prompts.image_field',
-            allowed="images from somewhere", mend='For example scenarios = ["I(512,512)"].',
-        )  # fmt: skip
+            where="serving.task",
+            found=f'"image_chat" with the scenario {scenario.text} and no prompts.image_field',
+            allowed="images from somewhere",
+            mend='For example scenarios = ["I(512,512)"].',
+        )
     return None
 
 
@@ -110,9 +112,8 @@ class Prompts:
     """What a launch sends. Every method depends on its arguments alone; memory does not grow with requests."""
 
     def __init__(
-        self, serving: Serving, configuration: Configuration, tokenizer: tokens.Tokenizer, dataset: Dataset | None,
-        seed: int, launch: int,
-    ) -> None:  # fmt: skip
+        self, serving: Serving, configuration: Configuration, tokenizer: tokens.Tokenizer, dataset: Dataset | None, seed: int, launch: int
+    ) -> None:
         self.tokenizer, self.dataset = tokenizer, dataset
         self.scenario: Scenario = parse(configuration.scenario)
         self._task, self._asked, self._seed = serving.task, serving.prompts, seed
@@ -137,10 +138,12 @@ class Prompts:
         if self._common and kind == NORMAL and not history and i not in schedule.blocks:
             example = columns.example[i]
             return Prompt(
-                text=self._words_of(seed ^ self._salt, asked_in, self._shared), tokens_in=None if asked_in < 0 else asked_in,
-                tokens_out=None if asked_out < 0 else asked_out, example=None if example < 0 else str(example),
+                text=self._words_of(seed ^ self._salt, asked_in, self._shared),
+                tokens_in=None if asked_in < 0 else asked_in,
+                tokens_out=None if asked_out < 0 else asked_out,
+                example=None if example < 0 else str(example),
                 expected=schedule.expected.get(i),
-            )  # fmt: skip
+            )
         if history and int(schedule.pause_kind[i]) in TOOLS:
             made = self._tool_step(seed, history)
         elif kind == CANARY and self._task not in SILENT:
@@ -155,10 +158,16 @@ class Prompts:
         else:
             made = self._synthetic(seed ^ self._salt, asked_in, history, 0 if history else self._shared)
         return Prompt(
-            text=made.text, messages=made.messages, documents=made.documents, query=made.query, images=made.images,
-            tokens_in=None if asked_in < 0 else asked_in, tokens_out=None if asked_out < 0 else asked_out,
-            example=made.example or self._example(int(schedule.example[i])), expected=made.expected or schedule.expected.get(i),
-        )  # fmt: skip
+            text=made.text,
+            messages=made.messages,
+            documents=made.documents,
+            query=made.query,
+            images=made.images,
+            tokens_in=None if asked_in < 0 else asked_in,
+            tokens_out=None if asked_out < 0 else asked_out,
+            example=made.example or self._example(int(schedule.example[i])),
+            expected=made.expected or schedule.expected.get(i),
+        )
 
     def after(self, prompt: Prompt, answer: str | None) -> tuple[Json, ...]:
         """The history for the turn after this one, from the answer's text (None: it failed)."""
@@ -316,10 +325,7 @@ class Prompts:
         group = (self._salt + mix(number ^ IDENTITY) % self._asked.prefixes) & MASK
         shared = f"{self.texts.beginning(self._shared, group)}\n\n" if self._shared else ""
         begin = shared + (f"[{mix(number):016x}] " if busts else "")
-        messages = made.messages and (
-            {**made.messages[0], "content": begin + made.messages[0]["content"]},
-            *made.messages[1:],
-        )
+        messages = made.messages and ({**made.messages[0], "content": begin + made.messages[0]["content"]}, *made.messages[1:])
         text = made.text if made.messages and len(made.messages) > 1 else begin + made.text
         return made._replace(text=text, messages=messages)
 

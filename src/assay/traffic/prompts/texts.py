@@ -212,10 +212,7 @@ class Texts:
         framed = [f"{self.frame.head}{word}{text}{self.frame.tail}" for word in candidates]
         overheads = [n - 9 for n in self.tokenizer.counts(framed, special=self.frame.special)]
         often = Counter(overheads)
-        overhead = min(
-            often,
-            key=lambda found: (often[found] < LEAST_WORDS, found if often[found] >= LEAST_WORDS else -often[found]),
-        )
+        overhead = min(often, key=lambda found: (often[found] < LEAST_WORDS, found if often[found] >= LEAST_WORDS else -often[found]))
         return [word for word, found in zip(candidates, overheads, strict=True) if found == overhead], overhead
 
     def _holds(self) -> bool:
@@ -276,9 +273,5 @@ def _cuts(spaces: npt.NDArray[np.int64], ends: npt.NDArray[np.int64], length: in
     import numpy as np
 
     bounds = np.searchsorted(ends, np.append(spaces, length), side="right")
-    cuts = [
-        ends[low + LONGEST_UNIT - 1 : high - 1 : LONGEST_UNIT]
-        for low, high in pairwise(bounds.tolist())
-        if high - low > LONGEST_UNIT
-    ]
+    cuts = [ends[low + LONGEST_UNIT - 1 : high - 1 : LONGEST_UNIT] for low, high in pairwise(bounds.tolist()) if high - low > LONGEST_UNIT]
     return np.concatenate(cuts) if cuts else np.empty(0, dtype=np.int64)

@@ -35,17 +35,7 @@ if TYPE_CHECKING:
 
 MOST: Final = 2_000  # requests of a launch whose counts by usage are checked; takes about half a second
 GROUP: Final = 256  # requests that are encoded together, on all processors
-COLUMNS: Final = (
-    "request",
-    "session",
-    "turn",
-    "status",
-    "tokens_out",
-    "chunk_kind",
-    "chunk_chars",
-    "text",
-    "reasoning",
-)
+COLUMNS: Final = ("request", "session", "turn", "status", "tokens_out", "chunk_kind", "chunk_chars", "text", "reasoning")
 ALONE: Final = 1 << 62  # keeps requests without a conversation apart from conversations
 
 Answered = Mapping[str, Any]  # a row of the table requests, as far as it is needed
@@ -120,10 +110,7 @@ def _sample(unit: Ints, most: int) -> Flags:
 
 
 def _rows(
-    batches: Iterable[pyarrow.RecordBatch],
-    sampled: frozenset[int],
-    silent: frozenset[int],
-    talks: dict[int, list[Answered]],
+    batches: Iterable[pyarrow.RecordBatch], sampled: frozenset[int], silent: frozenset[int], talks: dict[int, list[Answered]]
 ) -> Iterator[Answered]:
     """The rows to be counted one by one; the sample's conversations are put into `talks` instead."""
     for batch in batches:
@@ -179,23 +166,17 @@ def _counted(asked: Iterable[_Asked], launch: int, prompts: Prompts) -> Iterator
                 return
 
 
-def _encoded(
-    group: Sequence[_Asked], seen: Sequence[tuple[str, ...] | None], launch: int, prompts: Prompts
-) -> Iterator[Row]:
+def _encoded(group: Sequence[_Asked], seen: Sequence[tuple[str, ...] | None], launch: int, prompts: Prompts) -> Iterator[Row]:
     sent = _sent(seen, prompts)
     texts = prompts.tokenizer.ends([one.row["text"] or "" for one in group])
     thoughts = prompts.tokenizer.ends([one.row["reasoning"] or "" for one in group])
     told = zip(group, sent, texts, thoughts, strict=True)
-    return (
-        (launch, one.row["request"], sent_in, *_answer(one.row, text, thought)) for one, sent_in, text, thought in told
-    )
+    return ((launch, one.row["request"], sent_in, *_answer(one.row, text, thought)) for one, sent_in, text, thought in told)
 
 
 def _sent(seen: Sequence[tuple[str, ...] | None], prompts: Prompts) -> list[int | None]:
     """Prompt tokens of many prompts, encoded together."""
-    counted = iter(
-        prompts.tokenizer.counts([text for texts in seen for text in texts or ()], special=prompts.adds_marks)
-    )
+    counted = iter(prompts.tokenizer.counts([text for texts in seen for text in texts or ()], special=prompts.adds_marks))
     return [None if texts is None else sum(islice(counted, len(texts))) for texts in seen]
 
 

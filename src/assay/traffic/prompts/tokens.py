@@ -152,13 +152,9 @@ class ChatTemplate:
     def render(self, messages: Sequence[Json]) -> str:
         """The text of the messages, ready for the answer. Raises ValueError where the template refuses them."""
         try:
-            return self._template.render(
-                messages=list(messages), add_generation_prompt=True, tools=None, documents=None, **self._special
-            )
+            return self._template.render(messages=list(messages), add_generation_prompt=True, tools=None, documents=None, **self._special)
         except Exception as error:  # a foreign template may fail in any way
-            raise ValueError(
-                f"the chat template refuses these messages: {type(error).__name__}: {error}"[:300]
-            ) from None
+            raise ValueError(f"the chat template refuses these messages: {type(error).__name__}: {error}"[:300]) from None
 
 
 def load(text: str, base: Path) -> Tokenizer:
@@ -179,9 +175,7 @@ def load(text: str, base: Path) -> Tokenizer:
     try:
         encoder = tokenizers.Tokenizer.from_buffer(content)
     except Exception as error:  # the package raises bare exceptions
-        raise _wrong(
-            text, f"{file.name}, which cannot be read ({error})"[:200], f"a {FILE} of the tokenizers package"
-        ) from None
+        raise _wrong(text, f"{file.name}, which cannot be read ({error})"[:200], f"a {FILE} of the tokenizers package") from None
     return ModelTokenizer(encoder, _template(file.parent, text), hashlib.sha256(content).hexdigest())
 
 
@@ -264,9 +258,7 @@ def _environment() -> jinja2.Environment:
     def as_json(value: object, indent: int | None = None) -> str:
         return json.dumps(value, ensure_ascii=False, indent=indent)
 
-    environment = ImmutableSandboxedEnvironment(
-        trim_blocks=True, lstrip_blocks=True, extensions=[Generation, loopcontrols]
-    )
+    environment = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True, extensions=[Generation, loopcontrols])
     environment.filters["tojson"] = as_json
     environment.globals["raise_exception"] = refuse
     environment.globals["strftime_now"] = lambda form: datetime.now().strftime(form)

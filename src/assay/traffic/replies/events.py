@@ -35,17 +35,7 @@ from assay.traffic.replies.chunk_templates import (
     split,
     texts_of,
 )
-from assay.traffic.replies.openai_json import (
-    MOST_ERROR,
-    Said,
-    error_message,
-    first_choice,
-    is_error,
-    loads,
-    logprobs_of,
-    said_by,
-    usage_of,
-)
+from assay.traffic.replies.openai_json import MOST_ERROR, Said, error_message, first_choice, is_error, loads, logprobs_of, said_by, usage_of
 
 _WINDOW = 1 << 16  # bytes that are split at once: bounds the work if a stream is made to mislead
 _BLANK: Final = re.compile(rb"\r\n(?:\r\n|\r|\n)|\n(?:\r\n|\r|\n)|\r\r\n|\r\r")
@@ -216,9 +206,7 @@ class _Reader:
     framing: bytes that may stand between the end of an event and the end of the read that brought it, for that to be its last byte.
     """
 
-    def __init__(
-        self, read_ns: Sequence[int], ends: Sequence[int], unsure: Sequence[int], *, whole: bool, framing: int = 0
-    ) -> None:
+    def __init__(self, read_ns: Sequence[int], ends: Sequence[int], unsure: Sequence[int], *, whole: bool, framing: int = 0) -> None:
         self._read_ns, self._ends = read_ns, ends
         self._read_unsure, self._framing = unsure, framing
         self._unsure: list[int] = []
@@ -245,11 +233,21 @@ class _Reader:
             status, why = self._verdict()
         usage = self._usage
         return Answer(
-            status=status, error=why and why[:MOST_ERROR], finish_reason=self._finish,
-            tokens_in=usage.get("in"), tokens_out=usage.get("out"), tokens_reasoning=usage.get("reasoning"),
-            tokens_cached=usage.get("cached"), chunk_ns=self._ns, chunk_kind=self._kind, chunk_chars=self._chars,
-            chunk_uncertainty_ns=self._unsure, text="".join(self._content) or None, reasoning="".join(self._reasoning) or None, logprobs=self._logprobs,
-        )  # fmt: skip
+            status=status,
+            error=why and why[:MOST_ERROR],
+            finish_reason=self._finish,
+            tokens_in=usage.get("in"),
+            tokens_out=usage.get("out"),
+            tokens_reasoning=usage.get("reasoning"),
+            tokens_cached=usage.get("cached"),
+            chunk_ns=self._ns,
+            chunk_kind=self._kind,
+            chunk_chars=self._chars,
+            chunk_uncertainty_ns=self._unsure,
+            text="".join(self._content) or None,
+            reasoning="".join(self._reasoning) or None,
+            logprobs=self._logprobs,
+        )
 
     def end_whole(self, unsure: list[int]) -> None:
         """The answer came in one piece of JSON, which was complete."""
@@ -308,7 +306,9 @@ class _Reader:
         return 0
 
     def _meant(self, body: bytes, begin: int) -> int:
-        """Take the event at `begin` if its bytes are remembered; where the next begins; 0: unknown; -1: it has an id, and may have a text."""
+        """Take the event at `begin` if its bytes are remembered; where the next begins; 0: unknown; -1: it has an id, and may have a
+        text.
+        """
         if not body.startswith(ID, begin):
             if not body.startswith(_LAST, begin):
                 return 0
@@ -512,11 +512,7 @@ class _Reader:
     def _remember(self, data: bytes, told: Mapping[str, Any]) -> None:
         """Keep what a chunk without text means, for the same bytes with another id."""
         behind = data.find(b'"', 7) + 1
-        if (
-            not (data.startswith(ID[6:]) and behind > 7 and len(data) <= LONGEST)
-            or b"\n" in data
-            or not is_plain(data[7 : behind - 1])
-        ):
+        if not (data.startswith(ID[6:]) and behind > 7 and len(data) <= LONGEST) or b"\n" in data or not is_plain(data[7 : behind - 1]):
             return
         if self._malformed or self._chars[-1] or b'"logprobs":{' in data or self._kind[-1] == Kind.OTHER:
             return
@@ -525,9 +521,8 @@ class _Reader:
         choice, usage = first_choice(told.get("choices")), told.get("usage")
         finish = choice.get("finish_reason") if choice is not None else None
         _MEANINGS[data[behind:]] = _Meaning(
-            Kind(self._kind[-1]), finish if isinstance(finish, str) and finish else None,
-            usage_of(usage) if usage is not None else None,
-        )  # fmt: skip
+            Kind(self._kind[-1]), finish if isinstance(finish, str) and finish else None, usage_of(usage) if usage is not None else None
+        )
 
     def _fail(self, ns: int, message: str) -> None:
         self._error = self._error or message

@@ -155,9 +155,7 @@ def _tool_chars(calls: object) -> int:
     """Characters of the names and arguments in some tool calls."""
     functions = [call.get("function") for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
     return sum(
-        len(_text(function.get("name"))) + len(_text(function.get("arguments")))
-        for function in functions
-        if isinstance(function, dict)
+        len(_text(function.get("name"))) + len(_text(function.get("arguments"))) for function in functions if isinstance(function, dict)
     )
 
 

@@ -2,7 +2,8 @@
 
 A request is handed over before it is due, and what follows it in a closed loop as soon as its body is made: then nothing that Python
 does meanwhile delays a send or a stamp.  Exchanges come back when they have ended, with their reads, and are parsed here like any other.
-Connections are made here and given to the core.  Where it is not built (no compiler, no Linux), `assay.traffic.wire.http1` alone does it all.
+Connections are made here and given to the core.  Where it is not built (no compiler, no Linux), `assay.traffic.wire.http1` alone does it
+all.
 """
 
 from __future__ import annotations
@@ -235,9 +236,7 @@ class CorePool(Pool):
         self._places = []
         self.core.fail(self.number, ended, why)
 
-    async def reach(
-        self, loop: asyncio.AbstractEventLoop, family: int, place: tuple[Any, ...]
-    ) -> Callable[[int], None]:
+    async def reach(self, loop: asyncio.AbstractEventLoop, family: int, place: tuple[Any, ...]) -> Callable[[int], None]:
         sock = socket.socket(family, socket.SOCK_STREAM)
         try:
             sock.setblocking(False)

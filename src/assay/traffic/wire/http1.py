@@ -1,7 +1,9 @@
 """How does a request go out and an answer come in, with as little as possible between the socket and the clock?
 
-HTTP/1.1 on a bare asyncio protocol.  A read's time is the kernel's, of when the last of its bytes came (`assay.traffic.wire.sockets`), or else is
-taken before anything else happens; how unsure it is, is kept with it; then its bytes are put on a list, and only the end of the answer is looked for.  Framing,
+HTTP/1.1 on a bare asyncio protocol.  A read's time is the kernel's, of when the last of its bytes came (`assay.traffic.wire.sockets`), or
+else is
+taken before anything else happens; how unsure it is, is kept with it; then its bytes are put on a list, and only the end of the answer is
+looked for.  Framing,
 headers and text are taken apart after the end (`Exchange.reply`, `assay.traffic.replies.events`).  A request is written by one `write` to
 the socket, just after `sent_ns` is taken.
 
@@ -68,9 +70,7 @@ def address_of(url: str) -> Address:
         raise ValueError("not a URL of http or https")
     tls = parts.scheme == "https"
     authority = parts.netloc.rpartition("@")[2]
-    return Address(
-        host=parts.hostname, port=parts.port or (443 if tls else 80), tls=tls, path=parts.path.rstrip("/"), authority=authority
-    )  # fmt: skip
+    return Address(host=parts.hostname, port=parts.port or (443 if tls else 80), tls=tls, path=parts.path.rstrip("/"), authority=authority)
 
 
 class Payloads:
@@ -192,10 +192,39 @@ class Exchange:
     """A request on its way, and what has come of its answer."""
 
     __slots__ = (
-        "_dechunker", "_ends", "_plain", "_raw_at", "answer", "back", "body", "body_at", "connect_ns", "connection", "done", "done_ns",
-        "due_ns", "ended", "handle", "head", "heard", "live", "next", "ns", "number", "parts", "payload", "replica", "request", "returned",
-        "room", "seen_ns", "sent_ns", "transport", "unsure", "why",
-    )  # fmt: skip
+        "_dechunker",
+        "_ends",
+        "_plain",
+        "_raw_at",
+        "answer",
+        "back",
+        "body",
+        "body_at",
+        "connect_ns",
+        "connection",
+        "done",
+        "done_ns",
+        "due_ns",
+        "ended",
+        "handle",
+        "head",
+        "heard",
+        "live",
+        "next",
+        "ns",
+        "number",
+        "parts",
+        "payload",
+        "replica",
+        "request",
+        "returned",
+        "room",
+        "seen_ns",
+        "sent_ns",
+        "transport",
+        "unsure",
+        "why",
+    )
 
     def __init__(self, request: Any, payload: Any, room: int, done: Callable[[Exchange], None]) -> None:
         self.request = request  # whatever the caller knows it by
@@ -342,9 +371,16 @@ class Exchange:
             body, ends = self._unframed()
         self.parts, self._dechunker = [], None
         return Reply(
-            ended=self.ended, http_status=None if head is None else head.status, headers={} if head is None else head.headers,
-            body=body, ends=ends, ns=self.ns, why=self.why, framed=framed, unsure=self._since_sent(),
-        )  # fmt: skip
+            ended=self.ended,
+            http_status=None if head is None else head.status,
+            headers={} if head is None else head.headers,
+            body=body,
+            ends=ends,
+            ns=self.ns,
+            why=self.why,
+            framed=framed,
+            unsure=self._since_sent(),
+        )
 
     def _since_sent(self) -> list[int]:
         """Each read's uncertainty: no answer came before it was asked for."""
@@ -386,8 +422,24 @@ class Exchange:
 class Connection(asyncio.Protocol):
     """One connection to a replica: one exchange at a time."""
 
-    __slots__ = ("_exchange", "_fd", "_framing", "_left", "_poll", "_pool", "_since", "_socket", "_transport", "_unsent", "began_ns", "closed",
-                 "connect_ns", "idle_ns", "used", "way")  # fmt: skip
+    __slots__ = (
+        "_exchange",
+        "_fd",
+        "_framing",
+        "_left",
+        "_poll",
+        "_pool",
+        "_since",
+        "_socket",
+        "_transport",
+        "_unsent",
+        "began_ns",
+        "closed",
+        "connect_ns",
+        "idle_ns",
+        "used",
+        "way",
+    )
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
@@ -624,7 +676,7 @@ class Pool:
 
     def __init__(
         self, address: Address, *, most: int | None = None, connect_timeout_s: float = 60.0, context: ssl.SSLContext | None = None
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.address = address
         self._most, self._connect_timeout_s, self._context = most, connect_timeout_s, context
         self._idle: list[Connection] = []
@@ -727,9 +779,7 @@ class Pool:
             return welcome
         raise OSError("the host has no address")
 
-    async def reach(
-        self, loop: asyncio.AbstractEventLoop, family: int, place: tuple[Any, ...]
-    ) -> Callable[[int], None]:
+    async def reach(self, loop: asyncio.AbstractEventLoop, family: int, place: tuple[Any, ...]) -> Callable[[int], None]:
         """Connect to an address; what takes the new connection in, told how long it took, ns.
 
         Raises:

@@ -32,13 +32,15 @@ def client_of(client: Client) -> Any:
         import httpx
 
         return httpx.AsyncClient(
-            http2=client.http2, proxy=client.proxy or None, verify=client.verify_tls, trust_env=False, timeout=None,
+            http2=client.http2,
+            proxy=client.proxy or None,
+            verify=client.verify_tls,
+            trust_env=False,
+            timeout=None,
             limits=httpx.Limits(max_connections=client.connections, max_keepalive_connections=client.connections),
-        )  # fmt: skip
+        )
     except ImportError as error:
-        raise EnvironmentLacks(
-            f"the library transport needs httpx with HTTP/2: pip install 'assay[library]' ({error.name})"
-        ) from None
+        raise EnvironmentLacks(f"the library transport needs httpx with HTTP/2: pip install 'assay[library]' ({error.name})") from None
 
 
 class LibraryTransport:
@@ -106,7 +108,7 @@ class LibraryTransport:
         trace = _Trace(exchange)
         request = self._client.build_request(
             wire.method, self._url + wire.path, headers=list(wire.headers), content=wire.body, extensions={"trace": trace.note}
-        )  # fmt: skip
+        )
         request.headers["accept-encoding"] = "identity"
         response = await self._client.send(request, stream=True)
         head = Head(response.status_code, {k.lower(): v for k, v in response.headers.items()}, 0, 0, True)

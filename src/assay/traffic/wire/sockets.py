@@ -189,18 +189,7 @@ def judged(stamp_ns: int | None, now_ns: int, empty_ns: int, last_ns: int, *, em
 class Link:
     """One connection: what asyncio calls a transport, as far as it is needed, with the kernel's stamps."""
 
-    __slots__ = (
-        "_behind",
-        "_closed",
-        "_empty_ns",
-        "_last_ns",
-        "_left",
-        "_poller",
-        "_receiver",
-        "_recvmsg",
-        "_socket",
-        "fd",
-    )
+    __slots__ = ("_behind", "_closed", "_empty_ns", "_last_ns", "_left", "_poller", "_receiver", "_recvmsg", "_socket", "fd")
 
     def __init__(self, sock: socket.socket, receiver: Receiver, poller: Poller) -> None:
         self._socket, self._receiver, self._poller = sock, receiver, poller
@@ -304,9 +293,7 @@ class Link:
         self._socket.close()
 
 
-async def connected(
-    loop: asyncio.AbstractEventLoop, family: int, address: tuple[Any, ...], receiver: Any, poller: Poller
-) -> bool:
+async def connected(loop: asyncio.AbstractEventLoop, family: int, address: tuple[Any, ...], receiver: Any, poller: Poller) -> bool:
     """Connect `receiver` to an address, stamped by the kernel. False: this kernel does not stamp; nothing was connected.
 
     Raises:

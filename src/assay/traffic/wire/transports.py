@@ -115,9 +115,7 @@ def _told(exchange: Exchange, answer: Answer, at_ns: int) -> None:
         exchange.finish(ended, at_ns=at_ns)
 
 
-def ways(
-    target: Target, client: Client, backend: Backend, noted: memoryview | None = None
-) -> tuple[list[Way], Core | None]:
+def ways(target: Target, client: Client, backend: Backend, noted: memoryview | None = None) -> tuple[list[Way], Core | None]:
     """The way to each replica, and the core that they share, if they do. To be called in a running loop.
 
     Raises:

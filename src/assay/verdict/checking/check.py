@@ -7,8 +7,8 @@
     not_comparable    a condition that must be equal is not, or a record is inadmissible
     nothing_measured  the metric that decides has no value on one side
 
-What a difference means depends on how the two were measured (`assay.verdict.comparison.sessions`, the rule that `compare` has too).  A change
-that only the launches of two sessions carry is *suspected*, and stays inconclusive until launches in turn confirm it.  Against
+What a difference means depends on how the two were measured (`assay.verdict.comparison.sessions`, the rule that `compare` has too).  A
+change that only the launches of two sessions carry is *suspected*, and stays inconclusive until launches in turn confirm it.  Against
 a history alone: a certain change of level of interest, supported by 3 records or more and not older than 10; one that is not
 certain yet makes a suspicion; else the prediction interval of one more record, which makes a suspicion and no finding.
 Only the primary metric and quality decide, unless everything is asked for; the other p-values are corrected (Benjamini and
@@ -28,12 +28,7 @@ import polars as pl
 from assay.estimates.estimate import Absent
 from assay.estimates.format import count, given, percent
 from assay.metrics.base import Better
-from assay.stats.comparing.between_records import (
-    LEAST_RECORDS,
-    Level,
-    against_history,
-    detectable_with_days,
-)
+from assay.stats.comparing.between_records import LEAST_RECORDS, Level, against_history, detectable_with_days
 from assay.stats.comparing.comparison import REASONS, Decision, Difference, decide
 from assay.stats.comparing.multiplicity import benjamini_hochberg
 from assay.stats.series.changes import Change as LevelChange
@@ -67,10 +62,13 @@ def check(
     if start.state != "pass":
         return start
     settings = _Settings(
-        comparison=comparison, baseline=baseline, record=record, everything=everything,
+        comparison=comparison,
+        baseline=baseline,
+        record=record,
+        everything=everything,
         days=days_of(past, (baseline, record), days),
         margin=baseline.measured.experiment.comparison.equivalence if margin is None else margin,
-    )  # fmt: skip
+    )
     rows = _rows(settings)
     design = _design(settings)
     notes = (*_own(comparison.notes), _sure(comparison.confidence), *_about_days(settings, design, rows))
@@ -78,9 +76,8 @@ def check(
 
 
 def check_history(
-    comparison: Comparison, past: Sequence[Side], record: Side,
-    *, margin: float | None = None, everything: bool = False,
-) -> Check:  # fmt: skip
+    comparison: Comparison, past: Sequence[Side], record: Side, *, margin: float | None = None, everything: bool = False
+) -> Check:
     """A record against comparable earlier ones; `comparison` is of the last of them with the record."""
     start = _started(comparison, past[-1], record)
     if start.state != "pass":
@@ -97,19 +94,22 @@ def check_history(
         key = (one.metric, one.configuration)
         rows.append(_row_of_history(one, comparison, limit, everything, record, foretold[key], adjusted.get(key)))
     settings = _Settings(
-        comparison=comparison, baseline=past[-1], record=record, days=Days(), everything=everything,
-        margin=asked.equivalence,
-    )  # fmt: skip
+        comparison=comparison, baseline=past[-1], record=record, days=Days(), everything=everything, margin=asked.equivalence
+    )
     ordered = sorted(rows, key=lambda row: (not row.decides, not row.primary))
     decided = next((one for one in found if (one.metric, one.configuration) == _at(comparison)), None)
     before = _before_change(decided) if decided is not None else ""
-    return concluded(replace(
-        start, design="a history", rows=(*_correctness(settings), *ordered), histories=found, suspects_from=before,
-        baseline=f"{count(len(past), 'records')} of the history",
-        notes=(
-            *_own(comparison.notes), _sure(record.measured.confidence), *_left_out(decided), rates(found),
-        ),
-    ))  # fmt: skip
+    return concluded(
+        replace(
+            start,
+            design="a history",
+            rows=(*_correctness(settings), *ordered),
+            histories=found,
+            suspects_from=before,
+            baseline=f"{count(len(past), 'records')} of the history",
+            notes=(*_own(comparison.notes), _sure(record.measured.confidence), *_left_out(decided), rates(found)),
+        )
+    )
 
 
 def alone(record: Side, place: str, left_out: int = 0) -> Check:
@@ -118,9 +118,19 @@ def alone(record: Side, place: str, left_out: int = 0) -> Check:
     more = f"; {count(left_out, 'earlier records')} there {are} not (see `assay compare`)" if left_out else ""
     told = f"INCONCLUSIVE: {place} holds no earlier record that is comparable with {record.label}{more}."
     return Check(
-        state="inconclusive", design="none", baseline="", record=record.label, rows=(), confirmation="not needed",
-        mismatches=(), refused=(), gaps=_gaps(record), notes=(), exploratory=False, sentence=told,
-    )  # fmt: skip
+        state="inconclusive",
+        design="none",
+        baseline="",
+        record=record.label,
+        rows=(),
+        confirmation="not needed",
+        mismatches=(),
+        refused=(),
+        gaps=_gaps(record),
+        notes=(),
+        exploratory=False,
+        sentence=told,
+    )
 
 
 # ---- before anything is compared -------------------------------------------------------------------------------------
@@ -146,10 +156,19 @@ def _at(comparison: Comparison) -> tuple[str, str]:
 def _started(comparison: Comparison, baseline: Side, record: Side) -> Check:
     """An empty check, already decided where there is nothing to compare."""
     empty = Check(
-        state="pass", design="none", baseline=baseline.label, record=record.label, rows=(), confirmation="not needed",
-        mismatches=comparison.mismatches, refused=comparison.refused, gaps=_gaps(record), notes=comparison.notes,
-        exploratory=comparison.state == "exploratory", sentence="",
-    )  # fmt: skip
+        state="pass",
+        design="none",
+        baseline=baseline.label,
+        record=record.label,
+        rows=(),
+        confirmation="not needed",
+        mismatches=comparison.mismatches,
+        refused=comparison.refused,
+        gaps=_gaps(record),
+        notes=comparison.notes,
+        exploratory=comparison.state == "exploratory",
+        sentence="",
+    )
     for side in (record, baseline):
         if side.measured.timed.height == 0:
             why = f"{side.label} holds no successful timed launch"
@@ -209,13 +228,17 @@ def _correctness(settings: _Settings) -> list[Row]:
     held = settings.comparison.quality.get(settings.record.label, "NOT_MEASURED")
     asked = settings.baseline.measured.experiment.quality is not None
     states: Mapping[str, RowState] = {
-        "HELD": "pass", "DEGRADED": "regression", "INCONCLUSIVE": "inconclusive",
+        "HELD": "pass",
+        "DEGRADED": "regression",
+        "INCONCLUSIVE": "inconclusive",
         "NOT_MEASURED": "inconclusive" if asked else "listed",
-    }  # fmt: skip
+    }
     words = {
-        "HELD": "quality is held", "DEGRADED": "quality is degraded", "INCONCLUSIVE": "whether quality is held is undecided",
+        "HELD": "quality is held",
+        "DEGRADED": "quality is degraded",
+        "INCONCLUSIVE": "whether quality is held is undecided",
         "NOT_MEASURED": "quality was not measured",
-    }  # fmt: skip
+    }
     at = settings.comparison.configuration
     first, second = settings.arm(settings.baseline, at), settings.arm(settings.record, at)
     when = "" if in_turn(first, second) else f" {TWO_SESSIONS}"
@@ -232,10 +255,22 @@ def _correctness(settings: _Settings) -> list[Row]:
 
 def _plain_row(settings: _Settings, metric: str, title: str, at: str, state: RowState, told: str) -> Row:
     return Row(
-        metric=metric, title=title, configuration=at, state=state, decides=state != "listed", primary=False, suspected=False,
-        better="higher", baseline=None, value=None, difference=None, p_adjusted=None, margin=None, launches_needed=None,
+        metric=metric,
+        title=title,
+        configuration=at,
+        state=state,
+        decides=state != "listed",
+        primary=False,
+        suspected=False,
+        better="higher",
+        baseline=None,
+        value=None,
+        difference=None,
+        p_adjusted=None,
+        margin=None,
+        launches_needed=None,
         sentence=told,
-    )  # fmt: skip
+    )
 
 
 # ---- numbers ---------------------------------------------------------------------------------------------------------
@@ -246,9 +281,7 @@ def _rows(settings: _Settings) -> list[Row]:
     label = settings.record.label
     changes = [change for change in settings.comparison.changes if change.side == label and change.metric != QUALITY]
     found = {_key(change): _found(settings, change) for change in changes}
-    others = {
-        key: one.difference.p_value for key, one in found.items() if one is not None and key != _at(settings.comparison)
-    }
+    others = {key: one.difference.p_value for key, one in found.items() if one is not None and key != _at(settings.comparison)}
     adjusted = dict(zip(others, benjamini_hochberg(list(others.values())), strict=True))
     rows = [_row(settings, change, found[_key(change)], adjusted.get(_key(change))) for change in changes]
     return sorted(rows, key=lambda row: (not row.primary, not row.decides))
@@ -266,9 +299,13 @@ def _found(settings: _Settings, change: Change) -> Found | None:
     if not all(math.isfinite(x) for arm in (a, b) for x in launch_values(arm.value(change.metric))):
         return None
     return found_between(
-        a, b, change.metric, confidence=settings.comparison.confidence, days=settings.days,
+        a,
+        b,
+        change.metric,
+        confidence=settings.comparison.confidence,
+        days=settings.days,
         smallest_effect=settings.baseline.measured.experiment.comparison.smallest_effect,
-    )  # fmt: skip
+    )
 
 
 def _row(settings: _Settings, change: Change, found: Found | None, p: float | None) -> Row:
@@ -278,27 +315,47 @@ def _row(settings: _Settings, change: Change, found: Found | None, p: float | No
     decides = primary or (settings.everything and better != "neither")
     title = described.title if described is not None else change.metric
     base = Row(
-        metric=change.metric, title=title, configuration=change.configuration, state="listed", decides=decides,
-        primary=primary, suspected=False, better=better, baseline=change.baseline, value=change.value, difference=None,
-        p_adjusted=p, margin=None, launches_needed=None, sentence="",
-    )  # fmt: skip
+        metric=change.metric,
+        title=title,
+        configuration=change.configuration,
+        state="listed",
+        decides=decides,
+        primary=primary,
+        suspected=False,
+        better=better,
+        baseline=change.baseline,
+        value=change.value,
+        difference=None,
+        p_adjusted=p,
+        margin=None,
+        launches_needed=None,
+        sentence="",
+    )
     if found is None:
         absent = change.value if isinstance(change.value, Absent) else change.baseline
         why = absent.detail if isinstance(absent, Absent) else "it has no value per launch on one side"
         return replace(base, state="nothing_measured" if decides else "listed", sentence=f"{title}: {why}")
     made = judged(
-        found, better=better, margin=settings.margin, floor=settings.comparison.floor, p_adjusted=p,
+        found,
+        better=better,
+        margin=settings.margin,
+        floor=settings.comparison.floor,
+        p_adjusted=p,
         smallest_effect=settings.baseline.measured.experiment.comparison.smallest_effect,
-    )  # fmt: skip
+    )
     state = _state(found.difference, made.decision, better)
     suspected = state != "regression" and made.suspected and made.alone.change == "worse"
     state = "inconclusive" if suspected else state
     where = ", ".join(filter(None, (f"{title} at {change.configuration}", occasion(found))))
     return replace(
-        base, state=state, suspected=suspected, difference=found.difference, margin=made.decision.margin,
+        base,
+        state=state,
+        suspected=suspected,
+        difference=found.difference,
+        margin=made.decision.margin,
         launches_needed=made.decision.launches_needed,
         sentence=_said(where, found.difference, made.decision, state, better, suspected=suspected),
-    )  # fmt: skip
+    )
 
 
 def _state(found: Difference, decision: Decision, better: Better) -> RowState:
@@ -320,9 +377,7 @@ def _state(found: Difference, decision: Decision, better: Better) -> RowState:
 
 def _design(settings: _Settings) -> Design:
     found = _at_once(settings)
-    designs: Mapping[str, Design] = {
-        "in turn": "in turn", "alternating": "alternating sittings", "history": "two records and a history",
-    }  # fmt: skip
+    designs: Mapping[str, Design] = {"in turn": "in turn", "alternating": "alternating sittings", "history": "two records and a history"}
     return designs.get(found.evidence, "two records") if found is not None else "two records"
 
 
@@ -349,16 +404,27 @@ def _about_days(settings: _Settings, design: Design, rows: Sequence[Row]) -> lis
 
 
 def _row_of_history(
-    one: History, comparison: Comparison, margin: float, everything: bool, record: Side,
-    found: Difference | None, p_adjusted: float | None,
-) -> Row:  # fmt: skip
+    one: History, comparison: Comparison, margin: float, everything: bool, record: Side, found: Difference | None, p_adjusted: float | None
+) -> Row:
     primary = (one.metric, one.configuration) == _at(comparison)
     last, asked = one.points[-1], record.measured.experiment.comparison
     base = Row(
-        metric=one.metric, title=one.title, configuration=one.configuration, state="inconclusive",
-        decides=primary or everything, primary=primary, suspected=False, better=one.better, baseline=None,
-        value=last.value, difference=None, p_adjusted=one.p_adjusted, margin=margin, launches_needed=None, sentence="",
-    )  # fmt: skip
+        metric=one.metric,
+        title=one.title,
+        configuration=one.configuration,
+        state="inconclusive",
+        decides=primary or everything,
+        primary=primary,
+        suspected=False,
+        better=one.better,
+        baseline=None,
+        value=last.value,
+        difference=None,
+        p_adjusted=one.p_adjusted,
+        margin=margin,
+        launches_needed=None,
+        sentence="",
+    )
     least = max(asked.smallest_effect, comparison.floor)
     recent = _recent(one, one.certain)
     if recent is not None and _is_of_interest(one, recent, least):
@@ -372,9 +438,13 @@ def _row_of_history(
         return replace(base, sentence=told)
     ratio = one.scale == "ratio"
     decision = decide(
-        found, better=one.better, margin=margin if ratio else None, floor=comparison.floor if ratio else 0.0,
-        smallest_effect=asked.smallest_effect if ratio else None, p_adjusted=p_adjusted,
-    )  # fmt: skip
+        found,
+        better=one.better,
+        margin=margin if ratio else None,
+        floor=comparison.floor if ratio else 0.0,
+        smallest_effect=asked.smallest_effect if ratio else None,
+        p_adjusted=p_adjusted,
+    )
     decision = replace(decision, minimum_detectable_effect=detectable_with_days(found, least))
     state = _state(found, decision, one.better)
     suspected = state == "regression"
@@ -439,9 +509,8 @@ def _before_change(one: History) -> str:
 
 
 def _said(
-    where: str, found: Difference, decision: Decision, state: RowState, better: Better,
-    *, suspected: bool, against: str = "the baseline",
-) -> str:  # fmt: skip
+    where: str, found: Difference, decision: Decision, state: RowState, better: Better, *, suspected: bool, against: str = "the baseline"
+) -> str:
     """ "Throughput at workers=2, between these two sessions: −12.0 % [−15.1, −8.8] against the baseline"."""
     shown = f"{where}: {difference_text(found)} against {against}"
     if suspected:

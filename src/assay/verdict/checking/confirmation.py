@@ -22,15 +22,10 @@ def confirm(first: Check, again: Check, *, everything_in_doubt: bool = False) ->
         return row.in_doubt or open_
 
     fresh = {(row.metric, row.configuration): row for row in again.rows}
-    rows = tuple(
-        _confirmed(row, fresh.get((row.metric, row.configuration)), again) if doubtful(row) else row
-        for row in first.rows
-    )
+    rows = tuple(_confirmed(row, fresh.get((row.metric, row.configuration)), again) if doubtful(row) else row for row in first.rows)
     asked = [(row, fresh.get((row.metric, row.configuration))) for row in first.rows if doubtful(row)]
     states = [_state_again(new) for _, new in asked]
-    outcome: Confirmation = (
-        "confirmed" if "regression" in states else "undecided" if "inconclusive" in states else "refuted"
-    )
+    outcome: Confirmation = "confirmed" if "regression" in states else "undecided" if "inconclusive" in states else "refuted"
     return concluded(replace(first, rows=rows, confirmation=outcome))
 
 
@@ -52,10 +47,8 @@ def _confirmed(row: Row, fresh: Row | None, again: Check) -> Row:
         "regression": "confirmed by fresh launches in turn",
         "pass": "not confirmed: fresh launches in turn exclude a regression beyond the margin",
         "inconclusive": "neither confirmed nor refuted by fresh launches in turn",
-    }  # fmt: skip
+    }
     seen = f" ({fresh.sentence})" if fresh is not None else f" ({again.sentence})"
     if fresh is None:
         return replace(row, state=state, suspected=False, sentence=f"{row.sentence}; {words[state]}{seen}")
-    return replace(
-        fresh, state=state, suspected=False, sentence=f"{words[state]}{seen}; suspected because {row.sentence}"
-    )
+    return replace(fresh, state=state, suspected=False, sentence=f"{words[state]}{seen}; suspected because {row.sentence}")

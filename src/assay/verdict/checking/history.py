@@ -119,9 +119,7 @@ def in_order(sides: Sequence[Side]) -> list[Side]:
 
 def series(sides: Sequence[Side], metric: str, configuration: str) -> tuple[Scale, tuple[Point, ...]]:
     """The values of one metric over records, in order; records without one are left out."""
-    found = [
-        (side, value) for side in in_order(sides) if (value := estimate_of(side, metric, configuration)) is not None
-    ]
+    found = [(side, value) for side in in_order(sides) if (value := estimate_of(side, metric, configuration)) is not None]
     everything = [number for _, value in found for number in launch_values(value)]
     scale: Scale = "ratio" if everything and min(everything) > 0.0 else "difference"
     return scale, tuple(
@@ -163,14 +161,20 @@ def _changes(scale: Scale, points: Sequence[Point]) -> Changes:
     return changes_in_history(values, earlier=[level(numbers, "ratio").mean for numbers in positive])
 
 
-def _history(
-    sides: Sequence[Side], metric: str, configuration: str, scale: Scale, points: tuple[Point, ...], found: Changes
-) -> History:
+def _history(sides: Sequence[Side], metric: str, configuration: str, scale: Scale, points: tuple[Point, ...], found: Changes) -> History:
     described = sides[0].judgement.metrics[metric]
     return History(
-        metric=metric, title=described.title, unit=described.unit, better=described.better, configuration=configuration,
-        scale=scale, points=points, changes=found.changes, outliers=found.outliers, p_adjusted=found.p_value,
-    )  # fmt: skip
+        metric=metric,
+        title=described.title,
+        unit=described.unit,
+        better=described.better,
+        configuration=configuration,
+        scale=scale,
+        points=points,
+        changes=found.changes,
+        outliers=found.outliers,
+        p_adjusted=found.p_value,
+    )
 
 
 def rates(found: Sequence[History]) -> str:

@@ -54,48 +54,74 @@ QUANTITIES: tuple[Quantity, ...] = (
     _quantity(
         "time of both sides in every launch",
         "the time or rate of baseline and candidate, under the same conditions, in each of at least 5 launches in random order",
-        "assay run, with both worker counts in factor.levels and launches.per_configuration = 5", *_BOTH,
+        "assay run, with both worker counts in factor.levels and launches.per_configuration = 5",
+        *_BOTH,
     ),
     _quantity(
         "time of the strongest baseline in every launch",
         "the same times, with the best program for one worker (the candidate's precision, batch, threads and compilation) as the baseline",
-        'assay run with 1 in factor.levels, conditions.base_kind = "best_serial"', *_BOTH, "strong_base",
+        'assay run with 1 in factor.levels, conditions.base_kind = "best_serial"',
+        *_BOTH,
+        "strong_base",
     ),
     _quantity(
-        "score of every held-out item", "the quality of both sides, item by item, in the launches that are timed",
-        "probe.examples(ids, scores) in the script, [quality] metric and margin in the experiment", "quality",
+        "score of every held-out item",
+        "the quality of both sides, item by item, in the launches that are timed",
+        "probe.examples(ids, scores) in the script, [quality] metric and margin in the experiment",
+        "quality",
     ),
     _quantity(
-        "time of every step or request", "each repetition's time in its order, with the cold ones",
+        "time of every step or request",
+        "each repetition's time in its order, with the cold ones",
         "probe.steps(loader) in the script: warm-up is recognised, step_time_p99 is refused where the trials are too few",
-        "warm_up", "tail", "percentile",
+        "warm_up",
+        "tail",
+        "percentile",
     ),
     _quantity(
-        "latency of every request under the load", "each request's latency while the throughput is measured, against the objective",
-        "assay load URL --rate 5,10 --slo ttft=0.5: every request is kept, and counted against the objective", "goodput", "tail", "percentile", "warm_up",
+        "latency of every request under the load",
+        "each request's latency while the throughput is measured, against the objective",
+        "assay load URL --rate 5,10 --slo ttft=0.5: every request is kept, and counted against the objective",
+        "goodput",
+        "tail",
+        "percentile",
+        "warm_up",
     ),
     _quantity(
-        "phases of every step", "waiting for data, computing and updating, each read from a synchronised device",
+        "phases of every step",
+        "waiting for data, computing and updating, each read from a synchronised device",
         "probe.steps(loader) and probe.phase in the script: data_time, and device events where there is a GPU",
-        "data_time", "synchronised", "warm_up", "tail", "percentile",
+        "data_time",
+        "synchronised",
+        "warm_up",
+        "tail",
+        "percentile",
     ),
     _quantity(
-        "items of every step", "how much work a step of each side does, over all workers",
-        "probe.log(items=n) in the script: scaling.mode is checked against it", "work",
+        "items of every step",
+        "how much work a step of each side does, over all workers",
+        "probe.log(items=n) in the script: scaling.mode is checked against it",
+        "work",
     ),
     _quantity(
-        "time at the predicted number of workers", "one more measured point, where the claim reaches to",
-        "assay run with that number in factor.levels", "measured_there",
+        "time at the predicted number of workers",
+        "one more measured point, where the claim reaches to",
+        "assay run with that number in factor.levels",
+        "measured_there",
     ),
     _quantity(
-        "time of every workload on both sides", "numerators and denominators instead of their ratios",
-        "assay run, one experiment for each workload", "numerators",
+        "time of every workload on both sides",
+        "numerators and denominators instead of their ratios",
+        "assay run, one experiment for each workload",
+        "numerators",
     ),
     _quantity(
-        "counters of the machine in every launch", "foreign load, steal and throttling while the launches ran",
-        "assay run on Linux: the audit `contention` reads them", "counters",
+        "counters of the machine in every launch",
+        "foreign load, steal and throttling while the launches ran",
+        "assay run on Linux: the audit `contention` reads them",
+        "counters",
     ),
-)  # fmt: skip
+)
 
 
 def audit_claim(claim: Claim) -> Audited:
@@ -109,9 +135,12 @@ def audit_claim(claim: Claim) -> Audited:
     given = frozenset().union(*(quantity.gives for quantity in needed))
     status = soundness(pitfalls)
     return Audited(
-        status=status, sentence=_sentence(status, pitfalls), pitfalls=pitfalls, quantities=needed,
+        status=status,
+        sentence=_sentence(status, pitfalls),
+        pitfalls=pitfalls,
+        quantities=needed,
         otherwise=smallest_set(facts_needed(left) - given),
-    )  # fmt: skip
+    )
 
 
 def soundness(pitfalls: Iterable[Pitfall]) -> Soundness:
@@ -144,9 +173,7 @@ def _examined(audit: Audit, claim: Claim) -> Pitfall:
     fallen = any(finding.severity in GRAVE for finding in found)
     state: State = "fallen into" if fallen else "not examined" if found else "clear"
     reason = "" if fallen or not found else "; ".join(finding.evidence for finding in found)
-    return Pitfall(
-        name=audit.name, title=audit.called, question=audit.question, state=state, findings=found, reason=reason
-    )
+    return Pitfall(name=audit.name, title=audit.called, question=audit.question, state=state, findings=found, reason=reason)
 
 
 def _sentence(status: Soundness, pitfalls: tuple[Pitfall, ...]) -> str:

@@ -22,10 +22,22 @@ State = Literal["fallen into", "not examined", "clear"]
 STATES: tuple[State, ...] = ("fallen into", "not examined", "clear")
 GRAVE = ("invalid", "fail", "warning")
 # What a record that times one command or function can fall into: it has no steps, no quality and no base.
-OF_TIMINGS = frozenset({
-    "cherry_picked", "contention", "instrument_errors", "launches", "looks", "overhead", "sealed",
-    "copied_rows", "counter_readings", "order_of_times", "processor_time", "row_counts",
-})  # fmt: skip
+OF_TIMINGS = frozenset(
+    {
+        "cherry_picked",
+        "contention",
+        "instrument_errors",
+        "launches",
+        "looks",
+        "overhead",
+        "sealed",
+        "copied_rows",
+        "counter_readings",
+        "order_of_times",
+        "processor_time",
+        "row_counts",
+    }
+)
 UNSEEN = "_not_measured"  # a note whose rule ends so says that the audit saw nothing
 
 
@@ -47,11 +59,7 @@ def of_record(measured: Measured, results: Results) -> tuple[Pitfall, ...]:
     senseless = unexamined(measured, audits)
     made = []
     for audit in audits.values():
-        if (
-            audit.of_records
-            and measured.subject in audit.about
-            and (not is_timing(measured) or audit.name in OF_TIMINGS)
-        ):
+        if audit.of_records and measured.subject in audit.about and (not is_timing(measured) or audit.name in OF_TIMINGS):
             if audit.name in senseless:
                 made.append(_pitfall(audit, (), senseless[audit.name]))
                 continue
@@ -70,8 +78,8 @@ def _pitfall(audit: Audit, found: tuple[Finding, ...], unseen: str) -> Pitfall:
     fallen = any(finding.severity in GRAVE for finding in found)
     state: State = "fallen into" if fallen else "not examined" if unseen else "clear"
     return Pitfall(
-        name=audit.name, title=audit.called, question=audit.question, state=state, findings=found, reason="" if fallen else unseen,
-    )  # fmt: skip
+        name=audit.name, title=audit.called, question=audit.question, state=state, findings=found, reason="" if fallen else unseen
+    )
 
 
 def _unseen(found: tuple[Finding, ...]) -> str:

@@ -38,9 +38,7 @@ def change_text(change: Change) -> str:
     if change.low is None or change.high is None:
         return ""
     if change.ratio is None:
-        return (
-            f"difference {_signed(change.difference or 0.0, change.low, change.high, _unit(change), _launches(change))}"
-        )
+        return f"difference {_signed(change.difference or 0.0, change.low, change.high, _unit(change), _launches(change))}"
     return ratio_text(change.ratio, change.low, change.high, launches=_launches(change))
 
 
@@ -85,13 +83,8 @@ def probability_text(p: float | None) -> str:
 def sentence(change: Change, title: str, baseline: str, *, exploratory: bool, why: str = "") -> str:
     """One sentence about one metric."""
     word = f"{change.word} ({EXPLORATORY})" if exploratory else change.word
-    where = ", ".join(
-        filter(None, (f"{title} of {change.side} against {baseline} at {change.configuration}", occasion_text(change)))
-    )
-    parts = [
-        allowed_text(change), why, detectable_text(change) if change.low is not None else "", needed_text(change),
-        way_on_text(change),
-    ]  # fmt: skip
+    where = ", ".join(filter(None, (f"{title} of {change.side} against {baseline} at {change.configuration}", occasion_text(change))))
+    parts = [allowed_text(change), why, detectable_text(change) if change.low is not None else "", needed_text(change), way_on_text(change)]
     return "; ".join([f"{where}: {word}", *(part for part in parts if part)])
 
 
@@ -101,7 +94,9 @@ def occasion_text(change: Change) -> str:
 
 
 def allowed_text(change: Change) -> str:
-    """The change, with what was allowed for the sessions: "+5.1 % [−31.0, 61.4] with 15 % assumed between sessions (launches alone: +5.10 % [4.02, 6.18])"."""
+    """The change, with what was allowed for the sessions: "+5.1 % [−31.0, 61.4] with 15 % assumed between sessions (launches alone: +5.10
+    % [4.02, 6.18])".
+    """
     text, occasion = change_text(change), change.occasion
     if not text or occasion is None or not occasion.allowance:
         return text

@@ -22,9 +22,7 @@ NOT_RECORDED: Final = "not recorded"
 REFUSING: Final[tuple[ConditionClass, ...]] = ("identity", "hardware")
 ORDER: Final[tuple[ConditionClass, ...]] = ("identity", "hardware", "condition", "context")
 
-_MACHINE = tuple(
-    dict.fromkeys(c.name for c in CONDITIONS if c.kind == "hardware" and not c.name.startswith("software."))
-)
+_MACHINE = tuple(dict.fromkeys(c.name for c in CONDITIONS if c.kind == "hardware" and not c.name.startswith("software.")))
 _CODE = ("workload.script_sha256", "workload.script", "workload.git")
 # What people say -> the fields that differ when they say it.
 ALIASES: Final[Mapping[str, tuple[str, ...]]] = {
@@ -33,8 +31,18 @@ ALIASES: Final[Mapping[str, tuple[str, ...]]] = {
     "arguments": ("workload.arguments",),
     "environment": ("workload.environment", "workload.variables"),
     "engine": (
-        *_CODE, "workload.runner", "workload.arguments", "workload.environment", "conditions.engine", "launcher.kind",
-        "software", "warm_up", "engine", "engines", "target", "serving.tokens_from",
+        *_CODE,
+        "workload.runner",
+        "workload.arguments",
+        "workload.environment",
+        "conditions.engine",
+        "launcher.kind",
+        "software",
+        "warm_up",
+        "engine",
+        "engines",
+        "target",
+        "serving.tokens_from",
     ),
     "objectives": ("serving.objectives",),
     "prompts": ("serving.prompts", "serving.files", "serving.schedules"),
@@ -45,7 +53,7 @@ ALIASES: Final[Mapping[str, tuple[str, ...]]] = {
     "model": ("conditions.model", "model", "serving.model", "serving.tokenizer", "engine.model"),
     "dataset": ("conditions.dataset", "dataset", "samples"),
     "batch": ("conditions.batch", "conditions.batch_size", "conditions.global_batch", "batch"),
-}  # fmt: skip
+}
 # A declared field -> what follows from it: nobody should have to name the same change twice.
 FOLLOWS: Final[Mapping[str, tuple[str, ...]]] = {
     "workload.script_sha256": _CODE,
@@ -92,10 +100,15 @@ def unknown_on_all(sides: Sequence[Side]) -> tuple[str, ...]:
     results = [(side.measured, side.judgement.results) for side in sides]
     subjects = {side.measured.subject for side in sides}
     return tuple(
-        c.name for c in CONDITIONS
-        if c.kind == "identity" and subjects & set(c.about) and c.family is None and c.absent == "differs" and c.name != "workload.script"
+        c.name
+        for c in CONDITIONS
+        if c.kind == "identity"
+        and subjects & set(c.about)
+        and c.family is None
+        and c.absent == "differs"
+        and c.name != "workload.script"
         and not any(c.fields(*one) for one in results)
-    )  # fmt: skip
+    )
 
 
 def _of_condition(condition: Condition, values: Sequence[Mapping[str, Any]]) -> list[Mismatch]:
@@ -116,10 +129,14 @@ def _of_field(condition: Condition, field: str, values: Sequence[Mapping[str, An
     silent = equal and condition.kind != "identity"  # a gap in hardware or below is told, and forbids nothing
     optional = equal and condition.kind == "identity" and condition.absent == "note"
     return Mismatch(
-        field=field, kind=condition.kind, declared=False, why=condition.why, override=f"--varying {field}, or --force",
+        field=field,
+        kind=condition.kind,
+        declared=False,
+        why=condition.why,
+        override=f"--varying {field}, or --force",
         values=tuple(_shown(condition, field, one) for one in values),
         refuses=condition.kind in REFUSING and not silent and not optional,
-    )  # fmt: skip
+    )
 
 
 def _shown(condition: Condition, field: str, values: Mapping[str, Any]) -> str:
@@ -176,9 +193,11 @@ def _unknown(name: str, known: set[str], keys: set[str]) -> Problem:
     close = [*last, *difflib.get_close_matches(name, candidates, n=3)][:3]
     mend = f"Did you mean {' or '.join(f'--varying {one}' for one in close)}?" if close else ""
     return Problem(
-        where="--varying", found=repr(name), mend=mend,
+        where="--varying",
+        found=repr(name),
+        mend=mend,
         allowed=f"a condition, the beginning of a group of them, or one of {', '.join(ALIASES)}; docs/reference/conditions.md lists them",
-    )  # fmt: skip
+    )
 
 
 def _conditions_of(sides: Sequence[Side]) -> set[str]:

@@ -72,9 +72,15 @@ def compare(
     refused = (*inadmissible, *refusing(mismatches))
     arms = [[Arm(label=s.label, side=s, configuration=name) for s in sides] for name in common]
     return _compare(
-        arms, configuration, primary, varying=tuple(varying), mismatches=(*inadmissible, *mismatches), refused=refused,
-        forced=force and not inadmissible and bool(common), days=days,
-    )  # fmt: skip
+        arms,
+        configuration,
+        primary,
+        varying=tuple(varying),
+        mismatches=(*inadmissible, *mismatches),
+        refused=refused,
+        forced=force and not inadmissible and bool(common),
+        days=days,
+    )
 
 
 def compare_configurations(side: Side, configurations: Sequence[str], *, primary: str | None = None) -> Comparison:
@@ -89,15 +95,19 @@ def compare_configurations(side: Side, configurations: Sequence[str], *, primary
     arms = [Arm(label=name, side=side, configuration=name) for name in configurations]
     inadmissible = _inadmissible([side])
     return _compare(
-        [arms], configurations[0], primary, varying=("configuration",), mismatches=inadmissible, refused=inadmissible,
-        forced=False,
-    )  # fmt: skip
+        [arms], configurations[0], primary, varying=("configuration",), mismatches=inadmissible, refused=inadmissible, forced=False
+    )
 
 
 def compare_at(
-    sides: Sequence[Side], configurations: Sequence[str], *, varying: Sequence[str] = (), force: bool = False,
-    primary: str | None = None, days: Days | None = None,
-) -> Comparison:  # fmt: skip
+    sides: Sequence[Side],
+    configurations: Sequence[str],
+    *,
+    varying: Sequence[str] = (),
+    force: bool = False,
+    primary: str | None = None,
+    days: Days | None = None,
+) -> Comparison:
     """Each side at a configuration of its own, against the first: one worker, several workers, a quantised model.
 
     A record may be named several times with different configurations.  That worker counts differ is what is studied.
@@ -111,19 +121,20 @@ def compare_at(
         _decisive(name, compared(side.measured))
     mismatches, inadmissible = differences(sides, (*varying, "factor.levels")), _inadmissible(sides)
     refused = (*inadmissible, *refusing(mismatches))
-    arms = [
-        Arm(label=label, side=side, configuration=name)
-        for label, side, name in zip(labels, sides, configurations, strict=True)
-    ]
+    arms = [Arm(label=label, side=side, configuration=name) for label, side, name in zip(labels, sides, configurations, strict=True)]
     return _compare(
-        [arms], configurations[0], primary, varying=(*varying, "configuration"), mismatches=(*inadmissible, *mismatches),
-        refused=refused, forced=force and not inadmissible, days=days,
-    )  # fmt: skip
+        [arms],
+        configurations[0],
+        primary,
+        varying=(*varying, "configuration"),
+        mismatches=(*inadmissible, *mismatches),
+        refused=refused,
+        forced=force and not inadmissible,
+        days=days,
+    )
 
 
-def compare_engines(
-    side: Side, engines: Sequence[str] = (), *, primary: str | None = None, at: float | None = None
-) -> Comparison:
+def compare_engines(side: Side, engines: Sequence[str] = (), *, primary: str | None = None, at: float | None = None) -> Comparison:
     """Engines of one record against the first one named, at every scenario and load that they have in common.
 
     Launches are paired by block.  The largest load decides, or the load `at`; of several scenarios the last one asked for.
@@ -145,9 +156,8 @@ def compare_engines(
         deciding = next(row for row in reversed(rows) if loads[row[0].configuration] == at)
     inadmissible = _inadmissible([side])
     return _compare(
-        rows, deciding[0].configuration, primary, varying=("engine",), mismatches=inadmissible, refused=inadmissible,
-        forced=False,
-    )  # fmt: skip
+        rows, deciding[0].configuration, primary, varying=("engine",), mismatches=inadmissible, refused=inadmissible, forced=False
+    )
 
 
 def _same_loads(side: Side, engines: Sequence[str]) -> list[list[Arm]]:
@@ -171,10 +181,17 @@ def _among(name: str, known: Sequence[str], where: str) -> None:
 
 def _check_labels(labels: Sequence[str]) -> None:
     if len(labels) < LEAST_SIDES or len(set(labels)) != len(labels):
-        raise SpecError((Problem(
-            where="sides", found=", ".join(labels) or "none", allowed="two or more, each with a name of its own",
-            mend="A comparison needs a baseline and something to compare with it.",
-        ),), "the comparison")  # fmt: skip
+        raise SpecError(
+            (
+                Problem(
+                    where="sides",
+                    found=", ".join(labels) or "none",
+                    allowed="two or more, each with a name of its own",
+                    mend="A comparison needs a baseline and something to compare with it.",
+                ),
+            ),
+            "the comparison",
+        )
 
 
 def _common(sides: Sequence[Side]) -> tuple[str, ...]:
@@ -200,12 +217,21 @@ def _inadmissible(sides: Sequence[Side]) -> tuple[Mismatch, ...]:
         return ()
     why = "; ".join(
         f"{side.label}: {finding.evidence}"
-        for side in sides for finding in side.judgement.verdict.findings if finding.severity == "invalid"
-    )  # fmt: skip
-    return (Mismatch(
-        field="verdict.status", kind="identity", values=statuses, declared=False, override="", refuses=True,
-        why=f"an inadmissible record is no evidence ({why})",
-    ),)  # fmt: skip
+        for side in sides
+        for finding in side.judgement.verdict.findings
+        if finding.severity == "invalid"
+    )
+    return (
+        Mismatch(
+            field="verdict.status",
+            kind="identity",
+            values=statuses,
+            declared=False,
+            override="",
+            refuses=True,
+            why=f"an inadmissible record is no evidence ({why})",
+        ),
+    )
 
 
 # ---- the comparison --------------------------------------------------------------------------------------------------
@@ -232,12 +258,23 @@ def _compare(
     if not any(_was_measured(change) for change in changes if change.primary):
         state = "nothing_measured"
     made = Comparison(
-        state=state, sides=tuple(arm.label for arm in deciding), varying=varying, mismatches=mismatches, refused=refused,
-        primary=rules.primary, configuration=configuration, changes=changes, table=_table(deciding),
+        state=state,
+        sides=tuple(arm.label for arm in deciding),
+        varying=varying,
+        mismatches=mismatches,
+        refused=refused,
+        primary=rules.primary,
+        configuration=configuration,
+        changes=changes,
+        table=_table(deciding),
         quality={arm.label: held[arm.label, deciding[0].configuration].held for arm in deciding[1:]},
-        confidence=rules.confidence, floor=rules.floor, notes=(), sentence="", equivalence=rules.equivalence,
+        confidence=rules.confidence,
+        floor=rules.floor,
+        notes=(),
+        sentence="",
+        equivalence=rules.equivalence,
         smallest_effect=rules.smallest_effect,
-    )  # fmt: skip
+    )
     noted = replace(made, notes=notes_of(made, deciding, held))
     return replace(noted, sentence=sentence_of(noted, deciding, held))
 
@@ -249,25 +286,38 @@ def _was_measured(change: Change) -> bool:
 def _table(deciding: Sequence[Arm]) -> dict[str, dict[str, Value]]:
     """side -> metric -> value at the deciding configuration; metrics of the whole experiment are left out."""
     return {
-        arm.label: {name: arm.value(name) for name, values in arm.side.judgement.results.items() if ALL not in values}
-        for arm in deciding
+        arm.label: {name: arm.value(name) for name, values in arm.side.judgement.results.items() if ALL not in values} for arm in deciding
     }
 
 
 def _refusal(
-    arms: Sequence[Sequence[Arm]], configuration: str, primary: str | None, varying: tuple[str, ...],
-    mismatches: tuple[Mismatch, ...], refused: tuple[Mismatch, ...],
-) -> Comparison:  # fmt: skip
+    arms: Sequence[Sequence[Arm]],
+    configuration: str,
+    primary: str | None,
+    varying: tuple[str, ...],
+    mismatches: tuple[Mismatch, ...],
+    refused: tuple[Mismatch, ...],
+) -> Comparison:
     """Nothing is compared, and the sentence says why and what would change that."""
     sides = [arm.label for arm in arms[0]] if arms else _labels(mismatches)
     base = arms[0][0].measured if arms else None
     asked = base.experiment.comparison if base else None
     return Comparison(
-        state="incomparable", sides=tuple(sides), varying=varying, mismatches=mismatches, refused=refused,
-        primary=primary or (asked.primary if asked else "auto"), configuration=configuration, changes=(), table={},
-        quality={}, confidence=base.confidence if base else 0.95, floor=0.0, notes=(),
+        state="incomparable",
+        sides=tuple(sides),
+        varying=varying,
+        mismatches=mismatches,
+        refused=refused,
+        primary=primary or (asked.primary if asked else "auto"),
+        configuration=configuration,
+        changes=(),
+        table={},
+        quality={},
+        confidence=base.confidence if base else 0.95,
+        floor=0.0,
+        notes=(),
         sentence=refused_sentence(sides, refused),
-    )  # fmt: skip
+    )
 
 
 def _labels(mismatches: Sequence[Mismatch]) -> list[str]:

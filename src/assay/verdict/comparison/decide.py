@@ -31,9 +31,10 @@ def _adjusted(pairs: Sequence[Pair]) -> list[float | None]:
     """Corrected p-values: Holm over the primaries of all sides, Benjamini-Hochberg over the others of each side."""
     found: list[float | None] = [None] * len(pairs)
     primaries = [i for i, pair in enumerate(pairs) if pair.primary and pair.difference is not None]
-    families = {pair.b.label: [
-        i for i, other in enumerate(pairs) if other.b.label == pair.b.label and not other.primary and other.difference
-    ] for pair in pairs}  # fmt: skip
+    families = {
+        pair.b.label: [i for i, other in enumerate(pairs) if other.b.label == pair.b.label and not other.primary and other.difference]
+        for pair in pairs
+    }
     for places, correct in ((primaries, holm), *((family, benjamini_hochberg) for family in families.values())):
         for place, p in zip(places, correct([pairs[i].p_value for i in places]), strict=True):
             found[place] = p
@@ -45,23 +46,38 @@ def _change(pair: Pair, p_adjusted: float | None, rules: Rules) -> Change:
         return _without(pair, rules)
     found, relative = pair.found.difference, pair.found.difference.scale == "ratio"
     made = judged(
-        pair.found, better=pair.metric.better, margin=rules.equivalence, smallest_effect=rules.smallest_effect,
-        floor=rules.floor, p_adjusted=p_adjusted,
-    )  # fmt: skip
+        pair.found,
+        better=pair.metric.better,
+        margin=rules.equivalence,
+        smallest_effect=rules.smallest_effect,
+        floor=rules.floor,
+        p_adjusted=p_adjusted,
+    )
     decision = made.decision
     outcome, word, why = _outcome(pair, made)
     effect = decision.minimum_detectable_effect
     change = Change(
-        metric=pair.metric.name, configuration=_place(pair), side=pair.b.label, outcome=outcome, word=word,
-        baseline=pair.a.value(pair.metric.name), value=pair.b.value(pair.metric.name), low=found.low, high=found.high,
-        ratio=found.value if relative else None, difference=None if relative else found.value, p_value=found.p_value,
-        p_adjusted=p_adjusted, minimum_detectable_effect=effect if math.isfinite(effect) else None,
-        launches_needed=decision.launches_needed, primary=pair.primary, method=found.method, sentence="",
+        metric=pair.metric.name,
+        configuration=_place(pair),
+        side=pair.b.label,
+        outcome=outcome,
+        word=word,
+        baseline=pair.a.value(pair.metric.name),
+        value=pair.b.value(pair.metric.name),
+        low=found.low,
+        high=found.high,
+        ratio=found.value if relative else None,
+        difference=None if relative else found.value,
+        p_value=found.p_value,
+        p_adjusted=p_adjusted,
+        minimum_detectable_effect=effect if math.isfinite(effect) else None,
+        launches_needed=decision.launches_needed,
+        primary=pair.primary,
+        method=found.method,
+        sentence="",
         occasion=occasion_of(pair.found, pair.a, pair.b, rules.varying),
-    )  # fmt: skip
-    return replace(
-        change, sentence=sentence(change, pair.metric.title, pair.a.label, exploratory=rules.exploratory, why=why)
     )
+    return replace(change, sentence=sentence(change, pair.metric.title, pair.a.label, exploratory=rules.exploratory, why=why))
 
 
 def _outcome(pair: Pair, made: Judged) -> tuple[Outcome, str, str]:
@@ -81,7 +97,9 @@ def _outcome(pair: Pair, made: Judged) -> tuple[Outcome, str, str]:
 
 
 def _inside(pair: Pair, decision: Decision) -> str:
-    """The interval that equivalence is decided by, which is narrower than the printed one: "the 90 % interval [−2.1 %, 2.8 %] lies inside 3 %"."""
+    """The interval that equivalence is decided by, which is narrower than the printed one: "the 90 % interval [−2.1 %, 2.8 %] lies inside
+    3 %".
+    """
     if pair.difference is None or pair.difference.scale != "ratio" or decision.verdict != "equivalent":
         return ""
     margin = decision.margin or 0.0
@@ -94,16 +112,25 @@ def _inside(pair: Pair, decision: Decision) -> str:
 def _without(pair: Pair, rules: Rules) -> Change:
     """No test: a side has no number, or none for each launch."""
     change = Change(
-        metric=pair.metric.name, configuration=_place(pair), side=pair.b.label,
-        outcome="inconclusive" if pair.untested == "not tested" else "not_measured", word=pair.untested or "",
-        baseline=pair.a.value(pair.metric.name), value=pair.b.value(pair.metric.name), ratio=None, low=None, high=None,
-        p_value=None, p_adjusted=None, minimum_detectable_effect=None, launches_needed=None, primary=pair.primary,
-        method="none", sentence="",
-    )  # fmt: skip
-    return replace(
-        change,
-        sentence=sentence(change, pair.metric.title, pair.a.label, exploratory=rules.exploratory, why=pair.reason),
+        metric=pair.metric.name,
+        configuration=_place(pair),
+        side=pair.b.label,
+        outcome="inconclusive" if pair.untested == "not tested" else "not_measured",
+        word=pair.untested or "",
+        baseline=pair.a.value(pair.metric.name),
+        value=pair.b.value(pair.metric.name),
+        ratio=None,
+        low=None,
+        high=None,
+        p_value=None,
+        p_adjusted=None,
+        minimum_detectable_effect=None,
+        launches_needed=None,
+        primary=pair.primary,
+        method="none",
+        sentence="",
     )
+    return replace(change, sentence=sentence(change, pair.metric.title, pair.a.label, exploratory=rules.exploratory, why=pair.reason))
 
 
 def _place(pair: Pair) -> str:

@@ -158,9 +158,7 @@ def qualities(base: Arm, others: Sequence[Arm]) -> dict[str, Quality]:
         return found
     error, left, kept = 1.0 - base.measured.confidence, tested, set[str]()
     while True:
-        stricter = {
-            arm.label: quality(base, arm, confidence=1.0 - error / left) for arm in open_ if arm.label not in kept
-        }
+        stricter = {arm.label: quality(base, arm, confidence=1.0 - error / left) for arm in open_ if arm.label not in kept}
         found |= stricter
         new = {label for label, one in stricter.items() if one.held == "HELD"}
         if not new:
@@ -168,9 +166,7 @@ def qualities(base: Arm, others: Sequence[Arm]) -> dict[str, Quality]:
         kept |= new
         left -= len(new)
     return {
-        label: replace(one, sentence=f"{one.sentence} (Holm over {tested} sides)")
-        if label in {a.label for a in open_}
-        else one
+        label: replace(one, sentence=f"{one.sentence} (Holm over {tested} sides)") if label in {a.label for a in open_} else one
         for label, one in found.items()
     }
 
@@ -179,9 +175,7 @@ def quality(a: Arm, b: Arm, *, confidence: float | None = None) -> Quality:
     """Was the quality of a kept by b?  Examples paired by id, the margin of a's experiment, and its confidence unless another is given."""
     asked = a.measured.experiment.quality
     if asked is None:
-        return Quality(
-            held="NOT_MEASURED", sentence="quality was not measured: the baseline's experiment names no metric"
-        )
+        return Quality(held="NOT_MEASURED", sentence="quality was not measured: the baseline's experiment names no metric")
     ours, theirs = (_scores(arm, asked.metric) for arm in (a, b))
     if ours.height == 0 or theirs.height == 0:
         who = a.label if ours.height == 0 else b.label
@@ -203,9 +197,7 @@ def _scores(arm: Arm, metric: str) -> pl.DataFrame:
     return timed.join(rows, on="launch").sort("launch", "example")
 
 
-def _decide(
-    a: Arm, b: Arm, ours: pl.DataFrame, theirs: pl.DataFrame, asked: AskedQuality, confidence: float
-) -> Decision | str:
+def _decide(a: Arm, b: Arm, ours: pl.DataFrame, theirs: pl.DataFrame, asked: AskedQuality, confidence: float) -> Decision | str:
     """The decision, or why there is none."""
     examples = sorted(set(ours["example"].to_list()) & set(theirs["example"].to_list()))
     odd = max(ours["example"].n_unique(), theirs["example"].n_unique()) - len(examples)
@@ -233,9 +225,7 @@ def _decide(
 
 def _matrix(frame: pl.DataFrame, key: str, examples: int) -> dict[int, np.ndarray] | None:
     """block or launch -> scores in the order of the examples; None where one is missing or not finite."""
-    found = {
-        int(group[key][0]): group["score"].to_numpy() for group in frame.partition_by("launch", maintain_order=True)
-    }
+    found = {int(group[key][0]): group["score"].to_numpy() for group in frame.partition_by("launch", maintain_order=True)}
     whole = all(len(row) == examples and bool(np.isfinite(row).all()) for row in found.values())
     return found if whole else None
 

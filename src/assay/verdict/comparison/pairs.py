@@ -32,9 +32,7 @@ class Pair:
     held: Quality
     found: Found | None
     primary: bool
-    untested: Untested | None = (
-        None  # there is no difference: a side has no number, two definitions, or none for each launch
-    )
+    untested: Untested | None = None  # there is no difference: a side has no number, two definitions, or none for each launch
     reason: str = ""  # why
 
     @property
@@ -48,9 +46,7 @@ class Pair:
         return 1.0 if self.difference is None else self.difference.p_value
 
 
-def pairs_of(
-    arms: Sequence[Sequence[Arm]], deciding: Sequence[Arm], held: Mapping[tuple[str, str], Quality], rules: Rules
-) -> list[Pair]:
+def pairs_of(arms: Sequence[Sequence[Arm]], deciding: Sequence[Arm], held: Mapping[tuple[str, str], Quality], rules: Rules) -> list[Pair]:
     """Everything that is tested, the primary metric at the deciding configuration first."""
     found = []
     for row in arms:
@@ -64,20 +60,26 @@ def pairs_of(
 
 def _tested(judgement: Judgement, primary: str) -> dict[str, Metric]:
     return {
-        name: metric for name, metric in judgement.metrics.items()
-        if name == primary or (
-            metric.dimension in TESTED and metric.better != "neither" and name not in NOT_THE_WORKLOADS
+        name: metric
+        for name, metric in judgement.metrics.items()
+        if name == primary
+        or (
+            metric.dimension in TESTED
+            and metric.better != "neither"
+            and name not in NOT_THE_WORKLOADS
             and ALL not in judgement.results.get(name, {ALL: None})
         )
-    }  # fmt: skip
+    }
 
 
 def _pair(metric: Metric, a: Arm, b: Arm, held: Quality, rules: Rules, *, primary: bool) -> Pair:
     ours, theirs = a.value(metric.name), b.value(metric.name)
     untested, reason = _incomparable_values(a, b, ours, theirs)
-    found = None if untested else found_between(
-        a, b, metric.name, confidence=rules.confidence, smallest_effect=rules.smallest_effect, days=rules.days
-    )  # fmt: skip
+    found = (
+        None
+        if untested
+        else found_between(a, b, metric.name, confidence=rules.confidence, smallest_effect=rules.smallest_effect, days=rules.days)
+    )
     if found is None and not untested:
         untested, reason = "not tested", "it has no value for each launch, so it is listed and not tested"
     return Pair(metric=metric, a=a, b=b, held=held, found=found, primary=primary, untested=untested, reason=reason)

@@ -7,14 +7,7 @@ from typing import Final
 
 from assay.estimates.estimate import Absent, Value
 from assay.estimates.format import count, given
-from assay.verdict.comparison.change_phrases import (
-    EXPLORATORY,
-    allowed_text,
-    detectable_text,
-    needed_text,
-    occasion_text,
-    way_on_text,
-)
+from assay.verdict.comparison.change_phrases import EXPLORATORY, allowed_text, detectable_text, needed_text, occasion_text, way_on_text
 from assay.verdict.comparison.comparability import unknown_on_all
 from assay.verdict.comparison.groups import Arm, Quality, in_turn
 from assay.verdict.comparison.types import Change, Comparison, Mismatch
@@ -26,9 +19,7 @@ def refused_sentence(sides: Sequence[str], refused: Sequence[Mismatch]) -> str:
     parts = [f"{m.field} differs ({' / '.join(shortened(value) for value in m.values)})" for m in refused[:3]]
     more = f" and {count(len(refused) - 3, 'more fields')}" if len(refused) > 3 else ""
     few = len(refused) <= MOST_FLAGS
-    flags = (
-        " ".join(f"--varying {m.field}" for m in refused) if few else "--varying with each of them, or a group of them"
-    )
+    flags = " ".join(f"--varying {m.field}" for m in refused) if few else "--varying with each of them, or a group of them"
     tail = f". If that is what is studied: {flags}, or --force" if all(m.override for m in refused) else ""
     return f"{_listed(sides)} are not comparable: {'; '.join(parts)}{more}{tail}."
 
@@ -69,9 +60,7 @@ def _claim(change: Change, title: str, baseline: str, held: Quality) -> str:
     if not number:
         return f"{change.side} against {baseline}: {title} {change.word} ({change.sentence.rpartition('; ')[2]})"
     launches = f"{_launches(change.baseline)} against {_launches(change.value)} launches"
-    parts = [
-        f"{title} {number}, {launches}", detectable_text(change), needed_text(change), way_on_text(change), held.sentence,
-    ]  # fmt: skip
+    parts = [f"{title} {number}, {launches}", detectable_text(change), needed_text(change), way_on_text(change), held.sentence]
     return f"{against}: {change.word}: {'; '.join(part for part in parts if part)}"
 
 

@@ -25,7 +25,7 @@ AUTO: Final[Mapping[Subject, tuple[str, ...]]] = {
     "serving": ("goodput", "output_throughput", "request_throughput", "ttft_p95", "e2e_p95"),
     "collectives": ("collective_time",),
     "network": ("link_rate",),
-}  # fmt: skip
+}
 OTHERWISE: Final[Mapping[Subject, str]] = {
     "training": "wall_time",
     "calls": "wall_time",
@@ -50,9 +50,7 @@ class Rules:
     days: Days  # what is known about the variation between sessions
 
 
-def rules_of(
-    deciding: Sequence[Arm], primary: str | None, *, exploratory: bool, varying: tuple[str, ...], days: Days
-) -> Rules:
+def rules_of(deciding: Sequence[Arm], primary: str | None, *, exploratory: bool, varying: tuple[str, ...], days: Days) -> Rules:
     """Those for the sides at the configuration that decides, the baseline first.
 
     Raises:
@@ -61,11 +59,15 @@ def rules_of(
     base = deciding[0]
     asked = base.measured.experiment.comparison
     return Rules(
-        primary=_primary(primary or asked.primary, deciding), confidence=_confidence(deciding),
-        equivalence=asked.equivalence, smallest_effect=asked.smallest_effect, exploratory=exploratory,
-        days=days, varying=varying,
+        primary=_primary(primary or asked.primary, deciding),
+        confidence=_confidence(deciding),
+        equivalence=asked.equivalence,
+        smallest_effect=asked.smallest_effect,
+        exploratory=exploratory,
+        days=days,
+        varying=varying,
         floor=max(_floor(arm, base) for arm in deciding),
-    )  # fmt: skip
+    )
 
 
 def _confidence(deciding: Sequence[Arm]) -> float:
@@ -89,17 +91,15 @@ def _primary(name: str, deciding: Sequence[Arm]) -> str:
         there = [one for one in names if all(launch_values(arm.value(one)) for arm in deciding)]
         partly = [one for one in names if one in known and any(launch_values(arm.value(one)) for arm in deciding)]
         return (*there, *partly, OTHERWISE[subject])[0]
-    if (
-        name in known
-        and ALL not in deciding[0].side.judgement.results.get(name, {})
-        and known[name].better != "neither"
-    ):
+    if name in known and ALL not in deciding[0].side.judgement.results.get(name, {}) and known[name].better != "neither":
         return name
     able = [one for one, metric in known.items() if metric.dimension in TESTED and metric.better != "neither"]
     close = difflib.get_close_matches(name, able, n=1)
     mend = f"Did you mean {close[0]}?" if close else ""
     problem = Problem(
-        where="--primary", found=repr(name), mend=mend,
+        where="--primary",
+        found=repr(name),
+        mend=mend,
         allowed="a metric that has a value for every configuration and a better direction; docs/reference/metrics.md lists them",
-    )  # fmt: skip
+    )
     raise SpecError((problem,), "the comparison")

@@ -21,9 +21,12 @@ _OCCASIONS: Final = {"history": TWO_SESSIONS, "assumed": TWO_SESSIONS, "alternat
 def occasion_of(found: Found, baseline: Arm, side: Arm, varying: Sequence[str]) -> Occasion:
     """When the two were measured, in words."""
     return Occasion(
-        evidence=found.evidence, words=occasion(found), allowance=allowance(found), launches=found.launches,
+        evidence=found.evidence,
+        words=occasion(found),
+        allowance=allowance(found),
+        launches=found.launches,
         way_on=way_on(found, baseline, side, varying),
-    )  # fmt: skip
+    )
 
 
 def occasion(found: Found | None) -> str:

@@ -96,9 +96,7 @@ class Judged:
     suspected: bool  # they would say higher or lower, and the decision does not
 
 
-def found_between(
-    a: Arm, b: Arm, metric: str, *, confidence: float, smallest_effect: float, days: Days
-) -> Found | None:
+def found_between(a: Arm, b: Arm, metric: str, *, confidence: float, smallest_effect: float, days: Days) -> Found | None:
     """b against a; None where a side has no value per launch."""
     raw = difference(a, b, metric, confidence, smallest_effect)
     if raw is None:
@@ -112,17 +110,19 @@ def found_between(
     return _apart(a, b, metric, raw, days)
 
 
-def judged(
-    found: Found, *, better: Better, margin: float, smallest_effect: float, floor: float, p_adjusted: float | None
-) -> Judged:
+def judged(found: Found, *, better: Better, margin: float, smallest_effect: float, floor: float, p_adjusted: float | None) -> Judged:
     """The decision; margins are relative and count on the ratio scale only."""
 
     def ask(one: Difference, p: float | None) -> Decision:
         relative = one.scale == "ratio"
         return decide(
-            one, better=better, margin=margin if relative else None, smallest_effect=smallest_effect if relative else None,
-            floor=floor if relative else 0.0, p_adjusted=p,
-        )  # fmt: skip
+            one,
+            better=better,
+            margin=margin if relative else None,
+            smallest_effect=smallest_effect if relative else None,
+            floor=floor if relative else 0.0,
+            p_adjusted=p,
+        )
 
     decision = ask(found.difference, p_adjusted)
     if found.evidence in ("in turn", "constant"):
@@ -131,9 +131,10 @@ def judged(
     widened_by_days = found.difference.standard_error != found.launches.standard_error
     effect = detectable_with_days(found.difference, max(smallest_effect, floor)) if widened_by_days else None
     decision = replace(
-        decision, launches_needed=decision.launches_needed if decision.reason == "few_launches" else None,
+        decision,
+        launches_needed=decision.launches_needed if decision.reason == "few_launches" else None,
         minimum_detectable_effect=decision.minimum_detectable_effect if effect is None else effect,
-    )  # fmt: skip
+    )
     alone = ask(found.launches, _as_corrected(found, p_adjusted))
     only = alone.verdict in ("higher", "lower") and alone.verdict != decision.verdict
     return Judged(decision=decision, alone=alone, suspected=only)
@@ -154,9 +155,7 @@ def _apart(a: Arm, b: Arm, metric: str, raw: Difference, days: Days) -> Found:
     fitting = [one for scale, one in known if one is not None and scale == raw.scale]
     if fitting and len(fitting) == len(known):
         widest = max(fitting, key=lambda one: one.total)
-        return Found(
-            launches=raw, difference=widened(raw, first, second, widest), evidence="history", days=widest
-        )  # fmt: skip
+        return Found(launches=raw, difference=widened(raw, first, second, widest), evidence="history", days=widest)
     if first.variance == second.variance == 0.0 and _counted(a.value(metric)):
         return Found(launches=raw, difference=raw, evidence="constant")
     made = assumed(raw, first, second, days.assumed)

@@ -73,10 +73,13 @@ def _of(groups: Sequence[pl.DataFrame]) -> Agreement:
     differing = [pair for pair in pairs if pair.where]
     worst = min(differing, key=lambda pair: (pair.shown, pair.possible), default=None)
     return Agreement(
-        shown=GRADES[min(pair.shown for pair in pairs)], possible=GRADES[min(pair.possible for pair in pairs)],
-        prompts=len(groups), answers=sum(group.height for group in groups), differing=len(differing),
+        shown=GRADES[min(pair.shown for pair in pairs)],
+        possible=GRADES[min(pair.possible for pair in pairs)],
+        prompts=len(groups),
+        answers=sum(group.height for group in groups),
+        differing=len(differing),
         where=worst.where if worst is not None else "",
-    )  # fmt: skip
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,9 +107,7 @@ def _equal(ours: Sequence[float], theirs: Sequence[float]) -> _Pair:
 
 def _apart(first: Mapping[str, Any], other: Mapping[str, Any]) -> _Pair:
     common = len(commonprefix([first["text"], other["text"]]))
-    where = (
-        f"example {other['example']} of launch {other['launch']}, replica {other['replica']}, after {common} characters"
-    )
+    where = f"example {other['example']} of launch {other['launch']}, replica {other['replica']}, after {common} characters"
     places = [_place(row, common) for row in (first, other)]
     if None in places or places[0] != places[1]:
         return _Pair(shown=0, possible=2, where=where)

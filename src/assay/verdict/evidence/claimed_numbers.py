@@ -16,9 +16,24 @@ from assay.verdict.stated.kinds import is_collective, is_cost, is_energy, is_rel
 from assay.verdict.types import Finding, Severity
 
 SAME = {  # spellings of one value
-    "float16": "fp16", "half": "fp16", "f16": "fp16", "bfloat16": "bf16", "float32": "fp32", "f32": "fp32", "single": "fp32", "float": "fp32",
-    "float64": "fp64", "double": "fp64", "true": "yes", "on": "yes", "enabled": "yes", "false": "no", "off": "no", "disabled": "no", "none": "no",
-}  # fmt: skip
+    "float16": "fp16",
+    "half": "fp16",
+    "f16": "fp16",
+    "bfloat16": "bf16",
+    "float32": "fp32",
+    "f32": "fp32",
+    "single": "fp32",
+    "float": "fp32",
+    "float64": "fp64",
+    "double": "fp64",
+    "true": "yes",
+    "on": "yes",
+    "enabled": "yes",
+    "false": "no",
+    "off": "no",
+    "disabled": "no",
+    "none": "no",
+}
 
 
 def speeds(claim: Claim) -> tuple[Number, ...]:
@@ -27,7 +42,9 @@ def speeds(claim: Claim) -> tuple[Number, ...]:
 
 
 def improved(claim: Claim) -> tuple[Number, ...]:
-    """Numbers that a worse result could buy: speeds, and costs or energies below another system's.  Not collectives, nor FLOP/s that are reached."""
+    """Numbers that a worse result could buy: speeds, and costs or energies below another system's.  Not collectives, nor FLOP/s that are
+    reached.
+    """
     return tuple(
         number
         for number in claim.number
@@ -57,9 +74,7 @@ def differences(claim: Claim) -> dict[str, list[object]]:
     meant = studied(claim)
     counted = bool(meant & set(COUNTS))
     sides = (claim.conditions.baseline, claim.conditions.candidate)
-    odd = differing(
-        tuple({key: uncounted(key, value) if counted else value for key, value in side.items()} for side in sides)
-    )
+    odd = differing(tuple({key: uncounted(key, value) if counted else value for key, value in side.items()} for side in sides))
     return {
         key: [side[key] for side in sides if key in side]
         for key in odd
@@ -70,13 +85,7 @@ def differences(claim: Claim) -> dict[str, list[object]]:
 def _batch_follows(claim: Claim, key: str, sides: tuple[Mapping[str, object], ...]) -> bool:
     """Whether a batch grew with the workers (weak scaling), or the batch of a worker shrank with them (strong scaling)."""
     base, own = (side.get(key) for side in sides)
-    if (
-        "batch" not in key.casefold()
-        or not isinstance(base, int | float)
-        or not isinstance(own, int | float)
-        or not base
-        or not own
-    ):
+    if "batch" not in key.casefold() or not isinstance(base, int | float) or not isinstance(own, int | float) or not base or not own:
         return False
     factors = {number.scaling: workers_factor(claim, number) for number in claim.number}
     grown, shrunk = factors.get("weak"), factors.get("strong")
@@ -85,9 +94,7 @@ def _batch_follows(claim: Claim, key: str, sides: tuple[Mapping[str, object], ..
 
 def uncounted(key: str, value: object) -> object:
     """ "8x A100" as "A100", of conditions that name devices."""
-    if not re.search(r"hardware|device|gpu|accelerator|machine|instance|node", key.casefold()) or not isinstance(
-        value, str
-    ):
+    if not re.search(r"hardware|device|gpu|accelerator|machine|instance|node", key.casefold()) or not isinstance(value, str):
         return value
     plain = re.sub(r"^\s*(\d+\s*[x×*]?|an?|one|single)\s+(?=\S)|^\s*\d+\s*[x×*]\s*", "", value, flags=re.IGNORECASE)
     return re.sub(r"(?<=[A-Za-z0-9])s$", "", re.sub(r"\s*[x×]\s*\d+\s*$", "", plain.strip()))
@@ -130,12 +137,7 @@ def word(value: object) -> str:
 def found(rule: str, severity: Severity, where: Number | None, evidence: str, remedy: str, *needs: str) -> Finding:
     """A finding on a claim; `needs` are facts of `assay.verdict.claims.claim`."""
     return Finding(
-        rule=rule,
-        severity=severity,
-        configuration=where.label if where else None,
-        evidence=evidence,
-        remedy=remedy,
-        needs=needs,
+        rule=rule, severity=severity, configuration=where.label if where else None, evidence=evidence, remedy=remedy, needs=needs
     )
 
 

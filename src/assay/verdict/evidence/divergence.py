@@ -6,8 +6,8 @@
     parameters_changed_on_one_rank     gradients are equal, and some parameters only differ: something else changed them
     gradients_not_synchronised         the gradients are not known to be equal
 
-Gradients that are equal in the steps that were looked at are taken to be equal in those between only as far as something else speaks for it:
-other states of the optimizer, or parameters that do not differ although they are trained.
+Gradients that are equal in the steps that were looked at are taken to be equal in those between only as far as something else speaks for
+it: other states of the optimizer, or parameters that do not differ although they are trained.
 Of three ranks and more the odd one is named; of two nobody can tell by hashes which of them was changed.  Pure.
 """
 
@@ -30,9 +30,7 @@ from assay.frames.training.hashed_state import hashes
 MANY: Final = 3  # parameters that are named
 DIGITS: Final = 8  # of a parameter's hash
 STATELESS: Final = hashlib.blake2b(digest_size=16).hexdigest()  # the hash of an optimizer without any state
-SYNCHRONISE: Final = (
-    "synchronise gradients in every optimizer step: wrap the model in DDP, and leave no_sync() before the last backward"
-)
+SYNCHRONISE: Final = "synchronise gradients in every optimizer step: wrap the model in DDP, and leave no_sync() before the last backward"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,9 +73,7 @@ def settings_apart(measured: Measured) -> Iterator[tuple[int, int, str, Mapping[
     the learning rate before all others."""
     rows = effective_steps(measured.table("fingerprints").filter(pl.col("what") == "optimizer_settings"))
     timed = measured.timed.filter(pl.col("workers") > 1).select("launch", "workers")
-    of_step = (
-        rows.join(timed, on="launch").sort("launch", "step", "rank").partition_by("launch", "step", maintain_order=True)
-    )
+    of_step = rows.join(timed, on="launch").sort("launch", "step", "rank").partition_by("launch", "step", maintain_order=True)
     for own in of_step:
         if own["text"].n_unique() > 1 and own["rank"].n_unique() == own["workers"][0]:
             groups = {rank: json.loads(text) for rank, text in own.select("rank", "text").iter_rows()}
@@ -104,8 +100,9 @@ def of_settings(launch: int, step: int, name: str, values: Mapping[int, Any]) ->
         fault="learning_rate_differs_by_rank" if rate else "optimizer_settings_differ_by_rank",
         evidence=f"the {name} in step {step} of launch {launch} is {told}",
         remedy="give every rank the same learning rate and schedule, from the step and not from the rank, and step the scheduler equally often on all"
-        if rate else "make the optimizer alike on every rank",
-    )  # fmt: skip
+        if rate
+        else "make the optimizer alike on every rank",
+    )
 
 
 def _number(text: str) -> str:
@@ -157,11 +154,13 @@ def _restored(parting: Parting, step: int, when: str) -> Cause:
         evidence=f"the optimizer's state differs between ranks after {count(step, 'steps')} of launch {parting.launch}{_odd(texts)}, {when}; "
         f"{parting.words}",
         remedy="load the optimizer's state on every rank from the same checkpoint, or on none",
-    )  # fmt: skip
+    )
 
 
 def _changed(parting: Parting) -> Cause | None:
-    """Equal gradients, and parameters that are trained and do not differ; or all differ, and neither gradients nor states can have done it."""
+    """Equal gradients, and parameters that are trained and do not differ; or all differ, and neither gradients nor states can have done
+    it.
+    """
     equal = _equal_steps(parting)
     names, of_rank = _of_parameters(parting)
     if not equal or not names:
@@ -178,7 +177,7 @@ def _changed(parting: Parting) -> Cause | None:
         "no update did it",
         remedy="look for code that writes parameters on some ranks only (load_state_dict, averaging, clamping, tying); where there is none, suspect the "
         "memory or the device of the odd rank: a flipped bit looks like this",
-    )  # fmt: skip
+    )
 
 
 def _exonerated(parting: Parting, equal: Sequence[int]) -> bool:
@@ -235,9 +234,7 @@ def _of_parameters(parting: Parting) -> tuple[list[str], dict[int, list[str]]]:
     """The names of the parameters, and each rank's hash of each; nothing where they are not known of all ranks."""
     named, of_rank = _texts(parting, "parameter_names"), _texts(parting, "parameter_hashes", parting.step)
     names = next(iter(named.values()), "").splitlines()
-    cut = {
-        rank: [text[place : place + DIGITS] for place in range(0, len(text), DIGITS)] for rank, text in of_rank.items()
-    }
+    cut = {rank: [text[place : place + DIGITS] for place in range(0, len(text), DIGITS)] for rank, text in of_rank.items()}
     if not names or any(len(own) != len(names) for own in cut.values()) or set(named.values()) != {"\n".join(names)}:
         return [], {}
     return names, cut

@@ -33,10 +33,15 @@ def impossible(rule: str, table: str, bad: pl.DataFrame, words: str) -> tuple[Fi
         return ()
     first = bad.sort([name for name in TABLES[table].order if name in bad.columns]).row(0, named=True)
     more = f"; so in {count(bad.height, 'rows')}" if bad.height > 1 else ""
-    return (Finding(
-        rule=rule, severity="invalid", configuration=None, remedy=REMEDY,
-        evidence=f"table {table}, {row_name(table, first)}: {words.format(**first)}{more}",
-    ),)  # fmt: skip
+    return (
+        Finding(
+            rule=rule,
+            severity="invalid",
+            configuration=None,
+            remedy=REMEDY,
+            evidence=f"table {table}, {row_name(table, first)}: {words.format(**first)}{more}",
+        ),
+    )
 
 
 def row_name(table: str, row: Mapping[str, Any]) -> str:
@@ -45,15 +50,10 @@ def row_name(table: str, row: Mapping[str, Any]) -> str:
     return ", ".join(f"{name} {row[name]}" for name in named)
 
 
-def backwards(
-    rule: str, table: str, frame: pl.DataFrame, earlier: str, later: str, slack_ns: int = 0
-) -> tuple[Finding, ...]:
+def backwards(rule: str, table: str, frame: pl.DataFrame, earlier: str, later: str, slack_ns: int = 0) -> tuple[Finding, ...]:
     """Rows whose later time is before their earlier one."""
     return impossible(
-        rule,
-        table,
-        frame.filter(pl.col(later) < pl.col(earlier) - slack_ns),
-        f"{later} {{{later}}} is before {earlier} {{{earlier}}}",
+        rule, table, frame.filter(pl.col(later) < pl.col(earlier) - slack_ns), f"{later} {{{later}}} is before {earlier} {{{earlier}}}"
     )
 
 
@@ -67,9 +67,7 @@ def overlapping(
 
 def earlier(column: str, within: list[str]) -> pl.Expr:
     """The column's value in the row before, where that belongs to the same series."""
-    return pl.when(pl.all_horizontal(*(pl.col(name) == pl.col(name).shift(1) for name in within))).then(
-        pl.col(column).shift(1)
-    )
+    return pl.when(pl.all_horizontal(*(pl.col(name) == pl.col(name).shift(1) for name in within))).then(pl.col(column).shift(1))
 
 
 def in_launch(
@@ -92,13 +90,13 @@ def ended(measured: Measured) -> pl.DataFrame:
 
 
 def beside_the_coordinator(measured: Measured) -> pl.DataFrame:
-    """(launch, rank, incarnation) of the workers whose clock is also that of the table `launches`: those of the local launcher, and of its kernel."""
+    """(launch, rank, incarnation) of the workers whose clock is also that of the table `launches`: those of the local launcher, and of
+    its kernel.
+    """
     coordinator = measured.manifest.get("coordinator")
     boot = coordinator.get("boot_id") if isinstance(coordinator, Mapping) else None
     local = measured.table("launches").select("launch", _launcher=pl.col("placement").str.json_path_match("$.launcher"))
-    same = (pl.col("boot") == pl.lit(boot, dtype=pl.String)) | (
-        (pl.col("_launcher") == "local") & pl.col("boot").is_null()
-    )
+    same = (pl.col("boot") == pl.lit(boot, dtype=pl.String)) | ((pl.col("_launcher") == "local") & pl.col("boot").is_null())
     return hosts_of(measured).join(local, on="launch").filter(same).select(WORKER)
 
 

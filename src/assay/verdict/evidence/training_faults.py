@@ -12,7 +12,8 @@ In this order, because a fault that stands earlier explains what those that stan
 | B, C | some parameters' gradients differ between the ranks | `parameter_not_reduced` |
 | B, C | all of them do, in the first step or in a later one that was looked at | `gradients_not_synchronised` |
 | C | parameters part later, by the learning rate or other settings | `learning_rate_differs_by_rank`, `optimizer_settings_differ_by_rank` |
-| C | by restored states, or by no update (`assay.verdict.evidence.divergence`) | `optimizer_states_differ`, `parameters_changed_on_one_rank` |
+| C | by restored states, or by no update (`assay.verdict.evidence.divergence`) | `optimizer_states_differ`,
+`parameters_changed_on_one_rank` |
 | B | the norms that torch's clipping found differ between ranks, and the gradients do not | `clipped_before_reduction` |
 | C | equal random states where they are to differ, or the other way round | `same_random_numbers`, `random_numbers_differ` |
 | B gradient | a multiple of one worker's gradient | `gradient_scaled`, with the factor's name |
@@ -91,16 +92,30 @@ class Evidence:
 def look(measured: Measured) -> Evidence:
     """Everything that a diagnosis needs."""
     return Evidence(
-        measured=measured, epochs=epochs(measured), weighed=weights(measured), hashed=hashes(measured),
-        random=hashes(measured, what="random_hash"), host=hashes(measured, what="random_hash_host"), first=firsts(measured), compared=compared(measured),
-    )  # fmt: skip
+        measured=measured,
+        epochs=epochs(measured),
+        weighed=weights(measured),
+        hashed=hashes(measured),
+        random=hashes(measured, what="random_hash"),
+        host=hashes(measured, what="random_hash_host"),
+        first=firsts(measured),
+        compared=compared(measured),
+    )
 
 
 # what each test takes for granted of the parallelism
 CLAIMS: Final[Mapping[str, Claim]] = {
-    "_ledger": "samples", "_weights": "gradients", "_beginning": "replicas", "_unsynchronised": "replicas", "_random": "random numbers",
-    "_scaled": "gradients", "_other": "gradients", "_rounding": "gradients", "_clipped": "gradients", "_later": "gradients",
-}  # fmt: skip
+    "_ledger": "samples",
+    "_weights": "gradients",
+    "_beginning": "replicas",
+    "_unsynchronised": "replicas",
+    "_random": "random numbers",
+    "_scaled": "gradients",
+    "_other": "gradients",
+    "_rounding": "gradients",
+    "_clipped": "gradients",
+    "_later": "gradients",
+}
 
 
 def diagnose(measured: Measured) -> Mapping[str, Diagnosis | None]:
@@ -135,27 +150,34 @@ def _ledger(evidence: Evidence, name: str) -> Diagnosis | None:
         return None
     padding = twice.duplicated == -twice.expected % twice.workers
     return Diagnosis(
-        fault="samples_duplicated_by_padding" if padding else "samples_duplicated", layer="ledger", severity="fail",
+        fault="samples_duplicated_by_padding" if padding else "samples_duplicated",
+        layer="ledger",
+        severity="fail",
         evidence=f"{count(twice.duplicated, 'samples')} used more than once in epoch {twice.epoch} of launch {twice.launch}",
-        remedy="give the padded samples weight 0, or make the data set a multiple of the global batch" if padding
+        remedy="give the padded samples weight 0, or make the data set a multiple of the global batch"
+        if padding
         else "check the sharding of the sampler: every id must fall to exactly one rank",
-    )  # fmt: skip
+    )
 
 
 def _lost(evidence: Evidence, worst: Epoch) -> Diagnosis:
     same = _same_shard(evidence.measured, worst)
     if same is not None:
         return Diagnosis(
-            fault="shard_read_twice", layer="ledger", severity="fail",
+            fault="shard_read_twice",
+            layer="ledger",
+            severity="fail",
             evidence=f"ranks {same[0]} and {same[1]} used the same samples in every step of epoch {worst.epoch} of launch {worst.launch}, "
             f"and {count(worst.lost, 'samples')} were used by none",
             remedy="give the sampler this worker's own rank, and set its number of replicas to the worker count",
-        )  # fmt: skip
+        )
     return Diagnosis(
-        fault="samples_lost", layer="ledger", severity="fail",
+        fault="samples_lost",
+        layer="ledger",
+        severity="fail",
         evidence=f"{worst.lost} of {count(worst.expected, 'samples')} used by no rank in epoch {worst.epoch} of launch {worst.launch}",
         remedy="check the sharding of the sampler: every id must fall to exactly one rank, and drop_last must drop nothing",
-    )  # fmt: skip
+    )
 
 
 def _same_shard(measured: Measured, epoch: Epoch) -> tuple[int, int] | None:
@@ -186,17 +208,24 @@ def _weights(evidence: Evidence, name: str) -> Diagnosis | None:
     )
     if same:
         return Diagnosis(
-            fault="gradient_scaled", layer="ledger", severity="fail", evidence=f"every rank divides its losses by {numbers}",
+            fault="gradient_scaled",
+            layer="ledger",
+            severity="fail",
+            evidence=f"every rank divides its losses by {numbers}",
             remedy="average over ranks and batches exactly once: divide the sum of the losses by all ranks' items / workers",
-        )  # fmt: skip
+        )
     return Diagnosis(
-        fault="unequal_shards", layer="ledger", severity="fail", evidence=f"rank {row['rank']} divides its losses by {numbers}",
+        fault="unequal_shards",
+        layer="ledger",
+        severity="fail",
+        evidence=f"rank {row['rank']} divides its losses by {numbers}",
         remedy="divide the sum of the losses by all ranks' items / workers, not by this rank's items",
-    )  # fmt: skip
+    )
 
 
 def _unlike_one(own: pl.DataFrame, alone: pl.DataFrame) -> pl.DataFrame:
-    """The rows that are off, with `alike`: whether all ranks told that they divided by the same.  Where no told one is another, and one worker's
+    """The rows that are off, with `alike`: whether all ranks told that they divided by the same.  Where no told one is another, and one
+    worker's
     samples of that step have the same weight, it is a divisor that stays the same for a batch that is not full; so it is taken to be
     where there is no one worker, all ranks told the same and other steps are right.  What a single rank told says nothing of the others."""
     same = pl.col("denominator").n_unique().over("launch", "step") == 1
@@ -218,10 +247,12 @@ def _beginning(evidence: Evidence, name: str) -> Diagnosis | None:
     if apart.height == 0:
         return None
     return Diagnosis(
-        fault="replica_seed_mismatch", layer="hashes", severity="fail",
+        fault="replica_seed_mismatch",
+        layer="hashes",
+        severity="fail",
         evidence=f"parameter hashes differ between ranks before the first step (launch {apart['launch'][0]})",
         remedy="give every rank the same initial parameters: the same seed, or let DDP broadcast them (init_sync=True)",
-    )  # fmt: skip
+    )
 
 
 def _apart(evidence: Evidence, name: str) -> pl.DataFrame:
@@ -240,9 +271,7 @@ def _unsynchronised(evidence: Evidence, name: str) -> Diagnosis | None:
     found = _settings(evidence, name) if first is None else cause(evidence.measured, *first)
     if found is None:
         return None
-    return Diagnosis(
-        fault=found.fault, layer="hashes", severity="fail", evidence=found.evidence, remedy=found.remedy,
-    )  # fmt: skip
+    return Diagnosis(fault=found.fault, layer="hashes", severity="fail", evidence=found.evidence, remedy=found.remedy)
 
 
 def _settings(evidence: Evidence, name: str) -> Cause | None:
@@ -256,12 +285,14 @@ def _settings(evidence: Evidence, name: str) -> Cause | None:
 def _clipped(evidence: Evidence, name: str) -> Diagnosis | None:
     for found in clipped_apart(evidence.measured, evidence.hashed, name):
         return Diagnosis(
-            fault="clipped_before_reduction", layer="gradient", severity="fail" if found.active else "warning",
+            fault="clipped_before_reduction",
+            layer="gradient",
+            severity="fail" if found.active else "warning",
             evidence=f"in step {found.step} of launch {found.launch} clip_grad_norm_ found norms of {found.norms} and was to clip to "
             f"{given(found.limit, digits=4)}, and then all ranks stepped with the same gradient: each rank clipped its own before they were averaged"
             f"{'' if found.active else ' (no norm was above the limit there)'}",
             remedy="clip after the gradients are averaged: outside of no_sync, after the last backward pass or after the all_reduce",
-        )  # fmt: skip
+        )
     return None
 
 
@@ -275,17 +306,21 @@ def _unreduced(first: First, names: tuple[str, ...]) -> Diagnosis:
     some = [name for name, own in first.own.items() if own.norm != 0.0]
     if len(names) >= len(some):
         return Diagnosis(
-            fault="gradients_not_synchronised", layer="gradient", severity="fail",
+            fault="gradients_not_synchronised",
+            layer="gradient",
+            severity="fail",
             evidence=f"no gradient is the same on all ranks in step {first.step} of launch {first.launch}",
             remedy=SYNCHRONISE,
-        )  # fmt: skip
+        )
     more = f" and {len(names) - MANY} more" if len(names) > MANY else ""
     return Diagnosis(
-        fault="parameter_not_reduced", layer="gradient", severity="fail",
+        fault="parameter_not_reduced",
+        layer="gradient",
+        severity="fail",
         evidence=f"the gradient of {', '.join(names[:MANY])}{more} is not the same on all ranks in step {first.step} of launch {first.launch}, "
         f"those of {count(len(first.own) - len(names), 'parameters')} are",
         remedy="use every parameter in the last pass before the optimizer steps, or wrap the model with find_unused_parameters=True",
-    )  # fmt: skip
+    )
 
 
 def _random(evidence: Evidence, name: str) -> Diagnosis | None:
@@ -302,10 +337,12 @@ def _random(evidence: Evidence, name: str) -> Diagnosis | None:
     if "equal" in declared and differ.height:
         row = differ.row(0, named=True)
         return Diagnosis(
-            fault="random_numbers_differ", layer="hashes", severity="fail",
+            fault="random_numbers_differ",
+            layer="hashes",
+            severity="fail",
             evidence=f"random states are declared equal and differ between ranks at step {row['step']} of launch {row['launch']}",
             remedy="seed all ranks alike, and let them draw equally often",
-        )  # fmt: skip
+        )
     layers = _said(measured, name, "random_layers")["value"].max()
     begun = own.filter((pl.col("step") == 0) & pl.col("agree") & (pl.col("states") > 1))  # and then some are drawn
     if declared or not layers or not begun.height:
@@ -321,11 +358,13 @@ def _said(measured: Measured, name: str, what: str) -> pl.DataFrame:
 def _same_numbers(rows: pl.DataFrame, severity: Severity, why: str) -> Diagnosis:
     row = rows.row(0, named=True)
     return Diagnosis(
-        fault="same_random_numbers", layer="hashes", severity=severity,
+        fault="same_random_numbers",
+        layer="hashes",
+        severity=severity,
         evidence=f"random states are equal on ranks at step {row['step']} of launch {row['launch']} ({row['different']} different ones on "
         f"{row['ranks']} ranks; {why}): every rank drops the same units",
         remedy="add the rank to the seed after the model is made, or say probe.watch(model, random='equal') if it is meant",
-    )  # fmt: skip
+    )
 
 
 # ---- B: the gradient against one worker's ----------------------------------------------------------------------------
@@ -348,11 +387,13 @@ def _scaled(evidence: Evidence, name: str) -> Diagnosis | None:
     scale = found.difference.scale
     called = ratio_name(scale, factors(found.first.workers, found.accumulation or 1), _near(found))
     return Diagnosis(
-        fault="gradient_scaled", layer="gradient", severity="fail",
+        fault="gradient_scaled",
+        layer="gradient",
+        severity="fail",
         evidence=f"the gradient of step {found.first.step} of launch {found.first.launch} is {given(scale, digits=6)} times one worker's"
         f"{f', which is {called}' if called else ''}, and points the same way (1 - cos = {found.difference.turn:.1e}, in {found.precision})",
         remedy=AVERAGE_ONCE,
-    )  # fmt: skip
+    )
 
 
 def is_scaled(found: Compared) -> bool:
@@ -371,9 +412,13 @@ def factors(of_workers: int, of_batches: int) -> dict[str, float]:
     """name -> factor that a wrong average leaves."""
     workers, batches = float(of_workers), float(of_batches)
     return {
-        "1 / workers": 1.0 / workers, "workers": workers, "1 / accumulated batches": 1.0 / batches, "accumulated batches": batches,
-        "1 / (workers x accumulated batches)": 1.0 / (workers * batches), "workers x accumulated batches": workers * batches,
-    }  # fmt: skip
+        "1 / workers": 1.0 / workers,
+        "workers": workers,
+        "1 / accumulated batches": 1.0 / batches,
+        "accumulated batches": batches,
+        "1 / (workers x accumulated batches)": 1.0 / (workers * batches),
+        "workers x accumulated batches": workers * batches,
+    }
 
 
 def _other(evidence: Evidence, name: str) -> Diagnosis | None:
@@ -390,23 +435,29 @@ def _other(evidence: Evidence, name: str) -> Diagnosis | None:
     )
     if unequal:
         return Diagnosis(
-            fault="unequal_shards", layer="ledger", severity="fail", evidence=f"{numbers}; {unequal}",
+            fault="unequal_shards",
+            layer="ledger",
+            severity="fail",
+            evidence=f"{numbers}; {unequal}",
             remedy="divide the sum of the losses by all ranks' items / workers, not by this rank's items",
-        )  # fmt: skip
+        )
     if legitimate(evidence.measured, name):
         return None
     if less := _reduced_in(found):
         return Diagnosis(
-            fault="reduced_in_less_precision", layer="gradient", severity="warning",
+            fault="reduced_in_less_precision",
+            layer="gradient",
+            severity="warning",
             evidence=f"{numbers}; every element that is known is a number of {less}: the ranks' gradients were averaged in {less}",
             remedy="average in float32 (no compressing communication hook, reduce_dtype of FSDP), if the saving is not worth the rounding",
-        )  # fmt: skip
+        )
     return Diagnosis(
-        fault="gradient_differs", layer="gradient",
+        fault="gradient_differs",
+        layer="gradient",
         severity="note" if not known_ids else "fail" if error > known.certain else "warning",
         evidence=numbers if known_ids else f"{numbers}; but whether the samples were the same is not known",
         remedy="compare in float64: what is left there is a fault of the distribution",
-    )  # fmt: skip
+    )
 
 
 def _reduced_in(found: Compared) -> str | None:
@@ -443,9 +494,7 @@ def legitimate(measured: Measured, name: str) -> str:
     if random:
         found.append(f"{count(random, 'layers')} {'draws' if random == 1 else 'draw'} random numbers")
     if batch:
-        found.append(
-            f"{count(batch, 'layers')} {'normalises' if batch == 1 else 'normalise'} by the batch of each rank"
-        )
+        found.append(f"{count(batch, 'layers')} {'normalises' if batch == 1 else 'normalise'} by the batch of each rank")
     return "; ".join(found)
 
 
@@ -463,10 +512,12 @@ def _later(evidence: Evidence, name: str) -> Diagnosis | None:
             return _scaled_later(evidence.measured, one)
         if not scaled and _is_factor(one, one.scale):
             return Diagnosis(
-                fault="clipping_differs", layer="gradient", severity="warning",
+                fault="clipping_differs",
+                layer="gradient",
+                severity="warning",
                 evidence=f"{_where(one)} is clipped to {given(one.scale, digits=4)} times one worker's; before clipping it is the same",
                 remedy="clip to the same norm for every worker count: the averaged gradient is that of one worker",
-            )  # fmt: skip
+            )
     return None
 
 
@@ -474,11 +525,13 @@ def _scaled_later(measured: Measured, one: Later) -> Diagnosis:
     batches = accumulations(measured, one.later)
     called = ratio_name(one.unclipped, factors(one.later.workers, batches or 1), LATER)
     return Diagnosis(
-        fault="gradient_scaled", layer="gradient", severity="fail" if called else "warning",
+        fault="gradient_scaled",
+        layer="gradient",
+        severity="fail" if called else "warning",
         evidence=f"{_where(one)} is {given(one.unclipped, digits=4)} times one worker's{f', which is {called}' if called else ''}, "
         "while those of the first step are equal",
         remedy=AVERAGE_ONCE,
-    )  # fmt: skip
+    )
 
 
 def _where(one: Later) -> str:
@@ -511,11 +564,13 @@ def _rounding(evidence: Evidence, name: str) -> Diagnosis | None:
         error = _between(other, first)
         if error is not None and 0.0 < error <= tolerance(first.precision).error:
             return Diagnosis(
-                fault="nondeterministic_within_rounding", layer="gradient", severity="note",
+                fault="nondeterministic_within_rounding",
+                layer="gradient",
+                severity="note",
                 evidence=f"launches {other.launch} and {first.launch} began alike, and their gradients differ by {error:.1e} of their length: "
                 f"sums were made in another order, which {first.precision} rounds differently",
                 remedy="nothing is wrong; deterministic algorithms make runs repeatable bit for bit, at a price",
-            )  # fmt: skip
+            )
     return None
 
 

@@ -22,27 +22,25 @@ FOREIGN: Final = 0.15  # cores that other programs may use
 TIMER_MS: Final = 2.0  # lateness of a timer; the audit send_lag judges it against the latencies of a run
 WORDS: Final = {"ttft_ms": "time to first token", "itl_ms": "time between tokens"}
 WITHIN: Final = 0.99  # of the first tokens that must have come when the client says, give or take what it says
-STATES: Final[Mapping[str, str]] = {
-    "": "",
-    "stopped": "stopped again and again",
-    "busy": "beside a busy loop on every processor",
-}
-WRONG: Final = (
-    "tell us: this client is surer of its times than it may be; until then trust no time that it tells on this machine"
-)
+STATES: Final[Mapping[str, str]] = {"": "", "stopped": "stopped again and again", "busy": "beside a busy loop on every processor"}
+WRONG: Final = "tell us: this client is surer of its times than it may be; until then trust no time that it tells on this machine"
 QUIET: Final = "end other programs, or measure at a quieter time"
 
 
 def examine_client(
-    errors: Sequence[Mapping[str, Any]], ceiling: Mapping[str, Any] | None, timer: Mapping[str, float] | None,
+    errors: Sequence[Mapping[str, Any]],
+    ceiling: Mapping[str, Any] | None,
+    timer: Mapping[str, float] | None,
     provoked: Sequence[Mapping[str, Any]] = (),
-) -> tuple[Check, ...]:  # fmt: skip
+) -> tuple[Check, ...]:
     """Every check, the fewest streams first."""
     known = (*errors, *provoked)
     return (
-        *(check for one in errors for check in _errors(one)), *(check for one in known for check in _uncertainty(one)),
-        *_ceiling(ceiling), *_timer(timer),
-    )  # fmt: skip
+        *(check for one in errors for check in _errors(one)),
+        *(check for one in known for check in _uncertainty(one)),
+        *_ceiling(ceiling),
+        *_timer(timer),
+    )
 
 
 def inadmissible(one: Mapping[str, Any]) -> bool:
@@ -59,9 +57,7 @@ def _uncertainty(one: Mapping[str, Any]) -> Iterator[Check]:
     within, unsure = one.get("within"), one.get("unsure_ms")
     if within is None or not unsure:
         words = "nothing says how unsure its times are: no answer came in time, or its kernel does not stamp"
-        yield Check(
-            name=name, fitness="unknown", evidence=words, mend="give it more time: assay doctor client --seconds 120"
-        )
+        yield Check(name=name, fitness="unknown", evidence=words, mend="give it more time: assay doctor client --seconds 120")
         return
     evidence = (
         f"a first token came within its own uncertainty in {percent(float(within), 3, way='down')} of "
@@ -77,19 +73,14 @@ def _errors(one: Mapping[str, Any]) -> Iterator[Check]:
     for key, words in WORDS.items():
         yield _error(f"{key.removesuffix('_ms').upper()} at {count(streams, 'streams')}", words, one[key], one)
     if one["unpaired"]:
-        evidence = (
-            f"{count(int(one['unpaired']), 'answers')} at {count(streams, 'streams')} were not what the server had sent"
-        )
+        evidence = f"{count(int(one['unpaired']), 'answers')} at {count(streams, 'streams')} were not what the server had sent"
         yield Check(name="answers", fitness="unfit", evidence=evidence, mend="tell us: this is our own client at fault")
 
 
 def _error(name: str, words: str, spread: Mapping[str, float], one: Mapping[str, Any]) -> Check:
     if not spread:
         return Check(
-            name=name,
-            fitness="unknown",
-            evidence="no answer came in time",
-            mend="give it more time: assay doctor client --seconds 120",
+            name=name, fitness="unknown", evidence="no answer came in time", mend="give it more time: assay doctor client --seconds 120"
         )
     fitness = _worst(spread[key] / limit for key, limit in LIMITS_MS.items())
     evidence = f"a {words} is off by {number(spread['p50'], 2)} ms in the middle, by at most {number(spread['p99'], 2)} ms in 99 of 100"
@@ -105,9 +96,7 @@ def _mend(one: Mapping[str, Any], disturbed: bool) -> str:
         return QUIET
     if one["streams"] == 1:
         return "the processor sleeps between tokens and wakes up late: turn deep idle states off, or load it with more streams"
-    return (
-        "share the streams out over more client processes (serving.client.processes), on a machine with more processors"
-    )
+    return "share the streams out over more client processes (serving.client.processes), on a machine with more processors"
 
 
 def _worst(shares: Iterator[float]) -> Fitness:

@@ -53,13 +53,16 @@ def whole(checks: tuple[Check, ...]) -> Fitness:
 
 
 def examine(
-    found: Alike | None, trend: Drift | None, memory: float | None, launches: int,
-    clock: Mapping[str, Any], context: Mapping[str, Any], shares: Mapping[str, Any],
-) -> tuple[Check, ...]:  # fmt: skip
+    found: Alike | None,
+    trend: Drift | None,
+    memory: float | None,
+    launches: int,
+    clock: Mapping[str, Any],
+    context: Mapping[str, Any],
+    shares: Mapping[str, Any],
+) -> tuple[Check, ...]:
     """Every check, the A/A test first."""
-    return (
-        *_alike(found, launches), *_series(trend, memory, launches), *_clock(clock), *_shares(shares), *_settings(context),
-    )  # fmt: skip
+    return (*_alike(found, launches), *_series(trend, memory, launches), *_clock(clock), *_shares(shares), *_settings(context))
 
 
 def _against(value: float, name: str) -> Fitness:
@@ -79,21 +82,25 @@ QUIET = "end other programs, measure at a quieter time or on a machine of your o
 def _alike(found: Alike | None, launches: int) -> Iterator[Check]:
     if found is None:
         yield Check(
-            name="A/A test", fitness="unknown", evidence=f"{count(launches, 'launches')}; {LEAST} or more are needed",
+            name="A/A test",
+            fitness="unknown",
+            evidence=f"{count(launches, 'launches')}; {LEAST} or more are needed",
             mend="give it more time: assay doctor --seconds 180",
-        )  # fmt: skip
+        )
         return
     floor, effect = found.noise_floor, found.minimum_detectable_effect
     evidence = f"{percent(floor, 3)} in turn, {percent(found.noise_floor_apart, 3)} one after the other"
     yield _check("noise floor", _against(floor, "noise_floor"), evidence, QUIET)
     yield _check(
-        "detectable", _against(effect, "minimum_detectable_effect"),
-        f"a change of {percent(effect, 3, way='up')} is found in 80 % of comparisons of {SIDE} launches a side", f"use more launches, or: {QUIET}",
-    )  # fmt: skip
-    yield _rate(
-        "false alarms", found.false_alarms, "in turn", "compare in turn, and tell us: this is our own test at fault"
+        "detectable",
+        _against(effect, "minimum_detectable_effect"),
+        f"a change of {percent(effect, 3, way='up')} is found in 80 % of comparisons of {SIDE} launches a side",
+        f"use more launches, or: {QUIET}",
     )
-    yield _rate("false alarms apart", found.false_alarms_apart, "one after the other", "compare in turn (one session), never record by record")  # fmt: skip
+    yield _rate("false alarms", found.false_alarms, "in turn", "compare in turn, and tell us: this is our own test at fault")
+    yield _rate(
+        "false alarms apart", found.false_alarms_apart, "one after the other", "compare in turn (one session), never record by record"
+    )
 
 
 def _rate(name: str, rate: Rate, how: str, mend: str) -> Check:
@@ -112,14 +119,10 @@ def _series(trend: Drift | None, memory: float | None, launches: int) -> Iterato
             else "none that is certain"
         )
         fitness = _against(abs(trend.over_the_run), "drift") if certain else "fit"
-        yield _check(
-            "drift", fitness, evidence, "let the machine warm up first, and compare in turn, which cancels a drift"
-        )
+        yield _check("drift", fitness, evidence, "let the machine warm up first, and compare in turn, which cancels a drift")
     if memory is not None:
         resembles = abs(memory) > memory_limit(launches)
-        evidence = f"{number(memory, 2)} between successive launches" + (
-            "" if resembles else ", as of independent ones"
-        )
+        evidence = f"{number(memory, 2)} between successive launches" + ("" if resembles else ", as of independent ones")
         mend = "compare in turn; intervals of one record alone may be too narrow"
         yield _check("autocorrelation", "noisy" if resembles else "fit", evidence, mend)
 
@@ -131,8 +134,14 @@ def _clock(clock: Mapping[str, Any]) -> Iterator[Check]:
     wanted = (
         ("clock step", "step_s", "clock_step", "smallest step", "time more calls together"),
         ("clock cost", "read_s", "clock_read", "one reading", "the clock source is slow (see /sys/devices/system/clocksource)"),
-        ("sleep", "sleep_overshoot_s", "sleep_overshoot", "a sleep of 1 ms lasts too long by", "timers are late: use a quieter machine for load tests"),
-    )  # fmt: skip
+        (
+            "sleep",
+            "sleep_overshoot_s",
+            "sleep_overshoot",
+            "a sleep of 1 ms lasts too long by",
+            "timers are late: use a quieter machine for load tests",
+        ),
+    )
     for name, key, limit, words, mend in wanted:
         if isinstance(value := clock.get(key), float | int):
             yield _check(name, _against(float(value), limit), f"{words} {reading(float(value), SECONDS)}", mend)
@@ -145,11 +154,23 @@ def _clock(clock: Mapping[str, Any]) -> Iterator[Check]:
 SHARES: Final = (
     ("other programs", "foreign", "foreign", "of the processors", "end them, or measure at another time"),
     ("steal", "steal", "steal", "of the processors taken by the hypervisor", "use a machine of your own, or one with dedicated processors"),
-    ("pressure cpu", "pressure_cpu", "pressure", "of the time somebody waited for a processor", "run fewer programs, or fewer workers than processors"),
-    ("pressure io", "pressure_io", "pressure", "of the time somebody waited for a disk", "end what reads and writes; put data on a disk of its own"),
+    (
+        "pressure cpu",
+        "pressure_cpu",
+        "pressure",
+        "of the time somebody waited for a processor",
+        "run fewer programs, or fewer workers than processors",
+    ),
+    (
+        "pressure io",
+        "pressure_io",
+        "pressure",
+        "of the time somebody waited for a disk",
+        "end what reads and writes; put data on a disk of its own",
+    ),
     ("pressure memory", "pressure_memory", "pressure", "of the time somebody waited for memory", "use less memory, or a larger machine"),
     ("throttling", "throttled", "throttled", "of the time stopped by a quota", "raise the processor quota of the container"),
-)  # fmt: skip
+)
 
 
 def _shares(shares: Mapping[str, Any]) -> Iterator[Check]:
@@ -167,7 +188,7 @@ SETTINGS: Final[tuple[tuple[str, str, Fits, str], ...]] = (
     ("turbo", "cpu.turbo", lambda v: v == "off", "turn it off while measuring: frequencies then do not depend on heat"),
     ("SMT", "cpu.smt", lambda v: v != "on", "use one worker per physical core, or turn SMT off while measuring"),
     ("ASLR", "host.aslr", lambda _: True, ""),  # on: launches differ a little in their addresses, which is what they should
-)  # fmt: skip
+)
 
 
 def _settings(context: Mapping[str, Any]) -> Iterator[Check]:
@@ -178,12 +199,7 @@ def _settings(context: Mapping[str, Any]) -> Iterator[Check]:
     if used is None:
         yield Check(name="swap", fitness="unknown", evidence="this machine does not say", mend="")
     else:
-        yield _check(
-            "swap",
-            "noisy" if used else "fit",
-            "in use" if used else "not in use",
-            "free memory, then swapoff -a and swapon -a",
-        )
+        yield _check("swap", "noisy" if used else "fit", "in use" if used else "not in use", "free memory, then swapoff -a and swapon -a")
 
 
 def _setting(name: str, value: Any, is_fit: Fits, mend: str) -> Check:

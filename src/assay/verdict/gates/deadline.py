@@ -16,10 +16,7 @@ def check(measured: Measured, results: Results) -> tuple[GateResult, ...]:
     if most is None:
         return ()
     bound = exact(most, unit=SECONDS, name="gate", n_launches=0, n_trials=0, how="threshold")
-    return tuple(
-        threshold("deadline", name, "wall time", results["wall_time"][name], bound, "at most")
-        for name in measured.configurations
-    )
+    return tuple(threshold("deadline", name, "wall time", results["wall_time"][name], bound, "at most") for name in measured.configurations)
 
 
 GATE = Gate(name="deadline", question="Does a run end in time?", check=check)

@@ -24,11 +24,10 @@ def check(measured: Measured, results: Results) -> tuple[GateResult, ...]:
     efficiency = results["efficiency"]
     return tuple(
         above_floor(
-            threshold("efficiency", name, "efficiency", efficiency[name], bound, "at least"),
-            efficiency[name], least, measured.noise_floor,
+            threshold("efficiency", name, "efficiency", efficiency[name], bound, "at least"), efficiency[name], least, measured.noise_floor
         )
         for name in measured.configurations
-    )  # fmt: skip
+    )
 
 
 def above_floor(result: GateResult, value: Value, least: float, floor: float | None) -> GateResult:

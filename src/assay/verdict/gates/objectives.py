@@ -31,6 +31,4 @@ def check(measured: Measured, results: Results) -> tuple[GateResult, ...]:
     )
 
 
-GATE = Gate(
-    name="objectives", question="Do enough requests meet the objectives at this load?", check=check, about=("serving",)
-)
+GATE = Gate(name="objectives", question="Do enough requests meet the objectives at this load?", check=check, about=("serving",))

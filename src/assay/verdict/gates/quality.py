@@ -44,9 +44,7 @@ def _doubt(measured: Measured, results: Results, quality: Quality) -> tuple[Stat
     return None if why is None else ("INCONCLUSIVE", f"of the reference {why}")
 
 
-def _one(
-    measured: Measured, results: Results, quality: Quality, configuration: str, doubt: tuple[Status, str] | None
-) -> GateResult:
+def _one(measured: Measured, results: Results, quality: Quality, configuration: str, doubt: tuple[Status, str] | None) -> GateResult:
     if configuration == measured.base:
         return _reference(results, quality, configuration, doubt)
     decision = decide(measured, configuration)
@@ -74,10 +72,7 @@ def _reference(results: Results, quality: Quality, configuration: str, doubt: tu
 
 def _judged(quality: Quality, decision: Decision, value: Estimate) -> tuple[Status, str]:
     shown = show(value, beside=(-quality.margin,))
-    numbers = (
-        f"{quality.metric} differs by {shown.text} from the base, one-sided bounds {shown.interval}, "
-        f"margin {given(quality.margin)}"
-    )
+    numbers = f"{quality.metric} differs by {shown.text} from the base, one-sided bounds {shown.interval}, margin {given(quality.margin)}"
     sample = examples_words(decision.items, decision.clusters, decision.alone)
     if value.n_launches < FEWEST_LAUNCHES:
         return "INCONCLUSIVE", f"{numbers}; {too_few(value.n_launches)}"
@@ -98,11 +93,7 @@ def _needed(decision: Decision) -> str:
     if decision.items_needed is not None:
         ways.append(f"{decision.items_needed} held-out examples")
     smallest = f"this data supports a margin of {reading(decision.smallest_supported_margin, SCORE, way='up')}"
-    return (
-        f"about {' or '.join(ways)} would decide; {smallest}"
-        if ways
-        else f"{smallest}; more of only one kind of data cannot decide"
-    )
+    return f"about {' or '.join(ways)} would decide; {smallest}" if ways else f"{smallest}; more of only one kind of data cannot decide"
 
 
 def _result(configuration: str, status: Status, sentence: str) -> GateResult:

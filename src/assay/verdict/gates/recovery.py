@@ -27,9 +27,7 @@ def check(measured: Measured, results: Results) -> tuple[GateResult, ...]:
     for name in measured.configurations:
         own = launches.filter((pl.col("configuration") == name) & pl.col("status").is_in(["ok", "failed", "timeout"]))
         if own.height:
-            found.append(
-                _one(own, struck, results, name) if measured.subject != "serving" else _load(own, struck, results, name)
-            )
+            found.append(_one(own, struck, results, name) if measured.subject != "serving" else _load(own, struck, results, name))
     return tuple(found)
 
 
@@ -37,11 +35,7 @@ def _load(launches: pl.DataFrame, struck: set[int], results: Results, configurat
     hit = launches.filter(pl.col("launch").is_in(list(struck)))
     failed = launches.filter(pl.col("status") != "ok")
     if hit.height == 0:
-        why = (
-            f"the launch failed before: {failed['reason'][0]}"
-            if failed.height
-            else "the load had ended, or the fault missed"
-        )
+        why = f"the launch failed before: {failed['reason'][0]}" if failed.height else "the load had ended, or the fault missed"
         return _result(configuration, "NOT_MEASURED", f"no fault struck: {why}")
     if failed.height:
         told = f"the load did not survive {count(failed.height, 'fault launches')}: {failed['reason'][0]}"
@@ -53,9 +47,7 @@ def _load(launches: pl.DataFrame, struck: set[int], results: Results, configurat
         return _result(configuration, status, f"after the fault: {value.detail}{told}")
     if value.value == 0.0 and value.high == 0.0:
         return _result(configuration, *_never_left(results, configuration, told))
-    return _result(
-        configuration, "PASS", f"survived the fault: {show(value).full} until requests were served as before{told}"
-    )
+    return _result(configuration, "PASS", f"survived the fault: {show(value).full} until requests were served as before{told}")
 
 
 def _never_left(results: Results, configuration: str, told: str) -> tuple[Status, str]:
@@ -64,10 +56,7 @@ def _never_left(results: Results, configuration: str, told: str) -> tuple[Status
     if not (isinstance(before, Estimate) and isinstance(during, Estimate) and during.value < _least(before)):
         return "PASS", f"survived the fault: as many requests were served well as before{told}"
     if isinstance(after, Estimate) and after.value >= _least(before):
-        return (
-            "PASS",
-            f"survived the fault: served well after it as before, with too few requests to time the recovery{told}",
-        )
+        return ("PASS", f"survived the fault: served well after it as before, with too few requests to time the recovery{told}")
     return "INCONCLUSIVE", f"too few requests to see whether the load recovered{told}"
 
 
@@ -85,32 +74,22 @@ def _meanwhile(results: Results, configuration: str) -> str:
     """ "; 12 requests lost; served well before 100 %, during 61 %, after 99 %"."""
     lost = results.get("requests_lost", {}).get(configuration)
     parts = [f"{show(lost).text} lost"] if isinstance(lost, Estimate) else []
-    known = [(words, value) for name, words in SHARES.items()
-             if isinstance(value := results.get(name, {}).get(configuration), Estimate)]  # fmt: skip
+    known = [(words, value) for name, words in SHARES.items() if isinstance(value := results.get(name, {}).get(configuration), Estimate)]
     if known:
         parts.append("served well " + ", ".join(f"{words} it {show(value).full}" for words, value in known))
     return "".join(f"; {part}" for part in parts)
 
 
 def _one(launches: pl.DataFrame, struck: set[int], results: Results, configuration: str) -> GateResult:
-    hit, spared = (
-        launches.filter(pl.col("launch").is_in(list(struck))),
-        launches.filter(~pl.col("launch").is_in(list(struck))),
-    )
+    hit, spared = (launches.filter(pl.col("launch").is_in(list(struck))), launches.filter(~pl.col("launch").is_in(list(struck))))
     if spared.height:
         status, reason = spared.select("status", "reason").row(0)
-        why = (
-            reason or "the job ended before the planned step"
-            if status == "ok"
-            else f"the launch failed before: {reason}"
-        )
+        why = reason or "the job ended before the planned step" if status == "ok" else f"the launch failed before: {reason}"
         return _result(configuration, "FAIL", f"{_which(spared.height, launches.height)} never struck: {why}")
     lost = hit.filter(pl.col("status") != "ok")
     if lost.height:
         reason = lost["reason"][0]
-        return _result(
-            configuration, "FAIL", f"the job did not survive {count(lost.height, 'fault launches')}: {reason}"
-        )
+        return _result(configuration, "FAIL", f"the job did not survive {count(lost.height, 'fault launches')}: {reason}")
     time, steps = results["recovery_time"][configuration], results["steps_lost"][configuration]
     if isinstance(time, Absent) or isinstance(steps, Absent):
         detail = time.detail if isinstance(time, Absent) else "the lost steps could not be counted"

@@ -34,9 +34,7 @@ def _notes(made: Rubric, timings: Timings) -> Iterator[str]:
     yield from _superlinear(made)
     yield NO_INTERVALS
     if made.base_workers != 1:
-        yield (
-            f"No row has 1 of {made.worker_word}: everything is relative to {made.base_workers}, so losses up to there are not seen."
-        )
+        yield (f"No row has 1 of {made.worker_word}: everything is relative to {made.base_workers}, so losses up to there are not seen.")
     if made.mode in _MODE_NOTES:
         yield _MODE_NOTES[made.mode]
     if made.rows[0].quality is None:

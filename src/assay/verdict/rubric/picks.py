@@ -20,16 +20,8 @@ def picks(rows: Sequence[Row], limits: Limits) -> tuple[Pick, ...]:
     """The recommended, cheapest and fastest row, and those under the deadline and the budget."""
     held = [row for row in rows if not row.refused]
     efficient = [row for row in held if at_most(limits.efficiency, row.efficiency)]
-    in_time = [
-        row
-        for row in held
-        if limits.deadline_s is None or (row.seconds is not None and at_most(row.seconds, limits.deadline_s))
-    ]
-    paid = [
-        row
-        for row in held
-        if limits.budget_usd is None or (row.usd is not None and at_most(row.usd, limits.budget_usd))
-    ]
+    in_time = [row for row in held if limits.deadline_s is None or (row.seconds is not None and at_most(row.seconds, limits.deadline_s))]
+    paid = [row for row in held if limits.budget_usd is None or (row.usd is not None and at_most(row.usd, limits.budget_usd))]
     meets_all = [row for row in efficient if row in in_time and row in paid]
     chosen = [
         _pick("recommended", meets_all, lambda row: -row.workers, f"the most workers with {_conditions(rows, limits)}"),
@@ -40,9 +32,7 @@ def picks(rows: Sequence[Row], limits: Limits) -> tuple[Pick, ...]:
         goal = f"within {limits.deadline_s:g} s"
         chosen.append(_pick("under deadline", in_time, _price, f"{_cheapest_or_fewest(rows)} {goal}"))
     if limits.budget_usd is not None:
-        chosen.append(
-            _pick("under budget", paid, lambda row: -row.speedup, f"the fastest for at most ${limits.budget_usd:g}")
-        )
+        chosen.append(_pick("under budget", paid, lambda row: -row.speedup, f"the fastest for at most ${limits.budget_usd:g}"))
     return tuple(chosen)
 
 

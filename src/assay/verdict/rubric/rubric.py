@@ -1,8 +1,8 @@
 """What does a table of timings or throughputs from elsewhere amount to: speedup, efficiency, serial fraction, cost, energy, and which row?
 
     S(p) = T(base)/T(p) on equal work, else the ratio of work per second;  E = S/(p/base), of weak scaling T(base)/T(p);
-    strong: Amdahl's s by least squares through (1/S - 1/p) = s (1 - 1/p);  weak: Gustafson's s through S = p - s (p - 1), p relative to the base;
-    contention and coherency by the Universal Scalability Law on the throughput of each row, and the law that AICc prefers;
+    strong: Amdahl's s by least squares through (1/S - 1/p) = s (1 - 1/p);  weak: Gustafson's s through S = p - s (p - 1), p relative to
+    the base; contention and coherency by the Universal Scalability Law on the throughput of each row, and the law that AICc prefers;
     cost and joules per item and step from the row's own price, energy or power;  cost of effective work: cost of a step or item / E;
     quality held: |q(p) - q(base)| <= tolerance.  A row that drifted further did other work: it is shown, and left out
     of the fit and of every recommendation, whatever its speedup.
@@ -37,7 +37,8 @@ def rubric(timings: Timings, limits: Limits, *, predict_at: float | None = None)
     `predict_at`: a number of workers, of at least 1, whose throughput is wanted.
 
     Raises:
-        SpecError: a deadline or a budget for a table without times, a base of which no row can lose anything, or a kind of scaling that its work contradicts.
+        SpecError: a deadline or a budget for a table without times, a base of which no row can lose anything, or a kind of scaling that
+        its work contradicts.
     """
     mode, given = _mode(timings)
     _askable(timings, limits)
@@ -48,11 +49,7 @@ def rubric(timings: Timings, limits: Limits, *, predict_at: float | None = None)
     kept = [not refused for refused in refusals]
     above = [speedup * base.workers / timing.workers > LINEAR for speedup, timing in zip(speedups, given, strict=True)]
     superlinear = tuple(timing.workers for timing, one, good in zip(given, above, kept, strict=True) if one and good)
-    fit = (
-        fitted(base, given, speedups, kept, superlinear=bool(superlinear))
-        if mode in ("strong", "assumed strong")
-        else None
-    )
+    fit = fitted(base, given, speedups, kept, superlinear=bool(superlinear)) if mode in ("strong", "assumed strong") else None
     rows = tuple(
         _row(base, timing, speedup, refused, fit, mode, timed=not timings.rate)
         for timing, speedup, refused in zip(given, speedups, refusals, strict=True)
@@ -61,26 +58,33 @@ def rubric(timings: Timings, limits: Limits, *, predict_at: float | None = None)
     lawless = bool(superlinear) and fit is None and mode != "weak"
     drifts = [abs(row.drift) for row in rows if row.drift is not None]
     made = Rubric(
-        source=timings.source, worker_word=timings.worker_word, mode=mode, rate=timings.rate, percent=timings.percent, base_workers=base.workers,
-        limits=limits, rows=rows, superlinear=superlinear, fit=fit, gustafson=gustafson_fit(base, given, speedups, kept) if mode == "weak" else None,
+        source=timings.source,
+        worker_word=timings.worker_word,
+        mode=mode,
+        rate=timings.rate,
+        percent=timings.percent,
+        base_workers=base.workers,
+        limits=limits,
+        rows=rows,
+        superlinear=superlinear,
+        fit=fit,
+        gustafson=gustafson_fit(base, given, speedups, kept) if mode == "weak" else None,
         scaling=None if lawless else laws(measured, given, mode, timings.rate),
         predicted=None if predict_at is None else predicted(measured, base, mode, predict_at, superlinear=superlinear if lawless else ()),
-        largest_drift=max(drifts) if drifts else None, quality_held=not any(refusals) if drifts else None, picks=picks(rows, limits), notes=(),
-    )  # fmt: skip
+        largest_drift=max(drifts) if drifts else None,
+        quality_held=not any(refusals) if drifts else None,
+        picks=picks(rows, limits),
+        notes=(),
+    )
     return replace(made, notes=notes(made, timings))
 
 
 def _askable(timings: Timings, limits: Limits) -> None:
-    asked = [
-        name
-        for name, value in (("--deadline", limits.deadline_s), ("--budget", limits.budget_usd))
-        if value is not None
-    ]
+    asked = [name for name, value in (("--deadline", limits.deadline_s), ("--budget", limits.budget_usd)) if value is not None]
     if timings.rate and asked:
         mend = "Say --work N, the units of work of a whole run."
         problems = tuple(
-            Problem(where=name, found="a table of throughputs", allowed="a table with the time of each row", mend=mend)
-            for name in asked
+            Problem(where=name, found="a table of throughputs", allowed="a table with the time of each row", mend=mend) for name in asked
         )
         raise SpecError(problems, timings.source)
 
@@ -90,11 +94,17 @@ def _above_nothing(base: Timing, timings: Timings, limits: Limits) -> None:
     if base.quality is None or not 0.0 <= base.quality <= limits.tolerance:
         return
     factor = 100.0 if timings.percent else 1.0
-    raise SpecError((Problem(
-        where=f"row {base.row}, column quality", found=f"{factor * base.quality:.6g}, the quality of the row that others are compared with",
-        allowed=f"more than the tolerance, {factor * limits.tolerance:g}: else no loss could be seen",
-        mend="Look at how it was scored; leave the column out if quality was not measured, or say a smaller --tolerance.",
-    ),), timings.source)  # fmt: skip
+    raise SpecError(
+        (
+            Problem(
+                where=f"row {base.row}, column quality",
+                found=f"{factor * base.quality:.6g}, the quality of the row that others are compared with",
+                allowed=f"more than the tolerance, {factor * limits.tolerance:g}: else no loss could be seen",
+                mend="Look at how it was scored; leave the column out if quality was not measured, or say a smaller --tolerance.",
+            ),
+        ),
+        timings.source,
+    )
 
 
 # ---- one row -----------------------------------------------------------------------------------------------------
@@ -117,10 +127,7 @@ def _mode(timings: Timings) -> tuple[Mode, tuple[Timing, ...]]:
         mode = "weak" if all(math.isclose(one, per_worker[0], rel_tol=0.01) for one in per_worker) else "mixed"
     if timings.scaling and timings.scaling != mode:
         found = f"{timings.scaling}, but the work of the rows is that of {mode} scaling"
-        raise SpecError(
-            (Problem(where="--scaling", found=found, allowed=mode, mend="Leave it out: the work decides."),),
-            timings.source,
-        )
+        raise SpecError((Problem(where="--scaling", found=found, allowed=mode, mend="Leave it out: the work decides."),), timings.source)
     return mode, rows
 
 
@@ -128,9 +135,7 @@ def _told(timings: Timings, rows: tuple[Timing, ...]) -> tuple[Mode, tuple[Timin
     """Work that the table does not give: equal in all rows, or of weak scaling so many shares as workers."""
     if timings.scaling == "weak":
         return "weak", tuple(replace(row, work=float(row.workers)) for row in rows)
-    return (
-        "strong" if timings.scaling == "strong" or all(row.steps is not None for row in rows) else "assumed strong"
-    ), rows
+    return ("strong" if timings.scaling == "strong" or all(row.steps is not None for row in rows) else "assumed strong"), rows
 
 
 def _speedup(base: Timing, timing: Timing, mode: Mode) -> float:
@@ -157,25 +162,29 @@ def _refusal(base: Timing, timing: Timing, limits: Limits, timings: Timings) -> 
     )
 
 
-def _row(
-    base: Timing, timing: Timing, speedup: float, refused: str, fit: Fit | None, mode: Mode, *, timed: bool
-) -> Row:
+def _row(base: Timing, timing: Timing, speedup: float, refused: str, fit: Fit | None, mode: Mode, *, timed: bool) -> Row:
     p = timing.workers / base.workers
     usd, work, efficiency = timing.usd, timing.work, speedup / p
     per_item = usd / work if usd is not None and work else None
     per_step = usd / timing.steps if usd is not None and timing.steps else None
     effective = per_step if per_step is not None else per_item
     return Row(
-        workers=timing.workers, seconds=timing.seconds if timed else None, per_second=None if work is None else work / timing.seconds,
-        speedup=speedup, efficiency=efficiency,
+        workers=timing.workers,
+        seconds=timing.seconds if timed else None,
+        per_second=None if work is None else work / timing.seconds,
+        speedup=speedup,
+        efficiency=efficiency,
         karp_flatt=karp_flatt(speedup, p) if p > 1 and fit else None,
         serial_share=(p - speedup) / (p - 1) if p > 1 and mode == "weak" else None,
         amdahl_speedup=amdahl_speedup(fit.serial_fraction, p) if fit else None,
-        usd=usd if timed else None, usd_per_item=per_item,
-        items_per_usd=work / usd if usd and work else None, usd_per_step=per_step if timed else None,
+        usd=usd if timed else None,
+        usd_per_item=per_item,
+        items_per_usd=work / usd if usd and work else None,
+        usd_per_step=per_step if timed else None,
         usd_per_effective_work=None if effective is None else effective / efficiency,
-        joules=timing.joules if timed else None, joules_per_item=timing.joules / work if timing.joules is not None and work else None,
+        joules=timing.joules if timed else None,
+        joules_per_item=timing.joules / work if timing.joules is not None and work else None,
         quality=timing.quality,
         drift=timing.quality - base.quality if timing.quality is not None and base.quality is not None else None,
         refused=refused,
-    )  # fmt: skip
+    )

@@ -1,7 +1,7 @@
 """Which laws do the rows of a table from elsewhere follow, and what do they expect elsewhere?
 
-Amdahl's law for strong scaling, Gustafson's for weak, and of throughputs the law that AICc prefers (`stats/scaling_fits.py`); refused rows are
-no part of any.  A fit with a negative serial fraction and rows of more than linear speedup is none: no law here knows that.
+Amdahl's law for strong scaling, Gustafson's for weak, and of throughputs the law that AICc prefers (`stats/scaling_fits.py`); refused
+rows are no part of any.  A fit with a negative serial fraction and rows of more than linear speedup is none: no law here knows that.
 """
 
 from __future__ import annotations
@@ -13,29 +13,14 @@ from assay.estimates.format import bracketed
 from assay.spec.timings import Timing
 from assay.stats.intervals.intervals import Interval
 from assay.stats.models.scaling import amdahl_fit, amdahl_speedup, ceiling, gustafson, half_efficiency_workers
-from assay.stats.models.scaling_laws import (
-    STRONG,
-    WEAK,
-    Choice,
-    Points,
-    Refused,
-    choose,
-    held_out,
-    peak,
-    points,
-    predict,
-)
+from assay.stats.models.scaling_laws import STRONG, WEAK, Choice, Points, Refused, choose, held_out, peak, points, predict
 from assay.stats.models.scaling_laws import Fit as Law
 from assay.verdict.rubric.types import Fit, Gustafson, LawRow, Mode, Predicted, Scaling
 
 
-def fitted(
-    base: Timing, rows: Sequence[Timing], speedups: Sequence[float], kept: Sequence[bool], *, superlinear: bool
-) -> Fit | None:
+def fitted(base: Timing, rows: Sequence[Timing], speedups: Sequence[float], kept: Sequence[bool], *, superlinear: bool) -> Fit | None:
     """Amdahl's law through the rows that were not refused; the base alone says nothing, and more than linear speedup contradicts it."""
-    found = [
-        (row.workers / base.workers, speedup) for row, speedup, good in zip(rows, speedups, kept, strict=True) if good
-    ]
+    found = [(row.workers / base.workers, speedup) for row, speedup, good in zip(rows, speedups, kept, strict=True) if good]
     if len(found) < 2:
         return None
     s = amdahl_fit([p for p, _ in found], [speedup for _, speedup in found])
@@ -44,26 +29,24 @@ def fitted(
     p, measured = found[-1]
     half = half_efficiency_workers(s)
     return Fit(
-        serial_fraction=s, ceiling=_finite(ceiling(s)), half_efficiency_workers=_finite(half * base.workers),
-        at_workers=round(p * base.workers), measured_there=measured, expected_there=amdahl_speedup(s, p),
-    )  # fmt: skip
+        serial_fraction=s,
+        ceiling=_finite(ceiling(s)),
+        half_efficiency_workers=_finite(half * base.workers),
+        at_workers=round(p * base.workers),
+        measured_there=measured,
+        expected_there=amdahl_speedup(s, p),
+    )
 
 
-def gustafson_fit(
-    base: Timing, rows: Sequence[Timing], speedups: Sequence[float], kept: Sequence[bool]
-) -> Gustafson | None:
+def gustafson_fit(base: Timing, rows: Sequence[Timing], speedups: Sequence[float], kept: Sequence[bool]) -> Gustafson | None:
     """The serial share by least squares of p - S = s (p - 1), through the origin."""
-    found = [
-        (row.workers / base.workers, speedup) for row, speedup, good in zip(rows, speedups, kept, strict=True) if good
-    ]
+    found = [(row.workers / base.workers, speedup) for row, speedup, good in zip(rows, speedups, kept, strict=True) if good]
     weight = sum((p - 1.0) ** 2 for p, _ in found)
     if weight == 0.0:
         return None
     s = sum((p - 1.0) * (p - speedup) for p, speedup in found) / weight
     p, measured = found[-1]
-    return Gustafson(
-        serial_share=s, at_workers=round(p * base.workers), measured_there=measured, expected_there=gustafson(s, p)
-    )
+    return Gustafson(serial_share=s, at_workers=round(p * base.workers), measured_there=measured, expected_there=gustafson(s, p))
 
 
 def throughputs(rows: Sequence[Timing], kept: Sequence[bool], mode: Mode) -> Points | None:
@@ -95,19 +78,25 @@ def laws(measured: Points | None, rows: Sequence[Timing], mode: Mode, rate: str)
     held = held_out(measured, laws=WEAK if mode == "weak" else STRONG)
     per_second = _counted(rows, rate)
     return Scaling(
-        per_second=per_second, laws=tuple(_law_row(law) for law in choice.fits), chosen=choice.chosen.law,
-        why=choice.sentence, peak=_peak_words(usl, measured),
+        per_second=per_second,
+        laws=tuple(_law_row(law) for law in choice.fits),
+        chosen=choice.chosen.law,
+        why=choice.sentence,
+        peak=_peak_words(usl, measured),
         held_out_error=None if isinstance(held, Refused) else held.error.value,
-        held_out=held.sentence if isinstance(held, Refused) else
-        f"p = {held.workers:g}: predicted {held.predicted:.4g}, measured {held.measured:.4g} {per_second}/s ({held.error.value:+.1%})",
-    )  # fmt: skip
+        held_out=held.sentence
+        if isinstance(held, Refused)
+        else f"p = {held.workers:g}: predicted {held.predicted:.4g}, measured {held.measured:.4g} {per_second}/s ({held.error.value:+.1%})",
+    )
 
 
 def _law_row(law: Law) -> LawRow:
     return LawRow(
-        law=law.law, parameters={p.name: p.value for p in law.parameters},
-        on_bound=tuple(p.name for p in law.parameters if p.on_bound), aicc=_finite(law.aicc),
-    )  # fmt: skip
+        law=law.law,
+        parameters={p.name: p.value for p in law.parameters},
+        on_bound=tuple(p.name for p in law.parameters if p.on_bound),
+        aicc=_finite(law.aicc),
+    )
 
 
 def _peak_words(usl: Law | None, measured: Points) -> str:
@@ -117,24 +106,20 @@ def _peak_words(usl: Law | None, measured: Points) -> str:
     return found.sentence if isinstance(found, Refused) else f"N = {found.workers.value:.4g}: {found.sentence}"
 
 
-def predicted(
-    measured: Points | None, base: Timing, mode: Mode, workers: float, *, superlinear: Sequence[int] = ()
-) -> Predicted:
+def predicted(measured: Points | None, base: Timing, mode: Mode, workers: float, *, superlinear: Sequence[int] = ()) -> Predicted:
     """The throughput at a number of workers, or why it is not predicted."""
     if measured is None:
         answer: Choice | Refused = Refused(reason="refused", sentence="the rows did different amounts of work")
     elif superlinear:
         counts = ", ".join(str(count) for count in superlinear)
-        answer = Refused(
-            reason="refused", sentence=f"the speedup at {counts} is more than linear, which no law of scaling knows"
-        )
+        answer = Refused(reason="refused", sentence=f"the speedup at {counts} is more than linear, which no law of scaling knows")
     else:
         answer = _choice(measured, mode)
     found = answer if measured is None or isinstance(answer, Refused) else predict(answer.chosen, measured, workers)
     if isinstance(found, (Choice, Refused)):
-        sentence = found.sentence if found.sentence.startswith("no prediction") else (
-            f"no prediction for N = {workers:g}: {found.sentence}"
-        )  # fmt: skip
+        sentence = (
+            found.sentence if found.sentence.startswith("no prediction") else (f"no prediction for N = {workers:g}: {found.sentence}")
+        )
         return Predicted(workers=workers, speedup=None, throughput=None, low=None, high=None, sentence=sentence)
     return _answered(found.throughput, _work(base) / base.seconds, base.workers, workers)
 
@@ -143,10 +128,14 @@ def _answered(throughput: Interval, of_base: float, base_workers: int, workers: 
     speedup = throughput.value / of_base
     text, ends = bracketed(speedup, throughput.low / of_base, throughput.high / of_base)
     return Predicted(
-        workers=workers, speedup=speedup, throughput=throughput.value, low=throughput.low, high=throughput.high,
+        workers=workers,
+        speedup=speedup,
+        throughput=throughput.value,
+        low=throughput.low,
+        high=throughput.high,
         sentence=f"predicted at p = {workers:g}: S = {text} relative to {base_workers} (by the scatter of the rows "
         f"round the curve: {ends})",
-    )  # fmt: skip
+    )
 
 
 def _finite(value: float) -> float | None:

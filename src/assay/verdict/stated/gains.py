@@ -1,7 +1,7 @@
 """How many times better than its baseline does a number say it is, on how many times the workers?
 
-gain: above 1 is better, whatever the form: a ratio, a change in percent, a reduction, an absolute value beside its base's.  efficiency: the gain
-over the factor in workers; under weak scaling a step that does more work in the same time has gained by the work.
+gain: above 1 is better, whatever the form: a ratio, a change in percent, a reduction, an absolute value beside its base's.  efficiency:
+the gain over the factor in workers; under weak scaling a step that does more work in the same time has gained by the work.
 Cannot tell: a form that is not understood (None).
 """
 
@@ -20,9 +20,25 @@ MORE: Final = ("improvement", "gain", "increase", "faster", "higher", "accelerat
 LESS: Final = ("reduction", "saving", "saved", "decrease", "lower", "cheaper", "fewer", "less")
 SCALED: Final = ("efficienc",)
 COUNTS: Final = (
-    "workers", "worker", "gpus", "gpu_count", "n_gpus", "num_gpus", "ngpus", "devices", "world_size", "nodes", "num_nodes", "replicas", "ranks",
-    "processes", "machines", "accelerators", "chips", "cards",
-)  # fmt: skip
+    "workers",
+    "worker",
+    "gpus",
+    "gpu_count",
+    "n_gpus",
+    "num_gpus",
+    "ngpus",
+    "devices",
+    "world_size",
+    "nodes",
+    "num_nodes",
+    "replicas",
+    "ranks",
+    "processes",
+    "machines",
+    "accelerators",
+    "chips",
+    "cards",
+)
 OF_A_STEP: Final = ("step", "iteration", "iter", "batch")
 UNMARKED_PERCENT: Final = 2.0  # an efficiency above it is one in percent
 MOST_AS_RATIO: Final = 10.0  # the same where it is called a ratio: `units` names it
@@ -120,14 +136,7 @@ def base_workers(said: Claim, number: Number) -> int | None:
         return None  # as many workers as the candidate; or a node of unknown size
     if kind in ("one_worker", "best_serial"):
         return 1
-    known = next(
-        (
-            value
-            for key, value in said.conditions.baseline.items()
-            if key.casefold() in COUNTS and isinstance(value, int)
-        ),
-        None,
-    )
+    known = next((value for key, value in said.conditions.baseline.items() if key.casefold() in COUNTS and isinstance(value, int)), None)
     return known or (1 if "workers" in said.claim.varying else None)
 
 
@@ -143,14 +152,7 @@ def efficiency(said: Claim, number: Number, value: float | None = None) -> float
     if is_efficiency(number):
         return efficiency_as_said(number, value) if factor is None or factor > 1.0 else None
     own = gain(number, value)
-    if (
-        own is None
-        or factor is None
-        or factor <= 1.0
-        or not kinds.is_speed(number)
-        or kinds.is_collective(number)
-        or kinds.is_wait(number)
-    ):
+    if own is None or factor is None or factor <= 1.0 or not kinds.is_speed(number) or kinds.is_collective(number) or kinds.is_wait(number):
         return None
     return own * _work(number, factor) / factor
 
@@ -189,11 +191,7 @@ def _smaller(said: Claim, number: Number) -> Number | None:
     like = [
         other
         for other in said.number
-        if other.baseline is None
-        and other.workers
-        and number.workers
-        and other.workers < number.workers
-        and same_quantity(other, number)
+        if other.baseline is None and other.workers and number.workers and other.workers < number.workers and same_quantity(other, number)
     ]
     return min(like, key=lambda other: other.workers or 0, default=None)
 

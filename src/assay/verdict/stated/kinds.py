@@ -13,21 +13,27 @@ from assay.verdict.stated.names import folded_name, has_word
 from assay.verdict.stated.units import Unit, parse
 
 CHANGES: Final = (
-    "speedup", "speed_up", "efficienc", "faster", "slower", "improvement", "gain", "reduction", "saving", "saved", "acceleration",
-    "increase", "decrease", "slowdown", "overhead", "cheaper", "times_as", "higher", "lower",
-)  # fmt: skip
-NO_RATIOS: Final = (
-    "compression",
-    "communication",
-    "hit",
-    "miss",
-    "compute",
-    "acceptance",
-    "cache",
-    "data",
-    "utilisation",
-    "utilization",
+    "speedup",
+    "speed_up",
+    "efficienc",
+    "faster",
+    "slower",
+    "improvement",
+    "gain",
+    "reduction",
+    "saving",
+    "saved",
+    "acceleration",
+    "increase",
+    "decrease",
+    "slowdown",
+    "overhead",
+    "cheaper",
+    "times_as",
+    "higher",
+    "lower",
 )
+NO_RATIOS: Final = ("compression", "communication", "hit", "miss", "compute", "acceptance", "cache", "data", "utilisation", "utilization")
 RATES: Final = (
     "throughput",
     "goodput",
@@ -44,76 +50,84 @@ RATES: Final = (
     "speed",
 )
 NO_RATES: Final = (
-    "learning", "hit", "miss", "error", "failure", "drop", "dropout", "success", "win", "pass", "acceptance", "compression", "sampling",
-    "speed_up", "acceleration",
-)  # fmt: skip
-TIMES: Final = (
-    "time",
-    "latency",
-    "ttft",
-    "tpot",
-    "duration",
-    "seconds",
-    "hours",
-    "delay",
-    "runtime",
-    "walltime",
-    "elapsed",
+    "learning",
+    "hit",
+    "miss",
+    "error",
+    "failure",
+    "drop",
+    "dropout",
+    "success",
+    "win",
+    "pass",
+    "acceptance",
+    "compression",
+    "sampling",
+    "speed_up",
+    "acceleration",
 )
-WAITS: Final = (
-    "ttft",
-    "tpot",
-    "itl",
-    "e2e",
-    "e2el",
-    "tbt",
-    "ttlt",
-    "ttfb",
-    "rtt",
-    "queue",
-    "tail",
-    "wait",
-    "decode",
-    "prefill",
-    "lag",
-)
+TIMES: Final = ("time", "latency", "ttft", "tpot", "duration", "seconds", "hours", "delay", "runtime", "walltime", "elapsed")
+WAITS: Final = ("ttft", "tpot", "itl", "e2e", "e2el", "tbt", "ttlt", "ttfb", "rtt", "queue", "tail", "wait", "decode", "prefill", "lag")
 WAITS_BEGIN: Final = (
-    "latenc", "delay", "response", "waiting", "queueing", "queuing", "inter_token", "inter_chunk", "time_to_first", "time_to_last_token",
-    "time_per_output", "time_between_tokens", "end_to_end", "round_trip", "turnaround", "first_token", "1st_token",
-)  # fmt: skip
-NO_WAITS: Final = (
-    "train",
-    "epoch",
-    "step",
-    "iteration",
-    "job",
-    "data",
-    "loader",
-    "straggler",
-    "barrier",
-    "build",
-    "compile",
+    "latenc",
+    "delay",
+    "response",
+    "waiting",
+    "queueing",
+    "queuing",
+    "inter_token",
+    "inter_chunk",
+    "time_to_first",
+    "time_to_last_token",
+    "time_per_output",
+    "time_between_tokens",
+    "end_to_end",
+    "round_trip",
+    "turnaround",
+    "first_token",
+    "1st_token",
 )
+NO_WAITS: Final = ("train", "epoch", "step", "iteration", "job", "data", "loader", "straggler", "barrier", "build", "compile")
 COLLECTIVES: Final = (
-    "busbw", "algbw", "bus_bandwidth", "algorithm_bandwidth", "all_reduce", "allreduce", "all_gather", "allgather", "reduce_scatter",
-    "all_to_all", "alltoall", "broadcast", "nccl", "collective", "network_bandwidth", "link_bandwidth", "memory_bandwidth", "p2p_bandwidth",
-)  # fmt: skip
-SHARES: Final = (
-    "mfu",
-    "hfu",
-    "utilisation",
-    "utilization",
-    "availability",
-    "occupancy",
-    "hit_rate",
-    "hit_ratio",
-    "attainment",
-    "uptime",
+    "busbw",
+    "algbw",
+    "bus_bandwidth",
+    "algorithm_bandwidth",
+    "all_reduce",
+    "allreduce",
+    "all_gather",
+    "allgather",
+    "reduce_scatter",
+    "all_to_all",
+    "alltoall",
+    "broadcast",
+    "nccl",
+    "collective",
+    "network_bandwidth",
+    "link_bandwidth",
+    "memory_bandwidth",
+    "p2p_bandwidth",
 )
+SHARES: Final = ("mfu", "hfu", "utilisation", "utilization", "availability", "occupancy", "hit_rate", "hit_ratio", "attainment", "uptime")
 PROPORTIONS: Final = (
-    "accuracy", "top_1", "top1", "top_5", "top5", "exact_match", "em", "pass_1", "pass@1", "pass_at_1", "mmlu", "gsm8k", "humaneval", "hellaswag",
-    "success_rate", "win_rate", "acc",
-)  # fmt: skip
+    "accuracy",
+    "top_1",
+    "top1",
+    "top_5",
+    "top5",
+    "exact_match",
+    "em",
+    "pass_1",
+    "pass@1",
+    "pass_at_1",
+    "mmlu",
+    "gsm8k",
+    "humaneval",
+    "hellaswag",
+    "success_rate",
+    "win_rate",
+    "acc",
+)
 BOUNDED: Final = (
     "f1",
     "auc",
@@ -132,32 +146,30 @@ BOUNDED: Final = (
     "quality",
 )
 WORSE_IF_HIGHER: Final = (
-    "perplexity", "ppl", "loss", "wer", "cer", "fid", "mse", "rmse", "mae", "bits_per_byte", "bits_per_token", "top_1_error", "top_5_error", "test_error",
+    "perplexity",
+    "ppl",
+    "loss",
+    "wer",
+    "cer",
+    "fid",
+    "mse",
+    "rmse",
+    "mae",
+    "bits_per_byte",
+    "bits_per_token",
+    "top_1_error",
+    "top_5_error",
+    "test_error",
     "validation_error",
-)  # fmt: skip
+)
 NO_SCORES: Final = ("packet", "work", "sample", "request", "weight", "data", "power")  # "packet loss" is no score
 COSTS: Final = ("cost", "price", "dollar", "usd", "spend", "tco")
 ENERGIES: Final = ("energy", "joule", "power", "watt", "kwh", "carbon", "co2", "emission")
 LAST_UNIT: Final = r"_(ms|us|s|seconds|milliseconds|percent|pct|usd|joules|hours|minutes|gbps|tflops|qps|rps|tps)$"
-OTHER_EFFICIENCIES: Final = (
-    "energy",
-    "power",
-    "cost",
-    "memory",
-    "sample",
-    "data",
-    "token",
-    "bandwidth",
-    "compute",
-    "model",
-)
-EFFORT_TO: Final = (
-    r"(time|hours|minutes|seconds|days|steps|epochs|iterations|samples|tokens|cost|energy)(_\w+)?_(to|until|till)(_|$)"
-)
+OTHER_EFFICIENCIES: Final = ("energy", "power", "cost", "memory", "sample", "data", "token", "bandwidth", "compute", "model")
+EFFORT_TO: Final = r"(time|hours|minutes|seconds|days|steps|epochs|iterations|samples|tokens|cost|energy)(_\w+)?_(to|until|till)(_|$)"
 LONGEST_WAIT: Final = 3600.0  # s; nobody waits for hours
-SERVING: Final = (
-    r"\b(serv(e|es|ed|ing)|inference|requests?|decod|prompt|output tok|generat|concurren|rps|qps|req/s|chat|streaming)"
-)
+SERVING: Final = r"\b(serv(e|es|ed|ing)|inference|requests?|decod|prompt|output tok|generat|concurren|rps|qps|req/s|chat|streaming)"
 
 
 def unit_of(number: Number) -> Unit:
@@ -230,11 +242,7 @@ def is_relative(number: Number) -> bool:
         kind is None or kind in ("ratio", "percent") or has_word(number.metric, ("saved", "saving"))
     ):
         return True
-    return (
-        kind == "ratio"
-        and number.unit not in ("fraction", "1")
-        and (_named_rate(number) or has_word(number.metric, TIMES, WAITS_BEGIN))
-    )
+    return kind == "ratio" and number.unit not in ("fraction", "1") and (_named_rate(number) or has_word(number.metric, TIMES, WAITS_BEGIN))
 
 
 def is_rate(number: Number) -> bool:
@@ -289,14 +297,10 @@ def lower_is_better(number: Number) -> bool:
 
 def _is_size(number: Number) -> bool:
     """Memory that is taken up."""
-    return has_word(number.metric, ("memory", "footprint", "vram", "rss")) and not (
-        is_rate(number) or has_word(number.metric, (), CHANGES)
-    )
+    return has_word(number.metric, ("memory", "footprint", "vram", "rss")) and not (is_rate(number) or has_word(number.metric, (), CHANGES))
 
 
 def is_serving(claim: Claim) -> bool:
     """Whether the claim speaks of answering requests."""
-    words = " ".join(
-        [claim.claim.text, *(f"{number.metric} {number.unit or ''}" for number in claim.number)]
-    ).casefold()
+    words = " ".join([claim.claim.text, *(f"{number.metric} {number.unit or ''}" for number in claim.number)]).casefold()
     return claim.slo is not None or any(map(is_wait, claim.number)) or bool(re.search(SERVING, words))

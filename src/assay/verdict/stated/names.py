@@ -11,16 +11,7 @@ from typing import Final
 
 from assay.spec.claim import Number
 
-LEVELS: Final = {
-    "min": 0.0,
-    "p50": 0.50,
-    "median": 0.50,
-    "p90": 0.90,
-    "p95": 0.95,
-    "p99": 0.99,
-    "p999": 0.999,
-    "max": 1.0,
-}
+LEVELS: Final = {"min": 0.0, "p50": 0.50, "median": 0.50, "p90": 0.90, "p95": 0.95, "p99": 0.99, "p999": 0.999, "max": 1.0}
 IN_NAMES: Final = (  # the first that fits
     (r"p_?99_9|p999|99_9th|99_9_percentile", "p999"),
     (r"p_?99|99th|99_percentile", "p99"),
@@ -33,10 +24,7 @@ SYNONYMS: Final = (  # one wait under its usual names
     (r"ttft|time_to_first_token|(first|1st)_token(_latency|_time)?|time_to_first_chunk", "ttft"),
     (r"tpot|time_per_output_token", "tpot"),
     (r"itl|inter_token_latency|inter_token_time|tbt|time_between_tokens", "itl"),
-    (
-        r"e2el?(_latency|_time)?|end_to_end(_latency|_time)?|request_latency|response_time|response_latency|latency",
-        "e2e",
-    ),
+    (r"e2el?(_latency|_time)?|end_to_end(_latency|_time)?|request_latency|response_time|response_latency|latency", "e2e"),
 )
 
 

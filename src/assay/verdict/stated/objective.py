@@ -17,7 +17,9 @@ from assay.verdict.stated.units import convertible, parse
 
 FLOOR: Final = r"at least|no less than|not less than|minimum|≥|>=|>|above|more than|over \d|exceed"
 CEILING: Final = r"at most|no more than|not more than|maximum|≤|<=|<|below|under|less than|within|up to"
-QUANTITY: Final = r"(\d+(?:[.,]\d+)?)\s*(ms|milliseconds?|µs|us|s|sec|seconds?|minutes?|min|h|hours?|(?:output )?tok(?:ens?)?/s|requests?/s|req/s)\b"
+QUANTITY: Final = (
+    r"(\d+(?:[.,]\d+)?)\s*(ms|milliseconds?|µs|us|s|sec|seconds?|minutes?|min|h|hours?|(?:output )?tok(?:ens?)?/s|requests?/s|req/s)\b"
+)
 Evidence = Literal["met", "broken", "undecided", "weaker", "nothing"]
 
 
@@ -37,9 +39,12 @@ def limit_of(slo: Objective) -> Limit:
     words = slo.objective.casefold()
     value, factor, name = _quantity(slo, words)
     return Limit(
-        statistic=slo.statistic or statistic_in(slo.metric or "") or statistic_in(slo.objective) or _share(words), floor=_is_floor(slo, words), value=value,
-        unit_factor=factor, unit_name=name,
-    )  # fmt: skip
+        statistic=slo.statistic or statistic_in(slo.metric or "") or statistic_in(slo.objective) or _share(words),
+        floor=_is_floor(slo, words),
+        value=value,
+        unit_factor=factor,
+        unit_name=name,
+    )
 
 
 def _share(words: str) -> str | None:
@@ -80,20 +85,11 @@ def limited(said: Claim) -> list[Number]:
     if said.slo.metric is not None:
         return [n for n in own if n.metric == said.slo.metric or metric_name(n.metric) == metric_name(said.slo.metric)]
     words = metric_name(said.slo.objective)
-    return [
-        n
-        for n in own
-        if kinds.is_wait(n) and re.search(rf"(^|_){re.escape(metric_name(n.metric))}(_|$)", _with_synonyms(words))
-    ]
+    return [n for n in own if kinds.is_wait(n) and re.search(rf"(^|_){re.escape(metric_name(n.metric))}(_|$)", _with_synonyms(words))]
 
 
 def _with_synonyms(words: str) -> str:
-    spelt = {
-        "time_to_first_token": "ttft",
-        "time_per_output_token": "tpot",
-        "inter_token_latency": "itl",
-        "end_to_end": "e2e",
-    }
+    spelt = {"time_to_first_token": "ttft", "time_per_output_token": "tpot", "inter_token_latency": "itl", "end_to_end": "e2e"}
     for long, short in spelt.items():
         words = words.replace(long, f"{short}_{long}")
     return words + "_e2e" if re.search(r"(^|_)(latency|response_time)(_|$)", words) else words

@@ -88,6 +88,4 @@ def _is_error(metric: str) -> bool:
 def direction_contradicts(quality: ClaimedQuality) -> bool:
     """Whether "higher" was said of a score that is better when lower, or the reverse."""
     worse = _is_error(quality.metric)
-    return (quality.direction == "higher" and worse) or (
-        quality.direction == "lower" and is_proportion(quality.metric) and not worse
-    )
+    return (quality.direction == "higher" and worse) or (quality.direction == "lower" and is_proportion(quality.metric) and not worse)

@@ -15,48 +15,70 @@ RATIOS: Final = ("", "ratio", "x", "×", "times", "fold", "-fold", "fraction", "
 PERCENTS: Final = ("%", "percent", "per cent", "pct", "percentage")
 POINTS: Final = ("points", "point", "pp", "percentage points", "percentage point", "%-points")
 TIMES: Final = {
-    "s": 1.0, "sec": 1.0, "secs": 1.0, "second": 1.0, "seconds": 1.0, "ms": 1e-3, "msec": 1e-3, "millisecond": 1e-3, "milliseconds": 1e-3,
-    "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "microsecond": 1e-6, "microseconds": 1e-6, "ns": 1e-9, "nanosecond": 1e-9, "nanoseconds": 1e-9,
-    "min": 60.0, "mins": 60.0, "minute": 60.0, "minutes": 60.0, "h": 3600.0, "hr": 3600.0, "hrs": 3600.0, "hour": 3600.0, "hours": 3600.0,
-    "day": 86400.0, "days": 86400.0,
-}  # fmt: skip
+    "s": 1.0,
+    "sec": 1.0,
+    "secs": 1.0,
+    "second": 1.0,
+    "seconds": 1.0,
+    "ms": 1e-3,
+    "msec": 1e-3,
+    "millisecond": 1e-3,
+    "milliseconds": 1e-3,
+    "us": 1e-6,
+    "µs": 1e-6,
+    "μs": 1e-6,
+    "microsecond": 1e-6,
+    "microseconds": 1e-6,
+    "ns": 1e-9,
+    "nanosecond": 1e-9,
+    "nanoseconds": 1e-9,
+    "min": 60.0,
+    "mins": 60.0,
+    "minute": 60.0,
+    "minutes": 60.0,
+    "h": 3600.0,
+    "hr": 3600.0,
+    "hrs": 3600.0,
+    "hour": 3600.0,
+    "hours": 3600.0,
+    "day": 86400.0,
+    "days": 86400.0,
+}
 ABBREVIATIONS: Final = {
-    "tps": "tokens/s", "tok/sec": "tokens/s", "wps": "tokens/s", "rps": "requests/s", "qps": "requests/s", "flops": "flop/s",
-    "kflops": "kflop/s", "mflops": "mflop/s", "gflops": "gflop/s", "tflops": "tflop/s", "pflops": "pflop/s", "teraflops": "tflop/s",
-    "petaflops": "pflop/s", "gigaflops": "gflop/s", "gbps": "gbit/s", "mbps": "mbit/s", "hz": "1/s",
-}  # fmt: skip
+    "tps": "tokens/s",
+    "tok/sec": "tokens/s",
+    "wps": "tokens/s",
+    "rps": "requests/s",
+    "qps": "requests/s",
+    "flops": "flop/s",
+    "kflops": "kflop/s",
+    "mflops": "mflop/s",
+    "gflops": "gflop/s",
+    "tflops": "tflop/s",
+    "pflops": "pflop/s",
+    "teraflops": "tflop/s",
+    "petaflops": "pflop/s",
+    "gigaflops": "gflop/s",
+    "gbps": "gbit/s",
+    "mbps": "mbit/s",
+    "hz": "1/s",
+}
 NOUNS: Final = {
-    "token": ("token", "tok", "word"), "request": ("request", "req", "query", "querie", "call", "prompt"),
+    "token": ("token", "tok", "word"),
+    "request": ("request", "req", "query", "querie", "call", "prompt"),
     "item": ("sample", "item", "image", "img", "example", "sequence", "seq", "record", "row", "frame", "document", "doc"),
-    "step": ("step", "iteration", "iter", "it", "batche", "batch", "epoch"), "flop": ("flop",), "byte": ("b", "byte", "bit"),
-}  # fmt: skip
+    "step": ("step", "iteration", "iter", "it", "batche", "batch", "epoch"),
+    "flop": ("flop",),
+    "byte": ("b", "byte", "bit"),
+}
 PARTS: Final = {
-    "output": ("output", "out", "generated", "completion", "decode", "decoded"), "input": ("input", "in", "prompt", "prefill"),
+    "output": ("output", "out", "generated", "completion", "decode", "decoded"),
+    "input": ("input", "in", "prompt", "prefill"),
     "total": ("total", "all", "combined", "overall", "input+output", "in+out", "input + output"),
-}  # fmt: skip
+}
 WORKER: Final = ("gpu", "device", "worker", "accelerator", "chip", "rank", "card", "replica", "node", "tpu", "npu")
-PREFIXES: Final = {
-    "": 1.0,
-    "k": 1e3,
-    "m": 1e6,
-    "g": 1e9,
-    "t": 1e12,
-    "p": 1e15,
-    "ki": 2.0**10,
-    "mi": 2.0**20,
-    "gi": 2.0**30,
-    "ti": 2.0**40,
-}
-ENERGIES: Final = {
-    "j": 1.0,
-    "kj": 1e3,
-    "mj": 1e6,
-    "wh": 3600.0,
-    "kwh": 3.6e6,
-    "mwh": 3.6e9,
-    "joule": 1.0,
-    "joules": 1.0,
-}
+PREFIXES: Final = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12, "p": 1e15, "ki": 2.0**10, "mi": 2.0**20, "gi": 2.0**30, "ti": 2.0**40}
+ENERGIES: Final = {"j": 1.0, "kj": 1e3, "mj": 1e6, "wh": 3600.0, "kwh": 3.6e6, "mwh": 3.6e9, "joule": 1.0, "joules": 1.0}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,10 +108,7 @@ def parse(text: str | None) -> Unit:
             return Unit(kind=kind)
     plain = ABBREVIATIONS.get(plain, plain)
     if re.fullmatch(r"(gpu|node|worker|device|accelerator|chip|tpu|core)[- ]?(h|hours?|hrs?|seconds?|days?)", plain):
-        return Unit(
-            kind="worker time",
-            factor=TIMES[re.split(r"[- ]|(?<=gpu)|(?<=node)|(?<=core)|(?<=chip)|(?<=tpu)", plain)[-1]],
-        )
+        return Unit(kind="worker time", factor=TIMES[re.split(r"[- ]|(?<=gpu)|(?<=node)|(?<=core)|(?<=chip)|(?<=tpu)", plain)[-1]])
     head, *below = (part.strip() for part in re.split(r"/|\bper\b", plain))
     return _composed(head, below)
 
@@ -101,10 +120,7 @@ def _composed(head: str, below: list[str]) -> Unit:
         return Unit(kind="time", factor=TIMES[head], per=per, noun=_noun(below[0]) if below else None)
     if head in ABBREVIATIONS:  # "tflops/gpu"
         return Unit(
-            kind="rate",
-            factor=_counted(ABBREVIATIONS[head].split("/")[0])[0],
-            noun=_noun(ABBREVIATIONS[head].split("/")[0]),
-            per=per,
+            kind="rate", factor=_counted(ABBREVIATIONS[head].split("/")[0])[0], noun=_noun(ABBREVIATIONS[head].split("/")[0]), per=per
         )
     if head in ENERGIES:
         return Unit(kind="energy", factor=ENERGIES[head], noun=_noun(below[0]) if below else None)
@@ -122,13 +138,7 @@ def _composed(head: str, below: list[str]) -> Unit:
 
 def _money(below: list[str]) -> Unit:
     many = " ".join(below)
-    factor = (
-        1e-6
-        if re.search(r"\bm\b|million|1m", many)
-        else 1e-3
-        if re.search(r"\bk\b|thousand|1k|1,?000\b", many)
-        else 1.0
-    )
+    factor = 1e-6 if re.search(r"\bm\b|million|1m", many) else 1e-3 if re.search(r"\bk\b|thousand|1k|1,?000\b", many) else 1.0
     return Unit(kind="money", factor=factor, noun=_noun(many.split()[-1]) if many else None)
 
 
@@ -136,10 +146,7 @@ def _per(text: str) -> str | None:
     words = re.findall(r"[a-z]+", text)
     if any(word.rstrip("s") in WORKER for word in words):
         return "worker"
-    return next(
-        (word.rstrip("s") for word in words if word.rstrip("s") in ("user", "stream", "client", "session", "dollar")),
-        None,
-    )
+    return next((word.rstrip("s") for word in words if word.rstrip("s") in ("user", "stream", "client", "session", "dollar")), None)
 
 
 def _noun(text: str) -> str | None:
@@ -153,11 +160,7 @@ def _counted(text: str) -> tuple[float, str | None]:
     for noun, names in NOUNS.items():
         for name in names:
             prefix = single.removesuffix(name)
-            if (
-                single.endswith(name)
-                and prefix in PREFIXES
-                and (noun != "byte" or name != "b" or single == prefix + "b")
-            ):
+            if single.endswith(name) and prefix in PREFIXES and (noun != "byte" or name != "b" or single == prefix + "b"):
                 return PREFIXES[prefix] / (8.0 if name == "bit" else 1.0), noun
     return 1.0, None
 
@@ -165,11 +168,7 @@ def _counted(text: str) -> tuple[float, str | None]:
 def part_of(text: str) -> str | None:
     """Which tokens a unit or a name counts: output, input or total."""
     words = re.sub(r"[_-]+", " ", text.casefold())
-    found = {
-        part
-        for part, names in PARTS.items()
-        if any(re.search(rf"(^|[\s(]){re.escape(name)}($|[\s)])", words) for name in names)
-    }
+    found = {part for part, names in PARTS.items() if any(re.search(rf"(^|[\s(]){re.escape(name)}($|[\s)])", words) for name in names)}
     if {"input", "output"} <= found:
         return "total"
     return next(iter(sorted(found)), None)

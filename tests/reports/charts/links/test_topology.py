@@ -63,9 +63,7 @@ def test_a_pair_without_a_number_has_a_dash_and_the_range_of_the_shades_is_said(
     assert isinstance(drawing, Drawing)
     checked(drawing.chart)
     latency, bandwidth = drawing.chart.spec["concat"]
-    assert [[row["sender"] for row in rows_of(part["layer"][-1])] for part in (latency, bandwidth)] == [
-        [], [str(unknown.pair[0])],
-    ]  # fmt: skip
+    assert [[row["sender"] for row in rows_of(part["layer"][-1])] for part in (latency, bandwidth)] == [[], [str(unknown.pair[0])]]
     assert re.fullmatch(r"latency, .s: [\d.]+ to [\d.]+", latency["title"]["text"])
     assert drawing.title == "Ranks and their links, 4 workers"
 

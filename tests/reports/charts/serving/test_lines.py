@@ -42,9 +42,17 @@ def test_every_picture_is_valid_vega_lite(load: View, scenarios: View) -> None:
 
 def test_the_pictures_of_a_load_are_these(load: View) -> None:
     assert [picture.name for picture in svg.draw(load)] == [
-        "load-curve", "load-goodput", "load-percentiles", "load-percentiles-2", "load-percentiles-3", "load-timeline",
-        "load-timeline-2", "load-timeline-3", "load-timeline-4", "load-panel",
-    ]  # fmt: skip
+        "load-curve",
+        "load-goodput",
+        "load-percentiles",
+        "load-percentiles-2",
+        "load-percentiles-3",
+        "load-timeline",
+        "load-timeline-2",
+        "load-timeline-3",
+        "load-timeline-4",
+        "load-panel",
+    ]
 
 
 def test_training_has_none_of_them(view: View) -> None:
@@ -78,8 +86,9 @@ def test_several_scenarios_are_small_multiples(scenarios: View) -> None:
 
 def test_an_engine_keeps_its_colour_in_every_picture(load: View) -> None:
     assert [(line.name, line.role, line.shape) for line in engines_of(load, "D(100,100)")] == [
-        ("a", "main", "circle"), ("b", "second", "square"),
-    ]  # fmt: skip
+        ("a", "main", "circle"),
+        ("b", "second", "square"),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -104,11 +113,7 @@ def test_a_timeline_shades_the_fault_and_the_outage(load: View) -> None:
     drawing = timeline.draw(load)[0]
     assert isinstance(drawing, Drawing)
     assert drawing.title.startswith("Under a fault: a, 6 req/s")
-    assert [key.text for key in drawing.key][-3:] == [
-        "outside of the measured window",
-        "fault",
-        "a replica was down, by the prober",
-    ]
+    assert [key.text for key in drawing.key][-3:] == ["outside of the measured window", "fault", "a replica was down, by the prober"]
     assert "kill replica 1 from 6 s to 9 s; replica 1 down from 6.02 s to 9.5 s." in drawing.caption
 
 

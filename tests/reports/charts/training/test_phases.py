@@ -20,9 +20,7 @@ def bars(exposed_ms: float | None, between_ms: float = 0.0) -> dict[str, float]:
     if exposed_ms is not None:
         values: dict[str, Value] = {f"workers={w}": builders.estimate(exposed_ms / 1e3, 0.0001, "s") for w in (2, 4)}
         metric = builders.metric("comm_exposed", "Exposed communication", "s", "performance")
-        made = replace(
-            made, metrics={**made.metrics, "comm_exposed": metric}, results={**made.results, "comm_exposed": values}
-        )
+        made = replace(made, metrics={**made.metrics, "comm_exposed": metric}, results={**made.results, "comm_exposed": values})
     view = build(builders.measured(), made)
     drawing = draw(replace(view, series=replace(view.series, between=(("workers=2", between_ms / 1e3),))))
     assert isinstance(drawing, Drawing)
@@ -77,7 +75,5 @@ def test_a_record_that_was_only_profiled_has_no_empty_picture() -> None:
     metric = builders.metric("comm_exposed", "Exposed communication", "s", "performance")
     names = ("step_time", "data_time", "forward_time", "backward_time", "optimizer_time", "unknown_time")
     made = builders.without(made, *names)
-    made = replace(
-        made, metrics={**made.metrics, "comm_exposed": metric}, results={**made.results, "comm_exposed": values}
-    )
+    made = replace(made, metrics={**made.metrics, "comm_exposed": metric}, results={**made.results, "comm_exposed": values})
     assert isinstance(draw(build(builders.measured(), made)), Missing)

@@ -17,17 +17,9 @@ from assay.errors import SpecError
 from assay.runners.foreign.support import documents
 from assay.runners.foreign.support.documents import EVERY, Place, Spool, head, lines
 
-SCALARS = (
-    st.none()
-    | st.booleans()
-    | st.integers(-(10**6), 10**6)
-    | st.floats(allow_nan=False, allow_infinity=False)
-    | st.text(max_size=8)
-)
+SCALARS = st.none() | st.booleans() | st.integers(-(10**6), 10**6) | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=8)
 VALUES = st.recursive(
-    SCALARS,
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=4), inner, max_size=4),
-    max_leaves=12,
+    SCALARS, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=4), inner, max_size=4), max_leaves=12
 )
 
 
@@ -53,9 +45,11 @@ def told(path: Path, *spooled: tuple[str, ...]) -> str:
 
 @settings(max_examples=60, deadline=None)
 @given(
-    value=st.dictionaries(st.sampled_from(["rows", "more", "x"]), VALUES), indent=st.sampled_from([None, 1]), ascii_only=st.booleans(),
+    value=st.dictionaries(st.sampled_from(["rows", "more", "x"]), VALUES),
+    indent=st.sampled_from([None, 1]),
+    ascii_only=st.booleans(),
     chunk=st.integers(1, 40),
-)  # fmt: skip
+)
 def test_a_document_is_what_json_says_it_is_however_it_is_cut(
     tmp_path_factory: pytest.TempPathFactory, value: dict[str, Any], indent: int | None, ascii_only: bool, chunk: int
 ) -> None:

@@ -32,9 +32,12 @@ from tests.runners.foreign.samples import (
 )
 
 SAMPLES = {
-    "vllm": vllm(), "genai_bench": genai_bench(), "aiperf": aiperf_lines(), "guidellm": guidellm(guidellm_benchmark({"type_": "synchronous"})),
+    "vllm": vllm(),
+    "genai_bench": genai_bench(),
+    "aiperf": aiperf_lines(),
+    "guidellm": guidellm(guidellm_benchmark({"type_": "synchronous"})),
     "loadgen": loadgen_detail(),
-}  # fmt: skip
+}
 MORE = {"vllm": vllm(detailed=False), "aiperf": aiperf_totals(), "loadgen": SUMMARY}
 
 
@@ -137,16 +140,12 @@ def test_a_model_with_a_secrets_shape_is_redacted_everywhere(tmp_path: Path) -> 
 
 
 def test_rows_stand_in_the_order_of_the_tables_columns() -> None:
-    row = importing._request(
-        3, 7, Row(sent_ns=100, first_ns=1, visible_ns=2, last_ns=3, done_ns=4, chunks_ns=(1, 3)), 90, 100
-    )
+    row = importing._request(3, 7, Row(sent_ns=100, first_ns=1, visible_ns=2, last_ns=3, done_ns=4, chunks_ns=(1, 3)), 90, 100)
     named = dict(zip(REQUESTS.column_names, row, strict=True))
     assert (named["launch"], named["request"], named["transport"]) == (3, 7, "foreign")
     assert (named["scheduled_ns"], named["sent_ns"], named["first_token_ns"], named["done_ns"]) == (90, 100, 101, 104)
     assert (named["chunk_ns"], named["chunk_kind"], named["chunk_chars"], named["logprobs"]) == ([1, 3], [1, 1], [], [])
-    assert {named[name] for name in ("connect_ns", "first_byte_ns", "bytes_in", "bytes_out", "replica", "stream")} == {
-        None
-    }
+    assert {named[name] for name in ("connect_ns", "first_byte_ns", "bytes_in", "bytes_out", "replica", "stream")} == {None}
     assert len(row) == len(arrow_schema("requests"))
 
 
@@ -154,9 +153,7 @@ def test_what_may_be_left_open_are_conditions_or_beginnings_of_them() -> None:
     names = {condition.name for condition in CONDITIONS}
     families = tuple(name.removesuffix("*") for name in names if name.endswith(".*"))
     for field in importing.OPEN:
-        assert field in names or field.startswith(families) or any(name.startswith(f"{field}.") for name in names), (
-            field
-        )
+        assert field in names or field.startswith(families) or any(name.startswith(f"{field}.") for name in names), field
 
 
 def test_a_thousand_rows_a_batch_lose_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -186,11 +183,18 @@ def test_of_an_address_only_host_and_port_are_kept(given: object, wanted: str) -
 @pytest.mark.parametrize(
     ("error", "code", "status"),
     [
-        ("boom", 429, "4xx"), ("boom", 503, "5xx"), ("Request timed out", None, "timeout"), ("TimeoutError", None, "timeout"),
-        ("Connection refused", None, "refused"), ("Server disconnected", None, "reset"), ("", None, "error"), (None, 200, "error"),
-        ("Task was cancelled", None, "cancelled"), ("JSONDecodeError: line 1", None, "malformed"),
+        ("boom", 429, "4xx"),
+        ("boom", 503, "5xx"),
+        ("Request timed out", None, "timeout"),
+        ("TimeoutError", None, "timeout"),
+        ("Connection refused", None, "refused"),
+        ("Server disconnected", None, "reset"),
+        ("", None, "error"),
+        (None, 200, "error"),
+        ("Task was cancelled", None, "cancelled"),
+        ("JSONDecodeError: line 1", None, "malformed"),
     ],
-)  # fmt: skip
+)
 def test_a_failure_has_its_class(error: str | None, code: int | None, status: str) -> None:
     assert failure(error, code) == status
 

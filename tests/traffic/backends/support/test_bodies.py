@@ -10,17 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.spec.sections.serving import Target
-from assay.traffic.backends.support.bodies import (
-    data_url,
-    deep,
-    flat,
-    images_of,
-    member,
-    merged,
-    numbers,
-    text_of,
-    without,
-)
+from assay.traffic.backends.support.bodies import data_url, deep, flat, images_of, member, merged, numbers, text_of, without
 from assay.traffic.parts import Ask
 
 ASK = Ask(task="completions", model="m", prompt="p", max_tokens=3)
@@ -30,9 +20,7 @@ def make(**kept: object) -> object:
     return flat(lambda ask, target: "/p", lambda ask, target: kept, lambda ask, head: member("prompt", ask.prompt))
 
 
-@given(
-    st.text(st.characters(exclude_categories=("Cs",))), st.dictionaries(st.text("abc", min_size=1), st.integers(0, 9))
-)
+@given(st.text(st.characters(exclude_categories=("Cs",))), st.dictionaries(st.text("abc", min_size=1), st.integers(0, 9)))
 def test_a_flat_body_is_json_of_kept_and_changing_keys(prompt: str, kept: dict[str, int]) -> None:
     wire = make(**kept)(Ask(task="t", model="m", prompt=prompt), Target())  # type: ignore[operator]
     assert orjson.loads(wire.body) == {**kept, "prompt": prompt}
@@ -50,9 +38,7 @@ def test_nothing_is_shared_between_targets_or_kinds_of_ask() -> None:
 
 def test_a_target_that_lies_where_another_lay_is_not_taken_for_it() -> None:
     wire = flat(lambda ask, target: "/", lambda ask, target: {"n": target.name}, lambda ask, head: b"")
-    names = {
-        wire(ASK, Target(name=f"t{number}")).body for number in range(1000)
-    }  # ids are used again, and the cache is bounded
+    names = {wire(ASK, Target(name=f"t{number}")).body for number in range(1000)}  # ids are used again, and the cache is bounded
     assert len(names) == 1000
 
 
@@ -81,9 +67,10 @@ def test_small_parts() -> None:
 
 def test_texts_and_images_of_a_message() -> None:
     parts = [
-        {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}, {"type": "text", "text": "What"},
+        {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}},
+        {"type": "text", "text": "What"},
         {"type": "text", "text": "?"},
-    ]  # fmt: skip
+    ]
     assert (text_of(parts), text_of("plain"), text_of(None)) == ("What?", "plain", "")
     assert images_of(parts) == ["data:image/png;base64,AAAA"]
     assert data_url("data:image/png;base64,AAAA") == ("image/png", "AAAA")

@@ -19,9 +19,7 @@ def take(told: Mapping[str, Any], name: str, ns: int, into: Gathered) -> None:
 
 
 def read(*events: str, ended: Any = "complete") -> Answer:
-    return read_events(
-        reply_of([(10 * place, f"data: {event}\n\n".encode()) for place, event in enumerate(events)], ended=ended), take
-    )
+    return read_events(reply_of([(10 * place, f"data: {event}\n\n".encode()) for place, event in enumerate(events)], ended=ended), take)
 
 
 def test_an_answer_that_says_its_end_is_ok() -> None:
@@ -43,7 +41,7 @@ def test_an_answer_that_says_its_end_is_ok() -> None:
         (('{"t":"a"}', '{"error":{"message":"out of memory"}}'), "error", "out of memory"),
         (('{"t":"a"}', '{"error":"x"}', '{"t":"","end":"stop"}'), "error", "x"),
     ],
-)  # fmt: skip
+)
 def test_what_went_wrong_is_told(events: tuple[str, ...], status: str, why: str) -> None:
     answer = read(*events)
     assert (answer.status, why in (answer.error or "")) == (status, True)
@@ -59,7 +57,16 @@ def test_the_transport_s_verdict_comes_first_and_keeps_what_came() -> None:
 
 @pytest.mark.parametrize(
     ("said", "meant"),
-    [("END_TURN", "stop"), ("MAX_TOKENS", "length"), ("eos", "stop"), ("limit", "length"), ("SAFETY", "safety"), (None, None), ("", None), (3, None)],
-)  # fmt: skip
+    [
+        ("END_TURN", "stop"),
+        ("MAX_TOKENS", "length"),
+        ("eos", "stop"),
+        ("limit", "length"),
+        ("SAFETY", "safety"),
+        (None, None),
+        ("", None),
+        (3, None),
+    ],
+)
 def test_finish_reasons_are_told_in_two_words_where_they_mean_these(said: object, meant: str | None) -> None:
     assert finish_of(said) == meant

@@ -10,15 +10,7 @@ import pytest
 from assay import catalog
 from assay.errors import EnvironmentLacks
 from assay.spec.sections.serving import Target
-from assay.traffic.backends.support.options import (
-    Hidden,
-    adding,
-    body_of,
-    check_options,
-    headers_of,
-    joined,
-    with_headers,
-)  # fmt: skip
+from assay.traffic.backends.support.options import Hidden, adding, body_of, check_options, headers_of, joined, with_headers
 from assay.traffic.parts import Wire
 
 KEY = "sk-a-key-that-nobody-may-see-42"
@@ -28,8 +20,10 @@ ENVIRON = {"ASSAY_TEST_KEY": f" {KEY}\n", "ASSAY_TEST_TOKEN": "another-secret"}
 
 def test_a_key_is_a_bearer_and_variables_are_put_into_headers() -> None:
     assert headers_of(TARGET, environ=ENVIRON) == (
-        ("authorization", f"Bearer {KEY}"), ("x-team", "search"), ("x-token", "a another-secret!"),
-    )  # fmt: skip
+        ("authorization", f"Bearer {KEY}"),
+        ("x-team", "search"),
+        ("x-token", "a another-secret!"),
+    )
     assert TARGET.secret_variables == ("ASSAY_TEST_KEY", "ASSAY_TEST_TOKEN")
 
 
@@ -39,14 +33,7 @@ def test_no_repr_shows_a_secret(monkeypatch: pytest.MonkeyPatch) -> None:
     wire = with_headers(TARGET)(Wire(path="/x", body=b"{}"), "http://h")
     assert dict(wire.headers)["authorization"] == f"Bearer {KEY}"
     assert f"{Hidden(KEY)}" == KEY  # it is sent as it is
-    for shown in (
-        repr(wire),
-        str(wire),
-        repr(wire.headers),
-        f"{wire.headers!r}",
-        repr(dict(wire.headers)),
-        repr(Hidden(KEY)),
-    ):
+    for shown in (repr(wire), str(wire), repr(wire.headers), f"{wire.headers!r}", repr(dict(wire.headers)), repr(Hidden(KEY))):
         assert KEY not in shown
         assert "another-secret" not in shown
     assert "[redacted]" in repr(wire)
@@ -61,9 +48,7 @@ def test_a_variable_that_cannot_be_used_is_named_and_not_shown(held: str) -> Non
 
 def test_a_header_takes_the_place_of_an_equal_one() -> None:
     headers = (("content-type", "application/json"), ("accept", "a"))
-    assert joined(headers, (("accept", "b"), ("x", "1"))) == (
-        ("content-type", "application/json"), ("accept", "b"), ("x", "1"),
-    )  # fmt: skip
+    assert joined(headers, (("accept", "b"), ("x", "1"))) == (("content-type", "application/json"), ("accept", "b"), ("x", "1"))
 
 
 def test_without_anything_to_add_a_wire_stays_the_same() -> None:
@@ -105,9 +90,7 @@ def test_what_is_understood_is_no_problem() -> None:
         ("oci", {}, 'compartment_id = "..."'),
     ],
 )
-def test_what_is_not_understood_is_refused_with_a_mend(
-    backend: str, options: dict[str, str | int | bool], words: str
-) -> None:
+def test_what_is_not_understood_is_refused_with_a_mend(backend: str, options: dict[str, str | int | bool], words: str) -> None:
     (problem,) = found(backend, **options)
     assert words in problem
 

@@ -51,32 +51,34 @@ def test_what_was_not_measured_is_no_bottleneck() -> None:
 
 
 def test_what_is_waiting_is_taken_off_the_gain() -> None:
-    """0.3 of 0.4 s exposed and 0.15 s waiting, of which 0.1 may have been hidden: without the other 0.25 s a step of 1 s is 1.33 times as fast."""
+    """0.3 of 0.4 s exposed and 0.15 s waiting, of which 0.1 may have been hidden: without the other 0.25 s a step of 1 s is 1.33 times as
+    fast.
+    """
     results = {
-        "step_time": of(1.0), "comm_exposed": of(0.3), "overlap": of(0.25, 0.0, "fraction"), "comm_wait": of(0.15),
+        "step_time": of(1.0),
+        "comm_exposed": of(0.3),
+        "overlap": of(0.25, 0.0, "fraction"),
+        "comm_wait": of(0.15),
         "comm_total": of(0.4),
-    }  # fmt: skip
+    }
     (found,) = AUDIT.examine(measured().measured(), results)
     assert "(25% of all communication is hidden)" in found.evidence
-    assert (
-        "30 % of it, of which 50.0 ms is waiting for slower ranks; without the rest a step would be at most 1.33"
-        in found.evidence
-    )
+    assert "30 % of it, of which 50.0 ms is waiting for slower ranks; without the rest a step would be at most 1.33" in found.evidence
 
 
 def test_waiting_for_no_rank_in_particular_has_a_name_and_knobs_of_its_own() -> None:
     results = {"step_time": of(1.0), "comm_exposed": of(0.3), "comm_wait": of(0.25, 0.05), "comm_total": of(0.3)}
     (found,) = AUDIT.examine(measured().measured(), results)
     assert found.rule == "bottleneck_waiting"
-    assert (
-        "250 ms of every step for whichever of them is late, 25 % of it, and none is slow throughout" in found.evidence
-    )
+    assert "250 ms of every step for whichever of them is late, 25 % of it, and none is slow throughout" in found.evidence
     assert "at most 1.333 times as fast [1.250, 1.429]" in found.evidence
     assert "a faster network changes nothing" in found.remedy
 
 
 def test_waiting_that_computing_hides_is_not_taken_off() -> None:
-    """0.2 s exposed, the transfer of the last bucket; 0.4 s of waiting lies under the backward pass: a faster network gains all of the 0.2."""
+    """0.2 s exposed, the transfer of the last bucket; 0.4 s of waiting lies under the backward pass: a faster network gains all of the
+    0.2.
+    """
     results = {"step_time": of(1.0), "comm_exposed": of(0.2), "comm_wait": of(0.4), "comm_total": of(0.6)}
     (found,) = AUDIT.examine(measured().measured(), results)
     assert (found.rule, "waiting" in found.evidence) == (AUDIT.name, False)
@@ -97,11 +99,7 @@ def test_communication_is_still_told_beside_a_slow_rank() -> None:
     """Short work between four transfers of 5 ms, and rank 0 late in loading: both are so."""
     work = {"data": 1.0, "forward": 5.0, "backward": 5.0, "optimizer": 1.0, "between": 0.5}
     made = record(Training(ranks=2, seed=3, late={(0, "data"): 20.0}, usual_ms=work), launches=3)
-    rules = [
-        found.rule
-        for found in judge(made.measured()).verdict.findings
-        if found.rule.startswith(("straggler", "bottleneck"))
-    ]
+    rules = [found.rule for found in judge(made.measured()).verdict.findings if found.rule.startswith(("straggler", "bottleneck"))]
     assert sorted(set(rules) - {"bottleneck_data"}) == ["bottleneck_communication", "straggler"]
 
 

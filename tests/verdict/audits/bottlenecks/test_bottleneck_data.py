@@ -30,10 +30,7 @@ def test_a_part_is_told_from_a_tenth_on_with_its_gain_and_its_knob() -> None:
     assert found({1: [[0.009]] * 3}) == ()
     (one,) = found({1: [[0.05]] * 3})
     assert (one.rule, one.severity, one.configuration) == (AUDIT.name, "note", ONE)
-    assert (
-        "takes 50 ms of a step on average, 50 % of it; without it a step would be at most 2 times as fast"
-        in one.evidence
-    )
+    assert "takes 50 ms of a step on average, 50 % of it; without it a step would be at most 2 times as fast" in one.evidence
     assert "bursts" not in one.evidence
     assert "assay tune" in one.remedy
 
@@ -42,10 +39,7 @@ def test_a_loader_that_lets_every_fourth_step_wait_is_told_although_the_usual_st
     """80 of 100 ms in every fourth step: 20 ms of a step on average, 1.25 times."""
     (one,) = found({1: [[0.0, 0.0, 0.0, 0.08]] * 3})
     assert "a usual step waits 0 s: it comes in bursts" in one.evidence
-    assert (
-        "20.0 ms of a step on average, 20 % of it; without it a step would be at most 1.25 times as fast"
-        in one.evidence
-    )
+    assert "20.0 ms of a step on average, 20 % of it; without it a step would be at most 1.25 times as fast" in one.evidence
 
 
 def test_the_gain_has_an_interval_from_the_launches() -> None:

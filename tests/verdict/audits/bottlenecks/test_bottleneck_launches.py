@@ -22,12 +22,7 @@ def profiled(*idle_ms: int, kernel_us: float, on_device: bool = True) -> Measure
     launch = made.launch(workers=1, role="profile")
     steps = [{"window_ns": 100 * MS, "idle_ns": one * MS} for one in idle_ms]
     kernels = [
-        {
-            "name": "ncclDevKernel_AllReduce",
-            "class": "communication",
-            "calls": 4,
-            "ns": 40 * MS,
-        },  # its length is no kernel's that computes
+        {"name": "ncclDevKernel_AllReduce", "class": "communication", "calls": 4, "ns": 40 * MS},  # its length is no kernel's that computes
         {"name": "k", "class": "matmul", "calls": 1000, "ns": round(1000 * kernel_us * 1000)},
     ]
     rank: dict[str, Any] = {"rank": 0, "on_device": on_device, "steps": steps, "kernels": kernels}

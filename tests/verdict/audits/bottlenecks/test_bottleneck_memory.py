@@ -27,19 +27,15 @@ GIB = 1024**3
 
 @pytest.mark.parametrize(
     ("device", "host", "rules"),
-    [
-        (0.95, 0.1, ["bottleneck_memory"]),
-        (0.4, 0.1, ["memory_unused"]),
-        (0.7, 0.5, []),
-        (0.7, 0.96, ["bottleneck_memory"]),
-    ],
+    [(0.95, 0.1, ["bottleneck_memory"]), (0.4, 0.1, ["memory_unused"]), (0.7, 0.5, []), (0.7, 0.96, ["bottleneck_memory"])],
 )
 def test_memory_that_is_full_or_idle(device: float, host: float, rules: list[str]) -> None:
     made = measured()
     made.manifest["environment"]["before"] = {
         "gpu": {"nvidia": {"devices": [{"memory_bytes": 80 * GIB}, {"memory_bytes": 100 * GIB}]}},
-        "memory": {"total_bytes": 64 * GIB}, "cgroup": {"memory_limit": {"limit": "bytes", "bytes": 32 * GIB}},
-    }  # fmt: skip
+        "memory": {"total_bytes": 64 * GIB},
+        "cgroup": {"memory_limit": {"limit": "bytes", "bytes": 32 * GIB}},
+    }
     results = {"memory_peak": of(device * 80 * GIB, 0.0, "B"), "host_memory_peak": of(host * 32 * GIB, 0.0, "B")}
     assert [one.rule for one in AUDIT.examine(made.measured(), results)] == rules
 

@@ -11,17 +11,13 @@ from tests.verdict.claiming import LATENCY, claim, found
 OWN = {"exclusive": True, "source": "s"}
 
 
-def said(
-    metric: str, unit: str, text: str = "cheap", conditions: dict[str, Any] | None = None, **what: Any
-) -> dict[str, str]:
+def said(metric: str, unit: str, text: str = "cheap", conditions: dict[str, Any] | None = None, **what: Any) -> dict[str, str]:
     number = LATENCY | {"metric": metric, "unit": unit, "statistic": "median", "conditions": conditions or {}}
     rules = found(claim(numbers=[number], claim=OWN | {"text": text} | what))
     return {rule: severity for rule, severity in rules.items() if rule in ("price_unsaid", "meter_unsaid")}
 
 
-@pytest.mark.parametrize(
-    ("unit", "expected"), [("USD/million tokens", {"price_unsaid": "note"}), ("$", {"price_unsaid": "note"})]
-)
+@pytest.mark.parametrize(("unit", "expected"), [("USD/million tokens", {"price_unsaid": "note"}), ("$", {"price_unsaid": "note"})])
 def test_a_cost_without_price_and_day_is_left_open(unit: str, expected: dict[str, str]) -> None:
     assert said("cost", unit) == expected
     assert said("cost", unit, text="0.42 USD per million output tokens") == expected, "the cost is not its own price"

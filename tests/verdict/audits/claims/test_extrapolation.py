@@ -7,9 +7,7 @@ import pytest
 from tests.verdict.claiming import BASELINE, NOTHING, claim, found, the_finding
 
 
-@pytest.mark.parametrize(
-    ("workers", "expected"), [(16, {}), (17, {"extrapolated": "invalid"}), (1000, {"extrapolated": "invalid"})]
-)
+@pytest.mark.parametrize(("workers", "expected"), [(16, {}), (17, {"extrapolated": "invalid"}), (1000, {"extrapolated": "invalid"})])
 def test_twice_the_measured_range_is_the_limit(workers: int, expected: dict[str, str]) -> None:
     assert found(claim(prediction={"workers": workers, "measured_up_to": 8, "points": 4})) == expected
 

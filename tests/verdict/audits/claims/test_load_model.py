@@ -7,10 +7,17 @@ import pytest
 from tests.verdict.claiming import LATENCY, NUMBER, claim, found
 
 
-@pytest.mark.parametrize(("conditions", "named"), [
-    ({"load": "closed loop"}, True), ({"arrival": "closed"}, True), ({"client": "closed-loop client"}, True),
-    ({"load": "closed loop", "concurrency": 32}, False), ({"load": "open loop"}, False), ({}, False),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("conditions", "named"),
+    [
+        ({"load": "closed loop"}, True),
+        ({"arrival": "closed"}, True),
+        ({"client": "closed-loop client"}, True),
+        ({"load": "closed loop", "concurrency": 32}, False),
+        ({"load": "open loop"}, False),
+        ({}, False),
+    ],
+)
 def test_a_closed_loop_says_its_clients(conditions: dict[str, object], named: bool) -> None:
     assert ("closed_loop_without_clients" in found(claim(numbers=[LATENCY | {"conditions": conditions}]))) is named
 

@@ -7,9 +7,7 @@ import pytest
 from tests.verdict.claiming import NOTHING, claim, found
 
 
-@pytest.mark.parametrize(("said", "expected"), [
-    (True, {}), (False, {"machine_shared": "warning"}), (NOTHING, {"machine_unsaid": "note"}),
-])  # fmt: skip
+@pytest.mark.parametrize(("said", "expected"), [(True, {}), (False, {"machine_shared": "warning"}), (NOTHING, {"machine_unsaid": "note"})])
 def test_a_claim_says_whether_the_machine_was_its_own(said: object, expected: dict[str, str]) -> None:
     assert found(claim(claim={"exclusive": said})) == expected
 

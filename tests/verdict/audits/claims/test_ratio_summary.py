@@ -7,13 +7,21 @@ import pytest
 from tests.verdict.claiming import claim, found, the_finding
 
 
-@pytest.mark.parametrize(("of", "mean", "expected"), [
-    ("times", "arithmetic", {}), ("rates", "harmonic", {}), ("rates", "total", {}), ("ratios", "total", {}),
-    ("ratios", "arithmetic", {"mean_of_ratios": "invalid"}), ("ratios", "harmonic", {"mean_of_ratios": "invalid"}),
-    ("percentages", "arithmetic", {"mean_of_ratios": "invalid"}),
-    ("ratios", "geometric", {"geometric_mean_of_ratios": "warning"}),
-    ("rates", "arithmetic", {"wrong_mean": "invalid"}), ("times", "geometric", {"wrong_mean": "invalid"}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("of", "mean", "expected"),
+    [
+        ("times", "arithmetic", {}),
+        ("rates", "harmonic", {}),
+        ("rates", "total", {}),
+        ("ratios", "total", {}),
+        ("ratios", "arithmetic", {"mean_of_ratios": "invalid"}),
+        ("ratios", "harmonic", {"mean_of_ratios": "invalid"}),
+        ("percentages", "arithmetic", {"mean_of_ratios": "invalid"}),
+        ("ratios", "geometric", {"geometric_mean_of_ratios": "warning"}),
+        ("rates", "arithmetic", {"wrong_mean": "invalid"}),
+        ("times", "geometric", {"wrong_mean": "invalid"}),
+    ],
+)
 def test_each_kind_of_number_has_its_mean(of: str, mean: str, expected: dict[str, str]) -> None:
     assert found(claim({"summary": {"of": of, "mean": mean, "workloads": 3}})) == expected
 

@@ -19,15 +19,15 @@ def test_an_interval_wider_than_its_value_decides_nothing() -> None:
     assert interval(0.5, 30.0, value=12.0, workers=32)
     assert not interval(9.0, 15.0, value=12.0, workers=32)
     finding = the_finding(
-        claim({"value": 12.0, "workers": 32, "interval": {"low": 0.5, "high": 30, "kind": "confidence"}}),
-        "interval_undecided",
+        claim({"value": 12.0, "workers": 32, "interval": {"low": 0.5, "high": 30, "kind": "confidence"}}), "interval_undecided"
     )
     assert finding.evidence == "number.interval is 0.5 to 30 around 12: it is wider than the value itself"
 
 
-@pytest.mark.parametrize(("value", "low", "high", "undecided"), [
-    (1.04, 0.97, 1.11, True), (1.04, 1.01, 1.07, False), (1.0, 0.99, 1.01, False), (0.93, 0.91, 0.95, False), (0.97, 0.92, 1.02, True),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("value", "low", "high", "undecided"),
+    [(1.04, 0.97, 1.11, True), (1.04, 1.01, 1.07, False), (1.0, 0.99, 1.01, False), (0.93, 0.91, 0.95, False), (0.97, 0.92, 1.02, True)],
+)
 def test_a_change_needs_an_interval_without_no_change(value: float, low: float, high: float, undecided: bool) -> None:
     """Within 3 % of no change the interval shows equality."""
     assert interval(low, high, value=value) is undecided
@@ -44,9 +44,7 @@ def test_percent_and_absolute_values_are_changes_too() -> None:
 
 def test_an_efficiency_may_hold_1_and_a_spread_is_no_interval() -> None:
     assert not interval(0.85, 1.02, metric="efficiency", value=0.92)
-    assert "interval_undecided" not in found(
-        claim({"interval": {"low": 0.5, "high": 30, "kind": "standard_deviation"}})
-    )
+    assert "interval_undecided" not in found(claim({"interval": {"low": 0.5, "high": 30, "kind": "standard_deviation"}}))
 
 
 def test_one_end_is_enough_on_the_side_that_matters() -> None:
@@ -65,11 +63,7 @@ def test_systems_that_are_ranked_lie_apart() -> None:
             "statistic": "median",
         }
         one = plain | {"of": "A", "value": 500, "interval": {"low": 470, "high": 530, "kind": "confidence"}}
-        two = plain | {
-            "of": "B",
-            "value": other,
-            "interval": {"low": other - 30, "high": other + 30, "kind": "confidence"},
-        }
+        two = plain | {"of": "B", "value": other, "interval": {"low": other - 30, "high": other + 30, "kind": "confidence"}}
         said = claim(numbers=[one, two], claim={"text": text, "source": "s", "exclusive": True, "varying": ["engine"]})
         return "intervals_overlap" in found(said)
 

@@ -49,17 +49,25 @@ def test_a_condition_of_one_side_and_no_condition_at_all_leave_it_open() -> None
     assert found(claim(conditions={"baseline": {}, "candidate": {}})) == {"conditions_unsaid": "note"}
 
 
-@pytest.mark.parametrize(("base", "own"), [
-    ("fp16", "float16"), ("bf16", "BFloat16"), (1, "1"), (True, "yes"), (False, "off"), ("H100-80GB", "H100 80GB"), (256, 256.0),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("base", "own"),
+    [("fp16", "float16"), ("bf16", "BFloat16"), (1, "1"), (True, "yes"), (False, "off"), ("H100-80GB", "H100 80GB"), (256, 256.0)],
+)
 def test_spellings_of_one_value_do_not_differ(base: object, own: object) -> None:
     assert "conditions_differ" not in found(claim(baseline={"precision": base}, candidate={"precision": own}))
 
 
-@pytest.mark.parametrize(("base", "own", "differ"), [
-    ("1x A100", "8x A100", False), ("A100", "8 A100s", False), ("1 GPU", "8 GPUs", False), ("one H100", "8 × H100", False),
-    ("1x A100", "8x H100", True), ("4x A100 40GB", "4x A100 80GB", True),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("base", "own", "differ"),
+    [
+        ("1x A100", "8x A100", False),
+        ("A100", "8 A100s", False),
+        ("1 GPU", "8 GPUs", False),
+        ("one H100", "8 × H100", False),
+        ("1x A100", "8x H100", True),
+        ("4x A100 40GB", "4x A100 80GB", True),
+    ],
+)
 def test_the_number_of_devices_is_what_is_studied(base: str, own: str, differ: bool) -> None:
     said = claim(baseline={"hardware": base, "gpus": 1}, candidate={"hardware": own, "gpus": 8})
     assert ("conditions_differ" in found(said)) is differ
@@ -67,17 +75,14 @@ def test_the_number_of_devices_is_what_is_studied(base: str, own: str, differ: b
 
 def test_the_number_of_devices_differs_where_something_else_is_studied() -> None:
     what = {"text": "x", "source": "y", "varying": ["engine"], "exclusive": True}
-    assert "conditions_differ" in found(
-        claim(baseline={"hardware": "1x A100"}, candidate={"hardware": "8x A100"}, claim=what)
-    )
+    assert "conditions_differ" in found(claim(baseline={"hardware": "1x A100"}, candidate={"hardware": "8x A100"}, claim=what))
 
 
-@pytest.mark.parametrize(("scaling", "base", "own", "differ"), [
-    ("strong", 256, 32, False), ("weak", 256, 2048, False), ("strong", 256, 2048, True), ("weak", 256, 512, True),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("scaling", "base", "own", "differ"),
+    [("strong", 256, 32, False), ("weak", 256, 2048, False), ("strong", 256, 2048, True), ("weak", 256, 512, True)],
+)
 def test_a_batch_may_follow_the_workers_as_the_scaling_says(scaling: str, base: int, own: int, differ: bool) -> None:
     """8 workers against 1: a worker's share of a fixed batch is an eighth; of a fixed share the batch is eightfold."""
     number = {"scaling": scaling, "global_batch": 256 if scaling == "strong" else 2048}
-    assert (
-        "conditions_differ" in found(claim(number, baseline={"batch_size": base}, candidate={"batch_size": own}))
-    ) is differ
+    assert ("conditions_differ" in found(claim(number, baseline={"batch_size": base}, candidate={"batch_size": own}))) is differ

@@ -66,10 +66,17 @@ def test_the_best_of_several_is_inadmissible(statistic: str) -> None:
     assert (finding.severity, finding.needs) == ("invalid", ("launch_values",))
 
 
-@pytest.mark.parametrize(("metric", "unit", "flattering", "plain"), [
-    ("step time", "s", "min", "max"), ("latency", "ms", "min", "max"), ("cost", "USD", "min", "max"), ("peak memory", "GB", "min", "max"),
-    ("throughput", "tokens/s", "max", "min"), ("speedup", "ratio", "max", "min"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("metric", "unit", "flattering", "plain"),
+    [
+        ("step time", "s", "min", "max"),
+        ("latency", "ms", "min", "max"),
+        ("cost", "USD", "min", "max"),
+        ("peak memory", "GB", "min", "max"),
+        ("throughput", "tokens/s", "max", "min"),
+        ("speedup", "ratio", "max", "min"),
+    ],
+)
 def test_the_worst_of_several_is_no_best(metric: str, unit: str, flattering: str, plain: str) -> None:
     def picked(statistic: str) -> bool:
         number = {"metric": metric, "unit": unit, "statistic": statistic, "baseline": NOTHING}
@@ -78,11 +85,23 @@ def test_the_worst_of_several_is_no_best(metric: str, unit: str, flattering: str
     assert (picked(flattering), picked(plain)) == (True, False)
 
 
-@pytest.mark.parametrize(("text", "picked"), [
-    ("up to 24x the throughput", True), ("up to 2.3 times faster", True), ("as much as 40 % faster", True), ("best of 10 runs", True),
-    ("up to 10,000 tokens/s", True), ("busbw as high as 161 Gbps", True), ("loads of up to 30 requests/s", False), ("twice as fast as A", False),
-    ("on up to 64 GPUs", False), ("up to 4 times as many workers", False), ("6 times as fast", False), ("latency of up to 30 ms", False),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "picked"),
+    [
+        ("up to 24x the throughput", True),
+        ("up to 2.3 times faster", True),
+        ("as much as 40 % faster", True),
+        ("best of 10 runs", True),
+        ("up to 10,000 tokens/s", True),
+        ("busbw as high as 161 Gbps", True),
+        ("loads of up to 30 requests/s", False),
+        ("twice as fast as A", False),
+        ("on up to 64 GPUs", False),
+        ("up to 4 times as many workers", False),
+        ("6 times as fast", False),
+        ("latency of up to 30 ms", False),
+    ],
+)
 def test_a_best_case_in_words_is_one(text: str, picked: bool) -> None:
     said = claim(claim={"text": text, "source": "s", "exclusive": True})
     assert ("best_case_in_words" in found(said)) is picked

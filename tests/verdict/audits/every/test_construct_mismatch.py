@@ -53,19 +53,13 @@ def test_numbers_of_different_runs_are_inadmissible() -> None:
 
 
 def test_conditions_of_the_numbers_that_differ_are_inadmissible() -> None:
-    numbers = [
-        NUMBER | {"conditions": {"seed": 7}},
-        COST | {"run": "r1", "conditions": {"seed": 3, "price": "2 USD per GPU-hour"}},
-    ]
+    numbers = [NUMBER | {"conditions": {"seed": 7}}, COST | {"run": "r1", "conditions": {"seed": 3, "price": "2 USD per GPU-hour"}}]
     assert found(claim(numbers=numbers)) == {"conditions_of_numbers_differ": "invalid"}
 
 
 def test_quality_is_to_be_measured_too_if_it_is_among_the_numbers() -> None:
     accuracy = {"metric": "accuracy", "value": 0.9, "run": "r2"}
-    assert the_finding(claim(numbers=[NUMBER, accuracy]), "numbers_of_different_runs").needs == (
-        "one_configuration",
-        "quality",
-    )
+    assert the_finding(claim(numbers=[NUMBER, accuracy]), "numbers_of_different_runs").needs == ("one_configuration", "quality")
 
 
 def test_two_systems_may_have_their_own_runs_but_not_their_own_worker_counts() -> None:
@@ -90,9 +84,7 @@ VARIED = {"text": "x", "source": "y", "varying": ["method"], "exclusive": True}
 
 def test_a_sweep_of_one_metric_is_no_mismatch() -> None:
     """One system at 1 and 8 workers, each from a run of its own; two systems at the same worker counts."""
-    rates = [
-        speed(metric="throughput", unit="items/s", workers=w, run=f"r{w}", value=v) for w, v in ((1, 5.9), (8, 6.0))
-    ]
+    rates = [speed(metric="throughput", unit="items/s", workers=w, run=f"r{w}", value=v) for w, v in ((1, 5.9), (8, 6.0))]
     assert "numbers_of_different_runs" not in found(claim(numbers=rates))
     two = [speed(metric="throughput", unit="items/s", of=of, workers=w) for of in "AB" for w in (1, 4)]
     assert "conditions_of_numbers_differ" not in found(claim(numbers=two, claim=VARIED))

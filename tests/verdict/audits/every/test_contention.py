@@ -10,9 +10,13 @@ def loaded(**grown: float) -> Handmade:
     """A good record with counters of its own: 10 s on 2 processors, 12 s busy (11.5 ours, 0.3 assay's), 8 s idle."""
     made = good(leave_out=("counters",))
     names = {
-        "busy": ("cpu", "busy", 12.0), "idle": ("cpu", "idle", 8.0), "steal": ("cpu", "steal", 0.0),
-        "own": ("launch", "cpu_time", 11.5), "assay": ("coordinator", "cpu_time", 0.3), "throttled": ("cgroup", "throttled", 0.0),
-    }  # fmt: skip
+        "busy": ("cpu", "busy", 12.0),
+        "idle": ("cpu", "idle", 8.0),
+        "steal": ("cpu", "steal", 0.0),
+        "own": ("launch", "cpu_time", 11.5),
+        "assay": ("coordinator", "cpu_time", 0.3),
+        "throttled": ("cgroup", "throttled", 0.0),
+    }
     for number in range(len(made.rows["launches"])):
         for name, (device, counter, usual) in names.items():
             value = grown.get(name, usual) if number < 3 else usual
@@ -37,8 +41,7 @@ def test_foreign_load_is_named_with_its_share_its_limit_and_its_launches() -> No
     (finding,) = judged(loaded(busy=15.0)).verdict.findings
     assert (finding.rule, finding.severity) == ("foreign_load", "warning")
     assert finding.evidence == (
-        "other programs used up to 13.9 % of the processors; at most 10 % are allowed; "
-        "it hit 3 of 10 timed launches (launches 0-2)"
+        "other programs used up to 13.9 % of the processors; at most 10 % are allowed; it hit 3 of 10 timed launches (launches 0-2)"
     )
 
 
@@ -121,9 +124,7 @@ def test_a_drift_needs_six_blocks() -> None:
 
 
 def test_heat_is_named_where_a_temperature_rose_too() -> None:
-    assert all(
-        "a GPU's temperature rose by 21 degrees" in said for said in drifts(with_sentinels(8, 0.01, celsius=3.0))
-    )
+    assert all("a GPU's temperature rose by 21 degrees" in said for said in drifts(with_sentinels(8, 0.01, celsius=3.0)))
     assert all("no temperature was read" in said for said in drifts(with_sentinels(8, 0.01)))
 
 

@@ -41,11 +41,7 @@ def test_an_outlying_launch_is_named_alone() -> None:
 
 @pytest.mark.parametrize(
     ("times", "words"),
-    [
-        ([1.00, 1.40, 1.01, 1.41, 0.99], "two groups"),
-        ([1.00, 1.01, 0.99, 1.005, 1.5], "one far out"),
-        ([1.0, 1.02, 0.99, 1.01, 1.03], ""),
-    ],
+    [([1.00, 1.40, 1.01, 1.41, 0.99], "two groups"), ([1.00, 1.01, 0.99, 1.005, 1.5], "one far out"), ([1.0, 1.02, 0.99, 1.01, 1.03], "")],
 )
 def test_the_interval_carries_a_mark_wherever_it_is_written(times: list[float], words: str) -> None:
     value = judged(of(times)).results["step_time"]["workers=1"]

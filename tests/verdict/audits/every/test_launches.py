@@ -60,14 +60,17 @@ def test_a_claim_with_five_launches_and_an_interval_is_clear() -> None:
     assert found(claim()) == {}
 
 
-@pytest.mark.parametrize(("change", "words"), [
-    ({"launches": NOTHING, "trials": NOTHING}, "no number of launches is given"),
-    ({"launches": NOTHING}, "500 trials inside a launch say nothing about the next launch"),
-    ({"launches": 3, "planned_launches": 3}, "3 launches; 5 carry an interval worth relying on"),
-    ({"interval": NOTHING}, "no interval is given"),
-    ({"interval": {"low": 5.8, "high": 6.2, "kind": "standard_deviation"}}, "what is given is a standard deviation"),
-    ({"interval": {"low": 5.8, "high": 6.2}}, "it is not said what the interval is"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"launches": NOTHING, "trials": NOTHING}, "no number of launches is given"),
+        ({"launches": NOTHING}, "500 trials inside a launch say nothing about the next launch"),
+        ({"launches": 3, "planned_launches": 3}, "3 launches; 5 carry an interval worth relying on"),
+        ({"interval": NOTHING}, "no interval is given"),
+        ({"interval": {"low": 5.8, "high": 6.2, "kind": "standard_deviation"}}, "what is given is a standard deviation"),
+        ({"interval": {"low": 5.8, "high": 6.2}}, "it is not said what the interval is"),
+    ],
+)
 def test_a_claim_without_launches_or_interval_has_too_little_evidence(change: dict[str, object], words: str) -> None:
     assert found(claim(change)) == {"evidence_insufficient": "warning"}
     assert words in the_finding(claim(change), "evidence_insufficient").evidence

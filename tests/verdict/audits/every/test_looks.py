@@ -18,7 +18,7 @@ def looked(*blocks: int, ended: str = "precision") -> Handmade:
     made.experiment = made.experiment.model_copy(update={"launches": launches})
     looks: list[dict[str, Any]] = [
         {"blocks": n, "confidence": 0.975, "enough": False, "widths": {}, "sentence": f"after {n} blocks: wide"} for n in blocks
-    ]  # fmt: skip
+    ]
     made.manifest |= {"looks": looks, "looks_ended": ended}
     return made
 
@@ -45,11 +45,7 @@ def test_the_confidence_that_pays_for_the_looking_is_said_and_every_interval_has
 
 @pytest.mark.parametrize(
     ("ended", "said"),
-    [
-        ("at_most", "launches.at_most was reached"),
-        ("budget", "limits.experiment_timeout_s was over"),
-        ("failed", "the launches failed"),
-    ],
+    [("at_most", "launches.at_most was reached"), ("budget", "limits.experiment_timeout_s was over"), ("failed", "the launches failed")],
 )
 def test_intervals_that_stayed_wide_are_a_warning_with_the_reason(ended: str, said: str) -> None:
     findings = [found for found in judged(looked(5, 8, ended=ended)).verdict.findings if found.severity == "warning"]

@@ -40,11 +40,7 @@ def test_a_latency_with_nothing_but_its_middle_is_named(statistic: str) -> None:
 
 
 def test_a_percentile_of_the_tail_beside_it_clears_it() -> None:
-    middle = LATENCY | {
-        "statistic": "median",
-        "value": 0.1,
-        "interval": {"low": 0.09, "high": 0.11, "kind": "confidence"},
-    }
+    middle = LATENCY | {"statistic": "median", "value": 0.1, "interval": {"low": 0.09, "high": 0.11, "kind": "confidence"}}
     assert found(claim(numbers=[middle, LATENCY])) == {}
 
 
@@ -52,19 +48,39 @@ def test_a_speedup_has_no_tail_to_report() -> None:
     assert found(claim()) == {}
 
 
-@pytest.mark.parametrize("metric", [
-    "ttft", "TPOT", "itl", "e2e", "e2el", "inter-token latency", "time to first token", "time per output token", "queue time", "waiting time",
-    "TBT", "response time", "end-to-end latency", "1st token latency", "round-trip time", "decode time", "queueing delay", "latency_ms",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "metric",
+    [
+        "ttft",
+        "TPOT",
+        "itl",
+        "e2e",
+        "e2el",
+        "inter-token latency",
+        "time to first token",
+        "time per output token",
+        "queue time",
+        "waiting time",
+        "TBT",
+        "response time",
+        "end-to-end latency",
+        "1st token latency",
+        "round-trip time",
+        "decode time",
+        "queueing delay",
+        "latency_ms",
+    ],
+)
 def test_a_wait_has_many_names(metric: str) -> None:
     wait = LATENCY | {"metric": metric, "statistic": "mean"}
     assert "tail_not_reported" in found(claim(numbers=[wait]))
     assert "tail_not_reported" not in found(claim(numbers=[wait, wait | {"statistic": "p99", "value": 0.21}]))
 
 
-@pytest.mark.parametrize("metric", [
-    "step time", "epoch time", "training time", "end-to-end training time", "end-to-end speedup", "data wait", "all-reduce latency",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "metric",
+    ["step time", "epoch time", "training time", "end-to-end training time", "end-to-end speedup", "data wait", "all-reduce latency"],
+)
 def test_nobody_waits_for_a_training(metric: str) -> None:
     assert "tail_not_reported" not in found(claim(numbers=[LATENCY | {"metric": metric, "statistic": "mean"}]))
 

@@ -47,10 +47,7 @@ def test_calls_that_nobody_checked_are_inadmissible() -> None:
 
 def test_only_the_root_of_a_reduction_must_have_been_checked() -> None:
     measured = Made(
-        ops=("reduce",),
-        levels=(3,),
-        sizes=("1K:1M",),
-        wrong=lambda cell, launch, rank, call: (0 if rank == 0 else None, None),
+        ops=("reduce",), levels=(3,), sizes=("1K:1M",), wrong=lambda cell, launch, rank, call: (0 if rank == 0 else None, None)
     ).measured()
     assert findings(measured) == {}
 
@@ -69,9 +66,7 @@ def test_only_the_root_of_a_reduction_must_have_been_checked() -> None:
         ({0: ("bit_flip: bit 1 of element 2", 1), 1: ("", 0)}, 2, "bit_flip: bit 1 of element 2"),
     ],
 )
-def test_what_all_ranks_saw_together_has_one_explanation(
-    seen: dict[int, tuple[str, int]], size: int, said: str
-) -> None:
+def test_what_all_ranks_saw_together_has_one_explanation(seen: dict[int, tuple[str, int]], size: int, said: str) -> None:
     assert explained(seen, size) == said
 
 

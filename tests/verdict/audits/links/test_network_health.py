@@ -21,16 +21,19 @@ def test_a_healthy_network_has_no_finding() -> None:
     assert findings(look({"a": WELL, "b": WELL})) == {}
 
 
-@pytest.mark.parametrize(("seen", "rule", "words"), [
-    (Seen(answered=9), "echoes_lost", "10 % of 30 echoes did not come back"),
-    (Seen(unbroken=0.0), "path_mtu", "packets of 1500 bytes, the size of eth0, do not get there unbroken"),
-    (Seen(there=50e6, scatter=0.01), "one_way_slower", "to a only 50.0 MB/s, 2.0 times less than the other way"),
-    (Seen(back=40e6, scatter=0.01), "one_way_slower", "from a only 40.00 MB/s, 2.5 times less than the other way"),
-    (Seen(busy=0.97), "host_busy", "97 % busy"),
-    (Seen(way={"interface": "eth0", "duplex": "half"}), "half_duplex", "eth0 runs at half duplex"),
-    # 200 MB in two seconds are 138,122 segments of 1448 bytes; 3,000 of them are 2.2 %
-    (Seen(again=3000), "sent_again", "to a: 9,000 segments were sent again, about 2.2 % of them"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("seen", "rule", "words"),
+    [
+        (Seen(answered=9), "echoes_lost", "10 % of 30 echoes did not come back"),
+        (Seen(unbroken=0.0), "path_mtu", "packets of 1500 bytes, the size of eth0, do not get there unbroken"),
+        (Seen(there=50e6, scatter=0.01), "one_way_slower", "to a only 50.0 MB/s, 2.0 times less than the other way"),
+        (Seen(back=40e6, scatter=0.01), "one_way_slower", "from a only 40.00 MB/s, 2.5 times less than the other way"),
+        (Seen(busy=0.97), "host_busy", "97 % busy"),
+        (Seen(way={"interface": "eth0", "duplex": "half"}), "half_duplex", "eth0 runs at half duplex"),
+        # 200 MB in two seconds are 138,122 segments of 1448 bytes; 3,000 of them are 2.2 %
+        (Seen(again=3000), "sent_again", "to a: 9,000 segments were sent again, about 2.2 % of them"),
+    ],
+)
 def test_each_fault_is_named_with_its_number(seen: Seen, rule: str, words: str) -> None:
     found = findings(look({"a": seen}))
     assert rule in found
@@ -52,13 +55,9 @@ def test_a_slow_link_among_others_is_named() -> None:
 
 
 def test_a_slower_interface_is_named() -> None:
-    ways = [
-        {"interface": f"eth{place}", "speed_bits": speed} for place, speed in enumerate((1_000_000_000, 25_000_000_000))
-    ]
+    ways = [{"interface": f"eth{place}", "speed_bits": speed} for place, speed in enumerate((1_000_000_000, 25_000_000_000))]
     found = findings(look({"a": Seen(way=ways[0]), "b": Seen(way=ways[1])}))
-    assert (
-        found["slower_interface"].evidence == "eth0 runs at 1,000 Mbit/s, another interface of this machine at 25,000"
-    )
+    assert found["slower_interface"].evidence == "eth0 runs at 1,000 Mbit/s, another interface of this machine at 25,000"
 
 
 def test_counters_that_grew_are_told_and_those_that_did_not_are_not() -> None:
@@ -69,12 +68,7 @@ def test_counters_that_grew_are_told_and_those_that_did_not_are_not() -> None:
 
 def test_a_host_that_never_answered_fails_and_says_what_was_tried() -> None:
     silent = Seen(
-        rtt_s=None,
-        answered=0,
-        there=None,
-        back=None,
-        unbroken=None,
-        lacks=({"what": "ping", "why": "No route to host", "mend": ""},),
+        rtt_s=None, answered=0, there=None, back=None, unbroken=None, lacks=({"what": "ping", "why": "No route to host", "mend": ""},)
     )
     found = findings(look({"a": WELL, "b": silent}))
     assert found["host_silent"].severity == "fail"

@@ -17,13 +17,11 @@ def of_another(rows: pl.DataFrame) -> pl.DataFrame:
     moved = pl.lit(7_000_000_000, dtype=pl.Int64)
     copy = rows.filter(row(launch=1)).with_columns(
         pl.lit(5, dtype=pl.Int32).alias("launch"), pl.col("begin_ns") + moved, pl.col("end_ns") + moved
-    )  # fmt: skip
+    )
     return pl.concat([rows.filter(pl.col("launch") != 5), copy])
 
 
-FORGED: tuple[tuple[str, str, Change, str], ...] = (
-    ("a launch copied", "steps", of_another, "rows_copied"),
-)  # fmt: skip
+FORGED: tuple[tuple[str, str, Change, str], ...] = (("a launch copied", "steps", of_another, "rows_copied"),)
 
 
 @pytest.mark.parametrize(("table", "change", "rule"), [case[1:] for case in FORGED], ids=[case[0] for case in FORGED])
@@ -38,9 +36,20 @@ def load(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 LOADS: tuple[tuple[str, str, Change, str], ...] = (
-    ("a launch copied", "requests", lambda rows: pl.concat([rows.filter(pl.col("launch") != 3), rows.filter(pl.col("launch") == 0).with_columns(
-        pl.lit(3, dtype=pl.Int32).alias("launch"), *(pl.col(name) + 3000 * S for name in ("sent_ns", "done_ns")))]), "rows_copied"),
-)  # fmt: skip
+    (
+        "a launch copied",
+        "requests",
+        lambda rows: pl.concat(
+            [
+                rows.filter(pl.col("launch") != 3),
+                rows.filter(pl.col("launch") == 0).with_columns(
+                    pl.lit(3, dtype=pl.Int32).alias("launch"), *(pl.col(name) + 3000 * S for name in ("sent_ns", "done_ns"))
+                ),
+            ]
+        ),
+        "rows_copied",
+    ),
+)
 
 
 @pytest.mark.parametrize(("table", "change", "rule"), [case[1:] for case in LOADS], ids=[case[0] for case in LOADS])

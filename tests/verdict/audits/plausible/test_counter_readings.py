@@ -20,10 +20,21 @@ def slower_clock(rows: pl.DataFrame) -> pl.DataFrame:
 
 FORGED: tuple[tuple[str, str, Change, str], ...] = (
     ("processor time that falls", "telemetry", slower_clock, "counter_falls"),
-    ("a reading before the launch", "telemetry", put("ns", pl.col("ns") - 900 * S, launch=0, device="cpu", counter="steal"), "reading_outside_launch"),
-    ("energy of a power station", "telemetry", lambda rows: another(device="package-0", counter="energy", value=2e9, unit="J", method="counter", ns=4 * 10**12)(
-        another(device="package-0", counter="energy", value=0.0, unit="J", method="counter")(rows)), "power_too_high"),
-)  # fmt: skip
+    (
+        "a reading before the launch",
+        "telemetry",
+        put("ns", pl.col("ns") - 900 * S, launch=0, device="cpu", counter="steal"),
+        "reading_outside_launch",
+    ),
+    (
+        "energy of a power station",
+        "telemetry",
+        lambda rows: another(device="package-0", counter="energy", value=2e9, unit="J", method="counter", ns=4 * 10**12)(
+            another(device="package-0", counter="energy", value=0.0, unit="J", method="counter")(rows)
+        ),
+        "power_too_high",
+    ),
+)
 
 
 @pytest.mark.parametrize(("table", "change", "rule"), [case[1:] for case in FORGED], ids=[case[0] for case in FORGED])
@@ -38,10 +49,7 @@ def test_a_gpu_draws_at_most_twice_its_power_limit(joules: float, found: set[str
     number = made.launch(workers=1, wall_s=10.0)
     made.reading(number, "GPU-1", "energy", 0.0, unit="J")
     made.reading(number, "GPU-1", "energy", joules, at_s=10.0, unit="J")
-    made.manifest["environment"] = {
-        "before": {"gpu": {"nvidia": [{"uuid": "GPU-1", "power_limit_w": 350.0}]}},
-        "after": {},
-    }
+    made.manifest["environment"] = {"before": {"gpu": {"nvidia": [{"uuid": "GPU-1", "power_limit_w": 350.0}]}}, "after": {}}
     assert rules(made.measured()) == found
 
 

@@ -24,7 +24,7 @@ FORGED: tuple[tuple[str, str, Change, str], ...] = (
     ("a launch that succeeded twice", "launches", put("slot", 1, launch=2), "slot_twice"),
     ("labels swapped", "launches", labels_swapped, "rank_unknown"),
     ("a launch that is not there", "fingerprints", put("launch", 9, launch=5), "launch_unknown"),
-)  # fmt: skip
+)
 
 
 @pytest.mark.parametrize(("table", "change", "rule"), [case[1:] for case in FORGED], ids=[case[0] for case in FORGED])
@@ -41,16 +41,18 @@ def load(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def loads_swapped(rows: pl.DataFrame) -> pl.DataFrame:
     """A load of one stream is given out as one of four, and the other way round."""
     one = pl.col("configuration") == "concurrency=1"
-    return rows.with_columns(
-        pl.when(one).then(pl.lit("concurrency=4")).otherwise(pl.lit("concurrency=1")).alias("configuration")
-    )
+    return rows.with_columns(pl.when(one).then(pl.lit("concurrency=4")).otherwise(pl.lit("concurrency=1")).alias("configuration"))
 
 
 LOADS: tuple[tuple[str, str, Change, str], ...] = (
     ("labels swapped", "launches", loads_swapped, "plan_differs"),
-    ("more tokens in the chunks than in the answer", "token_counts", lambda _: pl.DataFrame(
-        {"launch": [0], "request": [12], "tokens_in": [1], "tokens_out": [3], "chunk_tokens": [[2, 2]]}), "tokens_differ"),
-)  # fmt: skip
+    (
+        "more tokens in the chunks than in the answer",
+        "token_counts",
+        lambda _: pl.DataFrame({"launch": [0], "request": [12], "tokens_in": [1], "tokens_out": [3], "chunk_tokens": [[2, 2]]}),
+        "tokens_differ",
+    ),
+)
 
 
 @pytest.mark.parametrize(("table", "change", "rule"), [case[1:] for case in LOADS], ids=[case[0] for case in LOADS])

@@ -17,9 +17,7 @@ from assay.verdict.types import Finding
 from tests.simulated_made import record
 from tests.verdict.making import good, judged, rules
 
-NEEDED = (
-    "speedup", "karp_flatt", "serial_fraction", "serial_fraction_apart", "communication_wall_error", "fastest_workers",
-)  # fmt: skip
+NEEDED = ("speedup", "karp_flatt", "serial_fraction", "serial_fraction_apart", "communication_wall_error", "fastest_workers")
 
 
 def told(measured: Measured) -> list[Finding]:
@@ -45,25 +43,22 @@ def test_the_evidence_is_a_plain_sentence_with_numbers() -> None:
     """A ring bound by bandwidth hardly grows with the workers: the Karp-Flatt series is flat, and says so."""
     evidence = told(record())[0].evidence
     for words in (
-        "a step with 16 workers takes 2", " ms beyond T1/p (by the model: serial work 4", "exposed communication 15",
-        "communication limits, not serial work", "Amdahl's fit calls",
+        "a step with 16 workers takes 2",
+        " ms beyond T1/p (by the model: serial work 4",
+        "exposed communication 15",
+        "communication limits, not serial work",
+        "Amdahl's fit calls",
         "the Karp-Flatt series is flat, as serial work makes it; so does a ring that is bound by bandwidth",
-        "the largest worker count is missed by", "by the model a step is shortest with", "far beyond what was measured",
-    ):  # fmt: skip
+        "the largest worker count is missed by",
+        "by the model a step is shortest with",
+        "far beyond what was measured",
+    ):
         assert words in evidence
 
 
 def test_the_parts_are_the_models_and_in_the_unit_of_the_other_findings() -> None:
     """Beside them may stand what was measured; 14.4 ms and 35.5 ms of "exposed communication" would contradict each other."""
-    parts = Division(
-        workers=2.0,
-        lost_s=0.0467,
-        serial_s=0.0321,
-        communication_s=0.0144,
-        slowest_s=0.0,
-        rest_s=0.0002,
-        limit="serial",
-    )
+    parts = Division(workers=2.0, lost_s=0.0467, serial_s=0.0321, communication_s=0.0144, slowest_s=0.0, rest_s=0.0002, limit="serial")
     assert _division(parts, 0.068, weak=False) == (
         "a step with 2 workers takes 68 ms, of which 46.7 ms beyond T1/p (by the model: serial work 32.1 ms, exposed communication 14.4 ms)"
     )
@@ -82,9 +77,7 @@ def test_a_model_that_misses_is_a_warning() -> None:
     whole = record()
     last = whole.timed.filter(pl.col("workers") == 16)["launch"].implode()
     longer = pl.col("begin_ns") + 2 * (pl.col("end_ns") - pl.col("begin_ns"))
-    steps = whole.table("steps").with_columns(
-        pl.when(pl.col("launch").is_in(last)).then(longer).otherwise("end_ns").alias("end_ns")
-    )
+    steps = whole.table("steps").with_columns(pl.when(pl.col("launch").is_in(last)).then(longer).otherwise("end_ns").alias("end_ns"))
     found = told(replace(whole, tables={**whole.tables, "steps": steps}))
     assert [one.severity for one in found] == ["note", "warning"]
     assert found[1].rule == "communication_model_misses"

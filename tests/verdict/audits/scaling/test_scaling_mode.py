@@ -42,9 +42,7 @@ def test_a_mode_that_nobody_declared_is_that_of_the_recorded_work(per_rank: floa
     assert made.measured().mode == mode
     judgement = judged(made)
     assert wrong(judgement) == []
-    assert ("scaling_mode_taken" in rules(judgement)) == (mode == "weak"), (
-        "said, for it may be ranks that read the same"
-    )
+    assert ("scaling_mode_taken" in rules(judgement)) == (mode == "weak"), "said, for it may be ranks that read the same"
 
 
 def test_work_that_is_neither_fixed_nor_in_proportion_is_no_scaling_at_all() -> None:

@@ -12,8 +12,17 @@ def asked(texts: tuple[str, ...], grade: str, *, logprobs: tuple[float, ...] = (
     made = ServingMade(rate=(1.0,), blocks=1, correctness={"identity": 1, "grade": grade})
     launch = made.launch()
     for place, text in enumerate(texts):
-        made.request(launch, float(place), kind="identity" if place == 0 else "rerun", example="7", text=text, logprobs=logprobs,
-                     tokens_out=1, chars=[len(text)], replica=place)  # fmt: skip
+        made.request(
+            launch,
+            float(place),
+            kind="identity" if place == 0 else "rerun",
+            example="7",
+            text=text,
+            logprobs=logprobs,
+            tokens_out=1,
+            chars=[len(text)],
+            replica=place,
+        )
     return made
 
 
@@ -23,14 +32,17 @@ SAME, OTHER = ("yes", "yes"), ("yes", "no")
 @pytest.mark.parametrize(
     ("texts", "grade", "rule"),
     [
-        (SAME, "token_identical", []), (SAME, "near_tie", []), (SAME, "none", []), (SAME, "bitwise", [("agreement_not_shown", "warning")]),
-        (OTHER, "none", [("answers_differ", "note")]), (OTHER, "token_identical", [("agreement", "fail")]),
-        (OTHER, "bitwise", [("agreement", "fail")]), (OTHER, "near_tie", [("agreement_not_shown", "warning")]),
+        (SAME, "token_identical", []),
+        (SAME, "near_tie", []),
+        (SAME, "none", []),
+        (SAME, "bitwise", [("agreement_not_shown", "warning")]),
+        (OTHER, "none", [("answers_differ", "note")]),
+        (OTHER, "token_identical", [("agreement", "fail")]),
+        (OTHER, "bitwise", [("agreement", "fail")]),
+        (OTHER, "near_tie", [("agreement_not_shown", "warning")]),
     ],
-)  # fmt: skip
-def test_what_is_shown_and_what_is_possible_decide(
-    texts: tuple[str, ...], grade: str, rule: list[tuple[str, str]]
-) -> None:
+)
+def test_what_is_shown_and_what_is_possible_decide(texts: tuple[str, ...], grade: str, rule: list[tuple[str, str]]) -> None:
     assert rules("agreement", asked(texts, grade).measured()) == rule
 
 

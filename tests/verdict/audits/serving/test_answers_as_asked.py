@@ -39,9 +39,7 @@ def test_one_json_without_usage_is_named_where_its_text_is_longer_than_a_token()
 
 
 def test_fewer_tokens_than_chunks_with_text_are_named() -> None:
-    assert named(made(at_s=[0.1, 0.2, 0.3], kinds=[1, 1, 1], chars=[4, 4, 4], tokens_out=2)) == [
-        ("usage_impossible", "warning")
-    ]
+    assert named(made(at_s=[0.1, 0.2, 0.3], kinds=[1, 1, 1], chars=[4, 4, 4], tokens_out=2)) == [("usage_impossible", "warning")]
 
 
 def test_more_tokens_than_bytes_are_named_unless_the_engine_was_told_to_go_on() -> None:

@@ -31,12 +31,8 @@ def test_far_below_the_ceiling_nothing_is_said() -> None:
     assert blind("client_ceiling", measured) is None
 
 
-@pytest.mark.parametrize(
-    ("ceiling", "severity"), [(41.0, []), (40.0, ["warning"]), (20.3, ["warning"]), (20.0, ["invalid"])]
-)
-def test_half_of_the_ceiling_is_let_pass_more_is_not_and_beyond_it_is_inadmissible(
-    ceiling: float, severity: list[str]
-) -> None:
+@pytest.mark.parametrize(("ceiling", "severity"), [(41.0, []), (40.0, ["warning"]), (20.3, ["warning"]), (20.0, ["invalid"])])
+def test_half_of_the_ceiling_is_let_pass_more_is_not_and_beyond_it_is_inadmissible(ceiling: float, severity: list[str]) -> None:
     measured = load({"requests_per_s": ceiling}).measured()
     assert [one.severity for one in found("client_ceiling", measured)] == severity
 
@@ -44,10 +40,7 @@ def test_half_of_the_ceiling_is_let_pass_more_is_not_and_beyond_it_is_inadmissib
 def test_the_share_of_the_ceiling_is_said() -> None:
     """100 / 4.95 = 20.2; 20.2 / 25.25 = 80 %."""
     (finding,) = found("client_ceiling", load({"requests_per_s": 25.25}).measured())
-    assert (
-        finding.evidence
-        == "20.2 requests per second are 80 % of what the client can carry here (25.2, by assay doctor client)"
-    )
+    assert finding.evidence == "20.2 requests per second are 80 % of what the client can carry here (25.2, by assay doctor client)"
 
 
 def test_chunks_have_a_ceiling_of_their_own() -> None:

@@ -39,14 +39,10 @@ def test_one_swap_among_simulated_canaries_is_enough() -> None:
     """The answer to one canary of the middle launch is given to a plain request."""
     record = clean()
     nonce = record.table("arrivals").filter((pl.col("kind") == "canary") & (pl.col("launch") == 1))["expected"][0]
-    plain = record.table("requests").filter(
-        (pl.col("kind") == "normal") & (pl.col("launch") == 1) & (pl.col("phase") == "main")
-    )
+    plain = record.table("requests").filter((pl.col("kind") == "normal") & (pl.col("launch") == 1) & (pl.col("phase") == "main"))
     victim = (pl.col("launch") == 1) & (pl.col("request") == plain["request"][3])
     text = pl.when(victim).then(pl.lit(f"well, {nonce} then")).otherwise(pl.col("text"))
-    assert rules("cross_talk", changed(record, "requests", lambda frame: frame.with_columns(text=text))) == [
-        ("cross_talk", "fail")
-    ]
+    assert rules("cross_talk", changed(record, "requests", lambda frame: frame.with_columns(text=text))) == [("cross_talk", "fail")]
 
 
 def test_an_answer_that_holds_anothers_nonce_beside_ones_own_fails_too() -> None:

@@ -30,10 +30,7 @@ def test_one_answer_for_all_is_named() -> None:
 
 def test_a_twentieth_is_let_pass_and_more_is_not() -> None:
     assert found("duplicate_answers", answered(lambda place: LONG if place < 5 else f"{LONG} {place}").measured()) == ()
-    assert (
-        len(found("duplicate_answers", answered(lambda place: LONG if place < 6 else f"{LONG} {place}").measured()))
-        == 1
-    )
+    assert len(found("duplicate_answers", answered(lambda place: LONG if place < 6 else f"{LONG} {place}").measured())) == 1
 
 
 def test_the_same_prompt_may_have_the_same_answer() -> None:

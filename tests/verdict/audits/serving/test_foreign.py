@@ -34,24 +34,21 @@ def test_a_record_of_our_own_has_nothing_to_be_said() -> None:
     [
         ("run.json", vllm(), {"foreign_first_token": "warning", "foreign_chunks": "note"}),
         ("run.json", genai_bench(), {"foreign_connections": "warning", "foreign_cut_off": "warning"}),
+        ("profile_export.jsonl", aiperf_lines(), {"foreign_clock": "warning", "foreign_skipped": "warning", "foreign_lengths": "note"}),
         (
-            "profile_export.jsonl", aiperf_lines(),
-            {"foreign_clock": "warning", "foreign_skipped": "warning", "foreign_lengths": "note"},
-        ),
-        (
-            "benchmarks.json", guidellm(guidellm_benchmark(POISSON)),
+            "benchmarks.json",
+            guidellm(guidellm_benchmark(POISSON)),
             {"foreign_time_per_token": "warning", "foreign_arrivals": "warning", "foreign_wall_clock": "note"},
         ),
         (
-            "benchmarks.json", guidellm(guidellm_benchmark({"type_": "synchronous"})),
+            "benchmarks.json",
+            guidellm(guidellm_benchmark({"type_": "synchronous"})),
             {"foreign_time_per_token": "warning", "foreign_wall_clock": "note"},
         ),
         ("mlperf_log_detail.txt", loadgen_detail(), {"foreign_without_requests": "warning", "foreign_totals": "note"}),
     ],
-)  # fmt: skip
-def test_each_tools_defects_are_named_where_they_apply(
-    tmp_path: Path, file: str, sample: object, named: dict[str, str]
-) -> None:
+)
+def test_each_tools_defects_are_named_where_they_apply(tmp_path: Path, file: str, sample: object, named: dict[str, str]) -> None:
     assert rules(one(tmp_path, file, sample)) == {**named, "foreign_unsaid": "note"}
 
 
@@ -66,14 +63,8 @@ def test_a_clock_from_sending_is_a_warning_only_where_requests_are_due_by_themse
 
 
 def test_an_error_rate_that_is_always_0_is_held_against_the_rows(tmp_path: Path) -> None:
-    (finding,) = (
-        f
-        for f in found("foreign", one(tmp_path, "run.json", genai_bench(failed={1, 2})))
-        if f.rule == "foreign_error_rate"
-    )
-    assert (
-        finding.evidence == "genai-bench tells an error rate of 0, as it always does, although 2 requests of 40 failed"
-    )
+    (finding,) = (f for f in found("foreign", one(tmp_path, "run.json", genai_bench(failed={1, 2}))) if f.rule == "foreign_error_rate")
+    assert finding.evidence == "genai-bench tells an error rate of 0, as it always does, although 2 requests of 40 failed"
     assert finding.configuration == "concurrency=8"
 
 
@@ -99,22 +90,12 @@ def test_what_the_file_does_not_say_is_listed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("file", "sample", "unasked"),
     [
-        (
-            "run.json",
-            vllm(),
-            {"send_lag", "stall", "littles_law", "client_ceiling", "contention", "transport", "mlperf"},
-        ),
+        ("run.json", vllm(), {"send_lag", "stall", "littles_law", "client_ceiling", "contention", "transport", "mlperf"}),
         ("profile_export.jsonl", aiperf_lines(), {"send_lag", "client_ceiling", "contention", "transport", "mlperf"}),
-        (
-            "benchmarks.json",
-            guidellm(guidellm_benchmark(POISSON)),
-            {"client_ceiling", "contention", "transport", "mlperf"},
-        ),
+        ("benchmarks.json", guidellm(guidellm_benchmark(POISSON)), {"client_ceiling", "contention", "transport", "mlperf"}),
     ],
 )
-def test_audits_that_need_what_no_import_has_are_called_not_examined(
-    tmp_path: Path, file: str, sample: Any, unasked: set[str]
-) -> None:
+def test_audits_that_need_what_no_import_has_are_called_not_examined(tmp_path: Path, file: str, sample: Any, unasked: set[str]) -> None:
     record = one(tmp_path, file, sample)
     states = {pitfall.name: pitfall.state for pitfall in of_record(record, judge(record).results)}
     assert {name for name in unasked if states[name] != "not examined"} == set()

@@ -9,9 +9,7 @@ from tests.serving_made import ServingMade, simulated
 from tests.verdict.served import blind, changed, clean, found, rules
 
 
-@pytest.mark.parametrize(
-    "how", [{"rate": (8.0,)}, {"rate": (), "concurrency": (1, 6)}, {"outage": (5.0, 8.0)}, {"failing": 0.1}]
-)
+@pytest.mark.parametrize("how", [{"rate": (8.0,)}, {"rate": (), "concurrency": (1, 6)}, {"outage": (5.0, 8.0)}, {"failing": 0.1}])
 def test_a_clean_record_has_no_finding(how: dict[str, object]) -> None:
     assert found("ledger", clean(**how)) == ()
 
@@ -36,16 +34,15 @@ def test_a_request_outside_of_the_schedule_is_inadmissible() -> None:
     assert finding.evidence.startswith("3 requests are not in the schedule, the first: request 9 of launch 0")
 
 
-def closed(
-    *, ends: tuple[float, ...], missing: int | None = None, planned: int = 5, pause_s: float = 0.0
-) -> ServingMade:
+def closed(*, ends: tuple[float, ...], missing: int | None = None, planned: int = 5, pause_s: float = 0.0) -> ServingMade:
     """One stream over 10 s whose requests end at `ends`; `planned` are in the schedule, `missing` has no row."""
     made = ServingMade(concurrency=(1,), blocks=1, seconds=10.0)
     launch, due = made.launch(), 0.0
     for place, end in enumerate(ends):
         if place != missing:
-            made.request(launch, due, done_s=end - due, at_s=[end - due], tokens_out=1, stream=0, follows=place > 0, request=place,
-                         planned=False)  # fmt: skip
+            made.request(
+                launch, due, done_s=end - due, at_s=[end - due], tokens_out=1, stream=0, follows=place > 0, request=place, planned=False
+            )
         due = end + pause_s
     for place in range(planned):
         made.arrival(launch, request=place, stream=0, due_s=0.0 if place == 0 else None, pause_s=pause_s)
@@ -88,9 +85,7 @@ def test_turns_of_a_conversation_follow_each_other_and_not_their_stream() -> Non
 
 def test_a_cold_request_is_due_whatever_the_load_did() -> None:
     cold = (pl.col("phase") == "cold") & (pl.col("launch") == 0)
-    assert rules("ledger", changed(clean(), "requests", lambda frame: frame.filter(~cold))) == [
-        ("requests_lost", "invalid")
-    ]
+    assert rules("ledger", changed(clean(), "requests", lambda frame: frame.filter(~cold))) == [("requests_lost", "invalid")]
 
 
 def test_a_client_that_died_is_named() -> None:
@@ -124,9 +119,7 @@ def queries(*, missing: int | None = None, done: int = 2) -> ServingMade:
         query = place // 2
         made.arrival(launch, request=place + 1, stream=place % 2, due_s=0.0 if query == 0 else None)
         if query < done and place != missing:
-            made.request(
-                launch, 1.5 * query, done_s=1.0 + 0.5 * (place % 2), stream=place % 2, request=place + 1, planned=False
-            )
+            made.request(launch, 1.5 * query, done_s=1.0 + 0.5 * (place % 2), stream=place % 2, request=place + 1, planned=False)
     return made
 
 

@@ -43,15 +43,9 @@ def test_a_server_run_needs_more_queries_the_more_are_late() -> None:
     """p99: 459 without a late one, 662 with one."""
     asked = {"objectives": {"ttft_s": 0.5}}
     assert evidence(run("server", 459, **asked))[0] == "mlperf_valid"
-    assert (
-        "0 of 458 queries were over the latency bound, which needs at least 459"
-        in evidence(run("server", 458, **asked))[1]
-    )
+    assert "0 of 458 queries were over the latency bound, which needs at least 459" in evidence(run("server", 458, **asked))[1]
     assert evidence(run("server", 662, late=1, **asked))[0] == "mlperf_valid"
-    assert (
-        "1 of 661 queries were over the latency bound, which needs at least 662"
-        in evidence(run("server", 661, late=1, **asked))[1]
-    )
+    assert "1 of 661 queries were over the latency bound, which needs at least 662" in evidence(run("server", 661, late=1, **asked))[1]
 
 
 def test_a_server_run_without_a_bound_is_none() -> None:

@@ -30,12 +30,8 @@ def test_a_tenth_that_is_cut_is_named() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("short", "length", "findings"), [(5, 50, 0), (6, 50, 1), (100, 90, 0), (100, 89, 1), (100, 111, 1)]
-)
-def test_the_limits_are_a_twentieth_of_the_answers_and_a_tenth_of_the_length(
-    short: int, length: int, findings: int
-) -> None:
+@pytest.mark.parametrize(("short", "length", "findings"), [(5, 50, 0), (6, 50, 1), (100, 90, 0), (100, 89, 1), (100, 111, 1)])
+def test_the_limits_are_a_twentieth_of_the_answers_and_a_tenth_of_the_length(short: int, length: int, findings: int) -> None:
     assert len(found("output_lengths", answered(short, length=length).measured())) == findings
 
 

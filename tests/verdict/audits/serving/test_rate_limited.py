@@ -15,9 +15,7 @@ def limited(number: int, *, status: int = 429, of: int = 200) -> ServingMade:
     for place in range(of):
         bad = place < number
         told = (
-            {"status": "4xx" if status < 500 else "5xx", "http_status": status, "done_s": 0.1}
-            if bad
-            else {"at_s": [0.1], "tokens_out": 1}
+            {"status": "4xx" if status < 500 else "5xx", "http_status": status, "done_s": 0.1} if bad else {"at_s": [0.1], "tokens_out": 1}
         )
         made.request(launch, due, stream=0, follows=place > 0, **told)  # type: ignore[arg-type]
         due += 2.1 if bad else 0.1

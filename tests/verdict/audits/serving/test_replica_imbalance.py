@@ -26,10 +26,7 @@ def test_more_than_a_quarter_above_the_even_share_is_named() -> None:
     assert found("replica_imbalance", shared(62).measured()) == ()
     (finding,) = found("replica_imbalance", shared(70).measured())
     assert (finding.rule, finding.severity) == ("replicas_uneven", "warning")
-    assert (
-        finding.evidence
-        == "replica 0 was sent 1.4 times its even share (70 of 100 requests; 3 of 3 launches, launches 0, 1, 2)"
-    )
+    assert finding.evidence == "replica 0 was sent 1.4 times its even share (70 of 100 requests; 3 of 3 launches, launches 0, 1, 2)"
 
 
 def test_a_replica_that_got_nothing_counts() -> None:

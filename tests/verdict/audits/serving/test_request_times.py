@@ -33,10 +33,22 @@ FORGED: tuple[tuple[str, str, Change, str], ...] = (
     ("a first token before it was sent", "requests", put("first_token_ns", pl.col("sent_ns") - 2 * MS, **FIRST), "request_runs_backwards"),
     ("an earlier first token", "requests", put("first_token_ns", pl.col("first_token_ns") - 15 * MS, **FIRST), "first_token_ns_differs"),
     ("an end before the last chunk", "requests", put("done_ns", pl.col("last_token_ns") - MS, **FIRST), "chunk_after_end"),
-    ("chunks the other way round", "requests", lambda rows: rows.with_columns(
-        pl.when(row(**FIRST)).then(pl.col("chunk_ns").list.reverse()).otherwise(pl.col("chunk_ns")).alias("chunk_ns")), "chunks_run_backwards"),
-    ("a chunk less", "requests", lambda rows: rows.with_columns(
-        pl.when(row(**FIRST)).then(pl.col("chunk_kind").list.head(3)).otherwise(pl.col("chunk_kind")).alias("chunk_kind")), "chunks_unequal"),
+    (
+        "chunks the other way round",
+        "requests",
+        lambda rows: rows.with_columns(
+            pl.when(row(**FIRST)).then(pl.col("chunk_ns").list.reverse()).otherwise(pl.col("chunk_ns")).alias("chunk_ns")
+        ),
+        "chunks_run_backwards",
+    ),
+    (
+        "a chunk less",
+        "requests",
+        lambda rows: rows.with_columns(
+            pl.when(row(**FIRST)).then(pl.col("chunk_kind").list.head(3)).otherwise(pl.col("chunk_kind")).alias("chunk_kind")
+        ),
+        "chunks_unequal",
+    ),
     ("an uncertainty less", "requests", unsure(pl.col("chunk_uncertainty_ns").list.head(1)), "uncertainties_unequal"),
     ("an uncertainty below 0", "requests", unsure(pl.col("chunk_uncertainty_ns").list.eval(-1 - pl.element())), "uncertainty_negative"),
     ("a stream with two at once", "requests", one_stream, "stream_overlaps"),
@@ -44,7 +56,7 @@ FORGED: tuple[tuple[str, str, Change, str], ...] = (
     ("a connection of negative time", "requests", put("connect_ns", -5, **FIRST), "connect_ns_negative"),
     ("a request after the launch", "requests", put("done_ns", pl.col("done_ns") + 500 * S, **FIRST), "request_outside_launch"),
     ("an earlier end", "requests", put("done_ns", pl.col("last_token_ns"), **FIRST), ""),
-)  # fmt: skip
+)
 
 
 @pytest.mark.parametrize(("table", "change", "rule"), [case[1:] for case in FORGED], ids=[case[0] for case in FORGED])
@@ -58,8 +70,6 @@ def test_the_honest_load_is_found_nothing_wrong_with(load: Path) -> None:
 
 
 def test_what_another_program_wrote_is_not_asked(load: Path, tmp_path: Path) -> None:
-    measured = read(
-        forged(load, tmp_path / "forged", requests=put("first_token_ns", pl.col("sent_ns") - 2 * MS, **FIRST))
-    )
+    measured = read(forged(load, tmp_path / "forged", requests=put("first_token_ns", pl.col("sent_ns") - 2 * MS, **FIRST)))
     measured.manifest["foreign"] = {"tool": "other", "requests": True, "times": "whole"}  # type: ignore[index]
     assert rules(measured) == set()

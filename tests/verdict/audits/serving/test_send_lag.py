@@ -47,9 +47,7 @@ def test_one_launch_that_stumbled_is_a_warning() -> None:
     for block in range(3):
         launch = record.launch(block=block)
         for place in range(100):
-            record.request(
-                launch, 0.05 * place, ttft_s=0.1, gap_s=0.1, tokens_out=10, lag_s=0.05 if block == 1 else 0.0
-            )
+            record.request(launch, 0.05 * place, ttft_s=0.1, gap_s=0.1, tokens_out=10, lag_s=0.05 if block == 1 else 0.0)
     (finding,) = found("send_lag", record.measured())
     assert finding.severity == "warning"
     assert finding.evidence.endswith("in 1 of 3 launches (launch 1)")
@@ -77,22 +75,20 @@ def test_a_client_that_falls_behind_sends_at_a_lower_rate() -> None:
     record = ServingMade(rate=(20.0,), blocks=1, seconds=5.0)
     launch = record.launch()
     for place in range(100):
-        record.request(
-            launch, 0.05 * place, lag_s=0.005 * place, ttft_s=100.0
-        )  # so slow that the lag itself is no sign
+        record.request(launch, 0.05 * place, lag_s=0.005 * place, ttft_s=100.0)  # so slow that the lag itself is no sign
     (finding,) = found("send_lag", record.measured())
     assert finding.rule == "load_not_achieved"
     assert finding.evidence.startswith("only 90.9 % of the load asked for was sent")
 
 
 def test_in_a_closed_loop_a_free_stream_that_waits_is_lost_load() -> None:
-    """Each takes 1 s from when its stream was free, 25 ms of it the client's; from the first end to the last sending 9 of 8.025 s / 25 ms."""
+    """Each takes 1 s from when its stream was free, 25 ms of it the client's; from the first end to the last sending 9 of 8.025 s / 25
+    ms.
+    """
     record = ServingMade(concurrency=(1,), blocks=1, seconds=10.0, client={"most_lag": 0.5})
     launch = record.launch()
     for place in range(10):
-        record.request(
-            launch, float(place), lag_s=0.025, ttft_s=0.5, gap_s=0.5, tokens_out=2, stream=0, follows=place > 0
-        )
+        record.request(launch, float(place), lag_s=0.025, ttft_s=0.5, gap_s=0.5, tokens_out=2, stream=0, follows=place > 0)
     (finding,) = found("send_lag", record.measured())
     assert finding.rule == "load_not_achieved"
     assert finding.evidence.startswith("only 97.2 % of the concurrency asked for was in flight")
@@ -105,9 +101,14 @@ def closed(lag_s: float, requests: int = 100, latency_s: float = 0.64, streams: 
     for stream in range(streams):
         for place in range(requests):
             record.request(
-                launch, place * (latency_s + lag_s), lag_s=lag_s if place else 0.0, at_s=[lag_s + latency_s / 2, lag_s + latency_s],
-                tokens_out=2, stream=stream, follows=place > 0,
-            )  # fmt: skip
+                launch,
+                place * (latency_s + lag_s),
+                lag_s=lag_s if place else 0.0,
+                at_s=[lag_s + latency_s / 2, lag_s + latency_s],
+                tokens_out=2,
+                stream=stream,
+                follows=place > 0,
+            )
     return record
 
 

@@ -63,18 +63,21 @@ def objective(*waits: dict[str, Any], **slo: Any) -> dict[str, str]:
     }
 
 
-@pytest.mark.parametrize(("waits", "expected"), [
-    ([(0.25, "p99"), (0.41, "p999")], {}),  # the objective is on the p99
-    ([(0.28, "p999")], {}),  # implies the p99
-    ([(0.28, "max")], {}),
-    ([(0.41, "p999")], {"objective_met_unsaid": "note"}),
-    ([(0.2, "p90")], {"objective_answered_by_less": "warning"}),
-    ([(0.2, "mean")], {"objective_answered_by_less": "warning"}),
-    ([(0.2, "median")], {"objective_answered_by_less": "warning"}),
-    ([(0.35, "p95")], {"objective_not_met": "invalid"}),  # then the p99 is above as well
-    ([(0.35, "mean")], {"objective_not_met": "invalid"}),
-    ([(0.298, "p99")], {"objective_undecided": "note"}),  # its interval reaches over the limit
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("waits", "expected"),
+    [
+        ([(0.25, "p99"), (0.41, "p999")], {}),  # the objective is on the p99
+        ([(0.28, "p999")], {}),  # implies the p99
+        ([(0.28, "max")], {}),
+        ([(0.41, "p999")], {"objective_met_unsaid": "note"}),
+        ([(0.2, "p90")], {"objective_answered_by_less": "warning"}),
+        ([(0.2, "mean")], {"objective_answered_by_less": "warning"}),
+        ([(0.2, "median")], {"objective_answered_by_less": "warning"}),
+        ([(0.35, "p95")], {"objective_not_met": "invalid"}),  # then the p99 is above as well
+        ([(0.35, "mean")], {"objective_not_met": "invalid"}),
+        ([(0.298, "p99")], {"objective_undecided": "note"}),  # its interval reaches over the limit
+    ],
+)
 def test_a_percentile_answers_for_lower_ones_only(waits: list[tuple[float, str]], expected: dict[str, str]) -> None:
     assert objective(*(wait(value, statistic) for value, statistic in waits)) == expected
 
@@ -107,19 +110,18 @@ def test_a_floor_is_kept_from_above() -> None:
         assert objective(speed, **floor) == expected
 
 
-@pytest.mark.parametrize(("words", "statistic", "expected"), [
-    ("99% of requests within 300 ms", "p99", {}), ("99 % of requests within 300 ms", "p90", {"objective_answered_by_less": "warning"}),
-    ("99.9% of requests within 300 ms", "p99", {"objective_answered_by_less": "warning"}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("words", "statistic", "expected"),
+    [
+        ("99% of requests within 300 ms", "p99", {}),
+        ("99 % of requests within 300 ms", "p90", {"objective_answered_by_less": "warning"}),
+        ("99.9% of requests within 300 ms", "p99", {"objective_answered_by_less": "warning"}),
+    ],
+)
 def test_a_share_of_requests_is_a_percentile(words: str, statistic: str, expected: dict[str, str]) -> None:
     assert objective(wait(0.2, statistic), objective=words) == expected
 
 
 def test_a_goodput_in_percent_of_time_needs_no_objective() -> None:
-    goodput = THROUGHPUT | {
-        "metric": "goodput",
-        "unit": "%",
-        "value": 96.2,
-        "interval": {"low": 96, "high": 96.4, "kind": "confidence"},
-    }
+    goodput = THROUGHPUT | {"metric": "goodput", "unit": "%", "value": 96.2, "interval": {"low": 96, "high": 96.4, "kind": "confidence"}}
     assert found(claim(numbers=[goodput])) == {}

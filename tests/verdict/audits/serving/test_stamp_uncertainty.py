@@ -46,9 +46,7 @@ def test_a_millisecond_is_allowed_however_short_the_latency_is() -> None:
 def test_the_experiment_sets_both_limits() -> None:
     client = {"most_uncertainty": 0.03, "free_uncertainty_s": 0.0}
     assert found("stamp_uncertainty", made(unsure_s=0.003, asked={"client": client}).measured()) == ()
-    assert rules("stamp_uncertainty", made(unsure_s=0.0031, asked={"client": client}).measured()) == [
-        ("times_uncertain", "invalid")
-    ]
+    assert rules("stamp_uncertainty", made(unsure_s=0.0031, asked={"client": client}).measured()) == [("times_uncertain", "invalid")]
 
 
 def test_every_latency_is_judged_by_itself() -> None:
@@ -70,10 +68,7 @@ def test_the_first_visible_text_is_judged_where_an_objective_names_it() -> None:
     names = [one.evidence.split(" is ")[0] for one in found("stamp_uncertainty", made(**kinds).measured())]
     assert names == ["TTFT"]
     record = made(**kinds, asked={"objectives": Objectives(ttft_visible_s=0.5)})
-    assert [one.evidence.split(" is ")[0] for one in found("stamp_uncertainty", record.measured())] == [
-        "TTFT",
-        "visible TTFT",
-    ]
+    assert [one.evidence.split(" is ")[0] for one in found("stamp_uncertainty", record.measured())] == ["TTFT", "visible TTFT"]
 
 
 def stumbled(launches: int, share: int = 2) -> ServingMade:
@@ -83,9 +78,7 @@ def stumbled(launches: int, share: int = 2) -> ServingMade:
         launch = record.launch(block=block)
         for place in range(100):
             unsure = block < launches and place % share == 0
-            record.request(
-                launch, 0.05 * place, ttft_s=0.1, gap_s=0.1, tokens_out=10, unsure_s=0.005 if unsure else 0.0
-            )
+            record.request(launch, 0.05 * place, ttft_s=0.1, gap_s=0.1, tokens_out=10, unsure_s=0.005 if unsure else 0.0)
     return record
 
 

@@ -10,9 +10,7 @@ def cached(tokens: int | None, *, prefix: int = 0, cache: str = "bust", turn: in
     made = ServingMade(rate=(5.0,), blocks=1, prompts={"prefix_tokens": prefix, "cache": cache})
     launch = made.launch()
     for place in range(20):
-        made.request(
-            launch, 0.2 * place, tokens_in=100, cached=tokens, session=None if turn is None else place, turn=turn
-        )
+        made.request(launch, 0.2 * place, tokens_in=100, cached=tokens, session=None if turn is None else place, turn=turn)
     return made
 
 
@@ -21,9 +19,7 @@ def test_a_tenth_is_let_pass_and_more_is_named() -> None:
     assert found("warm_cache", cached(10).measured()) == ()
     (finding,) = found("warm_cache", cached(60).measured())
     assert (finding.rule, finding.severity) == ("cache_was_warm", "warning")
-    assert finding.evidence.startswith(
-        "60 % of the prompt tokens came from the server's cache, beyond the 0 tokens that prompts share"
-    )
+    assert finding.evidence.startswith("60 % of the prompt tokens came from the server's cache, beyond the 0 tokens that prompts share")
 
 
 def test_the_shared_prefix_may_be_cached() -> None:

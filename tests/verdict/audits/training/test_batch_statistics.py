@@ -10,9 +10,7 @@ from assay.verdict.audits.training.batch_statistics import AUDIT
 from tests.handmade import Handmade
 
 
-def found(
-    ranks: list[list[float]], *, sent: float | None = 0.0, then: list[list[float]] | None = None
-) -> list[tuple[str, str]]:
+def found(ranks: list[list[float]], *, sent: float | None = 0.0, then: list[list[float]] | None = None) -> list[tuple[str, str]]:
     """The sketches of ranks after 8 steps, and after 16."""
     made = Handmade(levels=(1, 2), blocks=1)
     number = made.launch(workers=2)
@@ -21,15 +19,7 @@ def found(
             made.fingerprint(number, "buffers_broadcast", sent, rank=rank)
         for step, sketches in ((8, ranks), (16, then)):
             if sketches is not None:
-                row = (
-                    number,
-                    rank,
-                    0,
-                    step,
-                    "batch_statistics",
-                    float(len(sketches[rank])),
-                    json.dumps(sketches[rank]),
-                )
+                row = (number, rank, 0, step, "batch_statistics", float(len(sketches[rank])), json.dumps(sketches[rank]))
                 made.rows["fingerprints"].append(row)
     return [(one.severity, one.evidence) for one in AUDIT.examine(made.measured(), {})]
 

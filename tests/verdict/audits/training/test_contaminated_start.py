@@ -10,9 +10,13 @@ from tests.handmade import Handmade
 
 
 def record(
-    starts: Sequence[str], *, steps: Sequence[int] | None = None, ends: Sequence[str] | None = None,
-    workers: Sequence[int] | None = None, seeds: Sequence[int] | None = None,
-) -> Handmade:  # fmt: skip
+    starts: Sequence[str],
+    *,
+    steps: Sequence[int] | None = None,
+    ends: Sequence[str] | None = None,
+    workers: Sequence[int] | None = None,
+    seeds: Sequence[int] | None = None,
+) -> Handmade:
     """Launches in this order: parameter hash at step 0 and after the last step, number of steps, worker count, seed."""
     made = Handmade(levels=tuple(sorted(set(workers or (1,)))), blocks=len(starts))
     for place, start in enumerate(starts):
@@ -33,9 +37,7 @@ def found(made: Handmade) -> list[Finding]:
     return list(examine(made.measured(), {}))
 
 
-def loaded(
-    made: Handmade, number: int, *files: str, at_s: float = 0.5, detail: Mapping[str, object] | None = None
-) -> None:
+def loaded(made: Handmade, number: int, *files: str, at_s: float = 0.5, detail: Mapping[str, object] | None = None) -> None:
     made.event(number, "checkpoint_load", at_s, rank=0, incarnation=0, detail=detail or {"files": list(files)})
 
 

@@ -27,9 +27,9 @@ def test_the_share_is_said() -> None:
     assert finding.evidence.startswith("50% of the steady step time")
 
 
-@pytest.mark.parametrize(("said", "expected"), [
-    (False, {}), (True, {"data_loading_timed": "warning"}), (NOTHING, {"data_loading_unsaid": "note"}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("said", "expected"), [(False, {}), (True, {"data_loading_timed": "warning"}), (NOTHING, {"data_loading_unsaid": "note"})]
+)
 def test_a_claim_says_whether_loading_was_timed(said: object, expected: dict[str, str]) -> None:
     assert found(claim({"data_loading_timed": said})) == expected
 

@@ -33,10 +33,7 @@ def told(made: Handmade) -> dict[str, str]:
         ([(100, 3, False)], {"evaluation_overlaps_training": "warning"}),
         ([(100, 100, True)], {"evaluated_on_training_data": "warning"}),
         ([(100, 100, True), (50, 0, False)], {"evaluated_on_training_data": "note"}),
-        (
-            [(100, 0, False), (100, 100, True)],
-            {"evaluated_on_training_data": "warning"},
-        ),  # before the first step, and after it
+        ([(100, 0, False), (100, 100, True)], {"evaluated_on_training_data": "warning"}),  # before the first step, and after it
         ([(100, 100, True), (50, 1, False)], {"evaluation_overlaps_training": "warning"}),
     ],
 )
@@ -50,6 +47,4 @@ def test_the_evidence_says_how_many_of_how_many() -> None:
     judgement = judged(evaluated((100, 3, False)))
     assert wrong(judgement) == []
     (finding, _) = [one for one in judgement.verdict.findings if one.rule == "evaluation_overlaps_training"]
-    assert finding.evidence == (
-        "of 100 samples evaluated in launch 0 (TensorDataset of 100), the model had been trained on 3"
-    )
+    assert finding.evidence == ("of 100 samples evaluated in launch 0 (TensorDataset of 100), the model had been trained on 3")

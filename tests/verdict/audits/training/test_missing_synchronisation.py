@@ -14,11 +14,7 @@ RULES = {"steps_shorter_than_phases", "last_step_drains_queue", "time_outside_st
 
 
 def launches(
-    seconds: Sequence[float],
-    *,
-    phases: dict[str, float] | None = None,
-    gap_s: float = 0.0,
-    evaluation_s: float | None = None,
+    seconds: Sequence[float], *, phases: dict[str, float] | None = None, gap_s: float = 0.0, evaluation_s: float | None = None
 ) -> Handmade:
     """Five launches of one worker with these steps; `gap_s` of nothing after half of them."""
     made = Handmade(levels=(1,), blocks=5)
@@ -44,9 +40,7 @@ def test_even_steps_show_no_sign() -> None:
 
 def test_steps_that_are_shorter_than_their_phases_did_not_wait_for_the_device() -> None:
     """0.4 + 0.6 + 0.2 s of phases in a step of 1 s: 20 % more than there is."""
-    assert signs(launches([1.0] * 10, phases={"forward": 0.4, "backward": 0.6, "optimizer": 0.2})) == {
-        "steps_shorter_than_phases"
-    }
+    assert signs(launches([1.0] * 10, phases={"forward": 0.4, "backward": 0.6, "optimizer": 0.2})) == {"steps_shorter_than_phases"}
 
 
 @pytest.mark.parametrize(("last", "named"), [(30.0, True), (9.0, False), (2.0, False)])

@@ -1,4 +1,6 @@
-"""Nothing distributed is a fault by its own name; a parallelism that is not data parallelism is a note, and a wrong declaration a warning."""
+"""Nothing distributed is a fault by its own name; a parallelism that is not data parallelism is a note, and a wrong declaration a
+warning.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +19,7 @@ APART = {0: "ab", 1: "cd"}
 SAME = {0: "aa", 1: "bb"}
 
 
-def made(
-    declared: str = "auto", *, levels: tuple[int, ...] = (1, 2), looks: dict[int, str] | None = None, **said: Any
-) -> Handmade:
+def made(declared: str = "auto", *, levels: tuple[int, ...] = (1, 2), looks: dict[int, str] | None = None, **said: Any) -> Handmade:
     one = Handmade(levels=levels, blocks=1)
     workload = Workload.model_validate({"script": "train.py", "parallelism": declared})
     one.experiment = one.experiment.model_copy(update={"workload": workload})
@@ -63,9 +63,7 @@ def test_what_everybody_does_is_not_worth_a_word(said: dict[str, Any]) -> None:
 def test_another_parallelism_is_said_once() -> None:
     one = made(levels=(1, 2, 4), stage=True)
     assert found(one) == [("parallelism_recognised", "note", None)]
-    assert AUDIT.examine(one.measured(), {})[0].evidence.startswith(
-        "this is pipeline parallelism: stages of torch's pipeline"
-    )
+    assert AUDIT.examine(one.measured(), {})[0].evidence.startswith("this is pipeline parallelism: stages of torch's pipeline")
 
 
 def test_what_is_not_known_is_said_with_what_is_therefore_not_judged() -> None:
@@ -87,9 +85,7 @@ def test_a_record_that_does_not_say_is_not_examined() -> None:
 def test_no_other_parallelism_fails_on_what_only_data_parallelism_has(kind: str) -> None:
     """Replicas that differ from the start, and ranks that use the same samples."""
     one = good(leave_out=("hashes", "samples"))
-    one.experiment = one.experiment.model_copy(
-        update={"workload": Workload.model_validate({"script": "train.py", "parallelism": kind})}
-    )
+    one.experiment = one.experiment.model_copy(update={"workload": Workload.model_validate({"script": "train.py", "parallelism": kind})})
     if kind in ("tensor", "pipeline"):  # all ranks work on the eight items of a step
         one.rows["steps"] = [(*row[:-2], 8.0, row[-1]) for row in one.rows["steps"]]
     for number, row in enumerate(one.rows["launches"]):

@@ -50,9 +50,7 @@ def test_a_configuration_with_replicas_apart_is_recommended_for_nothing() -> Non
 
 def test_hashes_of_one_rank_only_are_not_a_comparison() -> None:
     made = good()
-    made.rows["fingerprints"] = [
-        row for row in made.rows["fingerprints"] if row[4] != "parameter_hash" or row[1] == 0
-    ]  # fmt: skip
+    made.rows["fingerprints"] = [row for row in made.rows["fingerprints"] if row[4] != "parameter_hash" or row[1] == 0]
     judgement = judged(made)
     assert wrong(judgement) == []
     assert "replicas not checked" in judgement.verdict.dimensions["workers=2"]["correctness"].sentence
@@ -71,9 +69,7 @@ def restarted(*, together: bool) -> Handmade:
     number = made.launch(workers=2, block=5, role="fault")
     add_hashes(made, number, 2)
     for rank in range(2):
-        made.fingerprint(
-            number, "parameter_hash", "again" if together or rank == 0 else "odd", rank=rank, step=8, incarnation=1
-        )
+        made.fingerprint(number, "parameter_hash", "again" if together or rank == 0 else "odd", rank=rank, step=8, incarnation=1)
     return made
 
 

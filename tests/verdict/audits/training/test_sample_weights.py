@@ -57,9 +57,7 @@ def weighed(alone: list[float] | None, two: Sequence[tuple[float | None, float |
 def test_the_same_divisor_for_a_batch_that_is_not_full_is_no_fault() -> None:
     assert divided([8.0, 8.0], [(4.0, 4.0), (4.0, 4.0)]) == {}
     assert divided(None, [(4.0, 4.0), (4.0, 4.0)]) == {}
-    assert divided([8.0, 6.0], [(4.0, 4.0), (4.0, 4.0)]) == {"workers=2": "gradient_scaled"}, (
-        "one worker does otherwise"
-    )
+    assert divided([8.0, 6.0], [(4.0, 4.0), (4.0, 4.0)]) == {"workers=2": "gradient_scaled"}, "one worker does otherwise"
 
 
 def test_the_same_wrong_divisor_on_all_ranks_is_a_scale_and_no_inequality() -> None:

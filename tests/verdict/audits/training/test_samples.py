@@ -144,9 +144,7 @@ def two_epochs(orders: list[list[int]], size: int, *, batch: int, alone: list[li
         for epoch, order in enumerate(alone if alone and row[4] == 1 else orders):
             for begin in range(0, len(order), batch):
                 for rank in range(row[4]):
-                    made.samples(
-                        number, order[begin : begin + batch][rank :: row[4]], rank=rank, epoch=epoch, step=step
-                    )
+                    made.samples(number, order[begin : begin + batch][rank :: row[4]], rank=rank, epoch=epoch, step=step)
                 step += 1
     return made
 
@@ -170,9 +168,7 @@ def test_what_only_several_workers_leave_out_or_what_fills_a_batch_is_lost() -> 
     assert wrong(everywhere) == ["samples_lost", "samples_lost"]
 
 
-def left_out(
-    size: int, used: int, *, batch: int, levels: tuple[int, ...], passes: int = 1
-) -> dict[str, list[str | None]]:
+def left_out(size: int, used: int, *, batch: int, levels: tuple[int, ...], passes: int = 1) -> dict[str, list[str | None]]:
     """Two epochs that leave the last ids out everywhere; a step's share of a rank is told in as many parts."""
     made = good(levels=levels, blocks=1, leave_out=("samples", "steps"))
     for number, row in enumerate(list(made.rows["launches"])):
@@ -183,9 +179,7 @@ def left_out(
                 for part in range(passes):
                     of_part = own[part * batch // passes : (part + 1) * batch // passes]
                     made.samples(number, of_part, rank=rank, epoch=step // -(-used // batch), step=step)
-    return {
-        rule: where for rule, where in rules(judged(made)).items() if rule in ("samples_lost", "last_batch_dropped")
-    }
+    return {rule: where for rule, where in rules(judged(made)).items() if rule in ("samples_lost", "last_batch_dropped")}
 
 
 def test_what_several_workers_leave_out_is_lost_where_no_one_worker_was_recorded() -> None:
@@ -228,9 +222,7 @@ def test_shards_that_are_read_in_turn_each_in_its_order_are_not_shuffled() -> No
 
 
 def test_batches_of_one_are_looked_at_from_one_to_the_next() -> None:
-    assert rules(judged(two_epochs([MIXED, MIXED], 16, batch=2))) == {
-        "same_order_every_epoch": ["workers=1", "workers=2"]
-    }
+    assert rules(judged(two_epochs([MIXED, MIXED], 16, batch=2))) == {"same_order_every_epoch": ["workers=1", "workers=2"]}
     assert rules(judged(two_epochs([list(range(16))] * 2, 16, batch=2))) == {}
 
 
@@ -242,7 +234,9 @@ def test_epochs_that_were_not_told_apart_are_suspected() -> None:
 
 
 def test_the_epoch_that_a_restart_interrupted_is_judged_neither_for_losses_nor_for_repetitions() -> None:
-    """Saved after step 1; the script begins the epoch again: 0 to 3 are used twice, and a note says so. The whole epoch after it is judged."""
+    """Saved after step 1; the script begins the epoch again: 0 to 3 are used twice, and a note says so. The whole epoch after it is
+    judged.
+    """
     made = Handmade(levels=(1,), blocks=1)
     number = made.launch(workers=1, role="fault")
     made.fingerprint(number, "dataset_size", 8)

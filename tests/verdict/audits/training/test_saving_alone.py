@@ -9,9 +9,7 @@ from assay.verdict.audits.training.saving_alone import AUDIT
 from tests.handmade import Handmade
 
 
-def made(
-    *, save_s: float = 2.0, savers: tuple[int, ...] = (0,), late: int = 0, detail: dict[str, bool] | None = None
-) -> Handmade:
+def made(*, save_s: float = 2.0, savers: tuple[int, ...] = (0,), late: int = 0, detail: dict[str, bool] | None = None) -> Handmade:
     """Two ranks, 20 steps of 1 s; after steps 5, 10 and 15 the savers save, and the others wait in that step or (`late`) in the next."""
     one = Handmade(levels=(2,), blocks=2)
     for block in range(2):
@@ -22,27 +20,11 @@ def made(
                 if rank in savers:
                     seconds[saved - 1] += save_s
                     pauses[saved - 1] = save_s
-                    one.event(
-                        number,
-                        "checkpoint_save",
-                        saved,
-                        rank=rank,
-                        incarnation=0,
-                        duration_s=save_s,
-                        step=saved,
-                        detail=detail,
-                    )
+                    one.event(number, "checkpoint_save", saved, rank=rank, incarnation=0, duration_s=save_s, step=saved, detail=detail)
                 else:
                     seconds[saved - 1 + late] += save_s
             for step in range(20):
-                one.steps(
-                    number,
-                    rank=rank,
-                    seconds=[seconds[step]],
-                    first=step,
-                    start_s=sum(seconds[:step]),
-                    checkpoint_s=pauses[step],
-                )
+                one.steps(number, rank=rank, seconds=[seconds[step]], first=step, start_s=sum(seconds[:step]), checkpoint_s=pauses[step])
     return one
 
 

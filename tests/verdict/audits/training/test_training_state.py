@@ -71,12 +71,7 @@ def test_a_good_record_has_none() -> None:
 
 
 def rates(
-    one: dict[int, float],
-    two: dict[int, float],
-    *,
-    mode: str = "strong",
-    workers: int = 2,
-    items: tuple[float, float] | None = None,
+    one: dict[int, float], two: dict[int, float], *, mode: str = "strong", workers: int = 2, items: tuple[float, float] | None = None
 ) -> list[str]:
     """Finished steps -> the learning rate; `items` of all ranks in each step, with one worker and with several."""
     made = Handmade(levels=(1, workers), blocks=1, scaling=Scaling.model_validate({"mode": mode}))
@@ -87,9 +82,7 @@ def rates(
                 made.steps(number, rank=rank, seconds=[1.0] * 8, items=items[level > 1] / level)
             for step, rate in told.items():
                 made.fingerprint(number, "learning_rate", rate, rank=rank, step=step)
-    return [
-        finding.evidence for finding in AUDIT.examine(made.measured(), {}) if finding.rule == "learning_rate_differs"
-    ]
+    return [finding.evidence for finding in AUDIT.examine(made.measured(), {}) if finding.rule == "learning_rate_differs"]
 
 
 def test_a_learning_rate_that_is_not_one_workers_is_a_warning_where_the_batch_is_the_same() -> None:
@@ -104,9 +97,7 @@ def test_a_learning_rate_that_is_not_one_workers_is_a_warning_where_the_batch_is
     (other,) = rates({1: 0.1}, {1: 0.001})
     assert ": 0.01 times, with the same global batch" in other
     assert rates({1: 0.0}, {1: 0.0}) == []
-    assert rates({1: 0.1, 2: 0.05, 4: 0.01}, {1: 0.1, 2: 0.06, 5: 0.01}) == [], (
-        "another number of steps has another schedule"
-    )
+    assert rates({1: 0.1, 2: 0.05, 4: 0.01}, {1: 0.1, 2: 0.06, 5: 0.01}) == [], "another number of steps has another schedule"
     assert len(rates({1: 0.0}, {1: 0.1})) == 1
 
 

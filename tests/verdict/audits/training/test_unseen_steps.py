@@ -25,8 +25,9 @@ def made(*, steps: bool = False, imported: bool = True) -> Handmade:
 def test_no_step_although_torch_was_imported_is_a_finding_with_the_reason() -> None:
     found = AUDIT.examine(made().measured(), {})
     assert [(one.rule, one.severity, one.configuration) for one in found] == [
-        ("steps_unseen", "warning", "workers=1"), ("steps_unseen", "warning", "workers=2"),
-    ]  # fmt: skip
+        ("steps_unseen", "warning", "workers=1"),
+        ("steps_unseen", "warning", "workers=2"),
+    ]
     assert WHY in found[0].evidence
     assert "2 launches" in found[0].evidence
 

@@ -59,8 +59,6 @@ def test_less_than_half_of_the_launches_is_not_worth_naming() -> None:
     assert rules(judged(lasting(slower, steps=40, launches=(1, 3, 5))))["slow_down"] == ["workers=2"]
 
 
-@pytest.mark.parametrize(("said", "expected"), [
-    (True, {}), (False, {"cold_start": "warning"}), (NOTHING, {"warm_up_unsaid": "note"}),
-])  # fmt: skip
+@pytest.mark.parametrize(("said", "expected"), [(True, {}), (False, {"cold_start": "warning"}), (NOTHING, {"warm_up_unsaid": "note"})])
 def test_a_claim_says_whether_the_cold_start_is_in_it(said: object, expected: dict[str, str]) -> None:
     assert found(claim({"warm_up_excluded": said})) == expected

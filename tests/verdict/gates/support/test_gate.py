@@ -17,9 +17,16 @@ Side = Literal["at least", "at most"]
 
 def value(low: float, high: float, *, launches: int = 5, confidence: float = 0.95) -> Estimate:
     return Estimate(
-        value=(low + high) / 2, low=low, high=high, unit="ratio", confidence=confidence, n_launches=launches,
-        n_trials=launches, method="by hand", signature="by hand",
-    )  # fmt: skip
+        value=(low + high) / 2,
+        low=low,
+        high=high,
+        unit="ratio",
+        confidence=confidence,
+        n_launches=launches,
+        n_trials=launches,
+        method="by hand",
+        signature="by hand",
+    )
 
 
 def bound(number: float) -> Estimate:
@@ -62,10 +69,13 @@ def test_what_is_exact_needs_no_launches() -> None:
 @pytest.mark.parametrize(
     ("reason", "expected"),
     [
-        ("not_measured", "NOT_MEASURED"), ("not_applicable", "NOT_MEASURED"), ("insufficient", "INCONCLUSIVE"),
-        ("undefined", "INCONCLUSIVE"), ("refused", "INCONCLUSIVE"),
+        ("not_measured", "NOT_MEASURED"),
+        ("not_applicable", "NOT_MEASURED"),
+        ("insufficient", "INCONCLUSIVE"),
+        ("undefined", "INCONCLUSIVE"),
+        ("refused", "INCONCLUSIVE"),
     ],
-)  # fmt: skip
+)
 def test_an_absent_value_passes_and_fails_nothing(reason: Reason, expected: str) -> None:
     result = threshold("g", "workers=2", "it", Absent(reason=reason, detail="why"), bound(0.7), "at least")
     assert (result.status, result.sentence) == (expected, "it: why")
@@ -80,9 +90,7 @@ NUMBERS = st.floats(-1e6, 1e6)
 
 
 @given(NUMBERS, NUMBERS, NUMBERS, NUMBERS, st.integers(1, 6))
-def test_a_stricter_threshold_never_turns_a_decision_for_the_better(
-    a: float, b: float, one: float, two: float, launches: int
-) -> None:
+def test_a_stricter_threshold_never_turns_a_decision_for_the_better(a: float, b: float, one: float, two: float, launches: int) -> None:
     low, high = sorted((a, b))
     loose, strict = sorted((one, two))
     order = ["FAIL", "INCONCLUSIVE", "PASS"]

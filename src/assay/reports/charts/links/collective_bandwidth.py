@@ -13,19 +13,7 @@ from typing import Final
 from assay.estimates.estimate import Estimate
 from assay.frames.links import bandwidth
 from assay.reports.charts import vega
-from assay.reports.charts.chart import (
-    CATEGORIES,
-    SHAPES,
-    Drawing,
-    Key,
-    Missing,
-    Rows,
-    above,
-    colour,
-    has_interval,
-    has_width,
-    sized,
-)
+from assay.reports.charts.chart import CATEGORIES, SHAPES, Drawing, Key, Missing, Rows, above, colour, has_interval, has_width, sized
 from assay.reports.view import View
 from assay.spec.sections.collectives import Cell
 from assay.verdict.collectives import size_words
@@ -52,11 +40,7 @@ def _of(view: View, op: str) -> Drawing | Missing:
             lines.setdefault(cell.group, []).append(cell)
     if not lines:
         row = view.metric("busbw")
-        notes = (
-            dict.fromkeys(shown.note for key, shown in row.cells.items() if f"op={op} " in key)
-            if row is not None
-            else {}
-        )
+        notes = dict.fromkeys(shown.note for key, shown in row.cells.items() if f"op={op} " in key) if row is not None else {}
         return Missing(title=title, reason=f"Bandwidth: not measured ({'; '.join(notes) or 'no launch recorded it'}).")
     shown = list(lines.items())[:MOST_LINES]
     values = [value for _, cells in shown for cell in cells if (value := _value(view, "busbw", cell.name)) is not None]
@@ -75,10 +59,12 @@ def _of(view: View, op: str) -> Drawing | Missing:
         keys.append(Key(mark="dash", role="muted", text="by the fitted latency and time per byte of a link"))
     left = len(lines) - len(shown)
     return Drawing(
-        title=title, chart=sized(vega.layer(*layers).properties(title=above("busbw, GB/s")), HEIGHT), key=tuple(keys),
+        title=title,
+        chart=sized(vega.layer(*layers).properties(title=above("busbw, GB/s")), HEIGHT),
+        key=tuple(keys),
         caption=f"Sizes and busbw as nccl-tests defines them; the slowest rank.{f' {left} further lines stand in the table.' if left else ''}",
         description=_words(view, shown),
-    )  # fmt: skip
+    )
 
 
 def _value(view: View, metric: str, key: str) -> Estimate | None:
@@ -92,9 +78,10 @@ def _axes(cells: Sequence[Cell], values: Sequence[Estimate]) -> tuple[vega.Spec,
     every = max(1, math.ceil(len(sizes) / 6))
     ticks = sizes[::-1][::every][::-1]
     x = vega.x(
-        "x:Q", scale=vega.scale(type="log", base=2, domain=[sizes[0] / 1.4, sizes[-1] * 1.4], nice=False),
+        "x:Q",
+        scale=vega.scale(type="log", base=2, domain=[sizes[0] / 1.4, sizes[-1] * 1.4], nice=False),
         axis=vega.axis(title="size", values=ticks, labelExpr=_labels(ticks), grid=False, labelOverlap=False),
-    )  # fmt: skip
+    )
     low = min(value.value for value in values) * GIGA
     high = max(value.value for value in values) * GIGA
     domain = [low / 2.0, high * 2.0]
@@ -118,14 +105,7 @@ def _labels(ticks: Sequence[int]) -> str:
 
 
 def _line(
-    view: View,
-    group: str,
-    cells: Sequence[Cell],
-    place: int,
-    x: vega.Spec,
-    y: vega.Channel,
-    all_values: Sequence[float],
-    beside: float,
+    view: View, group: str, cells: Sequence[Cell], place: int, x: vega.Spec, y: vega.Channel, all_values: Sequence[float], beside: float
 ) -> list[vega.Chart]:
     low, high, tint = min(all_values) / 2.0, max(all_values) * 2.0, colour(CATEGORIES[place])
     rows: Rows = []
@@ -133,19 +113,15 @@ def _line(
         value = _value(view, "busbw", cell.name)
         assert value is not None
         ends = (value.low, value.high) if has_interval(value) else (value.value, value.value)
-        rows.append({
-            "x": cell.size * beside, "value": value.value * GIGA, "low": max(ends[0] * GIGA, low), "high": min(ends[1] * GIGA, high),
-        })  # fmt: skip
+        rows.append(
+            {"x": cell.size * beside, "value": value.value * GIGA, "low": max(ends[0] * GIGA, low), "high": min(ends[1] * GIGA, high)}
+        )
     base = vega.chart(rows)
     layers = [base.mark("rule", color=tint, strokeWidth=1.6).encode(x=x, y=y("low"), y2="high:Q")]
-    layers.append(
-        base.mark("point", shape=SHAPES[place], filled=True, opacity=1.0, size=62, color=tint).encode(x=x, y=y("value"))
-    )
+    layers.append(base.mark("point", shape=SHAPES[place], filled=True, opacity=1.0, size=62, color=tint).encode(x=x, y=y("value")))
     curve = _curve(view, group, cells)
     if curve:
-        layers.append(
-            vega.chart(curve).mark("line", color=tint, strokeWidth=1.6, strokeDash=[5, 4]).encode(x=x, y=y("value"))
-        )
+        layers.append(vega.chart(curve).mark("line", color=tint, strokeWidth=1.6, strokeDash=[5, 4]).encode(x=x, y=y("value")))
     return layers
 
 
@@ -156,9 +132,7 @@ def _curve(view: View, group: str, cells: Sequence[Cell]) -> Rows:
     op, n, first, last = cells[0].op, cells[0].workers, cells[0].size, cells[-1].size
     sizes = [first * (last / first) ** (place / (CURVE_POINTS - 1)) for place in range(CURVE_POINTS)]
     times = [bandwidth.predicted(op, n, size, alpha.value, beta.value) for size in sizes]
-    return [
-        {"x": size, "value": bandwidth.busbw(op, n, size, time) * GIGA} for size, time in zip(sizes, times, strict=True)
-    ]
+    return [{"x": size, "value": bandwidth.busbw(op, n, size, time) * GIGA} for size, time in zip(sizes, times, strict=True)]
 
 
 def _words(view: View, lines: Sequence[tuple[str, list[Cell]]]) -> str:

@@ -31,22 +31,20 @@ def draw(found: Matrix, seen: Classes) -> Drawing | Missing:
     title = f"{TITLE}, {count(found.ranks, 'workers')}"
     if found.ranks > MOST_DRAWN:
         return Missing(
-            title=title,
-            reason=f"{found.ranks} ranks make too many cells; the table holds the slowest pairs, and the record all.",
+            title=title, reason=f"{found.ranks} ranks make too many cells; the table holds the slowest pairs, and the record all."
         )
     latency = [(link, link.latency) for link in found.links]
     bandwidth = [(link, link.bandwidth) for link in found.links]
     if not any(isinstance(value, Estimate) for _, value in (*latency, *bandwidth)):
         return Missing(title=title, reason="No pair was measured.")
-    maps = [
-        _map(found, latency, "latency", dark_is_high=True),
-        _map(found, bandwidth, "bandwidth", dark_is_high=False),
-    ]
+    maps = [_map(found, latency, "latency", dark_is_high=True), _map(found, bandwidth, "bandwidth", dark_is_high=False)]
     return Drawing(
-        title=title, chart=vega.concat(*maps, columns=1, spacing=20),
+        title=title,
+        chart=vega.concat(*maps, columns=1, spacing=20),
         caption=f"{_caption(seen)} Over all launches; the intervals of the slowest pairs stand in the table.",
-        description=_words(found, seen), key=_key(found),
-    )  # fmt: skip
+        description=_words(found, seen),
+        key=_key(found),
+    )
 
 
 def _map(found: Matrix, values: Sequence[tuple[Link, Value]], what: str, *, dark_is_high: bool) -> vega.Chart:
@@ -98,10 +96,14 @@ def _cells(found: Matrix, known: Sequence[tuple[Link, float]], scale: Scale, *, 
     for (link, value), log in zip(known, logs, strict=True):
         part = (log - low) / (high - low) if high > low else 0.0
         shade = PALEST + (DARKEST - PALEST) * (part if dark_is_high else 1.0 - part)
-        rows.append({
-            "sender": _label(found, link.pair[0]), "receiver": _label(found, link.pair[1]), "shade": round(shade, 4),
-            "text": _number(value * scale.factor),
-        })  # fmt: skip
+        rows.append(
+            {
+                "sender": _label(found, link.pair[0]),
+                "receiver": _label(found, link.pair[1]),
+                "shade": round(shade, 4),
+                "text": _number(value * scale.factor),
+            }
+        )
     return rows
 
 
@@ -115,12 +117,7 @@ def _place(field: str, labels: Sequence[str]) -> vega.Spec:
     every = math.ceil(len(labels) / (MOST_SLANTED if slanted else MOST_LABELS))
     shown = list(labels)[::every]
     scale = vega.scale(domain=list(labels), paddingInner=0, paddingOuter=0)
-    axis = vega.axis(
-        title="to rank" if field == "receiver" else "from rank",
-        values=shown,
-        grid=False,
-        labelAngle=-45 if slanted else 0,
-    )
+    axis = vega.axis(title="to rank" if field == "receiver" else "from rank", values=shown, grid=False, labelAngle=-45 if slanted else 0)
     return vega.channel(f"{field}:O", scale=scale, axis=axis)
 
 
@@ -151,9 +148,7 @@ def _words(found: Matrix, seen: Classes) -> str:
         latency = sorted(link.latency.value for link in own if isinstance(link.latency, Estimate))
         bandwidth = sorted(link.bandwidth.value for link in own if isinstance(link.bandwidth, Estimate))
         if latency and bandwidth:
-            parts.append(
-                f"{name}: latency {_range(latency, SECONDS)}, bandwidth {_range(bandwidth, BYTES_PER_SECOND)}."
-            )
+            parts.append(f"{name}: latency {_range(latency, SECONDS)}, bandwidth {_range(bandwidth, BYTES_PER_SECOND)}.")
     return " ".join(parts)
 
 

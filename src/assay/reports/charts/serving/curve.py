@@ -9,17 +9,7 @@ from typing import Any, Final
 from assay.estimates.estimate import Estimate
 from assay.estimates.format import Scale
 from assay.reports.charts import vega
-from assay.reports.charts.chart import (
-    HEIGHT,
-    Drawing,
-    Key,
-    Missing,
-    Rows,
-    above,
-    colour,
-    common_scale,
-    sized,
-)
+from assay.reports.charts.chart import HEIGHT, Drawing, Key, Missing, Rows, above, colour, common_scale, sized
 from assay.reports.charts.serving.lines import (
     CHARACTER,
     PLOT,
@@ -38,7 +28,7 @@ from assay.reports.charts.serving.lines import (
     side_by_side,
     titled,
     vertical,
-)  # fmt: skip
+)
 from assay.reports.view import Column, MetricRow, View
 
 TITLE: Final = "What latency throughput costs"
@@ -84,10 +74,15 @@ def draw(view: View) -> list[Drawing | Missing]:
     if any(_operating(view, plane, name) for name in names):
         keys.append(Key(mark="ring", role="ink", text="operating point: the largest load that meets the objectives"))
     over = f"{titled(plane.up, plane.high)} over {_across(plane)}. " if len(names) > 1 else ""
-    return [Drawing(
-        title=TITLE, chart=side_by_side(charts) if len(names) > 1 else sized(charts[0]), key=tuple(keys), description=_words(view, plane),
-        caption=f"{over}Numbers beside the points are loads ({AXIS_WORDS[view.load_word]}). Right and low is better.",
-    )]  # fmt: skip
+    return [
+        Drawing(
+            title=TITLE,
+            chart=side_by_side(charts) if len(names) > 1 else sized(charts[0]),
+            key=tuple(keys),
+            description=_words(view, plane),
+            caption=f"{over}Numbers beside the points are loads ({AXIS_WORDS[view.load_word]}). Right and low is better.",
+        )
+    ]
 
 
 AXIS_WORDS: Final = {"concurrency": "requests in flight", "rate": "requests offered per second", "": "as planned"}
@@ -111,11 +106,7 @@ def _chart(view: View, plane: _Plane, scenario: str, *, small: bool) -> vega.Cha
     right = ceiling(estimates_of(plane.across, every), plane.wide.factor)
     top = ceiling(estimates_of(plane.up, every), plane.high.factor)
     title = None if small else _across(plane)
-    x = vega.x(
-        "x:Q",
-        scale=vega.scale(domain=[0, right], nice=False),
-        axis=vega.axis(title=title, grid=False, tickCount=3 if small else 5),
-    )
+    x = vega.x("x:Q", scale=vega.scale(domain=[0, right], nice=False), axis=vega.axis(title=title, grid=False, tickCount=3 if small else 5))
     y = vertical(top)
     layers, labelled = [], []
     for line in found:
@@ -155,9 +146,7 @@ def _spread(rows: Rows, right: float, top: float, size: tuple[int, int]) -> Rows
     return kept
 
 
-def _free(
-    spot: tuple[float, float, float], taken: Sequence[tuple[float, float, float]], marks: Sequence[tuple[float, float]]
-) -> bool:
+def _free(spot: tuple[float, float, float], taken: Sequence[tuple[float, float, float]], marks: Sequence[tuple[float, float]]) -> bool:
     across, up, half = spot
     labels = all(abs(across - x) > half + other + 3 or abs(up - y) > LABEL_SIZE + 1 for x, y, other in taken)
     return labels and all(abs(across - x) > half + 5 or abs(up - y) > LABEL_SIZE / 2 + 5 for x, y in marks)
@@ -165,17 +154,13 @@ def _free(
 
 def _labels(rows: Rows, x: vega.Spec, y: vega.Channel) -> vega.Chart:
     """Offsets are a property of a mark, so there is a layer for each of them."""
-    look: dict[str, Any] = {
-        "dx": 9,
-        "align": "left",
-        "baseline": "middle",
-        "fontSize": LABEL_SIZE,
-        "color": colour("muted"),
-    }
-    return vega.layer(*(
-        vega.chart([row for row in rows if row["dy"] == dy]).mark("text", dy=dy, **look).encode(x=x, y=y("value"), text="load:N")
-        for dy in (-14, 15)
-    ))  # fmt: skip
+    look: dict[str, Any] = {"dx": 9, "align": "left", "baseline": "middle", "fontSize": LABEL_SIZE, "color": colour("muted")}
+    return vega.layer(
+        *(
+            vega.chart([row for row in rows if row["dy"] == dy]).mark("text", dy=dy, **look).encode(x=x, y=y("value"), text="load:N")
+            for dy in (-14, 15)
+        )
+    )
 
 
 def _operating(view: View, plane: _Plane, scenario: str) -> Rows:

@@ -41,10 +41,15 @@ def draw(view: View) -> list[Drawing | Missing]:
     if view.load_word == "rate":
         keys.append(Key(mark="dash", role="muted", text="every request due was good"))
     over = f"Good requests per second over the {AXIS[view.load_word]}. " if len(names) > 1 else ""
-    return [Drawing(
-        title=TITLE, chart=side_by_side(charts) if len(names) > 1 else charts[0], key=tuple(keys), description=in_words(view, row),
-        caption=f"{over}A request is good if it met every objective; one that failed met none.",
-    )]  # fmt: skip
+    return [
+        Drawing(
+            title=TITLE,
+            chart=side_by_side(charts) if len(names) > 1 else charts[0],
+            key=tuple(keys),
+            description=in_words(view, row),
+            caption=f"{over}A request is good if it met every objective; one that failed met none.",
+        )
+    ]
 
 
 def _chart(view: View, row: MetricRow, scenario: str, *, small: bool) -> vega.Chart:

@@ -26,7 +26,7 @@ from assay.reports.charts.chart import (
     number_axis,
     sized,
     top_of,
-)  # fmt: skip
+)
 from assay.reports.view import Column, MetricRow, View
 
 AXIS: Final = {"concurrency": "requests in flight", "rate": "requests per second offered", "": "load"}
@@ -59,9 +59,7 @@ def scenarios(view: View) -> tuple[str, ...]:
     return tuple(dict.fromkeys(column.scenario for column in view.columns))
 
 
-def lines(
-    view: View, by: Callable[[Column], str], within: Callable[[Column], bool] = lambda _: True
-) -> tuple[Line, ...]:
+def lines(view: View, by: Callable[[Column], str], within: Callable[[Column], bool] = lambda _: True) -> tuple[Line, ...]:
     """The columns grouped by a condition; a colour belongs to a name, whatever else the picture shows."""
     names = list(dict.fromkeys(by(column) for column in view.columns))
     found = []
@@ -99,9 +97,8 @@ def load_axis(view: View, field: str = "x", *, width: int = PLOT, title: bool = 
         else vega.scale(domain=[max(0.0, low - room), high + room], nice=False)
     )
     axis = vega.axis(
-        title=AXIS[view.load_word] if title else None, values=apart(loads, wide, width), format=",.4~g", grid=False,
-        labelOverlap=False,
-    )  # fmt: skip
+        title=AXIS[view.load_word] if title else None, values=apart(loads, wide, width), format=",.4~g", grid=False, labelOverlap=False
+    )
     return vega.x(f"{field}:Q", scale=scale, axis=axis)
 
 
@@ -123,9 +120,7 @@ def apart(loads: Sequence[float], wide: bool, width: int) -> list[float]:
 
 def vertical(top: float, low: float = 0.0) -> vega.Channel:
     """Makes the vertical channel of a field."""
-    return lambda field: vega.y(
-        f"{field}:Q", scale=vega.scale(domain=[low, top], nice=False, clamp=True), axis=number_axis(title=None)
-    )
+    return lambda field: vega.y(f"{field}:Q", scale=vega.scale(domain=[low, top], nice=False, clamp=True), axis=number_axis(title=None))
 
 
 # ---- lines -------------------------------------------------------------------------------------------------------
@@ -143,9 +138,15 @@ def estimates_of(row: MetricRow | None, found: Sequence[Line]) -> list[Estimate]
 
 
 def over_loads(
-    view: View, row: MetricRow, found: Sequence[Line], *, top: float, small: bool = False, title: str = "",
+    view: View,
+    row: MetricRow,
+    found: Sequence[Line],
+    *,
+    top: float,
+    small: bool = False,
+    title: str = "",
     beneath: Sequence[vega.Chart] = (),
-) -> vega.Chart:  # fmt: skip
+) -> vega.Chart:
     """Lines with intervals over the load; `small` for one of several beside each other."""
     scale, y = common_scale(row), vertical(top)
     x = load_axis(view, width=SMALL[0] if small else PLOT, title=not small)
@@ -153,8 +154,9 @@ def over_loads(
     for line in found:
         rows: Rows = [
             marked(value, scale.factor, top) | {"x": column.load or 0.0}
-            for column in line.columns if (value := estimate(row, column)) is not None
-        ]  # fmt: skip
+            for column in line.columns
+            if (value := estimate(row, column)) is not None
+        ]
         layers += drawn(rows, line, x, y) if rows else []
     chart = vega.layer(*layers).properties(title=above(title or titled(row, scale)))
     return chart.properties(width=SMALL[0], height=SMALL[1]) if small else sized(chart, 230)
@@ -188,9 +190,7 @@ def drawn(rows: Rows, line: Line, x: vega.Spec, y: vega.Channel) -> list[vega.Ch
     layers = [path] if len(rows) > 1 else []
     layers.append(base.mark("rule", color=tint, strokeWidth=1.6).encode(x=x, y=y("low"), y2="high:Q"))
     for hollow in sorted({row["hollow"] for row in rows}):
-        paint: dict[str, Any] = (
-            {"fill": colour("paper"), "stroke": tint} if hollow else {"color": tint, "stroke": colour("paper")}
-        )
+        paint: dict[str, Any] = {"fill": colour("paper"), "stroke": tint} if hollow else {"color": tint, "stroke": colour("paper")}
         marks = vega.chart([row for row in rows if row["hollow"] == hollow])
         layers.append(marks.mark("point", **paint, strokeWidth=2 if hollow else 1, **look).encode(x=x, y=y("value")))
     return layers

@@ -25,17 +25,17 @@ from assay.reports.view import Column, MetricRow, View
 
 Condition = Literal["engine", "scenario", "load"]
 PRESET: Final = {
-    "output_throughput": "output tokens/s", "request_throughput": "requests/s", "input_throughput": "input tokens/s",
-    "error_rate": "failed", "ttft_p50": "TTFT p50", "ttft_p95": "TTFT p95", "tpot_p50": "TPOT p50", "e2e_p95": "end to end p95",
-}  # fmt: skip
-TITLES: Final = {
-    "engine": "Eight numbers by engine",
-    "scenario": "Eight numbers by scenario",
-    "load": "Eight numbers by load",
+    "output_throughput": "output tokens/s",
+    "request_throughput": "requests/s",
+    "input_throughput": "input tokens/s",
+    "error_rate": "failed",
+    "ttft_p50": "TTFT p50",
+    "ttft_p95": "TTFT p95",
+    "tpot_p50": "TPOT p50",
+    "e2e_p95": "end to end p95",
 }
-ACROSS: Final = {
-    "concurrency": "Each over the requests in flight.", "rate": "Each over the requests offered per second.", "": "",
-}  # fmt: skip
+TITLES: Final = {"engine": "Eight numbers by engine", "scenario": "Eight numbers by scenario", "load": "Eight numbers by load"}
+ACROSS: Final = {"concurrency": "Each over the requests in flight.", "rate": "Each over the requests offered per second.", "": ""}
 
 
 def draw(view: View, by: Condition = "engine") -> Drawing | Missing:
@@ -49,10 +49,12 @@ def draw(view: View, by: Condition = "engine") -> Drawing | Missing:
         return Missing(title=TITLES[by], reason="None of the eight numbers was measured.")
     values = [value for row in rows for value in estimates_of(row, found)]
     return Drawing(
-        title=TITLES[by], chart=side_by_side(panels), key=tuple(line_keys(view, found, values)),
+        title=TITLES[by],
+        chart=side_by_side(panels),
+        key=tuple(line_keys(view, found, values)),
         caption=f"{ACROSS[view.load_word] if by != 'load' else ''} Every number stands in the tables.".strip(),
         description=" ".join(f"{row.title}: {_words(view, row)}." for row in rows),
-    )  # fmt: skip
+    )
 
 
 def _words(view: View, row: MetricRow) -> str:
@@ -87,8 +89,9 @@ def _panel(view: View, row: MetricRow, found: tuple[Line, ...], by: Condition) -
     for line in found:
         rows: Rows = [
             marked(value, scale.factor, top) | {"x": _across(view, column, by)}
-            for column in line.columns if (value := estimate(row, column)) is not None
-        ]  # fmt: skip
+            for column in line.columns
+            if (value := estimate(row, column)) is not None
+        ]
         layers += drawn(rows, line, _axis(view, by), vertical(top)) if rows else []
     unit = "" if row.unit == "1/s" else scale.label
     title = ", ".join(part for part in (PRESET[row.name], unit) if part)
@@ -112,9 +115,10 @@ def _axis(view: View, by: Condition) -> vega.Spec:
     names = [engine if len({e for e, _ in places}) > 1 else scenario for engine, scenario in places]
     words = " : ".join(f"datum.value == {i} ? '{_quoted(name)}'" for i, name in enumerate(names)) + " : ''"
     return vega.x(
-        "x:Q", scale=vega.scale(domain=[-0.5, len(places) - 0.5], nice=False),
+        "x:Q",
+        scale=vega.scale(domain=[-0.5, len(places) - 0.5], nice=False),
         axis=vega.axis(title=None, values=list(range(len(places))), labelExpr=words, grid=False),
-    )  # fmt: skip
+    )
 
 
 def _quoted(text: str) -> str:

@@ -10,19 +10,7 @@ from typing import Final
 from assay.estimates.estimate import Estimate
 from assay.estimates.format import Scale, scale_for
 from assay.reports.charts import vega
-from assay.reports.charts.chart import (
-    CATEGORIES,
-    LOG_FROM,
-    Drawing,
-    Key,
-    Missing,
-    Rows,
-    above,
-    colour,
-    has_width,
-    number_axis,
-    sized,
-)
+from assay.reports.charts.chart import CATEGORIES, LOG_FROM, Drawing, Key, Missing, Rows, above, colour, has_width, number_axis, sized
 from assay.reports.series.serving import LATENCIES, PercentileCurve
 from assay.reports.view import View
 
@@ -55,9 +43,11 @@ class _Frame:
         """Shares, the tail stretched."""
         ticks = [place(tick) for tick in TICKS if place(tick) <= self.right]
         axis = vega.axis(
-            title="share of requests that were at least as fast", grid=False, values=ticks,
+            title="share of requests that were at least as fast",
+            grid=False,
+            values=ticks,
             labelExpr=f"round((1 - pow(10, -datum.value)) * {10**6}) / {10**4} + ' %'",
-        )  # fmt: skip
+        )
         return vega.x("x:Q", scale=vega.scale(domain=[0, self.right], nice=False), axis=axis)
 
     def y(self, field: str) -> vega.Spec:
@@ -87,15 +77,15 @@ def _of(view: View, latency: str) -> Drawing | Missing:
         return Missing(title=TITLES[latency], reason="No answer had such a time.")
     chosen = _chosen(view, curves)
     frame = _frame(latency, chosen)
-    layers = [
-        layer for role, curve in zip(CATEGORIES, chosen, strict=False) for layer in _curve(view, frame, curve, role)
-    ]
+    layers = [layer for role, curve in zip(CATEGORIES, chosen, strict=False) for layer in _curve(view, frame, curve, role)]
     shown = f" {len(chosen)} of {len(curves)} loads are drawn." if len(chosen) < len(curves) else ""
     return Drawing(
-        title=TITLES[latency], chart=sized(vega.layer(*layers).properties(title=above(f"{frame.scale.label}{FROM[latency]}"))),
+        title=TITLES[latency],
+        chart=sized(vega.layer(*layers).properties(title=above(f"{frame.scale.label}{FROM[latency]}"))),
         caption=f"Answered requests of the measured windows; a curve ends where fewer than ten lie beyond.{shown}",
-        description=_words(view, latency), key=_keys(view, frame, chosen),
-    )  # fmt: skip
+        description=_words(view, latency),
+        key=_keys(view, frame, chosen),
+    )
 
 
 def _chosen(view: View, curves: Sequence[PercentileCurve]) -> list[PercentileCurve]:
@@ -116,9 +106,12 @@ def _frame(latency: str, curves: Sequence[PercentileCurve]) -> _Frame:
     scale = scale_for("s", (curve.points[-1][1] for curve in curves))
     values = [seconds * scale.factor for curve in curves for _, seconds in curve.points if seconds > 0] or [1.0]
     return _Frame(
-        latency=latency, scale=scale, low=min(values) / 1.12, high=max(values) * 1.12,
+        latency=latency,
+        scale=scale,
+        low=min(values) / 1.12,
+        high=max(values) * 1.12,
         right=1.03 * max(place(curve.points[-1][0] / 100) for curve in curves),
-    )  # fmt: skip
+    )
 
 
 def _curve(view: View, frame: _Frame, curve: PercentileCurve, role: str) -> list[vega.Chart]:
@@ -165,8 +158,4 @@ def _words(view: View, latency: str) -> str:
             cells = ((column.label, row.cells.get(column.key)) for column in view.columns)
             told = "; ".join(f"{label} {cell.full}" for label, cell in cells if cell is not None and cell.measured)
             parts.append(f"p{percent}: {told}")
-    return (
-        f"{'. '.join(parts)}."
-        if parts
-        else "No percentile has an interval; the curves pool the requests of all launches."
-    )
+    return f"{'. '.join(parts)}." if parts else "No percentile has an interval; the curves pool the requests of all launches."

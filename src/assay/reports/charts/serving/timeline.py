@@ -27,8 +27,10 @@ def _of(view: View, line: LoadTimeline) -> Drawing:
     return Drawing(
         title=f"Under a fault: {label}" if line.role == "fault" else f"Over time: {label}",
         chart=vega.vconcat(*parts, spacing=6) if len(parts) > 1 else parts[0],
-        caption=_caption(line), description=_words(line), key=_keys(line),
-    )  # fmt: skip
+        caption=_caption(line),
+        description=_words(line),
+        key=_keys(line),
+    )
 
 
 def _x(line: LoadTimeline, field: str, *, last: bool) -> vega.Spec:
@@ -77,14 +79,9 @@ def _latency(line: LoadTimeline) -> list[vega.Chart]:
     if not _latency_seen(line):
         return []
     scale = scale_for("s", (one.ttft_s for one in line.bins if one.ttft_s is not None))
-    rows: Rows = [
-        {"x": (one.begin_s + one.end_s) / 2, "y": None if one.ttft_s is None else one.ttft_s * scale.factor}
-        for one in line.bins
-    ]
+    rows: Rows = [{"x": (one.begin_s + one.end_s) / 2, "y": None if one.ttft_s is None else one.ttft_s * scale.factor} for one in line.bins]
     y = vega.y("y:Q", scale=vega.scale(zero=True, nice=True), axis=vega.axis(tickCount=3, title=None))
-    drawn = vega.chart(rows).mark(
-        "line", color=colour("ink"), strokeWidth=1.4, point={"size": 12, "color": colour("ink"), "filled": True}
-    )
+    drawn = vega.chart(rows).mark("line", color=colour("ink"), strokeWidth=1.4, point={"size": 12, "color": colour("ink"), "filled": True})
     chart = vega.layer(*_shades(line, last=True), drawn.encode(x=_x(line, "x", last=True), y=y))
     title = above(f"median TTFT, {scale.label}, by when the request was due")
     return [chart.properties(width=WIDE, height=LOWER, title=title)]
@@ -123,10 +120,7 @@ def _told(span: Span) -> str:
 
 def _words(line: LoadTimeline) -> str:
     due, ok, met = (sum(getattr(one, name) for one in line.bins) for name in ("due", "ok", "met"))
-    return (
-        f"{due} requests were due, {ok} were answered, {met} of them met every objective, {due - ok} failed. "
-        f"{_caption(line)}"
-    )
+    return f"{due} requests were due, {ok} were answered, {met} of them met every objective, {due - ok} failed. {_caption(line)}"
 
 
 def _keys(line: LoadTimeline) -> tuple[Key, ...]:

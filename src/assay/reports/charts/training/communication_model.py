@@ -32,7 +32,7 @@ from assay.reports.charts.chart import (
     sized,
     top_of,
     worker_axis,
-)  # fmt: skip
+)
 from assay.reports.series.training import WallPoint, WallSeries
 from assay.reports.view import View
 
@@ -54,34 +54,26 @@ def draw(view: View) -> Drawing | Missing | tuple[()]:
 
     def y(field: str) -> vega.Spec:
         scale = (
-            vega.scale(type="log", base=2, domain=[low, top], nice=False)
-            if axis.logarithmic
-            else vega.scale(domain=[low, top], nice=False)
+            vega.scale(type="log", base=2, domain=[low, top], nice=False) if axis.logarithmic else vega.scale(domain=[low, top], nice=False)
         )
         return vega.y(f"{field}:Q", scale=scale, axis=number_axis(title=None))
 
     workers = {column.key: column.workers for column in view.columns}
     rows = [{"x": workers[key], **interval_row(value, 1.0, low, top)} for key, value in found.items()]
-    layers = [
-        *_beyond(wall, axis, low, top, x, y),
-        *_curves(wall, low, top, x, y),
-        *_marks(wall, low, top, x, y),
-        *points(rows, x, y),
-    ]
+    layers = [*_beyond(wall, axis, low, top, x, y), *_curves(wall, low, top, x, y), *_marks(wall, low, top, x, y), *points(rows, x, y)]
     return Drawing(
-        title=TITLE, chart=sized(vega.layer(*layers).properties(title=above("speedup")), HEIGHT), caption=_caption(view, wall),
-        description=f"{in_words(view, row)} {_numbers(view)}", key=_key(view, wall, found),
-    )  # fmt: skip
+        title=TITLE,
+        chart=sized(vega.layer(*layers).properties(title=above("speedup")), HEIGHT),
+        caption=_caption(view, wall),
+        description=f"{in_words(view, row)} {_numbers(view)}",
+        key=_key(view, wall, found),
+    )
 
 
 def _missing(view: View) -> Missing | tuple[()]:
     """Why there is no model although the links were measured; nothing where they were not."""
     row = view.metric("communication_wall")
-    reasons = (
-        {cell.value.reason for cell in row.cells.values() if isinstance(cell.value, Absent)}
-        if row is not None
-        else set()
-    )
+    reasons = {cell.value.reason for cell in row.cells.values() if isinstance(cell.value, Absent)} if row is not None else set()
     if not reasons & {"insufficient", "refused"}:
         return ()
     return Missing(title=TITLE, reason=absence(view, row, "The model of communication"))
@@ -94,24 +86,12 @@ def _curves(wall: WallSeries, low: float, top: float, x: vega.Spec, y: vega.Chan
     beyond = [row for row in drawn if row["x"] > wall.largest]
     layers = []
     if wall.points[0].low is not None:
-        layers.append(
-            vega.chart(drawn).mark("area", opacity=0.18, color=colour("second")).encode(x=x, y=y("low"), y2="high:Q")
-        )
-    fits: Rows = [
-        {"x": point.workers, "y": point.amdahl}
-        for point in wall.points
-        if point.amdahl is not None and point.amdahl <= top
-    ]
+        layers.append(vega.chart(drawn).mark("area", opacity=0.18, color=colour("second")).encode(x=x, y=y("low"), y2="high:Q"))
+    fits: Rows = [{"x": point.workers, "y": point.amdahl} for point in wall.points if point.amdahl is not None and point.amdahl <= top]
     if fits:
-        layers.append(
-            vega.chart(fits)
-            .mark("line", strokeWidth=1.5, strokeDash=[6, 4], color=colour("muted"))
-            .encode(x=x, y=y("y"))
-        )
+        layers.append(vega.chart(fits).mark("line", strokeWidth=1.5, strokeDash=[6, 4], color=colour("muted")).encode(x=x, y=y("y")))
     for part, dash in ((measured, [1, 0]), (measured[-1:] + beyond, [5, 4])):
-        layers.append(
-            vega.chart(part).mark("line", strokeWidth=2, strokeDash=dash, color=colour("second")).encode(x=x, y=y("y"))
-        )
+        layers.append(vega.chart(part).mark("line", strokeWidth=2, strokeDash=dash, color=colour("second")).encode(x=x, y=y("y")))
     if wall.hides:
         bare = vega.chart(drawn).mark("line", strokeWidth=1.5, strokeDash=[2, 3], color=colour("third"))
         layers.append(bare.encode(x=x, y=y("exposed")))
@@ -122,24 +102,16 @@ def _row(point: WallPoint, low: float, top: float) -> dict[str, Any]:
     def held(value: float | None) -> float | None:
         return None if value is None else min(max(value, low), top)
 
-    return {
-        "x": point.workers, "y": held(point.speedup), "low": held(point.low), "high": held(point.high), "exposed": held(point.exposed),
-    }  # fmt: skip
+    return {"x": point.workers, "y": held(point.speedup), "low": held(point.low), "high": held(point.high), "exposed": held(point.exposed)}
 
 
-def _beyond(
-    wall: WallSeries, axis: WorkerAxis, low: float, top: float, x: vega.Spec, y: vega.Channel
-) -> list[vega.Chart]:
+def _beyond(wall: WallSeries, axis: WorkerAxis, low: float, top: float, x: vega.Spec, y: vega.Channel) -> list[vega.Chart]:
     """Where predictions are flagged."""
     end = axis.domain[1]
     if wall.trusted >= wall.points[-1].workers:
         return []
     area: Rows = [{"x": wall.trusted, "end": end, "low": low, "high": top}]
-    return [
-        vega.chart(area)
-        .mark("rect", opacity=0.5, color=colour("band"))
-        .encode(x=x, x2="end:Q", y=y("low"), y2="high:Q")
-    ]
+    return [vega.chart(area).mark("rect", opacity=0.5, color=colour("band")).encode(x=x, x2="end:Q", y=y("low"), y2="high:Q")]
 
 
 def _marks(wall: WallSeries, low: float, top: float, x: vega.Spec, y: vega.Channel) -> list[vega.Chart]:
@@ -148,15 +120,11 @@ def _marks(wall: WallSeries, low: float, top: float, x: vega.Spec, y: vega.Chann
     if wall.held_workers is not None and wall.held_speedup is not None and low <= wall.held_speedup <= top:
         cross = vega.chart([{"x": wall.held_workers, "y": wall.held_speedup}])
         layers.append(
-            cross.mark(
-                "point", shape="cross", angle=45, filled=True, opacity=1.0, size=150, color=colour("bad")
-            ).encode(x=x, y=y("y"))
+            cross.mark("point", shape="cross", angle=45, filled=True, opacity=1.0, size=150, color=colour("bad")).encode(x=x, y=y("y"))
         )
     if wall.fastest is not None and wall.fastest <= wall.points[-1].workers:
         line: Rows = [{"x": wall.fastest, "low": low, "high": top}]
-        layers.append(
-            vega.chart(line).mark("rule", strokeDash=[2, 2], color=colour("ink")).encode(x=x, y=y("low"), y2="high:Q")
-        )
+        layers.append(vega.chart(line).mark("rule", strokeDash=[2, 2], color=colour("ink")).encode(x=x, y=y("low"), y2="high:Q"))
     return layers
 
 
@@ -170,9 +138,7 @@ def _key(view: View, wall: WallSeries, found: dict[str, Estimate]) -> tuple[Key,
     if wall.points[0].amdahl is not None:
         keys.append(Key(mark="dash", role="muted", text="Amdahl’s law, fitted"))
     if wall.held_workers is not None:
-        keys.append(
-            Key(mark="cross45", role="bad", text=f"{count(wall.held_workers, 'workers')}, predicted without them")
-        )
+        keys.append(Key(mark="cross45", role="bad", text=f"{count(wall.held_workers, 'workers')}, predicted without them"))
     if wall.trusted < wall.points[-1].workers:
         far = "twice " if wall.trusted > wall.largest else ""
         keys.append(Key(mark="band", role="band", text=f"beyond {far}the measured range: the model alone"))

@@ -23,7 +23,7 @@ from assay.reports.charts.chart import (
     sized,
     top_of,
     worker_axis,
-)  # fmt: skip
+)
 from assay.reports.view import View
 
 TITLE = "Efficiency and its gate"
@@ -49,16 +49,16 @@ def draw(view: View) -> Drawing | Missing:
     keys = [*interval_key(found.values(), view, "efficiency"), *dot_key(found.values(), "one block")]
     gate = view.efficiency_gate
     if gate is not None:
-        rule = vega.chart([{"gate": gate * PERCENT}]).mark(
-            "rule", strokeDash=[8, 4], strokeWidth=2, color=colour("bad")
-        )
+        rule = vega.chart([{"gate": gate * PERCENT}]).mark("rule", strokeDash=[8, 4], strokeWidth=2, color=colour("bad"))
         layers.append(rule.encode(y=y("gate")))
         keys.append(Key(mark="dash", role="bad", text=f"gate: {given(gate * PERCENT)} %"))
     layers += [dots(launch_dots(found, view, axis, PERCENT, top=top), x, y), *points(rows, x, y)]
     return Drawing(
-        title=TITLE, chart=sized(vega.layer(*layers).properties(title=above("efficiency, %"))),
+        title=TITLE,
+        chart=sized(vega.layer(*layers).properties(title=above("efficiency, %"))),
         caption="The share of the added workers that became speed."
         if gate is not None
         else "The share of the added workers that became speed. No gate was asked for.",
-        description=in_words(view, row), key=tuple(keys),
-    )  # fmt: skip
+        description=in_words(view, row),
+        key=tuple(keys),
+    )

@@ -4,16 +4,7 @@ from __future__ import annotations
 
 from assay.estimates.format import reading, scale_for
 from assay.reports.charts import vega
-from assay.reports.charts.chart import (
-    Drawing,
-    Key,
-    Missing,
-    Rows,
-    above,
-    colour,
-    number_axis,
-    sized,
-)  # fmt: skip
+from assay.reports.charts.chart import Drawing, Key, Missing, Rows, above, colour, number_axis, sized
 from assay.reports.series.training import LASTED, FaultTimeline
 from assay.reports.view import View
 
@@ -25,10 +16,7 @@ def draw(view: View) -> list[Drawing | Missing]:
     """One timeline per fault launch; one sentence where none was made."""
     if not view.series.faults:
         return [
-            Missing(
-                title=TITLE,
-                reason="No fault launch was asked for, so recovery was not measured. Add [[faults]] to the experiment.",
-            )
+            Missing(title=TITLE, reason="No fault launch was asked for, so recovery was not measured. Add [[faults]] to the experiment.")
         ]
     return [_draw(view, fault) for fault in view.series.faults]
 
@@ -44,9 +32,12 @@ def _draw(view: View, fault: FaultTimeline) -> Drawing | Missing:
     scale = scale_for("s", (last_s,))
     chart = vega.layer(*_layers(fault, scale.factor, last_s * scale.factor))
     return Drawing(
-        title=title, chart=sized(chart.properties(title=above("steps finished"))), caption=_caption(fault),
-        description=_words(fault), key=_key(fault),
-    )  # fmt: skip
+        title=title,
+        chart=sized(chart.properties(title=above("steps finished"))),
+        caption=_caption(fault),
+        description=_words(fault),
+        key=_key(fault),
+    )
 
 
 def _layers(fault: FaultTimeline, factor: float, last: float) -> list[vega.Chart]:
@@ -59,9 +50,7 @@ def _layers(fault: FaultTimeline, factor: float, last: float) -> list[vega.Chart
     def y(field: str) -> vega.Spec:
         return vega.y(f"{field}:Q", scale=y_scale, axis=number_axis(title=None, format="d"))
 
-    bands: Rows = [
-        {"from": p.begin_s * factor, "to": p.end_s * factor, "role": colour(BANDS[p.name])} for p in fault.phases
-    ]
+    bands: Rows = [{"from": p.begin_s * factor, "to": p.end_s * factor, "role": colour(BANDS[p.name])} for p in fault.phases]
     steps: Rows = [{"x": at * factor, "y": n, "incarnation": inc} for inc, at, n in fault.progress]
     band = vega.chart(bands).mark("rect", opacity=0.3)
     line = vega.chart(steps).mark("line", interpolate="step-after", strokeWidth=2.5, color=colour("main"))
@@ -72,7 +61,7 @@ def _layers(fault: FaultTimeline, factor: float, last: float) -> list[vega.Chart
         band.encode(x=x("from"), x2="to:Q", color=vega.color("role:N", scale=None, legend=None)),
         line.encode(x=x("x"), y=y("y"), detail="incarnation:N"),
         kill.encode(x=x("at")),
-    ]  # fmt: skip
+    ]
 
 
 def _key(fault: FaultTimeline) -> tuple[Key, ...]:

@@ -21,7 +21,7 @@ from assay.reports.charts.chart import (
     points,
     sized,
     top_of,
-)  # fmt: skip
+)
 from assay.reports.view import MetricRow, View
 
 TITLE = "Phases of a step"
@@ -33,11 +33,7 @@ PHASES = (  # metric, name, colour; from the bottom of the bar to its top
     ("optimizer_time", "optimizer", "third"),
     ("unknown_time", "not attributed", "rest"),
 )
-HOLD_COMMUNICATION = (
-    "backward_time",
-    "forward_time",
-    "unknown_time",
-)  # it is a part of these, and is taken out of them in this order
+HOLD_COMMUNICATION = ("backward_time", "forward_time", "unknown_time")  # it is a part of these, and is taken out of them in this order
 
 
 def draw(view: View) -> Drawing | Missing:
@@ -52,10 +48,12 @@ def draw(view: View) -> Drawing | Missing:
     keys = [Key(mark="bar", role=role, text=name) for metric, name, role in PHASES if metric in seen]
     keys += interval_key(estimates(view, step).values(), view, "whole step", "ink")
     return Drawing(
-        title=TITLE, chart=sized(chart.properties(title=above(f"time per step, {scale.label}"))),
-        caption=_caption(rows, seen), key=tuple(keys),
+        title=TITLE,
+        chart=sized(chart.properties(title=above(f"time per step, {scale.label}"))),
+        caption=_caption(rows, seen),
+        key=tuple(keys),
         description=" ".join(in_words(view, row) for row in (step, *seen.values()) if row is not None),
-    )  # fmt: skip
+    )
 
 
 def _x(view: View) -> vega.Spec:
@@ -85,9 +83,7 @@ def _top(view: View, seen: dict[str, MetricRow], scale: Scale) -> float:
 def _parts(view: View, seen: dict[str, MetricRow]) -> dict[str, dict[str, float]]:
     """Metric -> configuration -> seconds of its part of the bar: communication that nothing hid lies inside of the phases that hold it,
     and is drawn once."""
-    parts = {
-        name: {key: max(one.value, 0.0) for key, one in estimates(view, row).items()} for name, row in seen.items()
-    }
+    parts = {name: {key: max(one.value, 0.0) for key, one in estimates(view, row).items()} for name, row in seen.items()}
     between = dict(view.series.between)
     for key, exposed in parts.get("comm_exposed", {}).items():
         left = exposed
@@ -129,11 +125,7 @@ def _whole(view: View, step: MetricRow | None, scale: Scale) -> list[vega.Chart]
 
 
 def _caption(rows: dict[str, MetricRow | None], seen: dict[str, MetricRow]) -> str:
-    absent = [
-        name
-        for metric, name, _ in PHASES
-        if metric not in seen and (rows[metric] is not None or metric != "comm_exposed")
-    ]
+    absent = [name for metric, name, _ in PHASES if metric not in seen and (rows[metric] is not None or metric != "comm_exposed")]
     text = "Medians of the slowest worker; what no phase explains is “not attributed”."
     if "comm_exposed" in seen:
         text += " Exposed communication is a part of the phases that hold it, and is taken out of them here."

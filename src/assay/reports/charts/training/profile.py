@@ -36,21 +36,23 @@ def draw(view: View) -> list[Drawing]:
                 rows.append({"y": name, "from": at, "to": at + parts[key] * scale.factor, "role": colour(role)})
                 at += parts[key] * scale.factor
     names, top = list(bars), max(wholes.values()) * scale.factor * 1.04
-    x = vega.x(
-        "from:Q", scale=vega.scale(domain=[0, top], nice=False),
-        axis=number_axis(title=f"time per step, {scale.label}", grid=False),
-    )  # fmt: skip
-    y = vega.y(
-        "y:N", sort=names, scale=vega.scale(domain=names, paddingInner=0.3), axis=vega.axis(title=None, grid=False)
-    )
+    x = vega.x("from:Q", scale=vega.scale(domain=[0, top], nice=False), axis=number_axis(title=f"time per step, {scale.label}", grid=False))
+    y = vega.y("y:N", sort=names, scale=vega.scale(domain=names, paddingInner=0.3), axis=vega.axis(title=None, grid=False))
     chart = vega.chart(rows).mark("bar", stroke=colour("paper"), strokeWidth=1)
     chart = chart.encode(x=x, x2="to:Q", y=y, color=vega.color("role:N", scale=None, legend=None))
-    return [Drawing(
-        title=TITLE, chart=sized(chart.properties(title=above("means of the profiled steps")), 70 + 30 * len(names)),
-        caption="Computing hides whatever communication runs beside it. Profiled steps are slower than timed ones: read the shares, not the times.",
-        description=" ".join(_words(view, name, parts, wholes[name]) for name, parts in bars.items()),
-        key=tuple(Key(mark="bar", role=role, text=_named(view, text)) for key, text, role in PARTS if any(parts[key] for parts in bars.values())),
-    )]  # fmt: skip
+    return [
+        Drawing(
+            title=TITLE,
+            chart=sized(chart.properties(title=above("means of the profiled steps")), 70 + 30 * len(names)),
+            caption="Computing hides whatever communication runs beside it. Profiled steps are slower than timed ones: read the shares, not the times.",
+            description=" ".join(_words(view, name, parts, wholes[name]) for name, parts in bars.items()),
+            key=tuple(
+                Key(mark="bar", role=role, text=_named(view, text))
+                for key, text, role in PARTS
+                if any(parts[key] for parts in bars.values())
+            ),
+        )
+    ]
 
 
 def _bars(view: View) -> Iterator[tuple[str, dict[str, float]]]:
@@ -75,7 +77,5 @@ def _named(view: View, text: str) -> str:
 
 
 def _words(view: View, name: str, parts: Mapping[str, float], whole: float) -> str:
-    told = ", ".join(
-        f"{_named(view, text)} {percent(parts[key] / whole)}" for key, text, _ in PARTS if whole and parts[key]
-    )
+    told = ", ".join(f"{_named(view, text)} {percent(parts[key] / whole)}" for key, text, _ in PARTS if whole and parts[key])
     return f"{name}: {reading(whole, 's')}: {told}."

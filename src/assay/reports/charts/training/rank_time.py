@@ -41,22 +41,17 @@ def draw(view: View) -> Drawing | Missing:
                 seen[part] = None
                 rows.append({"y": name, "from": 100 * at, "to": 100 * (at + share), "role": colour(role)})
             at += share
-    x = vega.x(
-        "from:Q",
-        scale=vega.scale(domain=[0, 100], nice=False),
-        axis=number_axis(title="% of workers × wall time", grid=False),
-    )
-    y = vega.y(
-        "y:N", sort=names, scale=vega.scale(domain=names, paddingInner=0.35), axis=vega.axis(title=None, grid=False)
-    )
+    x = vega.x("from:Q", scale=vega.scale(domain=[0, 100], nice=False), axis=number_axis(title="% of workers × wall time", grid=False))
+    y = vega.y("y:N", sort=names, scale=vega.scale(domain=names, paddingInner=0.35), axis=vega.axis(title=None, grid=False))
     bars = vega.chart(rows).mark("bar", stroke=colour("paper"), strokeWidth=1)
     chart = bars.encode(x=x, x2="to:Q", y=y, color=vega.color("role:N", scale=None, legend=None))
     return Drawing(
-        title=TITLE, chart=sized(chart.properties(title=above("share of the paid rank-seconds")), 60 + 44 * len(names)),
+        title=TITLE,
+        chart=sized(chart.properties(title=above("share of the paid rank-seconds")), 60 + 44 * len(names)),
         caption="Every rank-second of every launch is in one part; the launches of a bar are summed. Start-up is large where launches are short.",
         description=" ".join(_words(name, one) for name, one in zip(names, spent, strict=True)),
         key=tuple(Key(mark="bar", role=role, text=part) for part, role, _ in PARTS if part in seen),
-    )  # fmt: skip
+    )
 
 
 def _name(view: View, one: Spent) -> str:
@@ -65,8 +60,6 @@ def _name(view: View, one: Spent) -> str:
 
 def _words(name: str, one: Spent) -> str:
     parts = ", ".join(
-        f"{category.replace('_', ' ')} {100 * one.shares[category]:.1f} %"
-        for category in CATEGORIES
-        if one.shares[category] > 0
+        f"{category.replace('_', ' ')} {100 * one.shares[category]:.1f} %" for category in CATEGORIES if one.shares[category] > 0
     )
     return f"{name}, {one.launches} launch{'es' if one.launches != 1 else ''}, {one.rank_s:.4g} rank-seconds: {parts}."

@@ -12,9 +12,7 @@ from assay.reports.view import View
 
 TITLE: Final = "Phases of each rank"
 EXPOSED: Final = "exposed"
-ROLES: Final = {
-    "data": "fourth", "forward": "main", "backward": "second", EXPOSED: "fifth", "optimizer": "third", "rest": "rest",
-}  # fmt: skip
+ROLES: Final = {"data": "fourth", "forward": "main", "backward": "second", EXPOSED: "fifth", "optimizer": "third", "rest": "rest"}
 NAMES: Final = {"data": "data wait", EXPOSED: "exposed communication", "rest": "not attributed"}
 
 
@@ -33,25 +31,22 @@ def draw(view: View) -> list[Drawing | Missing]:
             if length > 0.0:
                 seen[part] = None
                 end = at + length
-                rows.append(
-                    {"y": name, "from": at * scale.factor, "to": end * scale.factor, "role": colour(ROLES[part])}
-                )
+                rows.append({"y": name, "from": at * scale.factor, "to": end * scale.factor, "role": colour(ROLES[part])})
                 at = end
     top = max(row["to"] for row in rows) * 1.04
-    x = vega.x(
-        "from:Q", scale=vega.scale(domain=[0, top], nice=False),
-        axis=number_axis(title=f"time per step, {scale.label}", grid=False),
-    )  # fmt: skip
-    y = vega.y(
-        "y:N", sort=names, scale=vega.scale(domain=names, paddingInner=0.3), axis=vega.axis(title=None, grid=False)
-    )
+    x = vega.x("from:Q", scale=vega.scale(domain=[0, top], nice=False), axis=number_axis(title=f"time per step, {scale.label}", grid=False))
+    y = vega.y("y:N", sort=names, scale=vega.scale(domain=names, paddingInner=0.3), axis=vega.axis(title=None, grid=False))
     bars = vega.chart(rows).mark("bar", stroke=colour("paper"), strokeWidth=1)
     chart = bars.encode(x=x, x2="to:Q", y=y, color=vega.color("role:N", scale=None, legend=None))
-    return [Drawing(
-        title=TITLE, chart=sized(chart.properties(title=above(_above(view, ranks))), 70 + 30 * len(ranks)),
-        caption=_caption(ranks), description=" ".join(_words(name, one) for name, one in zip(names, ranks, strict=True)),
-        key=tuple(Key(mark="bar", role=role, text=NAMES.get(part, part)) for part, role in ROLES.items() if part in seen),
-    )]  # fmt: skip
+    return [
+        Drawing(
+            title=TITLE,
+            chart=sized(chart.properties(title=above(_above(view, ranks))), 70 + 30 * len(ranks)),
+            caption=_caption(ranks),
+            description=" ".join(_words(name, one) for name, one in zip(names, ranks, strict=True)),
+            key=tuple(Key(mark="bar", role=role, text=NAMES.get(part, part)) for part, role in ROLES.items() if part in seen),
+        )
+    ]
 
 
 def _above(view: View, ranks: tuple[RankPhases, ...]) -> str:

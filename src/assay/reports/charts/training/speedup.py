@@ -34,7 +34,7 @@ from assay.reports.charts.chart import (
     sized,
     top_of,
     worker_axis,
-)  # fmt: skip
+)
 from assay.reports.series.training import CurvePoint, ScalingCurve
 from assay.reports.view import View
 from assay.stats.models.scaling import amdahl_speedup
@@ -52,9 +52,7 @@ def draw(view: View) -> Drawing | Missing:
     axis, workers = _axis(view), {column.key: column.workers for column in view.columns}
     base = workers[view.base]
     top = max(top_of(found.values(), 1.0), max(workers.values()) / base * 1.05)
-    low = (
-        min(0.9 * min(v.value for v in found.values()), min(workers.values()) / base * 0.9) if axis.logarithmic else 0.0
-    )
+    low = min(0.9 * min(v.value for v in found.values()), min(workers.values()) / base * 0.9) if axis.logarithmic else 0.0
 
     def y(field: str) -> vega.Spec:
         scale = vega.scale(domain=[low, top], nice=False)
@@ -69,10 +67,12 @@ def draw(view: View) -> Drawing | Missing:
     layers = [*curve, _ideal(axis, base, x, y)]
     layers += [dots(launch_dots(found, view, axis, 1.0, top=top), x, y), *points(rows, x, y)]
     return Drawing(
-        title=TITLE, chart=sized(vega.layer(*layers).properties(title=above("speedup")), HEIGHT),
-        caption=_caption(view), description=f"{in_words(view, row)} {_model_words(view)}".strip(),
+        title=TITLE,
+        chart=sized(vega.layer(*layers).properties(title=above("speedup")), HEIGHT),
+        caption=_caption(view),
+        description=f"{in_words(view, row)} {_model_words(view)}".strip(),
         key=_key(view, found),
-    )  # fmt: skip
+    )
 
 
 def _key(view: View, found: dict[str, Estimate]) -> tuple[Key, ...]:
@@ -110,9 +110,7 @@ def _law(law: ScalingCurve, top: float, x: vega.Spec, y: vega.Channel) -> list[v
         if rows and part[0].low is not None:
             layers.append(base.mark("area", opacity=0.18, color=colour("second")).encode(x=x, y=y("low"), y2="high:Q"))
         if rows:
-            layers.append(
-                base.mark("line", strokeWidth=2, strokeDash=dash, color=colour("second")).encode(x=x, y=y("y"))
-            )
+            layers.append(base.mark("line", strokeWidth=2, strokeDash=dash, color=colour("second")).encode(x=x, y=y("y")))
     return layers
 
 
@@ -146,8 +144,7 @@ def _amdahl(view: View, axis: WorkerAxis, x: vega.Spec, y: vega.Channel) -> list
     first, last = math.log(min(axis.levels)), math.log(max(axis.levels))
     places = [math.exp(first + (last - first) * i / (CURVE_POINTS - 1)) for i in range(CURVE_POINTS)]
     rows: Rows = [
-        {"x": p, "y": amdahl(fraction.value, p), "low": amdahl(fraction.high, p), "high": amdahl(fraction.low, p)}
-        for p in places
+        {"x": p, "y": amdahl(fraction.value, p), "low": amdahl(fraction.high, p), "high": amdahl(fraction.low, p)} for p in places
     ]
     base = vega.chart(rows)
     line = base.mark("line", strokeWidth=2, color=colour("second")).encode(x=x, y=y("y"))

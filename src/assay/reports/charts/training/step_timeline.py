@@ -12,17 +12,13 @@ from assay.reports.series.ranks import EXPOSED, HIDDEN, PARTS, STILL, UNTOLD, St
 from assay.reports.view import View
 
 TITLE: Final = "One step, with its communication"
-COLOURS: Final = {
-    **{part: ROLES[part] for part in PARTS},
-    STILL: "fifth",
-    EXPOSED: "fifth",
-    HIDDEN: "rest",
-    UNTOLD: "sixth",
-}
+COLOURS: Final = {**{part: ROLES[part] for part in PARTS}, STILL: "fifth", EXPOSED: "fifth", HIDDEN: "rest", UNTOLD: "sixth"}
 KEYS: Final = (
-    *((part, NAMES.get(part, part)) for part in PARTS), (EXPOSED, "exposed: the rank stands still for communication"),
-    (HIDDEN, "hidden: a collective beside computing"), (UNTOLD, "collective under way"),
-)  # fmt: skip
+    *((part, NAMES.get(part, part)) for part in PARTS),
+    (EXPOSED, "exposed: the rank stands still for communication"),
+    (HIDDEN, "hidden: a collective beside computing"),
+    (UNTOLD, "collective under way"),
+)
 
 FINEST: Final = 1.5 / WIDTH  # of the picture's width: a bar of a pixel, whose edges are drawn in the paper's colour
 
@@ -37,26 +33,34 @@ def draw(view: View) -> list[Drawing | Missing]:
     ranks = list(dict.fromkeys(span.rank for span in found.spans))
     lanes = [lane for rank in sorted(ranks) for lane in (_lane(rank, PARTS[0]), _lane(rank, EXPOSED))]
     rows: Rows = [
-        {"y": _lane(span.rank, span.what), "from": span.begin_s * scale.factor, "to": span.end_s * scale.factor,
-         "role": colour(COLOURS[span.what])}
+        {
+            "y": _lane(span.rank, span.what),
+            "from": span.begin_s * scale.factor,
+            "to": span.end_s * scale.factor,
+            "role": colour(COLOURS[span.what]),
+        }
         for span in found.spans
-    ]  # fmt: skip
+    ]
     domain = [min(0.0, *(span.begin_s for span in found.spans)) * scale.factor, last * scale.factor * 1.02]
     x = vega.x(
-        "from:Q", scale=vega.scale(domain=domain, nice=False),
+        "from:Q",
+        scale=vega.scale(domain=domain, nice=False),
         axis=number_axis(title=f"{scale.label} since the first of these ranks began", grid=False),
-    )  # fmt: skip
-    y = vega.y(
-        "y:N", sort=lanes, scale=vega.scale(domain=lanes, paddingInner=0.2), axis=vega.axis(title=None, grid=False)
     )
+    y = vega.y("y:N", sort=lanes, scale=vega.scale(domain=lanes, paddingInner=0.2), axis=vega.axis(title=None, grid=False))
     bars = vega.chart(rows).mark("bar", opacity=0.85, stroke=colour("paper"), strokeWidth=0.5)
     chart = bars.encode(x=x, x2="to:Q", y=y, color=vega.color("role:N", scale=None, legend=None))
     seen = _visible(found, (domain[1] - domain[0]) / scale.factor)
     title = above(f"{view.label(found.configuration)}, step {found.step} of launch {found.launch}")
-    return [Drawing(
-        title=TITLE, chart=sized(chart.properties(title=title), 70 + 22 * len(lanes)), caption=_caption(found),
-        description=_words(found), key=tuple(Key(mark="bar", role=COLOURS[what], text=text) for what, text in KEYS if what in seen),
-    )]  # fmt: skip
+    return [
+        Drawing(
+            title=TITLE,
+            chart=sized(chart.properties(title=title), 70 + 22 * len(lanes)),
+            caption=_caption(found),
+            description=_words(found),
+            key=tuple(Key(mark="bar", role=COLOURS[what], text=text) for what, text in KEYS if what in seen),
+        )
+    ]
 
 
 def _visible(found: StepTimeline, width_s: float) -> set[str]:
@@ -75,9 +79,7 @@ def _lane(rank: int, what: str) -> str:
 
 def _caption(found: StepTimeline) -> str:
     """How to read it, and what is an assumption in it."""
-    still = (
-        "standing still is laid at the end of its phase" if found.exposed_s else "what of it was exposed was not seen"
-    )
+    still = "standing still is laid at the end of its phase" if found.exposed_s else "what of it was exposed was not seen"
     return (
         "A step of median length. Phases are laid one after the other from the rank's own begin, for their lengths are measured and not the "
         f"gaps between them; {still}. A collective lasts until it was complete on the rank, waiting for others included."
@@ -89,9 +91,7 @@ def _words(found: StepTimeline) -> str:
     if not calls:
         return f"Step {found.step} of launch {found.launch}."
     begin, end = min(span.begin_s for span in calls), max(span.end_s for span in calls)
-    still = "".join(
-        f" Rank {rank} stood still for communication for {reading(length, 's')}." for rank, length in found.exposed_s
-    )
+    still = "".join(f" Rank {rank} stood still for communication for {reading(length, 's')}." for rank, length in found.exposed_s)
     return (
         f"Step {found.step} of launch {found.launch}: {count(found.collectives, 'collectives')} on the ranks shown, the first begun after "
         f"{reading(begin, 's')}, the last complete after {reading(end, 's')}.{still}"

@@ -20,9 +20,7 @@ from assay.runners.foreign.support.documents import NOTHING, Place, Words
 from assay.units import NS_PER_S
 
 Clock = Literal["sent", "scheduled"]  # where the tool's latencies begin
-Times = Literal[
-    "whole", "sampled", "none"
-]  # whole: every request has its time of day; sampled: some requests are left out
+Times = Literal["whole", "sampled", "none"]  # whole: every request has its time of day; sampled: some requests are left out
 LONGEST_S: Final = 1e8
 LARGEST: Final = 2**53  # whole numbers up to this survive JSON
 LONGEST_TEXT: Final = 500  # characters of an error, as in other records
@@ -131,9 +129,7 @@ def inner(value: object, *keys: str) -> Mapping[str, Any]:
     return found if isinstance(found, Mapping) else {}
 
 
-def number(
-    row: Mapping[str, Any], key: str, place: Place, *, least: float = 0.0, most: float = math.inf
-) -> float | None:
+def number(row: Mapping[str, Any], key: str, place: Place, *, least: float = 0.0, most: float = math.inf) -> float | None:
     """A finite number in a range; None where it is null or left out. Raises SpecError for anything else."""
     value = row.get(key)
     if value is None:

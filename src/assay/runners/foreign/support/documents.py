@@ -110,9 +110,7 @@ def opened(path: Path) -> TextIO:
     if not path.exists():
         raise place.wrong(Words("nothing there"), "a file that another load generator wrote")
     if not path.is_file():
-        raise place.wrong(
-            Words("no regular file"), "a file that another load generator wrote, or for some a folder of them"
-        )
+        raise place.wrong(Words("no regular file"), "a file that another load generator wrote, or for some a folder of them")
     try:
         return path.open(encoding="utf-8-sig", newline="")
     except OSError as error:
@@ -145,9 +143,7 @@ def loads(text: str, place: Place) -> Any:
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
-        raise place.wrong(
-            Words(f"no JSON ({error.msg} at column {error.pos + 1}: {shown(text)})"), "one JSON object"
-        ) from None
+        raise place.wrong(Words(f"no JSON ({error.msg} at column {error.pos + 1}: {shown(text)})"), "one JSON object") from None
     except (RecursionError, ValueError) as error:
         raise place.wrong(Words(_reason(error)), "JSON as the tool writes it") from None
 
@@ -233,9 +229,7 @@ class _Text:
                     self._begin, self._pos = self._pos, end
                     return found
             if len(self._buffer) - self._pos > MOST:
-                raise self.place.wrong(
-                    Words(f"a value of more than {MOST >> 20} MiB"), "a result as the tool writes it"
-                )
+                raise self.place.wrong(Words(f"a value of more than {MOST >> 20} MiB"), "a result as the tool writes it")
             self._more()
 
     def source(self) -> str:
@@ -311,9 +305,7 @@ def _guarded(read: Callable[[], str], place: Place) -> str:
 
 
 def _reason(error: BaseException) -> str:
-    return (
-        "lists or objects nested too deep" if isinstance(error, RecursionError) else "a number with thousands of digits"
-    )
+    return "lists or objects nested too deep" if isinstance(error, RecursionError) else "a number with thousands of digits"
 
 
 __all__ = ["EVERY", "NOTHING", "Place", "Spool", "Words", "documents", "head", "lines", "loads", "opened", "shown"]

@@ -37,12 +37,34 @@ PACKAGE: Final = "runners.foreign"
 NOWHERE: Final = "http://unsaid.invalid"  # RFC 2606: a name that leads nowhere
 # What a load is under and a foreign file may leave open; `Load.said` takes away what one tells.
 OPEN: Final = (
-    "serving.task", "serving.model", "serving.tokenizer", "serving.scenarios", "serving.load", "serving.arrivals.process",
-    "serving.arrivals.cv", "serving.arrivals.requests", "serving.arrivals.duration_s", "serving.arrivals.warm_up_s", "serving.arrivals.cold",
-    "serving.arrivals.drain_s", "serving.prompts", "serving.stream", "serving.temperature", "serving.ignore_eos", "serving.client",
-    "engine.backend", "engine.model", "engine.command", "engine.router", "engine.environment", "engine.options", "engine.replicas",
-    "engine.balance", "engine.headers", "engine.restart",
-)  # fmt: skip
+    "serving.task",
+    "serving.model",
+    "serving.tokenizer",
+    "serving.scenarios",
+    "serving.load",
+    "serving.arrivals.process",
+    "serving.arrivals.cv",
+    "serving.arrivals.requests",
+    "serving.arrivals.duration_s",
+    "serving.arrivals.warm_up_s",
+    "serving.arrivals.cold",
+    "serving.arrivals.drain_s",
+    "serving.prompts",
+    "serving.stream",
+    "serving.temperature",
+    "serving.ignore_eos",
+    "serving.client",
+    "engine.backend",
+    "engine.model",
+    "engine.command",
+    "engine.router",
+    "engine.environment",
+    "engine.options",
+    "engine.replicas",
+    "engine.balance",
+    "engine.headers",
+    "engine.restart",
+)
 LONGEST_NAME: Final = 80
 
 
@@ -112,12 +134,11 @@ def _the_one(found: Sequence[Foreign], tools: Mapping[str, Foreign], path: Path)
     known = [f"{one.title} ({one.files})" for one in tools.values()]
     allowed = "; ".join((*known, f"{nccl_tests.TITLE} (what it printed, or the JSON of -J)"))
     names = [one.name for one in found] or [*tools, nccl_tests.NAME]
-    what = (
-        f"results of {' and of '.join(one.title for one in found)}" if found else "no results of a known load generator"
+    what = f"results of {' and of '.join(one.title for one in found)}" if found else "no results of a known load generator"
+    raise SpecError(
+        (Problem(where=str(path), found=what, allowed=allowed, mend=f"Name the tool: --tool {' or --tool '.join(names)}."),),
+        "the imported file",
     )
-    raise SpecError((Problem(
-        where=str(path), found=what, allowed=allowed, mend=f"Name the tool: --tool {' or --tool '.join(names)}.",
-    ),), "the imported file")  # fmt: skip
 
 
 def _digests(foreign: Foreign, chosen: Sequence[Path]) -> dict[str, str]:
@@ -143,9 +164,17 @@ def _groups(loads: Sequence[Load]) -> list[list[Load]]:
     found: dict[str, list[Load]] = {}
     for load in loads:
         settings = {
-            "serving": load.serving, "kind": load.kind, "backend": load.backend, "url": load.url, "conditions": load.conditions,
-            "times": load.times, "clock": load.clock, "version": load.version, "said": sorted(load.said), "rows": load.rows is not None,
-        }  # fmt: skip
+            "serving": load.serving,
+            "kind": load.kind,
+            "backend": load.backend,
+            "url": load.url,
+            "conditions": load.conditions,
+            "times": load.times,
+            "clock": load.clock,
+            "version": load.version,
+            "said": sorted(load.said),
+            "rows": load.rows is not None,
+        }
         found.setdefault(json.dumps(settings, sort_keys=True, default=str), []).append(load)
     return list(found.values())
 
@@ -161,17 +190,25 @@ def _experiment(own: Sequence[Load], name: str) -> Experiment:
     loads = sorted({load.load for load in own if load.load is not None})
     target = {"name": "server", "backend": one.backend or "openai", **({"urls": [one.url]} if one.url else {})}
     serving = {
-        **one.serving, "arrivals": arrivals, "prompts": prompts, "targets": [target],
+        **one.serving,
+        "arrivals": arrivals,
+        "prompts": prompts,
+        "targets": [target],
         "scenarios": list(dict.fromkeys(load.scenario for load in own)),
         **({"concurrency": [int(load) for load in loads]} if one.kind == "concurrency" else {}),
         **({"rate": loads} if one.kind == "rate" else {}),
-    }  # fmt: skip
+    }
     again = max(_times_each(own).values())
     try:
-        return Experiment.model_validate({
-            "name": name, "workload": {"runner": "serving", "script": "" if one.url else NOWHERE, "work": "requests"},
-            "serving": serving, "launches": {"per_configuration": again}, "conditions": dict(one.conditions),
-        })  # fmt: skip
+        return Experiment.model_validate(
+            {
+                "name": name,
+                "workload": {"runner": "serving", "script": "" if one.url else NOWHERE, "work": "requests"},
+                "serving": serving,
+                "launches": {"per_configuration": again},
+                "conditions": dict(one.conditions),
+            }
+        )
     except SpecError as error:
         raise SpecError(error.problems, f"what {one.file} says of its load") from None
 
@@ -188,7 +225,7 @@ def _times_each(own: Sequence[Load]) -> dict[tuple[str, float | None], int]:
 
 def _record(
     foreign: Foreign, own: Sequence[Load], digests: Mapping[str, str], name: str, root: Path, clock: Clock, made: list[RecordFolder]
-) -> Imported:  # fmt: skip
+) -> Imported:
     experiment = _experiment(own, name)
     record = record_folder.create(root, experiment, plan_signature(experiment), clock=clock)
     made.append(record)
@@ -208,25 +245,40 @@ def _record(
     record.note(foreign=manifest)
     record.finish("complete")
     return Imported(
-        path=record.path, tool=foreign.name, title=foreign.title, configurations=tuple(blocks), launches=len(own), requests=requests,
-        failed=failed, has_requests=own[0].rows is not None, missing=tuple(manifest["missing"]), doubts=tuple(manifest["doubts"]),
-    )  # fmt: skip
+        path=record.path,
+        tool=foreign.name,
+        title=foreign.title,
+        configurations=tuple(blocks),
+        launches=len(own),
+        requests=requests,
+        failed=failed,
+        has_requests=own[0].rows is not None,
+        missing=tuple(manifest["missing"]),
+        doubts=tuple(manifest["doubts"]),
+    )
 
 
-def _manifest(
-    foreign: Foreign, own: Sequence[Load], digests: Mapping[str, str], reported: list[dict[str, Any]]
-) -> dict[str, Any]:
+def _manifest(foreign: Foreign, own: Sequence[Load], digests: Mapping[str, str], reported: list[dict[str, Any]]) -> dict[str, Any]:
     """Where the record comes from, what its numbers mean and what is not known: the manifest's `foreign`."""
     one = own[0]
     main = one.file if one.file in digests else next(iter(digests))
     return {
-        "tool": foreign.name, "title": foreign.title, "version": one.version or None, "file": main, "sha256": digests[main],
-        "files": dict(digests), "clock": one.clock or foreign.clock, "times": one.times, "requests": one.rows is not None,
-        "begin_utc": first(load.begin_utc for load in own) or None, "meanings": dict(foreign.meanings),
+        "tool": foreign.name,
+        "title": foreign.title,
+        "version": one.version or None,
+        "file": main,
+        "sha256": digests[main],
+        "files": dict(digests),
+        "clock": one.clock or foreign.clock,
+        "times": one.times,
+        "requests": one.rows is not None,
+        "begin_utc": first(load.begin_utc for load in own) or None,
+        "meanings": dict(foreign.meanings),
         "unsaid": [name for name in OPEN if name not in one.said],
         "missing": list(dict.fromkeys((*foreign.missing, *(sentence for load in own for sentence in load.missing)))),
-        "doubts": list(dict.fromkeys(sentence for load in own for sentence in load.doubts)), "reported": reported,
-    }  # fmt: skip
+        "doubts": list(dict.fromkeys(sentence for load in own for sentence in load.doubts)),
+        "reported": reported,
+    }
 
 
 def _reported(load: Load, launch: int, configuration: Configuration) -> list[dict[str, Any]]:
@@ -281,9 +333,18 @@ def _launch(record: RecordFolder, number: int, load: Load, planned: PlannedLaunc
         write_event(writer, number, "load_begin", begin_ns, {})
         write_event(writer, number, "load_end", end_ns, {})
     row_of_launch = launch_row(
-        planned, launch=number, attempt=0, begin_ns=begin_ns, end_ns=end_ns, begin_utc=load.begin_utc, status="ok", reason="",
-        exit_code=None, restarts=0, placement="{}",
-    )  # fmt: skip
+        planned,
+        launch=number,
+        attempt=0,
+        begin_ns=begin_ns,
+        end_ns=end_ns,
+        begin_utc=load.begin_utc,
+        status="ok",
+        reason="",
+        exit_code=None,
+        restarts=0,
+        placement="{}",
+    )
     write_launch(writer, row_of_launch, record.path)
     return seen
 
@@ -295,9 +356,7 @@ def _span(load: Load, seen: _Seen) -> tuple[int, int]:
     return 0, round((load.duration_s or 0.0) * NS_PER_S)
 
 
-def _write(
-    writer: StreamWriter, path: Path, file: str, requests: list[tuple[Any, ...]], counts: list[tuple[Any, ...]]
-) -> None:
+def _write(writer: StreamWriter, path: Path, file: str, requests: list[tuple[Any, ...]], counts: list[tuple[Any, ...]]) -> None:
     """Hand rows to the disk at once, so that no more than these are held."""
     for table, rows in (("requests", requests), ("token_counts", counts)):
         if not rows:
@@ -318,13 +377,44 @@ def _request(launch: int, place: int, row: Row, due_ns: int, sent_ns: int) -> tu
         return None if after_ns is None else sent_ns + after_ns
 
     return (
-        launch, place, 0, row.phase, "normal", None, row.session, row.turn, None, "foreign", due_ns, sent_ns, None, None,
-        at(row.first_ns), at(row.visible_ns), at(row.last_ns), at(row.done_ns), row.status, row.http_status, row.error,
-        row.finish_reason, row.tokens_in, row.tokens_out, row.tokens_reasoning, row.tokens_cached, list(row.chunks_ns),
-        [CONTENT] * len(row.chunks_ns), [], None, None, row.text, row.reasoning, [], None, None, [],
-    )  # fmt: skip
+        launch,
+        place,
+        0,
+        row.phase,
+        "normal",
+        None,
+        row.session,
+        row.turn,
+        None,
+        "foreign",
+        due_ns,
+        sent_ns,
+        None,
+        None,
+        at(row.first_ns),
+        at(row.visible_ns),
+        at(row.last_ns),
+        at(row.done_ns),
+        row.status,
+        row.http_status,
+        row.error,
+        row.finish_reason,
+        row.tokens_in,
+        row.tokens_out,
+        row.tokens_reasoning,
+        row.tokens_cached,
+        list(row.chunks_ns),
+        [CONTENT] * len(row.chunks_ns),
+        [],
+        None,
+        None,
+        row.text,
+        row.reasoning,
+        [],
+        None,
+        None,
+        [],
+    )
 
 
-CONTENT: Final = (
-    1  # the kind of chunk that a foreign file's chunks are taken for; the tool's meaning of a first token says more
-)
+CONTENT: Final = 1  # the kind of chunk that a foreign file's chunks are taken for; the tool's meaning of a first token says more

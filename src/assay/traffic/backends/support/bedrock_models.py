@@ -20,11 +20,7 @@ from assay.traffic.parts import Ask, Kind
 from assay.traffic.replies.openai_json import said_by, usage_of
 
 METRICS: Final = "amazon-bedrock-invocationMetrics"
-_COUNTS = {
-    "tokens_in": "inputTokenCount",
-    "tokens_out": "outputTokenCount",
-    "tokens_cached": "cacheReadInputTokenCount",
-}
+_COUNTS = {"tokens_in": "inputTokenCount", "tokens_out": "outputTokenCount", "tokens_cached": "cacheReadInputTokenCount"}
 
 
 @dataclass(frozen=True)
@@ -154,9 +150,7 @@ def _nova_fixed(ask: Ask) -> Tree:
 def _nova_varied(ask: Ask) -> Tree:
     turns = _turns(ask)
     system = [{"text": turn["content"]} for turn in turns if turn["role"] == "system"]
-    said = [
-        {"role": turn["role"], "content": [{"text": turn["content"]}]} for turn in turns if turn["role"] != "system"
-    ]
+    said = [{"role": turn["role"], "content": [{"text": turn["content"]}]} for turn in turns if turn["role"] != "system"]
     return some(messages=said, system=system or None, inferenceConfig=some(maxTokens=ask.max_tokens))
 
 
@@ -169,10 +163,7 @@ def _nova_take(told: Mapping[str, Any], ns: int, into: Gathered) -> None:
     elif "metadata" in told:
         into.put(ns, Kind.USAGE)
         usage = told["metadata"].get("usage") or {}
-        into.tokens(
-            usage,
-            {"tokens_in": "inputTokens", "tokens_out": "outputTokens", "tokens_cached": "cacheReadInputTokenCount"},
-        )
+        into.tokens(usage, {"tokens_in": "inputTokens", "tokens_out": "outputTokens", "tokens_cached": "cacheReadInputTokenCount"})
     else:
         into.put(ns, Kind.ROLE if "messageStart" in told else Kind.OTHER)
     _metrics(told, into)

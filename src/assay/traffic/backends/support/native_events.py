@@ -17,17 +17,7 @@ from assay.traffic.replies.openai_json import MOST_ERROR, count, error_message, 
 UNFINISHED: Final = "the answer ended without saying why"
 # How vendors call the two usual ends of an answer.
 STOP: Final = frozenset(
-    {
-        "eos",
-        "eos_token",
-        "stop_sequence",
-        "word",
-        "end_turn",
-        "complete",
-        "completed",
-        "finish",
-        "stop_sequence_filtered",
-    }
+    {"eos", "eos_token", "stop_sequence", "word", "end_turn", "complete", "completed", "finish", "stop_sequence_filtered"}
 )
 LENGTH: Final = frozenset({"limit", "max_tokens", "max_output_tokens", "max_length"})
 

@@ -20,21 +20,28 @@ from assay.traffic.backends.support.whole_answers import read_embeddings, read_r
 from assay.traffic.parts import Answer, Ask, Kind, Option, Reply
 from assay.traffic.replies.events import read_openai
 
-PATHS: Final = {
-    "chat": "/v1/chat/completions",
-    "completions": "/v1/completions",
-    "embeddings": "/v1/embeddings",
-    "rerank": "/v1/rerank",
-}
+PATHS: Final = {"chat": "/v1/chat/completions", "completions": "/v1/completions", "embeddings": "/v1/embeddings", "rerank": "/v1/rerank"}
 OPTIONS: Final[Mapping[str, Option]] = {
     "path": PATH,
     "omit": OMIT,
     "max_tokens_key": Option(meaning="the key that limits an answer's length, where it is not max_tokens"),
 }
 OWN_KEYS: Final = (
-    "model", "messages", "prompt", "input", "documents", "query", "stream", "stream_options", "temperature", "seed",
-    "max_tokens", "logprobs", "ignore_eos", "min_tokens",
-)  # fmt: skip
+    "model",
+    "messages",
+    "prompt",
+    "input",
+    "documents",
+    "query",
+    "stream",
+    "stream_options",
+    "temperature",
+    "seed",
+    "max_tokens",
+    "logprobs",
+    "ignore_eos",
+    "min_tokens",
+)
 TEXT_TASKS: Final = ("chat", "completions", "image_chat")
 ALL_TASKS: Final = (*TEXT_TASKS, "embeddings", "rerank")
 

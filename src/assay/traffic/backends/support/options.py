@@ -48,11 +48,7 @@ class Hidden(str):
 
 
 def headers_of(
-    target: Target,
-    *,
-    key_header: str = "authorization",
-    before: str = "Bearer ",
-    environ: Mapping[str, str] | None = None,
+    target: Target, *, key_header: str = "authorization", before: str = "Bearer ", environ: Mapping[str, str] | None = None
 ) -> Headers:
     """The headers that a target asks for beside the dialect's own: its API key and its `headers`. Names in lower case.
 
@@ -169,9 +165,7 @@ def problems(backend: Backend, target: Target, task: str = "") -> Iterator[Probl
             yield from _value_problems(backend.options[name], f"{where}.options.{name}", value)
     for name, known in backend.options.items():
         if known.needed and name not in target.options:
-            yield Problem(
-                where=f"{where}.options", found=f"no {name}", allowed=f"{name}: {known.meaning}", mend=f'{name} = "..."'
-            )
+            yield Problem(where=f"{where}.options", found=f"no {name}", allowed=f"{name}: {known.meaning}", mend=f'{name} = "..."')
     for name in target.headers:
         if name.lower() in FRAMING:
             yield Problem(where=f"{where}.headers", found=name, allowed="headers that do not frame the message")
@@ -189,9 +183,11 @@ def _body_problems(backend: Backend, where: str, name: str, value: object) -> It
         yield Problem(where=where, found=repr(name), allowed="names between the dots")
     elif key in backend.own_keys:
         yield Problem(
-            where=where, found=name, allowed="keys that assay does not write itself",
+            where=where,
+            found=name,
+            allowed="keys that assay does not write itself",
             mend=f'{key} follows from the experiment; omit = "{key}" leaves it out.',
-        )  # fmt: skip
+        )
     if name.startswith("json."):
         try:
             json.loads(str(value))

@@ -37,9 +37,8 @@ def _read(reply: Reply, check: Callable[[Any, Answer], str]) -> Answer:
     if isinstance(told, dict) and is_error(told):
         return Answer(status="error", error=error_message(told))
     answer = Answer(
-        status="ok", chunk_ns=[reply.ns[-1]], chunk_kind=[int(Kind.OTHER)], chunk_chars=[0],
-        chunk_uncertainty_ns=reply.unsure_whole(),
-    )  # fmt: skip
+        status="ok", chunk_ns=[reply.ns[-1]], chunk_kind=[int(Kind.OTHER)], chunk_chars=[0], chunk_uncertainty_ns=reply.unsure_whole()
+    )
     try:
         wrong = check(told, answer) or _usage(told, answer)
     except (AttributeError, KeyError, TypeError, ValueError) as error:

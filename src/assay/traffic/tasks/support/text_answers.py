@@ -12,7 +12,14 @@ def generating(prompt: Prompt, asked: Ask, *, messages: tuple[Json, ...] = (), t
     """
     # Spelled out: dataclasses.replace takes twice as long, and this runs just ahead of every request's time.
     return Ask(
-        task=asked.task, model=asked.model, messages=messages, prompt=text, max_tokens=prompt.tokens_out, stream=asked.stream,
-        temperature=asked.temperature, ignore_eos=asked.ignore_eos and prompt.tokens_out is not None, seed=asked.seed,
+        task=asked.task,
+        model=asked.model,
+        messages=messages,
+        prompt=text,
+        max_tokens=prompt.tokens_out,
+        stream=asked.stream,
+        temperature=asked.temperature,
+        ignore_eos=asked.ignore_eos and prompt.tokens_out is not None,
+        seed=asked.seed,
         logprobs=asked.logprobs,
-    )  # fmt: skip
+    )

@@ -3,8 +3,8 @@
 comm_exposed against the step, by whatever method measured it (it stands with the number), parted in two: waiting for ranks that came later,
 which no network makes shorter, and the rest.  That is straggler_wait / workers, or what of comm_wait cannot have been hidden,
 comm_wait - (comm_total - comm_exposed), whichever is more.  A tenth of the step or more of the rest is a note on
-communication.  Waiting of a tenth or more is the slow rank's, if one is slow throughout: `stragglers` says so, once.  If none is, it is told
-here by its own name.  Cannot tell what contention for processors costs beside.
+communication.  Waiting of a tenth or more is the slow rank's, if one is slow throughout: `stragglers` says so, once.  If none is, it is
+told here by its own name.  Cannot tell what contention for processors costs beside.
 """
 
 from __future__ import annotations
@@ -25,9 +25,7 @@ from assay.verdict.evidence.possible_gain import LEAST_SHARE, gain_words, share
 from assay.verdict.types import Finding
 
 WORTH_SAYING: Final = 0.01  # of what is exposed
-FURTHER: Final = (
-    "more work per worker, or a faster network; `assay tune` tries them out, `assay comm` says what the network can do"
-)
+FURTHER: Final = "more work per worker, or a faster network; `assay tune` tries them out, `assay comm` says what the network can do"
 KNOBS: Final[Mapping[Kind | None, str]] = {
     "data": "the size of DDP's buckets (bucket_cap_mb), accumulation with no_sync, compression of gradients",
     "sharded": "larger units of FSDP, prefetching the next one, parameters kept after the forward pass (reshard_after_forward=False, SHARD_GRAD_OP), "
@@ -35,8 +33,10 @@ KNOBS: Final[Mapping[Kind | None, str]] = {
     "tensor": "ranks that share a layer on one host, sequence parallelism, fewer ranks that share a layer",
     "pipeline": "more micro-batches, another schedule (1F1B, interleaved), stages that take equally long",
     "local_sgd": "averages that are farther apart",
-}  # fmt: skip
-BY_HAND: Final = "fewer and larger calls, asked for while the backward pass goes on (DistributedDataParallel does both), accumulation of gradients"
+}
+BY_HAND: Final = (
+    "fewer and larger calls, asked for while the backward pass goes on (DistributedDataParallel does both), accumulation of gradients"
+)
 ANY: Final = "fewer and larger calls, computing while they are under way"
 WAITING_KNOB: Final = (
     "batches that cost all ranks the same (sort or pack by length), processors that nobody else uses, garbage collection, saving and "
@@ -58,7 +58,9 @@ def _findings(measured: Measured, results: Results, name: str) -> Iterator[Findi
     rest = share(results, "comm_exposed", name, less=waiting) or whole
     each, low, high = whole
     text, ends = bracketed(each, low, high, FRACTION) if low < high else (percent(each), "")
-    told = f"exposed communication{_hidden(results, name)} takes {reading(exposed.value, SECONDS)} of every step, {text} of it {ends}".rstrip()
+    told = (
+        f"exposed communication{_hidden(results, name)} takes {reading(exposed.value, SECONDS)} of every step, {text} of it {ends}".rstrip()
+    )
     if rest[0] >= LEAST_SHARE:
         some = waiting >= WORTH_SAYING * exposed.value
         parted = f", of which {reading(waiting, SECONDS)} is waiting for slower ranks" if some else ""
@@ -87,7 +89,9 @@ def _note(name: str, rule: str, evidence: str, remedy: str) -> Finding:
 
 
 def _waiting_s(measured: Measured, results: Results, name: str) -> tuple[float, float, float]:
-    """Seconds of a rank's step that it stands still for later ones, at the least, with the ends of their interval; 0 where nobody could tell."""
+    """Seconds of a rank's step that it stands still for later ones, at the least, with the ends of their interval; 0 where nobody could
+    tell.
+    """
     waits, total, exposed, lost = (
         results.get(metric, {}).get(name) for metric in ("comm_wait", "comm_total", "comm_exposed", "straggler_wait")
     )
@@ -108,6 +112,9 @@ def _hidden(results: Results, name: str) -> str:
 
 
 AUDIT = Audit(
-    name="bottleneck_communication", title="communication that nothing hides",
-    question="Could a better overlap or a faster network make the steps shorter?", examine=examine, about=("training",),
-)  # fmt: skip
+    name="bottleneck_communication",
+    title="communication that nothing hides",
+    question="Could a better overlap or a faster network make the steps shorter?",
+    examine=examine,
+    about=("training",),
+)

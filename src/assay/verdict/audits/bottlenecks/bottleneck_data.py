@@ -22,9 +22,7 @@ from assay.verdict.audits.support.audit import Audit
 from assay.verdict.evidence.possible_gain import LEAST_SHARE, gain_words
 from assay.verdict.types import Finding
 
-KNOB: Final = (
-    "more loader workers (num_workers), prefetching, data in memory or on a faster disk; `assay tune` tries them out"
-)
+KNOB: Final = "more loader workers (num_workers), prefetching, data in memory or on a faster disk; `assay tune` tries them out"
 RARE: Final = 0.5  # a usual step waits less than this part of the mean: it comes in bursts
 
 
@@ -32,18 +30,10 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
     """A note per worker count whose steps wait long for their data."""
     steps = measured.steady_steps.filter(pl.col("data_s").is_not_null())
     launches = steps.group_by("configuration", "launch", maintain_order=True).agg(
-        pl.col("data_s").sum(),
-        pl.col("step_s").sum(),
-        pl.len().alias("steps"),
-        pl.col("data_s").median().alias("usual"),
+        pl.col("data_s").sum(), pl.col("step_s").sum(), pl.len().alias("steps"), pl.col("data_s").median().alias("usual")
     )
     by = {str(name): own for (name,), own in launches.partition_by("configuration", as_dict=True).items()}
-    return tuple(
-        one
-        for name in measured.configurations
-        if name in by
-        for one in _of(measured, name, by[name], by.get(measured.base))
-    )
+    return tuple(one for name in measured.configurations if name in by for one in _of(measured, name, by[name], by.get(measured.base)))
 
 
 def _of(measured: Measured, name: str, own: pl.DataFrame, base: pl.DataFrame | None) -> tuple[Finding, ...]:
@@ -59,11 +49,16 @@ def _of(measured: Measured, name: str, own: pl.DataFrame, base: pl.DataFrame | N
         told.append(f"{mean / _mean(base):.2g} times that of the base")
     beside = f" ({', '.join(told)})" if told else ""
     text, ends = bracketed(each, low, high, FRACTION) if low < high else (percent(each), "")
-    return (Finding(
-        rule="bottleneck_data", severity="note", configuration=name, remedy=KNOB,
-        evidence=f"waiting for data{beside} takes {reading(mean, SECONDS)} of a step on average, {f'{text} of it {ends}'.rstrip()}; "
-        f"{gain_words((each, low, high))}",
-    ),)  # fmt: skip
+    return (
+        Finding(
+            rule="bottleneck_data",
+            severity="note",
+            configuration=name,
+            remedy=KNOB,
+            evidence=f"waiting for data{beside} takes {reading(mean, SECONDS)} of a step on average, {f'{text} of it {ends}'.rstrip()}; "
+            f"{gain_words((each, low, high))}",
+        ),
+    )
 
 
 def _mean(launches: pl.DataFrame) -> float:
@@ -72,6 +67,9 @@ def _mean(launches: pl.DataFrame) -> float:
 
 
 AUDIT = Audit(
-    name="bottleneck_data", title="data that holds the workers up", question="Could faster loading make the steps shorter?",
-    examine=examine, about=("training",),
-)  # fmt: skip
+    name="bottleneck_data",
+    title="data that holds the workers up",
+    question="Could faster loading make the steps shorter?",
+    examine=examine,
+    about=("training",),
+)

@@ -3,8 +3,8 @@
 From the traces of profiled launches, where there are any: the share of the profiled steps in which the device neither computes nor
 communicates nor copies, less the waiting for data, where the kernels that take most of the computing are short: a launch costs a
 processor 5 to 10 microseconds, so that kernels of less than 20 on average cannot keep a device busy.  gain as in
-`assay.verdict.evidence.possible_gain`, with the least and the most over the profiled steps.  The profiler makes launching slower, so that the share
-is an upper bound too.
+`assay.verdict.evidence.possible_gain`, with the least and the most over the profiled steps.  The profiler makes launching slower, so that
+the share is an upper bound too.
 Silent without a profiled launch on a device.  Cannot tell: what else in Python holds the launches up (reading a loss, printing).
 """
 
@@ -24,10 +24,7 @@ from assay.verdict.evidence.possible_gain import LEAST_SHARE, gain_words
 from assay.verdict.types import Finding
 
 SHORT_S: Final = 20e-6  # mean kernel; some times what launching one costs
-NOT_COMPUTING: Final = (
-    "communication",
-    "copy",
-)  # those wait for other ranks or for memory: their length says nothing of launching
+NOT_COMPUTING: Final = ("communication", "copy")  # those wait for other ranks or for memory: their length says nothing of launching
 KNOB: Final = (
     "fewer and larger kernels: torch.compile (mode reduce-overhead uses CUDA graphs), fused optimizers (fused=True), a larger batch per "
     "worker; no .item() or print of a tensor inside of steps"
@@ -52,24 +49,27 @@ def _on_device(profile: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 def _of(name: str, ranks: list[Mapping[str, Any]], results: Results) -> Iterator[Finding]:
     data = results.get("data_time", {}).get(name)
     waited = data.value * 1e9 if isinstance(data, Estimate) else 0.0
-    idle = [
-        max(0.0, step["idle_ns"] - waited) / step["window_ns"]
-        for rank in ranks for step in rank["steps"] if step["window_ns"] > 0
-    ]  # fmt: skip
+    idle = [max(0.0, step["idle_ns"] - waited) / step["window_ns"] for rank in ranks for step in rank["steps"] if step["window_ns"] > 0]
     kernels = [one for rank in ranks for one in rank["kernels"] if one["class"] not in NOT_COMPUTING]
     if not kernels or not idle or fmean(idle) < LEAST_SHARE:
         return
     mean_s = sum(one["ns"] for one in kernels) / sum(one["calls"] for one in kernels) / 1e9
     if mean_s < SHORT_S:
         yield Finding(
-            rule="bottleneck_launches", severity="note", configuration=name, remedy=KNOB,
+            rule="bottleneck_launches",
+            severity="note",
+            configuration=name,
+            remedy=KNOB,
             evidence=f"the device idles {fmean(idle):.0%} of the profiled steps ({min(idle):.0%} to {max(idle):.0%} of each), beside waiting for "
             f"data, and the kernels that compute most take {reading(mean_s, SECONDS)} on average: launching them costs about as much; "
             f"{gain_words((fmean(idle), min(idle), max(idle)))}",
-        )  # fmt: skip
+        )
 
 
 AUDIT = Audit(
-    name="bottleneck_launches", title="kernels that are launched too slowly",
-    question="Does the device idle because the processor cannot launch its kernels fast enough?", examine=examine, about=("training",),
-)  # fmt: skip
+    name="bottleneck_launches",
+    title="kernels that are launched too slowly",
+    question="Does the device idle because the processor cannot launch its kernels fast enough?",
+    examine=examine,
+    about=("training",),
+)

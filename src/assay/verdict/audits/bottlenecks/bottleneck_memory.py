@@ -33,9 +33,7 @@ def examine(measured: Measured, results: Results) -> tuple[Finding, ...]:
     for one in measured.varied:
         name, workers = one.name, together.get(one.name, one.workers)
         found += _one(name, results.get("memory_peak", {}).get(name), device, 1, "a device's memory", empty=True)
-        found += _one(
-            name, results.get("host_memory_peak", {}).get(name), host, workers, "the machine's memory", empty=False
-        )
+        found += _one(name, results.get("host_memory_peak", {}).get(name), host, workers, "the machine's memory", empty=False)
     return tuple(found)
 
 
@@ -46,15 +44,9 @@ def _one(name: str, value: object, capacity: float | None, times: int, what: str
     each = f"{show(value).text} of the largest rank{f' x {times} ranks of a host' if times > 1 else ''}"
     evidence = f"{each} is {share:.0%} of {what}"
     if share > FULL:
-        return [
-            Finding(
-                rule="bottleneck_memory", severity="warning", configuration=name, evidence=evidence, remedy=FULL_KNOB
-            )
-        ]
+        return [Finding(rule="bottleneck_memory", severity="warning", configuration=name, evidence=evidence, remedy=FULL_KNOB)]
     if empty and share < EMPTY:
-        return [
-            Finding(rule="memory_unused", severity="note", configuration=name, evidence=evidence, remedy=EMPTY_KNOB)
-        ]
+        return [Finding(rule="memory_unused", severity="note", configuration=name, evidence=evidence, remedy=EMPTY_KNOB)]
     return []
 
 
@@ -63,9 +55,7 @@ def _ranks_of_a_host(measured: Measured) -> dict[str, int]:
     said = measured.table("events").filter(pl.col("kind") == "first_step")
     ranks = said.join(measured.timed.select("launch", "configuration"), on="launch")
     each = ranks.group_by("configuration", "launch", "host").agg(pl.col("rank").n_unique().alias("ranks"))
-    return {
-        str(name): int(most) for name, most in each.group_by("configuration").agg(pl.col("ranks").max()).iter_rows()
-    }
+    return {str(name): int(most) for name, most in each.group_by("configuration").agg(pl.col("ranks").max()).iter_rows()}
 
 
 def _smallest_device(before: Mapping[str, Any]) -> float | None:
@@ -88,6 +78,9 @@ def _within(before: Mapping[str, Any], *path: str) -> Mapping[str, Any]:
 
 
 AUDIT = Audit(
-    name="bottleneck_memory", title="memory that limits, or lies idle", question="Does memory limit the training, or lie idle?", examine=examine,
+    name="bottleneck_memory",
+    title="memory that limits, or lies idle",
+    question="Does memory limit the training, or lie idle?",
+    examine=examine,
     about=("training",),
-)  # fmt: skip
+)

@@ -1,6 +1,7 @@
 """How much of a launch is over before it trains?
 
-init and compile of `assay.frames.training.rank_time`: imports, rendezvous, building the model, what first steps take beyond a usual one.  A note
+init and compile of `assay.frames.training.rank_time`: imports, rendezvous, building the model, what first steps take beyond a usual one.
+A note
 where that is at least a fifth of the paid time of the timed launches.  Launches of an experiment are short on purpose, so that it says
 what a job would have to last for it not to matter.
 """
@@ -35,15 +36,22 @@ def _one(name: str, row: dict[str, float]) -> tuple[Finding, ...]:
         return ()
     each = row["whole"] / row["len"]
     enough = each * (begun / row["whole"]) / TO_FORGET
-    return (Finding(
-        rule="bottleneck_start", severity="note", configuration=name,
-        evidence=f"{begun / row['whole']:.0%} of the paid time is over before a launch trains as usual (start {row['init'] / row['whole']:.0%}, first "
-        f"steps {row['compile'] / row['whole']:.0%}); it is below {TO_FORGET:.0%} once a job takes {enough:,.0f} rank-seconds instead of {each:,.0f}",
-        remedy=KNOB,
-    ),)  # fmt: skip
+    return (
+        Finding(
+            rule="bottleneck_start",
+            severity="note",
+            configuration=name,
+            evidence=f"{begun / row['whole']:.0%} of the paid time is over before a launch trains as usual (start {row['init'] / row['whole']:.0%}, first "
+            f"steps {row['compile'] / row['whole']:.0%}); it is below {TO_FORGET:.0%} once a job takes {enough:,.0f} rank-seconds instead of {each:,.0f}",
+            remedy=KNOB,
+        ),
+    )
 
 
 AUDIT = Audit(
-    name="bottleneck_start", title="a start that takes long", question="How much of a launch is over before it trains?", examine=examine,
+    name="bottleneck_start",
+    title="a start that takes long",
+    question="How much of a launch is over before it trains?",
+    examine=examine,
     about=("training",),
-)  # fmt: skip
+)

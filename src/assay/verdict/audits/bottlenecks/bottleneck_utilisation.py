@@ -1,6 +1,7 @@
 """Do the devices do what they could?
 
-mfu below a fifth, with its whole interval: most of the peak is not used by the model's own arithmetic.  What else takes time is told by the other bottlenecks;
+mfu below a fifth, with its whole interval: most of the peak is not used by the model's own arithmetic.  What else takes time is told by
+the other bottlenecks;
 where none of them does, it is small kernels, memory traffic or a small batch, which a profile tells apart.  Absent where the device's peak
 is not known: no other device's is taken for it.
 """
@@ -24,12 +25,16 @@ def examine(measured: Measured, results: Results) -> tuple[Finding, ...]:
     for name in measured.configurations:
         value = results.get("mfu", {}).get(name)
         if isinstance(value, Estimate) and value.high < LOW:
-            found.append(Finding(
-                rule="bottleneck_utilisation", severity="note", configuration=name,
-                evidence=f"the model's own arithmetic uses {show(value).full} of the devices' peak; "
-                f"at the peak a step would be {_gain(value)}, which nothing reaches: 0.3 to 0.5 is good",
-                remedy=KNOB,
-            ))  # fmt: skip
+            found.append(
+                Finding(
+                    rule="bottleneck_utilisation",
+                    severity="note",
+                    configuration=name,
+                    evidence=f"the model's own arithmetic uses {show(value).full} of the devices' peak; "
+                    f"at the peak a step would be {_gain(value)}, which nothing reaches: 0.3 to 0.5 is good",
+                    remedy=KNOB,
+                )
+            )
     return tuple(found)
 
 
@@ -41,5 +46,9 @@ def _gain(value: Estimate) -> str:
 
 
 AUDIT = Audit(
-    name="bottleneck_utilisation", title="devices that idle", question="Do the devices do what they could?", examine=examine, about=("training",),
-)  # fmt: skip
+    name="bottleneck_utilisation",
+    title="devices that idle",
+    question="Do the devices do what they could?",
+    examine=examine,
+    about=("training",),
+)

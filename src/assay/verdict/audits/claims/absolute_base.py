@@ -20,13 +20,17 @@ def claim(said: Claim) -> tuple[Finding, ...]:
     findings = []
     for number in said.number:
         if is_relative(number) and not _base_is_known(said, number):
-            findings.append(found(
-                "base_not_absolute", "warning", number, "the baseline's own time or rate is not given",
-                "publish baseline.value and baseline.unit with the ratio", "base_value",
-            ))  # fmt: skip
-        elif (
-            not is_relative(number) and not is_quality(number) and number.unit is None and unit_of(number).kind is None
-        ):
+            findings.append(
+                found(
+                    "base_not_absolute",
+                    "warning",
+                    number,
+                    "the baseline's own time or rate is not given",
+                    "publish baseline.value and baseline.unit with the ratio",
+                    "base_value",
+                )
+            )
+        elif not is_relative(number) and not is_quality(number) and number.unit is None and unit_of(number).kind is None:
             words = f"number.value = {given(number.value)} has no unit"
             findings.append(found("unit_missing", "warning", number, words, "say number.unit"))
     return tuple(findings)
@@ -42,13 +46,7 @@ def _base_is_known(said: Claim, number: Number) -> bool:
 def _is_the_base(said: Claim, number: Number, other: Number) -> bool:
     """Whether another published number is the baseline's own time or rate."""
     unit, few = unit_of(other), base_workers(said, number)
-    if (
-        other is number
-        or not is_speed(other)
-        or unit.kind is None
-        or unit.is_change
-        or is_wait(other) is not is_wait(number)
-    ):
+    if other is number or not is_speed(other) or unit.kind is None or unit.is_change or is_wait(other) is not is_wait(number):
         return False
     if few is not None and number.workers is not None and few != number.workers:
         return other.workers == few and other.of in (None, number.of)
@@ -56,6 +54,9 @@ def _is_the_base(said: Claim, number: Number, other: Number) -> bool:
 
 
 AUDIT = Audit(
-    name="absolute_base", title="base not given in absolute terms",
-    question="What is the ratio relative to, and in which unit is the number?", examine=claims_only, claim=claim,
-)  # fmt: skip
+    name="absolute_base",
+    title="base not given in absolute terms",
+    question="What is the ratio relative to, and in which unit is the number?",
+    examine=claims_only,
+    claim=claim,
+)

@@ -1,6 +1,7 @@
 """Do the published numbers contradict one another, or what is possible?
 
-A speedup that is not the ratio of the rates beside it, an efficiency that is not the speedup over the workers, a p50 above its p99, a goodput above
+A speedup that is not the ratio of the rates beside it, an efficiency that is not the speedup over the workers, a p50 above its p99, a
+goodput above
 the throughput, a rate per GPU that does not add up to the total; a share above 1, a reduction by more than all of it, a negative time.
 Rounding is allowed for (5 %).  Records derive every number from one table, so this concerns claims.
 """
@@ -30,14 +31,7 @@ def claim(said: Claim) -> tuple[Finding, ...]:
     """Contradictions, and what cannot be."""
     impossible = [(number, words) for number in said.number if (words := _impossible(number))]
     alone = [
-        found(
-            "impossible_value",
-            "invalid",
-            number,
-            words,
-            "look for a wrong unit, peak or formula behind it",
-            "launch_values",
-        )
+        found("impossible_value", "invalid", number, words, "look for a wrong unit, peak or formula behind it", "launch_values")
         for number, words in impossible
     ]
     checks = (_gains, _efficiencies, _percentiles, _parts, _totals)
@@ -45,10 +39,7 @@ def claim(said: Claim) -> tuple[Finding, ...]:
     return (
         *alone,
         *_scores(said),
-        *(
-            found("numbers_contradict", "invalid", number, words, MEND, "launch_values", "base_value")
-            for number, words in pairs
-        ),
+        *(found("numbers_contradict", "invalid", number, words, MEND, "launch_values", "base_value") for number, words in pairs),
     )
 
 
@@ -97,11 +88,7 @@ def _gains(said: Claim) -> Iterator[tuple[Number, str]]:
         base, told = number.baseline, _told(said, number)
         if told is None or base is None or base.value is None or base.value <= 0.0 or base.unit is None:
             continue
-        ratios = {
-            _written(other): _ratio(other, base.value, base.unit)
-            for other in said.number
-            if _is_side(number, other, base.unit)
-        }
+        ratios = {_written(other): _ratio(other, base.value, base.unit) for other in said.number if _is_side(number, other, base.unit)}
         if ratios and not any(_close(told, ratio) for ratio in ratios.values()):
             value, ratio = next(iter(ratios.items()))
             beside = f"{value} beside baseline.value = {given(base.value)} {base.unit}"
@@ -123,12 +110,7 @@ def _written(number: Number) -> str:
 
 def _is_side(number: Number, other: Number, base_unit: str) -> bool:
     """Whether another number is the absolute value behind a ratio; times under weak scaling are of more work."""
-    same = (
-        other.of == number.of
-        and other.workers == number.workers
-        and other is not number
-        and other.conditions == number.conditions
-    )
+    same = other.of == number.of and other.workers == number.workers and other is not number and other.conditions == number.conditions
     timed = kinds.is_speed(other) and not kinds.is_wait(other) and (number.scaling != "weak" or kinds.is_rate(other))
     central = statistic(other) in CENTRAL and statistic(number) in CENTRAL
     return same and timed and central and convertible(kinds.unit_of(other), parse(base_unit))
@@ -153,9 +135,7 @@ def _efficiencies(said: Claim) -> Iterator[tuple[Number, str]]:
 
 def _percentiles(said: Claim) -> Iterator[tuple[Number, str]]:
     """Percentiles of one distribution that fall with their level."""
-    ranked = [
-        (number, LEVELS[told]) for number in said.number if (told := statistic(number)) is not None and told in LEVELS
-    ]
+    ranked = [(number, LEVELS[told]) for number in said.number if (told := statistic(number)) is not None and told in LEVELS]
     for number, level in ranked:
         for other, higher in ranked:
             if level < higher and _one_distribution(number, other) and _base(number) > _base(other) * (1.0 + 1e-9):
@@ -179,16 +159,9 @@ def _parts(said: Claim) -> Iterator[tuple[Number, str]]:
     """A goodput above its throughput."""
     for number in said.number:
         for other in said.number:
-            pair = (
-                has_word(number.metric, ("goodput",))
-                and has_word(other.metric, ("throughput",))
-                and _beside(number, other)
-            )
+            pair = has_word(number.metric, ("goodput",)) and has_word(other.metric, ("throughput",)) and _beside(number, other)
             if pair and convertible(kinds.unit_of(number), kinds.unit_of(other)) and _base(number) > _base(other):
-                yield (
-                    number,
-                    f"{number.label} = {_written(number)} is above {other.label} = {_written(other)}, of which it is a part",
-                )
+                yield (number, f"{number.label} = {_written(number)} is above {other.label} = {_written(other)}, of which it is a part")
 
 
 def _beside(one: Number, other: Number) -> bool:
@@ -205,9 +178,9 @@ def _totals(said: Claim) -> Iterator[tuple[Number, str]]:
             continue
         for other in said.number:
             whole = kinds.unit_of(other)
-            alike = (whole.kind, whole.per, whole.noun) == ("rate", None, unit.noun) and metric_name(
-                other.metric
-            ) == metric_name(number.metric)
+            alike = (whole.kind, whole.per, whole.noun) == ("rate", None, unit.noun) and metric_name(other.metric) == metric_name(
+                number.metric
+            )
             if alike and _beside(number, other) and not _close(_base(number) * number.workers, _base(other)):
                 total = f"make {given(number.value * number.workers, 6)}, published is {_written(other)}"
                 yield number, f"{_written(number)} on {count(number.workers, 'workers')} {total}"
@@ -218,6 +191,9 @@ def _close(one: float, other: float) -> bool:
 
 
 AUDIT = Audit(
-    name="arithmetic", title="numbers that contradict one another", question="Do the published numbers contradict one another, or what is possible?",
-    examine=claims_only, claim=claim,
-)  # fmt: skip
+    name="arithmetic",
+    title="numbers that contradict one another",
+    question="Do the published numbers contradict one another, or what is possible?",
+    examine=claims_only,
+    claim=claim,
+)

@@ -1,7 +1,7 @@
 """At which price, of which day, and with which meter was a cost or an energy reckoned?
 
-A cost holds for a price on a day; an energy for what the meter sees: the board, the node, or the wall with cooling.  Claims that say neither are left
-open.  Records keep the price and the method of each reading beside the number, so this concerns claims.
+A cost holds for a price on a day; an energy for what the meter sees: the board, the node, or the wall with cooling.  Claims that say
+neither are left open.  Records keep the price and the method of each reading beside the number, so this concerns claims.
 """
 
 from __future__ import annotations
@@ -16,13 +16,9 @@ from assay.verdict.stated.kinds import is_cost, is_energy
 from assay.verdict.types import Finding
 
 PRICE: Final = r"price|rate|cost|usd|\$|eur|tariff|spot|on[ -]demand|reserved|instance|per[ -]?hour|/h"  # in conditions
-METER: Final = (
-    r"scope|meter|board|node|wall|plug|rack|pdu|psu|pue|facility|tdp|nvml|rapl|ipmi|system power|gpu power|chip power"
-)
+METER: Final = r"scope|meter|board|node|wall|plug|rack|pdu|psu|pue|facility|tdp|nvml|rapl|ipmi|system power|gpu power|chip power"
 PRICE_IN_WORDS: Final = r"(per|/)\s*([a-z0-9]+[- ])?(h|hr|hours?)\b|\bspot\b|\bon[ -]demand\b|\breserved\b|\bprices?\b"
-METER_IN_WORDS: Final = (
-    r"\bat the (wall|plug|board|node|rack|socket)\b|\b(board|wall|meter|pue|tdp|nvml|rapl|ipmi|pdu)\b"
-)
+METER_IN_WORDS: Final = r"\bat the (wall|plug|board|node|rack|socket)\b|\b(board|wall|meter|pue|tdp|nvml|rapl|ipmi|pdu)\b"
 
 
 def claim(said: Claim) -> tuple[Finding, ...]:
@@ -31,12 +27,7 @@ def claim(said: Claim) -> tuple[Finding, ...]:
     priced = [n for n in said.number if is_cost(n) and not dated and not _says(said, n, PRICE, PRICE_IN_WORDS)]
     metered = [n for n in said.number if is_energy(n) and not _says(said, n, METER, METER_IN_WORDS)]
     return (
-        *unsaid(
-            "price_unsaid",
-            priced,
-            "at which price and when",
-            "say claim.date, and the price in the number's conditions",
-        ),
+        *unsaid("price_unsaid", priced, "at which price and when", "say claim.date, and the price in the number's conditions"),
         *unsaid(
             "meter_unsaid",
             metered,
@@ -53,6 +44,9 @@ def _says(said: Claim, number: Number, words: str, in_text: str) -> bool:
 
 
 AUDIT = Audit(
-    name="cost_basis", title="price or meter not said", question="At which price, of which day, and with which meter was it reckoned?",
-    examine=claims_only, claim=claim,
-)  # fmt: skip
+    name="cost_basis",
+    title="price or meter not said",
+    question="At which price, of which day, and with which meter was it reckoned?",
+    examine=claims_only,
+    claim=claim,
+)

@@ -1,7 +1,7 @@
 """Does the claim reach beyond what was measured?
 
-A fit through measured worker counts says nothing beyond twice the largest one (methodology 3.7: a law fitted to the first six raytracer points
-predicts 147 at 64 workers, measured: 310), and a line through two points fits always.  assay's own fits refuse to go further
+A fit through measured worker counts says nothing beyond twice the largest one (methodology 3.7: a law fitted to the first six raytracer
+points predicts 147 at 64 workers, measured: 310), and a line through two points fits always.  assay's own fits refuse to go further
 (`assay.stats.models.scaling_laws`), so this concerns claims.
 """
 
@@ -25,18 +25,23 @@ def claim(said: Claim) -> tuple[Finding, ...]:
     mend = f"measure at {count(predicted.workers, 'workers')}, or claim no more than twice the measured range"
     measured = predicted.measured_up_to or _largest(said, predicted.workers)
     if measured is None:
-        words = (
-            f"the claim speaks of {count(predicted.workers, 'workers')} and does not say up to how many were measured"
-        )
+        words = f"the claim speaks of {count(predicted.workers, 'workers')} and does not say up to how many were measured"
         return (found("measured_range_unsaid", "note", None, words, mend, "measured_there"),)
     far = predicted.workers / measured
     words = f"{count(predicted.workers, 'workers')} are {given(far, 3)} times the {measured} that were measured"
     if far > FARTHEST:
         return (found("extrapolated", "invalid", None, words, mend, "measured_there"),)
     if predicted.points is not None and predicted.points < FEWEST_POINTS:
-        return (found(
-            "too_few_points", "warning", None, f"{words}, and the law stands on {count(predicted.points, 'worker counts')}", mend, "measured_there"
-        ),)  # fmt: skip
+        return (
+            found(
+                "too_few_points",
+                "warning",
+                None,
+                f"{words}, and the law stands on {count(predicted.points, 'worker counts')}",
+                mend,
+                "measured_there",
+            ),
+        )
     return ()
 
 
@@ -47,6 +52,5 @@ def _largest(said: Claim, predicted: int) -> int | None:
 
 
 AUDIT = Audit(
-    name="extrapolation", title="extrapolation", question="Does the claim reach beyond what was measured?",
-    examine=claims_only, claim=claim,
-)  # fmt: skip
+    name="extrapolation", title="extrapolation", question="Does the claim reach beyond what was measured?", examine=claims_only, claim=claim
+)

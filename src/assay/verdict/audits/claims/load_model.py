@@ -1,8 +1,9 @@
 """Was the load offered whether or not the server kept up?
 
-A closed loop sends its next request when the last one is answered: a slow server is asked less, and the waits that users would have had are never
-measured (coordinated omission; Tene, "How not to measure latency", 2013).  Its waits describe one number of clients and no rate of arrivals: that
-number must be said.  Records of loads know their arrivals; only closed loops that a claim speaks of are looked for.
+A closed loop sends its next request when the last one is answered: a slow server is asked less, and the waits that users would have had
+are never
+measured (coordinated omission; Tene, "How not to measure latency", 2013).  Its waits describe one number of clients and no rate of
+arrivals: that number must be said.  Records of loads know their arrivals; only closed loops that a claim speaks of are looked for.
 """
 
 from __future__ import annotations
@@ -36,22 +37,30 @@ def claim(said: Claim) -> tuple[Finding, ...]:
     waits = [number for number in said.number if is_wait(number)]
     sides = (said.conditions.baseline, said.conditions.candidate, *(number.conditions for number in said.number))
     facts = [
-        (re.sub(r"[\s-]+", "_", key.strip().casefold()), str(value).strip().casefold())
-        for side in sides
-        for key, value in side.items()
+        (re.sub(r"[\s-]+", "_", key.strip().casefold()), str(value).strip().casefold()) for side in sides for key, value in side.items()
     ]
     words = said.claim.text.casefold()
     closed = any(re.search(CLOSED, text) for text in (words, *(value for _, value in facts)))
     counted = any(key in CLIENTS for key, _ in facts) or re.search(COUNTED, words) is not None
     if not waits or not closed or counted:
         return ()
-    return (found(
-        "closed_loop_without_clients", "warning", waits[0],
-        "the waits were measured by a closed loop, which asks a slow server less, and its number of clients is not said",
-        "offer the load at a rate of its own (open loop), or say concurrency in number.conditions and claim the waits for it alone", "tail", "goodput",
-    ),)  # fmt: skip
+    return (
+        found(
+            "closed_loop_without_clients",
+            "warning",
+            waits[0],
+            "the waits were measured by a closed loop, which asks a slow server less, and its number of clients is not said",
+            "offer the load at a rate of its own (open loop), or say concurrency in number.conditions and claim the waits for it alone",
+            "tail",
+            "goodput",
+        ),
+    )
 
 
 AUDIT = Audit(
-    name="load_model", title="closed loop", question="Was the load offered whether or not the server kept up?", examine=claims_only, claim=claim,
-)  # fmt: skip
+    name="load_model",
+    title="closed loop",
+    question="Was the load offered whether or not the server kept up?",
+    examine=claims_only,
+    claim=claim,
+)

@@ -17,17 +17,19 @@ def claim(said: Claim) -> tuple[Finding, ...]:
     if not fast or said.claim.exclusive:
         return ()
     if said.claim.exclusive is False:
-        return (found(
-            "machine_shared", "warning", None, "others used the machines or the network while they were measured",
-            "measure again on machines of one's own, or watch the disturbance and publish it", "counters",
-        ),)  # fmt: skip
+        return (
+            found(
+                "machine_shared",
+                "warning",
+                None,
+                "others used the machines or the network while they were measured",
+                "measure again on machines of one's own, or watch the disturbance and publish it",
+                "counters",
+            ),
+        )
     return unsaid("machine_unsaid", fast, "whether others used the machines", "say claim.exclusive", "counters")
 
 
 AUDIT = Audit(
-    name="quiet_machine",
-    title="disturbed machine",
-    question="Was the machine the experiment's own?",
-    examine=claims_only,
-    claim=claim,
+    name="quiet_machine", title="disturbed machine", question="Was the machine the experiment's own?", examine=claims_only, claim=claim
 )

@@ -1,7 +1,7 @@
 """Were ratios averaged?
 
-The mean of speedups over workloads is no speedup of anything: costs are averaged arithmetically, rates as all work over all time, ratios not
-at all (Hoefler & Belli, SC'15, rules 3 and 4).  Percentages of percentages likewise.  assay forms every ratio once, from two
+The mean of speedups over workloads is no speedup of anything: costs are averaged arithmetically, rates as all work over all time, ratios
+not at all (Hoefler & Belli, SC'15, rules 3 and 4).  Percentages of percentages likewise.  assay forms every ratio once, from two
 estimates of one block, and refuses means of ratios; so this concerns claims.
 """
 
@@ -43,6 +43,4 @@ def _summary(number: Number) -> list[Finding]:
     ]
 
 
-AUDIT = Audit(
-    name="ratio_summary", title="summary of ratios", question="Were ratios averaged?", examine=claims_only, claim=claim
-)
+AUDIT = Audit(name="ratio_summary", title="summary of ratios", question="Were ratios averaged?", examine=claims_only, claim=claim)

@@ -27,10 +27,16 @@ def claim(said: Claim) -> tuple[Finding, ...]:
     for score in scores:
         if score is None or not (words := confusion(score)):
             continue
-        findings.append(found(
-            "score_scales_differ", "invalid", None, f"{score.metric}: {words}",
-            "give quality.baseline, quality.candidate and quality.margin on one scale: all as fractions of 1, or all in points", "quality",
-        ))  # fmt: skip
+        findings.append(
+            found(
+                "score_scales_differ",
+                "invalid",
+                None,
+                f"{score.metric}: {words}",
+                "give quality.baseline, quality.candidate and quality.margin on one scale: all as fractions of 1, or all in points",
+                "quality",
+            )
+        )
     return (*findings, *_of_the_limit(said))
 
 
@@ -40,16 +46,19 @@ def _of_its_metric(number: Number) -> list[Finding]:
     wrong = _unfitting(number, unit)
     if not wrong:
         return []
-    return [found(
-        "unit_of_another_metric", "invalid", number, f"{number.metric} = {given(number.value)} with number.unit = \"{number.unit}\": {wrong}",
-        "say the number in a unit of its metric, as it was published",
-    )]  # fmt: skip
+    return [
+        found(
+            "unit_of_another_metric",
+            "invalid",
+            number,
+            f'{number.metric} = {given(number.value)} with number.unit = "{number.unit}": {wrong}',
+            "say the number in a unit of its metric, as it was published",
+        )
+    ]
 
 
 def _unfitting(number: Number, unit: Unit) -> str:
-    timed = has_word(
-        number.metric, ("latency", "ttft", "tpot", "itl", "duration", "runtime")
-    ) or number.metric.casefold().endswith("time")
+    timed = has_word(number.metric, ("latency", "ttft", "tpot", "itl", "duration", "runtime")) or number.metric.casefold().endswith("time")
     if timed and unit.kind in ("rate", "money", "energy", "flop"):
         return f"a time is no {unit.kind}"
     if (
@@ -82,10 +91,16 @@ def _of_its_base(number: Number) -> list[Finding]:
     why = difference(told, parse(base.unit))
     if why is None:
         return []
-    return [found(
-        "units_of_sides_differ", "invalid", number, f'number.unit = "{number.unit}" is held against baseline.unit = "{base.unit}": {why}',
-        "give both sides in one unit that counts the same", "base_value",
-    )]  # fmt: skip
+    return [
+        found(
+            "units_of_sides_differ",
+            "invalid",
+            number,
+            f'number.unit = "{number.unit}" is held against baseline.unit = "{base.unit}": {why}',
+            "give both sides in one unit that counts the same",
+            "base_value",
+        )
+    ]
 
 
 def _of_the_limit(said: Claim) -> list[Finding]:
@@ -95,13 +110,21 @@ def _of_the_limit(said: Claim) -> list[Finding]:
     odd = [number for number in limited(said) if not same_unit(said.slo, number)]
     return [
         found(
-            "limit_in_another_unit", "invalid", number, f'slo.unit = "{said.slo.unit}" limits a number in "{number.unit}"',
-            "give the limit in a unit of the number that it limits", "goodput",
+            "limit_in_another_unit",
+            "invalid",
+            number,
+            f'slo.unit = "{said.slo.unit}" limits a number in "{number.unit}"',
+            "give the limit in a unit of the number that it limits",
+            "goodput",
         )
         for number in odd[:1]
-    ]  # fmt: skip
+    ]
 
 
 AUDIT = Audit(
-    name="units", title="units confused", question="Are the numbers in units that fit them and one another?", examine=claims_only, claim=claim,
-)  # fmt: skip
+    name="units",
+    title="units confused",
+    question="Are the numbers in units that fit them and one another?",
+    examine=claims_only,
+    claim=claim,
+)

@@ -1,6 +1,7 @@
 """Does the published interval decide what the claim says?
 
-An interval that is wider than its value says that nearly nothing was measured; one of a gain that holds "no change" leaves open whether there is a
+An interval that is wider than its value says that nearly nothing was measured; one of a gain that holds "no change" leaves open whether
+there is a
 gain; one that is open on the side that matters bounds nothing; two systems whose values lie in one another's intervals are not told apart.
 That a change is too small to matter can be shown too: an interval within 3 % of no change claims equality (methodology 3.4).
 Records give an interval to every estimate and compare by tests, so this concerns claims.
@@ -22,7 +23,9 @@ from assay.verdict.stated.gains import gain, is_efficiency, same_quantity
 from assay.verdict.types import Finding
 
 EQUAL: Final = 0.03  # as good as no change
-COMPARES: Final = r"\b(faster|slower|higher|lower|better|worse|more|less|fewer|cheaper|outperform\w*|beats?|improv\w*|reduc\w*|increas\w*)\b"
+COMPARES: Final = (
+    r"\b(faster|slower|higher|lower|better|worse|more|less|fewer|cheaper|outperform\w*|beats?|improv\w*|reduc\w*|increas\w*)\b"
+)
 MEND: Final = "measure in more launches until the interval decides it, or claim no more than the interval shows"
 
 
@@ -48,9 +51,7 @@ def _undecided(number: Number) -> list[Finding]:
 def _wide(number: Number, low: float, high: float) -> str:
     """Wider than the value itself; a change in percent is looked at as a ratio."""
     changes = (
-        [gain(number, end) for end in (low, number.value, high)]
-        if kinds.unit_of(number).kind == "percent"
-        else [low, number.value, high]
+        [gain(number, end) for end in (low, number.value, high)] if kinds.unit_of(number).kind == "percent" else [low, number.value, high]
     )
     if any(end is None for end in changes):
         return ""
@@ -76,11 +77,7 @@ def _one_sided(number: Number, interval: Interval) -> list[Finding]:
         return []
     side = "below" if better_low else "above"
     words = f"number.interval bounds {given(number.value)} only from {side}, and the claim is that it is {'low' if better_low else 'high'}"
-    return [
-        found(
-            "interval_open", "warning", number, words, "publish the other end of the interval as well", "launch_values"
-        )
-    ]
+    return [found("interval_open", "warning", number, words, "publish the other end of the interval as well", "launch_values")]
 
 
 def _overlapping(said: Claim) -> list[Finding]:
@@ -90,19 +87,19 @@ def _overlapping(said: Claim) -> list[Finding]:
     return [
         _not_apart(one, other)
         for one, other in itertools.combinations([n for n in said.number if kinds.is_speed(n) and n.of is not None], 2)
-        if one.of != other.of and one.workers == other.workers and same_quantity(one.model_copy(update={"of": other.of}), other)
-        and _holds(one, other) and _holds(other, one)
-    ]  # fmt: skip
+        if one.of != other.of
+        and one.workers == other.workers
+        and same_quantity(one.model_copy(update={"of": other.of}), other)
+        and _holds(one, other)
+        and _holds(other, one)
+    ]
 
 
 def _holds(one: Number, other: Number) -> bool:
     interval, factor = one.interval, kinds.unit_of(other).factor / kinds.unit_of(one).factor
     if interval is None or interval.kind != "confidence":
         return False
-    low, high = (
-        -math.inf if interval.low is None else interval.low,
-        math.inf if interval.high is None else interval.high,
-    )
+    low, high = (-math.inf if interval.low is None else interval.low, math.inf if interval.high is None else interval.high)
     apart = abs(one.value - other.value * factor) > EQUAL * 1e-6 * abs(one.value)
     return apart and low <= other.value * factor <= high
 
@@ -113,6 +110,9 @@ def _not_apart(one: Number, other: Number) -> Finding:
 
 
 AUDIT = Audit(
-    name="wide_interval", title="interval that decides nothing", question="Does the published interval decide what the claim says?",
-    examine=claims_only, claim=claim,
-)  # fmt: skip
+    name="wide_interval",
+    title="interval that decides nothing",
+    question="Does the published interval decide what the claim says?",
+    examine=claims_only,
+    claim=claim,
+)

@@ -33,11 +33,15 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
     }
     if not odd:
         return ()
-    return (Finding(
-        rule="placement_differs", severity="warning", configuration=None,
-        evidence=f"the configurations did not run in the same place: {listed(odd)}",
-        remedy="give every configuration the same hosts and the same launcher; a difference may be the machine's",
-    ),)  # fmt: skip
+    return (
+        Finding(
+            rule="placement_differs",
+            severity="warning",
+            configuration=None,
+            evidence=f"the configurations did not run in the same place: {listed(odd)}",
+            remedy="give every configuration the same hosts and the same launcher; a difference may be the machine's",
+        ),
+    )
 
 
 def _placements(measured: Measured) -> Iterator[tuple[str, str, str]]:
@@ -61,26 +65,46 @@ def claim(said: Claim) -> tuple[Finding, ...]:
     odd = differences(said)
     findings = []
     if odd:
-        findings.append(found(
-            "conditions_differ", "invalid", None,
-            f"the two sides differ in {listed(odd)}, and what is studied is {', '.join(said.claim.varying) or 'not said'}",
-            "hold every condition equal but the one that is studied, and measure both sides again", "same_conditions",
-        ))  # fmt: skip
+        findings.append(
+            found(
+                "conditions_differ",
+                "invalid",
+                None,
+                f"the two sides differ in {listed(odd)}, and what is studied is {', '.join(said.claim.varying) or 'not said'}",
+                "hold every condition equal but the one that is studied, and measure both sides again",
+                "same_conditions",
+            )
+        )
     one_sided = sorted(key for key in base.keys() ^ other.keys() if not is_studied(key, meant))
     if one_sided:
-        findings.append(found(
-            "condition_of_one_side", "note", None, f"said of one side only: {', '.join(one_sided)}",
-            "say it of both sides, in [conditions.baseline] and [conditions.candidate]",
-        ))  # fmt: skip
+        findings.append(
+            found(
+                "condition_of_one_side",
+                "note",
+                None,
+                f"said of one side only: {', '.join(one_sided)}",
+                "say it of both sides, in [conditions.baseline] and [conditions.candidate]",
+            )
+        )
     if not base and not other:
-        findings.append(found(
-            "conditions_unsaid", "note", None, "the claim does not say under which conditions the two sides were measured",
-            "say precision, batch, hardware, data set and software of both sides", "same_conditions",
-        ))  # fmt: skip
+        findings.append(
+            found(
+                "conditions_unsaid",
+                "note",
+                None,
+                "the claim does not say under which conditions the two sides were measured",
+                "say precision, batch, hardware, data set and software of both sides",
+                "same_conditions",
+            )
+        )
     return tuple(findings)
 
 
 AUDIT = Audit(
-    name="apples_to_oranges", title="apples to oranges", question="Do the two sides differ in anything but what is studied?",
-    examine=examine, claim=claim, about=WORKLOADS,
-)  # fmt: skip
+    name="apples_to_oranges",
+    title="apples to oranges",
+    question="Do the two sides differ in anything but what is studied?",
+    examine=examine,
+    claim=claim,
+    about=WORKLOADS,
+)

@@ -25,7 +25,9 @@ from assay.verdict.types import Finding
 
 MIDDLE: Final = ("mean", "median", "p50")
 GAIN: Final = r"(a factor of\s+)?[\d.,]+\s*-?(x\b|×|times\b(?! (as many|as much data|the data))|%|percent\b|fold\b)"
-RATE: Final = r"[\d.,]+\s*[kMGTP]?(tok\w*|samples?|images?|[bB]|bit|FLOPs?)(/s| per second|ps\b|S\b)"  # requests/s may be the load that was offered
+RATE: Final = (
+    r"[\d.,]+\s*[kMGTP]?(tok\w*|samples?|images?|[bB]|bit|FLOPs?)(/s| per second|ps\b|S\b)"  # requests/s may be the load that was offered
+)
 BEST_CASE: Final = (
     rf"\b(up to|as much as)\s+({GAIN}|{RATE})|\b(as high as|as fast as|peaks? (at|of)|a peak of)\s+({GAIN}|[\d.,]+\s*[A-Za-z]+)"
     r"|\b(best|fastest) (run )?(out )?of (\d+|all|several|N)\b|\bbest-of-\w+"
@@ -43,21 +45,19 @@ def _missing(measured: Measured) -> list[Finding]:
     launches = measured.table("launches").filter(pl.col("role") == "timed")
     there = launches.group_by("configuration").agg(pl.col("block").n_unique())
     known = dict(there.iter_rows())
-    planned = (
-        0
-        if is_adaptive(measured)
-        else len({launch.block for launch in plan(measured.experiment) if launch.role == "timed"})
-    )
+    planned = 0 if is_adaptive(measured) else len({launch.block for launch in plan(measured.experiment) if launch.role == "timed"})
     planned = planned or max(known.values(), default=0)
     short = {name: planned - known.get(name, 0) for name in measured.configurations if known.get(name, 0) < planned}
     return [
         Finding(
-            rule="launches_missing", severity="warning", configuration=name,
+            rule="launches_missing",
+            severity="warning",
+            configuration=name,
             evidence=f"{missing} of {count(planned, 'launches')} of the plan are not in the record, not even as failed",
             remedy="run the plan to its end with `assay resume`; a summary over some of the launches is a selection",
         )
         for name, missing in short.items()
-    ]  # fmt: skip
+    ]
 
 
 def is_adaptive(measured: Measured) -> bool:
@@ -72,76 +72,102 @@ def _replaced(measured: Measured) -> list[Finding]:
         own = launches.filter(pl.col("configuration") == name)
         replaced, used = (own.filter(pl.col("status") == status).height for status in ("contaminated", "ok"))
         if replaced and replaced >= used:
-            found_here.append(Finding(
-                rule="mostly_replaced", severity="warning", configuration=name,
-                evidence=f"{count(replaced, 'launches')} were made again because they were disturbed, {used} count: the numbers are those of the quiet moments",
-                remedy="leave the machine to the experiment, or report the disturbed launches as well: they are in the record",
-            ))  # fmt: skip
+            found_here.append(
+                Finding(
+                    rule="mostly_replaced",
+                    severity="warning",
+                    configuration=name,
+                    evidence=f"{count(replaced, 'launches')} were made again because they were disturbed, {used} count: "
+                    "the numbers are those of the quiet moments",
+                    remedy="leave the machine to the experiment, or report the disturbed launches as well: they are in the record",
+                )
+            )
     return found_here
 
 
 def claim(said: Claim) -> tuple[Finding, ...]:
     """Best-of-N, one launch, launches left out."""
     findings = [finding for number in said.number for finding in (*_extreme(said, number), *_picked(number))]
-    return (*findings, *_in_words(said), *unsaid(
-        "statistic_unsaid", [n for n in said.number if statistic(n) is None and not is_quality(n)],
-        "which statistic of the measurements it is", 'say statistic (median, mean, p99 ...) of every number', "launch_values",
-    ))  # fmt: skip
+    return (
+        *findings,
+        *_in_words(said),
+        *unsaid(
+            "statistic_unsaid",
+            [n for n in said.number if statistic(n) is None and not is_quality(n)],
+            "which statistic of the measurements it is",
+            "say statistic (median, mean, p99 ...) of every number",
+            "launch_values",
+        ),
+    )
 
 
 def _in_words(said: Claim) -> list[Finding]:
     """What the claim's own words say of a best case."""
     words = re.search(BEST_CASE, said.claim.text, flags=re.IGNORECASE)
     about = [
-        n
-        for n in said.number
-        if not is_quality(n) and (is_relative(n) or not is_share(n)) and n.statistic not in ("best", "min", "max")
+        n for n in said.number if not is_quality(n) and (is_relative(n) or not is_share(n)) and n.statistic not in ("best", "min", "max")
     ]
     if words is None or not about:
         return []
-    return [found(
-        "best_case_in_words", "invalid", about[0], f'claim.text says "{words[0].strip()}", which is the best of several cases or runs',
-        "report every case, or the median over them with its interval", "launch_values",
-    )]  # fmt: skip
+    return [
+        found(
+            "best_case_in_words",
+            "invalid",
+            about[0],
+            f'claim.text says "{words[0].strip()}", which is the best of several cases or runs',
+            "report every case, or the median over them with its interval",
+            "launch_values",
+        )
+    ]
 
 
 def _extreme(said: Claim, number: Number) -> list[Finding]:
     """The most favourable of several; not an end that stands beside the middle of the same measurements."""
     middle = [
-        n
-        for n in said.number
-        if metric_name(n.metric) == metric_name(number.metric) and n.of == number.of and statistic(n) in MIDDLE
+        n for n in said.number if metric_name(n.metric) == metric_name(number.metric) and n.of == number.of and statistic(n) in MIDDLE
     ]
     if number.statistic != "best" and (middle or number.statistic != ("min" if lower_is_better(number) else "max")):
         return []
-    return [found(
-        "best_of_n", "invalid", number,
-        f"it is the {number.statistic} of several measurements (number.statistic), which improves by measuring more often",
-        "report the median over launches with its interval", "launch_values",
-    )]  # fmt: skip
+    return [
+        found(
+            "best_of_n",
+            "invalid",
+            number,
+            f"it is the {number.statistic} of several measurements (number.statistic), which improves by measuring more often",
+            "report the median over launches with its interval",
+            "launch_values",
+        )
+    ]
 
 
 def _picked(number: Number) -> list[Finding]:
     findings = []
     if number.launches == 1 or number.statistic == "single":
-        findings.append(found(
-            "one_launch", "warning", number, "it comes from one launch, which says nothing about the next one",
-            "repeat it in at least 5 launches, and report the median with its interval", "launch_values",
-        ))  # fmt: skip
+        findings.append(
+            found(
+                "one_launch",
+                "warning",
+                number,
+                "it comes from one launch, which says nothing about the next one",
+                "repeat it in at least 5 launches, and report the median with its interval",
+                "launch_values",
+            )
+        )
     left = (number.planned_launches or 0) - (number.launches or number.planned_launches or 0)
     if left > 0:
-        findings.append(found(
-            "launches_left_out", "invalid", number, f"{left} of {count(number.planned_launches or 0, 'launches')} were left out of it",
-            "report all launches, or the rule by which they were left out as it was written down beforehand", "launch_values",
-        ))  # fmt: skip
+        findings.append(
+            found(
+                "launches_left_out",
+                "invalid",
+                number,
+                f"{left} of {count(number.planned_launches or 0, 'launches')} were left out of it",
+                "report all launches, or the rule by which they were left out as it was written down beforehand",
+                "launch_values",
+            )
+        )
     return findings
 
 
 AUDIT = Audit(
-    name="cherry_picked",
-    title="cherry-picked run",
-    question="Was a lucky launch picked?",
-    examine=examine,
-    claim=claim,
-    about=EVERYTHING,
+    name="cherry_picked", title="cherry-picked run", question="Was a lucky launch picked?", examine=examine, claim=claim, about=EVERYTHING
 )

@@ -32,32 +32,35 @@ def _seeds(measured: Measured) -> list[Finding]:
     mixed = seeds.filter(pl.col("seed") > 1).sort("block")["block"].to_list()
     if not mixed:
         return []
-    return [Finding(
-        rule="seeds_differ", severity="warning", configuration=None,
-        evidence=f"in {count(len(mixed), 'blocks')} the configurations were given different seeds (block {mixed[0]}): luck is part of the difference",
-        remedy="let assay give the seeds ({seed} in workload.arguments), one for all launches of a block",
-    )]  # fmt: skip
+    return [
+        Finding(
+            rule="seeds_differ",
+            severity="warning",
+            configuration=None,
+            evidence=f"in {count(len(mixed), 'blocks')} the configurations were given different seeds (block {mixed[0]}): luck is part of the difference",
+            remedy="let assay give the seeds ({seed} in workload.arguments), one for all launches of a block",
+        )
+    ]
 
 
 def _splits(measured: Measured) -> list[Finding]:
     if measured.subject == "serving":
         return []  # a higher load asks more prompts of a file; examples are compared by their ids
     examples = measured.scores.join(measured.timed.select("launch", "configuration"), on="launch")
-    own = {
-        name: frozenset(examples.filter(pl.col("configuration") == name)["example"].to_list())
-        for name in measured.configurations
-    }
+    own = {name: frozenset(examples.filter(pl.col("configuration") == name)["example"].to_list()) for name in measured.configurations}
     base = own[measured.base]
     return [
         Finding(
-            rule="evaluation_sets_differ", severity="invalid", configuration=name,
+            rule="evaluation_sets_differ",
+            severity="invalid",
+            configuration=name,
             evidence=f"{count(len(ids ^ base), 'examples')} were scored at {name} or at {measured.base} but not at both",
             remedy="score the same held-out examples, under the same ids, in every configuration",
             needs=("quality",),
         )
         for name, ids in own.items()
         if ids and base and ids != base
-    ]  # fmt: skip
+    ]
 
 
 def claim(said: Claim) -> tuple[Finding, ...]:
@@ -69,22 +72,39 @@ def claim(said: Claim) -> tuple[Finding, ...]:
     meant = studied(said)
     mixed = {key: values for key, values in _conditions(said).items() if not is_studied(key, meant)}
     if mixed:
-        findings.append(found(
-            "conditions_of_numbers_differ", "invalid", None, f"the numbers were measured under different conditions: {listed(mixed)}",
-            "measure all of them under one set of conditions, in the same launches", *needs,
-        ))  # fmt: skip
+        findings.append(
+            found(
+                "conditions_of_numbers_differ",
+                "invalid",
+                None,
+                f"the numbers were measured under different conditions: {listed(mixed)}",
+                "measure all of them under one set of conditions, in the same launches",
+                *needs,
+            )
+        )
     for who, runs in _runs(said.number).items():
-        findings.append(found(
-            "numbers_of_different_runs", "invalid", None,
-            f"the numbers{f' of {who}' if who else ''} were read from different runs ({'; '.join(runs)})",
-            "read every number from the same launches", *needs,
-        ))  # fmt: skip
+        findings.append(
+            found(
+                "numbers_of_different_runs",
+                "invalid",
+                None,
+                f"the numbers{f' of {who}' if who else ''} were read from different runs ({'; '.join(runs)})",
+                "read every number from the same launches",
+                *needs,
+            )
+        )
     findings += _statistics(said)
     if not findings and all(number.run is None for number in said.number):
-        findings.append(found(
-            "runs_unsaid", "note", None, "the claim does not say whether its numbers come from the same runs",
-            "say run of every number", "one_configuration",
-        ))  # fmt: skip
+        findings.append(
+            found(
+                "runs_unsaid",
+                "note",
+                None,
+                "the claim does not say whether its numbers come from the same runs",
+                "say run of every number",
+                "one_configuration",
+            )
+        )
     return tuple(findings)
 
 
@@ -99,7 +119,9 @@ def _groups(numbers: tuple[Number, ...]) -> dict[Group, list[Number]]:
 
 
 def _conditions(said: Claim) -> dict[str, list[object]]:
-    """Conditions, and between systems worker counts, in which the metrics differ; one metric over several values of a condition is a sweep."""
+    """Conditions, and between systems worker counts, in which the metrics differ; one metric over several values of a condition is a
+    sweep.
+    """
     groups = _groups(said.number)
     several = len({system for system, _ in groups}) > 1
     seen: dict[str, dict[Group, dict[str, object]]] = {}
@@ -152,22 +174,11 @@ def _statistics(said: Claim) -> list[Finding]:
     found_here = []
     for systems in by_metric.values():
         for (one, first), (other, second) in itertools.combinations(systems.items(), 2):
-            given = [
-                {CENTRE.get(told, told) for number in side if (told := statistic(number)) is not None}
-                for side in (first, second)
-            ]
+            given = [{CENTRE.get(told, told) for number in side if (told := statistic(number)) is not None} for side in (first, second)]
             if all(given) and not given[0] & given[1]:
                 words = f"{first[0].metric} of {one} is a {', '.join(sorted(given[0]))}, of {other} a {', '.join(sorted(given[1]))} (number.statistic)"
                 found_here.append(
-                    found(
-                        "statistics_differ",
-                        "invalid",
-                        second[0],
-                        words,
-                        "give the same statistic of both",
-                        "one_configuration",
-                        "tail",
-                    )
+                    found("statistics_differ", "invalid", second[0], words, "give the same statistic of both", "one_configuration", "tail")
                 )
     return found_here
 
@@ -176,6 +187,10 @@ CENTRE = {"p50": "median"}
 
 
 AUDIT = Audit(
-    name="construct_mismatch", title="construct mismatch", question="Do the numbers come from the same runs, seeds and splits?",
-    examine=examine, claim=claim, about=WORKLOADS,
-)  # fmt: skip
+    name="construct_mismatch",
+    title="construct mismatch",
+    question="Do the numbers come from the same runs, seeds and splits?",
+    examine=examine,
+    claim=claim,
+    about=WORKLOADS,
+)

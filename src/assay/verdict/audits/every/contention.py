@@ -32,9 +32,12 @@ from assay.verdict.types import Finding
 SURE: Final = 0.01  # p-value below which a trend is named
 WARMER: Final = 5.0  # degrees: a smaller change says nothing about heat
 SEEN: Final = {  # what a reader may expect to be watched -> the key under which the meter says why it is not
-    "foreign": "processor_time", "steal": "processor_time", "throttled": "throttled", "psi_io": "pressure_io",
+    "foreign": "processor_time",
+    "steal": "processor_time",
+    "throttled": "throttled",
+    "psi_io": "pressure_io",
     "psi_memory": "pressure_memory",
-}  # fmt: skip
+}
 
 
 def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
@@ -42,23 +45,19 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
     if measured.timed.height == 0:  # nothing was timed that could have been disturbed
         return tuple(_made_again(measured))
     noise = fold(measured).join(measured.timed.select("launch"), on="launch")
-    if (
-        noise.select(pl.any_horizontal(pl.col(name).is_not_null() for name in ("foreign", "steal")).any()).item()
-        is not True
-    ):
-        return (Finding(
-            rule="contention_not_measured", severity="note", configuration=None,
-            evidence="no host counters were recorded, so a disturbance by other programs would go unseen",
-            remedy="run on Linux with a readable /proc",
-        ), *_made_again(measured))  # fmt: skip
+    if noise.select(pl.any_horizontal(pl.col(name).is_not_null() for name in ("foreign", "steal")).any()).item() is not True:
+        return (
+            Finding(
+                rule="contention_not_measured",
+                severity="note",
+                configuration=None,
+                evidence="no host counters were recorded, so a disturbance by other programs would go unseen",
+                remedy="run on Linux with a readable /proc",
+            ),
+            *_made_again(measured),
+        )
     hit = [found for limit in limits(measured.experiment.noise) if (found := _over(noise, limit)) is not None]
-    return (
-        *hit,
-        *_slow_sentinel(measured, noise),
-        *_drifts(measured, noise),
-        *_made_again(measured),
-        *_unseen(measured, noise),
-    )
+    return (*hit, *_slow_sentinel(measured, noise), *_drifts(measured, noise), *_made_again(measured), *_unseen(measured, noise))
 
 
 def _over(noise: pl.DataFrame, limit: Limit) -> Finding | None:
@@ -69,9 +68,8 @@ def _over(noise: pl.DataFrame, limit: Limit) -> Finding | None:
     words = limit.words.format(value=f"up to {most}")
     allowed = f"at most {asked(limit.most, FRACTION)} are allowed"
     return Finding(
-        rule=limit.rule, severity="warning", configuration=None,
-        evidence=f"{words}; {allowed}; {_which(hit, noise)}", remedy=limit.remedy,
-    )  # fmt: skip
+        rule=limit.rule, severity="warning", configuration=None, evidence=f"{words}; {allowed}; {_which(hit, noise)}", remedy=limit.remedy
+    )
 
 
 def _slow_sentinel(measured: Measured, noise: pl.DataFrame) -> Iterable[Finding]:
@@ -80,10 +78,12 @@ def _slow_sentinel(measured: Measured, noise: pl.DataFrame) -> Iterable[Finding]
         worst = hit.sort("sentinel").tail(1)
         words = sentinel_words(float(worst["sentinel_ratio"][0]), float(worst["deviations"][0]))
         yield Finding(
-            rule="slow_sentinel", severity="warning", configuration=None,
+            rule="slow_sentinel",
+            severity="warning",
+            configuration=None,
             evidence=f"{words} beside launch {worst['launch'][0]}; {_which(hit, noise)}",
             remedy="find out what else runs at that time; noise.repeat makes such launches again",
-        )  # fmt: skip
+        )
 
 
 def _which(hit: pl.DataFrame, noise: pl.DataFrame) -> str:
@@ -108,21 +108,26 @@ def _launches(numbers: Sequence[int]) -> str:
 def _drifts(measured: Measured, noise: pl.DataFrame) -> Iterable[Finding]:
     basis, times = _times(measured)
     series = {
-        f"the {basis} times": (times, "randomised blocks keep comparisons inside this record straight; do not compare its times with another day's"),
-        "the sentinel": (noise.select("launch", pl.col("sentinel").alias("value")), "let the machine warm up, or find out what was added to its load"),
-    }  # fmt: skip
+        f"the {basis} times": (
+            times,
+            "randomised blocks keep comparisons inside this record straight; do not compare its times with another day's",
+        ),
+        "the sentinel": (
+            noise.select("launch", pl.col("sentinel").alias("value")),
+            "let the machine warm up, or find out what was added to its load",
+        ),
+    }
     for what, (values, remedy) in series.items():
         found = _trend(measured, values)
-        if (
-            found is not None
-            and found.p < SURE
-            and abs(_factor(found)) > measured.experiment.comparison.smallest_effect
-        ):
+        if found is not None and found.p < SURE and abs(_factor(found)) > measured.experiment.comparison.smallest_effect:
             yield Finding(
-                rule="drift", severity="warning", configuration=None, remedy=remedy,
+                rule="drift",
+                severity="warning",
+                configuration=None,
+                remedy=remedy,
                 evidence=f"{what} {_direction(found)} over the experiment's {count(found.n, 'blocks')} "
                 f"(p = {given(found.p, 2)}){_heat(measured)}",
-            )  # fmt: skip
+            )
 
 
 def _times(measured: Measured) -> tuple[str, pl.DataFrame]:
@@ -158,13 +163,9 @@ def _direction(found: Trend) -> str:
 
 def _heat(measured: Measured) -> str:
     """What a GPU's temperature did meanwhile, if one was read."""
-    rows = measured.table("telemetry").filter(
-        pl.col("device").str.starts_with("gpu-") & (pl.col("counter") == "temperature")
-    )
+    rows = measured.table("telemetry").filter(pl.col("device").str.starts_with("gpu-") & (pl.col("counter") == "temperature"))
     each = rows.group_by("launch").agg(pl.col("value").max())
-    blocks = (
-        each.join(measured.timed.select("launch", "block"), on="launch").group_by("block").agg(pl.col("value").max())
-    )
+    blocks = each.join(measured.timed.select("launch", "block"), on="launch").group_by("block").agg(pl.col("value").max())
     ordered = blocks.sort("block")
     found = trend(ordered["block"].to_list(), ordered["value"].to_list())
     if found is None or found.p >= SURE or abs(found.change) < WARMER:
@@ -180,10 +181,12 @@ def _made_again(measured: Measured) -> Iterable[Finding]:
     if rows.height:
         made = f"{count(rows.height, 'launches')} {'was' if rows.height == 1 else 'were'} disturbed and made again"
         yield Finding(
-            rule="contaminated", severity="note", configuration=None,
+            rule="contaminated",
+            severity="note",
+            configuration=None,
             evidence=f"{made} ({_launches(rows['launch'].to_list())}); the first: {rows['reason'][0]}",
             remedy="nothing, if they are few; they stay in the record and in its cost, and carry no timing",
-        )  # fmt: skip
+        )
 
 
 def _unseen(measured: Measured, noise: pl.DataFrame) -> Iterable[Finding]:
@@ -192,10 +195,12 @@ def _unseen(measured: Measured, noise: pl.DataFrame) -> Iterable[Finding]:
     told = {name: reason for name, reason in missing.items() if reason}
     if told:
         yield Finding(
-            rule="noise_not_readable", severity="note", configuration=None,
+            rule="noise_not_readable",
+            severity="note",
+            configuration=None,
             evidence=f"not watched: {', '.join(told)} ({'; '.join(dict.fromkeys(told.values()))})",
             remedy="a disturbance of that kind would go unseen here; measure where the kernel tells it",
-        )  # fmt: skip
+        )
 
 
 def _reason(measured: Measured, key: str) -> str:
@@ -204,6 +209,9 @@ def _reason(measured: Measured, key: str) -> str:
 
 
 AUDIT = Audit(
-    name="contention", title="disturbed machine", question="Did something disturb the machine while it was measured?", examine=examine,
+    name="contention",
+    title="disturbed machine",
+    question="Did something disturb the machine while it was measured?",
+    examine=examine,
     about=EVERYTHING,
-)  # fmt: skip
+)

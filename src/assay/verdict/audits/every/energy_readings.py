@@ -25,10 +25,13 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
     found = []
     if doubtful.height:
         launches = doubtful["launch"].n_unique()
-        found.append(_finding(
-            "energy_lower_bound", f"in {launches} launches a counter was reset or may have wrapped unseen: their joules are a lower bound",
-            "read the counters more often (energy.sample_every_s)",
-        ))  # fmt: skip
+        found.append(
+            _finding(
+                "energy_lower_bound",
+                f"in {launches} launches a counter was reset or may have wrapped unseen: their joules are a lower bound",
+                "read the counters more often (energy.sample_every_s)",
+            )
+        )
     short = _too_short(measured, telemetry)
     if short is not None:
         found.append(short)

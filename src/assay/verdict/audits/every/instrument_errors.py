@@ -25,27 +25,31 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
     gave_up, dropped = (events.filter(pl.col("kind") == kind) for kind in ("probe_error", "rows_dropped"))
     found = []
     if gave_up.height:
-        found.append(_finding(
-            "probe_error", gave_up,
-            f"the probe met an error and stopped recording; the first, {_where(gave_up)}: {_error(gave_up['detail'][0])}",
-            "look whether the script hands the probe what it takes (how-to: mark your script); if it does, this is a defect "
-            "of assay. These launches hold less than they should",
-        ))  # fmt: skip
+        found.append(
+            _finding(
+                "probe_error",
+                gave_up,
+                f"the probe met an error and stopped recording; the first, {_where(gave_up)}: {_error(gave_up['detail'][0])}",
+                "look whether the script hands the probe what it takes (how-to: mark your script); if it does, this is a defect "
+                "of assay. These launches hold less than they should",
+            )
+        )
     if dropped.height:
         rows = int(dropped["value"].sum())
-        found.append(_finding(
-            "rows_dropped", dropped,
-            f"{count(rows, 'rows')} could not be written and are missing, first {_where(dropped)}: {dropped['detail'][0]}",
-            "give the record a faster disk, or report fewer rows",
-        ))  # fmt: skip
+        found.append(
+            _finding(
+                "rows_dropped",
+                dropped,
+                f"{count(rows, 'rows')} could not be written and are missing, first {_where(dropped)}: {dropped['detail'][0]}",
+                "give the record a faster disk, or report fewer rows",
+            )
+        )
     return tuple(found)
 
 
 def _finding(rule: str, events: pl.DataFrame, evidence: str, remedy: str) -> Finding:
     launches = ", ".join(str(launch) for launch in events["launch"].unique().sort().to_list()[:8])
-    return Finding(
-        rule=rule, severity="invalid", configuration=None, evidence=f"{evidence} (launches {launches})", remedy=remedy
-    )
+    return Finding(rule=rule, severity="invalid", configuration=None, evidence=f"{evidence} (launches {launches})", remedy=remedy)
 
 
 def _error(detail: str | None) -> str:

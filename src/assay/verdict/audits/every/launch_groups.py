@@ -56,20 +56,24 @@ def _finding(measured: Measured, configuration: str, found: Found) -> Finding:
         which = f"launch {numbers[far]}" if numbers else "one launch"
         others = seen.low if far in seen.upper else seen.high
         return Finding(
-            rule="outlying_launch", severity="warning", configuration=configuration,
+            rule="outlying_launch",
+            severity="warning",
+            configuration=configuration,
             evidence=f"{name} of {which} is {reading(value.launch_values[far], value.unit)}, far from the {reading(others, value.unit)} of "
             f"the other {k - 1}; the interval holds only if such launches are as common as one in {k}",
             remedy=f"look at that launch's telemetry and log; {_more(k)}",
-        )  # fmt: skip
+        )
     parts = " and ".join(
         f"{len(part)} near {reading(middle, value.unit)}{_numbered(part, numbers)}"
         for part, middle in ((seen.lower, seen.low), (seen.upper, seen.high))
     )
     return Finding(
-        rule="launches_in_two_groups", severity="warning", configuration=configuration,
+        rule="launches_in_two_groups",
+        severity="warning",
+        configuration=configuration,
         evidence=f"{name} of {count(k, 'launches')} falls into two groups, {parts}: the interval describes a value between them",
         remedy=f"find what differs between the two groups (placement, clocks, neighbours, cache) and fix it; {_more(k)}",
-    )  # fmt: skip
+    )
 
 
 def _numbered(part: tuple[int, ...], numbers: list[int] | None) -> str:
@@ -84,6 +88,9 @@ def _more(k: int) -> str:
 
 
 AUDIT = Audit(
-    name="launch_groups", title="launches in two groups", question="Do the launches of a configuration form one group?", examine=examine,
+    name="launch_groups",
+    title="launches in two groups",
+    question="Do the launches of a configuration form one group?",
+    examine=examine,
     about=EVERYTHING,
-)  # fmt: skip
+)

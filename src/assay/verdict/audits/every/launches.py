@@ -34,11 +34,15 @@ def _few(measured: Measured) -> list[Finding]:
     for name in measured.configurations:
         done = measured.timed.filter(pl.col("configuration") == name).height
         if done < ENOUGH:
-            found.append(Finding(
-                rule="few_launches", severity="warning", configuration=name,
-                evidence=f"{count(done, 'successful launches')}; {ENOUGH} carry an interval worth relying on",
-                remedy=f"run with launches.per_configuration = {ENOUGH} or more",
-            ))  # fmt: skip
+            found.append(
+                Finding(
+                    rule="few_launches",
+                    severity="warning",
+                    configuration=name,
+                    evidence=f"{count(done, 'successful launches')}; {ENOUGH} carry an interval worth relying on",
+                    remedy=f"run with launches.per_configuration = {ENOUGH} or more",
+                )
+            )
     return found
 
 
@@ -48,11 +52,15 @@ def _failed(measured: Measured) -> list[Finding]:
     found = []
     for name in bad["configuration"].unique(maintain_order=True).to_list():
         own = bad.filter(pl.col("configuration") == name)
-        found.append(Finding(
-            rule="failed_launches", severity="warning", configuration=name,
-            evidence=f"{count(own.height, 'launches')} did not end well; the first (launch {own['launch'][0]}): {own['reason'][0]}",
-            remedy="read the launch's log in the record; the failed launches are kept and cost money, but carry no timing",
-        ))  # fmt: skip
+        found.append(
+            Finding(
+                rule="failed_launches",
+                severity="warning",
+                configuration=name,
+                evidence=f"{count(own.height, 'launches')} did not end well; the first (launch {own['launch'][0]}): {own['reason'][0]}",
+                remedy="read the launch's log in the record; the failed launches are kept and cost money, but carry no timing",
+            )
+        )
     return found
 
 
@@ -64,11 +72,7 @@ def claim(said: Claim) -> tuple[Finding, ...]:
 def _claimed(number: Number) -> list[Finding]:
     missing = []
     if number.launches is None:
-        trials = (
-            f"; {count(number.trials, 'trials')} inside a launch say nothing about the next launch"
-            if number.trials
-            else ""
-        )
+        trials = f"; {count(number.trials, 'trials')} inside a launch say nothing about the next launch" if number.trials else ""
         missing.append(f"no number of launches is given{trials}")
     elif number.launches < ENOUGH:
         missing.append(f"{count(number.launches, 'launches')}; {ENOUGH} carry an interval worth relying on")
@@ -82,22 +86,28 @@ def _claimed(number: Number) -> list[Finding]:
             else "it is not said what the interval is"
         )
     elif number.interval.low is not None and number.interval.low == number.interval.high:
-        missing.append(
-            f"number.interval has no width ({given(number.interval.low)} to itself), which claims that there is no noise"
-        )
+        missing.append(f"number.interval has no width ({given(number.interval.low)} to itself), which claims that there is no noise")
     elif number.interval.confidence is not None and number.interval.confidence < LEAST_CONFIDENCE:
-        missing.append(
-            f"number.interval.confidence = {given(number.interval.confidence)}: the truth is outside of it too often"
-        )
+        missing.append(f"number.interval.confidence = {given(number.interval.confidence)}: the truth is outside of it too often")
     if not missing:
         return []
-    return [said_wrong(
-        "evidence_insufficient", "warning", number, "; ".join(missing),
-        f"measure in at least {ENOUGH} launches, and publish the interval between launches", "launch_values",
-    )]  # fmt: skip
+    return [
+        said_wrong(
+            "evidence_insufficient",
+            "warning",
+            number,
+            "; ".join(missing),
+            f"measure in at least {ENOUGH} launches, and publish the interval between launches",
+            "launch_values",
+        )
+    ]
 
 
 AUDIT = Audit(
-    name="launches", title="insufficient evidence", question="Are there enough launches, and is each accounted for?",
-    examine=examine, claim=claim, about=EVERYTHING,
-)  # fmt: skip
+    name="launches",
+    title="insufficient evidence",
+    question="Are there enough launches, and is each accounted for?",
+    examine=examine,
+    claim=claim,
+    about=EVERYTHING,
+)

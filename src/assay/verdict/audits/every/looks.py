@@ -19,7 +19,7 @@ WHY_NOT = {
     "at_most": ("launches.at_most was reached", "raise launches.at_most, or be content with a wider launches.precision"),
     "budget": ("limits.experiment_timeout_s was over", "raise limits.experiment_timeout_s, or be content with a wider launches.precision"),
     "failed": ("the launches failed", "mend what the failed launches say"),
-}  # fmt: skip
+}
 
 
 def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
@@ -34,21 +34,28 @@ def _paid(measured: Measured) -> Finding:
     asked, made = measured.experiment.launches.confidence, measured.confidence
     looks = count(len(measured.looks), "looks")
     return Finding(
-        rule="looks", severity="note", configuration=None,
+        rule="looks",
+        severity="note",
+        configuration=None,
         evidence=f"launches were added until the intervals were narrow ({looks}); every interval is made at "
         f"{reading(made, FRACTION)}, so that {reading(asked, FRACTION)} hold however often was looked",
         remedy="nothing: this is what the looking costs; a fixed number of launches needs no such allowance",
-    )  # fmt: skip
+    )
 
 
 def _too_wide(measured: Measured, ended: str) -> tuple[Finding, ...]:
     if ended not in WHY_NOT:
         return ()
     why, remedy = WHY_NOT[ended]
-    return (Finding(
-        rule="precision_not_reached", severity="warning", configuration=None,
-        evidence=f"{why} before the intervals were as narrow as asked for: {measured.looks[-1]['sentence']}", remedy=remedy,
-    ),)  # fmt: skip
+    return (
+        Finding(
+            rule="precision_not_reached",
+            severity="warning",
+            configuration=None,
+            evidence=f"{why} before the intervals were as narrow as asked for: {measured.looks[-1]['sentence']}",
+            remedy=remedy,
+        ),
+    )
 
 
 AUDIT = Audit(

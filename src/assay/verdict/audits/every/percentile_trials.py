@@ -1,7 +1,7 @@
 """Are there enough trials for the percentile?
 
-A percentile p with a two-sided interval needs at least ln(alpha/2)/ln(p) independent trials: 72 for p95, 368 for p99, 3688 for p99.9 at 95 %
-(methodology 3.3).  That is the least: dependent trials need more.  Records refuse a percentile that their steps cannot carry, and
+A percentile p with a two-sided interval needs at least ln(alpha/2)/ln(p) independent trials: 72 for p95, 368 for p99, 3688 for p99.9 at
+95 % (methodology 3.3).  That is the least: dependent trials need more.  Records refuse a percentile that their steps cannot carry, and
 this says of which configurations; a percentile that is nevertheless there with fewer trials is inadmissible.
 """
 
@@ -22,23 +22,26 @@ PERCENTILES = {"p50": 0.50, "p90": 0.90, "p95": 0.95, "p99": 0.99, "p999": 0.999
 CONFIDENCE = 0.95
 LATENCIES = ("ttft", "ttft_visible", "ttft_sent", "tpot", "itl", "e2e")
 TAILS = {  # metrics of a record
-    "step_time_p95": 0.95, "step_time_p99": 0.99,
+    "step_time_p95": 0.95,
+    "step_time_p99": 0.99,
     **{f"{name}_p{100 * p:g}".replace(".", ""): p for name in LATENCIES for p in (0.90, 0.95, 0.99, 0.999)},
-}  # fmt: skip
+}
 
 
 def examine(measured: Measured, results: Results) -> tuple[Finding, ...]:
     """Percentiles that are shown though their trials are too few."""
     return tuple(
         Finding(
-            rule="too_few_trials", severity="invalid", configuration=name,
+            rule="too_few_trials",
+            severity="invalid",
+            configuration=name,
             evidence=f"{metric} stands on {count(value.n_trials, 'trials')}; {least_two_sided(p, CONFIDENCE)} is the least",
             remedy="run more steps or requests per launch, or report a lower percentile",
         )
         for metric, p in TAILS.items()
         for name, value in results.get(metric, {}).items()
         if isinstance(value, Estimate) and value.n_trials < least_two_sided(p, CONFIDENCE)
-    )  # fmt: skip
+    )
 
 
 def blind(measured: Measured, results: Results) -> str | None:
@@ -46,9 +49,7 @@ def blind(measured: Measured, results: Results) -> str | None:
     values = [value for metric in TAILS for value in results.get(metric, {}).values()]
     if any(isinstance(value, Estimate) for value in values):
         return None
-    why = next(
-        (value.detail for value in values if isinstance(value, Absent)), "nothing was timed in steps or requests"
-    )
+    why = next((value.detail for value in values if isinstance(value, Absent)), "nothing was timed in steps or requests")
     return f"no percentile of the tail is shown: {why}"
 
 
@@ -56,10 +57,16 @@ def claim(said: Claim) -> tuple[Finding, ...]:
     """Percentiles with too few trials, and those whose trials are not said."""
     named = [number for number in said.number if statistic(number) in PERCENTILES]
     few = [finding for number in named for finding in _few(number)]
-    return (*few, *unsaid(
-        "trials_unsaid", [number for number in named if number.trials is None],
-        "how many trials the percentile stands on", "say trials", "percentile",
-    ))  # fmt: skip
+    return (
+        *few,
+        *unsaid(
+            "trials_unsaid",
+            [number for number in named if number.trials is None],
+            "how many trials the percentile stands on",
+            "say trials",
+            "percentile",
+        ),
+    )
 
 
 def _few(number: Number) -> list[Finding]:
@@ -67,14 +74,24 @@ def _few(number: Number) -> list[Finding]:
     least = least_two_sided(p, CONFIDENCE)
     if number.trials is None or number.trials >= least:
         return []
-    return [found(
-        "too_few_trials", "invalid", number,
-        f"a {statistic(number)} of {count(number.trials, 'trials')}; {least} independent ones are the least that bound it on both sides",
-        "measure more trials, or claim a lower percentile", "percentile",
-    )]  # fmt: skip
+    return [
+        found(
+            "too_few_trials",
+            "invalid",
+            number,
+            f"a {statistic(number)} of {count(number.trials, 'trials')}; {least} independent ones are the least that bound it on both sides",
+            "measure more trials, or claim a lower percentile",
+            "percentile",
+        )
+    ]
 
 
 AUDIT = Audit(
-    name="percentile_trials", title="too few trials for the percentile", question="Are there enough trials for the percentile?",
-    examine=examine, claim=claim, blind=blind, about=WORKLOADS,
-)  # fmt: skip
+    name="percentile_trials",
+    title="too few trials for the percentile",
+    question="Are there enough trials for the percentile?",
+    examine=examine,
+    claim=claim,
+    blind=blind,
+    about=WORKLOADS,
+)

@@ -33,10 +33,15 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
     why = at_floor(scores_of(measured, measured.base), quality) or _unanswered(measured)
     if why is None:
         return ()
-    return (Finding(
-        rule=QUALITY_AT_FLOOR, severity="invalid", configuration=measured.base, remedy=MEND,
-        evidence=f"the reference cannot show a loss of quality: {why}",
-    ),)  # fmt: skip
+    return (
+        Finding(
+            rule=QUALITY_AT_FLOOR,
+            severity="invalid",
+            configuration=measured.base,
+            remedy=MEND,
+            evidence=f"the reference cannot show a loss of quality: {why}",
+        ),
+    )
 
 
 def _unanswered(measured: Measured) -> str | None:
@@ -53,7 +58,9 @@ def _unanswered(measured: Measured) -> str | None:
 
 
 AUDIT = Audit(
-    name="quality_at_floor", title="reference at its floor",
+    name="quality_at_floor",
+    title="reference at its floor",
     question="Is the reference's quality high enough that a loss could be seen?",
-    examine=examine, about=WORKLOADS,
-)  # fmt: skip
+    examine=examine,
+    about=WORKLOADS,
+)

@@ -12,9 +12,7 @@ from assay.verdict.audits.support.audit import Audit
 from assay.verdict.gates import quality
 from assay.verdict.types import Finding
 
-OF_TRAINING = (
-    "keep the global batch, the seed and the learning rate as in the base, or tune this worker count for itself"
-)
+OF_TRAINING = "keep the global batch, the seed and the learning rate as in the base, or tune this worker count for itself"
 OF_LOADS = "look at the answers at this load: an engine may cut, quantise or batch otherwise when it is full"
 
 
@@ -34,9 +32,5 @@ def examine(measured: Measured, results: Results) -> tuple[Finding, ...]:
 
 
 AUDIT = Audit(
-    name="quality_loss",
-    title="worse model",
-    question="Which configurations gave a worse model?",
-    examine=examine,
-    about=WORKLOADS,
+    name="quality_loss", title="worse model", question="Which configurations gave a worse model?", examine=examine, about=WORKLOADS
 )

@@ -1,7 +1,7 @@
 """Was quality measured in the very launches that were timed, and did it hold?
 
-A faster run that gives a worse model is another task.  Claims: a speed (or a cost below another system's) without quality, quality from other
-runs, a loss beyond the margin or without one, or so few items that no margin of that size can be shown even without a single change
+A faster run that gives a worse model is another task.  Claims: a speed (or a cost below another system's) without quality, quality from
+other runs, a loss beyond the margin or without one, or so few items that no margin of that size can be shown even without a single change
 (quality.md 3.2).  Records take quality from the timed launches themselves; the gate `quality` and the audit `quality_loss` judge it.
 """
 
@@ -16,14 +16,7 @@ from assay.stats.comparing.tango import zero_flip_bound
 from assay.verdict.audits.support.audit import Audit
 from assay.verdict.evidence.claimed_numbers import found, improved
 from assay.verdict.stated.kinds import is_quality
-from assay.verdict.stated.scores import (
-    confusion,
-    direction_contradicts,
-    is_proportion,
-    lower_is_better,
-    of_number,
-    scale,
-)
+from assay.verdict.stated.scores import confusion, direction_contradicts, is_proportion, lower_is_better, of_number, scale
 from assay.verdict.types import Finding
 
 CONFIDENCE = 0.95
@@ -53,23 +46,36 @@ def claim(said: Claim) -> tuple[Finding, ...]:
         return beside
     if any(is_quality(number) for number in said.number):
         return _unsure()
-    return (found(
-        "quality_not_measured", "warning", better[0], "nothing is said about the quality of the faster or cheaper result", MEND, "quality"
-    ),)  # fmt: skip
+    return (
+        found(
+            "quality_not_measured",
+            "warning",
+            better[0],
+            "nothing is said about the quality of the faster or cheaper result",
+            MEND,
+            "quality",
+        ),
+    )
 
 
 def _unsure() -> tuple[Finding, ...]:
-    return (found(
-        "quality_unsaid", "note", None, "the claim gives scores, and does not say whether they come from the timed launches",
-        "add [quality] with same_launches and margin", "quality",
-    ),)  # fmt: skip
+    return (
+        found(
+            "quality_unsaid",
+            "note",
+            None,
+            "the claim gives scores, and does not say whether they come from the timed launches",
+            "add [quality] with same_launches and margin",
+            "quality",
+        ),
+    )
 
 
 def _elsewhere(quality: ClaimedQuality) -> list[Finding]:
     if quality.same_launches is False:
-        return [found(
-            "quality_of_other_runs", "invalid", None, f"{quality.metric} was measured in other runs than the times", MEND, "quality"
-        )]  # fmt: skip
+        return [
+            found("quality_of_other_runs", "invalid", None, f"{quality.metric} was measured in other runs than the times", MEND, "quality")
+        ]
     unsaid = [
         words
         for words, value in (
@@ -82,32 +88,48 @@ def _elsewhere(quality: ClaimedQuality) -> list[Finding]:
     ]
     if not unsaid:
         return []
-    return [found(
-        "quality_unsaid", "note", None, f"of {quality.metric} the claim does not say {', '.join(unsaid)}", MEND, "quality"
-    )]  # fmt: skip
+    return [found("quality_unsaid", "note", None, f"of {quality.metric} the claim does not say {', '.join(unsaid)}", MEND, "quality")]
 
 
 def _lost(quality: ClaimedQuality) -> list[Finding]:
     if direction_contradicts(quality):
-        return [found(
-            "direction_contradicts_metric", "warning", None, f'quality.direction = "{quality.direction}" says the opposite of what {quality.metric} means',
-            "leave quality.direction out, or name the score as it was published", "quality",
-        )]  # fmt: skip
+        return [
+            found(
+                "direction_contradicts_metric",
+                "warning",
+                None,
+                f'quality.direction = "{quality.direction}" says the opposite of what {quality.metric} means',
+                "leave quality.direction out, or name the score as it was published",
+                "quality",
+            )
+        ]
     if quality.baseline is None or quality.candidate is None or confusion(quality):
         return []  # `units` names scores on two scales
     loss = quality.candidate - quality.baseline if lower_is_better(quality) else quality.baseline - quality.candidate
     change = f"{quality.metric} went from {given(quality.baseline)} to {given(quality.candidate)}"
     if loss > 0.0 and quality.margin is None:
-        return [found(
-            "quality_lost_without_margin", "warning", None, f"{change}, and no quality.margin says that so much may be lost",
-            "say the margin that was written down beforehand, or mend the loss and time it again", "quality",
-        )]  # fmt: skip
+        return [
+            found(
+                "quality_lost_without_margin",
+                "warning",
+                None,
+                f"{change}, and no quality.margin says that so much may be lost",
+                "say the margin that was written down beforehand, or mend the loss and time it again",
+                "quality",
+            )
+        ]
     if quality.margin is None or loss <= quality.margin * (1.0 + 1e-9):
         return []
-    return [found(
-        "quality_lost", "invalid", None, f"{change}; the margin is {given(quality.margin)}",
-        "mend the loss first (learning rate, warm-up, batch), then time it again", "quality",
-    )]  # fmt: skip
+    return [
+        found(
+            "quality_lost",
+            "invalid",
+            None,
+            f"{change}; the margin is {given(quality.margin)}",
+            "mend the loss first (learning rate, warm-up, batch), then time it again",
+            "quality",
+        )
+    ]
 
 
 def _lost_in_numbers(said: Claim) -> tuple[Finding, ...]:
@@ -128,16 +150,25 @@ def _too_few(quality: ClaimedQuality) -> list[Finding]:
     if least <= quality.margin:
         return []
     unit = " points" if own == "points" else ""
-    return [found(
-        "quality_items_too_few", "warning", None,
-        f"{count(quality.items, 'items')} bound a change by {given(least, 2)}{unit} at best, even if no answer changed; "
-        f"the margin is {given(quality.margin)}{unit}",
-        "score more items, or claim a wider margin", "quality",
-    )]  # fmt: skip
+    return [
+        found(
+            "quality_items_too_few",
+            "warning",
+            None,
+            f"{count(quality.items, 'items')} bound a change by {given(least, 2)}{unit} at best, even if no answer changed; "
+            f"the margin is {given(quality.margin)}{unit}",
+            "score more items, or claim a wider margin",
+            "quality",
+        )
+    ]
 
 
 AUDIT = Audit(
-    name="quality_unmeasured", title="quality not measured in the same launch",
+    name="quality_unmeasured",
+    title="quality not measured in the same launch",
     question="Was quality measured in the very launches that were timed, and did it hold?",
-    examine=examine, claim=claim, blind=blind, about=WORKLOADS,
-)  # fmt: skip
+    examine=examine,
+    claim=claim,
+    blind=blind,
+    about=WORKLOADS,
+)

@@ -28,6 +28,4 @@ def _finding(rule: str, evidence: str, remedy: str) -> Finding:
     return Finding(rule=f"record_{rule}", severity="invalid", configuration=None, evidence=evidence, remedy=remedy)
 
 
-AUDIT = Audit(
-    name="sealed", title="record that is not whole", question="Is this record whole?", examine=examine, about=EVERYTHING
-)
+AUDIT = Audit(name="sealed", title="record that is not whole", question="Is this record whole?", examine=examine, about=EVERYTHING)

@@ -26,13 +26,17 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
     """One finding that makes a simulated record invalid."""
     if not is_simulated(measured):
         return ()
-    return (Finding(
-        rule="simulated", severity="invalid", configuration=None,
-        evidence="simulated, not measured: every time in this record was computed by a simulator from numbers that were given to it",
-        remedy="use it to ask what would be; measure with assay run before anything is quoted",
-    ),)  # fmt: skip
+    return (
+        Finding(
+            rule="simulated",
+            severity="invalid",
+            configuration=None,
+            evidence="simulated, not measured: every time in this record was computed by a simulator from numbers that were given to it",
+            remedy="use it to ask what would be; measure with assay run before anything is quoted",
+        ),
+    )
 
 
 AUDIT = Audit(
-    name="simulated", title="a simulation in place of a measurement", question="Were these times measured at all?", examine=examine,
-)  # fmt: skip
+    name="simulated", title="a simulation in place of a measurement", question="Were these times measured at all?", examine=examine
+)

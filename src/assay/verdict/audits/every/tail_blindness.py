@@ -21,12 +21,8 @@ from assay.verdict.stated.names import metric_name, statistic
 from assay.verdict.types import Finding
 
 FAR, MOST_SHARE, FEWEST_STEPS = 3.0, 0.20, 100
-OF_STEPS = (
-    f"the steady time passes in steps longer than {FAR:g} medians: the median step says little about the time of a run"
-)
-OF_LOADS = (
-    f"the time of answers passes in those longer than {FAR:g} medians: the median says little about what users wait for"
-)
+OF_STEPS = f"the steady time passes in steps longer than {FAR:g} medians: the median step says little about the time of a run"
+OF_LOADS = f"the time of answers passes in those longer than {FAR:g} medians: the median says little about what users wait for"
 STEPS_REMEDY = "report step_time_p99 and the wall time beside the median, and look for what stops the slow steps"
 LOADS_REMEDY = "report e2e_p99 beside the median, and look for what the slow answers have in common"
 CENTRAL = ("mean", "median", "p50", None, "single")
@@ -42,10 +38,15 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
         own = shares.filter(pl.col("configuration") == name)
         heavy = own.filter(pl.col("share") > MOST_SHARE)
         if heavy.height * 2 > own.height:
-            found_here.append(Finding(
-                rule="heavy_tail", severity="warning", configuration=name, remedy=remedy,
-                evidence=f"in {heavy.height} of {count(own.height, 'launches')} more than {MOST_SHARE:.0%} of {words}",
-            ))  # fmt: skip
+            found_here.append(
+                Finding(
+                    rule="heavy_tail",
+                    severity="warning",
+                    configuration=name,
+                    remedy=remedy,
+                    evidence=f"in {heavy.height} of {count(own.height, 'launches')} more than {MOST_SHARE:.0%} of {words}",
+                )
+            )
     return tuple(found_here)
 
 
@@ -79,18 +80,26 @@ def claim(said: Claim) -> tuple[Finding, ...]:
     tailed = {(metric_name(number.metric), number.of) for number in said.number if statistic(number) in TAIL}
     return tuple(
         found(
-            "tail_not_reported", "warning", number,
+            "tail_not_reported",
+            "warning",
+            number,
             f"only its {statistic(number) or 'value'} is given, without a percentile of the tail",
-            "publish p95 or p99 of the same launches beside it", "tail",
+            "publish p95 or p99 of the same launches beside it",
+            "tail",
         )
         for number in said.number
         if is_wait(number)
         and statistic(number) in CENTRAL
         and not {(metric_name(number.metric), number.of), (metric_name(number.metric), None)} & tailed
-    )  # fmt: skip
+    )
 
 
 AUDIT = Audit(
-    name="tail_blindness", title="tail-latency blindness", question="Does a mean or a median hide a heavy tail?",
-    examine=examine, claim=claim, blind=blind, about=WORKLOADS,
-)  # fmt: skip
+    name="tail_blindness",
+    title="tail-latency blindness",
+    question="Does a mean or a median hide a heavy tail?",
+    examine=examine,
+    claim=claim,
+    blind=blind,
+    about=WORKLOADS,
+)

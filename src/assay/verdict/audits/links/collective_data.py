@@ -49,14 +49,9 @@ def _wrong(rows: pl.DataFrame) -> Iterable[Finding]:
     calls = rows.join(bad.select("launch", "group", "call").unique(), on=["launch", "group", "call"], how="semi")
     for of, own in calls.sort("launch", "call", "rank").partition_by(key, as_dict=True, maintain_order=True).items():
         first = own.filter(
-            (pl.col("launch") == own["launch"][0])
-            & (pl.col("group") == own["group"][0])
-            & (pl.col("call") == own["call"][0])
+            (pl.col("launch") == own["launch"][0]) & (pl.col("group") == own["group"][0]) & (pl.col("call") == own["call"][0])
         )
-        seen = {
-            int(rank): (fault or "", int(wrong or 0))
-            for rank, fault, wrong in first.select("rank", "fault", "wrong").iter_rows()
-        }
+        seen = {int(rank): (fault or "", int(wrong or 0)) for rank, fault, wrong in first.select("rank", "fault", "wrong").iter_rows()}
         yield _finding(dict(zip(key, of, strict=True)), seen, own)
 
 
@@ -67,13 +62,15 @@ def _finding(of: Mapping[str, object], seen: Mapping[int, tuple[str, int]], own:
     where = "rank" if len(ranks) == 1 else "ranks"
     told = ", ".join(map(str, ranks[:MOST_TOLD])) + (" ..." if len(ranks) > MOST_TOLD else "")
     return Finding(
-        rule="collective_data_wrong", severity="fail", configuration=str(of["configuration"]),
+        rule="collective_data_wrong",
+        severity="fail",
+        configuration=str(of["configuration"]),
         evidence=f"{of['op']}{place} of {of['bytes']} bytes of {of['dtype']} on {of['size']} ranks gave wrong data in {count(calls, 'timed calls')}; in the "
         f"first (launch {own['launch'][0]}, call {own['call'][0]}) on {where} {told}: {explained(seen, int(str(of['size'])))}, "
         f"{count(max(wrong for _, wrong in seen.values()), 'wrong elements')} on the worst rank",
         remedy="find out what lies between the ranks (library, driver, network card, an in-network reduction) before any of its numbers is used; "
         "the rows with wrong > 0 in the table collectives say where",
-    )  # fmt: skip
+    )
 
 
 def explained(seen: Mapping[int, tuple[str, int]], size: int) -> str:
@@ -90,46 +87,49 @@ def explained(seen: Mapping[int, tuple[str, int]], size: int) -> str:
 
 
 def _unchecked(rows: pl.DataFrame) -> Iterable[Finding]:
-    each = rows.group_by("configuration", "launch", "group", "call").agg(
-        pl.col("wrong").is_not_null().any().alias("seen")
-    )
+    each = rows.group_by("configuration", "launch", "group", "call").agg(pl.col("wrong").is_not_null().any().alias("seen"))
     missing = each.filter(~pl.col("seen")).group_by("configuration").agg(pl.len().alias("calls")).sort("configuration")
     for configuration, calls in missing.iter_rows():
         yield Finding(
-            rule="collective_data_unchecked", severity="invalid", configuration=configuration,
+            rule="collective_data_unchecked",
+            severity="invalid",
+            configuration=configuration,
             evidence=f"{count(calls, 'timed calls')} were not checked on any rank, so that nobody knows what was timed",
             remedy="measure again; assay comm checks every timed call",
-        )  # fmt: skip
+        )
 
 
 def _of_others(measured: Measured, rows: pl.DataFrame) -> Iterable[Finding]:
     """Another program's numbers: what it checked, and whether they fit together."""
     foreign = measured.foreign or {}
     seen = rows["wrong"].is_not_null().sum()
-    told = (
-        f"{seen} of {count(rows.height, 'results')} have a count of wrong elements" if seen else "no data were checked"
-    )
+    told = f"{seen} of {count(rows.height, 'results')} have a count of wrong elements" if seen else "no data were checked"
     yield Finding(
-        rule="collective_check_apart", severity="note" if seen else "warning", configuration=None,
+        rule="collective_check_apart",
+        severity="note" if seen else "warning",
+        configuration=None,
         evidence=f"{foreign.get('title')} checks {(foreign.get('meanings') or {}).get('check')}; {told}",
         remedy="assay comm checks the timed calls themselves",
-    )  # fmt: skip
+    )
     for launch, nbytes, in_place, printed in foreign.get("printed") or ():
-        own = rows.filter(
-            (pl.col("launch") == launch) & (pl.col("bytes") == nbytes) & (pl.col("in_place") == int(in_place))
-        )
+        own = rows.filter((pl.col("launch") == launch) & (pl.col("bytes") == nbytes) & (pl.col("in_place") == int(in_place)))
         op, size, seconds = own["op"][0], own["size"][0], (own["end_ns"][0] - own["begin_ns"][0]) / 1e9
         ours = busbw(op, size, nbytes, seconds) * 1e-9
         if max(ours, printed) >= LEAST_SHOWN and abs(ours - printed) > ROUNDING * max(ours, printed):
             yield Finding(
-                rule="collective_numbers_contradict", severity="warning", configuration=None,
+                rule="collective_numbers_contradict",
+                severity="warning",
+                configuration=None,
                 evidence=f"{nbytes} bytes in {seconds * 1e6:g} us on {size} ranks are a busbw of {ours:.2f} GB/s, and the file says {printed:g}",
                 remedy="see whether all of its lines of devices belong to the group that was timed",
-            )  # fmt: skip
+            )
             return
 
 
 AUDIT = Audit(
-    name="collective_data", title="wrong data", question="Were the data of the timed collectives right?", examine=examine,
+    name="collective_data",
+    title="wrong data",
+    question="Were the data of the timed collectives right?",
+    examine=examine,
     about=("collectives", "training"),
-)  # fmt: skip
+)

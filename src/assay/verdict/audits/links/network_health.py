@@ -36,13 +36,7 @@ def examine(measured: Measured, results: Results) -> tuple[Finding, ...]:
 
 
 def _finding(rule: str, evidence: str, remedy: str, severity: Severity = "warning") -> Finding:
-    return Finding(
-        rule=rule,
-        severity=severity,
-        configuration=None,
-        evidence=evidence,
-        remedy=remedy or "nothing is known that mends it",
-    )
+    return Finding(rule=rule, severity=severity, configuration=None, evidence=evidence, remedy=remedy or "nothing is known that mends it")
 
 
 def _of_host(measured: Measured, results: Results, host: str) -> Iterator[Finding]:
@@ -60,9 +54,7 @@ def _of_host(measured: Measured, results: Results, host: str) -> Iterator[Findin
         return
     for lack in lacks(measured):
         if lack["to"] == host:
-            yield _finding(
-                f"no_{lack['what']}", f"{host}: {lack['why']} ({count(lack['rounds'], 'rounds')})", lack["mend"]
-            )
+            yield _finding(f"no_{lack['what']}", f"{host}: {lack['why']} ({count(lack['rounds'], 'rounds')})", lack["mend"])
     lost = _value(results, "echoes_lost", host)
     if isinstance(lost, Estimate) and lost.value > 0:
         yield _finding(
@@ -87,15 +79,14 @@ def _again(measured: Measured, host: str) -> Iterator[Finding]:
         share = float(again) * SEGMENT / sent if sent else 0.0
         if share > MOST_AGAIN:
             yield _finding(
-                "sent_again", f"{words}: {count(int(again), 'segments')} were sent again, about {number(share * 100, 1)} % of them",
+                "sent_again",
+                f"{words}: {count(int(again), 'segments')} were sent again, about {number(share * 100, 1)} % of them",
                 "packets are lost or late on the way: look at the drops of the interfaces and switches between",
-            )  # fmt: skip
+            )
 
 
 def _seconds(measured: Measured) -> float:
-    words = [
-        word.removeprefix("seconds=") for word in measured.experiment.workload.arguments if word.startswith("seconds=")
-    ]
+    words = [word.removeprefix("seconds=") for word in measured.experiment.workload.arguments if word.startswith("seconds=")]
     return max(1.0, round(float(words[-1]))) if words else 2.0
 
 
@@ -104,10 +95,11 @@ def _path(measured: Measured, host: str) -> Iterator[Finding]:
     if rows.height and not (rows["value"] > 0).any():
         way = ways(measured).get(host, {})
         yield _finding(
-            "path_mtu", f"{host}: packets of {way.get('mtu')} bytes, the size of {way.get('interface')}, do not get there unbroken: "
+            "path_mtu",
+            f"{host}: packets of {way.get('mtu')} bytes, the size of {way.get('interface')}, do not get there unbroken: "
             "something on the way takes only smaller ones",
             f"set the same MTU on every machine and switch, or a smaller one here: ip link set dev {way.get('interface')} mtu SIZE",
-        )  # fmt: skip
+        )
 
 
 def _directions(results: Results, host: str) -> Iterator[Finding]:
@@ -119,9 +111,10 @@ def _directions(results: Results, host: str) -> Iterator[Finding]:
     if ratio >= LEAST_RATIO and (apart or there.n_launches == 1):
         slow, words = (there, f"to {host}") if there.value < back.value else (back, f"from {host}")
         yield _finding(
-            "one_way_slower", f"{words} only {show(slow).text}, {number(ratio, 1)} times less than the other way",
+            "one_way_slower",
+            f"{words} only {show(slow).text}, {number(ratio, 1)} times less than the other way",
             "look for a limit on one side (shaping, a virtual machine's quota), half duplex, or a busy sender",
-        )  # fmt: skip
+        )
 
 
 def _busy(measured: Measured, host: str) -> Iterator[Finding]:
@@ -129,10 +122,11 @@ def _busy(measured: Measured, host: str) -> Iterator[Finding]:
         share = readings(measured, host, f"{way}_host_busy")["value"].max()
         if isinstance(share, float) and share > BUSY:
             yield _finding(
-                "host_busy", f"{host}: this machine's processors were {number(share * 100, 0)} % busy during the transfer: "
+                "host_busy",
+                f"{host}: this machine's processors were {number(share * 100, 0)} % busy during the transfer: "
                 "the rate may be theirs and not the link's",
                 "leave the machine to the measurement",
-            )  # fmt: skip
+            )
             return
 
 
@@ -148,15 +142,14 @@ def _interfaces(measured: Measured) -> Iterator[Finding]:
                     f"see which: ip -s -s link show dev {name}; ethtool -S {name}",
                 )
         if one.get("duplex") == "half":
-            yield _finding(
-                "half_duplex", f"{name} runs at half duplex", f"let both ends negotiate: ethtool -s {name} autoneg on"
-            )
+            yield _finding("half_duplex", f"{name} runs at half duplex", f"let both ends negotiate: ethtool -s {name} autoneg on")
         if name in speeds and speeds[name] < max(speeds.values()):
             yield _finding(
-                "slower_interface", f"{name} runs at {number(speeds[name] / 1e6, 0)} Mbit/s, "
+                "slower_interface",
+                f"{name} runs at {number(speeds[name] / 1e6, 0)} Mbit/s, "
                 f"another interface of this machine at {number(max(speeds.values()) / 1e6, 0)}",
                 "look at its cable and its switch's port, or send by the faster one",
-            )  # fmt: skip
+            )
 
 
 def _slower(results: Results, names: tuple[str, ...]) -> Iterator[Finding]:
@@ -168,12 +161,16 @@ def _slower(results: Results, names: tuple[str, ...]) -> Iterator[Finding]:
     for host, value in known.items():
         if best.value / value.value >= LEAST_RATIO and (value.high < best.low or value.n_launches == 1):
             yield _finding(
-                "slower_link", f"to {host} {show(value).text}, to {best_host} {show(best).text}: {number(best.value / value.value, 1)} times as much",
+                "slower_link",
+                f"to {host} {show(value).text}, to {best_host} {show(best).text}: {number(best.value / value.value, 1)} times as much",
                 f"look at the cable, the switch's port and the speed that {host}'s interface has negotiated",
-            )  # fmt: skip
+            )
 
 
 AUDIT = Audit(
-    name="network_health", title="a broken or slow network", question="Is anything on the way to the other hosts broken, set wrongly or slow?",
-    examine=examine, about=("network",),
-)  # fmt: skip
+    name="network_health",
+    title="a broken or slow network",
+    question="Is anything on the way to the other hosts broken, set wrongly or slow?",
+    examine=examine,
+    about=("network",),
+)

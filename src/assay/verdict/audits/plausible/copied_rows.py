@@ -23,8 +23,11 @@ from assay.verdict.types import Finding
 LONGEST, DIFFERENT = 64, 8
 FINER_NS: Final = 1000
 TIMED: Final = {
-    "steps": ("begin_ns", "end_ns"), "trials": ("begin_ns", "end_ns"), "requests": ("sent_ns", "done_ns"), "collectives": ("begin_ns", "end_ns"),
-}  # fmt: skip
+    "steps": ("begin_ns", "end_ns"),
+    "trials": ("begin_ns", "end_ns"),
+    "requests": ("sent_ns", "done_ns"),
+    "collectives": ("begin_ns", "end_ns"),
+}
 
 
 def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
@@ -58,6 +61,10 @@ def blind(measured: Measured, _: Results) -> str | None:
 
 
 AUDIT = Audit(
-    name="copied_rows", title="launches written down twice", question="Are there launches whose times repeat another one's?",
-    examine=examine, about=EVERYTHING, blind=blind,
-)  # fmt: skip
+    name="copied_rows",
+    title="launches written down twice",
+    question="Are there launches whose times repeat another one's?",
+    examine=examine,
+    about=EVERYTHING,
+    blind=blind,
+)

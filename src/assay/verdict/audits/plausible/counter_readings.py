@@ -25,15 +25,7 @@ from assay.verdict.types import Finding
 
 SERIES: Final = ["launch", "host", "device", "counter"]
 # Totals of one launch that assay itself keeps from falling (`host.py`, `energy.py`, `meter.py`).
-KEPT: Final = (
-    "cpu_time",
-    "involuntary_switches",
-    "major_faults",
-    "minor_faults",
-    "energy",
-    "energy_doubts",
-    "energy_errors",
-)
+KEPT: Final = ("cpu_time", "involuntary_switches", "major_faults", "minor_faults", "energy", "energy_doubts", "energy_errors")
 MOST_WATTS, LATENCY_S = 2000.0, 1.0
 MOST_LIMITS, LONG_S = 2.0, 5.0
 LATE_S: Final = 60.0  # that the last reading of the last launch may come after its end
@@ -47,28 +39,33 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
     kept = measured.table("telemetry").filter(pl.col("counter").is_in(KEPT)).sort([*SERIES, "ns"])
     steps = kept.with_columns(
         _before=pl.col("value").shift(1).over(SERIES), _since=pl.col("ns").diff().over(SERIES) / NS_PER_S
-    ).with_columns(_rise=pl.col("value") - pl.col("_before"))  # fmt: skip
+    ).with_columns(_rise=pl.col("value") - pl.col("_before"))
     energy = steps.filter((pl.col("counter") == "energy") & (pl.col("method") == "counter"))
     much = energy.filter(pl.col("_rise") > MOST_WATTS * (pl.col("_since") + LATENCY_S) * 1.01)
     return (
-        *impossible("counter_falls", "telemetry", steps.filter(pl.col("_rise") < -1e-9 * pl.col("_before").abs()),
-                    "the total fell from {_before:.9g} to {value:.9g}"),
+        *impossible(
+            "counter_falls",
+            "telemetry",
+            steps.filter(pl.col("_rise") < -1e-9 * pl.col("_before").abs()),
+            "the total fell from {_before:.9g} to {value:.9g}",
+        ),
         *impossible("power_too_high", "telemetry", much, "{_rise:.6g} J in {_since:.6g} s, more than any device draws"),
         *_above_limit(measured, energy),
         *_outside(measured),
-    )  # fmt: skip
+    )
 
 
 def _above_limit(measured: Measured, energy: pl.DataFrame) -> Iterator[Finding]:
     limits = _limits(measured)
-    whole = energy.group_by(SERIES).agg(
-        pl.col("value").last() - pl.col("value").first(), (pl.col("ns").last() - pl.col("ns").first()).alias("_ns")
-    ).with_columns(_s=pl.col("_ns") / NS_PER_S).filter(pl.col("_s") >= LONG_S)  # fmt: skip
+    whole = (
+        energy.group_by(SERIES)
+        .agg(pl.col("value").last() - pl.col("value").first(), (pl.col("ns").last() - pl.col("ns").first()).alias("_ns"))
+        .with_columns(_s=pl.col("_ns") / NS_PER_S)
+        .filter(pl.col("_s") >= LONG_S)
+    )
     for device, watts in limits.items():
         bad = whole.filter((pl.col("device") == device) & (pl.col("value") / pl.col("_s") > MOST_LIMITS * watts))
-        yield from impossible(
-            "power_too_high", "telemetry", bad, f"{{value:.6g}} J in {{_s:.6g}} s with a power limit of {watts:g} W"
-        )
+        yield from impossible("power_too_high", "telemetry", bad, f"{{value:.6g}} J in {{_s:.6g}} s with a power limit of {watts:g} W")
 
 
 def _limits(measured: Measured) -> dict[str, float]:
@@ -94,9 +91,7 @@ def _outside(measured: Measured) -> tuple[Finding, ...]:
     inside = rows.join(spans, on="launch")
     early, late = inside.filter(pl.col("ns") < pl.col("begin_ns")), inside.filter(pl.col("ns") > pl.col("_until"))
     return (
-        *impossible(
-            "reading_outside_launch", "telemetry", early, "read at {ns}, before the launch began at {begin_ns}"
-        ),
+        *impossible("reading_outside_launch", "telemetry", early, "read at {ns}, before the launch began at {begin_ns}"),
         *impossible("reading_outside_launch", "telemetry", late, "read at {ns}, when the launch was over at {_until}"),
     )
 
@@ -109,6 +104,10 @@ def blind(measured: Measured, _: Results) -> str | None:
 
 
 AUDIT = Audit(
-    name="counter_readings", title="counters that cannot be", question="Can the counters have been read as they stand?",
-    examine=examine, about=EVERYTHING, blind=blind,
-)  # fmt: skip
+    name="counter_readings",
+    title="counters that cannot be",
+    question="Can the counters have been read as they stand?",
+    examine=examine,
+    about=EVERYTHING,
+    blind=blind,
+)

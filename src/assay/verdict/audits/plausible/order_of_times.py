@@ -35,9 +35,13 @@ SLACK_NS: Final = 1000
 PHASES_SHARE, PHASES_NS = 0.05, 1_000_000
 SAME_BOOT_S: Final = 60.0  # by which the wall clock may be set between two launches of one boot
 SPANS: Final = (
-    ("launches", "begin_ns", "end_ns"), ("steps", "begin_ns", "end_ns"), ("trials", "begin_ns", "end_ns"),
-    ("collectives", "begin_ns", "end_ns"), ("clocks", "sent_ns", "received_ns"), ("clocks", "heard_ns", "answered_ns"),
-)  # fmt: skip
+    ("launches", "begin_ns", "end_ns"),
+    ("steps", "begin_ns", "end_ns"),
+    ("trials", "begin_ns", "end_ns"),
+    ("collectives", "begin_ns", "end_ns"),
+    ("clocks", "sent_ns", "received_ns"),
+    ("clocks", "heard_ns", "answered_ns"),
+)
 PHASES: Final = ("data_ns", "forward_ns", "backward_ns", "optimizer_ns")
 DURATIONS: Final = {"steps": (*PHASES, "checkpoint_ns"), "collectives": ("blocked_ns",), "events": ("duration_ns",)}
 # Nobody has the result before everybody has given his part.
@@ -48,13 +52,20 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
     """At most one finding per law."""
     if measured.foreign is not None:
         return ()
-    spans = [found for table, begin, end in SPANS
-             for found in backwards(f"{table}_run_backwards", table, measured.table(table), begin, end)]  # fmt: skip
-    lengths = [
-        found for table, columns in DURATIONS.items() for name in columns for found in _negative(measured, table, name)
+    spans = [
+        found for table, begin, end in SPANS for found in backwards(f"{table}_run_backwards", table, measured.table(table), begin, end)
     ]
-    return (*spans, *lengths, *_phases(measured), *_series(measured), *_launches(measured), *_outside(measured),
-            *_first_step(measured), *_too_early(measured))  # fmt: skip
+    lengths = [found for table, columns in DURATIONS.items() for name in columns for found in _negative(measured, table, name)]
+    return (
+        *spans,
+        *lengths,
+        *_phases(measured),
+        *_series(measured),
+        *_launches(measured),
+        *_outside(measured),
+        *_first_step(measured),
+        *_too_early(measured),
+    )
 
 
 def _negative(measured: Measured, table: str, column: str) -> tuple[Finding, ...]:
@@ -67,7 +78,7 @@ def _phases(measured: Measured) -> tuple[Finding, ...]:
     steps = measured.table("steps").filter(pl.col("method") == "monotonic")
     summed = steps.with_columns(
         _length=pl.col("end_ns") - pl.col("begin_ns"), _sum=pl.sum_horizontal(*(pl.col(name).fill_null(0) for name in PHASES))
-    )  # fmt: skip
+    )
     bad = summed.filter(pl.col("_sum") > pl.col("_length") * (1 + PHASES_SHARE) + PHASES_NS)
     return impossible("phases_exceed_step", "steps", bad, "its phases take {_sum} ns together, the step {_length} ns")
 
@@ -88,28 +99,14 @@ def _launches(measured: Measured) -> tuple[Finding, ...]:
     """One launch at a time. After a restart of the machine its clock begins anew: then it is another one."""
     wall = pl.col("begin_utc").str.to_datetime(time_unit="ns", time_zone="UTC", strict=False).dt.epoch("ns")
     made = ended(measured).with_columns(_ahead=wall - pl.col("begin_ns")).sort("begin_ns", "end_ns")
-    before = made.with_columns(
-        _before=pl.col("end_ns").shift(1), _earlier=pl.col("launch").shift(1), _drift=pl.col("_ahead").diff().abs()
-    )
-    bad = before.filter(
-        (pl.col("begin_ns") < pl.col("_before") - SLACK_NS) & (pl.col("_drift") < SAME_BOOT_S * NS_PER_S)
-    )
-    begun = (
-        measured.table("events")
-        .filter(pl.col("kind") == "launch_begin")
-        .group_by("launch")
-        .agg(_begun=pl.col("ns").min())
-    )
+    before = made.with_columns(_before=pl.col("end_ns").shift(1), _earlier=pl.col("launch").shift(1), _drift=pl.col("_ahead").diff().abs())
+    bad = before.filter((pl.col("begin_ns") < pl.col("_before") - SLACK_NS) & (pl.col("_drift") < SAME_BOOT_S * NS_PER_S))
+    begun = measured.table("events").filter(pl.col("kind") == "launch_begin").group_by("launch").agg(_begun=pl.col("ns").min())
     early = measured.table("launches").join(begun, on="launch").filter(pl.col("begin_ns") < pl.col("_begun"))
     return (
+        *impossible("launches_overlap", "launches", bad, "begin_ns {begin_ns} is before {_before}, the end of launch {_earlier}"),
         *impossible(
-            "launches_overlap", "launches", bad, "begin_ns {begin_ns} is before {_before}, the end of launch {_earlier}"
-        ),
-        *impossible(
-            "launch_begins_early",
-            "launches",
-            early,
-            "begin_ns {begin_ns} is before {_begun}, when the table events says that it began",
+            "launch_begins_early", "launches", early, "begin_ns {begin_ns} is before {_begun}, when the table events says that it began"
         ),
     )
 
@@ -120,24 +117,21 @@ def _outside(measured: Measured) -> tuple[Finding, ...]:
     return (
         *in_launch("steps_outside_launch", "steps", steps, launches, "begin_ns", "end_ns", SLACK_NS),
         *in_launch("trials_outside_launch", "trials", measured.table("trials"), launches, "begin_ns", "end_ns", SLACK_NS),
-        *in_launch("collectives_outside_launch", "collectives", calls.filter(pl.col("method") == "host"), launches, "begin_ns", "end_ns", SLACK_NS),
-    )  # fmt: skip
+        *in_launch(
+            "collectives_outside_launch", "collectives", calls.filter(pl.col("method") == "host"), launches, "begin_ns", "end_ns", SLACK_NS
+        ),
+    )
 
 
 def _first_step(measured: Measured) -> tuple[Finding, ...]:
     """The event of a worker's first step and the step's own row."""
     told = measured.table("events").filter((pl.col("kind") == "first_step") & pl.col("step").is_not_null())
     told = told.select(*WORKER, "step", _ns="ns", _told="duration_ns")
-    both = (
-        measured.table("steps")
-        .join(told, on=[*WORKER, "step"])
-        .with_columns(_length=pl.col("end_ns") - pl.col("begin_ns"))
-    )
+    both = measured.table("steps").join(told, on=[*WORKER, "step"]).with_columns(_length=pl.col("end_ns") - pl.col("begin_ns"))
     bad = both.filter((pl.col("_ns") != pl.col("begin_ns")) | (pl.col("_told") != pl.col("_length")))
     return impossible(
-        "first_step_differs", "steps", bad,
-        "it begins at {begin_ns} and takes {_length} ns, by the table events at {_ns} and {_told} ns",
-    )  # fmt: skip
+        "first_step_differs", "steps", bad, "it begins at {begin_ns} and takes {_length} ns, by the table events at {_ns} and {_told} ns"
+    )
 
 
 def _too_early(measured: Measured) -> tuple[Finding, ...]:
@@ -145,21 +139,25 @@ def _too_early(measured: Measured) -> tuple[Finding, ...]:
     near = beside_the_coordinator(measured)
     calls = measured.table("collectives").filter(
         pl.col("op").is_in(WAIT_FOR_ALL) & (pl.col("method") == "host") & pl.col("end_ns").is_not_null() & (pl.col("size") > 1)
-    )  # fmt: skip
+    )
     one = ["launch", "incarnation", "group", "call", "op", "bytes"]
-    last = calls.join(near, on=WORKER, how="semi").group_by([*one, "size"]).agg(
-        pl.len().alias("_ranks"), pl.col("begin_ns").max().alias("_entered"), pl.col("rank").sort_by("begin_ns").last().alias("_last")
-    ).filter(pl.col("_ranks") == pl.col("size"))  # fmt: skip
+    last = (
+        calls.join(near, on=WORKER, how="semi")
+        .group_by([*one, "size"])
+        .agg(pl.len().alias("_ranks"), pl.col("begin_ns").max().alias("_entered"), pl.col("rank").sort_by("begin_ns").last().alias("_last"))
+        .filter(pl.col("_ranks") == pl.col("size"))
+    )
     bad = calls.join(last, on=[*one, "size"]).filter(pl.col("end_ns") < pl.col("_entered") - SLACK_NS)
     return impossible(
-        "collective_before_entry",
-        "collectives",
-        bad,
-        "{op} was over at {end_ns}, before rank {_last} entered it at {_entered}",
+        "collective_before_entry", "collectives", bad, "{op} was over at {end_ns}, before rank {_last} entered it at {_entered}"
     )
 
 
 AUDIT = Audit(
-    name="order_of_times", title="times that cannot be", question="Are a record's times possible?", examine=examine, about=EVERYTHING,
+    name="order_of_times",
+    title="times that cannot be",
+    question="Are a record's times possible?",
+    examine=examine,
+    about=EVERYTHING,
     blind=blind,
-)  # fmt: skip
+)

@@ -37,11 +37,7 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
 
 def _trials(measured: Measured) -> pl.DataFrame:
     used = pl.col("user_ns") + pl.col("system_ns")
-    return (
-        measured.table("trials")
-        .with_columns(_used=used, _wall=pl.col("end_ns") - pl.col("begin_ns"))
-        .drop_nulls("_used")
-    )
+    return measured.table("trials").with_columns(_used=used, _wall=pl.col("end_ns") - pl.col("begin_ns")).drop_nulls("_used")
 
 
 def _commands(measured: Measured, count: int) -> tuple[Finding, ...]:
@@ -49,9 +45,7 @@ def _commands(measured: Measured, count: int) -> tuple[Finding, ...]:
     runs = _trials(measured).filter(pl.col("exit_code").is_not_null())
     slack = _slack(runs, count)
     bad = runs.filter(pl.col("_used") > count * pl.col("_wall") * (1 + SHARE) + slack)
-    return impossible(
-        "processor_time", "trials", bad, f"{{_used}} ns of processor time in {{_wall}} ns on {count} processors"
-    )
+    return impossible("processor_time", "trials", bad, f"{{_used}} ns of processor time in {{_wall}} ns on {count} processors")
 
 
 def _slack(runs: pl.DataFrame, count: int) -> int:
@@ -62,14 +56,16 @@ def _slack(runs: pl.DataFrame, count: int) -> int:
 
 def _functions(measured: Measured, count: int) -> tuple[Finding, ...]:
     """All calls of a launch together: other threads' time shows up a tick late, in the next trial."""
-    calls = _trials(measured).filter(pl.col("exit_code").is_null()).group_by("launch").agg(
-        pl.col("_used").sum(), (pl.col("end_ns").max() - pl.col("begin_ns").min()).alias("_wall"), pl.len().alias("_rows")
-    )  # fmt: skip
+    calls = (
+        _trials(measured)
+        .filter(pl.col("exit_code").is_null())
+        .group_by("launch")
+        .agg(pl.col("_used").sum(), (pl.col("end_ns").max() - pl.col("begin_ns").min()).alias("_wall"), pl.len().alias("_rows"))
+    )
     bad = calls.filter(pl.col("_used") > count * pl.col("_wall") * (1 + SHARE) + count * TICK_NS)
     return impossible(
-        "processor_time", "trials", bad,
-        f"its {{_rows}} trials used {{_used}} ns of processor time in {{_wall}} ns on {count} processors",
-    )  # fmt: skip
+        "processor_time", "trials", bad, f"its {{_rows}} trials used {{_used}} ns of processor time in {{_wall}} ns on {count} processors"
+    )
 
 
 def _launches(measured: Measured, count: int) -> tuple[Finding, ...]:
@@ -81,9 +77,11 @@ def _launches(measured: Measured, count: int) -> tuple[Finding, ...]:
     known = read.join(begins, on="launch").with_columns(_wall=(pl.col("ns") - pl.col("begin_ns")) / NS_PER_S)
     bad = known.filter(pl.col("value") > count * (pl.col("_wall") * (1 + SHARE) + 2 * TICK_NS / NS_PER_S))
     return impossible(
-        "processor_time", "telemetry", bad,
+        "processor_time",
+        "telemetry",
+        bad,
         f"the launch had used {{value:.6g}} s of processor time {{_wall:.6g}} s after its begin on {count} processors",
-    )  # fmt: skip
+    )
 
 
 def blind(measured: Measured, _: Results) -> str | None:
@@ -97,6 +95,10 @@ def blind(measured: Measured, _: Results) -> str | None:
 
 
 AUDIT = Audit(
-    name="processor_time", title="more processor time than there was", question="Was more processor time used than the machine has?",
-    examine=examine, about=EVERYTHING, blind=blind,
-)  # fmt: skip
+    name="processor_time",
+    title="more processor time than there was",
+    question="Was more processor time used than the machine has?",
+    examine=examine,
+    about=EVERYTHING,
+    blind=blind,
+)

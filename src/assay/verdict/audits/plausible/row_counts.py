@@ -2,8 +2,8 @@
 
 A planned launch succeeds once; a launch has no rank beyond its workers; no more requests arrive than
 its schedule has; tokens that were counted chunk by chunk add up; every row belongs to a launch, and launches are those of the plan.
-What contradicts another table was not measured: INVALID.  Requests against their schedule: `ledger`; launches that are missing: `cherry_picked`.
-Cannot tell: rows that were left out where nothing else counts them.
+What contradicts another table was not measured: INVALID.  Requests against their schedule: `ledger`; launches that are missing:
+`cherry_picked`. Cannot tell: rows that were left out where nothing else counts them.
 """
 
 from __future__ import annotations
@@ -28,14 +28,7 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
     """At most one finding per law and table."""
     if measured.foreign is not None:
         return ()
-    return (
-        *_twice(measured),
-        *_strangers(measured),
-        *_beyond(measured),
-        *_arrived(measured),
-        *_tokens(measured),
-        *_plan(measured),
-    )
+    return (*_twice(measured), *_strangers(measured), *_beyond(measured), *_arrived(measured), *_tokens(measured), *_plan(measured))
 
 
 def _twice(measured: Measured) -> tuple[Finding, ...]:
@@ -66,52 +59,41 @@ def _beyond(measured: Measured) -> Iterator[Finding]:
     launches = measured.table("launches").select("launch", "workers")
     for table in (name for name in OF_RANKS if measured.table(name).height):
         rows = measured.table(table).group_by("launch").agg(pl.col("rank").max()).join(launches, on="launch")
-        yield from impossible(
-            "rank_unknown", table, rows.filter(pl.col("rank") >= pl.col("workers")), "rank {rank} of {workers} workers"
-        )
+        yield from impossible("rank_unknown", table, rows.filter(pl.col("rank") >= pl.col("workers")), "rank {rank} of {workers} workers")
 
 
 def _arrived(measured: Measured) -> tuple[Finding, ...]:
     noted = measured.manifest.get("schedules")
     if not isinstance(noted, Mapping):
         return ()
-    due = {
-        int(launch): one.get("requests")
-        for launch, one in noted.items()
-        if str(launch).isdigit() and isinstance(one, Mapping)
-    }
+    due = {int(launch): one.get("requests") for launch, one in noted.items() if str(launch).isdigit() and isinstance(one, Mapping)}
     rows = measured.table("arrivals").group_by("launch").agg(pl.len().alias("_rows"))
     known = rows.with_columns(_due=pl.col("launch").replace_strict(due, default=None, return_dtype=pl.Int64))
     bad = known.filter(pl.col("_rows") > pl.col("_due"))
     return impossible(
-        "arrivals_too_many",
-        "arrivals",
-        bad,
-        "it has {_rows} requests, and the schedule that was noted before the load {_due}",
+        "arrivals_too_many", "arrivals", bad, "it has {_rows} requests, and the schedule that was noted before the load {_due}"
     )
 
 
 def _tokens(measured: Measured) -> tuple[Finding, ...]:
     counted = (
-        measured.table("token_counts")
-        .filter(pl.col("chunk_tokens").list.len() > 0)
-        .with_columns(_sum=pl.col("chunk_tokens").list.sum())
+        measured.table("token_counts").filter(pl.col("chunk_tokens").list.len() > 0).with_columns(_sum=pl.col("chunk_tokens").list.sum())
     )
     return impossible(
-        "tokens_differ", "token_counts", counted.filter(pl.col("_sum") > pl.col("tokens_out")),
+        "tokens_differ",
+        "token_counts",
+        counted.filter(pl.col("_sum") > pl.col("tokens_out")),
         "its chunks hold {_sum} tokens, the whole answer {tokens_out}",
-    )  # fmt: skip
+    )
 
 
 def _plan(measured: Measured) -> tuple[Finding, ...]:
-    """What the plan says of a timed slot: a pure function of the experiment, asked where the record's own signature is that of this experiment."""
+    """What the plan says of a timed slot: a pure function of the experiment, asked where the record's own signature is that of this
+    experiment.
+    """
     if measured.manifest.get("plan_signature") != plan_signature(measured.experiment):
         return ()
-    slots = [
-        (one.slot, f"{one.configuration} with {one.workers} workers")
-        for one in plan(measured.experiment)
-        if one.role == "timed"
-    ]
+    slots = [(one.slot, f"{one.configuration} with {one.workers} workers") for one in plan(measured.experiment) if one.role == "timed"]
     planned = pl.DataFrame(slots, schema={"slot": pl.Int32, "_planned": pl.String}, orient="row")
     told = pl.format("{} with {} workers", "configuration", "workers").alias("_told")
     both = measured.table("launches").filter(pl.col("role") == "timed").join(planned, on="slot").with_columns(told)
@@ -124,6 +106,10 @@ def _plan(measured: Measured) -> tuple[Finding, ...]:
 
 
 AUDIT = Audit(
-    name="row_counts", title="counts that cannot be", question="Do the tables hold what the plan and the launches allow?", examine=examine,
-    about=EVERYTHING, blind=blind,
-)  # fmt: skip
+    name="row_counts",
+    title="counts that cannot be",
+    question="Do the tables hold what the plan and the launches allow?",
+    examine=examine,
+    about=EVERYTHING,
+    blind=blind,
+)

@@ -50,19 +50,23 @@ def examine(measured: Measured, results: Results) -> tuple[Finding, ...]:
     parts = divide(curve, level, step)
     rule = f"limited_by_{parts.limit.replace(' ', '_')}" if parts.limit != "unexplained" else "limits_unexplained"
     note = Finding(
-        rule=rule, severity="note", configuration=None,
+        rule=rule,
+        severity="note",
+        configuration=None,
         evidence=f"{_division(parts, step, weak=curve.weak)}: {SAYS[parts.limit]}{_fits(measured, found, results)}{_reach(found, results)}",
         remedy=REMEDIES[parts.limit],
-    )  # fmt: skip
+    )
     return (note, *_misses(results))
 
 
 def _division(parts: Division, step_s: float, *, weak: bool) -> str:
     """Where a step goes, in one sentence."""
     named = {
-        "serial work": parts.serial_s, "exposed communication": parts.communication_s, "waiting for the slowest": parts.slowest_s,
+        "serial work": parts.serial_s,
+        "exposed communication": parts.communication_s,
+        "waiting for the slowest": parts.slowest_s,
         "not explained": parts.rest_s,
-    }  # fmt: skip
+    }
     told = [f"{name} {reading(value, SECONDS)}" for name, value in named.items() if abs(value) >= 0.005 * step_s]
     ideal = "T1" if weak else "T1/p"
     # "comm_exposed" may stand beside it, as measured: these parts are what the fitted model makes of a step
@@ -78,9 +82,7 @@ def _fits(measured: Measured, found: Wall, results: Results) -> str:
     words = []
     own, amdahl = results["serial_fraction_apart"][ALL], results["serial_fraction"][ALL]
     if isinstance(own, Estimate) and isinstance(amdahl, Estimate) and 0.0 <= amdahl.value <= 1.0:
-        words.append(
-            f"Amdahl's fit calls {show(amdahl).text} of the work serial, the model that knows the links {show(own).text}"
-        )
+        words.append(f"Amdahl's fit calls {show(amdahl).text} of the work serial, the model that knows the links {show(own).text}")
     series = {
         level: value.value
         for level, name in zip(measured.levels, measured.configurations, strict=True)
@@ -91,9 +93,7 @@ def _fits(measured: Measured, found: Wall, results: Results) -> str:
         words.append("the Karp-Flatt series rises, as communication or waiting makes it")
     elif how != "unknown":
         bandwidth = "; so does a ring that is bound by bandwidth" if _bandwidth_bound(found) else ""
-        words.append(
-            f"the Karp-Flatt series {'is flat' if how == 'flat' else 'falls'}, as serial work makes it{bandwidth}"
-        )
+        words.append(f"the Karp-Flatt series {'is flat' if how == 'flat' else 'falls'}, as serial work makes it{bandwidth}")
     return "".join(f"; {one}" for one in words)
 
 
@@ -122,15 +122,22 @@ def _misses(results: Results) -> tuple[Finding, ...]:
     error = results["communication_wall_error"][ALL]
     if not isinstance(error, Estimate) or abs(error.value) <= WORST_MISS:
         return ()
-    return (Finding(
-        rule="communication_model_misses", severity="warning", configuration=None,
-        evidence=f"fitted without the largest worker count, the model of communication misses it by {percent(abs(error.value), beside=(WORST_MISS,))}, "
-        f"more than {percent(WORST_MISS, 12)}",
-        remedy="do not carry its predictions further; sweep the links on as many workers (measure.communication = true)",
-    ),)  # fmt: skip
+    return (
+        Finding(
+            rule="communication_model_misses",
+            severity="warning",
+            configuration=None,
+            evidence=f"fitted without the largest worker count, the model of communication misses it by {percent(abs(error.value), beside=(WORST_MISS,))}, "
+            f"more than {percent(WORST_MISS, 12)}",
+            remedy="do not carry its predictions further; sweep the links on as many workers (measure.communication = true)",
+        ),
+    )
 
 
 AUDIT = Audit(
-    name="communication_wall", title="serial work taken for communication",
-    question="Is what does not get shorter with more workers serial work, communication, or waiting?", examine=examine, about=("training",),
-)  # fmt: skip
+    name="communication_wall",
+    title="serial work taken for communication",
+    question="Is what does not get shorter with more workers serial work, communication, or waiting?",
+    examine=examine,
+    about=("training",),
+)

@@ -48,11 +48,15 @@ def _taken(measured: Measured, items: Mapping[int, float]) -> list[Finding]:
     if any(parallelism(measured, name).alone for name in measured.configurations):  # then the items say nothing
         return []
     told = ", ".join(f"{own:g} at {level}" for level, own in items.items())
-    return [Finding(
-        rule="scaling_mode_taken", severity="note", configuration=None,
-        evidence=f"items per step grow with the workers ({told}), so this is read as weak scaling",
-        remedy='declare it (--scaling weak), or keep the global batch fixed: where all ranks read the same samples it looks the same',
-    )]  # fmt: skip
+    return [
+        Finding(
+            rule="scaling_mode_taken",
+            severity="note",
+            configuration=None,
+            evidence=f"items per step grow with the workers ({told}), so this is read as weak scaling",
+            remedy="declare it (--scaling weak), or keep the global batch fixed: where all ranks read the same samples it looks the same",
+        )
+    ]
 
 
 def _ledger_explains(results: Results, level: int, fewer: bool) -> bool:
@@ -66,19 +70,28 @@ def _finding(measured: Measured, level: int, own: float, expected: float, base: 
     if measured.experiment.scaling.mode == "auto":
         said = f"neither strong nor weak scaling: {base:g} items per step at the base, {own:g} at {workers}"
     return Finding(
-        rule="scaling_mode_mismatch", severity="invalid", configuration=configuration_name(level), evidence=said,
+        rule="scaling_mode_mismatch",
+        severity="invalid",
+        configuration=configuration_name(level),
+        evidence=said,
         remedy="keep the global batch fixed for strong scaling, the batch per worker for weak scaling, or declare the other mode",
-    )  # fmt: skip
+    )
 
 
 def claim(said: Claim) -> tuple[Finding, ...]:
     """Modes that contradict the batches, and modes that are not said."""
     scaled = [n for n in said.number if _is_scaled(said, n)]
     wrong = [finding for number in scaled for finding in _contradicted(said, number)]
-    return (*wrong, *unsaid(
-        "scaling_mode_unsaid", [number for number in scaled if number.scaling is None],
-        "whether the total work or the work per worker was fixed", 'say scaling = "strong" or "weak", and global_batch of both sides', "work",
-    ))  # fmt: skip
+    return (
+        *wrong,
+        *unsaid(
+            "scaling_mode_unsaid",
+            [number for number in scaled if number.scaling is None],
+            "whether the total work or the work per worker was fixed",
+            'say scaling = "strong" or "weak", and global_batch of both sides',
+            "work",
+        ),
+    )
 
 
 def _is_scaled(said: Claim, number: Number) -> bool:
@@ -94,9 +107,7 @@ def _batches(said: Claim, number: Number) -> tuple[float | None, float | None]:
     base = number.baseline.global_batch if number.baseline is not None else None
     sides = (said.conditions.baseline.get("global_batch"), said.conditions.candidate.get("global_batch"))
     written = [float(side) if isinstance(side, int | float) else None for side in sides]
-    return base if base is not None else written[
-        0
-    ], number.global_batch if number.global_batch is not None else written[1]
+    return base if base is not None else written[0], number.global_batch if number.global_batch is not None else written[1]
 
 
 def _contradicted(said: Claim, number: Number) -> list[Finding]:
@@ -106,14 +117,22 @@ def _contradicted(said: Claim, number: Number) -> list[Finding]:
     expected = base if number.scaling == "strong" else base * number.workers / (base_workers(said, number) or 1)
     if abs(own - expected) <= TOLERANCE * expected:
         return []
-    return [said_wrong(
-        "scaling_mode_contradicted", "invalid", number,
-        f"{number.scaling} scaling needs a global batch of {given(expected)} at {count(number.workers, 'workers')}; said: {given(own)}",
-        "keep the global batch fixed for strong scaling, the batch per worker for weak scaling, or claim the other mode", "work",
-    )]  # fmt: skip
+    return [
+        said_wrong(
+            "scaling_mode_contradicted",
+            "invalid",
+            number,
+            f"{number.scaling} scaling needs a global batch of {given(expected)} at {count(number.workers, 'workers')}; said: {given(own)}",
+            "keep the global batch fixed for strong scaling, the batch per worker for weak scaling, or claim the other mode",
+            "work",
+        )
+    ]
 
 
 AUDIT = Audit(
-    name="scaling_mode", title="strong and weak scaling confused", question="Is it really strong or weak scaling?",
-    examine=examine, claim=claim,
-)  # fmt: skip
+    name="scaling_mode",
+    title="strong and weak scaling confused",
+    question="Is it really strong or weak scaling?",
+    examine=examine,
+    claim=claim,
+)

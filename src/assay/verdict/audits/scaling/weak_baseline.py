@@ -20,33 +20,8 @@ from assay.verdict.stated.gains import efficiency, pairs, workers_factor
 from assay.verdict.stated.kinds import is_cost, is_energy, is_quality, is_relative
 from assay.verdict.types import Finding
 
-STRENGTH = (
-    "threads",
-    "precision",
-    "dtype",
-    "batch",
-    "compil",
-    "optimi",
-    "fused",
-    "cuda_graph",
-    "tuned",
-    "attention",
-    "quantis",
-    "quantiz",
-)
-BITS = {
-    "fp64": 64,
-    "fp32": 32,
-    "tf32": 19,
-    "bf16": 16,
-    "fp16": 16,
-    "fp8": 8,
-    "int8": 8,
-    "fp4": 4,
-    "int4": 4,
-    "nvfp4": 4,
-    "mxfp4": 4,
-}
+STRENGTH = ("threads", "precision", "dtype", "batch", "compil", "optimi", "fused", "cuda_graph", "tuned", "attention", "quantis", "quantiz")
+BITS = {"fp64": 64, "fp32": 32, "tf32": 19, "bf16": 16, "fp16": 16, "fp8": 8, "int8": 8, "fp4": 4, "int4": 4, "nvfp4": 4, "mxfp4": 4}
 BASE = "base_kind"  # a condition of the experiment: best_serial says that the base is the best program for one worker
 
 
@@ -62,12 +37,16 @@ def examine(measured: Measured, results: Results) -> tuple[Finding, ...]:
             and value.low > 1.0
             and not _other_work(measured, results, name)
         ):
-            found_here.append(Finding(
-                rule="speedup_above_workers", severity="warning", configuration=name,
-                evidence=f"the efficiency {show(value, beside=(1.0,)).full} is above 1: {measured.base} is slower than one worker's share of the work",
-                remedy="look at what the base lacks: memory that fits in the caches only when shared, threads, batch; then time a stronger base",
-                needs=("strong_base",),
-            ))  # fmt: skip
+            found_here.append(
+                Finding(
+                    rule="speedup_above_workers",
+                    severity="warning",
+                    configuration=name,
+                    evidence=f"the efficiency {show(value, beside=(1.0,)).full} is above 1: {measured.base} is slower than one worker's share of the work",
+                    remedy="look at what the base lacks: memory that fits in the caches only when shared, threads, batch; then time a stronger base",
+                    needs=("strong_base",),
+                )
+            )
     return tuple(found_here)
 
 
@@ -92,27 +71,36 @@ def blind(measured: Measured, _: Results) -> str | None:
 def claim(said: Claim) -> tuple[Finding, ...]:
     """The two sides' strength, the kind of baseline, and speedups that are too good."""
     relative = [n for n in said.number if is_relative(n) and not (is_quality(n) or is_cost(n) or is_energy(n))]
-    weak = {
-        key: values for key, values in differences(said).items() if is_strength(key) and not _base_is_stronger(values)
-    }
+    weak = {key: values for key, values in differences(said).items() if is_strength(key) and not _base_is_stronger(values)}
     findings = []
     if weak and relative:
-        findings.append(found(
-            "baseline_not_equally_optimised", "invalid", relative[0],
-            f"baseline and candidate differ in {listed(weak)}: part of the ratio is what the baseline was not given",
-            "give the baseline the candidate's settings, or the best it can have, and measure both again", "strong_base",
-        ))  # fmt: skip
+        findings.append(
+            found(
+                "baseline_not_equally_optimised",
+                "invalid",
+                relative[0],
+                f"baseline and candidate differ in {listed(weak)}: part of the ratio is what the baseline was not given",
+                "give the baseline the candidate's settings, or the best it can have, and measure both again",
+                "strong_base",
+            )
+        )
     findings += _too_good(said)
     vague = [number for number in relative if number.baseline is None or number.baseline.kind in (None, "unknown")]
     findings += unsaid(
-        "baseline_kind_unsaid", vague, "what kind of baseline it was",
-        "say baseline.kind: best_serial, one_worker, one_node or other_system", "strong_base",
-    )  # fmt: skip
+        "baseline_kind_unsaid",
+        vague,
+        "what kind of baseline it was",
+        "say baseline.kind: best_serial, one_worker, one_node or other_system",
+        "strong_base",
+    )
     one = [number for number in relative if number.baseline is not None and number.baseline.kind == "one_worker"]
     findings += unsaid(
-        "best_serial_unsaid", one, "whether the distributed program on one worker is as fast as the best serial one",
-        "time the best serial program as well, or say baseline.kind = \"best_serial\"", "strong_base",
-    )  # fmt: skip
+        "best_serial_unsaid",
+        one,
+        "whether the distributed program on one worker is as fast as the best serial one",
+        'time the best serial program as well, or say baseline.kind = "best_serial"',
+        "strong_base",
+    )
     return tuple(findings)
 
 
@@ -134,9 +122,7 @@ def _too_good(said: Claim) -> list[Finding]:
     """Gains of as many times the workers or more, in whatever form they are given."""
     told = [(number, efficiency(said, number), workers_factor(said, number)) for number in said.number]
     found_here = [
-        _at_workers(number, own, factor, _low(said, number))
-        for number, own, factor in told
-        if own is not None and _at_least_one(own)
+        _at_workers(number, own, factor, _low(said, number)) for number, own, factor in told if own is not None and _at_least_one(own)
     ]
     for base, number, own in pairs(said):
         if _at_least_one(own):
@@ -163,14 +149,20 @@ def _at_workers(number: Number, own: float, factor: float | None, low: float | N
     certain = f", and so is its whole interval from {given(low, 3)}" if low is not None and low >= 1.0 else ""
     times = f"{given(own * factor, 3)} times as fast with {given(factor, 3)} times the workers: " if factor else ""
     return found(
-        "speedup_at_workers", "warning", number,
+        "speedup_at_workers",
+        "warning",
+        number,
         f"{times}an efficiency of {given(own, 3)}, at or above what is possible if one worker is used well{certain}",
         "look for what the baseline lacks (precision, batch, threads, compilation) before believing that communication costs nothing",
         "strong_base",
-    )  # fmt: skip
+    )
 
 
 AUDIT = Audit(
-    name="weak_baseline", title="weak baseline", question="Is the baseline slower than it could be?",
-    examine=examine, claim=claim, blind=blind,
-)  # fmt: skip
+    name="weak_baseline",
+    title="weak baseline",
+    question="Is the baseline slower than it could be?",
+    examine=examine,
+    claim=claim,
+    blind=blind,
+)

@@ -1,6 +1,7 @@
 """Do equal prompts get answers that agree as closely as was asked?
 
-serving.correctness.grade names the weakest agreement that is enough; the answers' own grade is that of `assay.verdict.evidence.answer_agreement`.  Below the
+serving.correctness.grade names the weakest agreement that is enough; the answers' own grade is that of
+`assay.verdict.evidence.answer_agreement`.  Below the
 one asked for is a failure: replicas that hold other weights, a cache that is stale, or a kernel that depends on the batch answer
 wrongly however fast they are.  A grade that the record can neither show nor exclude is a warning, with what would show it.
 Without a grade asked for, answers that differ are a note.
@@ -23,10 +24,19 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
     asked = serving_of(measured).correctness.grade
     known = agreements(measured)
     if not known:
-        return (finding(
-            "agreement_not_measured", "warning", None,
-            f"the grade {asked} is asked for, but no prompt was answered more than once", "serving.correctness.identity = 10",
-        ),) if asked != "none" else ()  # fmt: skip
+        return (
+            (
+                finding(
+                    "agreement_not_measured",
+                    "warning",
+                    None,
+                    f"the grade {asked} is asked for, but no prompt was answered more than once",
+                    "serving.correctness.identity = 10",
+                ),
+            )
+            if asked != "none"
+            else ()
+        )
     return tuple(f for name, one in known.items() if (f := _judged(name, one, asked)) is not None)
 
 
@@ -34,20 +44,24 @@ def _judged(name: str, one: Agreement, asked: str) -> Finding | None:
     if asked == "none":
         if not one.differing:
             return None
-        return finding(
-            "answers_differ", "note", name, _words(one), "serving.correctness.grade says which agreement is enough"
-        )
+        return finding("answers_differ", "note", name, _words(one), "serving.correctness.grade says which agreement is enough")
     least = GRADES.index(asked)
     if GRADES.index(one.possible) < least:
         return finding(
-            "agreement", "fail", name, f"the agreement of answers to equal prompts is graded {_graded(one)}, {asked} is asked for: {_words(one)}",
+            "agreement",
+            "fail",
+            name,
+            f"the agreement of answers to equal prompts is graded {_graded(one)}, {asked} is asked for: {_words(one)}",
             "look whether all replicas hold the same weights, precision and template, and whether the engine's kernels depend on the batch",
-        )  # fmt: skip
+        )
     if GRADES.index(one.shown) < least:
         return finding(
-            "agreement_not_shown", "warning", name, f"whether answers to equal prompts agree as {asked} is not known: {_words(one)}",
+            "agreement_not_shown",
+            "warning",
+            name,
+            f"whether answers to equal prompts agree as {asked} is not known: {_words(one)}",
             "an engine that tells log probabilities, one token a chunk, can show it",
-        )  # fmt: skip
+        )
     return None
 
 
@@ -68,6 +82,10 @@ def blind(measured: Measured, _: Results) -> str | None:
 
 
 AUDIT = Audit(
-    name="agreement", title="answers that do not agree", question="Do equal prompts get answers that agree as closely as was asked?",
-    examine=examine, about=("serving",), blind=blind,
-)  # fmt: skip
+    name="agreement",
+    title="answers that do not agree",
+    question="Do equal prompts get answers that agree as closely as was asked?",
+    examine=examine,
+    about=("serving",),
+    blind=blind,
+)

@@ -56,7 +56,7 @@ def _named(configuration: str, asked: str, answered: Counter[str]) -> Finding:
     shown = some([f'"{name}" ({count(answers, "answers")})' for name, answers in alien or others])
     whole = count(answered.total(), "answers")
     evidence = f'"{asked}" was asked for, and of {whole} that name their model others are by {shown}'
-    return finding("another_model" if alien else "model_by_another_name", "warning" if alien else "note", configuration, evidence, REMEDY)  # fmt: skip
+    return finding("another_model" if alien else "model_by_another_name", "warning" if alien else "note", configuration, evidence, REMEDY)
 
 
 def a_form_of(one: str, other: str) -> bool:
@@ -70,6 +70,9 @@ def _stem(name: str) -> str:
 
 
 AUDIT = Audit(
-    name="answer_model", title="model that answered", question="Was it the model that was asked for which answered?",
-    examine=examine, about=("serving",),
-)  # fmt: skip
+    name="answer_model",
+    title="model that answered",
+    question="Was it the model that was asked for which answered?",
+    examine=examine,
+    about=("serving",),
+)

@@ -36,23 +36,19 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
     serving = serving_of(measured)
     found: list[Finding] = []
     told = main(
-        measured, "status", "tokens_out", whole=whole(), wrong=impossible(padded=serving.ignore_eos).fill_null(False),
-        chunks=pl.col("chunk_chars").list.len(), chars=pl.col("chunk_chars").list.sum(),
-    )  # fmt: skip
+        measured,
+        "status",
+        "tokens_out",
+        whole=whole(),
+        wrong=impossible(padded=serving.ignore_eos).fill_null(False),
+        chunks=pl.col("chunk_chars").list.len(),
+        chars=pl.col("chunk_chars").list.sum(),
+    )
     for name, own in by_configuration(measured, told.filter(pl.col("status") == "ok")):
         if serving.stream and serving.task in ("chat", "completions", "image_chat"):
-            found += _named(
-                "not_streamed",
-                name,
-                own,
-                own.filter("whole"),
-                "came as one JSON though a stream was asked for",
-                STREAM,
-            )
+            found += _named("not_streamed", name, own, own.filter("whole"), "came as one JSON though a stream was asked for", STREAM)
         wrong = own.filter("wrong")
-        found += _named(
-            "usage_impossible", name, own, wrong, f"tell a usage that their text cannot have{_example(wrong)}", USAGE
-        )
+        found += _named("usage_impossible", name, own, wrong, f"tell a usage that their text cannot have{_example(wrong)}", USAGE)
     return tuple(found)
 
 
@@ -76,9 +72,7 @@ def _example(wrong: pl.DataFrame) -> str:
     if wrong.height == 0:
         return ""
     row = wrong.row(0, named=True)
-    return (
-        f" (request {row['request']}: {row['tokens_out']} tokens, {row['chars']} characters in {row['chunks']} chunks)"
-    )
+    return f" (request {row['request']}: {row['tokens_out']} tokens, {row['chars']} characters in {row['chunks']} chunks)"
 
 
 def _named(rule: str, name: str, own: pl.DataFrame, wrong: pl.DataFrame, what: str, remedy: str) -> list[Finding]:
@@ -90,6 +84,9 @@ def _named(rule: str, name: str, own: pl.DataFrame, wrong: pl.DataFrame, what: s
 
 
 AUDIT = Audit(
-    name="answers_as_asked", title="answers in another form", question="Did the engine answer in the way it was asked to?",
-    examine=examine, about=("serving",),
-)  # fmt: skip
+    name="answers_as_asked",
+    title="answers in another form",
+    question="Did the engine answer in the way it was asked to?",
+    examine=examine,
+    about=("serving",),
+)

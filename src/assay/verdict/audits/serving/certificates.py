@@ -17,14 +17,21 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
     serving = measured.experiment.serving
     if serving is None or serving.client.verify_tls:
         return ()
-    return (Finding(
-        rule="certificates_unchecked", severity="warning", configuration=None,
-        evidence="certificates were not checked (--no-verify-tls), so that anybody may have answered in the engine's place",
-        remedy="give the client the authority that signed the engine's certificate (SSL_CERT_FILE), and leave --no-verify-tls out",
-    ),)  # fmt: skip
+    return (
+        Finding(
+            rule="certificates_unchecked",
+            severity="warning",
+            configuration=None,
+            evidence="certificates were not checked (--no-verify-tls), so that anybody may have answered in the engine's place",
+            remedy="give the client the authority that signed the engine's certificate (SSL_CERT_FILE), and leave --no-verify-tls out",
+        ),
+    )
 
 
 AUDIT = Audit(
-    name="certificates", title="an engine that nobody checked", question="Was the engine that answered the engine that was asked?",
-    examine=examine, about=("serving",),
-)  # fmt: skip
+    name="certificates",
+    title="an engine that nobody checked",
+    question="Was the engine that answered the engine that was asked?",
+    examine=examine,
+    about=("serving",),
+)

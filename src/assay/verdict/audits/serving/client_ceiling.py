@@ -24,10 +24,7 @@ from assay.verdict.evidence.sent_requests import by_configuration, finding, main
 from assay.verdict.types import Finding
 
 HALF: Final = 0.5
-CEILINGS: Final = {
-    "requests": "requests_per_s",
-    "chunks": "chunks_per_s",
-}  # what is counted -> the key of the calibration
+CEILINGS: Final = {"requests": "requests_per_s", "chunks": "chunks_per_s"}  # what is counted -> the key of the calibration
 FEWEST: Final = 2  # requests
 
 
@@ -35,14 +32,16 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
     """A finding per configuration whose load comes near the ceiling; a note where none is known."""
     known = ceilings(measured)
     if not known:
-        return (finding(
-            "client_not_calibrated", "note", None, "what this client can do on this machine is not known: it was never calibrated",
-            "run `assay doctor client` once; every later record carries the result",
-        ),)  # fmt: skip
-    return (
-        *(f for name, own in by_configuration(measured, asked(measured)) for f in _near(measured, name, own, known)),
-        *_stale(measured),
-    )
+        return (
+            finding(
+                "client_not_calibrated",
+                "note",
+                None,
+                "what this client can do on this machine is not known: it was never calibrated",
+                "run `assay doctor client` once; every later record carries the result",
+            ),
+        )
+    return (*(f for name, own in by_configuration(measured, asked(measured)) for f in _near(measured, name, own, known)), *_stale(measured))
 
 
 def _stale(measured: Measured) -> Iterator[Finding]:
@@ -72,9 +71,11 @@ def asked(measured: Measured) -> pl.DataFrame:
     """(launch, configuration, requests, chunks): per second of the measured part of each timed launch."""
     rows = main(measured, "scheduled_ns", "chunk_ns")
     span = (pl.col("scheduled_ns").max() - pl.col("scheduled_ns").min()) / NS_PER_S
-    folded = rows.with_columns(pl.col("chunk_ns").list.len().alias("chunks")).group_by("launch", "configuration").agg(
-        (pl.len() / span).alias("requests"), (pl.col("chunks").sum() / span).alias("chunks"), pl.len().alias("n"), span.alias("span"),
-    )  # fmt: skip
+    folded = (
+        rows.with_columns(pl.col("chunk_ns").list.len().alias("chunks"))
+        .group_by("launch", "configuration")
+        .agg((pl.len() / span).alias("requests"), (pl.col("chunks").sum() / span).alias("chunks"), pl.len().alias("n"), span.alias("span"))
+    )
     return folded.filter((pl.col("n") >= FEWEST) & (pl.col("span") > 0.0)).sort("launch")
 
 
@@ -87,11 +88,13 @@ def _near(measured: Measured, name: str, own: pl.DataFrame, known: Mapping[str, 
             continue
         above = rate > most
         yield finding(
-            "client_ceiling", "invalid" if above else "warning", name,
+            "client_ceiling",
+            "invalid" if above else "warning",
+            name,
             f"{given(rate, 3)} {what} per second are {percent(rate / most)} of what {count(processes, 'client processes') if processes > 1 else 'the client'} "
             f"can carry here ({given(most, 3)}, by assay doctor client)",
             "give the client more processes (serving.client.processes), or use a larger machine for it",
-        )  # fmt: skip
+        )
 
 
 def blind(measured: Measured, _: Results) -> str | None:
@@ -100,6 +103,10 @@ def blind(measured: Measured, _: Results) -> str | None:
 
 
 AUDIT = Audit(
-    name="client_ceiling", title="load beyond the client", question="Was the load within what this client can do on this machine?",
-    examine=examine, about=("serving",), blind=blind,
-)  # fmt: skip
+    name="client_ceiling",
+    title="load beyond the client",
+    question="Was the load within what this client can do on this machine?",
+    examine=examine,
+    about=("serving",),
+    blind=blind,
+)

@@ -29,12 +29,16 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
         cold, warm = (number(own.filter((pl.col("phase") == "cold") == is_cold)["first"]) for is_cold in (True, False))
         if cold is None or not warm or cold <= WORTH_SAYING * warm:
             continue
-        found.append(finding(
-            "cold_start", "note", name,
-            f"the first requests after a start took {reading(cold, SECONDS)} to the first text, {given(cold / warm, 2)} times the load's median of "
-            f"{reading(warm, SECONDS)}; they stand in no other number",
-            "nothing; warm a new replica up before it gets traffic",
-        ))  # fmt: skip
+        found.append(
+            finding(
+                "cold_start",
+                "note",
+                name,
+                f"the first requests after a start took {reading(cold, SECONDS)} to the first text, {given(cold / warm, 2)} times the load's median of "
+                f"{reading(warm, SECONDS)}; they stand in no other number",
+                "nothing; warm a new replica up before it gets traffic",
+            )
+        )
     return tuple(found)
 
 
@@ -44,21 +48,19 @@ def _first(measured: Measured) -> pl.DataFrame:
         (pl.col("status") == "ok") & pl.col("phase").is_in(["cold", "main"]) & (pl.col("kind") == "normal")
     )  # of the cold ones, others are sent alone to be compared with answers under load
     seen = answered.with_columns(pl.col("first_token_ns").fill_null(pl.col("done_ns")).alias("seen_ns"))
-    return seen.select("launch", "configuration", "phase", seconds("seen_ns", "sent_ns").alias("first")).drop_nulls(
-        "first"
-    )
+    return seen.select("launch", "configuration", "phase", seconds("seen_ns", "sent_ns").alias("first")).drop_nulls("first")
 
 
 def blind(measured: Measured, _: Results) -> str | None:
     """Without cold requests nobody knows."""
-    return (
-        None
-        if _first(measured).filter(pl.col("phase") == "cold").height
-        else "no cold request was answered (serving.arrivals.cold)"
-    )
+    return None if _first(measured).filter(pl.col("phase") == "cold").height else "no cold request was answered (serving.arrivals.cold)"
 
 
 AUDIT = Audit(
-    name="cold_start", title="cold start", question="How much longer does the first request after a start take?",
-    examine=examine, about=("serving",), blind=blind,
-)  # fmt: skip
+    name="cold_start",
+    title="cold start",
+    question="How much longer does the first request after a start take?",
+    examine=examine,
+    about=("serving",),
+    blind=blind,
+)

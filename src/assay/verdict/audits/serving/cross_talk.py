@@ -28,23 +28,23 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
     """A failure per configuration with an answer that holds another's nonce; notes on what could not be seen."""
     nonces = _nonces(measured)
     if nonces.height == 0:
-        return (finding(
-            "cross_talk_not_measured", "note", None, "no request carried a nonce, so an answer that went to the wrong asker would go unseen",
-            "serving.correctness.canaries = 0.02 lets one request in fifty carry one",
-        ),)  # fmt: skip
+        return (
+            finding(
+                "cross_talk_not_measured",
+                "note",
+                None,
+                "no request carried a nonce, so an answer that went to the wrong asker would go unseen",
+                "serving.correctness.canaries = 0.02 lets one request in fifty carry one",
+            ),
+        )
     answers = rows(measured, "text", role=None).filter(pl.col("text").is_not_null())
     swapped = _swapped(answers, nonces)
-    return (
-        *(_wrong(name, own) for name, own in by_configuration(measured, swapped)),
-        *_unanswered(measured, answers, nonces),
-    )
+    return (*(_wrong(name, own) for name, own in by_configuration(measured, swapped)), *_unanswered(measured, answers, nonces))
 
 
 def _nonces(measured: Measured) -> pl.DataFrame:
     """(launch, request, nonce) of the canaries of successful launches."""
-    canaries = planned(measured, "kind", "expected").filter(
-        (pl.col("kind") == "canary") & (pl.col("expected").str.len_chars() >= SHORTEST)
-    )
+    canaries = planned(measured, "kind", "expected").filter((pl.col("kind") == "canary") & (pl.col("expected").str.len_chars() >= SHORTEST))
     ok = measured.table("launches").filter(pl.col("status") == "ok")
     return canaries.join(ok, on="launch", how="semi").select("launch", "request", pl.col("expected").alias("nonce"))
 
@@ -52,13 +52,9 @@ def _nonces(measured: Measured) -> pl.DataFrame:
 def _swapped(answers: pl.DataFrame, nonces: pl.DataFrame) -> pl.DataFrame:
     """(launch, request, configuration, owner): answers that hold the nonce of another request of their launch."""
     every = nonces["nonce"].unique().sort().to_list()
-    held = answers.select(
-        "launch", "request", "configuration", pl.col("text").str.extract_many(every, overlapping=True).alias("nonce")
-    )
+    held = answers.select("launch", "request", "configuration", pl.col("text").str.extract_many(every, overlapping=True).alias("nonce"))
     held = held.explode("nonce").drop_nulls("nonce").unique()
-    found = held.join(nonces.rename({"request": "owner"}), on=["launch", "nonce"]).filter(
-        pl.col("owner") != pl.col("request")
-    )
+    found = held.join(nonces.rename({"request": "owner"}), on=["launch", "nonce"]).filter(pl.col("owner") != pl.col("request"))
     mine = nonces.rename({"nonce": "mine"})
     # One nonce may hold another as its beginning ("n1", "n12"): what stands inside its own is no stranger's.
     found = found.join(mine, on=["launch", "request"], how="left")
@@ -70,11 +66,13 @@ def _wrong(name: str, own: pl.DataFrame) -> Finding:
     first = own.row(0, named=True)
     answers = own.select("launch", "request").n_unique()
     return finding(
-        "cross_talk", "fail", name,
+        "cross_talk",
+        "fail",
+        name,
         f"{count(answers, 'answers')} held what another request had been given, the first: request {first['request']} of launch "
         f"{first['launch']} got the nonce of request {first['owner']}",
         "do not serve with this engine: answers reach the wrong asker; look at its batching and caches, and at the proxy before it",
-    )  # fmt: skip
+    )
 
 
 def _unanswered(measured: Measured, answers: pl.DataFrame, nonces: pl.DataFrame) -> Iterator[Finding]:
@@ -82,15 +80,17 @@ def _unanswered(measured: Measured, answers: pl.DataFrame, nonces: pl.DataFrame)
     echoed = own.filter(pl.col("text").str.contains(pl.col("nonce"), literal=True)).height
     if own.height == 0:
         yield finding(
-            "cross_talk_not_measured", "note", None, "no canary has an answer whose text was kept",
-            "serving.client.keep_text = true",
-        )  # fmt: skip
+            "cross_talk_not_measured", "note", None, "no canary has an answer whose text was kept", "serving.client.keep_text = true"
+        )
     elif echoed < FEW * own.height:
         yield finding(
-            "canaries_unanswered", "note", None,
+            "canaries_unanswered",
+            "note",
+            None,
             f"{percent(echoed / own.height)} of {own.height:,} answers to canaries hold their nonce: the model does not do as it is told, and a "
-            "swap could be seen in those alone", "use a model that follows an instruction, or an engine's own echo",
-        )  # fmt: skip
+            "swap could be seen in those alone",
+            "use a model that follows an instruction, or an engine's own echo",
+        )
 
 
 def blind(measured: Measured, _: Results) -> str | None:
@@ -104,6 +104,10 @@ def blind(measured: Measured, _: Results) -> str | None:
 
 
 AUDIT = Audit(
-    name="cross_talk", title="answers to the wrong asker", question="Did an answer go to the wrong asker?",
-    examine=examine, about=("serving",), blind=blind,
-)  # fmt: skip
+    name="cross_talk",
+    title="answers to the wrong asker",
+    question="Did an answer go to the wrong asker?",
+    examine=examine,
+    about=("serving",),
+    blind=blind,
+)

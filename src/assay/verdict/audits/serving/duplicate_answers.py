@@ -31,12 +31,16 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
         twice = own.filter(pl.col("prompts") > 1)
         if own.height < FEWEST or twice.height <= MOST * own.height:
             continue
-        found.append(finding(
-            "answers_repeat", "warning", name,
-            f"{percent(twice.height / own.height)} of {count(own.height, 'answers')} were also given to another prompt "
-            f"({in_launches(twice['launch'])}): a cache of answers, or answers that do not depend on the prompt",
-            "look at the texts in the record; switch off caches of whole answers in front of the engine",
-        ))  # fmt: skip
+        found.append(
+            finding(
+                "answers_repeat",
+                "warning",
+                name,
+                f"{percent(twice.height / own.height)} of {count(own.height, 'answers')} were also given to another prompt "
+                f"({in_launches(twice['launch'])}): a cache of answers, or answers that do not depend on the prompt",
+                "look at the texts in the record; switch off caches of whole answers in front of the engine",
+            )
+        )
     return tuple(found)
 
 
@@ -45,26 +49,22 @@ def _answers(measured: Measured) -> pl.DataFrame:
     prompt = pl.coalesce(pl.col("example"), pl.format("seed {}", pl.col("seed")))
     prompts = planned(measured, "seed", "example").select("launch", "request", prompt.alias("prompt"))
     answers = main(measured, "status", "kind", "text").filter(
-        (pl.col("status") == "ok")
-        & pl.col("kind").is_in(["normal", "canary"])
-        & (pl.col("text").str.len_chars() >= LONG)
+        (pl.col("status") == "ok") & pl.col("kind").is_in(["normal", "canary"]) & (pl.col("text").str.len_chars() >= LONG)
     )
-    joined = answers.select("launch", "configuration", "request", pl.col("text").hash(seed=0)).join(
-        prompts, on=["launch", "request"]
-    )
+    joined = answers.select("launch", "configuration", "request", pl.col("text").hash(seed=0)).join(prompts, on=["launch", "request"])
     return joined.with_columns(pl.col("prompt").n_unique().over("launch", "text").alias("prompts"))
 
 
 def blind(measured: Measured, _: Results) -> str | None:
     """Without texts nothing can be compared."""
-    return (
-        None
-        if _answers(measured).height
-        else f"no answer of {LONG} characters or more was kept (serving.client.keep_text)"
-    )
+    return None if _answers(measured).height else f"no answer of {LONG} characters or more was kept (serving.client.keep_text)"
 
 
 AUDIT = Audit(
-    name="duplicate_answers", title="answers from a cache", question="Were different prompts given the same answer?",
-    examine=examine, about=("serving",), blind=blind,
-)  # fmt: skip
+    name="duplicate_answers",
+    title="answers from a cache",
+    question="Were different prompts given the same answer?",
+    examine=examine,
+    about=("serving",),
+    blind=blind,
+)

@@ -57,60 +57,86 @@ def _poisson(measured: Measured) -> bool:
 DEFECTS: Final[Mapping[str, tuple[Defect, ...]]] = {
     "genai_bench": (
         Defect(
-            rule="foreign_connections", severity="warning", remedy="subtract nothing: compare only with tools that do the same, or measure again",
+            rule="foreign_connections",
+            severity="warning",
+            remedy="subtract nothing: compare only with tools that do the same, or measure again",
             evidence="genai-bench sets up a new connection for every request, and its clock runs meanwhile: DNS, TCP and TLS are in every time to "
             "the first token and every end-to-end time",
         ),
         Defect(
-            rule="foreign_cut_off", severity="warning", remedy=AGAIN,
+            rule="foreign_cut_off",
+            severity="warning",
+            remedy=AGAIN,
             evidence="requests that were under way when a run of genai-bench ended are killed and leave no row, and answers of more than 1,000 tokens "
             "per second are left out: the slowest and the fastest answers are missing",
         ),
     ),
     "vllm": (
         Defect(
-            rule="foreign_first_token", severity="warning", when=_chats, remedy="look at what the server sends first, or measure again",
+            rule="foreign_first_token",
+            severity="warning",
+            when=_chats,
+            remedy="look at what the server sends first, or measure again",
             evidence="vLLM's benchmark takes the first message with choices for the first token, although it may be an empty role chunk: its time to "
             "the first token may be far too short, and the first gap too long (vllm#3759, vllm#15106)",
         ),
         Defect(
-            rule="foreign_chunks", severity="note", when=_generates, remedy="do not compare gaps of engines that send several tokens in a chunk",
+            rule="foreign_chunks",
+            severity="note",
+            when=_generates,
+            remedy="do not compare gaps of engines that send several tokens in a chunk",
             evidence="vLLM's gaps (ITL) and its peak of tokens per second count chunks, whatever number of tokens each one holds",
         ),
     ),
     "aiperf": (
         Defect(
-            rule="foreign_lengths", severity="note", when=_generates, remedy="compare rates of tokens only where both count them alike",
+            rule="foreign_lengths",
+            severity="note",
+            when=_generates,
+            remedy="compare rates of tokens only where both count them alike",
             evidence="AIPerf counts output tokens with its own tokenizer on the text that came back, which need not give the tokens that were made",
         ),
         Defect(
-            rule="foreign_skipped", severity="warning", when=lambda measured: serving_of(measured).arrivals.process in OPEN, remedy=AGAIN,
+            rule="foreign_skipped",
+            severity="warning",
+            when=lambda measured: serving_of(measured).arrivals.process in OPEN,
+            remedy=AGAIN,
             evidence="with a cap on concurrency AIPerf skips arrivals that find no free slot, and they are in no number: under a stall the load "
             "falls instead of waiting",
         ),
     ),
     "guidellm": (
         Defect(
-            rule="foreign_time_per_token", severity="warning", when=_generates, remedy="take our time per token, which leaves the first one out",
+            rule="foreign_time_per_token",
+            severity="warning",
+            when=_generates,
+            remedy="take our time per token, which leaves the first one out",
             evidence="guidellm's own time per output token includes the time to the first token; ours, from the same requests, does not",
         ),
         Defect(
-            rule="foreign_arrivals", severity="warning", when=_poisson, remedy=AGAIN,
+            rule="foreign_arrivals",
+            severity="warning",
+            when=_poisson,
+            remedy=AGAIN,
             evidence="guidellm's poisson arrivals repeat every gap once for each of its worker processes, so that requests come in bursts: with 10 workers "
             "their dispersion is 7.7 instead of 1 (simulated from its source)",
         ),
         Defect(
-            rule="foreign_wall_clock", severity="note", remedy="look whether the clock of that machine was set meanwhile",
+            rule="foreign_wall_clock",
+            severity="note",
+            remedy="look whether the clock of that machine was set meanwhile",
             evidence="guidellm times requests by the wall clock, which may be set while it runs",
         ),
     ),
     "loadgen": (
         Defect(
-            rule="foreign_totals", severity="note", remedy="keep what LoadGen reports beside it; nothing is made of it here",
+            rule="foreign_totals",
+            severity="note",
+            remedy="keep what LoadGen reports beside it; nothing is made of it here",
             evidence="LoadGen calls the system under test in its own process: no network, no HTTP server and no queue before it is in its latencies",
         ),
     ),
-}  # fmt: skip
+}
 
 
 def examine(measured: Measured, results: Results) -> tuple[Finding, ...]:
@@ -119,9 +145,14 @@ def examine(measured: Measured, results: Results) -> tuple[Finding, ...]:
     if foreign is None:
         return ()
     return (
-        *_doubts(foreign), *_totals(foreign), *_clock(measured, foreign), *_known(measured, foreign), *_contradicted(foreign, results),
-        *_errors(measured, foreign), _unsaid(foreign),
-    )  # fmt: skip
+        *_doubts(foreign),
+        *_totals(foreign),
+        *_clock(measured, foreign),
+        *_known(measured, foreign),
+        *_contradicted(foreign, results),
+        *_errors(measured, foreign),
+        _unsaid(foreign),
+    )
 
 
 def _doubts(foreign: Mapping[str, Any]) -> Iterator[Finding]:
@@ -134,10 +165,12 @@ def _doubts(foreign: Mapping[str, Any]) -> Iterator[Finding]:
 def _totals(foreign: Mapping[str, Any]) -> Iterator[Finding]:
     if not foreign.get("requests"):
         yield finding(
-            "foreign_without_requests", "warning", None,
+            "foreign_without_requests",
+            "warning",
+            None,
             f"the file of {titled(foreign)} holds totals only: no percentile, share or interval can be made of it, and none can be checked",
             "import the file with the requests, if the tool writes one",
-        )  # fmt: skip
+        )
 
 
 def _clock(measured: Measured, foreign: Mapping[str, Any]) -> Iterator[Finding]:
@@ -145,11 +178,13 @@ def _clock(measured: Measured, foreign: Mapping[str, Any]) -> Iterator[Finding]:
     if foreign.get("clock") == "scheduled" or not foreign.get("requests") or process not in OPEN:
         return
     yield finding(
-        "foreign_clock", "warning", None,
+        "foreign_clock",
+        "warning",
+        None,
         f"every latency begins when {foreign.get('title')} sent the request, not when it was due: requests that a stall or a full client held back look "
         "fast (coordinated omission)",
         "quote no tail of it; measure again with a clock that starts when a request is due",
-    )  # fmt: skip
+    )
 
 
 def _known(measured: Measured, foreign: Mapping[str, Any]) -> Iterator[Finding]:
@@ -167,14 +202,14 @@ def _contradicted(foreign: Mapping[str, Any], results: Results) -> Iterator[Find
         said = float(told["value"]) * UNITS.get(str(told.get("unit")), 1.0)
         apart = abs(said - ours.value) / ours.value
         if apart > MOST_APART:
-            told_and_made = (
-                f"the file tells {told.get('name')} {given(said)} s, but its requests give {given(ours.value)} s"
-            )
+            told_and_made = f"the file tells {told.get('name')} {given(said)} s, but its requests give {given(ours.value)} s"
             yield finding(
-                "foreign_contradiction", "warning", str(told["configuration"]),
+                "foreign_contradiction",
+                "warning",
+                str(told["configuration"]),
                 f"{told_and_made} by the same definition: {percent(apart)} apart",
                 "look whether the file was edited, or cut together from several",
-            )  # fmt: skip
+            )
 
 
 def _errors(measured: Measured, foreign: Mapping[str, Any]) -> Iterator[Finding]:
@@ -186,21 +221,29 @@ def _errors(measured: Measured, foreign: Mapping[str, Any]) -> Iterator[Finding]
         failed = own.filter(pl.col("status") != "ok").height
         if failed:
             yield finding(
-                "foreign_error_rate", "warning", str(told["configuration"]),
+                "foreign_error_rate",
+                "warning",
+                str(told["configuration"]),
                 f"genai-bench tells an error rate of 0, as it always does, although {count(failed, 'requests')} of {own.height:,} failed",
                 "take the share of failed requests from here",
-            )  # fmt: skip
+            )
 
 
 def _unsaid(foreign: Mapping[str, Any]) -> Finding:
     missing = "; ".join(str(words) for words in foreign.get("missing") or ())
     return finding(
-        "foreign_unsaid", "note", None, f"measured by {titled(foreign)} and imported; its file does not say: {missing or 'nothing is missing'}",
+        "foreign_unsaid",
+        "note",
+        None,
+        f"measured by {titled(foreign)} and imported; its file does not say: {missing or 'nothing is missing'}",
         "whatever is not said cannot be compared: vouch for it with --varying, or measure again",
-    )  # fmt: skip
+    )
 
 
 AUDIT = Audit(
-    name="foreign", title="numbers of another tool", question="What do the numbers of an imported record mean, and what do they lack?",
-    examine=examine, about=("serving",),
-)  # fmt: skip
+    name="foreign",
+    title="numbers of another tool",
+    question="What do the numbers of an imported record mean, and what do they lack?",
+    examine=examine,
+    about=("serving",),
+)

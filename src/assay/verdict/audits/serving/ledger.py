@@ -18,16 +18,7 @@ from assay.estimates.format import count
 from assay.frames.record_data import Measured
 from assay.metrics.base import Results
 from assay.verdict.audits.support.audit import Audit
-from assay.verdict.evidence.sent_requests import (
-    begins,
-    by_configuration,
-    finding,
-    in_launches,
-    lengths,
-    planned,
-    rows,
-    serving_of,
-)
+from assay.verdict.evidence.sent_requests import begins, by_configuration, finding, in_launches, lengths, planned, rows, serving_of
 from assay.verdict.types import Finding
 
 SLACK_NS: Final = 150_000_000  # before the load's end: what follows so late may be taken as after it
@@ -40,14 +31,23 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
     requests = rows(measured, "status", "done_ns", role=None)
     plan = planned(measured, "phase", "stream", "session", "turn", "due_ns", "pause_ns")
     if requests.height and plan.height == 0:
-        return (finding(
-            "ledger_not_measured", "note", None, "the record holds no schedule, so requests that were lost silently would go unseen",
-            "measure with assay; imported results seldom hold what was planned",
-        ),)  # fmt: skip
+        return (
+            finding(
+                "ledger_not_measured",
+                "note",
+                None,
+                "the record holds no schedule, so requests that were lost silently would go unseen",
+                "measure with assay; imported results seldom hold what was planned",
+            ),
+        )
     launches = measured.table("launches").filter(pl.col("status") == "ok").select("launch", "configuration")
     plan = plan.join(launches, on="launch")
-    return (*_twice(measured, requests), *_invented(measured, requests, plan), *_silent(measured, requests, plan),
-            *_died(measured, requests))  # fmt: skip
+    return (
+        *_twice(measured, requests),
+        *_invented(measured, requests, plan),
+        *_silent(measured, requests, plan),
+        *_died(measured, requests),
+    )
 
 
 def _twice(measured: Measured, requests: pl.DataFrame) -> Iterator[Finding]:
@@ -69,10 +69,12 @@ def _died(measured: Measured, requests: pl.DataFrame) -> Iterator[Finding]:
     lost = requests.filter(pl.col("status") == "lost").sort(KEYS)
     for name, own in by_configuration(measured, lost):
         yield finding(
-            "client_died", "invalid", name,
+            "client_died",
+            "invalid",
+            name,
             f"a client process died and left {count(own.height, 'requests')} without an outcome of their own ({in_launches(own['launch'])})",
             "read the client's log in the record; the load was not the one that was asked for",
-        )  # fmt: skip
+        )
 
 
 def due(measured: Measured, requests: pl.DataFrame, plan: pl.DataFrame) -> pl.DataFrame:
@@ -94,8 +96,7 @@ def due(measured: Measured, requests: pl.DataFrame, plan: pl.DataFrame) -> pl.Da
 def _in_chains(plan: pl.DataFrame, ended: pl.DataFrame) -> pl.DataFrame:
     """With `follows`, the request before in the session or the stream, and `before_ns`, when that one had ended."""
     ordered = plan.sort(KEYS).with_columns(
-        in_session=pl.col("request").shift(1).over("launch", "session"),
-        in_stream=pl.col("request").shift(1).over("launch", "stream"),
+        in_session=pl.col("request").shift(1).over("launch", "session"), in_stream=pl.col("request").shift(1).over("launch", "stream")
     )
     follows = (
         pl.when(pl.col("session").is_not_null() & (pl.col("turn") > 0))
@@ -119,10 +120,15 @@ def _in_queries(measured: Measured, plan: pl.DataFrame, ended: pl.DataFrame) -> 
     size = _together(measured)
     place = (pl.col("phase") != "cold").cum_sum().over("launch") - 1
     load = plan.sort(KEYS).with_columns(pl.when(pl.col("phase") != "cold").then(place // size).alias("query"))
-    whole = load.filter(pl.col("query").is_not_null()).join(ended, on=KEYS, how="left").group_by("launch", "query").agg(
-        pl.col("request").max().alias("follows"),
-        pl.when(pl.col("done_ns").null_count() == 0).then(pl.col("done_ns").max()).alias("before_ns"),
-    )  # fmt: skip
+    whole = (
+        load.filter(pl.col("query").is_not_null())
+        .join(ended, on=KEYS, how="left")
+        .group_by("launch", "query")
+        .agg(
+            pl.col("request").max().alias("follows"),
+            pl.when(pl.col("done_ns").null_count() == 0).then(pl.col("done_ns").max()).alias("before_ns"),
+        )
+    )
     return load.join(whole.with_columns(pl.col("query") + 1), on=["launch", "query"], how="left")
 
 
@@ -132,9 +138,12 @@ def _findings(measured: Measured, bad: pl.DataFrame, rule: str, words: str) -> I
         is_one = own.height == 1
         shown = words.replace("have", "has", 1).replace("are", "is", 1).replace("were", "was", 1) if is_one else words
         yield finding(
-            rule, "invalid", name,
-            f"{count(own.height, 'requests')} {shown}, the first: request {first['request']} of launch {first['launch']}", REMEDY,
-        )  # fmt: skip
+            rule,
+            "invalid",
+            name,
+            f"{count(own.height, 'requests')} {shown}, the first: request {first['request']} of launch {first['launch']}",
+            REMEDY,
+        )
 
 
 def blind(measured: Measured, _: Results) -> str | None:
@@ -143,6 +152,10 @@ def blind(measured: Measured, _: Results) -> str | None:
 
 
 AUDIT = Audit(
-    name="ledger", title="requests unaccounted for", question="Has every request that was due exactly one outcome?",
-    examine=examine, about=("serving",), blind=blind,
-)  # fmt: skip
+    name="ledger",
+    title="requests unaccounted for",
+    question="Has every request that was due exactly one outcome?",
+    examine=examine,
+    about=("serving",),
+    blind=blind,
+)

@@ -7,7 +7,8 @@ law is tested only where the window is at least 200 mean times long, which in a 
 that hung until their time was up leave more: the two must still differ when what was under way at either end of the window is
 settled, as far as it lies inside of the launch.
 
-A queue that grew: in an open loop, more than twice as many (and at least 8 more) in flight in the last quarter of the window as in the first.  The
+A queue that grew: in an open loop, more than twice as many (and at least 8 more) in flight in the last quarter of the window as in the
+first.  The
 server then cannot keep up, every number depends on how long the load was kept up, and "the latency at this rate" does not exist.
 Cannot tell: a queue that would begin to grow later.  Source: Little, Operations Research 9, 1961.
 """
@@ -28,17 +29,7 @@ from assay.metrics.base import Results
 from assay.stats.models.queueing import TOLERANCE
 from assay.units import NS_PER_S
 from assay.verdict.audits.support.audit import Audit
-from assay.verdict.evidence.sent_requests import (
-    begins,
-    by_configuration,
-    finding,
-    in_launches,
-    length_ns,
-    most,
-    planned,
-    rows,
-    serving_of,
-)
+from assay.verdict.evidence.sent_requests import begins, by_configuration, finding, in_launches, length_ns, most, planned, rows, serving_of
 from assay.verdict.types import Finding
 
 LONG_ENOUGH: Final = 200.0  # mean times; the edges are then about 2/200 of the area at worst, in opposite directions
@@ -76,11 +67,7 @@ class Flow:
 def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
     """At most one finding per configuration for the law and one for a queue that grew."""
     flows = list(fold(measured))
-    return tuple(
-        f
-        for name in measured.configurations
-        for f in _of(measured, name, [flow for flow in flows if flow.configuration == name])
-    )
+    return tuple(f for name in measured.configurations for f in _of(measured, name, [flow for flow in flows if flow.configuration == name]))
 
 
 def _of(measured: Measured, name: str, flows: list[Flow]) -> Iterator[Finding]:
@@ -89,21 +76,25 @@ def _of(measured: Measured, name: str, flows: list[Flow]) -> Iterator[Finding]:
     if broken:
         worst = max(broken, key=lambda flow: abs(flow.residual))
         yield finding(
-            "littles_law", "invalid" if most(len(broken), len(tested)) else "warning", name,
+            "littles_law",
+            "invalid" if most(len(broken), len(tested)) else "warning",
+            name,
             f"{given(worst.in_flight, 3)} requests were in flight on average, but {given(worst.arrivals, 3)} planned per second at "
             f"{given(worst.mean_s, 3)} s each are {given(worst.arrivals * worst.mean_s, 3)}: {percent(abs(worst.residual), beside=(TOLERANCE,))} apart, at "
             f"most {percent(TOLERANCE, 12)} are allowed ({in_launches(f.launch for f in broken)})",
             "requests are missing or their times are wrong: look at the audit `ledger`, and at the requests' rows",
-        )  # fmt: skip
+        )
     grown = [flow for flow in flows if flow.last > GREW * flow.first and flow.last - flow.first >= GREW_BY]
     if grown and _is_open(measured):
         worst = max(grown, key=lambda flow: flow.last - flow.first)
         yield finding(
-            "queue_grew", "warning", name,
+            "queue_grew",
+            "warning",
+            name,
             f"the requests in flight grew from {given(worst.first, 3)} in the first quarter of the window to {given(worst.last, 3)} in the last, "
             f"in {len(grown)} of {count(len(flows), 'launches')}: the server cannot keep up, and its latencies depend on how long it was tried",
             "quote no latency of this load; the throughput is what the server can do at most",
-        )  # fmt: skip
+        )
 
 
 def _is_open(measured: Measured) -> bool:
@@ -123,12 +114,8 @@ def fold(measured: Measured) -> Iterator[Flow]:
             if launch not in starts:
                 continue
             window = ((starts[launch] + warm) / NS_PER_S, (starts[launch] + length) / NS_PER_S)
-            due = whole.filter(
-                (pl.col("launch") == launch) & (pl.col("due_ns") >= warm) & (pl.col("due_ns") < length)
-            ).height
-            follows = bool(
-                whole.filter((pl.col("launch") == launch) & (pl.col("phase") != "cold"))["due_ns"].null_count()
-            )
+            due = whole.filter((pl.col("launch") == launch) & (pl.col("due_ns") >= warm) & (pl.col("due_ns") < length)).height
+            follows = bool(whole.filter((pl.col("launch") == launch) & (pl.col("phase") != "cold"))["due_ns"].null_count())
             found = _flow(frame, window, None if follows or not due else due, ends[launch] / NS_PER_S)
             if found is not None:
                 yield found
@@ -149,11 +136,16 @@ def _flow(frame: pl.DataFrame, window: tuple[float, float], due: int | None, end
     quarter = length / 4.0
     arrived = int(inside.sum()) if due is None else due
     return Flow(
-        launch=int(frame["launch"][0]), configuration=str(frame["configuration"][0]), in_flight=area / length, arrivals=arrived / length,
-        mean_s=mean, tested=length >= LONG_ENOUGH * mean and arrived >= FEWEST,
-        first=_in_flight(begin_s, end_s, window[0], window[0] + quarter), last=_in_flight(begin_s, end_s, window[1] - quarter, window[1]),
+        launch=int(frame["launch"][0]),
+        configuration=str(frame["configuration"][0]),
+        in_flight=area / length,
+        arrivals=arrived / length,
+        mean_s=mean,
+        tested=length >= LONG_ENOUGH * mean and arrived >= FEWEST,
+        first=_in_flight(begin_s, end_s, window[0], window[0] + quarter),
+        last=_in_flight(begin_s, end_s, window[1] - quarter, window[1]),
         edges=float(late - early) / length,
-    )  # fmt: skip
+    )
 
 
 def _in_flight(begin_s: NDArray[np.float64], end_s: NDArray[np.float64], first: float, last: float) -> float:
@@ -165,12 +157,14 @@ def blind(measured: Measured, _: Results) -> str | None:
     flows = list(fold(measured))
     if any(flow.tested for flow in flows):
         return None
-    return (
-        f"no window is {LONG_ENOUGH:g} mean latencies long and holds {FEWEST} requests, so that the law could be tested"
-    )
+    return f"no window is {LONG_ENOUGH:g} mean latencies long and holds {FEWEST} requests, so that the law could be tested"
 
 
 AUDIT = Audit(
-    name="littles_law", title="rates and times that do not fit", question="Do the requests, their rate and their times fit together?",
-    examine=examine, about=("serving",), blind=blind,
-)  # fmt: skip
+    name="littles_law",
+    title="rates and times that do not fit",
+    question="Do the requests, their rate and their times fit together?",
+    examine=examine,
+    about=("serving",),
+    blind=blind,
+)

@@ -1,8 +1,10 @@
 """Would MLPerf's rules take this as a run of its scenario?
 
 The scenarios single_stream, multi_stream, server and offline take their arrivals from MLPerf; its rules ask besides for 600 s at least,
-and for enough queries.  With early stopping (stats.early_stopping, confidence 0.99): SingleStream 64 queries for the p90, MultiStream 662 for
-the p99, Server as many as its late ones need (t late need h(t) + t), Offline 24,576 samples.  What is short of it is said as a note: the numbers hold with the
+and for enough queries.  With early stopping (stats.early_stopping, confidence 0.99): SingleStream 64 queries for the p90, MultiStream 662
+for
+the p99, Server as many as its late ones need (t late need h(t) + t), Offline 24,576 samples.  What is short of it is said as a note: the
+numbers hold with the
 intervals beside them all the same, but they are none of MLPerf's.  Only the duration and the counts are looked at; a submission needs more
 (accuracy run, seeds, LoadGen itself).  Source: mlcommons/inference_policies; research/serving.md section 6.
 """
@@ -35,18 +37,23 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
     process = serving_of(measured).arrivals.process
     if process not in NAMES:
         return ()
-    return tuple(
-        _finding(measured, process, name, own) for name, own in by_configuration(measured, _launches(measured))
-    )
+    return tuple(_finding(measured, process, name, own) for name, own in by_configuration(measured, _launches(measured)))
 
 
 def _launches(measured: Measured) -> pl.DataFrame:
     """(configuration, launch, seconds, queries, requests, late): of each timed launch's measured part."""
     rows = main(measured, "scheduled_ns", "first_token_ns", "last_token_ns", "done_ns", "tokens_out", "status")
     span = (pl.col("done_ns").max() - pl.col("scheduled_ns").min()) / NS_PER_S
-    return rows.group_by("launch", "configuration").agg(
-        span.alias("seconds"), pl.len().alias("requests"), pl.col("scheduled_ns").n_unique().alias("queries"), _late(measured).sum().alias("late"),
-    ).sort("launch")  # fmt: skip
+    return (
+        rows.group_by("launch", "configuration")
+        .agg(
+            span.alias("seconds"),
+            pl.len().alias("requests"),
+            pl.col("scheduled_ns").n_unique().alias("queries"),
+            _late(measured).sum().alias("late"),
+        )
+        .sort("launch")
+    )
 
 
 def _late(measured: Measured) -> pl.Expr:
@@ -67,13 +74,19 @@ def _finding(measured: Measured, process: str, name: str, own: pl.DataFrame) -> 
     shown = f"MLPerf {NAMES[process]}"
     if missing:
         return finding(
-            "mlperf_not_valid", "note", name, f"{shown} would not take this run: {'; '.join(missing)}",
+            "mlperf_not_valid",
+            "note",
+            name,
+            f"{shown} would not take this run: {'; '.join(missing)}",
             f"serving.arrivals.duration_s = {SECONDS:g} or more, and enough queries; assay's own intervals hold without that",
-        )  # fmt: skip
+        )
     return finding(
-        "mlperf_valid", "note", name, f"duration and counts are what {shown} asks for; an accuracy run and LoadGen itself are not part of this",
+        "mlperf_valid",
+        "note",
+        name,
+        f"duration and counts are what {shown} asks for; an accuracy run and LoadGen itself are not part of this",
         "nothing",
-    )  # fmt: skip
+    )
 
 
 def _missing(measured: Measured, process: str, own: pl.DataFrame) -> Iterator[str]:
@@ -104,6 +117,9 @@ def _early(p: float, own: pl.DataFrame, *, asked: bool) -> Iterator[str]:
 
 
 AUDIT = Audit(
-    name="mlperf", title="not a run of MLPerf", question="Would MLPerf's rules take this as a run of its scenario?",
-    examine=examine, about=("serving",),
-)  # fmt: skip
+    name="mlperf",
+    title="not a run of MLPerf",
+    question="Would MLPerf's rules take this as a run of its scenario?",
+    examine=examine,
+    about=("serving",),
+)

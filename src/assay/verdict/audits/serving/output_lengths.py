@@ -34,13 +34,18 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
         if far.height <= MOST * own.height:
             continue
         shorter = far.filter(pl.col("made") < pl.col("asked")).height
-        found.append(finding(
-            "lengths_not_as_asked", "warning" if forced else "note", name,
-            f"{percent(far.height / own.height)} of {count(own.height, 'answers')} are more than {percent(FAR, 12)} from the length asked for, "
-            f"{shorter:,} of them shorter; median {given(number(own['made']) or 0.0)} tokens, asked for {given(number(own['asked']) or 0.0)}",
-            "compare only with records of the same lengths; look whether the engine takes ignore_eos or min_tokens"
-            if forced else "nothing, if the model is to end where it likes; else serving.ignore_eos = true",
-        ))  # fmt: skip
+        found.append(
+            finding(
+                "lengths_not_as_asked",
+                "warning" if forced else "note",
+                name,
+                f"{percent(far.height / own.height)} of {count(own.height, 'answers')} are more than {percent(FAR, 12)} from the length asked for, "
+                f"{shorter:,} of them shorter; median {given(number(own['made']) or 0.0)} tokens, asked for {given(number(own['asked']) or 0.0)}",
+                "compare only with records of the same lengths; look whether the engine takes ignore_eos or min_tokens"
+                if forced
+                else "nothing, if the model is to end where it likes; else serving.ignore_eos = true",
+            )
+        )
     return tuple(found)
 
 
@@ -48,9 +53,7 @@ def lengths(measured: Measured) -> pl.DataFrame:
     """(configuration, made, asked): output tokens of the answered requests, by usage, else by the tokenizer."""
     counted = measured.table("token_counts").select("launch", "request", pl.col("tokens_out").alias("counted"))
     asked = planned(measured, "tokens_out").rename({"tokens_out": "asked"})
-    answered = main(measured, "status", "kind", "tokens_out").filter(
-        (pl.col("status") == "ok") & (pl.col("kind") != "canary")
-    )
+    answered = main(measured, "status", "kind", "tokens_out").filter((pl.col("status") == "ok") & (pl.col("kind") != "canary"))
     joined = answered.join(counted, on=["launch", "request"], how="left").join(asked, on=["launch", "request"])
     made = pl.coalesce("tokens_out", "counted").alias("made")
     return joined.select("launch", "configuration", made, "asked").drop_nulls()
@@ -62,6 +65,10 @@ def blind(measured: Measured, _: Results) -> str | None:
 
 
 AUDIT = Audit(
-    name="output_lengths", title="answers of another length", question="Are the answers as long as was asked for?",
-    examine=examine, about=("serving",), blind=blind,
-)  # fmt: skip
+    name="output_lengths",
+    title="answers of another length",
+    question="Are the answers as long as was asked for?",
+    examine=examine,
+    about=("serving",),
+    blind=blind,
+)

@@ -33,14 +33,16 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
         if limited.height == 0:
             continue
         share = limited.height / own.height
-        kinds = ", ".join(
-            f"{n:,} with {status}" for status, n in limited["http_status"].value_counts(sort=True).iter_rows()
+        kinds = ", ".join(f"{n:,} with {status}" for status, n in limited["http_status"].value_counts(sort=True).iter_rows())
+        found.append(
+            finding(
+                "rate_limited",
+                "warning" if share >= MANY else "note",
+                name,
+                f"{count(limited.height, 'requests')} of {own.height:,} were told to come later ({percent(share)}: {kinds}){_waited(own)}",
+                "raise the limit, or ask for less load: rates are the limit's here, not the engine's",
+            )
         )
-        found.append(finding(
-            "rate_limited", "warning" if share >= MANY else "note", name,
-            f"{count(limited.height, 'requests')} of {own.height:,} were told to come later ({percent(share)}: {kinds}){_waited(own)}",
-            "raise the limit, or ask for less load: rates are the limit's here, not the engine's",
-        ))  # fmt: skip
     return tuple(found)
 
 
@@ -54,6 +56,9 @@ def _waited(own: pl.DataFrame) -> str:
 
 
 AUDIT = Audit(
-    name="rate_limited", title="rate limit", question="Was it the engine that was measured, or a limit in front of it?",
-    examine=examine, about=("serving",),
-)  # fmt: skip
+    name="rate_limited",
+    title="rate limit",
+    question="Was it the engine that was measured, or a limit in front of it?",
+    examine=examine,
+    about=("serving",),
+)

@@ -1,7 +1,8 @@
 """Did the replicas share the load, and are they equally fast?
 
 Within most launches of a configuration: the busiest replica was sent more than 1.25 times its even share (at least 20 requests for
-each), or the median time to the first text of the slowest replica is more than 1.5 times that of the fastest.  A warning either way: latency
+each), or the median time to the first text of the slowest replica is more than 1.5 times that of the fastest.  A warning either way:
+latency
 then depends on which replica answers, and the whole is slower than its best part.  With balance = "session" shares are not expected to
 be even, with "least_in_flight" a slow replica rightly gets less; only the times are looked at then.
 Cannot tell: what a router behind one address does.
@@ -32,30 +33,34 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
     even = {target.name for target in targets_of(serving_of(measured)) if target.balance == "round_robin"}
     engines = {one.name: one.target for one in measured.varied}
     return tuple(
-        f for name, own in by_configuration(measured, _launches(measured))
+        f
+        for name, own in by_configuration(measured, _launches(measured))
         for f in (*(_uneven(name, own) if engines[name] in even else ()), *_unequal(name, own))
-    )  # fmt: skip
+    )
 
 
 def _launches(measured: Measured) -> pl.DataFrame:
     """Per timed launch with several replicas: busiest (requests against an even share), slowest (median against the fastest's)."""
     replicas = {one.name: one.workers for one in measured.varied}
-    sent = main(measured, "replica", "sent_ns", "first_token_ns", "done_ns", "status").filter(
-        pl.col("replica").is_not_null()
-    )
+    sent = main(measured, "replica", "sent_ns", "first_token_ns", "done_ns", "status").filter(pl.col("replica").is_not_null())
     seen = sent.with_columns(pl.col("first_token_ns").fill_null(pl.col("done_ns")).alias("seen_ns"))
     each = seen.group_by("launch", "configuration", "replica").agg(
-        pl.len().alias("sent"), seconds("seen_ns", "sent_ns").filter(pl.col("status") == "ok").median().alias("first"),
-    )  # fmt: skip
-    folded = each.sort("replica").group_by("launch", "configuration").agg(
-        pl.col("sent").sum().alias("whole"), pl.col("sent").max().alias("most"), pl.col("replica").get(pl.col("sent").arg_max()).alias("who"),
-        (pl.col("first").max() / pl.col("first").min()).alias("slowest"), pl.len().alias("seen"),
-        pl.col("replica").get(pl.col("first").arg_max()).alias("slow"),
-    )  # fmt: skip
-    known = pl.DataFrame({"configuration": list(replicas), "replicas": list(replicas.values())})
-    joined = folded.join(known, on="configuration").filter(
-        (pl.col("replicas") > 1) & (pl.col("whole") >= FEWEST * pl.col("replicas"))
+        pl.len().alias("sent"), seconds("seen_ns", "sent_ns").filter(pl.col("status") == "ok").median().alias("first")
     )
+    folded = (
+        each.sort("replica")
+        .group_by("launch", "configuration")
+        .agg(
+            pl.col("sent").sum().alias("whole"),
+            pl.col("sent").max().alias("most"),
+            pl.col("replica").get(pl.col("sent").arg_max()).alias("who"),
+            (pl.col("first").max() / pl.col("first").min()).alias("slowest"),
+            pl.len().alias("seen"),
+            pl.col("replica").get(pl.col("first").arg_max()).alias("slow"),
+        )
+    )
+    known = pl.DataFrame({"configuration": list(replicas), "replicas": list(replicas.values())})
+    joined = folded.join(known, on="configuration").filter((pl.col("replicas") > 1) & (pl.col("whole") >= FEWEST * pl.col("replicas")))
     return joined.with_columns((pl.col("most") * pl.col("replicas") / pl.col("whole")).alias("busiest")).sort("launch")
 
 
@@ -65,11 +70,13 @@ def _uneven(name: str, own: pl.DataFrame) -> Iterator[Finding]:
         return
     worst = hit.sort("busiest").row(-1, named=True)
     yield finding(
-        "replicas_uneven", "warning", name,
+        "replicas_uneven",
+        "warning",
+        name,
         f"replica {worst['who']} was sent {given(worst['busiest'], 3)} times its even share ({worst['most']:,} of {worst['whole']:,} requests; "
         f"{hit.height} of {count(own.height, 'launches')}, {in_launches(hit['launch'])})",
         "look why the others took less: a replica that was not ready, or connections that stay with one",
-    )  # fmt: skip
+    )
 
 
 def _unequal(name: str, own: pl.DataFrame) -> Iterator[Finding]:
@@ -78,11 +85,13 @@ def _unequal(name: str, own: pl.DataFrame) -> Iterator[Finding]:
         return
     worst = hit.sort("slowest").row(-1, named=True)
     yield finding(
-        "replicas_unequal", "warning", name,
+        "replicas_unequal",
+        "warning",
+        name,
         f"replica {worst['slow']} takes {given(worst['slowest'], 3)} times as long to its first text as the fastest one "
         f"({hit.height} of {count(own.height, 'launches')}, {in_launches(hit['launch'])})",
         "look what that replica shares its processors or its device with",
-    )  # fmt: skip
+    )
 
 
 def blind(measured: Measured, _: Results) -> str | None:
@@ -91,6 +100,10 @@ def blind(measured: Measured, _: Results) -> str | None:
 
 
 AUDIT = Audit(
-    name="replica_imbalance", title="uneven replicas", question="Did the replicas share the load, and are they equally fast?",
-    examine=examine, about=("serving",), blind=blind,
-)  # fmt: skip
+    name="replica_imbalance",
+    title="uneven replicas",
+    question="Did the replicas share the load, and are they equally fast?",
+    examine=examine,
+    about=("serving",),
+    blind=blind,
+)

@@ -40,14 +40,21 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
     requests = measured.table("requests")
     rows = requests.filter(pl.col("status") != "lost").select(NEEDED)
     order = [
-        found
-        for earlier, later in _pairs()
-        for found in backwards("request_runs_backwards", "requests", rows, earlier, later, SLACK_NS)
+        found for earlier, later in _pairs() for found in backwards("request_runs_backwards", "requests", rows, earlier, later, SLACK_NS)
     ]
-    lasting = [found for name in LASTING
-               for found in impossible(f"{name}_negative", "requests", rows.filter(pl.col(name) < 0), f"{name} is {{{name}}}, less than 0")]  # fmt: skip
-    return (*order, *lasting, *_chunks(requests), *_at_once(rows), *_due(measured, rows),
-            *in_launch("request_outside_launch", "requests", rows, ended(measured), "sent_ns", "done_ns", SLACK_NS))  # fmt: skip
+    lasting = [
+        found
+        for name in LASTING
+        for found in impossible(f"{name}_negative", "requests", rows.filter(pl.col(name) < 0), f"{name} is {{{name}}}, less than 0")
+    ]
+    return (
+        *order,
+        *lasting,
+        *_chunks(requests),
+        *_at_once(rows),
+        *_due(measured, rows),
+        *in_launch("request_outside_launch", "requests", rows, ended(measured), "sent_ns", "done_ns", SLACK_NS),
+    )
 
 
 def _pairs() -> list[tuple[str, str]]:
@@ -65,25 +72,58 @@ def _chunks(requests: pl.DataFrame) -> tuple[Finding, ...]:
     """What the lists of a request say, as numbers: the lists of a million requests are too large to be filtered."""
     chunk_ns, unsure = pl.col("chunk_ns").list, pl.col("chunk_uncertainty_ns").list
     told = requests.select(
-        "launch", "request", "status", "sent_ns", "first_token_ns", "last_token_ns", _done=pl.col("done_ns") - pl.col("sent_ns"),
-        _first=chunk_ns.first(), _last=chunk_ns.max(), _lengths=chunk_ns.len(), _unsure=unsure.len(), _least=unsure.min(),
-        _kinds=pl.col("chunk_kind").list.len(), _chars=pl.col("chunk_chars").list.len(), _falls=_falls(requests["chunk_ns"]),
+        "launch",
+        "request",
+        "status",
+        "sent_ns",
+        "first_token_ns",
+        "last_token_ns",
+        _done=pl.col("done_ns") - pl.col("sent_ns"),
+        _first=chunk_ns.first(),
+        _last=chunk_ns.max(),
+        _lengths=chunk_ns.len(),
+        _unsure=unsure.len(),
+        _least=unsure.min(),
+        _kinds=pl.col("chunk_kind").list.len(),
+        _chars=pl.col("chunk_chars").list.len(),
+        _falls=_falls(requests["chunk_ns"]),
         _bearing=pl.col("chunk_kind").list.eval(pl.element().is_in(TEXT)).list.any(),
-        _first_text=chunk_ns.get(first_of(TEXT), null_on_oob=True), _last_text=chunk_ns.get(last_of(TEXT), null_on_oob=True),
-    )  # fmt: skip
+        _first_text=chunk_ns.get(first_of(TEXT), null_on_oob=True),
+        _last_text=chunk_ns.get(last_of(TEXT), null_on_oob=True),
+    )
     times = told.filter((pl.col("_lengths") > 0) & pl.col("sent_ns").is_not_null() & (pl.col("status") != "lost"))
     unequal = (pl.col("_lengths") != pl.col("_kinds")) | (pl.col("_lengths") != pl.col("_chars"))
     return (
-        *impossible("chunks_run_backwards", "requests", times.filter(pl.col("_falls") < 0), "a chunk came {_falls} ns after the one before it"),
-        *impossible("chunk_before_sending", "requests", times.filter(pl.col("_first") < -SLACK_NS), "its first chunk came {_first} ns after it was sent"),
-        *impossible("chunk_after_end", "requests", times.filter(pl.col("_last") > pl.col("_done") + SLACK_NS),
-                    "a chunk came {_last} ns after it was sent, and it was done after {_done} ns"),
+        *impossible(
+            "chunks_run_backwards", "requests", times.filter(pl.col("_falls") < 0), "a chunk came {_falls} ns after the one before it"
+        ),
+        *impossible(
+            "chunk_before_sending",
+            "requests",
+            times.filter(pl.col("_first") < -SLACK_NS),
+            "its first chunk came {_first} ns after it was sent",
+        ),
+        *impossible(
+            "chunk_after_end",
+            "requests",
+            times.filter(pl.col("_last") > pl.col("_done") + SLACK_NS),
+            "a chunk came {_last} ns after it was sent, and it was done after {_done} ns",
+        ),
         *impossible("chunks_unequal", "requests", times.filter(unequal), "{_lengths} chunk times, {_kinds} kinds and {_chars} lengths"),
-        *impossible("uncertainties_unequal", "requests", times.filter((pl.col("_unsure") > 0) & (pl.col("_unsure") != pl.col("_lengths"))),
-                    "{_lengths} chunk times and {_unsure} uncertainties"),
-        *impossible("uncertainty_negative", "requests", times.filter(pl.col("_least") < 0), "the time of a chunk is unsure by {_least} ns, less than 0"),
+        *impossible(
+            "uncertainties_unequal",
+            "requests",
+            times.filter((pl.col("_unsure") > 0) & (pl.col("_unsure") != pl.col("_lengths"))),
+            "{_lengths} chunk times and {_unsure} uncertainties",
+        ),
+        *impossible(
+            "uncertainty_negative",
+            "requests",
+            times.filter(pl.col("_least") < 0),
+            "the time of a chunk is unsure by {_least} ns, less than 0",
+        ),
         *_texts(times.filter(~unequal & pl.col("_bearing"))),
-    )  # fmt: skip
+    )
 
 
 def _falls(chunk_ns: pl.Series) -> pl.Series:
@@ -114,9 +154,7 @@ def _at_once(rows: pl.DataFrame) -> tuple[Finding, ...]:
     sent, found = rows.drop_nulls(["sent_ns", "done_ns"]), list[Finding]()
     for series in ("stream", "session"):
         ordered = sent.drop_nulls(series).sort("launch", series, "sent_ns", "done_ns")
-        found += overlapping(
-            f"{series}_overlaps", "requests", ordered, ["launch", series], "sent_ns", "done_ns", SLACK_NS
-        )
+        found += overlapping(f"{series}_overlaps", "requests", ordered, ["launch", series], "sent_ns", "done_ns", SLACK_NS)
     return tuple(found)
 
 
@@ -128,12 +166,18 @@ def _due(measured: Measured, rows: pl.DataFrame) -> tuple[Finding, ...]:
         .with_columns(_due=pl.col("load_ns") + pl.col("due_ns"))
     )
     return impossible(
-        "due_differs", "requests", both.filter((pl.col("scheduled_ns") - pl.col("_due")).abs() > SLACK_NS),
+        "due_differs",
+        "requests",
+        both.filter((pl.col("scheduled_ns") - pl.col("_due")).abs() > SLACK_NS),
         "scheduled_ns is {scheduled_ns}, and by the schedule {_due}",
-    )  # fmt: skip
+    )
 
 
 AUDIT = Audit(
-    name="request_times", title="request times that cannot be", question="Are the times of the requests possible?", examine=examine,
-    about=("serving",), blind=blind,
-)  # fmt: skip
+    name="request_times",
+    title="request times that cannot be",
+    question="Are the times of the requests possible?",
+    examine=examine,
+    about=("serving",),
+    blind=blind,
+)

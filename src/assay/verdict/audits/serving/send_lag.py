@@ -62,11 +62,15 @@ def fold(measured: Measured) -> pl.DataFrame:
     )
     held = _in_flight(measured)
     # Interpolated downwards: of few requests the largest lag alone is no percentile.
-    folded = sent.group_by("launch", "configuration").agg(
-        (pl.col("lag").quantile(QUANTILE, "lower") / NS_PER_S).alias("lag_p99_s"),
-        (pl.col("latency").filter(pl.col("status") == "ok").median() / NS_PER_S).alias("latency_s"),
-        pl.when(pl.col("stream").is_not_null().all()).then(_closed()).otherwise(_open()).alias("achieved"),
-    ).sort("launch")  # fmt: skip
+    folded = (
+        sent.group_by("launch", "configuration")
+        .agg(
+            (pl.col("lag").quantile(QUANTILE, "lower") / NS_PER_S).alias("lag_p99_s"),
+            (pl.col("latency").filter(pl.col("status") == "ok").median() / NS_PER_S).alias("latency_s"),
+            pl.when(pl.col("stream").is_not_null().all()).then(_closed()).otherwise(_open()).alias("achieved"),
+        )
+        .sort("launch")
+    )
     if held is None:
         return folded
     return folded.drop("achieved").join(held, on="launch", how="left", maintain_order="left")
@@ -80,9 +84,7 @@ def _in_flight(measured: Measured) -> pl.DataFrame | None:
     last = requests.group_by("launch", "stream").agg(pl.col("done_ns").max())
     dry = last.group_by("launch").agg(pl.col("done_ns").min().alias("_dry"), pl.len().alias("_streams"))
     bounds = measured.served.windows.select("launch", "begin_ns", "end_ns").join(dry, on="launch")
-    bounds = bounds.with_columns(_until=pl.min_horizontal("end_ns", "_dry")).filter(
-        pl.col("_until") > pl.col("begin_ns")
-    )
+    bounds = bounds.with_columns(_until=pl.min_horizontal("end_ns", "_dry")).filter(pl.col("_until") > pl.col("begin_ns"))
     sent = pl.col("sent_ns") - pl.col("connect_ns").fill_null(0)
     inside = pl.min_horizontal("done_ns", "_until") - pl.max_horizontal(sent, "begin_ns")
     whole = (pl.col("_until") - pl.col("begin_ns")).first() * pl.col("_streams").first()
@@ -118,10 +120,13 @@ def _late(measured: Measured, name: str, launches: pl.DataFrame) -> Iterator[Fin
     worst = hit.sort(pl.col("lag_p99_s") / pl.col("latency_s")).row(-1, named=True)
     share = worst["lag_p99_s"] / worst["latency_s"] if worst["latency_s"] else float("inf")
     yield finding(
-        "client_bound", "invalid" if most(hit.height, known.height) else "warning", name,
+        "client_bound",
+        "invalid" if most(hit.height, known.height) else "warning",
+        name,
         f"requests were sent late: p99 of the lag {reading(worst['lag_p99_s'], SECONDS)}, which is {_share(share, limit)} of the median latency of "
-        f"{reading(worst['latency_s'], SECONDS)}; at most {percent(limit, 12)} are allowed; {_which(hit, known)}", REMEDY,
-    )  # fmt: skip
+        f"{reading(worst['latency_s'], SECONDS)}; at most {percent(limit, 12)} are allowed; {_which(hit, known)}",
+        REMEDY,
+    )
 
 
 def _short(measured: Measured, name: str, launches: pl.DataFrame, *, closed: bool) -> Iterator[Finding]:
@@ -133,9 +138,12 @@ def _short(measured: Measured, name: str, launches: pl.DataFrame, *, closed: boo
     worst = float(hit["achieved"].min())  # type: ignore[arg-type]
     what = "concurrency asked for was in flight" if closed else "load asked for was sent"
     yield finding(
-        "load_not_achieved", "invalid" if most(hit.height, known.height) else "warning", name,
-        f"only {percent(worst, 3, beside=(limit,))} of the {what}; at least {percent(limit, 12)} are needed; {_which(hit, known)}", REMEDY,
-    )  # fmt: skip
+        "load_not_achieved",
+        "invalid" if most(hit.height, known.height) else "warning",
+        name,
+        f"only {percent(worst, 3, beside=(limit,))} of the {what}; at least {percent(limit, 12)} are needed; {_which(hit, known)}",
+        REMEDY,
+    )
 
 
 def _share(share: float, limit: float) -> str:
@@ -149,14 +157,14 @@ def _which(hit: pl.DataFrame, known: pl.DataFrame) -> str:
 def blind(measured: Measured, _: Results) -> str | None:
     """Nothing was sent, or nothing says when."""
     seen = fold(measured)
-    return (
-        None
-        if seen.height and seen["lag_p99_s"].is_not_null().any()
-        else "no request of a timed launch says when it was sent"
-    )
+    return None if seen.height and seen["lag_p99_s"].is_not_null().any() else "no request of a timed launch says when it was sent"
 
 
 AUDIT = Audit(
-    name="send_lag", title="client-bound load", question="Was the server measured, or the client that sent to it?",
-    examine=examine, about=("serving",), blind=blind,
-)  # fmt: skip
+    name="send_lag",
+    title="client-bound load",
+    question="Was the server measured, or the client that sent to it?",
+    examine=examine,
+    about=("serving",),
+    blind=blind,
+)

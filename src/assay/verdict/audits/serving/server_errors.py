@@ -34,21 +34,21 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
         if failed.height == 0:
             continue
         share = failed.height / own.height
-        found.append(finding(
-            "server_errors", "warning" if share >= MANY else "note", name,
-            f"{failed.height:,} of {own.height:,} requests due failed ({percent(share)}): {_classes(failed)}",
-            "read the server's log at these times; failed requests count as misses, and their time is in no latency",
-        ))  # fmt: skip
+        found.append(
+            finding(
+                "server_errors",
+                "warning" if share >= MANY else "note",
+                name,
+                f"{failed.height:,} of {own.height:,} requests due failed ({percent(share)}): {_classes(failed)}",
+                "read the server's log at these times; failed requests count as misses, and their time is in no latency",
+            )
+        )
     return tuple(found)
 
 
 def _classes(failed: pl.DataFrame) -> str:
     """ "12 5xx ("out of memory"), 3 timeout"; the commonest class first."""
-    classes = (
-        failed.group_by("status")
-        .agg(pl.len().alias("n"), _commonest().alias("said"))
-        .sort("n", "status", descending=[True, False])
-    )
+    classes = failed.group_by("status").agg(pl.len().alias("n"), _commonest().alias("said")).sort("n", "status", descending=[True, False])
     return ", ".join(f"{row['n']:,} {row['status']}{_quoted(row['said'])}" for row in classes.iter_rows(named=True))
 
 
@@ -64,6 +64,9 @@ def _quoted(words: str | None) -> str:
 
 
 AUDIT = Audit(
-    name="server_errors", title="failed requests", question="Which requests failed, and what did the server say?",
-    examine=examine, about=("serving",),
-)  # fmt: skip
+    name="server_errors",
+    title="failed requests",
+    question="Which requests failed, and what did the server say?",
+    examine=examine,
+    about=("serving",),
+)

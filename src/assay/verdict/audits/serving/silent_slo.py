@@ -31,11 +31,15 @@ def examine(measured: Measured, results: Results) -> tuple[Finding, ...]:
         if result.status == "FAIL" and isinstance(rate, Estimate):
             good = results.get("goodput", {}).get(name)
             left = f", of which goodput is {show(good, work='requests').full}" if isinstance(good, Estimate) else ""
-            found_here.append(Finding(
-                rule="objectives_broken", severity="note", configuration=name,
-                evidence=f"{show(rate, work='tokens').full} were reached while the objectives were broken: {result.sentence}{left}",
-                remedy="quote the goodput, or the throughput at the largest load that meets the objectives",
-            ))  # fmt: skip
+            found_here.append(
+                Finding(
+                    rule="objectives_broken",
+                    severity="note",
+                    configuration=name,
+                    evidence=f"{show(rate, work='tokens').full} were reached while the objectives were broken: {result.sentence}{left}",
+                    remedy="quote the goodput, or the throughput at the largest load that meets the objectives",
+                )
+            )
     return tuple(found_here)
 
 
@@ -50,17 +54,9 @@ def claim(said: Claim) -> tuple[Finding, ...]:
     """Rates beside an objective that is broken, answered by a statistic that cannot answer it, or unsaid."""
     rates = [number for number in said.number if is_rate(number)]
     if said.slo is None:
-        served = any(is_wait(number) for number in said.number) or any(
-            has_word(number.metric, ("goodput",)) for number in rates
-        )
+        served = any(is_wait(number) for number in said.number) or any(has_word(number.metric, ("goodput",)) for number in rates)
         return (
-            unsaid(
-                "objective_unsaid",
-                rates,
-                "under which service objective",
-                "add [slo] with objective and met",
-                "goodput",
-            )
+            unsaid("objective_unsaid", rates, "under which service objective", "add [slo] with objective and met", "goodput")
             if served
             else ()
         )
@@ -70,11 +66,15 @@ def claim(said: Claim) -> tuple[Finding, ...]:
     if broken and (rates or said.slo.met is not False):
         return tuple(
             found(
-                "objective_not_met", "invalid", number, f"the objective ({said.slo.objective}) was not met: {broken}",
-                "report the throughput at which the objective is met (goodput)", "goodput",
+                "objective_not_met",
+                "invalid",
+                number,
+                f"the objective ({said.slo.objective}) was not met: {broken}",
+                "report the throughput at which the objective is met (goodput)",
+                "goodput",
             )
             for number in about or said.number[:1]
-        )  # fmt: skip
+        )
     return _answered(said, said.slo, about, seen)
 
 
@@ -111,14 +111,20 @@ def _answered(said: Claim, slo: Objective, about: list[Number], seen: Seen) -> t
         )
     if weaker:
         words = f"the objective is on the {asked} ({slo.objective}); what is published is {_said(weaker[0])}, which does not answer it"
-        return (found(
-            "objective_answered_by_less", "note" if slo.met else "warning", weaker[0], words, f"publish the {asked} of the same launches", "goodput", "tail",
-        ),)  # fmt: skip
+        return (
+            found(
+                "objective_answered_by_less",
+                "note" if slo.met else "warning",
+                weaker[0],
+                words,
+                f"publish the {asked} of the same launches",
+                "goodput",
+                "tail",
+            ),
+        )
     if slo.met is not None:
         return ()
-    return unsaid(
-        "objective_met_unsaid", about or said.number[:1], "whether the objective was met", "say slo.met", "goodput"
-    )
+    return unsaid("objective_met_unsaid", about or said.number[:1], "whether the objective was met", "say slo.met", "goodput")
 
 
 def _said(number: Number) -> str:
@@ -131,6 +137,11 @@ def _limit(slo: Objective, number: Number) -> str:
 
 
 AUDIT = Audit(
-    name="silent_slo", title="silent violation of the objective",
-    question="Was the throughput reached while the service objective was broken?", examine=examine, claim=claim, blind=blind, about=WORKLOADS,
-)  # fmt: skip
+    name="silent_slo",
+    title="silent violation of the objective",
+    question="Was the throughput reached while the service objective was broken?",
+    examine=examine,
+    claim=claim,
+    blind=blind,
+    about=WORKLOADS,
+)

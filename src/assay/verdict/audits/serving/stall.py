@@ -59,11 +59,13 @@ def _finding(name: str, silent: list[Silence], starts: dict[int, int]) -> Findin
     into = (worst.begin_ns - starts.get(worst.launch, worst.begin_ns)) / NS_PER_S
     more = f"; {len(silent) - 1} more like it" if len(silent) > 1 else ""
     return finding(
-        "stalled", "warning", name,
+        "stalled",
+        "warning",
+        name,
         f"for {reading(worst.seconds, SECONDS)} nothing came from any replica although requests were under way, {given(into, 3)} s into the load of "
         f"launch {worst.launch}; three in four requests never wait longer than {reading(worst.usual_s, SECONDS)}{more}",
         "look at the server's log and at the machine's at that moment; tails and attainment of this launch hold the stall",
-    )  # fmt: skip
+    )
 
 
 def silences(measured: Measured) -> Iterator[Silence]:
@@ -85,11 +87,7 @@ def _of_launch(own: pl.DataFrame) -> Iterator[Silence]:
         length = (last - first) / NS_PER_S
         if length >= least:
             yield Silence(
-                launch=int(own["launch"][0]),
-                configuration=str(own["configuration"][0]),
-                begin_ns=first,
-                seconds=length,
-                usual_s=usual,
+                launch=int(own["launch"][0]), configuration=str(own["configuration"][0]), begin_ns=first, seconds=length, usual_s=usual
             )
 
 
@@ -151,6 +149,10 @@ def blind(measured: Measured, _: Results) -> str | None:
 
 
 AUDIT = Audit(
-    name="stall", title="stalled engine", question="Was there a time in which nothing came from any replica?",
-    examine=examine, about=("serving",), blind=blind,
-)  # fmt: skip
+    name="stall",
+    title="stalled engine",
+    question="Was there a time in which nothing came from any replica?",
+    examine=examine,
+    about=("serving",),
+    blind=blind,
+)

@@ -1,8 +1,8 @@
 """Is it known when the tokens came, or only by when?
 
 A chunk's stamp may be late: that of several packets in one read is the last one's, and a process that was asleep, stopped or
-busy reads late.  Each stamp therefore carries how much earlier the chunk may have come (`assay.frames.serving.stamp_uncertainty`).  INVALID in at
-least half of the launches of a configuration, a warning in fewer:
+busy reads late.  Each stamp therefore carries how much earlier the chunk may have come (`assay.frames.serving.stamp_uncertainty`).
+INVALID in at least half of the launches of a configuration, a warning in fewer:
 
     p99 of the uncertainty of a latency > the larger of serving.client.most_uncertainty x its median and serving.client.free_uncertainty_s
 
@@ -76,13 +76,7 @@ def _of_gaps(measured: Measured, rows: pl.DataFrame) -> pl.DataFrame:
         if len(gaps):
             worst = float(np.quantile(known, QUANTILE, method="lower")) if len(known) else None
             found.append((launch, configuration, "itl", worst, float(np.median(gaps))))
-    schema = {
-        "launch": pl.Int32,
-        "configuration": pl.String,
-        "latency": pl.String,
-        "unsure_s": pl.Float64,
-        "median_s": pl.Float64,
-    }
+    schema = {"launch": pl.Int32, "configuration": pl.String, "latency": pl.String, "unsure_s": pl.Float64, "median_s": pl.Float64}
     return pl.DataFrame(found, schema=schema, orient="row")
 
 
@@ -105,9 +99,7 @@ def _finding(name: str, title: str, hit: pl.DataFrame, known: pl.DataFrame, shar
         f"{reading(worst['median_s'], SECONDS)}; at most {reading(worst['allowed_s'], SECONDS)} ({percent(share, 12)}, or what is always "
         f"allowed) is admissible; in {hit.height} of {count(known.height, 'launches')} ({in_launches(hit['launch'])})"
     )
-    return finding(
-        "times_uncertain", "invalid" if most(hit.height, known.height) else "warning", name, evidence, REMEDY
-    )
+    return finding("times_uncertain", "invalid" if most(hit.height, known.height) else "warning", name, evidence, REMEDY)
 
 
 def _unknown(measured: Measured, found: pl.DataFrame) -> Iterator[Finding]:
@@ -127,6 +119,10 @@ def blind(measured: Measured, _: Results) -> str | None:
 
 
 AUDIT = Audit(
-    name="stamp_uncertainty", title="times that nobody knows", question="Is it known when the tokens came, or only by when?",
-    examine=examine, about=("serving",), blind=blind,
-)  # fmt: skip
+    name="stamp_uncertainty",
+    title="times that nobody knows",
+    question="Is it known when the tokens came, or only by when?",
+    examine=examine,
+    about=("serving",),
+    blind=blind,
+)

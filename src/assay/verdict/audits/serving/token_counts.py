@@ -50,12 +50,14 @@ def _apart(name: str, own: pl.DataFrame) -> Iterator[Finding]:
             continue
         by = percent(abs(said - counted) / counted) if counted else "all of them"
         yield finding(
-            "token_counts_differ", "warning", name,
+            "token_counts_differ",
+            "warning",
+            name,
             f"the server tells {said:,} {words} for {count(known.height, 'requests')}, the tokenizer counts {counted:,}: "
             f"{'more' if said > counted else 'fewer'} by {by}",
             "look whether serving.tokenizer is this model's own, and whether the server's template adds to the prompts; rates of tokens "
             "follow the server's count",
-        )  # fmt: skip
+        )
 
 
 def _source(measured: Measured, both: pl.DataFrame) -> Iterator[Finding]:
@@ -67,30 +69,34 @@ def _source(measured: Measured, both: pl.DataFrame) -> Iterator[Finding]:
     uncounted = silent.filter(pl.col("tokens_out_counted").is_null()).height
     if uncounted:
         yield finding(
-            "token_counts_not_measured", "note", None,
+            "token_counts_not_measured",
+            "note",
+            None,
             f"for {count(uncounted, 'answers')} of {both.height:,} nobody counted output tokens: neither the server nor a tokenizer",
             "give serving.tokenizer, the folder with the model's own tokenizer.json",
-        )  # fmt: skip
+        )
     else:
         yield finding(
-            "tokens_by_tokenizer", "note", None,
+            "tokens_by_tokenizer",
+            "note",
+            None,
             f"for {count(silent.height, 'answers')} of {both.height:,} the server tells no usage; their tokens were counted by the tokenizer",
             "nothing, if the tokenizer is the model's own",
-        )  # fmt: skip
+        )
 
 
 def blind(measured: Measured, _: Results) -> str | None:
     """One count cannot be held against itself."""
     both = _both(measured)
     known = both.filter(pl.col("tokens_out").is_not_null() & pl.col("tokens_out_counted").is_not_null())
-    return (
-        None
-        if known.height
-        else "no answer's tokens were counted both by the server and by the tokenizer (serving.tokenizer)"
-    )
+    return None if known.height else "no answer's tokens were counted both by the server and by the tokenizer (serving.tokenizer)"
 
 
 AUDIT = Audit(
-    name="token_counts", title="miscounted tokens", question="Do the server's token counts agree with those of the tokenizer?",
-    examine=examine, about=("serving",), blind=blind,
-)  # fmt: skip
+    name="token_counts",
+    title="miscounted tokens",
+    question="Do the server's token counts agree with those of the tokenizer?",
+    examine=examine,
+    about=("serving",),
+    blind=blind,
+)

@@ -32,15 +32,13 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
         mixed = f"requests took several paths ({shares}): their times differ by what the path costs the client"
         return (finding("transports_mixed", "warning", None, mixed, REMEDY),)
     if "library" in paths:
-        slow = "all requests went through an HTTP library, whose times are taken later than at the socket's read, and which carries less load"
+        slow = (
+            "all requests went through an HTTP library, whose times are taken later than at the socket's read, and which carries less load"
+        )
         return (finding("library_transport", "note", None, slow, REMEDY),)
     return ()
 
 
 AUDIT = Audit(
-    name="transport",
-    title="slower path of the client",
-    question="Which path did the requests take?",
-    examine=examine,
-    about=("serving",),
+    name="transport", title="slower path of the client", question="Which path did the requests take?", examine=examine, about=("serving",)
 )

@@ -30,16 +30,23 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
     for name, own in by_configuration(measured, main(measured, "status", "error")):
         cut = own.filter((pl.col("status") == "timeout") & pl.col("error").str.contains(WORDS, literal=True)).height
         if cut:
-            found.append(finding(
-                "answers_cut_off", "warning" if cut >= MANY * own.height else "note", name,
-                f"{cut:,} of {own.height:,} requests ({percent(cut / own.height)}) had not ended {given(drain_s)} s after the last one was due; they "
-                "count as misses, and stand in no latency",
-                "raise serving.arrivals.drain_s, or ask for less load",
-            ))  # fmt: skip
+            found.append(
+                finding(
+                    "answers_cut_off",
+                    "warning" if cut >= MANY * own.height else "note",
+                    name,
+                    f"{cut:,} of {own.height:,} requests ({percent(cut / own.height)}) had not ended {given(drain_s)} s after the last one was due; they "
+                    "count as misses, and stand in no latency",
+                    "raise serving.arrivals.drain_s, or ask for less load",
+                )
+            )
     return tuple(found)
 
 
 AUDIT = Audit(
-    name="unfinished", title="answers cut off", question="Were answers cut off because the load had ended?",
-    examine=examine, about=("serving",),
-)  # fmt: skip
+    name="unfinished",
+    title="answers cut off",
+    question="Were answers cut off because the load had ended?",
+    examine=examine,
+    about=("serving",),
+)

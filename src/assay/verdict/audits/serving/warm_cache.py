@@ -32,12 +32,16 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
         beyond = int((own["tokens_cached"] - prompts.prefix_tokens).clip(lower_bound=0).sum())
         share = beyond / max(1, int(own["tokens_in"].sum()))
         if share > MOST:
-            found.append(finding(
-                "cache_was_warm", "warning", name,
-                f"{percent(share)} of the prompt tokens came from the server's cache, beyond the {prompts.prefix_tokens:,} tokens that prompts share, "
-                "although every prompt was to be new",
-                "switch the prefix cache off, or write prompts.cache = \"as_is\" if a warm cache is what is measured",
-            ))  # fmt: skip
+            found.append(
+                finding(
+                    "cache_was_warm",
+                    "warning",
+                    name,
+                    f"{percent(share)} of the prompt tokens came from the server's cache, beyond the {prompts.prefix_tokens:,} tokens that prompts share, "
+                    "although every prompt was to be new",
+                    'switch the prefix cache off, or write prompts.cache = "as_is" if a warm cache is what is measured',
+                )
+            )
     return tuple(found)
 
 
@@ -54,6 +58,10 @@ def blind(measured: Measured, _: Results) -> str | None:
 
 
 AUDIT = Audit(
-    name="warm_cache", title="warm cache", question="Did answers come from a warm cache although every prompt was to be new?",
-    examine=examine, about=("serving",), blind=blind,
-)  # fmt: skip
+    name="warm_cache",
+    title="warm cache",
+    question="Did answers come from a warm cache although every prompt was to be new?",
+    examine=examine,
+    about=("serving",),
+    blind=blind,
+)

@@ -22,11 +22,15 @@ def examine(measured: Measured, results: Results) -> tuple[Finding, ...]:
     for name in measured.configurations:
         value = results.get("mfu", {}).get(name)
         if isinstance(value, Estimate) and value.value > 1.0:
-            found.append(Finding(
-                rule="above_peak", severity="invalid", configuration=name,
-                evidence=f"the model would use {percent(value.value, beside=(1.0,))} of what the devices can do ({value.signature.partition('|agg')[0]})",
-                remedy=_likely(measured, value),
-            ))  # fmt: skip
+            found.append(
+                Finding(
+                    rule="above_peak",
+                    severity="invalid",
+                    configuration=name,
+                    evidence=f"the model would use {percent(value.value, beside=(1.0,))} of what the devices can do ({value.signature.partition('|agg')[0]})",
+                    remedy=_likely(measured, value),
+                )
+            )
     return tuple(found)
 
 
@@ -35,22 +39,14 @@ def _likely(measured: Measured, value: Estimate) -> str:
     flops, origin = measured.experiment.flops, source(measured)
     likely = []
     if origin == "given":
-        likely.append(
-            "flops.peak_tflops is of another device or precision, or of one device where a worker uses several"
-        )
+        likely.append("flops.peak_tflops is of another device or precision, or of one device where a worker uses several")
     if origin == "measured":
-        likely.append(
-            "the device was slower while its peak was measured than in the training: measure it on a quiet machine"
-        )
+        likely.append("the device was slower while its peak was measured than in the training: measure it on a quiet machine")
     if flops.precision is not None:
         likely.append(f"the products are not made in {flops.precision}, as flops.precision says")
     if flops.convention != "counter":
-        likely.append(
-            "the numbers of the formula are those of another model, or flops.tokens_per_step is not that of one step"
-        )
-    likely.append(
-        "the steps' ends were seen before the device was done with them: synchronise, or let the loss be read in each step"
-    )
+        likely.append("the numbers of the formula are those of another model, or flops.tokens_per_step is not that of one step")
+    likely.append("the steps' ends were seen before the device was done with them: synchronise, or let the loss be read in each step")
     return "; or ".join(likely)
 
 
@@ -64,6 +60,10 @@ def blind(measured: Measured, results: Results) -> str | None:
 
 
 AUDIT = Audit(
-    name="above_peak", title="more work than the devices can do", question="Is more work said to be done than the devices can do?",
-    examine=examine, about=("training",), blind=blind,
-)  # fmt: skip
+    name="above_peak",
+    title="more work than the devices can do",
+    question="Is more work said to be done than the devices can do?",
+    examine=examine,
+    about=("training",),
+    blind=blind,
+)

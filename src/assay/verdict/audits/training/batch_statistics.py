@@ -3,10 +3,11 @@
 DistributedDataParallel sends rank 0's to all at each forward pass: between two passes the ranks differ by one step, which is no fault.
 Where nobody sends them (`broadcast_buffers=False`, FSDP, gradients averaged by hand) every rank keeps those of its own shard, so that ranks
 evaluate different models, and a checkpoint holds those of one rank alone.  A warning, for the parameters are right and who evaluates is not
-known; a script that makes them equal before it ends is in order.  Below a thousandth of a standard deviation it is a note, below what rounding
-makes of them nothing.
+known; a script that makes them equal before it ends is in order.  Below a thousandth of a standard deviation it is a note, below what
+rounding makes of them nothing.
 
-    drift = root of the mean square, over channels, of the difference of two ranks, in standard deviations (`instruments/_batch_statistics.py`)
+    drift = root of the mean square, over channels, of the difference of two ranks, in standard deviations
+    (`instruments/_batch_statistics.py`)
 
 Cannot see: whether somebody sends them where the script watches the model inside of its wrapper; then nothing is said.
 """
@@ -36,14 +37,10 @@ ROUNDING: Final = 1e-5
 def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
     """One finding per configuration whose ranks keep other statistics at the end."""
     prints = measured.table("fingerprints")
-    told = (
-        prints.filter(pl.col("what") == "buffers_broadcast").group_by("launch").agg(pl.col("value").max().alias("sent"))
-    )
+    told = prints.filter(pl.col("what") == "buffers_broadcast").group_by("launch").agg(pl.col("value").max().alias("sent"))
     rows = effective_steps(prints.filter(pl.col("what") == "batch_statistics"))
     last = rows.filter(pl.col("step") == pl.col("step").max().over("launch"))
-    joined = last.join(
-        measured.timed.filter(pl.col("workers") > 1).select("launch", "configuration", "workers"), on="launch"
-    )
+    joined = last.join(measured.timed.filter(pl.col("workers") > 1).select("launch", "configuration", "workers"), on="launch")
     kept = joined.join(told, on="launch").filter((pl.col("sent") == 0.0) & (pl.col("step") > 0)).sort("launch", "rank")
     found = []
     for name in measured.configurations:
@@ -68,14 +65,19 @@ def _finding(measured: Measured, name: str, drift: float, own: pl.DataFrame) -> 
     buffers = hashes(measured, what="buffer_hash").filter((pl.col("launch") == launch) & (pl.col("step") == step))
     of = f", {buffers['different'][0]} different ones on {buffers['ranks'][0]} ranks" if buffers.height else ""
     return Finding(
-        rule=RULE, severity="warning" if drift > SMALL else "note", configuration=name,
+        rule=RULE,
+        severity="warning" if drift > SMALL else "note",
+        configuration=name,
         evidence=f"the running statistics of batch normalisation differ between ranks by {given(drift, digits=2)} standard deviations after "
         f"{count(step, 'steps')} of launch {launch}{of}, and nobody makes them equal: each rank evaluates, and saves, another model",
         remedy="use SyncBatchNorm, leave broadcast_buffers on, or broadcast one rank's buffers before evaluating and saving",
-    )  # fmt: skip
+    )
 
 
 AUDIT = Audit(
-    name="batch_statistics", title="batch statistics that drift apart",
-    question="Do the running statistics of batch normalisation stay together?", examine=examine, about=("training",),
-)  # fmt: skip
+    name="batch_statistics",
+    title="batch statistics that drift apart",
+    question="Do the running statistics of batch normalisation stay together?",
+    examine=examine,
+    about=("training",),
+)

@@ -63,9 +63,7 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
             rule, severity, evidence = told
             found.append(_finding(rule, severity, name, evidence, fresh=fresh))
     if not any(finding.rule != "step_counts_differ" for finding in found):
-        found += [
-            _finding("starts_differ", "invalid", None, evidence, fresh=fresh) for evidence in _apart(measured, launches)
-        ]
+        found += [_finding("starts_differ", "invalid", None, evidence, fresh=fresh) for evidence in _apart(measured, launches)]
     return tuple(found)
 
 
@@ -75,10 +73,14 @@ Told = tuple[str, Severity, str]  # rule, severity, evidence
 def _finding(rule: str, severity: Severity, name: str | None, evidence: str, *, fresh: bool) -> Finding:
     own = "keep what a launch writes apart: put {launch} into its path, in workload.arguments or workload.environment"
     return Finding(
-        rule=rule, severity=severity, configuration=name, evidence=evidence,
-        remedy=f"{own}" if fresh
+        rule=rule,
+        severity=severity,
+        configuration=name,
+        evidence=evidence,
+        remedy=f"{own}"
+        if fresh
         else f"give every launch a fresh copy of the working folder (workload.fresh_folder = true, --fresh-folder), or {own}",
-    )  # fmt: skip
+    )
 
 
 # ---- the three signs -------------------------------------------------------------------------------------------------
@@ -116,10 +118,14 @@ def _starts(own: Sequence[Launch]) -> Told | None:
     for group in _alike(hashed):
         odd = [launch for launch in group if launch.start != group[0].start]
         if odd:
-            return "starts_differ", "invalid", (
-                f"{len(odd)} of {count(len(group), 'launches')} began with other parameters than launch {group[0].number}, "
-                f"the first of them launch {odd[0].number}, while others began alike{_first_files(group)}"
-            )  # fmt: skip
+            return (
+                "starts_differ",
+                "invalid",
+                (
+                    f"{len(odd)} of {count(len(group), 'launches')} began with other parameters than launch {group[0].number}, "
+                    f"the first of them launch {odd[0].number}, while others began alike{_first_files(group)}"
+                ),
+            )
     return None
 
 
@@ -163,10 +169,14 @@ def _counts(own: Sequence[Launch]) -> Told | None:
     fewest = min(stepped, key=lambda launch: launch.steps)
     most = max(stepped, key=lambda launch: launch.steps)
     severity: Severity = "warning" if most.steps - fewest.steps <= NEARLY * most.steps else "invalid"
-    return "step_counts_differ", severity, (
-        f"{count(fewest.steps, 'steps')} in launch {fewest.number} and {most.steps} in launch {most.number}: they did not do the same work"
-        f"{_first_files(stepped)}"
-    )  # fmt: skip
+    return (
+        "step_counts_differ",
+        severity,
+        (
+            f"{count(fewest.steps, 'steps')} in launch {fewest.number} and {most.steps} in launch {most.number}: they did not do the same work"
+            f"{_first_files(stepped)}"
+        ),
+    )
 
 
 # ---- the files -------------------------------------------------------------------------------------------------------
@@ -203,10 +213,22 @@ def _launches(measured: Measured) -> list[Launch]:
         number = int(row["launch"])
         start, starts, later = hashed.get(number, ("", frozenset(), {}))
         ended, loaded, saved = events.get(number, (False, (), frozenset()))
-        found.append(Launch(
-            number=number, configuration=row["configuration"], block=row["block"], seed=row["seed"], counts=number in counted,
-            start=start, starts=starts, later=later, steps=steps.get(number, 0), ended=ended, loaded=loaded, saved=saved,
-        ))  # fmt: skip
+        found.append(
+            Launch(
+                number=number,
+                configuration=row["configuration"],
+                block=row["block"],
+                seed=row["seed"],
+                counts=number in counted,
+                start=start,
+                starts=starts,
+                later=later,
+                steps=steps.get(number, 0),
+                ended=ended,
+                loaded=loaded,
+                saved=saved,
+            )
+        )
     return found
 
 
@@ -253,9 +275,7 @@ def _events(measured: Measured) -> dict[int, tuple[bool, tuple[str, ...], frozen
     begun: dict[int, int] = {}
     loaded: dict[int, dict[str, None]] = defaultdict(dict)
     saved: dict[int, set[str]] = defaultdict(set)
-    for launch, ns, incarnation, kind, detail in rows.select(
-        "launch", "ns", "incarnation", "kind", "detail"
-    ).iter_rows():
+    for launch, ns, incarnation, kind, detail in rows.select("launch", "ns", "incarnation", "kind", "detail").iter_rows():
         if kind == "worker_end":
             ended[launch] = True
         elif kind == "first_step":
@@ -278,6 +298,9 @@ def _files(detail: str | None) -> list[str]:
 
 
 AUDIT = Audit(
-    name="contaminated_start", title="launches that share a snapshot", question="Did each launch begin afresh, or where another one had ended?",
-    examine=examine, about=("training",),
-)  # fmt: skip
+    name="contaminated_start",
+    title="launches that share a snapshot",
+    question="Did each launch begin afresh, or where another one had ended?",
+    examine=examine,
+    about=("training",),
+)

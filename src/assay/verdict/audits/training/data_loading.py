@@ -25,13 +25,15 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
     shares = _shares(measured)
     return tuple(
         Finding(
-            rule="data_in_step_time", severity="warning", configuration=name,
+            rule="data_in_step_time",
+            severity="warning",
+            configuration=name,
             evidence=f"{shares[name]:.0%} of the steady step time is waiting for data: the step time is partly the loader's",
             remedy="prefetch with more loader processes, or compare the steps without data_time",
         )
         for name in measured.configurations
         if shares.get(name, 0.0) > MOST
-    )  # fmt: skip
+    )
 
 
 def _shares(measured: Measured) -> dict[str, float]:
@@ -42,9 +44,7 @@ def _shares(measured: Measured) -> dict[str, float]:
 
 def blind(measured: Measured, _: Results) -> str | None:
     """Without the phase nobody knows."""
-    return (
-        None if _shares(measured) else "no step says how long it waited for its data; iterate over probe.steps(loader)"
-    )
+    return None if _shares(measured) else "no step says how long it waited for its data; iterate over probe.steps(loader)"
 
 
 def claim(said: Claim) -> tuple[Finding, ...]:
@@ -53,19 +53,33 @@ def claim(said: Claim) -> tuple[Finding, ...]:
     silent = () if is_serving(said) else fast  # requests bring their data with them
     held = [
         found(
-            "data_loading_timed", "warning", number, "the loading of data was timed with it, so that it measures the storage too",
-            "time the loading apart (data_time), or say that the claim is about the whole pipeline", "data_time",
+            "data_loading_timed",
+            "warning",
+            number,
+            "the loading of data was timed with it, so that it measures the storage too",
+            "time the loading apart (data_time), or say that the claim is about the whole pipeline",
+            "data_time",
         )
         for number in fast
         if number.data_loading_timed is True
-    ]  # fmt: skip
-    return (*held, *unsaid(
-        "data_loading_unsaid", [number for number in silent if number.data_loading_timed is None],
-        "whether loading data was timed", "say data_loading_timed", "data_time",
-    ))  # fmt: skip
+    ]
+    return (
+        *held,
+        *unsaid(
+            "data_loading_unsaid",
+            [number for number in silent if number.data_loading_timed is None],
+            "whether loading data was timed",
+            "say data_loading_timed",
+            "data_time",
+        ),
+    )
 
 
 AUDIT = Audit(
-    name="data_loading", title="data loading in the timed region", question="Is the loading of data inside the timed region?",
-    examine=examine, claim=claim, blind=blind,
-)  # fmt: skip
+    name="data_loading",
+    title="data loading in the timed region",
+    question="Is the loading of data inside the timed region?",
+    examine=examine,
+    claim=claim,
+    blind=blind,
+)

@@ -1,7 +1,7 @@
 """Did a fault strike at another moment than by default, because no checkpoint was seen?
 
-By default a fault strikes some steps after the first checkpoint.  A training of which no launch before saved one is struck in the middle of its
-steps instead: it survives by beginning anew, or not at all, and its reader should know that no checkpoint was tested.
+By default a fault strikes some steps after the first checkpoint.  A training of which no launch before saved one is struck in the middle
+of its steps instead: it survives by beginning anew, or not at all, and its reader should know that no checkpoint was tested.
 """
 
 from __future__ import annotations
@@ -24,16 +24,23 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
         own = moved.filter(pl.col("configuration") == name)
         if own.height:
             launch, step, planned_at = own.select("launch", "step", "planned").row(0)
-            found.append(Finding(
-                rule="no_checkpoint_seen", severity="note", configuration=name,
-                evidence=f"no checkpoint was seen, so that the fault of launch {launch} struck after step {step} and not {planned_at}",
-                remedy="save the state by torch.save, safetensors or torch.distributed.checkpoint, mark it (probe.checkpoint_save), or ask for a "
-                "step: faults.at_step",
-            ))  # fmt: skip
+            found.append(
+                Finding(
+                    rule="no_checkpoint_seen",
+                    severity="note",
+                    configuration=name,
+                    evidence=f"no checkpoint was seen, so that the fault of launch {launch} struck after step {step} and not {planned_at}",
+                    remedy="save the state by torch.save, safetensors or torch.distributed.checkpoint, mark it (probe.checkpoint_save), or ask for a "
+                    "step: faults.at_step",
+                )
+            )
     return tuple(found)
 
 
 AUDIT = Audit(
-    name="fault_moment", title="a fault without a checkpoint", question="Did a fault strike before any checkpoint was seen?", examine=examine,
+    name="fault_moment",
+    title="a fault without a checkpoint",
+    question="Did a fault strike before any checkpoint was seen?",
+    examine=examine,
     about=("training",),
-)  # fmt: skip
+)

@@ -5,8 +5,8 @@ Seven of eight injected faults leave the gradients of all ranks equal bit for bi
 lost samples or another start, is not said again.  `assay.verdict.evidence.training_faults` has the order.
 Parts of a model that is sharded over the ranks (FSDP2) are added up first.
 Of later steps only a factor is seen, in the few that were looked at, and clipping before the ranks' gradients are averaged.
-Cannot see: faults that begin after the first step and turn the gradient; what rounding of the precision hides (in bfloat16 a mean of means over 1001 samples);
-the flat parameters of FSDP1.
+Cannot see: faults that begin after the first step and turn the gradient; what rounding of the precision hides (in bfloat16 a mean of
+means over 1001 samples); the flat parameters of FSDP1.
 """
 
 from __future__ import annotations
@@ -20,9 +20,13 @@ from assay.verdict.evidence.training_faults import diagnose
 from assay.verdict.types import Finding
 
 RULES = (
-    "gradient_scaled", "gradient_differs", "reduced_in_less_precision", "nondeterministic_within_rounding", "clipped_before_reduction",
+    "gradient_scaled",
+    "gradient_differs",
+    "reduced_in_less_precision",
+    "nondeterministic_within_rounding",
+    "clipped_before_reduction",
     "clipping_differs",
-)  # fmt: skip
+)
 
 
 def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
@@ -42,6 +46,10 @@ def blind(measured: Measured, _: Results) -> str | None:
 
 
 AUDIT = Audit(
-    name="gradients", title="a wrong gradient", question="Are the gradients those of a single worker?", examine=examine,
-    about=("training",), blind=blind,
-)  # fmt: skip
+    name="gradients",
+    title="a wrong gradient",
+    question="Are the gradients those of a single worker?",
+    examine=examine,
+    about=("training",),
+    blind=blind,
+)

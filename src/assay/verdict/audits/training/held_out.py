@@ -4,7 +4,8 @@ Seen of unmodified scripts: an evaluation is a batch that a model in evaluation 
 Rows of one data set that are in both are a warning, since a quality that is read from them says nothing about new data.  To evaluate the
 training data themselves is legitimate, for the training's own accuracy: a note where other data are evaluated too, and a warning where
 nothing else is.
-Cannot tell: the same samples in data sets with memory of their own; samples that other ranks were trained on; what a script that marks its own steps evaluates.
+Cannot tell: the same samples in data sets with memory of their own; samples that other ranks were trained on; what a script that marks
+its own steps evaluates.
 """
 
 from __future__ import annotations
@@ -42,18 +43,19 @@ def _evaluations(measured: Measured, configuration: str) -> list[Evaluated]:
     launches = measured.timed.filter(pl.col("configuration") == configuration).select("launch")
     events = measured.table("events").filter(pl.col("kind") == "evaluated_samples").join(launches, on="launch")
     rows = events.select("launch", "value", "detail").iter_rows()
-    return [
-        Evaluated(launch=int(launch), trained_on=int(value), **json.loads(detail)) for launch, value, detail in rows
-    ]
+    return [Evaluated(launch=int(launch), trained_on=int(value), **json.loads(detail)) for launch, value, detail in rows]
 
 
 def _of(configuration: str, every: list[Evaluated]) -> Iterator[Finding]:
     worst = max((one for one in every if not one.training_data), key=_trained_on, default=None)
     if worst is not None and worst.trained_on:
         yield Finding(
-            rule="evaluation_overlaps_training", severity="warning", configuration=configuration, evidence=_evidence(worst),
+            rule="evaluation_overlaps_training",
+            severity="warning",
+            configuration=configuration,
+            evidence=_evidence(worst),
             remedy="split the data once, by disjoint indices; the quality measured on these samples says nothing about new data",
-        )  # fmt: skip
+        )
         return
     own = max((one for one in every if one.training_data), key=_trained_on, default=None)
     if own is None or not own.trained_on:
@@ -61,11 +63,14 @@ def _of(configuration: str, every: list[Evaluated]) -> Iterator[Finding]:
     alone = not _others(every)
     severity: Severity = "warning" if alone else "note"
     yield Finding(
-        rule="evaluated_on_training_data", severity=severity, configuration=configuration,
+        rule="evaluated_on_training_data",
+        severity=severity,
+        configuration=configuration,
         evidence=f"{_evidence(own)}, the data set that it is trained on{'; nothing else was evaluated' if alone else ''}",
-        remedy="evaluate held-out data, if this accuracy is to be the quality" if alone
+        remedy="evaluate held-out data, if this accuracy is to be the quality"
+        if alone
         else "nothing is wrong, if this is the training's own accuracy; other data were evaluated too",
-    )  # fmt: skip
+    )
 
 
 def _others(every: list[Evaluated]) -> bool:

@@ -30,11 +30,14 @@ def _finding(name: str, clock: HostClock) -> Finding:
     looked = clock.looks >= LEAST_PINGS
     severity: Severity = "warning" if looked else "note"
     return Finding(
-        rule="clocks_disagree" if looked else "clocks_unknown", severity=severity, configuration=name,
+        rule="clocks_disagree" if looked else "clocks_unknown",
+        severity=severity,
+        configuration=name,
         evidence=f"times of {clock.host} cannot be compared with other hosts' in launch {clock.launch}: {clock.trouble}",
-        remedy="look whether a host was suspended, moved or restarted during the launch" if looked
+        remedy="look whether a host was suspended, moved or restarted during the launch"
+        if looked
         else "let rank 0's port be reached from the other hosts (a helper thread asks it at MASTER_ADDR), and runs last a few seconds",
-    )  # fmt: skip
+    )
 
 
 def blind(measured: Measured, _: Results) -> str | None:
@@ -44,6 +47,10 @@ def blind(measured: Measured, _: Results) -> str | None:
 
 
 AUDIT = Audit(
-    name="host_clocks", title="clocks of several hosts", question="Can times of different hosts be compared?", examine=examine,
-    about=("training",), blind=blind,
-)  # fmt: skip
+    name="host_clocks",
+    title="clocks of several hosts",
+    question="Can times of different hosts be compared?",
+    examine=examine,
+    about=("training",),
+    blind=blind,
+)

@@ -3,8 +3,8 @@
 Work on a device is queued: without synchronisation a step ends when its work is queued, and whoever waits next pays.  Three signs in a
 record, each in most launches of a configuration: steps shorter than their own phases; a last step that is more than ten times the
 median, a fifth of all step time and twice any other after the first (the queue drains there); more than half of the time between the
-first and the last step that is in no step, evaluation or checkpoint.  Cannot tell: a queue that drains unseen.  Peak rates of devices are not known here, so
-"faster than its arithmetic allows" is not looked for.
+first and the last step that is in no step, evaluation or checkpoint.  Cannot tell: a queue that drains unseen.  Peak rates of devices are
+not known here, so "faster than its arithmetic allows" is not looked for.
 """
 
 from __future__ import annotations
@@ -39,10 +39,15 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
         for rule, words in _WORDS.items():
             hit = int(own[rule].sum())
             if own.height and 2 * hit > own.height:
-                found_here.append(Finding(
-                    rule=rule, severity="warning", configuration=name,
-                    evidence=f"{words} in {hit} of {count(own.height, 'launches')}", remedy=REMEDY,
-                ))  # fmt: skip
+                found_here.append(
+                    Finding(
+                        rule=rule,
+                        severity="warning",
+                        configuration=name,
+                        evidence=f"{words} in {hit} of {count(own.height, 'launches')}",
+                        remedy=REMEDY,
+                    )
+                )
     return tuple(found_here)
 
 
@@ -50,7 +55,7 @@ _WORDS = {
     "steps_shorter_than_phases": "most steps are shorter than their own phases together",
     "last_step_drains_queue": "the last step takes more than 10 times the median, a fifth of all step time and twice any other after the first",
     "time_outside_steps": "more than half of the time from the first to the last step lies in no step, evaluation or checkpoint",
-}  # fmt: skip
+}
 
 
 def _signs(measured: Measured) -> pl.DataFrame:
@@ -61,45 +66,39 @@ def _signs(measured: Measured) -> pl.DataFrame:
         .sort("launch", "step")
         .group_by("launch", "configuration", maintain_order=True)
         .agg(
-            pl.len().alias("steps"), step.sum().alias("inside"), step.last().alias("last"), step.median().alias("median"),
+            pl.len().alias("steps"),
+            step.sum().alias("inside"),
+            step.last().alias("last"),
+            step.median().alias("median"),
             step.slice(1, pl.len() - 2).max().alias("longest"),
             (pl.col("unknown_s") < -OVERLAP * step).mean().fill_null(0.0).alias("overlap"),
         )
         .filter(pl.col("steps") >= FEWEST_STEPS)
-    )  # fmt: skip
+    )
     spanned = per_launch.join(_spans(measured), on="launch")
     paused = spanned.join(_paused(measured), on="launch", how="left").with_columns(pl.col("paused").fill_null(0.0))
     return paused.select(
-        "launch", "configuration",
+        "launch",
+        "configuration",
         (pl.col("overlap") > 0.5).alias("steps_shorter_than_phases"),
         (
-            (pl.col("last") > LAST_TO_MEDIAN * pl.col("median")) & (pl.col("last") > LAST_SHARE * pl.col("inside"))
+            (pl.col("last") > LAST_TO_MEDIAN * pl.col("median"))
+            & (pl.col("last") > LAST_SHARE * pl.col("inside"))
             & (pl.col("last") > LAST_TO_LONGEST * pl.col("longest"))
         ).alias("last_step_drains_queue"),
         (pl.col("span") - pl.col("inside") - pl.col("paused") > OUTSIDE * pl.col("span")).alias("time_outside_steps"),
-    )  # fmt: skip
+    )
 
 
 def _spans(measured: Measured) -> pl.DataFrame:
     """(launch, seconds from the first to the last step of the rank that took longest): moments of one host are subtracted, never of two."""
     span = (pl.col("end_ns").max() - pl.col("begin_ns").min()) / 1e9
-    return (
-        measured.table("steps")
-        .group_by("launch", "rank")
-        .agg(span)
-        .group_by("launch")
-        .agg(pl.col("end_ns").max().alias("span"))
-    )
+    return measured.table("steps").group_by("launch", "rank").agg(span).group_by("launch").agg(pl.col("end_ns").max().alias("span"))
 
 
 def _paused(measured: Measured) -> pl.DataFrame:
     """(launch, seconds of evaluations, checkpoints and measured peaks): those that the slowest rank sees, inside or outside of steps."""
-    kinds = (
-        "evaluation",
-        "checkpoint_save",
-        "checkpoint_load",
-        "flops",
-    )  # flops: a peak that assay measures between two steps
+    kinds = ("evaluation", "checkpoint_save", "checkpoint_load", "flops")  # flops: a peak that assay measures between two steps
     pauses = measured.table("events").filter(pl.col("kind").is_in(kinds) & pl.col("duration_ns").is_not_null())
     by_rank = pauses.group_by("launch", "rank").agg(pl.col("duration_ns").sum() / 1e9)
     return by_rank.group_by("launch").agg(pl.col("duration_ns").max().alias("paused"))
@@ -115,24 +114,18 @@ def blind(measured: Measured, _: Results) -> str | None:
 def claim(said: Claim) -> tuple[Finding, ...]:
     """Numbers read from an unsynchronised device, and those of a device that do not say."""
     wrong = [
-        found(
-            "clock_read_early",
-            "invalid",
-            number,
-            "the device was not synchronised when the clock was read",
-            REMEDY,
-            "synchronised",
-        )
+        found("clock_read_early", "invalid", number, "the device was not synchronised when the clock was read", REMEDY, "synchronised")
         for number in speeds(said)
         if number.synchronised is False
     ]
-    asked = _on_device(said) and not is_serving(
-        said
-    )  # a client's clock reads answers, which are there when they arrive
+    asked = _on_device(said) and not is_serving(said)  # a client's clock reads answers, which are there when they arrive
     silent = [number for number in speeds(said) if number.synchronised is None] if asked else []
-    return (*wrong, *unsaid(
-        "synchronisation_unsaid", silent, "whether the device had finished when the clock was read", "say synchronised", "synchronised"
-    ))  # fmt: skip
+    return (
+        *wrong,
+        *unsaid(
+            "synchronisation_unsaid", silent, "whether the device had finished when the clock was read", "say synchronised", "synchronised"
+        ),
+    )
 
 
 def _on_device(said: Claim) -> bool:
@@ -143,6 +136,10 @@ def _on_device(said: Claim) -> bool:
 
 
 AUDIT = Audit(
-    name="missing_synchronisation", title="missing synchronisation", question="Was the clock read before the device had finished?",
-    examine=examine, claim=claim, blind=blind,
-)  # fmt: skip
+    name="missing_synchronisation",
+    title="missing synchronisation",
+    question="Was the clock read before the device had finished?",
+    examine=examine,
+    claim=claim,
+    blind=blind,
+)

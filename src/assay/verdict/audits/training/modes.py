@@ -22,14 +22,10 @@ RULE = "mode_differs_by_rank"
 def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
     """One finding per configuration whose ranks trained in other modes."""
     rows = effective_steps(measured.table("fingerprints").filter(pl.col("what") == "mode"))
-    joined = rows.join(
-        measured.timed.filter(pl.col("workers") > 1).select("launch", "configuration", "workers"), on="launch"
-    )
+    joined = rows.join(measured.timed.filter(pl.col("workers") > 1).select("launch", "configuration", "workers"), on="launch")
     key = ("launch", "step")
     several = (pl.col("text").n_unique().over(key) > 1) | (pl.col("value").n_unique().over(key) > 1)
-    apart = joined.filter(several & (pl.col("rank").n_unique().over(key) == pl.col("workers"))).sort(
-        "launch", "step", "rank"
-    )
+    apart = joined.filter(several & (pl.col("rank").n_unique().over(key) == pl.col("workers"))).sort("launch", "step", "rank")
     return tuple(
         _finding(measured, name, own)
         for name in measured.configurations
@@ -41,18 +37,21 @@ def _finding(measured: Measured, name: str, own: pl.DataFrame) -> Finding:
     launch, step = int(own["launch"][0]), int(own["step"][0])
     here = own.filter((pl.col("launch") == launch) & (pl.col("step") == step))
     ranks = here.group_by("text", maintain_order=True).agg("rank")
-    told = "; ".join(
-        f"rank{'s' if len(of) > 1 else ''} {', '.join(map(str, of))}: {text}" for text, of in ranks.iter_rows()
-    )
+    told = "; ".join(f"rank{'s' if len(of) > 1 else ''} {', '.join(map(str, of))}: {text}" for text, of in ranks.iter_rows())
     layers = legitimate(measured, name)
     return Finding(
-        rule=RULE, severity="fail" if layers else "note", configuration=name,
+        rule=RULE,
+        severity="fail" if layers else "note",
+        configuration=name,
         evidence=f"ranks train in different modes in step {step} of launch {launch} ({told}); {layers or 'no layer of the model depends on the mode'}",
         remedy="call model.train() on every rank after an evaluation, before the next training step",
-    )  # fmt: skip
+    )
 
 
 AUDIT = Audit(
-    name="modes", title="a rank in another mode", question="Were all ranks in the same mode when they trained?", examine=examine,
+    name="modes",
+    title="a rank in another mode",
+    question="Were all ranks in the same mode when they trained?",
+    examine=examine,
     about=("training",),
-)  # fmt: skip
+)

@@ -18,17 +18,16 @@ def examine(measured: Measured, results: Results) -> tuple[Finding, ...]:
     for name in measured.configurations:
         value = results["instrument_overhead"][name]
         if isinstance(value, Estimate) and value.value > MOST:
-            found.append(Finding(
-                rule="instrument_overhead", severity="warning", configuration=name,
-                evidence=f"the probe costs {show(value, beside=(MOST,)).text} of a step",
-                remedy="mark fewer phases, or make a step larger; steps below a millisecond are hard to measure from inside",
-            ))  # fmt: skip
+            found.append(
+                Finding(
+                    rule="instrument_overhead",
+                    severity="warning",
+                    configuration=name,
+                    evidence=f"the probe costs {show(value, beside=(MOST,)).text} of a step",
+                    remedy="mark fewer phases, or make a step larger; steps below a millisecond are hard to measure from inside",
+                )
+            )
     return tuple(found)
 
 
-AUDIT = Audit(
-    name="overhead",
-    title="the instrument in the way",
-    question="Did the instrument disturb what it measured?",
-    examine=examine,
-)
+AUDIT = Audit(name="overhead", title="the instrument in the way", question="Did the instrument disturb what it measured?", examine=examine)

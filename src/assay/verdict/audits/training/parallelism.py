@@ -1,6 +1,7 @@
 """Is the training distributed at all, and is it what it was declared to be?
 
-Workers of which each trains by itself look well: without a word to each other they are equal replicas, if they were seeded alike, and nothing
+Workers of which each trains by itself look well: without a word to each other they are equal replicas, if they were seeded alike, and
+nothing
 slows them down.  So that is a fault by its own name, unless it was declared (`parallelism = "none"`).  What was recognised is a note, for
 anything but data parallelism; so is that nothing was, and what is therefore not judged.  `assay.frames.training.parallelism` has the rules.
 Cannot tell: what was meant, where it was not declared.
@@ -22,9 +23,7 @@ JUDGED_ALL = ("data", "sharded")
 def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
     """At most one finding per configuration, and a note for each parallelism that is not everybody's."""
     several = [
-        (name, parallelism(measured, name))
-        for name, level in zip(measured.configurations, measured.levels, strict=True)
-        if level > 1
+        (name, parallelism(measured, name)) for name, level in zip(measured.configurations, measured.levels, strict=True) if level > 1
     ]
     faults = [one for name, found in several for one in _faults(name, found)]
     return (*faults, *_notes([found for _, found in several]))
@@ -34,16 +33,21 @@ def _faults(name: str, found: Parallelism) -> Iterator[Finding]:
     if found.alone and not (found.by == "declared" and found.kind == "none"):
         said = f"declared is {WORDS[found.kind]}, but " if found.by == "declared" else ""
         yield Finding(
-            rule="nothing_is_distributed", severity="fail", configuration=name, evidence=f"{said}{found.evidence}",
+            rule="nothing_is_distributed",
+            severity="fail",
+            configuration=name,
+            evidence=f"{said}{found.evidence}",
             remedy="call torch.distributed.init_process_group and wrap the model (DistributedDataParallel, fully_shard); if every worker is to train "
             'a model of its own, declare workload.parallelism = "none"',
-        )  # fmt: skip
+        )
     elif found.contradicted:
         yield Finding(
-            rule="parallelism_contradicted", severity="warning", configuration=name,
+            rule="parallelism_contradicted",
+            severity="warning",
+            configuration=name,
             evidence=f"declared is {WORDS[found.kind]}; seen is {WORDS[found.seen]}: {found.evidence}",
             remedy="declare what the script does, or leave workload.parallelism at auto; what was declared is what is judged here",
-        )  # fmt: skip
+        )
 
 
 def _notes(every: list[Parallelism]) -> Iterator[Finding]:
@@ -62,22 +66,28 @@ def _notes(every: list[Parallelism]) -> Iterator[Finding]:
 def _note(found: Parallelism) -> Finding:
     if found.kind is None:
         return Finding(
-            rule="parallelism_not_known", severity="note", configuration=None,
+            rule="parallelism_not_known",
+            severity="note",
+            configuration=None,
             evidence=f"which parallelism this is, is not known ({found.evidence}), so replicas, gradients and samples are not judged",
             remedy=DECLARE,
-        )  # fmt: skip
+        )
     if found.meant:
         return Finding(
-            rule="data_parallelism_meant", severity="note", configuration=None,
+            rule="data_parallelism_meant",
+            severity="note",
+            configuration=None,
             evidence=f"this is taken for data parallelism that is not carried out: {found.evidence}",
             remedy=f"if ranks are to train apart (local SGD with longer intervals, models of their own), {DECLARE}",
-        )  # fmt: skip
+        )
     how = f": {found.evidence}" if found.by == "recognised" else ", as declared"
     return Finding(
-        rule="parallelism_recognised", severity="note", configuration=None,
+        rule="parallelism_recognised",
+        severity="note",
+        configuration=None,
         evidence=f"this is {WORDS[found.kind]}{how}; what only data parallelism has is not judged",
         remedy=f"nothing is wrong; if it is not so, {DECLARE}",
-    )  # fmt: skip
+    )
 
 
 def blind(measured: Measured, _: Results) -> str | None:
@@ -89,6 +99,10 @@ def blind(measured: Measured, _: Results) -> str | None:
 
 
 AUDIT = Audit(
-    name="parallelism", title="nothing distributed", question="Is the training distributed, and as it was declared?", examine=examine,
-    about=("training",), blind=blind,
-)  # fmt: skip
+    name="parallelism",
+    title="nothing distributed",
+    question="Is the training distributed, and as it was declared?",
+    examine=examine,
+    about=("training",),
+    blind=blind,
+)

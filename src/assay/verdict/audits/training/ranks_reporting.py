@@ -2,8 +2,8 @@
 
 A script in which rank 0 alone uses the probe, or whose ranks lost their streams, has a slowest rank that is not the
 slowest, items of one rank only and a goodput that is too low.  On several nodes a record holds this node's ranks.
-Ranks that all report but make unequally many steps (shards that are uneven, a step that one of them skips) are named too: in the steps that a
-rank lacks its samples are missing from the average, or the others average without it.
+Ranks that all report but make unequally many steps (shards that are uneven, a step that one of them skips) are named too: in the steps
+that a rank lacks its samples are missing from the average, or the others average without it.
 """
 
 from __future__ import annotations
@@ -28,12 +28,16 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
         own = short.filter(pl.col("configuration") == name).sort("launch")
         if own.height:
             launch, ranks, expected = own.select("launch", "ranks", "expected").row(0)
-            found.append(Finding(
-                rule="ranks_missing", severity="warning", configuration=name,
-                evidence=f"{ranks} of {count(expected, 'ranks')} reported steps in launch {launch} ({count(own.height, 'launches')} in all); "
-                "items, the slowest rank and goodput are those of the reporting ranks",
-                remedy="start the probe and mark the steps on every rank, not on rank 0 alone",
-            ))  # fmt: skip
+            found.append(
+                Finding(
+                    rule="ranks_missing",
+                    severity="warning",
+                    configuration=name,
+                    evidence=f"{ranks} of {count(expected, 'ranks')} reported steps in launch {launch} ({count(own.height, 'launches')} in all); "
+                    "items, the slowest rank and goodput are those of the reporting ranks",
+                    remedy="start the probe and mark the steps on every rank, not on rank 0 alone",
+                )
+            )
     return (*found, *_uneven(measured))
 
 
@@ -41,20 +45,22 @@ def _uneven(measured: Measured) -> tuple[Finding, ...]:
     """One warning per configuration whose ranks made unequally many steps."""
     steps = effective_steps(measured.table("steps")).group_by("launch", "rank").agg(pl.col("step").n_unique())
     spread = steps.sort("step", "rank").group_by("launch", maintain_order=True)
-    least = spread.agg(
-        pl.col("rank").first(), pl.col("step").first().alias("least"), pl.col("step").last().alias("most")
-    )
+    least = spread.agg(pl.col("rank").first(), pl.col("step").first().alias("least"), pl.col("step").last().alias("most"))
     uneven = measured.timed.join(least, on="launch").filter(pl.col("least") < pl.col("most"))
     found = []
     for name in measured.configurations:
         own = uneven.filter(pl.col("configuration") == name).sort("launch")
         if own.height:
             launch, rank, fewest, most = own.select("launch", "rank", "least", "most").row(0)
-            found.append(Finding(
-                rule="uneven_steps", severity="warning", configuration=name,
-                evidence=f"rank {rank} made {fewest} steps in launch {launch}, where another made {most} ({count(own.height, 'launches')} in all)",
-                remedy="give every rank as many batches: a sampler that divides evenly, or that drops the rest (drop_last)",
-            ))  # fmt: skip
+            found.append(
+                Finding(
+                    rule="uneven_steps",
+                    severity="warning",
+                    configuration=name,
+                    evidence=f"rank {rank} made {fewest} steps in launch {launch}, where another made {most} ({count(own.height, 'launches')} in all)",
+                    remedy="give every rank as many batches: a sampler that divides evenly, or that drops the rest (drop_last)",
+                )
+            )
     return tuple(found)
 
 

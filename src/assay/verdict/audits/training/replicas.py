@@ -1,11 +1,12 @@
 """Did all replicas hold the same parameters, from step 0 on?
 
 Different at step 0: a replica began with other parameters (another seed, no broadcast).  Equal at first and different
-later: `assay.verdict.evidence.divergence` says what parted them.  Equal until a fault and different after the restart (only looked at in fault
-launches): not every rank went on from the same checkpoint.  First match names the fault (quality.md section 4, layer C).
-Gradients that differ between ranks in the first step say more: which parameters, or that all of them do (`assay.verdict.evidence.training_faults`).
-Looked at after 0, 1, 2, 4, 8, ... steps and at the end: parameters that part later are found at the next look, with the step of that look and not of
-the fault; those that part and are made equal again in between (averaged every few steps) are not.
+later: `assay.verdict.evidence.divergence` says what parted them.  Equal until a fault and different after the restart (only looked at in
+fault launches): not every rank went on from the same checkpoint.  First match names the fault (quality.md section 4, layer C).
+Gradients that differ between ranks in the first step say more: which parameters, or that all of them do
+(`assay.verdict.evidence.training_faults`).
+Looked at after 0, 1, 2, 4, 8, ... steps and at the end: parameters that part later are found at the next look, with the step of that look
+and not of the fault; those that part and are made equal again in between (averaged every few steps) are not.
 """
 
 from __future__ import annotations
@@ -23,9 +24,14 @@ from assay.verdict.evidence.training_faults import diagnose
 from assay.verdict.types import Finding
 
 RULES = (
-    "replica_seed_mismatch", "parameter_not_reduced", "gradients_not_synchronised", "learning_rate_differs_by_rank",
-    "optimizer_settings_differ_by_rank", "optimizer_states_differ", "parameters_changed_on_one_rank",
-)  # fmt: skip
+    "replica_seed_mismatch",
+    "parameter_not_reduced",
+    "gradients_not_synchronised",
+    "learning_rate_differs_by_rank",
+    "optimizer_settings_differ_by_rank",
+    "optimizer_states_differ",
+    "parameters_changed_on_one_rank",
+)
 
 
 def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
@@ -33,13 +39,17 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
     compared = pl.concat(hashes(measured, role=role) for role in ("timed", "fault")).filter(pl.col("workers") > 1)
     found = []
     for name, named in diagnose(measured).items():
-        apart = compared.filter((pl.col("configuration") == name) & ~pl.col("agree")).sort(
-            "incarnation", "launch", "step"
-        )
+        apart = compared.filter((pl.col("configuration") == name) & ~pl.col("agree")).sort("incarnation", "launch", "step")
         if named is not None and named.fault in RULES:
-            found.append(Finding(
-                rule=named.fault, severity=named.severity, configuration=name, evidence=f"{named.evidence}{_launches(apart)}", remedy=named.remedy,
-            ))  # fmt: skip
+            found.append(
+                Finding(
+                    rule=named.fault,
+                    severity=named.severity,
+                    configuration=name,
+                    evidence=f"{named.evidence}{_launches(apart)}",
+                    remedy=named.remedy,
+                )
+            )
         elif apart.height and not why_not(measured, name, "replicas"):
             found.append(_finding(measured, name, apart))
     return tuple(found)
@@ -57,25 +67,24 @@ def _finding(measured: Measured, configuration: str, apart: pl.DataFrame) -> Fin
     where = f"launch {launch}, {count(apart['launch'].n_unique(), 'launches')} in all"
     if step == 0:
         return Finding(
-            rule="replica_seed_mismatch", severity="fail", configuration=configuration,
+            rule="replica_seed_mismatch",
+            severity="fail",
+            configuration=configuration,
             evidence=f"parameter hashes differ between ranks before the first step ({where})",
             remedy="give every rank the same initial parameters: the same seed, or let DDP broadcast them (init_sync=True)",
-        )  # fmt: skip
+        )
     if int(apart["incarnation"][0]) > 0:
         return Finding(
-            rule="replicas_differ_after_restart", severity="fail", configuration=configuration,
+            rule="replicas_differ_after_restart",
+            severity="fail",
+            configuration=configuration,
             evidence=f"parameter hashes are equal until the fault and differ after the restart, at step {step} ({where})",
             remedy="load the same checkpoint on every rank before the model is wrapped, or broadcast it after loading",
-        )  # fmt: skip
+        )
     found = cause(measured, launch, step)
     return Finding(
-        rule=found.fault, severity="fail", configuration=configuration, evidence=f"{found.evidence}{_launches(apart)}", remedy=found.remedy,
-    )  # fmt: skip
+        rule=found.fault, severity="fail", configuration=configuration, evidence=f"{found.evidence}{_launches(apart)}", remedy=found.remedy
+    )
 
 
-AUDIT = Audit(
-    name="replicas",
-    title="replicas that differ",
-    question="Did all replicas hold the same parameters?",
-    examine=examine,
-)
+AUDIT = Audit(name="replicas", title="replicas that differ", question="Did all replicas hold the same parameters?", examine=examine)

@@ -24,10 +24,15 @@ def examine(measured: Measured, results: Results) -> tuple[Finding, ...]:
     found = []
     for name in measured.configurations:
         if (evidence := _evidence(measured, results["loss_deviation"][name])) is not None:
-            found.append(Finding(
-                rule="first_loss_differs", severity="warning", configuration=name, evidence=evidence,
-                remedy="give all worker counts the same seed, the same global batch and a loss averaged over the global batch",
-            ))  # fmt: skip
+            found.append(
+                Finding(
+                    rule="first_loss_differs",
+                    severity="warning",
+                    configuration=name,
+                    evidence=evidence,
+                    remedy="give all worker counts the same seed, the same global batch and a loss averaged over the global batch",
+                )
+            )
     return tuple(found)
 
 
@@ -38,9 +43,4 @@ def _evidence(measured: Measured, value: Value) -> str | None:
     return None
 
 
-AUDIT = Audit(
-    name="same_loss",
-    title="another first loss",
-    question="Does distribution compute the same first loss?",
-    examine=examine,
-)
+AUDIT = Audit(name="same_loss", title="another first loss", question="Does distribution compute the same first loss?", examine=examine)

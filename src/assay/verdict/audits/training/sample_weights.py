@@ -47,12 +47,16 @@ def _untold(measured: Measured) -> list[Finding]:
         own = spread.filter(pl.col("configuration") == name)
         if own.height and not why_not(measured, name, "gradients"):
             row = own.row(0, named=True)
-            found.append(Finding(
-                rule="sample_weights_not_measured", severity="note", configuration=name,
-                evidence=f"the ranks' shares are unequal in {own.height} steps, first in step {row['step']} of launch {row['launch']} "
-                f"({given(row['least'])} to {given(row['most'])} items); whether their samples weigh the same is not known",
-                remedy="tell by what the loss is divided (probe.log(denominator=...)), or measure one worker too, whose gradient tells",
-            ))  # fmt: skip
+            found.append(
+                Finding(
+                    rule="sample_weights_not_measured",
+                    severity="note",
+                    configuration=name,
+                    evidence=f"the ranks' shares are unequal in {own.height} steps, first in step {row['step']} of launch {row['launch']} "
+                    f"({given(row['least'])} to {given(row['most'])} items); whether their samples weigh the same is not known",
+                    remedy="tell by what the loss is divided (probe.log(denominator=...)), or measure one worker too, whose gradient tells",
+                )
+            )
     return found
 
 
@@ -64,6 +68,9 @@ def _spread(measured: Measured, launches: pl.DataFrame) -> pl.DataFrame:
 
 
 AUDIT = Audit(
-    name="sample_weights", title="unequal weights of samples", question="Did every sample weigh the same?", examine=examine,
+    name="sample_weights",
+    title="unequal weights of samples",
+    question="Did every sample weigh the same?",
+    examine=examine,
     about=("training",),
-)  # fmt: skip
+)

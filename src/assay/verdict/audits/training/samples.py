@@ -1,7 +1,8 @@
 """Was every sample used exactly once per epoch?  Exact, from the ledger (quality.md section 4, layer A).
 
 A number of duplicates equal to (-N) mod workers, with nothing lost, is the padding of a sampler that wants equal
-shards; it is named so.  So are two ranks that read the same shard, while another is read by nobody.  What a loader leaves out because it fills
+shards; it is named so.  So are two ranks that read the same shard, while another is read by nobody.  What a loader leaves out because it
+fills
 no batch is a note, if one worker leaves out as many.  The same shuffled order in every epoch is a warning: every sample is used, but always
 beside the same others (DistributedSampler without set_epoch).
 """
@@ -29,9 +30,9 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
     judged = (*epochs(measured), *epochs(measured, role="fault"))
     for name, named in diagnose(measured).items():
         if named is not None and named.fault == "shard_read_twice":
-            found.append(Finding(
-                rule=named.fault, severity=named.severity, configuration=name, evidence=named.evidence, remedy=named.remedy,
-            ))  # fmt: skip
+            found.append(
+                Finding(rule=named.fault, severity=named.severity, configuration=name, evidence=named.evidence, remedy=named.remedy)
+            )
             continue
         if why_not(measured, name, "samples"):
             continue
@@ -50,12 +51,16 @@ def _dropped(judged: Sequence[Epoch]) -> list[Finding]:
     if worst is None or not worst.dropped:
         return []
     several = any(epoch.dropped and epoch.workers > 1 for epoch in judged)
-    return [Finding(
-        rule="last_batch_dropped", severity="note", configuration=None,
-        evidence=f"{worst.dropped} of {count(worst.expected, 'samples')} fill no batch and are left out of every epoch, by one worker"
-        f"{' as by several' if several else ''}",
-        remedy="nothing is wrong; leave drop_last off, if every sample must be used",
-    )]  # fmt: skip
+    return [
+        Finding(
+            rule="last_batch_dropped",
+            severity="note",
+            configuration=None,
+            evidence=f"{worst.dropped} of {count(worst.expected, 'samples')} fill no batch and are left out of every epoch, by one worker"
+            f"{' as by several' if several else ''}",
+            remedy="nothing is wrong; leave drop_last off, if every sample must be used",
+        )
+    ]
 
 
 def _same_order(measured: Measured) -> list[Finding]:
@@ -66,11 +71,15 @@ def _same_order(measured: Measured) -> list[Finding]:
         launches = measured.timed.filter(pl.col("configuration") == name)["launch"].sort().to_list()
         launch = launches[0] if launches else -1
         if shuffled_alike(samples.filter(pl.col("launch") == launch)):
-            found.append(Finding(
-                rule="same_order_every_epoch", severity="warning", configuration=name,
-                evidence=f"the first two epochs of launch {launch} had their samples in the same shuffled order on every rank",
-                remedy="call sampler.set_epoch(epoch) before each epoch, or draw the order from a generator that goes on",
-            ))  # fmt: skip
+            found.append(
+                Finding(
+                    rule="same_order_every_epoch",
+                    severity="warning",
+                    configuration=name,
+                    evidence=f"the first two epochs of launch {launch} had their samples in the same shuffled order on every rank",
+                    remedy="call sampler.set_epoch(epoch) before each epoch, or draw the order from a generator that goes on",
+                )
+            )
     return found
 
 
@@ -79,11 +88,15 @@ def _cut_short(measured: Measured, judged: Sequence[Epoch]) -> list[Finding]:
     launches = {epoch.launch for epoch in judged if epoch.cut_short and not epoch.interrupted} - ended(measured)
     if not launches:
         return []
-    return [Finding(
-        rule="epoch_cut_short", severity="note", configuration=None,
-        evidence=f"{count(len(launches), 'launches')} ended inside an epoch, as those of the base did; what that epoch did not use is not counted as lost",
-        remedy="end the run with an epoch, if every sample must be accounted for",
-    )]  # fmt: skip
+    return [
+        Finding(
+            rule="epoch_cut_short",
+            severity="note",
+            configuration=None,
+            evidence=f"{count(len(launches), 'launches')} ended inside an epoch, as those of the base did; what that epoch did not use is not counted as lost",
+            remedy="end the run with an epoch, if every sample must be accounted for",
+        )
+    ]
 
 
 def _interrupted(judged: Sequence[Epoch]) -> list[Finding]:
@@ -92,49 +105,48 @@ def _interrupted(judged: Sequence[Epoch]) -> list[Finding]:
     if not broken:
         return []
     worst = max(broken, key=lambda epoch: epoch.lost + epoch.duplicated)
-    return [Finding(
-        rule="epoch_interrupted", severity="note", configuration=worst.configuration,
-        evidence=f"a restart fell into epoch {worst.epoch} of launch {worst.launch}, in which {count(worst.duplicated, 'samples')} were used again and "
-        f"{worst.lost} by no rank that was recorded; epochs that a restart interrupts are not judged ({count(len(broken), 'epochs')})",
-        remedy="to go on exactly, save the loader's place with the checkpoint (StatefulDataLoader), or save at the end of an epoch",
-    )]  # fmt: skip
+    return [
+        Finding(
+            rule="epoch_interrupted",
+            severity="note",
+            configuration=worst.configuration,
+            evidence=f"a restart fell into epoch {worst.epoch} of launch {worst.launch}, in which {count(worst.duplicated, 'samples')} were used again and "
+            f"{worst.lost} by no rank that was recorded; epochs that a restart interrupts are not judged ({count(len(broken), 'epochs')})",
+            remedy="to go on exactly, save the loader's place with the checkpoint (StatefulDataLoader), or save at the end of an epoch",
+        )
+    ]
 
 
 def _lost(configuration: str, worst: Epoch, bad: int, total: int) -> Finding:
     return Finding(
-        rule="samples_lost", severity="fail", configuration=configuration,
+        rule="samples_lost",
+        severity="fail",
+        configuration=configuration,
         evidence=f"{worst.lost} of {count(worst.expected, 'samples')} used by no rank in epoch {worst.epoch} of launch {worst.launch} "
         f"({bad} of {count(total, 'epochs')})",
         remedy="check the sharding of the sampler: every id must fall to exactly one rank, and drop_last must drop nothing",
-    )  # fmt: skip
+    )
 
 
 def _duplicated(configuration: str, worst: Epoch, bad: int, total: int) -> Finding:
     padding = worst.lost == 0 and worst.duplicated == -worst.expected % worst.workers
-    cause = (
-        f", as many as padding {worst.expected} samples to a multiple of {worst.workers} workers adds"
-        if padding
-        else ""
-    )
+    cause = f", as many as padding {worst.expected} samples to a multiple of {worst.workers} workers adds" if padding else ""
     return Finding(
         rule="samples_duplicated_by_padding" if padding else "samples_duplicated",
-        severity="fail", configuration=configuration,
+        severity="fail",
+        configuration=configuration,
         evidence=f"{count(worst.duplicated, 'samples')} used more than once in epoch {worst.epoch} of launch {worst.launch}{cause} "
         f"({bad} of {count(total, 'epochs')})",
-        remedy="make the data set a multiple of the global batch, or give the padded samples weight 0"
-        if padding else _why_twice(worst),
-    )  # fmt: skip
+        remedy="make the data set a multiple of the global batch, or give the padded samples weight 0" if padding else _why_twice(worst),
+    )
 
 
 def _why_twice(worst: Epoch) -> str:
     if worst.lost == 0 and worst.duplicated and worst.duplicated % worst.used == 0:
-        return "check the sharding of the sampler: all ranks may read everything; or tell the epochs apart: probe.steps(loader, epoch=epoch)"
+        return (
+            "check the sharding of the sampler: all ranks may read everything; or tell the epochs apart: probe.steps(loader, epoch=epoch)"
+        )
     return "check the sharding of the sampler: two ranks read the same samples"
 
 
-AUDIT = Audit(
-    name="samples",
-    title="samples lost or used twice",
-    question="Was every sample used exactly once per epoch?",
-    examine=examine,
-)
+AUDIT = Audit(name="samples", title="samples lost or used twice", question="Was every sample used exactly once per epoch?", examine=examine)

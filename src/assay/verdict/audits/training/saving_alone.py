@@ -27,20 +27,21 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
 
 
 def _finding(name: str, wait: SavingWait) -> Finding:
-    who = (
-        f"rank {wait.ranks[0]} alone saves"
-        if len(wait.ranks) == 1
-        else f"ranks {', '.join(map(str, wait.ranks))} alone save"
-    )
+    who = f"rank {wait.ranks[0]} alone saves" if len(wait.ranks) == 1 else f"ranks {', '.join(map(str, wait.ranks))} alone save"
     return Finding(
-        rule="saving_alone", severity="warning" if wait.share >= LEAST_SHARE else "note", configuration=name,
+        rule="saving_alone",
+        severity="warning" if wait.share >= LEAST_SHARE else "note",
+        configuration=name,
         evidence=f"{who} the checkpoints, {given(wait.saves, digits=3)} a launch of {reading(wait.save_s, SECONDS)} each, and the other ranks wait for "
         f"it: {percent(wait.share)} of their steps",
         remedy="save less often, beside the training (torch.distributed.checkpoint.async_save), or a part on every rank",
-    )  # fmt: skip
+    )
 
 
 AUDIT = Audit(
-    name="saving_alone", title="waiting for a checkpoint", question="Do ranks wait for the one that saves?", examine=examine,
+    name="saving_alone",
+    title="waiting for a checkpoint",
+    question="Do ranks wait for the one that saves?",
+    examine=examine,
     about=("training",),
-)  # fmt: skip
+)

@@ -31,10 +31,14 @@ from assay.verdict.evidence.sent_requests import in_launches, most
 from assay.verdict.types import Finding
 
 WHERE: Final = {
-    "data": "waiting for its batches", "forward": "in its forward pass", "backward": "computing its gradients",
-    "optimizer": "in its optimizer", ASKING: "inside the calls that ask for communication", BETWEEN: "between the phases of its steps",
+    "data": "waiting for its batches",
+    "forward": "in its forward pass",
+    "backward": "computing its gradients",
+    "optimizer": "in its optimizer",
+    ASKING: "inside the calls that ask for communication",
+    BETWEEN: "between the phases of its steps",
     THROUGHOUT: "in all that it does, in no phase by enough to stand out,",
-}  # fmt: skip
+}
 REMEDY: Final = {
     "data": "look at what that rank loads from: its loader's processes, its storage, its share of larger samples",
     "forward": "look at that rank's processor or device (clock, temperature, neighbours) and at the size of its batches",
@@ -43,12 +47,14 @@ REMEDY: Final = {
     ASKING: "look at that rank's comm hook, its host's processors, and what else holds its interpreter's lock",
     THROUGHOUT: "look at that rank's share of processors (quota, pinning, other programs), its clock and temperature, its host",
     BETWEEN: "look at what only that rank does besides training: logging, saving, scoring, progress bars",
-}  # fmt: skip
+}
 TAKEN_OFF: Final = {
-    "thread": "its waiting for the others is taken off", "ddp_logging": "exposed communication by DDP's own logging is taken off",
-    "kineto": "exposed communication by the profiler is taken off", "durations": "waiting by the durations of the collectives is taken off",
+    "thread": "its waiting for the others is taken off",
+    "ddp_logging": "exposed communication by DDP's own logging is taken off",
+    "kineto": "exposed communication by the profiler is taken off",
+    "durations": "waiting by the durations of the collectives is taken off",
     "none": "waiting is not known, so that backward passes are not compared",
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,14 +97,16 @@ def _finding(name: str, rank: int, phase: str, found: list[tuple[Searched, Exces
     which = f"{len(found)} of {count(launches, 'launches')}, {in_launches(one.own.launch for one, _ in found)}"
     longer, spread = bracketed(excess.value, excess.low, excess.high, SECONDS)
     return Finding(
-        rule="straggler", severity="warning" if most(len(found), launches) else "note", configuration=name,
+        rule="straggler",
+        severity="warning" if most(len(found), launches) else "note",
+        configuration=name,
         evidence=(
             f"rank {rank} takes {longer} {spread} a step longer {WHERE[phase]} than the other ranks do, "
             f"{percent(excess.value / step)} of the step; {gain_words(_shares(excess, step))}; "
             f"{TAKEN_OFF[found[0][0].own.method]} ({which})"
         ),
         remedy=REMEDY[phase],
-    )  # fmt: skip
+    )
 
 
 def _shares(excess: Interval, step: float) -> tuple[float, float, float]:
@@ -108,9 +116,7 @@ def _shares(excess: Interval, step: float) -> tuple[float, float, float]:
 
 def slow_ranks(measured: Measured, configuration: str) -> tuple[int, ...]:
     """The ranks that were named in at least half of a configuration's launches, ascending."""
-    launches = [
-        one for one in _searched(measured) if not one.search.insufficient and one.own.configuration == configuration
-    ]
+    launches = [one for one in _searched(measured) if not one.search.insufficient and one.own.configuration == configuration]
     named = [rank for one in launches for rank in {one.own.ranks[excess.rank] for excess in one.search.found}]
     return tuple(sorted(rank for rank in set(named) if most(named.count(rank), len(launches))))
 
@@ -135,6 +141,10 @@ def blind(measured: Measured, _: Results) -> str | None:
 
 
 AUDIT = Audit(
-    name="stragglers", title="a slow rank", question="Is one rank slower than the others, and in which phase?", examine=examine,
-    about=("training",), blind=blind,
-)  # fmt: skip
+    name="stragglers",
+    title="a slow rank",
+    question="Is one rank slower than the others, and in which phase?",
+    examine=examine,
+    about=("training",),
+    blind=blind,
+)

@@ -1,10 +1,12 @@
 """Do random states, optimizer states and buffers agree between ranks where they are to, and differ where they are to?
 
-Random states: against what probe.watch(model, random=...) declares; undeclared, equal states of a model with dropout are a warning, since in
-data parallelism every rank then drops the same units.  Optimizer states that differ while parameters agree will part the parameters
+Random states: against what probe.watch(model, random=...) declares; undeclared, equal states of a model with dropout are a warning, since
+in data parallelism every rank then drops the same units.  Optimizer states that differ while parameters agree will part the parameters
 later.  Buffers may differ after a step (BatchNorm on each rank's own batch) but not before the first.  The learning rate is one worker's
-where the global batch is (strong scaling, and by the recorded items too); no gradient and no hash shows one that was scaled by the workers twice.
-Cannot see: what happens between two looks, which are after 0, 1, 2, 4, 8, ... steps and at the end.  Parameters that part stay apart until the next look;
+where the global batch is (strong scaling, and by the recorded items too); no gradient and no hash shows one that was scaled by the
+workers twice.
+Cannot see: what happens between two looks, which are after 0, 1, 2, 4, 8, ... steps and at the end.  Parameters that part stay apart
+until the next look;
 a generator that is seeded alike in step 9 and apart in step 10 is missed.  Nor the rates of other groups of parameters than the first.
 """
 
@@ -29,9 +31,12 @@ from assay.verdict.types import Finding
 
 SAME_RATE: Final = 1e-6  # relative
 OF_REPLICAS: Final = (
-    "optimizer_states_differ", "learning_rate_differs_by_rank", "optimizer_settings_differ_by_rank", "gradients_not_synchronised",
+    "optimizer_states_differ",
+    "learning_rate_differs_by_rank",
+    "optimizer_settings_differ_by_rank",
+    "gradients_not_synchronised",
     "parameters_changed_on_one_rank",
-)  # fmt: skip
+)
 RULES = ("same_random_numbers", "random_numbers_differ")
 
 
@@ -55,10 +60,12 @@ def _optimizers(measured: Measured) -> Iterator[Finding]:
         if (found := named[name]) is not None and found.fault in OF_REPLICAS:
             continue  # it is told there what parted the replicas
         yield Finding(
-            rule="optimizer_states_differ", severity="warning", configuration=name,
+            rule="optimizer_states_differ",
+            severity="warning",
+            configuration=name,
             evidence=f"the optimizer's state differs between ranks after {row['step']} steps of launch {row['launch']}, while the parameters are equal",
             remedy="load the optimizer's state on every rank, and give every rank the same gradients",
-        )  # fmt: skip
+        )
 
 
 def _buffers(measured: Measured) -> Iterator[Finding]:
@@ -67,10 +74,12 @@ def _buffers(measured: Measured) -> Iterator[Finding]:
         if why_not(measured, name, "replicas"):
             continue
         yield Finding(
-            rule="buffers_differ_at_start", severity="warning", configuration=name,
+            rule="buffers_differ_at_start",
+            severity="warning",
+            configuration=name,
             evidence=f"the model's buffers differ between ranks before the first step of launch {row['launch']}",
             remedy="give every rank the same initial buffers; DDP broadcasts them unless broadcast_buffers is off",
-        )  # fmt: skip
+        )
 
 
 def _learning_rates(measured: Measured) -> Iterator[Finding]:
@@ -91,12 +100,14 @@ def _learning_rates(measured: Measured) -> Iterator[Finding]:
             continue
         rate, right = float(row["rate"]), float(row["right"])  # type: ignore[arg-type]
         yield Finding(
-            rule="learning_rate_differs", severity="warning", configuration=name,
+            rule="learning_rate_differs",
+            severity="warning",
+            configuration=name,
             evidence=f"the learning rate after {count(int(row['step']), 'steps')} of launch {row['launch']} is {given(rate, digits=4)}, "  # type: ignore[call-overload]
             f"where one worker's is {given(right, digits=4)}"
             f"{_ratio(rate, right, workers)}, with the same global batch",
             remedy="scale the learning rate with the global batch, not with the workers: here the batch is that of one worker",
-        )  # fmt: skip
+        )
 
 
 def _other_batch(items: Mapping[int, float], workers: int) -> bool:
@@ -110,11 +121,7 @@ def _ratio(rate: float, right: float, workers: int) -> str:
         return ""
     factors = {"workers": float(workers), "1 / workers": 1.0 / workers, "the root of workers": workers**0.5}
     called = ratio_name(rate / right, factors, SAME_RATE)
-    return (
-        f": {given(rate / right, digits=4)} times, which is {called}"
-        if called
-        else f": {given(rate / right, digits=4)} times"
-    )
+    return f": {given(rate / right, digits=4)} times, which is {called}" if called else f": {given(rate / right, digits=4)} times"
 
 
 def _first(measured: Measured, apart: pl.DataFrame) -> Iterator[tuple[str, dict[str, object]]]:
@@ -126,6 +133,9 @@ def _first(measured: Measured, apart: pl.DataFrame) -> Iterator[tuple[str, dict[
 
 
 AUDIT = Audit(
-    name="training_state", title="random numbers and optimizer states", question="Do random and optimizer states agree where they are to?",
-    examine=examine, about=("training",),
-)  # fmt: skip
+    name="training_state",
+    title="random numbers and optimizer states",
+    question="Do random and optimizer states agree where they are to?",
+    examine=examine,
+    about=("training",),
+)

@@ -26,16 +26,24 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
     for name in measured.configurations:
         own = blind.filter(pl.col("configuration") == name).sort("launch", "rank")
         if own.height:
-            found.append(Finding(
-                rule="steps_unseen", severity="warning", configuration=name,
-                evidence=f"torch was imported and no training step was seen in {count(own['launch'].n_unique(), 'launches')}: {own['why'][0]}; "
-                "times are those of whole launches, start-up included",
-                remedy="let the launcher start the workers (no mp.spawn), step an optimizer of torch.optim, or mark the steps: probe.steps(loader)",
-            ))  # fmt: skip
+            found.append(
+                Finding(
+                    rule="steps_unseen",
+                    severity="warning",
+                    configuration=name,
+                    evidence=f"torch was imported and no training step was seen in {count(own['launch'].n_unique(), 'launches')}: {own['why'][0]}; "
+                    "times are those of whole launches, start-up included",
+                    remedy="let the launcher start the workers (no mp.spawn), step an optimizer of torch.optim, or mark the steps: probe.steps(loader)",
+                )
+            )
     return tuple(found)
 
 
 AUDIT = Audit(
-    name="unseen_steps", title="no step seen", question="Was torch imported and no step seen?", examine=examine,
-    about=("training",), first=True,
-)  # fmt: skip
+    name="unseen_steps",
+    title="no step seen",
+    question="Was torch imported and no step seen?",
+    examine=examine,
+    about=("training",),
+    first=True,
+)

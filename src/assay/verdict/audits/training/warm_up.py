@@ -38,37 +38,53 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
 def _unsteady(measured: Measured, configuration: str, kind: str, launches: list[int], total: int) -> Finding:
     detail = measured.steady[launches[0]].detail
     return Finding(
-        rule=kind.replace(" ", "_").replace("-", "_"), severity="warning", configuration=configuration,
+        rule=kind.replace(" ", "_").replace("-", "_"),
+        severity="warning",
+        configuration=configuration,
         evidence=f"{len(launches)} of {count(total, 'launches')} show {kind} in their step times ({detail})",
         remedy="run more steps per launch, and look at the step times over the launch for what changes",
-    )  # fmt: skip
+    )
 
 
 def _warm(measured: Measured) -> tuple[Finding, ...]:
     warm = [measured.steady[launch].warmup for launch in measured.timed["launch"] if launch in measured.steady]
     if not any(warm):
         return ()
-    return (Finding(
-        rule="warm_up", severity="note", configuration=None,
-        evidence=f"up to {count(max(warm), 'steps')} at the beginning of a launch: warm-up, left out of steady-state numbers",
-        remedy="nothing to do; they stay in the record",
-    ),)  # fmt: skip
+    return (
+        Finding(
+            rule="warm_up",
+            severity="note",
+            configuration=None,
+            evidence=f"up to {count(max(warm), 'steps')} at the beginning of a launch: warm-up, left out of steady-state numbers",
+            remedy="nothing to do; they stay in the record",
+        ),
+    )
 
 
 def claim(said: Claim) -> tuple[Finding, ...]:
     """Numbers that hold cold repetitions, and those that do not say."""
     cold = [
         found(
-            "cold_start", "warning", number, "the first, cold repetitions are in it: compilation, empty caches, first allocation",
-            "leave the warm-up out, or claim the time of a whole run from its start and say so", "warm_up",
+            "cold_start",
+            "warning",
+            number,
+            "the first, cold repetitions are in it: compilation, empty caches, first allocation",
+            "leave the warm-up out, or claim the time of a whole run from its start and say so",
+            "warm_up",
         )
         for number in speeds(said)
         if number.warm_up_excluded is False
-    ]  # fmt: skip
-    return (*cold, *unsaid(
-        "warm_up_unsaid", [number for number in speeds(said) if number.warm_up_excluded is None],
-        "whether the warm-up was left out", "say warm_up_excluded", "warm_up",
-    ))  # fmt: skip
+    ]
+    return (
+        *cold,
+        *unsaid(
+            "warm_up_unsaid",
+            [number for number in speeds(said) if number.warm_up_excluded is None],
+            "whether the warm-up was left out",
+            "say warm_up_excluded",
+            "warm_up",
+        ),
+    )
 
 
 def blind(measured: Measured, _: Results) -> str | None:
@@ -81,6 +97,10 @@ def blind(measured: Measured, _: Results) -> str | None:
 
 
 AUDIT = Audit(
-    name="warm_up", title="cold start in the numbers", question="Was warm-up recognised, and was a steady state reached?",
-    examine=examine, claim=claim, blind=blind,
-)  # fmt: skip
+    name="warm_up",
+    title="cold start in the numbers",
+    question="Was warm-up recognised, and was a steady state reached?",
+    examine=examine,
+    claim=claim,
+    blind=blind,
+)

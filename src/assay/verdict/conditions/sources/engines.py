@@ -25,8 +25,9 @@ def of(read: Callable[[Measured, Target, Serving], Mapping[str, Any]]) -> Read:
         targets = targets_of(serving)
         return {
             fact if len(targets) == 1 else f"{target.name}.{fact}": value
-            for target in targets for fact, value in read(measured, target, serving).items()
-        }  # fmt: skip
+            for target in targets
+            for fact, value in read(measured, target, serving).items()
+        }
 
     return found
 
@@ -34,11 +35,17 @@ def of(read: Callable[[Measured, Target, Serving], Mapping[str, Any]]) -> Read:
 def asked(measured: Measured, target: Target, serving: Serving) -> Mapping[str, Any]:
     """What is done with an engine, without where it listens and who may use it."""
     return {
-        "backend": target.backend, "model": target.model or serving.model or NOT_ASKED, "command": list(target.command),
-        "router": list(target.router), "environment": dict(target.environment), "options": dict(target.options),
-        "replicas": len(target.urls) or target.replicas, "balance": target.balance, "headers": sorted(target.headers),
+        "backend": target.backend,
+        "model": target.model or serving.model or NOT_ASKED,
+        "command": list(target.command),
+        "router": list(target.router),
+        "environment": dict(target.environment),
+        "options": dict(target.options),
+        "replicas": len(target.urls) or target.replicas,
+        "balance": target.balance,
+        "headers": sorted(target.headers),
         "restart": target.restart if target.command else NOT_ASKED,
-    }  # fmt: skip
+    }
 
 
 def version(measured: Measured, target: Target, _: Serving) -> Mapping[str, Any]:

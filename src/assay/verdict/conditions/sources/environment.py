@@ -14,10 +14,31 @@ from assay.verdict.conditions.condition import Read
 
 # Packages that do the work, or the numbers, of a typical workload; the record holds all of them.
 PACKAGES: Final = (
-    "accelerate", "cupy", "deepspeed", "flash-attn", "jax", "jaxlib", "lightning", "megatron-core", "mpi4py", "numpy",
-    "onnxruntime", "polars", "pytorch-lightning", "ray", "scikit-learn", "scipy", "sglang", "tensorflow", "torchvision",
-    "transformer-engine", "transformers", "triton", "vllm", "xformers",
-)  # fmt: skip
+    "accelerate",
+    "cupy",
+    "deepspeed",
+    "flash-attn",
+    "jax",
+    "jaxlib",
+    "lightning",
+    "megatron-core",
+    "mpi4py",
+    "numpy",
+    "onnxruntime",
+    "polars",
+    "pytorch-lightning",
+    "ray",
+    "scikit-learn",
+    "scipy",
+    "sglang",
+    "tensorflow",
+    "torchvision",
+    "transformer-engine",
+    "transformers",
+    "triton",
+    "vllm",
+    "xformers",
+)
 
 
 def seen(measured: Measured, *path: str, when: str = "before") -> Any:

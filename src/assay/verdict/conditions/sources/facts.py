@@ -18,9 +18,7 @@ def fingerprint(what: str) -> Read:
     """A number that the script told: one value, or the sorted values where launches disagree."""
 
     def read(measured: Measured, _: Results) -> Any:
-        rows = (
-            measured.table("fingerprints").filter(pl.col("what") == what).join(measured.timed, on="launch", how="semi")
-        )
+        rows = measured.table("fingerprints").filter(pl.col("what") == what).join(measured.timed, on="launch", how="semi")
         values = sorted(value for value in rows["value"].drop_nulls().unique().to_list())
         return (values[0] if len(values) == 1 else values) if values else None
 
@@ -74,11 +72,7 @@ def definitions(_: Measured, results: Results) -> Any:
     found: dict[str, str] = {}
     for name, values in results.items():
         versions = {
-            tag
-            for value in values.values()
-            if isinstance(value, Estimate)
-            for tag in value.signature.split("|")
-            if tag[:2] == "v:"
+            tag for value in values.values() if isinstance(value, Estimate) for tag in value.signature.split("|") if tag[:2] == "v:"
         }
         if versions:
             found[name] = "|".join(sorted(versions))

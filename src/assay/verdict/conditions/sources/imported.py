@@ -10,11 +10,16 @@ from assay.metrics.base import Results
 from assay.verdict.conditions.condition import Read
 
 OURS: Final[Mapping[str, str]] = {  # what an imported record says of its tool (runners/foreign), said of assay
-    "tool": "assay", "clock": "scheduled", "first_token": "the first chunk with text: content, reasoning or a tool call",
-    "end": "the last chunk with text", "tokens": "the server's usage, else the tokenizer",
-    "connection": "kept alive; a new one is set up inside of the latency", "stamps": "monotonic, at the socket read, before parsing",
-    "left_out": "nothing", "environment": "recorded",
-}  # fmt: skip
+    "tool": "assay",
+    "clock": "scheduled",
+    "first_token": "the first chunk with text: content, reasoning or a tool call",
+    "end": "the last chunk with text",
+    "tokens": "the server's usage, else the tokenizer",
+    "connection": "kept alive; a new one is set up inside of the latency",
+    "stamps": "monotonic, at the socket read, before parsing",
+    "left_out": "nothing",
+    "environment": "recorded",
+}
 
 
 def meaning(key: str) -> Read:
@@ -38,10 +43,6 @@ def unseen(subject: Subject) -> Read:
         foreign = measured.foreign
         if measured.subject != subject:
             return None
-        return (
-            OURS["environment"]
-            if foreign is None
-            else f"not said by {foreign.get('file')} ({str(foreign.get('sha256'))[:8]})"
-        )
+        return OURS["environment"] if foreign is None else f"not said by {foreign.get('file')} ({str(foreign.get('sha256'))[:8]})"
 
     return read

@@ -41,11 +41,7 @@ def stages(measured: Measured, _: Results) -> Any:
     serving = measured.experiment.serving
     if serving is None:
         return None
-    return (
-        NOT_ASKED
-        if not serving.arrivals.stages
-        else [stage.model_dump(mode="json") for stage in serving.arrivals.stages]
-    )
+    return NOT_ASKED if not serving.arrivals.stages else [stage.model_dump(mode="json") for stage in serving.arrivals.stages]
 
 
 def scenarios_fit(a: Any, b: Any) -> bool:

@@ -29,9 +29,7 @@ class Gate:
     about: tuple[Subject, ...] = LAUNCHED  # the records that it looks at
 
 
-def threshold(
-    gate: str, configuration: str, title: str, value: Value, bound: Value, side: Literal["at least", "at most"]
-) -> GateResult:
+def threshold(gate: str, configuration: str, title: str, value: Value, bound: Value, side: Literal["at least", "at most"]) -> GateResult:
     """Is the whole interval on the right side of the bound?"""
     if isinstance(value, Absent):
         status: Status = "NOT_MEASURED" if value.reason in ("not_measured", "not_applicable") else "INCONCLUSIVE"
