@@ -56,11 +56,11 @@ def _one(measured: Measured, first: pl.DataFrame, base: pl.DataFrame, name: str)
         return NOT_FINITE
     deviation = ((pairs["loss"] - pairs["reference"]) / pairs["reference"]).abs().max()
     return exact(
-        float(deviation),
+        float(deviation),  # type: ignore[arg-type]
         unit=FRACTION,
         name="loss_deviation",
         n_launches=pairs.height,
-        n_trials=pairs.height,  # type: ignore[arg-type]
+        n_trials=pairs.height,
         how=f"largest of {pairs.height} blocks, first step, weighted by items",
     )
 

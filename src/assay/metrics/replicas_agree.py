@@ -40,9 +40,9 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
             found[name] = SHARDED if hashes(measured, what="parameter_shard_hash").filter(configuration=name).height else NO_HASHES
         else:
             found[name] = exact(
-                float(own["agree"].mean()),
+                float(own["agree"].mean()),  # type: ignore[arg-type]
                 unit=FRACTION,
-                name="replicas_agree",  # type: ignore[arg-type]
+                name="replicas_agree",
                 n_launches=own["launch"].n_unique(),
                 n_trials=int(own["ranks"].sum()),
                 how=f"{own.height} hashed steps compared over all ranks, exactly: after 0, 1, 2, 4, 8, ... steps and at the end",

@@ -40,9 +40,9 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
             NO_DENOMINATORS
             if own.height == 0
             else exact(
-                float(own["off"].max()),
+                float(own["off"].max()),  # type: ignore[arg-type]
                 unit=FRACTION,
-                name="sample_weight_error",  # type: ignore[arg-type]
+                name="sample_weight_error",
                 n_launches=own["launch"].n_unique(),
                 n_trials=own.height,
                 how=f"largest of {own.height} ranks and steps, exactly",

@@ -119,7 +119,7 @@ def _one(launch: dict[str, object], fault: dict[str, object], events: pl.DataFra
     finished = _finished(steps.filter(pl.col("incarnation") == incarnation), fault["step"], gone)
     regained, lost = _regained(finished, again, later)
     return Recovery(
-        launch=int(launch["launch"]),
+        launch=int(launch["launch"]),  # type: ignore[call-overload]
         configuration=str(launch["configuration"]),
         workers=int(launch["workers"]),  # type: ignore[call-overload]
         fault_ns=struck_ns,

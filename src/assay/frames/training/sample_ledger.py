@@ -211,14 +211,14 @@ def _epoch(row: dict[str, object], size: int, *, cut_short: bool, left_out: int)
     cut_short = cut_short or interrupted
     dropped = missing if missing == left_out and not cut_short else 0
     return Epoch(
-        launch=int(row["launch"]),
+        launch=int(row["launch"]),  # type: ignore[call-overload]
         configuration=str(row["configuration"]),
         workers=int(row["workers"]),  # type: ignore[call-overload]
-        epoch=int(row["epoch"]),
+        epoch=int(row["epoch"]),  # type: ignore[call-overload]
         lost=missing - dropped,
         duplicated=uses - used,
         used=used,
-        expected=size,  # type: ignore[call-overload]
+        expected=size,
         cut_short=cut_short,
         dropped=dropped,
         interrupted=interrupted,

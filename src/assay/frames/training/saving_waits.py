@@ -47,8 +47,8 @@ def _saving_waits(measured: Measured) -> dict[str, SavingWait]:
         name: SavingWait(
             ranks=tuple(own["rank"].unique().sort().to_list()),
             saves=own.height / own["launch"].n_unique(),
-            save_s=float(own["duration_ns"].mean()) / NS_PER_S,
-            share=waits[name],  # type: ignore[arg-type]
+            save_s=float(own["duration_ns"].mean()) / NS_PER_S,  # type: ignore[arg-type]
+            share=waits[name],
         )
         for name in measured.configurations
         if (own := alone.filter(pl.col("configuration") == name)).height and name in waits
