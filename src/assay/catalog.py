@@ -31,14 +31,17 @@ PLUG_INS: dict[str, str] = {
     "reports": "REPORT",
     "cli.verbs": "VERB",
 }
-# A folder of plug-ins that are sorted into subfolders; elsewhere a subfolder is a package of its own.
-SORTED = frozenset({"verdict.audits"})
+# Folders whose plug-ins are sorted into subfolders; elsewhere a subfolder is a package of its own.
+SORTED = frozenset({"metrics", "verdict.audits"})
+# Folders whose files hold a family each: a tuple of plug-ins, each with a name of its own.
+FAMILIES = {"metrics": "METRICS"}
+HELPERS = "support"  # a subfolder that holds no plug-ins
 
 
 @cache
 def names(package: str) -> tuple[str, ...]:
-    """The names of a package's own plug-ins: the files that define its constant. Nothing is imported."""
-    return tuple(sorted(_modules(package)))
+    """The names of a package's own plug-ins. Nothing is imported, but for families."""
+    return tuple(sorted(_members(package) if package in FAMILIES else _modules(package)))
 
 
 @cache
@@ -53,7 +56,7 @@ def module(package: str, name: str) -> str:
     Raises:
         KeyError: there is no such plug-in in this distribution.
     """
-    return _modules(package)[name]
+    return _members(package)[name][0] if package in FAMILIES else _modules(package)[name]
 
 
 def load(package: str, name: str) -> Any:
@@ -62,7 +65,10 @@ def load(package: str, name: str) -> Any:
     Raises:
         EnvironmentLacks: no such plug-in; the message lists those that exist.
     """
-    if name in _modules(package):
+    if package in FAMILIES:
+        if name in (every := load_all(package)):
+            return every[name]
+    elif name in _modules(package):
         return getattr(importlib.import_module(module(package, name)), PLUG_INS[package])
     for point in _entry_points(package):
         if point.name == name:
@@ -74,27 +80,71 @@ def load(package: str, name: str) -> Any:
 
 
 def load_all(package: str) -> dict[str, Any]:
-    """Every plug-in of a package, own and third-party, by name."""
-    return {name: load(package, name) for name in (*names(package), *third_party(package))}
+    """Every plug-in of a package, own and third-party, by name.
+
+    Raises:
+        EnvironmentLacks: two plug-ins of a family share a name.
+    """
+    if package not in FAMILIES:
+        return {name: load(package, name) for name in (*names(package), *third_party(package))}
+    found = {name: plug_in for name, (_, plug_in) in sorted(_members(package).items())}
+    for point in _entry_points(package):
+        for plug_in in _several(point.load()):
+            if plug_in.name in found:
+                raise _twice(package, plug_in.name, point.value)
+            found[plug_in.name] = plug_in
+    return found
+
+
+@cache
+def _members(package: str) -> dict[str, tuple[str, Any]]:
+    """Name -> (module, plug-in) of a package of families."""
+    found: dict[str, tuple[str, Any]] = {}
+    for where in _modules(package).values():
+        module = importlib.import_module(where)
+        family = getattr(module, FAMILIES[package], None)
+        for plug_in in _several(getattr(module, PLUG_INS[package]) if family is None else family):
+            if plug_in.name in found:
+                raise _twice(package, plug_in.name, where)
+            found[plug_in.name] = (where, plug_in)
+    return found
+
+
+def _several(value: Any) -> tuple[Any, ...]:
+    return value if isinstance(value, tuple) else (value,)
+
+
+def _twice(package: str, name: str, where: str) -> Exception:
+    from assay.errors import EnvironmentLacks
+
+    return EnvironmentLacks(f"there are two {package} plug-ins named {name!r}, one of them in {where}; rename one")
 
 
 @cache
 def _modules(package: str) -> dict[str, str]:
-    """Name -> module of a package's own plug-ins."""
-    folder = os.path.join(os.path.dirname(__file__), *package.split("."))
-    parts = [entry.name for entry in os.scandir(folder) if entry.is_dir()] if package in SORTED else []
+    """Name -> module of the files that define a package's plug-ins. Nothing is imported."""
+    top = os.path.join(os.path.dirname(__file__), *package.split("."))
+    constants = (PLUG_INS[package], FAMILIES.get(package, PLUG_INS[package]))
     return {
-        file.removesuffix(".py"): ".".join(("assay", package, *part, file.removesuffix(".py")))
-        for part in ((), *((part,) for part in parts))
-        for file in os.listdir(os.path.join(folder, *part))
-        if file.endswith(".py") and _defines(os.path.join(folder, *part, file), PLUG_INS[package])
+        ".".join(part[len(package.split(".")) :]) if package in FAMILIES else part[-1]: ".".join(("assay", *part))
+        for path in _files(top, package in SORTED)
+        if _defines(path, constants)
+        for part in [(*package.split("."), *os.path.relpath(path, top).removesuffix(".py").split(os.sep))]
     }
 
 
-def _defines(path: str, constant: str) -> bool:
+def _files(folder: str, deep: bool) -> list[str]:
+    """The Python files of a folder, with `deep` those of its subfolders too, but of none that holds helpers."""
+    entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+    below = [entry.path for entry in entries if deep and entry.is_dir() and entry.name != HELPERS]
+    own = [entry.path for entry in entries if entry.name.endswith(".py")]
+    return own + [path for part in below for path in _files(part, deep)]
+
+
+def _defines(path: str, constants: tuple[str, ...]) -> bool:
     with open(path, "rb") as source:
         text = b"\n" + source.read()
-    return f"\n{constant} = ".encode() in text or f"\n{constant}: ".encode() in text
+    return any(f"\n{name} = ".encode() in text or f"\n{name}: ".encode() in text for name in constants)
 
 
 def _entry_points(package: str) -> tuple[EntryPoint, ...]:

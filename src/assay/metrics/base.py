@@ -1,6 +1,8 @@
 """What must a metric's file declare?
 
-One file holds one `METRIC`; its stem is the metric's name.  `compute` is pure: it gets the record and the metrics
+A file holds a family of metrics, `METRICS`: a percentile, a peer's definition or a price is a row of its table.  A declaration says
+all that others need to know of a metric: what it asks, what it needs, where it is shown and in which order, so that no other file
+lists metrics by name.  `compute` is pure: it gets the record and the metrics
 that it comes after, and gives one value per configuration, or one under `ALL` for the whole experiment.
 """
 
@@ -25,6 +27,19 @@ WORKLOADS: tuple[Subject, ...] = ("training", "calls", "serving")  # whose resul
 ALL = "all"  # the key of a value that belongs to the whole experiment
 
 
+Table = Literal["engines", "faults", "cold", "checks", "overview", "paper", "panel", "workbook"]
+LAST = 10_000  # the rank of a metric that says none: a third party's come last
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shown:
+    """One column in which a metric is shown: of which table, below which head, and whether its neighbours share one above."""
+
+    table: Table
+    head: str
+    above: str = ""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Metric:
     """A metric's name, meaning and computation."""
@@ -40,3 +55,8 @@ class Metric:
     after: tuple[str, ...] = ()  # metrics that must be computed first
     about: tuple[Subject, ...] = LAUNCHED  # the records for which it has a meaning; of others it is not computed
     primary: bool = False  # shown in the vector table of every report
+    question: str = ""  # the first sentence of its entry in the metric dictionary
+    caveat: str = ""  # what it cannot tell
+    shown: tuple[Shown, ...] = ()
+    tool: str = ""  # whose definition this is; empty: ours
+    rank: int = LAST  # where it stands in tables, within its dimension; ties go by name
