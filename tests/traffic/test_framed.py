@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from assay.traffic.chunks import LAST, Framed
 from assay.traffic.parts import Answer, Ask, Kind, Reply
 from assay.traffic.replies import chunk_templates
-from assay.traffic.replies.events import read_openai
+from assay.traffic.replies.openai_stream import read_openai
 from tests.traffic.test_transcripts import STREAMED
 
 ASK = Ask(task="chat", model="m")

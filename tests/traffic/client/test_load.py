@@ -19,7 +19,7 @@ from assay.traffic.client.due import Agenda
 from assay.traffic.client.load import NS, Load, Made, Plan
 from assay.traffic.client.log import RequestLog
 from assay.traffic.parts import Answer, Ask, Json, Prompt, Reply, Wire
-from assay.traffic.wire.http1 import Exchange
+from assay.traffic.wire.response import Exchange
 from assay.traffic.wire.transports import Inside
 from tests.traffic.planned import S, planned
 

@@ -30,7 +30,7 @@ from assay.traffic.parts import Answer, Ask, Ended, Json, Prompt, Reply, Wire
 from assay.traffic.replies.events import status_of
 from assay.traffic.replies.openai_json import limits_told, model_told
 from assay.traffic.wire.compiled import Core
-from assay.traffic.wire.http1 import Exchange
+from assay.traffic.wire.response import Exchange
 
 NS: Final = 1_000_000_000
 MODEL_WITHIN: Final = 1024  # bytes of an answer
