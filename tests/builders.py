@@ -23,8 +23,9 @@ from assay.estimates.estimate import Absent, Estimate, Value
 from assay.frames.record_data import Measured
 from assay.metrics.base import ALL, Better, Dimension, Metric
 from assay.record.tables import TABLES, arrow_schema
-from assay.spec.experiment import Experiment, Factor, Fault, Launches, Prices, Quality, Workload
+from assay.spec.experiment import Experiment, Factor, Fault, Launches, Prices, Quality
 from assay.spec.plan import PlannedLaunch, configuration_name, plan
+from assay.spec.sections.workload import Workload
 from assay.verdict.judge import Judgement
 from assay.verdict.types import DimensionResult, Finding, GateResult, Recommendation, Verdict
 

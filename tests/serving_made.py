@@ -32,9 +32,10 @@ import polars as pl
 
 from assay.frames.record_data import Measured
 from assay.record.tables import TABLES
-from assay.spec.experiment import Energy, Experiment, Fault, Gates, Launches, Prices, Quality, Workload
+from assay.spec.experiment import Energy, Experiment, Fault, Gates, Launches, Prices, Quality
 from assay.spec.plan import configurations, plan
 from assay.spec.sections.serving import Arrivals, Objectives, Serving, Target
+from assay.spec.sections.workload import Workload
 from assay.traffic.parts import Kind
 from tests.builders import frame
 
@@ -616,7 +617,7 @@ def seal(measured: Measured, root: Path) -> Path:
     """Write the record under `root` and seal it, through the same writer as a real run; gives its path."""
     from assay.clock import SystemClock
     from assay.record import folder
-    from assay.runners.experiment.run import plan_signature
+    from assay.record.sealing.plan_signature import plan_signature
 
     record = folder.create(root, measured.experiment, plan_signature(measured.experiment), clock=SystemClock())
     for when, environment in measured.manifest.get("environment", {}).items():

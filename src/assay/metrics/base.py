@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from assay.estimates.estimate import Value
-from assay.frames.record_data import Measured, Subject
+from assay.frames.record_data import Measured
+from assay.frames.record_tables import Subject
 from assay.spec.experiment import Dimension as Dimension
 from assay.stats.intervals.means import Kind
 

@@ -15,7 +15,8 @@ from assay.frames.record_data import Measured
 from assay.frames.training.scaling_points import bounded, laws_of, refusal, throughputs
 from assay.frames.training.work_time import time_basis
 from assay.metrics.base import ALL, Metric, Results
-from assay.stats.models.scaling_laws import Refused, held_out
+from assay.stats.models.scaling_laws import Refused
+from assay.stats.models.scaling_predictions import held_out
 from assay.units import FRACTION
 
 

@@ -19,8 +19,9 @@ from assay.frames.training.communication_model import refusal as of_miss
 from assay.frames.training.scaling_points import chosen, estimate, refusal, throughputs
 from assay.metrics.base import ALL, Metric, Results
 from assay.stats.models.communication_wall import Curve, predict
-from assay.stats.models.scaling_laws import Refused, relative_curve
-from assay.stats.models.scaling_laws import predict as by_law
+from assay.stats.models.scaling_laws import Refused
+from assay.stats.models.scaling_predictions import predict as by_law
+from assay.stats.models.scaling_predictions import relative_curve
 from assay.units import RATIO
 
 

@@ -19,7 +19,7 @@ from assay.units import RATIO
 
 def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     """Wall-time speedup per configuration, of runs that do the same work: strong scaling, or epochs of the same data."""
-    if measured.mode == "weak" and not (measured.experiment.scaling.mode == "auto" and same_total(measured)):
+    if measured.mode == "weak" and not (measured.experiment.scaling.mode == "auto" and same_total(measured.global_steps, measured.timed)):
         why = Absent(reason="not_applicable", detail="under weak scaling the runs do different amounts of work")
         return dict.fromkeys(measured.configurations, why)
     values = wall_seconds(measured)

@@ -13,7 +13,8 @@ from assay.estimates.estimate import Absent, Value
 from assay.frames.record_data import Measured
 from assay.frames.training.scaling_points import estimate, refusal, usl
 from assay.metrics.base import ALL, Metric, Results
-from assay.stats.models.scaling_laws import Refused, peak
+from assay.stats.models.scaling_laws import Refused
+from assay.stats.models.scaling_predictions import peak
 from assay.units import WORKERS
 
 

@@ -14,7 +14,6 @@ from assay.frames.record_data import Measured
 from assay.reports import foreign, load_words
 from assay.reports.tree import Fact
 from assay.spec.experiment import Experiment
-from assay.spec.sections.collectives import asked_of
 from assay.verdict.sentence import launch_words
 from assay.verdict.timing import is_timing
 
@@ -61,7 +60,7 @@ def conditions(experiment: Experiment, manifest: Mapping[str, Any], measured: Me
 
 def _of_collectives(experiment: Experiment, measured: Measured) -> dict[str, str]:
     """What was timed, and what carried it, in the workers' own words."""
-    asked = asked_of(experiment)
+    asked = experiment.collectives_requested
     sizes = asked.every_size
     told = measured.table("events").filter(pl.col("kind") == "engine")["detail"]
     engine = json.loads(told[0]) if len(told) else {}

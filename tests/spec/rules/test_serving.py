@@ -15,7 +15,7 @@ from assay.spec.experiment import Experiment, Fault
 from assay.spec.load import from_mapping, to_toml
 from assay.spec.plan import configurations
 from assay.spec.rules.experiment import contradictions
-from assay.spec.rules.serving import AT_S, DURATION_S
+from assay.spec.rules.given import AT_S, DURATION_S
 from assay.spec.sections.serving import Arrivals
 
 URL = "http://127.0.0.1:8000"

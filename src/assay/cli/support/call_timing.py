@@ -23,7 +23,8 @@ from assay.errors import Problem, SpecError
 
 if TYPE_CHECKING:
     from assay.estimates.estimate import Value
-    from assay.runners.experiment.run import Advice, RunProgress
+    from assay.runners.experiment.context import Advice
+    from assay.runners.experiment.progress import RunProgress
     from assay.spec.experiment import Experiment
 
 LAUNCHES = 10

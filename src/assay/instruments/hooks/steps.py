@@ -36,12 +36,12 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from assay.instruments.hooks.batches import Batches, Fetched, Pass
+from assay.instruments.hooks.collective_calls import Call, Calls
 from assay.instruments.hooks.communication_waits import BETWEEN, Waits
 from assay.instruments.hooks.evaluation_overlap import Evaluated, Evaluation
 from assay.instruments.hooks.fast_step import Ordinary
 from assay.instruments.hooks.outermost_modules import Outermost
 from assay.instruments.hooks.parallelism import KIND, Evidence
-from assay.instruments.hooks.process_groups import Call, Calls
 from assay.instruments.hooks.sample_sources import Source, Sources
 from assay.instruments.hooks.step_communication import Pending, StepCommunication, covered, tell
 from assay.instruments.hooks.step_end import Turns

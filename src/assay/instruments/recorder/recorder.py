@@ -33,20 +33,19 @@ from typing import Any, Concatenate, Final, NoReturn, ParamSpec, Protocol, Self
 from assay.instruments.fingerprints import first_gradients as _first_gradients
 from assay.instruments.fingerprints import gradient_sketch as gradients
 from assay.instruments.fingerprints import later_gradients, model_hash
-from assay.instruments.hooks import batch_statistics
-from assay.instruments.hooks.restored_step import Restored, States
-from assay.instruments.hooks.step_limit import KIND as STEPS_REACHED
-from assay.instruments.hooks.step_limit import StepLimit, limit_from
-from assay.instruments.recorder import clock_pings, peak_memory
+from assay.instruments.recorder import batch_statistics, clock_pings, peak_memory
 from assay.instruments.recorder import values as _values
 from assay.instruments.recorder.cuda_events import CudaPhases, Later, uses_cuda
 from assay.instruments.recorder.flight_recorder import Flights, read_at_end
 from assay.instruments.recorder.inactive import Batch, PhaseName, Probe, RandomState
 from assay.instruments.recorder.phases import NAMES, OPTIMIZER, HostPhases, Times
 from assay.instruments.recorder.profiler import Profiled, asked_of
+from assay.instruments.recorder.restored_step import Restored, States
 from assay.instruments.recorder.self_cost import cost_per_step
 from assay.instruments.recorder.sink import Identity, LaunchSink, MemorySink, Sink, identity_from, process_start_ns
 from assay.instruments.recorder.step_iterator import Pause, Steps
+from assay.instruments.recorder.step_limit import KIND as STEPS_REACHED
+from assay.instruments.recorder.step_limit import StepLimit, limit_from
 from assay.instruments.recorder.step_work import WorkOfAStep
 
 PATIENCE_S: Final = 2.0  # with the end of the recording, where a script ends the process at once

@@ -33,7 +33,7 @@ from types import TracebackType
 from typing import Self
 
 from assay.errors import Interrupted, WorkloadError
-from assay.launchers.support import readiness, supervisor, supervisor_client
+from assay.launchers.support import launch_log, readiness, supervisor, supervisor_client
 from assay.launchers.support.base import ENGINE_VARIABLES, Ending, Request
 from assay.launchers.support.ports import HOST, Ports
 from assay.record.secrets.redact import redact, redact_arguments, redact_environment, secret_values
@@ -430,7 +430,7 @@ class Replicas:
 def last_lines(log: Path, most: int = LAST_LINES) -> list[str]:
     """The last lines of a server's output, without what steers a terminal; also while it is being written."""
     found: list[str] = []
-    for path in (log, supervisor.older_of(log), supervisor.tail_of(log)):
+    for path in (log, launch_log.older_of(log), launch_log.tail_of(log)):
         try:
             with path.open("rb") as file:
                 file.seek(0, os.SEEK_END)

@@ -19,7 +19,7 @@ from assay.errors import EnvironmentLacks
 from assay.instruments.engines.prometheus import fetch
 from assay.launchers.support.servers import Replicas
 from assay.record.secrets.redact import redact, secret_values
-from assay.runners.experiment.run import Job, RunContext
+from assay.runners.experiment.context import Job, RunContext
 from assay.runners.launching.launch import mark_of
 from assay.spec.experiment import Experiment
 from assay.spec.plan import PlannedLaunch, targets_of

@@ -13,7 +13,7 @@ from typing import Any
 
 from assay.errors import EnvironmentLacks
 from assay.spec.sections.serving import Client
-from assay.traffic.client.load import Made
+from assay.traffic.client.plan import Made
 from assay.traffic.parts import Ended, Wire
 from assay.traffic.wire.connection import READ_COST
 from assay.traffic.wire.response import Exchange, Head

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from assay.errors import EnvironmentLacks, WorkloadError
 from assay.spec.sections.serving import Client, Target
-from assay.traffic.client.load import Made
+from assay.traffic.client.plan import Made
 from assay.traffic.parts import Answer, Ask, Backend, Ended
 from assay.traffic.wire.compiled import Core, CorePool, built
 from assay.traffic.wire.connection import Pool

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from assay.errors import Problem, SpecError
-from assay.frames.record_data import Subject
+from assay.frames.record_tables import Subject
 from assay.metrics.base import ALL
 from assay.stats.comparing.sequential import comparison_confidence
 from assay.verdict.comparison.groups import Arm, in_turn, launch_values

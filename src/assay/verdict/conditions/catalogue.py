@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from assay.frames.record_data import Subject
+from assay.frames.record_tables import Subject
 from assay.metrics.base import EVERYTHING, LAUNCHED
 from assay.verdict.comparison.types import ConditionClass
 from assay.verdict.conditions.condition import Absence, Condition, Read, Same, agree_on_common, apart, equal, overlap, within

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from assay.frames.record_data import Measured, Subject
+from assay.frames.record_data import Measured
+from assay.frames.record_tables import Subject
 from assay.metrics.base import EVERYTHING, Results
 from assay.verdict.comparison.types import ConditionClass
 

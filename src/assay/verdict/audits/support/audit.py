@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from assay.frames.record_data import Measured, Subject
+from assay.frames.record_data import Measured
+from assay.frames.record_tables import Subject
 from assay.metrics.base import LAUNCHED, Results
 from assay.spec.claim import Claim
 from assay.verdict.types import Finding

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from assay.frames.record_data import Measured, Subject
+from assay.frames.record_data import Measured
+from assay.frames.record_tables import Subject
 from assay.metrics.base import Results
 from assay.verdict.conditions.condition import Read
 

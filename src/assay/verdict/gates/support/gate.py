@@ -12,7 +12,8 @@ from typing import Literal
 
 from assay.estimates.estimate import Absent, Value
 from assay.estimates.format import asked, count, show
-from assay.frames.record_data import Measured, Subject
+from assay.frames.record_data import Measured
+from assay.frames.record_tables import Subject
 from assay.metrics.base import LAUNCHED, Results
 from assay.verdict.types import GateResult, Status
 
