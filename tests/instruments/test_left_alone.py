@@ -302,7 +302,7 @@ def test_batches_that_a_thread_of_the_script_fetches_are_not_waited_for(hooked: 
 
 def test_updates_by_hand_pile_nothing_up(hooked: Hooked) -> None:
     """No step takes the losses and the collectives: they are told, or added up, on the way."""
-    from assay.instruments.hooks.steps import MANY_LOSSES
+    from assay.instruments.hooks.phases import MANY_LOSSES
 
     torch, model, calls = hooked.torch, hooked.torch.nn.Linear(4, 1), hooked.attached.calls
     for _ in range(3 * MANY_LOSSES):

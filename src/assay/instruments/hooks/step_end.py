@@ -18,7 +18,7 @@ from assay.instruments.recorder.phases import HostPhases
 
 if TYPE_CHECKING:
     from assay.instruments.hooks.batches import Pass
-    from assay.instruments.hooks.steps import Attached
+    from assay.instruments.hooks.step_state import StepState
 
 
 @dataclass(slots=True)
@@ -39,7 +39,7 @@ class Part:
 class Turns:
     """The part that may be a step."""
 
-    def __init__(self, attached: Attached) -> None:
+    def __init__(self, attached: StepState) -> None:
         self._attached = attached
         self._part: Part | None = None
         self._fed: list[Pass] = []  # batches that were trained on since
