@@ -14,9 +14,10 @@ import inspect
 import json
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from assay.errors import Problem, SpecError
@@ -79,8 +80,7 @@ def time(
         words,
         runner="function",
         name=name or target.replace(":", "."),
-        launches=launches,
-        precision=precision,
+        launches={"per_configuration": launches, "precision": precision},
         timing={"round_s": round_s, "warm_up": warm_up},
         environment=_search_path(folder),
     )
@@ -191,18 +191,15 @@ def experiment(
     *,
     runner: str,
     name: str,
-    launches: int = LAUNCHES,
-    precision: float | None = None,
-    confidence: float = 0.95,
-    timing: dict[str, Any] | None = None,
-    environment: dict[str, str] | None = None,
-    limits: dict[str, Any] | None = None,
+    launches: Mapping[str, Any],
+    timing: Mapping[str, Any],
+    environment: Mapping[str, str] = MappingProxyType({}),
+    limits: Mapping[str, Any] = MappingProxyType({}),
 ) -> Experiment:
-    """A timing as an experiment: one level, no gates."""
+    """A timing as an experiment: one level, no gates.  `launches`, `timing`, `limits`: keys of the sections of that name."""
     from assay.spec.flags.experiment import NAME_LENGTH
     from assay.spec.load import from_mapping
 
-    wanted: dict[str, Any] = {"per_configuration": launches, "confidence": confidence}
     return from_mapping(
         {
             "name": name[:NAME_LENGTH],
@@ -211,13 +208,13 @@ def experiment(
                 "script": script,
                 "arguments": list(arguments),
                 "work": "calls",
-                "environment": environment or {},
+                "environment": dict(environment),
             },
             "factor": {"levels": [1]},
             "gates": {"efficiency": "none"},
-            "timing": timing or {},
-            "limits": limits or {},
-            "launches": wanted if precision is None else {**wanted, "precision": precision},
+            "timing": dict(timing),
+            "limits": dict(limits),
+            "launches": {key: value for key, value in launches.items() if value is not None},
         }
     )
 

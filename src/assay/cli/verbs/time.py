@@ -115,16 +115,15 @@ def experiments(arguments: argparse.Namespace, asked: Sequence[Sequence[str]]) -
     }
     if arguments.trials is not None:
         timing["trials"] = arguments.trials
+    launches = {"per_configuration": arguments.launches, "precision": arguments.precision, "confidence": arguments.confidence}
     limits = {} if arguments.timeout is None else {"launch_timeout_s": arguments.timeout}
     return [
         experiment(
             command[0],
             command[1:],
             runner="command",
-            launches=arguments.launches,
-            precision=arguments.precision,
+            launches=launches,
             name=arguments.name or name_from(command[2].split()[0] if arguments.shell else command[0]),
-            confidence=arguments.confidence,
             timing=timing,
             limits=limits,
         )

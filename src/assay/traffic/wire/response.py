@@ -279,10 +279,11 @@ class Exchange:
 
     def reply(self) -> Reply:
         """What came back, without framing. The reads are let go."""
-        head, framed = self.head, None
-        body, ends = b"", self._ends
+        head = self.head
+        body: bytes | Framed
+        ends: list[int]
         if self._plain:
-            framed = Framed(b"".join(self.parts)[self.body_at :], self._raw_ends())
+            body, ends = Framed(b"".join(self.parts)[self.body_at :], self._raw_ends()), self._ends
         else:
             body, ends = self._unframed()
         self.parts, self._dechunker = [], None
@@ -294,7 +295,6 @@ class Exchange:
             ends=ends,
             ns=self.ns,
             why=self.why,
-            framed=framed,
             unsure=self._since_sent(),
         )
 
