@@ -57,7 +57,8 @@ from assay.reports.vocabulary import (
 )
 from assay.spec.plan import Configuration
 from assay.spec.sections.serving import Serving
-from assay.verdict.hoefler_belli import artifact, checklist
+from assay.verdict.artifact import artifact
+from assay.verdict.hoefler_belli import checklist
 from assay.verdict.timing import is_timing
 from assay.verdict.types import DIMENSIONS, Finding, GateResult, LayerResult, Recommendation, Status
 

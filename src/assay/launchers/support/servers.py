@@ -5,7 +5,7 @@
         replicas.start()                      # all at once; returns when all are ready, the router last
         load(replicas.urls)
 
-Each replica runs under a guard of its own (launchers/guard.py), so nothing of it is left running whatever dies.  A thread
+Each replica runs under a guard of its own (launchers/support/supervisor.py), so nothing of it is left running whatever dies.  A thread
 looks every 50 ms how each is; what it sees goes to `emit(kind, ns, replica, detail)`, with `replica` None for the router:
 
     server_start  just before the process was started      {"pid", "port", "url", "log", "start"}: start 0 is the first

@@ -8,10 +8,10 @@ and "no child is left" (waitpid: ECHILD) means that no descendant is left.  The 
 guard dies (PR_SET_PDEATHSIG).  What escapes even that is found by the launch's mark in /proc/PID/environ.
 The guard also drains the launch's output into its log: the first half and the last half are kept, secrets are removed.
 
-Runs as `python -I -S guard.py`; standard library only, so that it starts quickly and needs nothing of the user's.
+Runs as `python -I -S supervisor.py`; standard library only, so that it starts quickly and needs nothing of the user's.
 Outside Linux there is neither prctl nor /proc: there the engine's process group and `ps` are used instead.
 
-Protocol. In, one JSON object per line: the job (see `launchers/guarded.py`), then {"do": "stop"} or {"do": "kill"}.
+Protocol. In, one JSON object per line: the job (see `supervisor_client.py`), then {"do": "stop"} or {"do": "kill"}.
 Out, one JSON object per line: {"started": pid} or {"cannot_start": reason}, at last {"ended": ...} (see `_report`).
 """
 
