@@ -128,7 +128,7 @@ def processes(record: Path, kind: str) -> list[int]:
             command = Path(f"/proc/{pid}/cmdline").read_bytes()
         except OSError:
             continue
-        own = "guard" if b"guard.py" in command else "engine" if b"engine.py" in command else "worker"
+        own = "guard" if b"supervisor.py" in command else "engine" if b"process_group.py" in command else "worker"
         if own == kind and (kind != "worker" or b"workload.py" in command):
             found.append(pid)
     return found

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Final, Literal, TypeVar
+from typing import Any, Final, TypeVar
 
 import polars as pl
 
@@ -27,12 +27,11 @@ from assay.frames.training.step_communication import Communicated, fold
 from assay.frames.training.watched_steps import levelled
 from assay.record.reader import Record
 from assay.spec.experiment import Experiment
+from assay.spec.kind import Kind, kind_of
 from assay.spec.plan import Configuration, configuration_name, configurations
 from assay.stats.series.steady_state import SteadyState, steady_state
 
-Subject = Literal["training", "calls", "serving", "collectives", "network"]
 T = TypeVar("T")
-CALLS: Final = ("command", "function")  # runners whose launches time calls
 
 
 @dataclass(frozen=True)
@@ -107,16 +106,10 @@ class Measured:
         found = doctor.get(name) if isinstance(doctor, Mapping) else None
         return float(found) if isinstance(found, int | float) else None
 
-    @property
-    def subject(self) -> Subject:
-        """What the record is about: which metrics, audits and gates have a meaning for it."""
-        if self.experiment.serving is not None:
-            return "serving"
-        if self.experiment.workload.runner == "collectives":
-            return "collectives"
-        if self.experiment.workload.runner == "network":
-            return "network"
-        return "calls" if self.experiment.workload.runner in CALLS else "training"
+    @cached_property
+    def kind(self) -> Kind:
+        """What the record is about: which metrics, audits and gates have a meaning for it, and what its parts are called."""
+        return kind_of(self.experiment)
 
     @cached_property
     def varied(self) -> tuple[Configuration, ...]:
@@ -206,7 +199,7 @@ class Measured:
         Of serving, where nothing else scored the answers: `assay.frames.serving.answers`.
         """
         quality = self.experiment.quality
-        if self.subject == "serving" and self.tables["examples"].height == 0:
+        if self.kind.name == "serving" and self.tables["examples"].height == 0:
             return scored(self.experiment, self.tables)
         return self.scores_of(quality.metric if quality else "")
 

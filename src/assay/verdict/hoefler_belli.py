@@ -19,12 +19,13 @@ import polars as pl
 from assay.estimates.estimate import Estimate, Value
 from assay.estimates.format import count, given, show
 from assay.frames.record_data import Measured
+from assay.frames.trials import is_timing
 from assay.metrics.base import ALL, Results
+from assay.metrics.call_results import own
 from assay.spec.plan import plan
 from assay.stats.series.normality import shapiro, skewness
 from assay.units import NS_PER_S
 from assay.verdict.judge import Judgement
-from assay.verdict.timing import is_timing, own
 
 Answer = Literal["kept", "in part", "not kept", "not applicable"]
 ENOUGH_LAUNCHES = 5  # as the audit `launches`
@@ -138,7 +139,7 @@ def _never_started(measured: Measured) -> int:
 
 
 def _means(measured: Measured) -> _Answered:
-    if measured.subject == "serving":
+    if measured.kind.name == "serving":
         return "kept", OF_LOADS, ""
     return (
         "kept",
@@ -214,7 +215,7 @@ def _comparison(measured: Measured, results: Results) -> _Answered:
 
 
 def _statistic(measured: Measured, results: Results) -> _Answered:
-    if measured.subject == "serving":
+    if measured.kind.name == "serving":
         return _statistic_of_load(results)
     if is_timing(measured):
         return ("kept", "the median of a launch's trials stands beside the fastest and the slowest of all; outliers are counted", "")
@@ -250,7 +251,7 @@ def _factors(measured: Measured) -> _Answered:
         return "not kept", "the record holds no environment", "run with assay run, which captures it"
     told = f"{known} facts about machine and software are in the record, {missing} could not be read and say why"
     extra = len(measured.experiment.conditions)
-    if measured.subject == "serving":
+    if measured.kind.name == "serving":
         return _factors_of_load(measured, told)
     if extra == 0 and is_timing(measured):
         mend = "name them with --name, or time a script that holds them"
@@ -278,7 +279,7 @@ def _factors_of_load(measured: Measured, told: str) -> _Answered:
 
 
 def _parallel_timing(measured: Measured) -> _Answered:
-    if measured.subject == "serving":
+    if measured.kind.name == "serving":
         clients = count(measured.experiment.serving.client.processes, "client process") if measured.experiment.serving else ""
         return "kept", f"{TIMING_OF_LOAD} ({clients})", ""
     if max(measured.levels) < 2:
@@ -308,7 +309,7 @@ TIMING_OF_LOAD = (
 
 
 def _bounds(measured: Measured, results: Results) -> _Answered:
-    if measured.subject == "serving":
+    if measured.kind.name == "serving":
         mend = "`assay doctor client` measures what the client can do; a bound of the hardware needs FLOP counts or bandwidth"
         return "in part", "shown against the load that was offered; no hardware bound was measured", mend
     if is_timing(measured):
@@ -384,7 +385,7 @@ def _fields(measured: Measured) -> Iterator[tuple[str, str, str]]:
 def _what_is_fresh(measured: Measured) -> str:
     if is_timing(measured):
         return "fresh processes"
-    fresh = "fresh processes" if measured.subject != "serving" else "a load of its own by fresh client processes"
+    fresh = "fresh processes" if measured.kind.name != "serving" else "a load of its own by fresh client processes"
     return f"{fresh}, own place in a random order, seeds shared inside a block"
 
 
@@ -453,7 +454,7 @@ def _software(before: Mapping[str, Any]) -> str:
 
 def _times(measured: Measured) -> str:
     wall = measured.timed.with_columns(seconds=(pl.col("end_ns") - pl.col("begin_ns")) / NS_PER_S)
-    if measured.subject == "serving":
+    if measured.kind.name == "serving":
         return f"{given(float(wall['seconds'].median()), 3)} s a launch" if wall.height else ""  # type: ignore[arg-type]
     medians = dict(wall.group_by("workers").agg(pl.col("seconds").median()).sort("workers").iter_rows())
     return ", ".join(f"{given(seconds, 3)} s on {count(workers, 'workers')}" for workers, seconds in medians.items())

@@ -91,7 +91,7 @@ def test_the_launch_ends_when_its_guard_is_ended_from_outside(tmp_path: Path, nu
     asked = request(tmp_path, IGNORES_TERM, grace_s=0.2)
     handle = plain.start(asked)
     worker = started_worker(asked.log)
-    supervisor = next(pid for pid in handle.pids() if b"guard.py" in Path(f"/proc/{pid}/cmdline").read_bytes())
+    supervisor = next(pid for pid in handle.pids() if b"supervisor.py" in Path(f"/proc/{pid}/cmdline").read_bytes())
     os.kill(supervisor, number)
     ending = ending_of(handle, asked.mark)
     wait_until_gone([worker])

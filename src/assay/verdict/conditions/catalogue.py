@@ -17,7 +17,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from assay.frames.record_data import Subject
 from assay.metrics.base import EVERYTHING, LAUNCHED
 from assay.verdict.comparison.types import ConditionClass
 from assay.verdict.conditions.condition import Absence, Condition, Read, Same, agree_on_common, apart, equal, overlap, within
@@ -26,7 +25,7 @@ from assay.verdict.conditions.sources import collectives, engines, environment, 
 _OF_LOADS = ("serving.", "engine.", "engines.", "target.", "foreign.", "client.")
 
 
-def _about(name: str) -> tuple[Subject, ...]:
+def _about(name: str) -> tuple[str, ...]:
     return ("serving",) if name.startswith(_OF_LOADS) else EVERYTHING
 
 
@@ -39,7 +38,7 @@ def _identity(
     same: Same = equal,
     how: str = "exactly",
     absent: Absence = "differs",
-    about: tuple[Subject, ...] | None = None,
+    about: tuple[str, ...] | None = None,
 ) -> Condition:
     return Condition(
         name=name, kind="identity", read=read, why=why, source=source, same=same, how=how, absent=absent, about=about or _about(name)
@@ -62,7 +61,7 @@ _SPEC = "experiment.toml"
 _BEFORE = "environment.before"
 _IMPORT = "manifest.json foreign"
 _EVENTS = "table events, kind engine"
-_COLLECTIVES: Final[tuple[Subject, ...]] = ("collectives",)
+_COLLECTIVES: Final[tuple[str, ...]] = ("collectives",)
 MEMORY: Final = 0.05  # relative distance of two sizes that are one machine: kernels reserve some of it
 _PERCENT = "within 5 %"
 
