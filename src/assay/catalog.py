@@ -87,6 +87,18 @@ def part(package: str, name: str, module: str, constant: str) -> Any:
     return getattr(importlib.import_module(f"{home}.{module}"), constant)
 
 
+def parts(package: str, module: str, constant: str) -> dict[str, Any]:
+    """A constant of one module of every plug-in that is a folder and has that module, by the plug-in's name."""
+    from importlib.util import find_spec
+
+    homes = _modules(package) | {point.name: point.module for point in _entry_points(package)}
+    return {
+        name: getattr(importlib.import_module(f"{home}.{module}"), constant)
+        for name, home in homes.items()
+        if find_spec(f"{home}.{module}") is not None
+    }
+
+
 def load_all(package: str) -> dict[str, Any]:
     """Every plug-in of a package, own and third-party, by name.
 

@@ -16,13 +16,13 @@ import pytest
 
 from assay.frames.record_data import Measured, from_record
 from assay.kinds.training.layers import layers
-from assay.verdict.judging import Evidence
 from assay.record.reader import open_record
 from assay.runners.experiment.run import run
 from assay.spec.experiment import Quality
 from assay.spec.load import load
 from assay.verdict.evidence.training_faults import diagnose
 from assay.verdict.judge import judge
+from assay.verdict.judging import Evidence
 from assay.verdict.types import Finding
 from tests.handmade import Handmade
 from tests.launched import Launched
