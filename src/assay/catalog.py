@@ -30,11 +30,13 @@ PLUG_INS: dict[str, str] = {
     "verdict.gates": "GATE",
     "reports": "REPORT",
     "cli.verbs": "VERB",
+    "kinds": "KIND",
 }
 # Folders whose plug-ins are sorted into subfolders; elsewhere a subfolder is a package of its own.
 SORTED = frozenset({"metrics", "verdict.audits"})
 # Folders whose files hold a family each: a tuple of plug-ins, each with a name of its own.
 FAMILIES = {"metrics": "METRICS"}
+FOLDERS = frozenset({"kinds"})  # a plug-in is a folder, whose `__init__` defines the constant
 HELPERS = "support"  # a subfolder that holds no plug-ins
 
 
@@ -77,6 +79,24 @@ def load(package: str, name: str) -> Any:
 
     known = ", ".join((*names(package), *third_party(package)))
     raise EnvironmentLacks(f"there is no {package} plug-in named {name!r}; there are: {known}")
+
+
+def part(package: str, name: str, module: str, constant: str) -> Any:
+    """A constant of one module of a plug-in that is a folder."""
+    home = _modules(package).get(name) or next(point.module for point in _entry_points(package) if point.name == name)
+    return getattr(importlib.import_module(f"{home}.{module}"), constant)
+
+
+def parts(package: str, module: str, constant: str) -> dict[str, Any]:
+    """A constant of one module of every plug-in that is a folder and has that module, by the plug-in's name."""
+    from importlib.util import find_spec
+
+    homes = _modules(package) | {point.name: point.module for point in _entry_points(package)}
+    return {
+        name: getattr(importlib.import_module(f"{home}.{module}"), constant)
+        for name, home in homes.items()
+        if find_spec(f"{home}.{module}") is not None
+    }
 
 
 def load_all(package: str) -> dict[str, Any]:
@@ -124,6 +144,9 @@ def _twice(package: str, name: str, where: str) -> Exception:
 def _modules(package: str) -> dict[str, str]:
     """Name -> module of the files that define a package's plug-ins. Nothing is imported."""
     top = os.path.join(os.path.dirname(__file__), *package.split("."))
+    if package in FOLDERS:
+        folders = sorted(entry.name for entry in os.scandir(top) if os.path.isfile(os.path.join(entry.path, "__init__.py")))
+        return {name: f"assay.{package}.{name}" for name in folders}
     constants = (PLUG_INS[package], FAMILIES.get(package, PLUG_INS[package]))
     return {
         ".".join(part[len(package.split(".")) :]) if package in FAMILIES else part[-1]: ".".join(("assay", *part))

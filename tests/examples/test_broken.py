@@ -15,13 +15,14 @@ import polars as pl
 import pytest
 
 from assay.frames.record_data import Measured, from_record
+from assay.kinds.training.layers import layers
 from assay.record.reader import open_record
 from assay.runners.experiment.run import run
 from assay.spec.experiment import Quality
 from assay.spec.load import load
 from assay.verdict.evidence.training_faults import diagnose
 from assay.verdict.judge import judge
-from assay.verdict.layers import layers
+from assay.verdict.judging import Evidence
 from assay.verdict.types import Finding
 from tests.handmade import Handmade
 from tests.launched import Launched
@@ -136,7 +137,7 @@ def of_correctness(measured: Measured) -> list[Finding]:
 
 
 def layer_b(measured: Measured, workers: int) -> tuple[str, str]:
-    found = layers(measured, {}, of_correctness(measured))[f"workers={workers}"]
+    found = layers(Evidence(data=measured, results={}, findings=tuple(of_correctness(measured)), gates=()))[f"workers={workers}"]
     (gradient,) = [one for one in found if one.layer == "gradient"]
     return gradient.state, gradient.sentence
 

@@ -15,7 +15,7 @@ import yaml
 from assay import catalog, cli
 from tests.cli.verbs.test_check import stored
 from tests.limits import PROCESS_S
-from tests.verdict.checking import made
+from tests.verdict.sides import made
 
 
 @pytest.fixture

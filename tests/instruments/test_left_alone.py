@@ -26,7 +26,7 @@ HOOKED = """
 import os, sys
 from datetime import timedelta
 import torch, torch.distributed as dist
-from assay.instruments import _hooks
+from assay.instruments.hooks import torch_hooks
 from assay.instruments.hooks.steps import Attached
 from assay.instruments.recorder.recorder import Recorder
 from assay.instruments.recorder.sink import Identity, MemorySink
@@ -34,7 +34,7 @@ if sys.argv[2] == "early":
     import torch.distributed._functional_collectives
 recorder = Recorder(Identity(launch=0, rank=0, workers=1, incarnation=0, seed=0, host="here"), MemorySink())
 undo = []
-_hooks.install(torch, Attached(torch, recorder), undo)
+torch_hooks.install(torch, Attached(torch, recorder), undo)
 dist.init_process_group("gloo", init_method="file://" + sys.argv[1], rank=0, world_size=1)
 """
 SCRIPT = """

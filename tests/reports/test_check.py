@@ -16,7 +16,7 @@ from assay.verdict.checking.check import check
 from assay.verdict.checking.history import histories, in_order, worth_showing
 from assay.verdict.checking.types import STATES, Check
 from assay.verdict.comparison.compare import compare
-from tests.verdict.checking import made, side
+from tests.verdict.sides import made, side
 
 NASTY = 'x]]>&<script>"\x00\x1b[31m|*`\ud800\u202e'
 

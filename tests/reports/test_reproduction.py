@@ -9,7 +9,7 @@ import pytest
 from assay.reports.reproduction import SCHEMA, to_json, to_text
 from assay.verdict.comparison.compare import compare
 from assay.verdict.reproduction import Reproduction, reproduction
-from tests.verdict.checking import made, side
+from tests.verdict.sides import made, side
 
 EVIL = "first\x1b[2J\x07\u202e"
 

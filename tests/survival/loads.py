@@ -34,7 +34,7 @@ FIRST_S, NEXT_S = 0.01, 0.001
 LASTS_S = 1.5
 SETTLES_NS = 250_000_000  # a loop that is this late is a busy machine, not a silent loss
 LOST_AT_MOST_NS = 1_250_000_000  # two flushes of half and a quarter of a second, one request, and a busy machine
-WORDS = {"client": b"assay.traffic.client.process", "server": b"assay.instruments.reference_server.server", "guard": b"supervisor.py"}
+WORDS = {"client": b"assay.traffic.client.process", "server": b"assay.instruments.reference_server", "guard": b"supervisor.py"}
 
 
 @dataclass(frozen=True, kw_only=True)

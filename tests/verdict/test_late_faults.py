@@ -16,9 +16,10 @@ import pytest
 
 from assay.frames.record_data import Measured
 from assay.frames.training.later_gradients import compared_later
+from assay.kinds.training.layers import layers
 from assay.verdict.evidence import gradient_faults
 from assay.verdict.evidence.training_faults import diagnose
-from assay.verdict.layers import layers
+from assay.verdict.judging import Evidence
 from assay.verdict.types import Finding
 from tests.verdict.ranks_simulated import Rank, Ranks, Trainer, adam, dropping, momentum, network, normalised, plain
 
@@ -154,7 +155,7 @@ def test_what_parted_the_replicas_is_named(fault: str, workers: int) -> None:
     (finding,) = found(measured)
     assert (finding.rule, finding.severity, finding.configuration) == (name, "fail", f"workers={workers}"), finding
     assert ("DDP" in finding.remedy) == (name == "gradients_not_synchronised")
-    by_layer = {one.layer: one for one in layers(measured, {}, [finding])[f"workers={workers}"]}
+    by_layer = {one.layer: one for one in layers(Evidence(data=measured, results={}, findings=(finding,), gates=()))[f"workers={workers}"]}
     assert by_layer["hashes"].state == "fail"
     assert finding.rule in by_layer["hashes"].sentence
 

@@ -7,8 +7,8 @@ import pytest
 from assay.verdict.comparison.compare import compare
 from assay.verdict.comparison.types import Side
 from assay.verdict.reproduction import Reproduction, reproduction
-from tests.verdict.checking import made, side
 from tests.verdict.comparing import with_manifest
+from tests.verdict.sides import made, side
 
 
 def again(first: Side, second: Side) -> Reproduction:

@@ -227,3 +227,15 @@ def percent(share: float, digits: int = 2, *, beside: Sequence[float] = (), way:
 def given(value: float, digits: int = 12) -> str:
     """A number that was given rather than measured (a gate, a price, a setting), as given."""
     return f"{value:.{digits}g}".replace("-", "−")
+
+
+GIGABYTES: Final = Scale(factor=1e-9, after=" GB/s")
+SIZES: Final = ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"))
+
+
+def size_words(size: int) -> str:
+    """ "1 KiB", "16 MiB", "1000 B"."""
+    for unit, name in SIZES:
+        if size % unit == 0:
+            return f"{size // unit} {name}"
+    return f"{size} B"

@@ -64,7 +64,7 @@ class Measured(RecordTables):
     @cached_property
     def timed_requests(self) -> pl.DataFrame:
         """`served.requests` of the timed launches: launches by block, each by due time."""
-        parts = {int(own["launch"][0]): own for own in by_launch(self.served.requests)}  # slices: a join would copy them
+        parts = {int(requests["launch"][0]): requests for requests in by_launch(self.served.requests)}  # slices: a join would copy them
         some = [parts[launch] for launch in self.timed.sort("block")["launch"].to_list() if launch in parts]
         return pl.concat(some) if some else self.served.requests.clear()
 
@@ -87,7 +87,7 @@ class Measured(RecordTables):
         Of serving, where nothing else scored the answers: `assay.frames.serving.answers`.
         """
         quality = self.experiment.quality
-        if self.subject == "serving" and self.tables["examples"].height == 0:
+        if self.kind.name == "serving" and self.tables["examples"].height == 0:
             return scored(self.experiment, self.tables)
         return self.scores_of(quality.metric if quality else "")
 
@@ -103,13 +103,13 @@ class Measured(RecordTables):
     @cached_property
     def steady(self) -> Mapping[int, SteadyState]:
         """Per launch: how many steps at its beginning are warm-up, and of which class the series is."""
-        found = {launch: steady_state(steps.to_numpy()) for launch, steps in self._step_series}
+        states = {launch: steady_state(steps.to_numpy()) for launch, steps in self._step_series}
         # a step whose operations were counted is slower for it: it is warm-up, whatever it took (a lone step stays)
         counted = set(self.tables["events"].filter(pl.col("kind") == "flops")["launch"].unique().to_list())
         for launch, steps in self._step_series:
-            if launch in counted and found[launch].warmup == 0 and len(steps) > 1:
-                found[launch] = replace(found[launch], warmup=1)
-        return found
+            if launch in counted and states[launch].warmup == 0 and len(steps) > 1:
+                states[launch] = replace(states[launch], warmup=1)
+        return states
 
     @property
     def _step_series(self) -> list[tuple[int, pl.Series]]:
@@ -171,7 +171,7 @@ def by_launch(frame: pl.DataFrame) -> Iterator[pl.DataFrame]:
 
 def fold_steps(steps: pl.DataFrame) -> pl.DataFrame:
     """Ranks -> one row per (launch, step). See `Measured.global_steps`."""
-    folded = [_fold_launch(own) for own in by_launch(steps)]
+    folded = [_fold_launch(launch) for launch in by_launch(steps)]
     return pl.concat(folded) if folded else _fold_launch(steps)
 
 

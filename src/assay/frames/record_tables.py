@@ -8,16 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Final, Literal, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 import polars as pl
 
 from assay.spec.experiment import Experiment
+from assay.spec.kind import Kind, kind_of
 from assay.spec.plan import Configuration, configuration_name, configurations
 
-Subject = Literal["training", "calls", "serving", "collectives", "network"]
 T = TypeVar("T")
-CALLS: Final = ("command", "function")  # runners whose launches time calls
 
 
 @dataclass(frozen=True)
@@ -44,8 +43,8 @@ class RecordTables:
     @property
     def before(self) -> Mapping[str, Any]:
         """What the machine, the software and the script were like before the first launch; empty if nothing was written."""
-        found = (self.manifest.get("environment") or {}).get("before")
-        return found if isinstance(found, Mapping) else {}
+        before = (self.manifest.get("environment") or {}).get("before")
+        return before if isinstance(before, Mapping) else {}
 
     @property
     def confidence(self) -> float:
@@ -57,20 +56,20 @@ class RecordTables:
     @property
     def looks(self) -> Sequence[Mapping[str, Any]]:
         """The looks at the intervals between blocks, in order; none where the number of launches was fixed."""
-        found = self.manifest.get("looks")
-        return found if isinstance(found, list) else ()
+        looks = self.manifest.get("looks")
+        return looks if isinstance(looks, list) else ()
 
     @property
     def session(self) -> Mapping[str, Any] | None:
         """Which other records were made in turn with this one: only launches of one session share blocks."""
-        found = self.manifest.get("session")
-        return found if isinstance(found, Mapping) else None
+        session = self.manifest.get("session")
+        return session if isinstance(session, Mapping) else None
 
     @property
     def foreign(self) -> Mapping[str, Any] | None:
         """Of a record that was imported from another program: which one, what its numbers mean and what they lack."""
-        found = self.manifest.get("foreign")
-        return found if isinstance(found, Mapping) else None
+        foreign = self.manifest.get("foreign")
+        return foreign if isinstance(foreign, Mapping) else None
 
     @property
     def timeless(self) -> bool:
@@ -89,19 +88,13 @@ class RecordTables:
 
     def _doctors(self, name: str) -> float | None:
         doctor = self.before.get("doctor")
-        found = doctor.get(name) if isinstance(doctor, Mapping) else None
-        return float(found) if isinstance(found, int | float) else None
+        value = doctor.get(name) if isinstance(doctor, Mapping) else None
+        return float(value) if isinstance(value, int | float) else None
 
-    @property
-    def subject(self) -> Subject:
-        """What the record is about: which metrics, audits and gates have a meaning for it."""
-        if self.experiment.serving is not None:
-            return "serving"
-        if self.experiment.workload.runner == "collectives":
-            return "collectives"
-        if self.experiment.workload.runner == "network":
-            return "network"
-        return "calls" if self.experiment.workload.runner in CALLS else "training"
+    @cached_property
+    def kind(self) -> Kind:
+        """What the record is about: which metrics, audits and gates have a meaning for it, and what its parts are called."""
+        return kind_of(self.experiment)
 
     @cached_property
     def varied(self) -> tuple[Configuration, ...]:
@@ -111,12 +104,12 @@ class RecordTables:
     @property
     def levels(self) -> tuple[int, ...]:
         """The worker count of each configuration; for serving the replicas of its engine."""
-        return tuple(one.workers for one in self.varied)
+        return tuple(configuration.workers for configuration in self.varied)
 
     @property
     def configurations(self) -> tuple[str, ...]:
         """The names of the configurations: by ascending worker count, or engine by engine by ascending load."""
-        return tuple(one.name for one in self.varied)
+        return tuple(configuration.name for configuration in self.varied)
 
     @property
     def base(self) -> str:
@@ -145,5 +138,5 @@ class RecordTables:
         """A fold of another module that several metrics share: made by the first that asks."""
         if name not in self._kept:
             self._kept[name] = fold(self)
-        found: T = self._kept[name]
-        return found
+        frame: T = self._kept[name]
+        return frame

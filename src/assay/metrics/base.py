@@ -14,16 +14,16 @@ from typing import Literal
 
 from assay.estimates.estimate import Value
 from assay.frames.record_data import Measured
-from assay.frames.record_tables import Subject
 from assay.spec.experiment import Dimension as Dimension
+from assay.spec.kind import EVERY
 from assay.stats.intervals.means import Kind
 
 Better = Literal["higher", "lower", "neither"]
 Results = Mapping[str, Mapping[str, Value]]  # metric name -> configuration (or ALL) -> value
 
-LAUNCHED: tuple[Subject, ...] = ("training", "calls")
-EVERYTHING: tuple[Subject, ...] = ("training", "calls", "serving", "collectives", "network")
-WORKLOADS: tuple[Subject, ...] = ("training", "calls", "serving")  # whose result can be good or bad
+LAUNCHED: tuple[str, ...] = ("training", "calls")
+EVERYTHING: tuple[str, ...] = (EVERY,)
+WORKLOADS: tuple[str, ...] = ("training", "calls", "serving")  # whose result can be good or bad
 
 ALL = "all"  # the key of a value that belongs to the whole experiment
 
@@ -54,7 +54,7 @@ class Metric:
     formula: str  # one line, in the terms of METRICS.md
     compute: Callable[[Measured, Results], Mapping[str, Value]]
     after: tuple[str, ...] = ()  # metrics that must be computed first
-    about: tuple[Subject, ...] = LAUNCHED  # the records for which it has a meaning; of others it is not computed
+    about: tuple[str, ...] = LAUNCHED  # the records for which it has a meaning; of others it is not computed
     primary: bool = False  # shown in the vector table of every report
     question: str = ""  # the first sentence of its entry in the metric dictionary
     caveat: str = ""  # what it cannot tell

@@ -48,8 +48,8 @@ def _os_name(machine: Machine) -> str:
         text = machine.text("/etc/os-release")
     except Unread:
         return f"{platform.system()} {platform.release()}"
-    found = re.search(r'^PRETTY_NAME="?([^"\n]+)', text, re.MULTILINE)
-    return found.group(1) if found else text.splitlines()[0]
+    match = re.search(r'^PRETTY_NAME="?([^"\n]+)', text, re.MULTILINE)
+    return match.group(1) if match else text.splitlines()[0]
 
 
 def _virtualisation(machine: Machine) -> str:
@@ -85,8 +85,8 @@ def _uptime(machine: Machine) -> float:
 
 
 def _load(machine: Machine) -> dict[str, float]:
-    one, five, fifteen = machine.text("/proc/loadavg").split()[:3]
-    return {"1min": float(one), "5min": float(five), "15min": float(fifteen)}
+    minute, five, fifteen = machine.text("/proc/loadavg").split()[:3]
+    return {"1min": float(minute), "5min": float(five), "15min": float(fifteen)}
 
 
 def _threads(machine: Machine) -> dict[str, int]:
@@ -117,14 +117,14 @@ _FLAGS: Final = ("debug", "optimize", "dont_write_bytecode", "no_user_site", "no
 
 def _packages() -> dict[str, str]:
     """Every installed distribution and its version. A damaged one has no name or version and is left out."""
-    found: dict[str, str] = {}
+    versions: dict[str, str] = {}
     for distribution in importlib.metadata.distributions():
-        told = distribution.read_text("METADATA") or distribution.read_text("PKG-INFO") or ""
+        metadata = distribution.read_text("METADATA") or distribution.read_text("PKG-INFO") or ""
         # Only what stands before the description, and not as mail: to parse all of it takes five times as long.
-        head = dict(reversed(_NAMED.findall(_BLANK.split(told, maxsplit=1)[0])))
+        head = dict(reversed(_NAMED.findall(_BLANK.split(metadata, maxsplit=1)[0])))
         if head.get("Name") and head.get("Version"):
-            found.setdefault(head["Name"].lower(), head["Version"])  # the first on the path is the one that is imported
-    return dict(sorted(found.items()))
+            versions.setdefault(head["Name"].lower(), head["Version"])  # the first on the path is the one that is imported
+    return dict(sorted(versions.items()))
 
 
 _BLANK: Final = re.compile(r"\r?\n\r?\n")
@@ -146,10 +146,10 @@ def _torch(machine: Machine) -> dict[str, Any]:
 
 def _assigned(source: str, name: str) -> Any:
     """The literal assigned to `name` in torch/version.py."""
-    found = re.search(rf"^{name}(?:\s*:[^=\n]+)?\s*=\s*(.+?)\s*$", source, re.MULTILINE)
-    if found is None:
+    match = re.search(rf"^{name}(?:\s*:[^=\n]+)?\s*=\s*(.+?)\s*$", source, re.MULTILINE)
+    if match is None:
         return absent("torch/version.py does not say")
-    literal = found.group(1).strip("'\"")
+    literal = match.group(1).strip("'\"")
     return absent("not built in") if literal == "None" else literal
 
 

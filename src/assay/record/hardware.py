@@ -13,10 +13,10 @@ TOOL_TIMEOUT_S: Final = 0.8  # nvidia-smi wakes a sleeping driver; the whole cap
 
 
 def _cpuinfo(machine: Machine, key: str) -> list[str]:
-    found = re.findall(rf"^{re.escape(key)}\s*:\s*(.+)$", machine.text("/proc/cpuinfo"), re.MULTILINE)
-    if not found:
+    values = re.findall(rf"^{re.escape(key)}\s*:\s*(.+)$", machine.text("/proc/cpuinfo"), re.MULTILINE)
+    if not values:
         raise Unread(f"/proc/cpuinfo has no {key!r}")
-    return found
+    return values
 
 
 def cpu_model(machine: Machine) -> str:

@@ -75,10 +75,10 @@ def migrations_of(path: Path, manifest: Mapping[str, Any]) -> tuple[Migration, .
             f"{path} is of record format {version}; this assay ({__version__}) reads formats up to {FORMAT_VERSION}. "
             f"Open it with the assay that wrote it ({manifest.get('assay_version')}) or a newer one."
         )
-    found = steps_from(version)
-    if found is None:
+    steps = steps_from(version)
+    if steps is None:
         raise RecordError(f"{path} is of record format {version}, which assay {__version__} cannot read.")
-    return found
+    return steps
 
 
 def check_manifest(path: Path, manifest: Mapping[str, Any]) -> None:
@@ -117,15 +117,15 @@ _OPTIONAL: Final[Mapping[str, type]] = {
 }
 
 
-def _is_process(told: Mapping[str, Any]) -> bool:
-    pid, created = told.get("pid"), told.get("create_time")
-    known = type(pid) is int and 0 < pid < 1 << 31 and type(created) in (int, float) and isinstance(told.get("host"), str)
-    return known and isinstance(told.get("boot_id"), str | None)
+def _is_process(process: Mapping[str, Any]) -> bool:
+    pid, created = process.get("pid"), process.get("create_time")
+    known = type(pid) is int and 0 < pid < 1 << 31 and type(created) in (int, float) and isinstance(process.get("host"), str)
+    return known and isinstance(process.get("boot_id"), str | None)
 
 
 def _stays_inside(names: Any) -> bool:
     """Whether these are files below the record, with what the seal says of each."""
-    return isinstance(names, dict) and all(isinstance(told, dict) and not inside.problem_of_name(name) for name, told in names.items())
+    return isinstance(names, dict) and all(isinstance(entry, dict) and not inside.problem_of_name(name) for name, entry in names.items())
 
 
 def has_seal(path: Path) -> bool:

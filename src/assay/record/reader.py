@@ -66,13 +66,13 @@ class Record:
         read = self._read_sealed if self.sealed else self._read_streams
         for step in self._migrations:
             read = _migrated(step, read)
-        found = read(name)
+        table = read(name)
         schema = arrow_schema(name)
-        if found is None:
+        if table is None:
             return schema.empty_table()
-        refuse_gaps(self.path, name, dict(zip(found.column_names, (one.null_count for one in found.columns), strict=True)))
+        refuse_gaps(self.path, name, dict(zip(table.column_names, (column.null_count for column in table.columns), strict=True)))
         try:
-            return found.cast(schema) if found.schema != schema else found
+            return table.cast(schema) if table.schema != schema else table
         except (ValueError, TypeError, NotImplementedError) as error:  # Arrow's own are among them
             raise RecordError(f"{self.path} is damaged: the columns of its table {name} are not those that assay writes.") from error
 
@@ -124,10 +124,10 @@ def _traced(path: Path) -> list[int]:
 
 def _summary(path: Path, file: str) -> dict[str, Any]:
     try:
-        found = strict_json.json_of(inside.read(path, file, MOST_MANIFEST))
+        summary = strict_json.json_of(inside.read(path, file, MOST_MANIFEST))
     except (OSError, ValueError, RecordError) as error:
         return {"absent": f"summary.json cannot be read: {error}"}
-    return found if isinstance(found, dict) else {"absent": "summary.json holds no object"}
+    return summary if isinstance(summary, dict) else {"absent": "summary.json holds no object"}
 
 
 def open_record(path: Path) -> Record:

@@ -40,8 +40,8 @@ _STUMBLES: Final = (ArithmeticError, AssertionError, AttributeError, LookupError
 def _unjudged(path: Path, error: BaseException) -> RecordError:
     import traceback
 
-    own = [frame for frame in traceback.extract_tb(error.__traceback__) if f"{os.sep}assay{os.sep}" in frame.filename]
-    where = f" at {Path(own[-1].filename).stem}:{own[-1].lineno}" if own else ""
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if f"{os.sep}assay{os.sep}" in frame.filename]
+    where = f" at {Path(frames[-1].filename).stem}:{frames[-1].lineno}" if frames else ""
     why = " ".join(str(error)[:LONGEST_REASON].split())
     return RecordError(
         f"{path} cannot be judged: it holds a value that assay does not write ({type(error).__name__}{where}: {why}). "

@@ -10,13 +10,12 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from assay.estimates.estimate import Absent, Estimate, Value
-from assay.estimates.format import Scale, count, show
+from assay.estimates.format import GIGABYTES, Scale, count, show, size_words
 from assay.reports import load_tables, network_tables, pair_tables
 from assay.reports.load_tables import Cell as TableCell
 from assay.reports.load_tables import Head, LoadTable
 from assay.reports.view import View
 from assay.spec.sections.collectives import Cell
-from assay.verdict.collectives import GIGABYTES, size_words
 
 MICROSECONDS: Final = Scale(factor=1e6, after=" µs")
 BYTES: Final = Scale(factor=1.0, after=" B")

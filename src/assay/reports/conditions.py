@@ -11,11 +11,11 @@ import polars as pl
 from assay.estimates.format import count, given, percent
 from assay.frames.ended_launches import ended_words
 from assay.frames.record_data import Measured
+from assay.frames.trials import is_timing
 from assay.reports import foreign, load_words
 from assay.reports.tree import Fact
 from assay.spec.experiment import Experiment
-from assay.verdict.sentence import launch_words
-from assay.verdict.timing import is_timing
+from assay.verdict.phrases import launch_words
 
 TIMING_FACTS: Final = ("Workload", "Launches", "Intervals", "Record", "Made")  # the conditions that a timing has
 
@@ -49,10 +49,10 @@ def conditions(experiment: Experiment, manifest: Mapping[str, Any], measured: Me
     }
     if is_timing(measured):
         facts = {**facts, "Launches": _rounds(experiment, measured)}
-    if measured.subject == "collectives":
+    if measured.kind.name == "collectives":
         left_out = ("Scaling", "Quality", "Gates", "Faults")
         facts = {**{name: text for name, text in facts.items() if name not in left_out}, **_of_collectives(experiment, measured)}
-    if measured.subject == "network":
+    if measured.kind.name == "network":
         facts = {name: facts[name] for name in ("Workload", "Launches", "Intervals", "Record", "Made")}
     shown = TIMING_FACTS if is_timing(measured) else tuple(facts)
     return tuple(Fact(name=name, text=facts[name]) for name in shown)

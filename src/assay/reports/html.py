@@ -20,7 +20,8 @@ from assay.metrics.base import ALL
 from assay.printable import printable
 from assay.reports import collective_tables, grouping, load_tables, profiled
 from assay.reports.base import Report
-from assay.reports.view import DIMENSION_TITLES, STATUS_MEANINGS, STATUS_WORDS, WHOLE, Column, MetricRow, View
+from assay.reports.view import DIMENSION_TITLES, STATUS_WORDS, WHOLE, Column, MetricRow, View
+from assay.spec.kind import STATUS_MEANINGS
 from assay.verdict.types import DIMENSIONS
 
 # A sign beside every status word, so that nothing is said by colour alone.

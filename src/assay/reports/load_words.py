@@ -11,7 +11,7 @@ from assay.frames.serving.requests import CLOSED
 from assay.spec.experiment import Experiment, Fault
 from assay.spec.plan import Configuration, targets_of
 from assay.spec.sections.serving import Serving, Target
-from assay.verdict.sentence import launch_words
+from assay.verdict.phrases import launch_words
 
 UNCHECKED: Final = "not checked (--no-verify-tls): whoever answered, nothing shows that it was the engine that was asked"
 

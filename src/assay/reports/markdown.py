@@ -7,7 +7,8 @@ from assay.printable import printable
 from assay.reports import grouping, profiled
 from assay.reports.base import Report
 from assay.reports.markup import plain, table
-from assay.reports.view import DIMENSION_QUESTIONS, DIMENSION_TITLES, MetricRow, View
+from assay.reports.view import DIMENSION_TITLES, MetricRow, View
+from assay.spec.kind import DIMENSION_QUESTIONS
 
 
 def render(view: View) -> str:

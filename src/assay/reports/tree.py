@@ -16,7 +16,8 @@ from assay.frames.links.pairs import Pairs
 from assay.metrics.base import ALL
 from assay.reports.series import training as series
 from assay.reports.series.serving import ServingSeries
-from assay.reports.vocabulary import WHOLE, questions
+from assay.reports.vocabulary import WHOLE
+from assay.spec.kind import Kind
 from assay.spec.sections.collectives import Cell as CollectiveCell
 from assay.verdict.artifact import ArtifactField
 from assay.verdict.hoefler_belli import Rule
@@ -237,6 +238,7 @@ class View:
     pairs: tuple[Pairs, ...] = ()  # of a record that times messages between pairs of ranks
     layers: tuple[LayerRow, ...] = ()  # of a training on several workers: does it compute what one worker computes?
     profiles: tuple[Mapping[str, Any], ...] = ()  # profiled launches: see `assay.reports.profiled`
+    kind: Kind
     wanted: tuple[str, ...] = DIMENSIONS  # the dimensions that were asked about
     timing: tuple[Fact, ...] = ()  # of a record that times a command or a function: what the time rests on
 
@@ -269,7 +271,7 @@ class View:
     @property
     def questions(self) -> Mapping[str, str]:
         """What each dimension asks."""
-        return questions(collectives=bool(self.collectives), network=self.network is not None, serving=self.serving is not None)
+        return self.kind.questions
 
     @property
     def primary(self) -> tuple[MetricRow, ...]:

@@ -16,6 +16,7 @@ from assay.frames.links.collective_calls import asked_cells
 from assay.frames.links.network_probe import network as network_of
 from assay.frames.links.pairs import of_record as pairs_of
 from assay.frames.record_data import Measured
+from assay.frames.trials import is_timing
 from assay.reports import foreign, load_words, profiled
 from assay.reports.conditions import conditions
 from assay.reports.launch_rows import launches
@@ -39,44 +40,20 @@ from assay.reports.tree import (
     VectorRow,
     View,
 )
-from assay.reports.vocabulary import (
-    COLLECTIVE_MEANINGS,
-    COLLECTIVE_QUESTIONS,
-    DIMENSION_QUESTIONS,
-    DIMENSION_TITLES,
-    LOAD_QUESTIONS,
-    NETWORK_MEANINGS,
-    NETWORK_QUESTIONS,
-    SEVERITIES,
-    STATUS_MEANINGS,
-    STATUS_WORDS,
-    TIMING_MEANINGS,
-    WHOLE,
-    meanings,
-    place_of,
-)
+from assay.reports.vocabulary import DIMENSION_TITLES, SEVERITIES, STATUS_WORDS, WHOLE, place_of
 from assay.spec.plan import Configuration
 from assay.spec.sections.serving import Serving
 from assay.verdict.artifact import artifact
 from assay.verdict.hoefler_belli import checklist
-from assay.verdict.timing import is_timing
 from assay.verdict.types import DIMENSIONS, Finding, GateResult, LayerResult, Recommendation, Status
 
 if TYPE_CHECKING:
     from assay.verdict.judge import Judgement
 
 __all__ = [
-    "COLLECTIVE_MEANINGS",
-    "COLLECTIVE_QUESTIONS",
-    "DIMENSION_QUESTIONS",
     "DIMENSION_TITLES",
-    "LOAD_QUESTIONS",
-    "NETWORK_MEANINGS",
-    "NETWORK_QUESTIONS",
     "SEVERITIES",
-    "STATUS_MEANINGS",
     "STATUS_WORDS",
-    "TIMING_MEANINGS",
     "WHOLE",
     "Cell",
     "Column",
@@ -122,7 +99,8 @@ def build(measured: Measured, judgement: Judgement) -> View:
         confidence=percent(measured.confidence, 4),
         status=verdict.status,
         word=STATUS_WORDS[verdict.status],
-        meaning=meanings(measured.subject, timing=is_timing(measured))[verdict.status],
+        kind=measured.kind,
+        meaning=measured.kind.meanings[verdict.status],
         sentence=verdict.sentence,
         columns=columns,
         base=measured.base,
@@ -132,9 +110,7 @@ def build(measured: Measured, judgement: Judgement) -> View:
         findings=_findings(verdict.findings, labels),
         layers=_layers(verdict.layers, labels),
         wanted=wanted,
-        recommendations=()
-        if is_timing(measured) or measured.subject in ("collectives", "network")
-        else _recommendation_rows(verdict.recommendations, labels),
+        recommendations=() if not measured.kind.chooses else _recommendation_rows(verdict.recommendations, labels),
         launches=launches(measured, labels, served),
         environment=environment(manifest.get("environment")),
         conditions=conditions(experiment, manifest, measured, labels[measured.base]),
@@ -146,9 +122,9 @@ def build(measured: Measured, judgement: Judgement) -> View:
         quality_metric=experiment.quality.metric if experiment.quality else None,
         quality_margin=experiment.quality.margin if experiment.quality else None,
         timing=timing_facts(measured, judgement) if is_timing(measured) else (),
-        collectives=asked_cells(measured) if measured.subject == "collectives" else (),
-        pairs=pairs_of(measured) if measured.subject == "collectives" else (),
-        network=network_of(measured) if measured.subject == "network" else None,
+        collectives=asked_cells(measured) if measured.kind.name == "collectives" else (),
+        pairs=pairs_of(measured) if measured.kind.name == "collectives" else (),
+        network=network_of(measured) if measured.kind.name == "network" else None,
         profiles=profiled.of_record(measured),
         foreign=tuple(Fact(name=name, text=words) for name, words in foreign.facts(measured, judgement.results)),
         serving=served,
@@ -163,7 +139,7 @@ def _columns(measured: Measured) -> tuple[Column, ...]:
 
 
 def _label(measured: Measured, workers: int) -> str:
-    if measured.subject == "network":
+    if measured.kind.name == "network":
         return "the network"
     return "a call" if is_timing(measured) else _workers(workers)
 

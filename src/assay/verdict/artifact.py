@@ -15,10 +15,10 @@ import polars as pl
 from assay.estimates.estimate import Estimate
 from assay.estimates.format import count, given, show
 from assay.frames.record_data import Measured
+from assay.frames.trials import is_timing
 from assay.metrics.base import Results
 from assay.units import NS_PER_S
 from assay.verdict.judge import Judgement
-from assay.verdict.timing import is_timing
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +69,7 @@ def _fields(measured: Measured) -> Iterator[tuple[str, str, str]]:
 def _what_is_fresh(measured: Measured) -> str:
     if is_timing(measured):
         return "fresh processes"
-    fresh = "fresh processes" if measured.subject != "serving" else "a load of its own by fresh client processes"
+    fresh = "fresh processes" if measured.kind.name != "serving" else "a load of its own by fresh client processes"
     return f"{fresh}, own place in a random order, seeds shared inside a block"
 
 
@@ -138,7 +138,7 @@ def _software(before: Mapping[str, Any]) -> str:
 
 def _times(measured: Measured) -> str:
     wall = measured.timed.with_columns(seconds=(pl.col("end_ns") - pl.col("begin_ns")) / NS_PER_S)
-    if measured.subject == "serving":
+    if measured.kind.name == "serving":
         return f"{given(float(wall['seconds'].median()), 3)} s a launch" if wall.height else ""  # type: ignore[arg-type]
     medians = dict(wall.group_by("workers").agg(pl.col("seconds").median()).sort("workers").iter_rows())
     return ", ".join(f"{given(seconds, 3)} s on {count(workers, 'workers')}" for workers, seconds in medians.items())

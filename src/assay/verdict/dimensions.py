@@ -12,13 +12,13 @@ from assay.estimates.format import show
 from assay.frames.ended_launches import ended_words
 from assay.frames.record_data import Measured
 from assay.metrics.base import Results
+from assay.verdict.judging import Evidence, Vector
 from assay.verdict.types import DimensionResult, Finding, GateResult, Status
 
 
-def dimensions(
-    measured: Measured, results: Results, findings: Sequence[Finding], gates: Sequence[GateResult]
-) -> Mapping[str, Mapping[str, DimensionResult]]:
+def dimensions(evidence: Evidence) -> Vector:
     """configuration -> dimension -> status and sentence."""
+    measured, results, findings, gates = evidence.data, evidence.results, evidence.findings, evidence.gates
     return {
         name: {
             "correctness": _correctness(measured, results, name, findings, _gates_of(gates, name)),

@@ -18,12 +18,13 @@ import polars as pl
 from assay.estimates.estimate import Estimate, Value
 from assay.estimates.format import count, given, show
 from assay.frames.record_data import Measured
+from assay.frames.trials import is_timing
 from assay.metrics.base import ALL, Results
+from assay.metrics.call_results import own
 from assay.spec.plan import plan
 from assay.stats.series.normality import shapiro, skewness
 from assay.verdict.artifact import count_facts, first_value
 from assay.verdict.judge import Judgement
-from assay.verdict.timing import is_timing, own
 
 Answer = Literal["kept", "in part", "not kept", "not applicable"]
 ENOUGH_LAUNCHES = 5  # as the audit `launches`
@@ -128,7 +129,7 @@ def _never_started(measured: Measured) -> int:
 
 
 def _means(measured: Measured) -> _Answered:
-    if measured.subject == "serving":
+    if measured.kind.name == "serving":
         return "kept", OF_LOADS, ""
     return (
         "kept",
@@ -204,7 +205,7 @@ def _comparison(measured: Measured, results: Results) -> _Answered:
 
 
 def _statistic(measured: Measured, results: Results) -> _Answered:
-    if measured.subject == "serving":
+    if measured.kind.name == "serving":
         return _statistic_of_load(results)
     if is_timing(measured):
         return ("kept", "the median of a launch's trials stands beside the fastest and the slowest of all; outliers are counted", "")
@@ -240,7 +241,7 @@ def _factors(measured: Measured) -> _Answered:
         return "not kept", "the record holds no environment", "run with assay run, which captures it"
     told = f"{known} facts about machine and software are in the record, {missing} could not be read and say why"
     extra = len(measured.experiment.conditions)
-    if measured.subject == "serving":
+    if measured.kind.name == "serving":
         return _factors_of_load(measured, told)
     if extra == 0 and is_timing(measured):
         mend = "name them with --name, or time a script that holds them"
@@ -268,7 +269,7 @@ def _factors_of_load(measured: Measured, told: str) -> _Answered:
 
 
 def _parallel_timing(measured: Measured) -> _Answered:
-    if measured.subject == "serving":
+    if measured.kind.name == "serving":
         clients = count(measured.experiment.serving.client.processes, "client process") if measured.experiment.serving else ""
         return "kept", f"{TIMING_OF_LOAD} ({clients})", ""
     if max(measured.levels) < 2:
@@ -298,7 +299,7 @@ TIMING_OF_LOAD = (
 
 
 def _bounds(measured: Measured, results: Results) -> _Answered:
-    if measured.subject == "serving":
+    if measured.kind.name == "serving":
         mend = "`assay doctor client` measures what the client can do; a bound of the hardware needs FLOP counts or bandwidth"
         return "in part", "shown against the load that was offered; no hardware bound was measured", mend
     if is_timing(measured):

@@ -8,24 +8,18 @@ what was required is not admissible) > INCONCLUSIVE (nothing can be recommended 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from assay import catalog
 from assay.estimates.estimate import Value
 from assay.frames.record_data import Measured
 from assay.metrics.base import Metric, Results
 from assay.metrics.foreign import reworded, unknowable
-from assay.spec.plan import configuration_name
-from assay.verdict import collectives, network, serving, timing
 from assay.verdict.audits.support.audit import Audit
-from assay.verdict.dimensions import dimensions
 from assay.verdict.gates.support.gate import Gate
 from assay.verdict.imported import unexamined
-from assay.verdict.layers import layers
-from assay.verdict.recommend import admissible, recommend, standing
-from assay.verdict.sentence import sentence
-from assay.verdict.status import forced
-from assay.verdict.types import Finding, GateResult, Recommendation, Status, Verdict
+from assay.verdict.judging import Evidence, Judging
+from assay.verdict.types import Finding, GateResult, Verdict
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,35 +35,31 @@ def judge(measured: Measured) -> Judgement:
     """Judge one record."""
     metrics = about(measured)
     results = compute(measured, metrics)
-    findings = audit(measured, results)
-    gates = check(measured, results)
-    if measured.subject == "serving":
-        return Judgement(results=results, verdict=serving.verdict(measured, results, findings, gates), metrics=metrics)
-    if measured.subject == "collectives":
-        return Judgement(results=results, verdict=collectives.verdict(measured, results, findings, gates), metrics=metrics)
-    if measured.subject == "network":
-        return Judgement(results=results, verdict=network.verdict(measured, results, findings, gates), metrics=metrics)
-    vector = dimensions(measured, results, findings, gates)
-    recommendations = recommend(measured, results, findings, gates, vector)
-    status = overall(measured, results, findings, gates, recommendations)
+    evidence = Evidence(data=measured, results=results, findings=audit(measured, results), gates=check(measured, results))
+    return Judgement(results=results, verdict=conclude(evidence), metrics=metrics)
+
+
+def conclude(evidence: Evidence) -> Verdict:
+    """What the kind of the record makes of the evidence."""
+    judging: Judging = catalog.part("kinds", evidence.data.kind.name, "judging", "JUDGING")
+    vector = judging.dimensions(evidence)
+    recommendations = judging.recommend(evidence, vector)
     verdict = Verdict(
-        status=status,
-        findings=findings,
-        gates=gates,
+        status=judging.status(evidence, recommendations),
+        findings=evidence.findings,
+        gates=evidence.gates,
         dimensions=vector,
         recommendations=recommendations,
-        sentence=timing.sentence(measured, results, status, findings)
-        if timing.is_timing(measured)
-        else sentence(measured, results, status, findings, gates, recommendations, vector),
-        layers=layers(measured, results, findings),
+        sentence="",
+        layers=judging.layers(evidence),
     )
-    return Judgement(results=results, verdict=verdict, metrics=metrics)
+    return replace(verdict, sentence=judging.sentence(evidence, verdict))
 
 
 def about(measured: Measured) -> dict[str, Metric]:
     """The metrics that have a meaning for this record."""
     every: Mapping[str, Metric] = catalog.load_all("metrics")
-    return {name: metric for name, metric in every.items() if measured.subject in metric.about}
+    return {name: metric for name, metric in every.items() if measured.kind.concerns(metric.about)}
 
 
 def compute(measured: Measured, metrics: Mapping[str, Metric]) -> dict[str, Mapping[str, Value]]:
@@ -100,7 +90,7 @@ def audit(measured: Measured, results: Results) -> tuple[Finding, ...]:
     found = [
         (one, finding)
         for name, one in sorted(audits.items())
-        if measured.subject in one.about and name not in senseless
+        if measured.kind.concerns(one.about) and name not in senseless
         for finding in one.examine(measured, results)
     ]
     gravity = {"invalid": 0, "fail": 1, "warning": 2, "note": 3}
@@ -111,25 +101,4 @@ def audit(measured: Measured, results: Results) -> tuple[Finding, ...]:
 def check(measured: Measured, results: Results) -> tuple[GateResult, ...]:
     """The results of all gates."""
     gates: Mapping[str, Gate] = catalog.load_all("verdict.gates")
-    return tuple(result for _, one in sorted(gates.items()) if measured.subject in one.about for result in one.check(measured, results))
-
-
-def overall(
-    measured: Measured,
-    results: Results,
-    findings: tuple[Finding, ...],
-    gates: tuple[GateResult, ...],
-    recommendations: tuple[Recommendation, ...],
-) -> Status:
-    """One status for the record."""
-    if timing.is_timing(measured):
-        return timing.status(results, findings)
-    if (already := forced(findings, gates)) is not None:
-        return already
-    required = measured.experiment.gates.required_workers
-    if required is not None:
-        return standing(measured, configuration_name(required), findings, gates)
-    if recommendations[0].configuration is not None:
-        return "PASS"
-    hopeless = all(admissible(name, findings, gates) == "FAIL" for name in measured.configurations)
-    return "FAIL" if hopeless else "INCONCLUSIVE"
+    return tuple(result for _, one in sorted(gates.items()) if measured.kind.concerns(one.about) for result in one.check(measured, results))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from assay.verdict.types import DimensionResult, Finding, GateResult, Recommendation, Status, Verdict
+from assay.verdict.types import Finding, GateResult, Status
 
 
 def forced(findings: Sequence[Finding], gates: Sequence[GateResult] = ()) -> Status | None:
@@ -17,23 +17,3 @@ def forced(findings: Sequence[Finding], gates: Sequence[GateResult] = ()) -> Sta
     if "fail" in severities or any(gate.gate == "recovery" and gate.status == "FAIL" for gate in gates):
         return "FAIL"
     return None
-
-
-def without_choice(
-    status: Status,
-    findings: Sequence[Finding],
-    gates: Sequence[GateResult],
-    *,
-    why: str,
-    dimensions: Mapping[str, Mapping[str, DimensionResult]],
-    sentence: str,
-) -> Verdict:
-    """The verdict on a record that compares nothing, and why there is nothing to recommend."""
-    return Verdict(
-        status=status,
-        findings=tuple(findings),
-        gates=tuple(gates),
-        dimensions=dimensions,
-        sentence=sentence,
-        recommendations=(Recommendation(goal="recommended", configuration=None, sentence=why),),
-    )

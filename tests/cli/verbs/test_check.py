@@ -14,7 +14,7 @@ from assay.clock import FakeClock
 from assay.record import files
 from assay.record import folder as record_folder
 from tests.handmade import Handmade
-from tests.verdict.checking import made
+from tests.verdict.sides import made
 
 DAY_NS = 86_400 * 10**9
 

@@ -12,7 +12,7 @@ from assay.record.reader import open_record
 from assay.runners.experiment.run import run
 from tests.cli.support.test_remeasure import TURNS, experiment, write
 from tests.cli.verbs.test_check import stored
-from tests.verdict.checking import made
+from tests.verdict.sides import made
 
 
 def reproduced(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, dict[str, object]]:

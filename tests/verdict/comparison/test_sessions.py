@@ -20,8 +20,8 @@ from assay.verdict.comparison.groups import Arm
 from assay.verdict.comparison.sessions import Days, Found, days_of, found_between, judged
 from assay.verdict.comparison.types import Change, Comparison, Side
 from assay.verdict.reproduction import reproduction
-from tests.verdict.checking import RIPPLE, made, side
 from tests.verdict.comparing import with_manifest, with_tables
+from tests.verdict.sides import RIPPLE, made, side
 
 T_4 = 2.7764451  # t(.975) with 4 degrees of freedom
 SPREAD = 0.001 / 4.0 / 5.0  # s^2/k of every record

@@ -79,7 +79,7 @@ def primary_intervals(measured: Measured) -> dict[str, Estimate]:
     from assay.verdict.comparison.rules import AUTO
 
     asked = measured.experiment.comparison.primary
-    names = AUTO[measured.subject] if asked == "auto" else (asked,)
+    names = AUTO[measured.kind.name] if asked == "auto" else (asked,)
     results = _computed(measured, (*names, "speedup"))
     found: dict[str, Mapping[str, Estimate]] = {
         name: {key: value for key, value in results[name].items() if isinstance(value, Estimate)} for name in results

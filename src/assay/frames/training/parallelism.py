@@ -129,7 +129,7 @@ def parallelism(measured: RecordTables, name: str) -> Parallelism:
 
 def _all(measured: RecordTables) -> Mapping[str, Parallelism]:
     levels = dict(zip(measured.configurations, measured.levels, strict=True))
-    return {name: ONE if level == 1 or measured.subject != "training" else _one(measured, name) for name, level in levels.items()}
+    return {name: ONE if level == 1 or not measured.kind.trains else _one(measured, name) for name, level in levels.items()}
 
 
 def _one(measured: RecordTables, name: str) -> Parallelism:

@@ -48,7 +48,7 @@ class Calls:
         self.step: int | None = None  # the one under way
         self.seen = False  # any
         self.wanted = True  # by somebody who would take them
-        self.unwatched = False  # what reducers request in the step under way is not timed (`_watched_steps.py`)
+        self.unwatched = False  # what reducers request in the step under way is not timed (`watched_steps`)
         self.reduced_bytes = self.reduced_calls = 0  # of what they requested since somebody looked
         self.catch_up: Callable[[], None] = _nothing  # skips the numbers of calls that nobody noted
         self.recording: Callable[[], bool] = _always  # whether anybody still takes them
@@ -159,8 +159,8 @@ class Calls:
 
     def requested(self) -> tuple[int, int]:
         """Bytes and calls that reducers requested since this was last asked."""
-        found, self.reduced_bytes, self.reduced_calls = (self.reduced_bytes, self.reduced_calls), 0, 0
-        return found
+        counts, self.reduced_bytes, self.reduced_calls = (self.reduced_bytes, self.reduced_calls), 0, 0
+        return counts
 
     def noted(self, name: str) -> int:
         """How many calls of the group were noted."""
@@ -248,9 +248,9 @@ class Calls:
         for call in self._open:
             if call.end is None:
                 return None
-        found = list(self._open)
+        calls = list(self._open)
         self._open.clear()
-        return found
+        return calls
 
     @property
     def open(self) -> int:
@@ -260,19 +260,19 @@ class Calls:
     def taken(self, *, everything: bool = False) -> list[Call]:
         """The calls that are over, in the order in which they were made; at the end the others too."""
         self.look()
-        waiting, found = deque[Call](), []
+        waiting, calls = deque[Call](), []
         while self._open:
             call = self._open.popleft()
             if call.end is not None or not call.timed or everything:
-                found.append(call)
+                calls.append(call)
             else:
                 waiting.append(call)
         self._open.extendleft(reversed(waiting))
-        return found
+        return calls
 
 
 class Steady(Protocol):
-    """Who takes steady steps (`_ordinary.py`)."""
+    """Who takes steady steps (`fast_step`)."""
 
     on: bool  # the step under way is one
 

@@ -120,10 +120,10 @@ class ExposedCommunication(StepState):
 
     def _log(self, step: int) -> None:
         """The step that is logged, and the next one, in which the log is put together."""
-        place = step % LOGGED_EVERY
-        if place in (0, 2) or step == 0:
+        phase = step % LOGGED_EVERY
+        if phase in (0, 2) or step == 0:
             for reducer in self.reducers:
-                reducer._set_ddp_runtime_logging_sample_rate(1 if place == 0 else NEVER)
+                reducer._set_ddp_runtime_logging_sample_rate(1 if phase == 0 else NEVER)
 
     def _tell_communication(self) -> None:
         """What was seen of collectives since the last step, in rows; a call that is not over waits for the next."""
@@ -137,11 +137,11 @@ class ExposedCommunication(StepState):
         if self.ordinary.on and not logged and self._tail_ns is not None and (calls := self.calls.over_now()):
             self._keep_communication(step, calls)
             return
-        one = self._communication(step)
-        if one.tail is not None or any(call.step is not None for call in one.calls):
-            recorder._exposed = one.exposed
+        seen = self._communication(step)
+        if seen.tail is not None or any(call.step is not None for call in seen.calls):
+            recorder._exposed = seen.exposed
         self._pending.tell()
-        tell(recorder, one)
+        tell(recorder, seen)
         if logged:
             self._tell_log(step)
 
@@ -194,15 +194,15 @@ class ExposedCommunication(StepState):
         """
         total = exposed = compute = 0
         for reducer in self.reducers:
-            told = reducer._get_ddp_logging_data()
-            before = int(told.get("iteration", 0)) - step
+            logged = reducer._get_ddp_logging_data()
+            before = int(logged.get("iteration", 0)) - step
             alone = before == self._logged.get(id(reducer), 0)
             self._logged[id(reducer)] = before
-            if not alone or not told.get("backward_comm_time_end"):
+            if not alone or not logged.get("backward_comm_time_end"):
                 return
-            total += told["backward_comm_time"]
-            compute += told["backward_compute_time"]
-            exposed += max(0, told["backward_comm_time_end"] - told["backward_compute_time_end"])
+            total += logged["backward_comm_time"]
+            compute += logged["backward_compute_time"]
+            exposed += max(0, logged["backward_comm_time_end"] - logged["backward_compute_time_end"])
         self._recorder.communicated("ddp_logging", ago=1, total=total, compute=compute, exposed=exposed)
 
 

@@ -3,7 +3,7 @@
 Between torch's own work each Python call of a hook costs a microsecond or so: neither its code nor its data are in the caches.
 `Attached`, which
 sees any step rightly, takes a hundred calls for one.  Most steps are alike: one batch of the same loader, its forward pass and those
-of loss functions, one backward pass, one step of the one optimizer.  Of these the hooks (`_ordinary_hooks.py`) note the times in the
+of loss functions, one backward pass, one step of the one optimizer.  Of these the hooks (`fast_step_hooks`) note the times in the
 fields of
 what is here, each hook in one call, and at the end of a step in one raw row; the rows that it stands for are made by the thread that
 writes.

@@ -22,8 +22,8 @@ class LiveOptimizers:
 
     def __iter__(self) -> Iterator[Any]:
         for there in tuple(self._there.values()):
-            if (one := there()) is not None:
-                yield one
+            if (optimizer := there()) is not None:
+                yield optimizer
 
     def train(self, module: Any) -> bool:
         """Whether one of them has any parameter of the module."""
@@ -32,8 +32,8 @@ class LiveOptimizers:
 
 def shared_parameters(optimizer: Any, module: Any) -> set[int]:
     """The parameters, by identity, that both have and that are trained: a frozen part may be in an optimizer too."""
-    return trained_parameters(optimizer) & {id(one) for one in module.parameters() if one.requires_grad}
+    return trained_parameters(optimizer) & {id(parameter) for parameter in module.parameters() if parameter.requires_grad}
 
 
 def trained_parameters(optimizer: Any) -> set[int]:
-    return {id(one) for group in getattr(optimizer, "param_groups", ()) for one in group["params"] if one.requires_grad}
+    return {id(parameter) for group in getattr(optimizer, "param_groups", ()) for parameter in group["params"] if parameter.requires_grad}

@@ -31,10 +31,10 @@ class Phases(ExposedCommunication):
             self._recorder.set_aside("evaluation", now - self._looked_ns, self._looked_ns)
         elif self._evaluating is None:
             since = self._evaluating = self._looked[0].begin
-            for one in (*self._looked, *self.batches.waiting()):
-                if one.counted and one.begin >= max(since, self._recorder._begin):
-                    one.counted = False
-                    self._recorder.waited(-one.ns)
+            for fetched in (*self._looked, *self.batches.waiting()):
+                if fetched.counted and fetched.begin >= max(since, self._recorder._begin):
+                    fetched.counted = False
+                    self._recorder.waited(-fetched.ns)
         self._asked_since_look = now
         self._forget_looks()
 
@@ -42,9 +42,9 @@ class Phases(ExposedCommunication):
         """Between the last gradient and the optimizer's step: told now, for after it the next step begins."""
         self.evaluated.looked(self._looked)
         since = self._looked[0].begin if self._evaluating is None else self._evaluating
-        for one in (*self._looked, *self.batches.waiting()):
-            if one.counted and one.begin >= max(since, self._recorder._begin):
-                self._recorder.waited(-one.ns)
+        for fetched in (*self._looked, *self.batches.waiting()):
+            if fetched.counted and fetched.begin >= max(since, self._recorder._begin):
+                self._recorder.waited(-fetched.ns)
         self._set_aside(since, self._look_end if self._looked else self._asked_since_look or since)
         self._evaluating = self._asked_since_look = None
         self._forget_looks()
@@ -77,8 +77,8 @@ class Phases(ExposedCommunication):
         self._looking = self._now()
 
     def _look_at(self, batches: list[Fetched], module: Any) -> None:
-        for one in batches:
-            one.evaluated = not module.training
+        for fetched in batches:
+            fetched.evaluated = not module.training
         self._looked.extend(batches)
 
     def _looks(self, module: Any, gradients: bool) -> None:
@@ -173,8 +173,8 @@ class Phases(ExposedCommunication):
         begin = max(begin, self._recorder._begin)
         if end <= begin:
             return
-        told = covered((max(one, begin), min(other, end)) for one, other in self._pauses if other > begin)
-        self._recorder.set_aside("evaluation", begin, max(0, end - begin - told))
+        paused = covered((max(since, begin), min(other, end)) for since, other in self._pauses if other > begin)
+        self._recorder.set_aside("evaluation", begin, max(0, end - begin - paused))
 
     def _cycled(self) -> bool:
         """Whether every optimizer of the cycle has stepped; of all that there are, until one is seen to come again before another."""
@@ -201,8 +201,8 @@ class Phases(ExposedCommunication):
             self.outermost.look()
             self._settle(self._looker)
         self._derived = True
-        for one in self.batches.derived(roots):
-            self._feed(one)
+        for part in self.batches.derived(roots):
+            self._feed(part)
         self._recorder._named["backward"].__enter__()
         self._computed, hook = None, self._watch_engine(roots[0]) if accumulates and self._together() else None
         self._passes.append((was, roots if accumulates else None, hook))
@@ -227,8 +227,8 @@ class Phases(ExposedCommunication):
         if self.batches.doubt:
             self._tell_doubt()
 
-    def _tell_evaluated(self, data: str, found: Evaluation) -> None:
-        self._recorder.evaluated(data, found.samples, found.trained_on, found.same)
+    def _tell_evaluated(self, data: str, evaluation: Evaluation) -> None:
+        self._recorder.evaluated(data, evaluation.samples, evaluation.trained_on, evaluation.same)
 
     def _tell_doubt(self) -> None:
         if self.batches.doubt and not self._doubted:

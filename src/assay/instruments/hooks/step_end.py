@@ -115,8 +115,8 @@ class Turns:
         phases: Any = recorder._phases
         recorder._data, recorder._pause = _sum(part.data, recorder._data), _sum(part.pause, recorder._pause)
         recorder._items, recorder._batches = _sum(part.items, recorder._items), part.batches + recorder._batches
-        phases.ns[:] = [one + other for one, other in zip(part.ns, phases.ns, strict=True)]
-        phases.seen[:] = [one or other for one, other in zip(part.seen, phases.seen, strict=True)]
+        phases.ns[:] = [before + since for before, since in zip(part.ns, phases.ns, strict=True)]
+        phases.seen[:] = [before or since for before, since in zip(part.seen, phases.seen, strict=True)]
         attached._losses, attached._pauses = part.losses + attached._losses, part.pauses + attached._pauses
 
 

@@ -113,10 +113,10 @@ class Attached(Phases):
         items = values.batch_items(batch)
         if items is None and ids is not None:  # whatever a script's own collate function makes of them
             items = float(len(ids))
-        one = Fetched(begin, ns, items, ids, source, self._evaluating is None, iterator if source is None else source)
-        if one.counted:
+        fetched = Fetched(begin, ns, items, ids, source, self._evaluating is None, iterator if source is None else source)
+        if fetched.counted:
             self._recorder.waited(ns)
-        self.batches.add(one, batch)
+        self.batches.add(fetched, batch)
 
     def skipped(self, iterator: Any) -> None:
         """A batch whose samples could not be read; a script may go on with the next."""
@@ -175,7 +175,7 @@ class Attached(Phases):
         if not self._begun:
             self._open(0)
         if self._asks:
-            ahead = any(one.key in self.batches.feeds for one in self._looked)  # and trained on later
+            ahead = any(fetched.key in self.batches.feeds for fetched in self._looked)  # and trained on later
             if self._passed and (self._looked or self._evaluating is not None) and not ahead:
                 self._evaluated_before_the_update()
         elif self._looked_ns:
@@ -199,8 +199,8 @@ class Attached(Phases):
             return
         self._recorder._named["optimizer"].__exit__(None, None, None)
         if not self._derived and self.batches.passing:  # gradients that torch's engine did not make
-            for one in self.batches.derived(()):
-                self._feed(one)
+            for part in self.batches.derived(()):
+                self._feed(part)
         self._stepped[id(optimizer)] = None
         self._passed, self._updates = False, True
         self.last_update = (self._now(), self._recorder._pause, self.calls.blocked_ns)

@@ -27,9 +27,9 @@ class LaunchEnd(WatchedModel):
 
     def counts_work(self, environ: Mapping[str, str]) -> None:
         """Count the operations of the first step, and profile some later ones, where the launch asks for it."""
-        asked = asked_of(environ)
-        if asked is not None:
-            self._profiled = Profiled(asked, self.rank, self._event)
+        request = asked_of(environ)
+        if request is not None:
+            self._profiled = Profiled(request, self.rank, self._event)
         if environ.get("ASSAY_FLOPS") == "1":
             peak, _, precision = environ.get("ASSAY_PEAK", "").partition(":")
             self._work = WorkOfAStep(measures_peak=peak == "measured", precision=precision)
@@ -75,13 +75,13 @@ class LaunchEnd(WatchedModel):
     def _tell_inventory(self) -> None:
         """The collectives that torch itself lists of the last steps."""
         torch = sys.modules.get("torch")
-        found = read_at_end(self._flights, torch) if self._flights is not None and torch is not None else None
-        if found is None:
+        listing = read_at_end(self._flights, torch) if self._flights is not None and torch is not None else None
+        if listing is None:
             return
-        rows, told = found
+        rows, detail = listing
         for row in rows:
             self._append("inventory", (*self._key, *row))
-        self._event("flight_recorder", self._now(), value=float(told["entries"]), detail=told)
+        self._event("flight_recorder", self._now(), value=float(detail["entries"]), detail=detail)
 
     def _stop(self) -> None:
         self.active = False

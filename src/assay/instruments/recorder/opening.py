@@ -52,11 +52,11 @@ def _end_at_exit(recorder: Recorder) -> None:
 def _ending_first(recorder: Recorder, exits: Callable[[int], NoReturn]) -> Callable[[int], NoReturn]:
     """`os._exit` runs nothing that was registered, and scripts end by it so as not to wait for an engine's threads: end the recording
     before, in a thread of its own, for which nobody waits for long."""
-    own = os.getpid()
+    pid = os.getpid()
 
     @functools.wraps(exits)
     def _exit(status: int) -> NoReturn:
-        if recorder.active and os.getpid() == own:  # a forked child's end is not this process's
+        if recorder.active and os.getpid() == pid:  # a forked child's end is not this process's
             with suppress(Exception):
                 ending = threading.Thread(target=_end_quickly, args=(recorder, status), daemon=True)
                 ending.start()

@@ -101,7 +101,7 @@ class Recorder(LaunchEnd):
         except Exception as error:
             self.fail(error)
 
-    # ------------------------------------------------------------------ steps that somebody else sees (`_attached.py`)
+    # ------------------------------------------------------------------ steps that somebody else sees (`steps`)
 
     def opened(self, epoch: int) -> None:
         """A step begins at the last turn; what is waited for, and how much work it is, is told while it lasts."""
@@ -119,9 +119,9 @@ class Recorder(LaunchEnd):
         phases = self._phases
         idle = isinstance(phases, HostPhases) and not (phases.paused or phases.stack)
         seen = self._first_step_seen and self._marks_optimizer and not self._saved
-        told = self._gradients is None or self._gradients.told
+        gradients_known = self._gradients is None or self._gradients.told
         looking = self._later_steps is not None and self._later_steps.armed
-        return self.active and self._in_step and idle and seen and told and not looking and all(one is None for one in more)
+        return self.active and self._in_step and idle and seen and gradients_known and not looking and all(item is None for item in more)
 
     @property
     def due(self) -> int:
@@ -308,11 +308,11 @@ class Recorder(LaunchEnd):
     def samples(self, ids: Any) -> None:
         """See `Probe.samples`."""
         self._touched = True
-        place = (*self._key, self._epoch, self._step)
+        key = (*self._key, self._epoch, self._step)
         if self._later is not None and _values.on_cuda(ids):
-            self._later.number(ids.reshape(-1), lambda values: self._append("samples", (*place, values)))
+            self._later.number(ids.reshape(-1), lambda values: self._append("samples", (*key, values)))
         else:
-            self._append("samples", (*place, _values.as_ids(ids)))
+            self._append("samples", (*key, _values.as_ids(ids)))
 
     @shielded
     def log(self, *, loss: Any = None, grad_norm: Any = None, items: float | None = None, denominator: float | None = None) -> None:

@@ -47,7 +47,7 @@ def shielded(method: Callable[Concatenate[R, _P], None]) -> Callable[Concatenate
 
 
 class Communication(Protocol):
-    """Who sees communication beside somebody else's marks (`_marked.py`)."""
+    """Who sees communication beside somebody else's marks (`marked_steps`)."""
 
     def begun(self) -> None:
         """A loop over steps begins."""
@@ -114,11 +114,11 @@ class RecorderState(Probe):
 
     def _number(self, what: str, value: Any) -> None:
         """Now where that is free of waiting, else when the GPU is done with it."""
-        place = (*self._key, self._step, what)
+        key = (*self._key, self._step, what)
         if self._later is not None and _values.on_cuda(value):
-            self._later.number(value.reshape(()), lambda x: self._append("fingerprints", (*place, float(x), None)))
+            self._later.number(value.reshape(()), lambda x: self._append("fingerprints", (*key, float(x), None)))
         else:
-            self._append("fingerprints", (*place, _values.as_number(value), None))
+            self._append("fingerprints", (*key, _values.as_number(value), None))
 
     def _event(
         self,

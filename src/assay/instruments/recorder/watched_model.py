@@ -153,8 +153,8 @@ class WatchedModel(RecorderState):
         ]
         # Before the first is written: the beginning of a held-out set must not pass for all of it.
         if any(len(column) != len(ids) for column in columns):
-            found = ", ".join(str(len(column)) for column in columns)
-            raise ValueError(f"{len(ids)} ids, but {found} scores, predictions, targets, clusters; give as many of each")
+            lengths = ", ".join(str(len(column)) for column in columns)
+            raise ValueError(f"{len(ids)} ids, but {lengths} scores, predictions, targets, clusters; give as many of each")
         for id, score, prediction, target, group in zip(ids, *columns, strict=True):
             self.example(id, score, prediction=prediction, target=target, metric=metric, cluster=group)
 
@@ -166,8 +166,8 @@ class WatchedModel(RecorderState):
                 self._starts = gradients.starts(watch.model)
             for what, text in watch.hashes(self._step):
                 self._fingerprint(what, text=text)
-            if (found := batch_statistics.statistics(watch.model)) is not None:
-                self._append("fingerprints", (*self._key, self._step, "batch_statistics", *found))
+            if (statistics := batch_statistics.statistics(watch.model)) is not None:
+                self._append("fingerprints", (*self._key, self._step, "batch_statistics", *statistics))
             rate = watch.learning_rate()
             if rate is not None:
                 self._fingerprint("learning_rate", value=rate)

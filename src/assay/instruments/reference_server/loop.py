@@ -268,12 +268,12 @@ class Server(Streams):
 
     def _requests_of(self, connection: Connection) -> None:
         try:
-            found = connection.inbox.request()
-            while found is not None:
+            request = connection.inbox.request()
+            while request is not None:
                 if connection.stream is not None:
                     raise Refused(400, "a request came before the answer to the one before it had ended")
-                self._route(connection, *found)
-                found = connection.inbox.request() if connection.fd in self._links and connection.inbox.waiting else None
+                self._route(connection, *request)
+                request = connection.inbox.request() if connection.fd in self._links and connection.inbox.waiting else None
             if connection.fd in self._links and connection.stream is not None and connection.inbox.waiting:
                 raise Refused(400, "a request came before the answer to the one before it had ended")
         except Refused as refused:

@@ -90,8 +90,8 @@ def seconds_left(
     total = 0.0
     for planned in launches:
         if planned.slot not in ended:
-            own = walls.get(planned.configuration)
-            expected = sum(own) / len(own) if own else mean
+            measured = walls.get(planned.configuration)
+            expected = sum(measured) / len(measured) if measured else mean
             under_way = running is not None and running.planned.slot == planned.slot
             total += max(0.0, expected - running.elapsed_s) if running is not None and under_way else expected
     return total
@@ -100,9 +100,9 @@ def seconds_left(
 def planned_seconds(experiment: Experiment) -> float | None:
     """How long a launch was asked to take; None where its work decides."""
     if experiment.workload.runner == "collectives":
-        asked = experiment.collectives_requested
-        each = sum(len(asked.places(op)) for op in asked.operations) * len(asked.every_size)
-        return STARTING_S + 2.0 * asked.seconds * each  # as long again for writing and checking the data
+        requested = experiment.collectives_requested
+        each = sum(len(requested.places(op)) for op in requested.operations) * len(requested.every_size)
+        return STARTING_S + 2.0 * requested.seconds * each  # as long again for writing and checking the data
     if experiment.serving is None:
         return None
     return experiment.serving.arrivals.warm_up_s + experiment.serving.arrivals.duration_s

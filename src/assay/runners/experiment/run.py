@@ -139,17 +139,17 @@ def resume(
     from assay.runners.experiment import abandoned_launches
 
     clock = clock or SystemClock()
-    found = open_record(path)
-    if found.sealed:
+    record_before = open_record(path)
+    if record_before.sealed:
         raise RecordError(
-            f"{path} is {found.state}; there is nothing left to run. See it with: assay report {path}. Measure again with: assay run"
+            f"{path} is {record_before.state}; there is nothing left to run. See it with: assay report {path}. Measure again with: assay run"
         )
-    before = dict((found.manifest["environment"] or {}).get("before") or {})
+    before = dict((record_before.manifest["environment"] or {}).get("before") or {})
     folder = Path(before.get("script", {}).get("folder", Path.cwd()))
-    experiment = with_secrets(found.experiment)
+    experiment = with_secrets(record_before.experiment)
     runner = checked(experiment, folder, advice)
     if not force:
-        refuse_changes(found.experiment, found.manifest, before, folder)
+        refuse_changes(record_before.experiment, record_before.manifest, before, folder)
     with listening() as stop:
         record = record_folder.reopen(path)
         supervisor.end_marked(f"{path.resolve().name}.")

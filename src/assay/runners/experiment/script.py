@@ -30,11 +30,11 @@ def script_identity(experiment: Experiment, folder: Path) -> dict[str, Any]:
 
 
 def refuse_changes(experiment: Experiment, manifest: Mapping[str, Any], before: Mapping[str, Any], folder: Path) -> None:
-    mend = "A new experiment measures the new state: assay run. To go on all the same: assay resume --force."
+    remedy = "A new experiment measures the new state: assay run. To go on all the same: assay resume --force."
     problems = []
     if plan_signature(experiment) != manifest["plan_signature"]:
         problems.append(
-            Problem(where="experiment.toml", found="changed since the record was begun", allowed="the experiment as it was", mend=mend)
+            Problem(where="experiment.toml", found="changed since the record was begun", allowed="the experiment as it was", mend=remedy)
         )
     then = before.get("script")
     if then is not None and script_identity(experiment, folder)["sha256"] != then["sha256"]:
@@ -43,7 +43,7 @@ def refuse_changes(experiment: Experiment, manifest: Mapping[str, Any], before: 
                 where="workload.script",
                 found=f"{then['path']}, changed since the record was begun",
                 allowed="the script as it was, so that all launches measure the same",
-                mend=mend,
+                mend=remedy,
             )
         )
     if problems:

@@ -82,8 +82,8 @@ def read(path: Path) -> tuple[Run, ...]:
 
 
 def _record(runs: Sequence[Run], name: str, digests: Mapping[str, str], root: Path, clock: Clock) -> Imported:
-    one = runs[0]
-    experiment = _experiment(one, name, len(runs))
+    first = runs[0]
+    experiment = _experiment(first, name, len(runs))
     record = record_folder.create(root, experiment, plan_signature(experiment), clock=clock)
     try:
         planned = plan(experiment)
@@ -161,14 +161,14 @@ def _written(size: int) -> str:
 def _rows(launch: int, run: Run) -> Iterator[tuple[Any, ...]]:
     """Of a launch; a size that comes again is in a loop of its own, and so behind a barrier."""
     seen: set[tuple[int, bool]] = set()
-    for place, line in enumerate(run.lines):
+    for index, line in enumerate(run.lines):
         if (key := (line.nbytes, line.in_place)) in seen:
             yield (
                 launch,
                 0,
                 0,
                 "nccl-tests",
-                2 * place - 1,
+                2 * index - 1,
                 None,
                 "barrier",
                 run.ranks,
@@ -185,7 +185,7 @@ def _rows(launch: int, run: Run) -> Iterator[tuple[Any, ...]]:
             )
             seen.clear()
         seen.add(key)
-        yield _row(launch, 2 * place, run, line)
+        yield _row(launch, 2 * index, run, line)
 
 
 def _row(launch: int, place: int, run: Run, line: Line) -> tuple[Any, ...]:
@@ -212,12 +212,12 @@ def _row(launch: int, place: int, run: Run, line: Line) -> tuple[Any, ...]:
 
 
 def _manifest(runs: Sequence[Run], digests: Mapping[str, str]) -> dict[str, Any]:
-    one = runs[0]
+    first = runs[0]
     main = next(iter(digests))
     return {
         "tool": NAME,
         "title": TITLE,
-        "version": one.version or None,
+        "version": first.version or None,
         "file": main,
         "sha256": digests[main],
         "files": dict(digests),
@@ -227,11 +227,11 @@ def _manifest(runs: Sequence[Run], digests: Mapping[str, str]) -> dict[str, Any]
         "begin_utc": None,
         "meanings": {
             "time": "mean over iterations of a loop",
-            "rank": one.aggregation,
+            "rank": first.aggregation,
             "check": "a separate iteration, not the timed ones",
             "backend": "nccl",
             "convention": "nccl-tests",
-            "nccl": one.version or None,
+            "nccl": first.version or None,
         },
         "unsaid": [],
         "missing": list(dict.fromkeys(words for run in runs for words in run.unsaid)),
@@ -244,8 +244,8 @@ def _manifest(runs: Sequence[Run], digests: Mapping[str, str]) -> dict[str, Any]
 
 def _printed(runs: Sequence[Run]) -> dict[tuple[int, int, bool], float]:
     """(launch, bytes, in place) -> busbw as printed, the first where a size came again."""
-    found: dict[tuple[int, int, bool], float] = {}
+    printed: dict[tuple[int, int, bool], float] = {}
     for number, run in enumerate(runs):
         for line in run.lines:
-            found.setdefault((number, line.nbytes, line.in_place), line.busbw)
-    return found
+            printed.setdefault((number, line.nbytes, line.in_place), line.busbw)
+    return printed

@@ -111,10 +111,10 @@ class Fit:
 
     def parameter(self, name: str) -> Parameter:
         """A parameter by name; ValueError if the law has none of that name."""
-        found = next((p for p in self.parameters if p.name == name), None)
-        if found is None:
+        parameter = next((p for p in self.parameters if p.name == name), None)
+        if parameter is None:
             raise ValueError(f"{LAW_NAMES[self.law]} has no parameter {name}, only {', '.join(PARAMETERS[self.law])}")
-        return found
+        return parameter
 
     def at(self, workers: float) -> float:
         """The fitted throughput at `workers`, with no word about whether it may be asked there: see `predict`."""
@@ -219,13 +219,13 @@ def choose(data: Points, laws: Sequence[Law] = STRONG, confidence: float = 0.95)
 
 
 def _choice_sentence(best: Fit, fits: Sequence[Fit], laws: Sequence[Law]) -> str:
-    others = [law for law in laws if law not in {found.law for found in fits}]
+    others = [law for law in laws if law not in {fitted.law for fitted in fits}]
     missing = "".join(f"; {LAW_NAMES[law]} needs at least {len(PARAMETERS[law]) + 1} worker counts" for law in others)
     if len(fits) == 1:
         return f"{LAW_NAMES[best.law]}, the only one that {len(best.levels)} worker counts can check{missing}"
     if math.isinf(best.aicc) and best.aicc > 0:
         return f"{LAW_NAMES[best.law]}, the simplest: {best.n} points are too few for AICc{missing}"
-    scores = ", ".join(f"{found.law} {_score(found.aicc)}" for found in fits)
+    scores = ", ".join(f"{fitted.law} {_score(fitted.aicc)}" for fitted in fits)
     few = "; with fewer than 10 points the penalty decides" if best.n < 10 else ""
     return f"{LAW_NAMES[best.law]}, by AICc ({scores}; {best.n} points{few}){missing}"
 
@@ -306,19 +306,19 @@ def _solve(law: Law, data: Points) -> tuple[tuple[float, ...], list[int], float]
     inner = _on(law, data, dict[int, float]())
     if inner is not None and _allowed(inner[0]):
         return inner[0], list(range(p)), inner[1]
-    found = []
+    optima = []
     for count in range(1, p):
         for fixed in combinations(range(1, p), count):
             for ends in np.ndindex(*(2,) * count):
                 held = {i: float(end) for i, end in zip(fixed, ends, strict=True)}
-                one = _on(law, data, held)
-                if one is not None and _allowed(one[0]):
-                    found.append((one[1], tuple(i for i in range(p) if i not in held), one[0]))
-    if not found:  # numbers so far apart that no search settles
+                optimum = _on(law, data, held)
+                if optimum is not None and _allowed(optimum[0]):
+                    optima.append((optimum[1], tuple(i for i in range(p) if i not in held), optimum[0]))
+    if not optima:  # numbers so far apart that no search settles
         raise ValueError(
             f"{LAW_NAMES[law]} cannot be fitted to throughputs from {data.throughputs.min():.3g} to {data.throughputs.max():.3g}"
         )
-    rss, free, values = min(found)
+    rss, free, values = min(optima)
     return values, list(free), rss
 
 
@@ -386,12 +386,12 @@ def _start(law: Law, data: Points) -> list[float]:
     return [g, *(min(max(float(value) * g, 0.0), 0.9) for value in c[1:])]
 
 
-def _profile(law: Law, data: Points, place: int, value: float, limit: float) -> tuple[float, float]:
+def _profile(law: Law, data: Points, index: int, value: float, limit: float) -> tuple[float, float]:
     """How far a parameter on its bound can go until the best sum of squares with it exceeds `limit`."""
     from scipy.optimize import brentq
 
     def excess(other: float) -> float:
-        return _best_rss(law, data, {place: other}) - limit
+        return _best_rss(law, data, {index: other}) - limit
 
     far = 1.0 - value
     if excess(far) <= 0.0:
@@ -405,8 +405,8 @@ def _best_rss(law: Law, data: Points, held: dict[int, float]) -> float:
     p = len(PARAMETERS[law])
     rest = [i for i in range(1, p) if i not in held]
     tries = [held, *({**held, i: end} for i in rest for end in (0.0, 1.0))]
-    found = [one for one in (_on(law, data, each) for each in tries) if one is not None]
-    allowed = [rss for values, rss in found if _allowed(values)]
+    optima = [optimum for optimum in (_on(law, data, each) for each in tries) if optimum is not None]
+    allowed = [rss for values, rss in optima if _allowed(values)]
     return min(allowed, default=math.inf)
 
 

@@ -151,8 +151,8 @@ class Load(UnderWay):
 
     def _never_sent(self, now: int) -> None:
         """Account for what is due and was not sent yet: a client that was late when it was stopped hides nothing."""
-        while (found := self.agenda.pop(now)) is not None:
-            number, due_ns = found
+        while (item := self.agenda.pop(now)) is not None:
+            number, due_ns = item
             self.window.due += 1
             self._unsent(number, due_ns)
 
@@ -168,8 +168,8 @@ class Load(UnderWay):
         self._firing = False
         stop = monotonic_ns() + SEND_SLICE_NS
         now = monotonic_ns()
-        while (found := self.agenda.pop(self._horizon(now))) is not None:
-            self._send(*found)
+        while (item := self.agenda.pop(self._horizon(now))) is not None:
+            self._send(*item)
             now = monotonic_ns()
             if now > stop:
                 self._firing = True
@@ -364,8 +364,8 @@ class Load(UnderWay):
     def _pause_ns(self, exchange: Exchange, number: int) -> int:
         head = exchange.head
         stream = self._stream[number] if self._stream[number] >= 0 else ~self._session[number]
-        status, told = (None, "") if head is None else (head.status, head.headers.get("retry-after", ""))
-        return self._pauses.pause_ns(stream, status, told, time())
+        status, retry_after = (None, "") if head is None else (head.status, head.headers.get("retry-after", ""))
+        return self._pauses.pause_ns(stream, status, retry_after, time())
 
     # ---- in between
 

@@ -33,8 +33,8 @@ def _events(body: bytes, begin: int, whole: bool) -> Iterator[Event]:
     bare = b"\r" not in body  # nearly always: lines end in LF alone
     while begin < len(body):
         if bare:
-            found = body.find(b"\n\n", begin)
-            stop, end = (found, found + 2) if found >= 0 else (-1, len(body))
+            position = body.find(b"\n\n", begin)
+            stop, end = (position, position + 2) if position >= 0 else (-1, len(body))
         else:
             match = _BLANK.search(body, begin)
             stop, end = match.span() if match else (-1, len(body))

@@ -68,15 +68,15 @@ def _is_stream(reply: Reply, ask: Ask) -> bool:
 def _read_whole(reply: Reply) -> Answer:
     """An answer in one piece of JSON."""
     try:
-        told = loads(reply.body)
+        document = loads(reply.body)
     except ValueError as error:
         kind = reply.headers.get("content-type", "no content type")
         return Answer(status="malformed", error=f"the answer ({kind}) is not JSON: {error}"[:MOST_ERROR])
-    if not isinstance(told, dict) or "choices" not in told:
-        message = error_message(told) if isinstance(told, dict) and is_error(told) else None
+    if not isinstance(document, dict) or "choices" not in document:
+        message = error_message(document) if isinstance(document, dict) and is_error(document) else None
         return Answer(status="error" if message else "malformed", error=message or "the answer holds no choices")
     reader = Reader(reply.ns, reply.ends, (), whole=True)
-    reader.chunk(told, reply.ns[-1] if reply.ns else 0)
+    reader.chunk(document, reply.ns[-1] if reply.ns else 0)
     reader.end_whole(reply.unsure_whole())
     return reader.answer(None, None)
 
@@ -236,11 +236,11 @@ class Reader:
 
     def _next(self, body: bytes, begin: int) -> int:
         """The event at `begin`; where the next begins."""
-        found = body.find(b"\n\n", begin)
-        if found < 0 and not self._whole:
+        position = body.find(b"\n\n", begin)
+        if position < 0 and not self._whole:
             return len(body)
-        end = found + 2 if found >= 0 else len(body)
-        event = parse_event(body[begin : found if found >= 0 else end])
+        end = position + 2 if position >= 0 else len(body)
+        event = parse_event(body[begin : position if position >= 0 else end])
         if event is None:
             return end
         said = self._event(*event, self._at(end))
@@ -305,11 +305,11 @@ class Reader:
 
         Gives the bytes of the body without its framing; 0: it is not of that form, and nothing that was read counts.
         """
-        place = body = 0
+        position = body = 0
         try:
             while True:
-                stop = raw.find(b"\r\n", place)
-                length = SIZES[raw[place:stop]]
+                stop = raw.find(b"\r\n", position)
+                length = SIZES[raw[position:stop]]
                 begin, end = stop + 2, stop + 2 + length
                 if not length:
                     return body if raw[begin:] == b"\r\n" else 0
@@ -317,9 +317,9 @@ class Reader:
                     return 0
                 template = self._chunk_events(raw, begin, end)
                 if template is None:
-                    place, body = end + 2, body + length
+                    position, body = end + 2, body + length
                     continue
-                place, more = self._framed_run(raw, place, template)
+                position, more = self._framed_run(raw, position, template)
                 if not more:
                     return 0
                 body += more
@@ -345,26 +345,26 @@ class Reader:
                 event = raw[at:after]
                 if b"\r" in event or event.startswith(b"\xef"):
                     raise ValueError("lines that end otherwise")
-                found = parse_event(event[:-2])
-                if found is not None and self._event(*found, self._at(after)) is not None:
+                event_parts = parse_event(event[:-2])
+                if event_parts is not None and self._event(*event_parts, self._at(after)) is not None:
                     raise ValueError("a form of text that is to be learned first")
             at = after
         return None
 
-    def _framed_run(self, raw: bytes, place: int, template: Template) -> tuple[int, int]:
+    def _framed_run(self, raw: bytes, position: int, template: Template) -> tuple[int, int]:
         """Take the chunks from `place` on that differ in nothing but the text and so the size.
 
         Gives where the first other one begins, and how many bytes of the body they are; 0: there are none.
         """
         heads = Heads(self._id + template.before, template.after)
-        pieces = raw[place : place + WINDOW].split(heads.needle)
+        pieces = raw[position : position + WINDOW].split(heads.needle)
         pieces[0] = heads.tail + pieces[0]
         rest = pieces.pop()
         lengths = list(map(len, pieces))
         if not (rest.startswith(heads.tail) and all(map(STARTS, pieces, map(heads.__getitem__, lengths)))):
             first = first_other(pieces, rest, heads)
             if not first:
-                return place, 0
+                return position, 0
             del pieces[first:], lengths[first:]
         least, most = min(heads.values(), key=len), max(heads.values(), key=len)
         width = len(least)
@@ -375,11 +375,11 @@ class Reader:
             texts = [piece[len(heads[n]) :] for piece, n in zip(pieces, lengths, strict=True)]
             framing = sum(len(heads[n]) - heads.bare for n in lengths)
         if not texts or self._take(texts, template.kind) != len(texts):
-            return place, 0
+            return position, 0
         step = len(heads.needle)
-        end = place + sum(lengths) + step * len(lengths)
-        self._stamp(list(accumulate([n + step for n in lengths], initial=place))[1:])
-        return end, end - place - framing
+        end = position + sum(lengths) + step * len(lengths)
+        self._stamp(list(accumulate([n + step for n in lengths], initial=position))[1:])
+        return end, end - position - framing
 
     def _event(self, name: str, data: bytes, ns: int) -> Said | None:
         """One event. Gives the text of a chunk that has nothing but a text."""
@@ -388,7 +388,7 @@ class Reader:
             self._put(ns, Kind.DONE)
             return None
         try:
-            told = loads(data)
+            document = loads(data)
         except ValueError as error:
             if name == "error":
                 self._fail(ns, data.decode("utf-8", "replace"))
@@ -396,19 +396,19 @@ class Reader:
                 self._malformed = self._malformed or f"a chunk is not JSON: {error}"
                 self._put(ns, Kind.OTHER)
             return None
-        if not isinstance(told, dict):
+        if not isinstance(document, dict):
             self._malformed = self._malformed or "a chunk is not a JSON object"
             self._put(ns, Kind.OTHER)
             return None
-        if name == "error" or is_error(told):
-            self._fail(ns, error_message(told) or "an error without words")
+        if name == "error" or is_error(document):
+            self._fail(ns, error_message(document) or "an error without words")
             return None
-        said = self.chunk(told, ns)
+        said = self.chunk(document, ns)
         if said is None:
-            self._remember(data, told)
+            self._remember(data, document)
         return said
 
-    def _remember(self, data: bytes, told: Mapping[str, Any]) -> None:
+    def _remember(self, data: bytes, document: Mapping[str, Any]) -> None:
         """Keep what a chunk without text means, for the same bytes with another id."""
         behind = data.find(b'"', 7) + 1
         if not (data.startswith(ID[6:]) and behind > 7 and len(data) <= LONGEST) or b"\n" in data or not is_plain(data[7 : behind - 1]):
@@ -417,7 +417,7 @@ class Reader:
             return
         if len(_MEANINGS) >= _MOST_MEANINGS:
             _MEANINGS.clear()
-        choice, usage = first_choice(told.get("choices")), told.get("usage")
+        choice, usage = first_choice(document.get("choices")), document.get("usage")
         finish = choice.get("finish_reason") if choice is not None else None
         _MEANINGS[data[behind:]] = _Meaning(
             Kind(self._kind[-1]), finish if isinstance(finish, str) and finish else None, usage_of(usage) if usage is not None else None
@@ -432,14 +432,14 @@ class Reader:
         self._kind.append(kind)
         self._chars.append(chars)
 
-    def chunk(self, told: Mapping[str, Any], ns: int) -> Said | None:
+    def chunk(self, document: Mapping[str, Any], ns: int) -> Said | None:
         """One chunk's JSON; its text, if it tells of nothing else."""
-        usage = told.get("usage")
+        usage = document.get("usage")
         if usage is not None:
             self._take_usage(usage)
-        choice = first_choice(told.get("choices"))
+        choice = first_choice(document.get("choices"))
         if choice is None:
-            self._put(ns, Kind.USAGE if isinstance(usage, dict) and not told.get("choices") else Kind.OTHER)
+            self._put(ns, Kind.USAGE if isinstance(usage, dict) and not document.get("choices") else Kind.OTHER)
             return None
         said = said_by(choice)
         finish = choice.get("finish_reason")

@@ -279,10 +279,10 @@ def _untaken(descriptor: int) -> int:
         import fcntl
         import termios
 
-        found = fcntl.ioctl(descriptor, termios.TIOCOUTQ, b"\0\0\0\0")
+        answer = fcntl.ioctl(descriptor, termios.TIOCOUTQ, b"\0\0\0\0")
     except (ImportError, OSError):
         return 0
-    return int.from_bytes(found, sys.byteorder)
+    return int.from_bytes(answer, sys.byteorder)
 
 
 class Pool:
@@ -379,32 +379,32 @@ class Pool:
         loop = asyncio.get_running_loop()
         places = self._places
         if not places:
-            found = await loop.getaddrinfo(self.address.host, self.address.port, type=socket.SOCK_STREAM)
-            places = self._places = list(dict.fromkeys((int(place[0]), tuple(place[4])) for place in found))
-        for number, (family, place) in enumerate(places):
+            infos = await loop.getaddrinfo(self.address.host, self.address.port, type=socket.SOCK_STREAM)
+            places = self._places = list(dict.fromkeys((int(address[0]), tuple(address[4])) for address in infos))
+        for number, (family, address) in enumerate(places):
             try:
-                welcome = await self.reach(loop, family, place)
+                welcome = await self.reach(loop, family, address)
             except OSError:
                 if number + 1 == len(places):
                     raise
                 continue
             if number:
-                self._places = [(family, place), *(other for other in places if other != (family, place))]
+                self._places = [(family, address), *(other for other in places if other != (family, address))]
             return welcome
         raise OSError("the host has no address")
 
-    async def reach(self, loop: asyncio.AbstractEventLoop, family: int, place: tuple[Any, ...]) -> Callable[[int], None]:
+    async def reach(self, loop: asyncio.AbstractEventLoop, family: int, address: tuple[Any, ...]) -> Callable[[int], None]:
         """Connect to an address; what takes the new connection in, told how long it took, ns.
 
         Raises:
             OSError: no connection could be made.
         """
-        return partial(self._welcome, await self._connection(loop, family, place))
+        return partial(self._welcome, await self._connection(loop, family, address))
 
-    async def _connection(self, loop: asyncio.AbstractEventLoop, family: int, place: tuple[Any, ...]) -> Connection:
+    async def _connection(self, loop: asyncio.AbstractEventLoop, family: int, address: tuple[Any, ...]) -> Connection:
         if self.stamping:
             connection = Connection(self)
-            if await connected(loop, family, place, connection, self._looking(loop)):
+            if await connected(loop, family, address, connection, self._looking(loop)):
                 connection.way = "kernel"
                 return connection
             self.stamping = False
@@ -412,7 +412,7 @@ class Pool:
             self._looking(loop)
         name = self.address.host if self.address.tls else None
         _, connection = await loop.create_connection(
-            lambda: Connection(self), str(place[0]), self.address.port, ssl=self._context, server_hostname=name
+            lambda: Connection(self), str(address[0]), self.address.port, ssl=self._context, server_hostname=name
         )
         return connection
 
@@ -487,8 +487,8 @@ class Pool:
 def _plain(error: OSError) -> str:
     """A reason without addresses in it, so that equal failures are counted together."""
     if reason := getattr(error, "reason", None):  # TLS
-        told = getattr(error, "verify_message", "")
-        return f"TLS: {str(reason).replace('_', ' ').lower()}{': ' if told else ''}{told}"
+        detail = getattr(error, "verify_message", "")
+        return f"TLS: {str(reason).replace('_', ' ').lower()}{': ' if detail else ''}{detail}"
     if error.errno is not None and error.errno > 0:
         return os.strerror(error.errno)
     return (error.strerror or str(error))[:200]

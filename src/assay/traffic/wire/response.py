@@ -84,14 +84,14 @@ _HEADS: dict[bytes, Head] = {}  # heads seen: most servers send the same one for
 
 
 def _head_of(head: bytes) -> Head:
-    found = _HEADS.get(head)
-    if found is None:
-        found = parse_head(head)
+    parsed = _HEADS.get(head)
+    if parsed is None:
+        parsed = parse_head(head)
         if len(_HEADS) >= 64:
             _HEADS.clear()
         if len(head) <= 2048:
-            _HEADS[head] = found
-    return found
+            _HEADS[head] = parsed
+    return parsed
 
 
 class GivesUp(Protocol):

@@ -106,7 +106,7 @@ def alone(record: Side, place: str, left_out: int = 0) -> Check:
     """A record whose history holds no comparable record: nothing can be said. `left_out`: earlier ones that are not."""
     are = "is" if left_out == 1 else "are"
     more = f"; {count(left_out, 'earlier records')} there {are} not (see `assay compare`)" if left_out else ""
-    told = f"INCONCLUSIVE: {place} holds no earlier record that is comparable with {record.label}{more}."
+    sentence = f"INCONCLUSIVE: {place} holds no earlier record that is comparable with {record.label}{more}."
     return Check(
         state="inconclusive",
         design="none",
@@ -119,7 +119,7 @@ def alone(record: Side, place: str, left_out: int = 0) -> Check:
         gaps=_gaps(record),
         notes=(),
         exploratory=False,
-        sentence=told,
+        sentence=sentence,
     )
 
 
@@ -184,7 +184,7 @@ def _gaps(record: Side) -> tuple[str, ...]:
     measured = record.measured
     launches = measured.table("launches")
     bad = launches.filter((pl.col("role") == "timed") & pl.col("status").is_in(["failed", "timeout", "skipped"])).height
-    found = [f"{count(bad, 'launches')} of {record.label} did not end well"] if bad else []
+    gaps = [f"{count(bad, 'launches')} of {record.label} did not end well"] if bad else []
     done = set(measured.timed["configuration"].to_list())
     missing = [name for name in measured.configurations if name not in done]
-    return (*found, *(f"{record.label} holds no successful launch of {name}" for name in missing))
+    return (*gaps, *(f"{record.label} holds no successful launch of {name}" for name in missing))

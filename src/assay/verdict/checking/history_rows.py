@@ -30,7 +30,7 @@ def row_of_history(
     p_adjusted: float | None,
 ) -> Row:
     primary = (history.metric, history.configuration) == primary_of(comparison)
-    last, asked = history.points[-1], record.measured.experiment.comparison
+    last, requested = history.points[-1], record.measured.experiment.comparison
     base = Row(
         metric=history.metric,
         title=history.title,
@@ -48,7 +48,7 @@ def row_of_history(
         launches_needed=None,
         sentence="",
     )
-    least = max(asked.smallest_effect, comparison.floor)
+    least = max(requested.smallest_effect, comparison.floor)
     recent = _recent(history, history.certain)
     if recent is not None and _is_of_interest(history, recent, least):
         return _row_of_change(base, history, recent)
@@ -57,15 +57,15 @@ def row_of_history(
         return replace(_row_of_change(base, history, doubtful), state="inconclusive", suspected=True)
     if difference is None:
         before = count(len(_reference(history)), "comparable records")
-        told = f"{history.title} at {history.configuration}: {before} before this one; {LEAST_RECORDS} are needed"
-        return replace(base, sentence=told)
+        sentence = f"{history.title} at {history.configuration}: {before} before this one; {LEAST_RECORDS} are needed"
+        return replace(base, sentence=sentence)
     ratio = history.scale == "ratio"
     decision = decide(
         difference,
         better=history.better,
         margin=margin if ratio else None,
         floor=comparison.floor if ratio else 0.0,
-        smallest_effect=asked.smallest_effect if ratio else None,
+        smallest_effect=requested.smallest_effect if ratio else None,
         p_adjusted=p_adjusted,
     )
     decision = replace(decision, minimum_detectable_effect=detectable_with_days(difference, least))
@@ -73,21 +73,21 @@ def row_of_history(
     suspected = state == "regression"
     state = "inconclusive" if suspected else "pass" if state == "improvement" else state
     where = f"{history.title} at {history.configuration}"
-    told = sentence_of(where, difference, decision, state, history.better, suspected=suspected, against="the history")
-    return replace(base, state=state, suspected=suspected, difference=difference, p_adjusted=p_adjusted, sentence=told)
+    sentence = sentence_of(where, difference, decision, state, history.better, suspected=suspected, against="the history")
+    return replace(base, state=state, suspected=suspected, difference=difference, p_adjusted=p_adjusted, sentence=sentence)
 
 
 def _row_of_change(base: Row, history: History, change: LevelChange) -> Row:
     worse = _is_worse(history, change)
-    told = (
+    sentence = (
         f"{history.title} at {history.configuration}: {history.moved(change)}, which is {'worse' if worse else 'better'}; "
         f"{count(len(history.points) - change.index, 'records')} carry it"
     )
-    return replace(base, state="regression" if worse else "improvement", sentence=told)
+    return replace(base, state="regression" if worse else "improvement", sentence=sentence)
 
 
 def left_out_of(history: History | None) -> list[str]:
-    wild = [history.points[place].label for place in history.outliers] if history is not None else []
+    wild = [history.points[index].label for index in history.outliers] if history is not None else []
     if not wild:
         return []
     words = "record far off its level is" if len(wild) == 1 else "records far off their level are"
@@ -105,7 +105,7 @@ def prediction_of(history: History, record: Side) -> Difference | None:
 def _reference(history: History) -> list[Level]:
     """The records on the newest level before the last one; one wild day among them would hide every change."""
     first, last = history.levels[-1][0], len(history.points) - 1
-    return [history.points[place].level for place in range(first, last) if place not in history.outliers]
+    return [history.points[index].level for index in range(first, last) if index not in history.outliers]
 
 
 def _is_of_interest(history: History, change: LevelChange, least: float) -> bool:
@@ -127,5 +127,5 @@ def _is_worse(history: History, change: LevelChange) -> bool:
 def before_change(history: History) -> str:
     """The last record of the level before: what a fresh measurement would be made against."""
     recent = _recent(history, history.changes)
-    place = (recent.index if recent is not None else len(history.points) - 1) - 1
-    return history.points[place].label if place >= 0 else ""
+    index = (recent.index if recent is not None else len(history.points) - 1) - 1
+    return history.points[index].label if index >= 0 else ""

@@ -43,12 +43,12 @@ def primary_of(comparison: Comparison) -> tuple[str, str]:
 def correctness(settings: Settings) -> list[Row]:
     """Quality against the baseline, and results that are wrong now and were not then."""
     held = settings.comparison.quality.get(settings.record.label, "NOT_MEASURED")
-    asked = settings.baseline.measured.experiment.quality is not None
+    requested = settings.baseline.measured.experiment.quality is not None
     states: Mapping[str, RowState] = {
         "HELD": "pass",
         "DEGRADED": "regression",
         "INCONCLUSIVE": "inconclusive",
-        "NOT_MEASURED": "inconclusive" if asked else "listed",
+        "NOT_MEASURED": "inconclusive" if requested else "listed",
     }
     words = {
         "HELD": "quality is held",
@@ -59,14 +59,14 @@ def correctness(settings: Settings) -> list[Row]:
     at = settings.comparison.configuration
     first, second = settings.arm(settings.baseline, at), settings.arm(settings.record, at)
     when = "" if in_turn(first, second) else f" {TWO_SESSIONS}"
-    told = f"{words[held]}{when} ({quality(first, second).sentence})"
-    rows = [_plain_row(settings, QUALITY, "Quality", at, states[held], told)]
+    sentence = f"{words[held]}{when} ({quality(first, second).sentence})"
+    rows = [_plain_row(settings, QUALITY, "Quality", at, states[held], sentence)]
     known = {(f.rule, f.configuration) for f in settings.baseline.judgement.verdict.findings if f.severity == "fail"}
     for finding in settings.record.judgement.verdict.findings:
         if finding.severity == "fail" and (finding.rule, finding.configuration) not in known:
             where = finding.configuration or "all"
-            told = f"new in this record: {finding.evidence}"
-            rows.append(_plain_row(settings, finding.rule, finding.rule.replace("_", " "), where, "regression", told))
+            sentence = f"new in this record: {finding.evidence}"
+            rows.append(_plain_row(settings, finding.rule, finding.rule.replace("_", " "), where, "regression", sentence))
     return rows
 
 
@@ -94,10 +94,10 @@ def rows_of(settings: Settings) -> list[Row]:
     """Every metric that has a value on both sides, the primary first, the others with corrected p-values."""
     label = settings.record.label
     changes = [change for change in settings.comparison.changes if change.side == label and change.metric != QUALITY]
-    found = {_key(change): _found(settings, change) for change in changes}
-    others = {key: one.difference.p_value for key, one in found.items() if one is not None and key != primary_of(settings.comparison)}
+    pairs = {_key(change): _found(settings, change) for change in changes}
+    others = {key: pair.difference.p_value for key, pair in pairs.items() if pair is not None and key != primary_of(settings.comparison)}
     adjusted = dict(zip(others, benjamini_hochberg(list(others.values())), strict=True))
-    rows = [_row(settings, change, found[_key(change)], adjusted.get(_key(change))) for change in changes]
+    rows = [_row(settings, change, pairs[_key(change)], adjusted.get(_key(change))) for change in changes]
     return sorted(rows, key=lambda row: (not row.primary, not row.decides))
 
 
@@ -190,9 +190,9 @@ def state_of(found: Difference, decision: Decision, better: Better) -> RowState:
 
 
 def design_of(settings: Settings) -> Design:
-    found = _at_once(settings)
+    pair = _at_once(settings)
     designs: Mapping[str, Design] = {"in turn": "in turn", "alternating": "alternating sittings", "history": "two records and a history"}
-    return designs.get(found.evidence, "two records") if found is not None else "two records"
+    return designs.get(pair.evidence, "two records") if pair is not None else "two records"
 
 
 def _at_once(settings: Settings) -> Found | None:
@@ -202,16 +202,16 @@ def _at_once(settings: Settings) -> Found | None:
 
 
 def about_days(settings: Settings, design: Design, rows: Sequence[Row]) -> list[str]:
-    found = _at_once(settings)
+    pair = _at_once(settings)
     if design in ("in turn", "alternating sittings"):
         return []
-    if found is not None and found.days is not None:
-        seen = f"{count(found.days.records, 'records')} of the history differ from day to day by {percent(found.days.deviation, way='up')}"
+    if pair is not None and pair.days is not None:
+        seen = f"{count(pair.days.records, 'records')} of the history differ from day to day by {percent(pair.days.deviation, way='up')}"
         return [f"the records are not of one session; {seen}, which is in the intervals"]
     needed = f"without {LEAST_RECORDS} comparable records of a history"
-    mend = "measure both in turn (--baseline-folder), or give --history"
+    remedy = "measure both in turn (--baseline-folder), or give --history"
     deviation = percent(settings.days.assumed, 12)
-    return [f"the records are not of one session; {needed} a day-to-day deviation of {deviation} is assumed; {mend}"]
+    return [f"the records are not of one session; {needed} a day-to-day deviation of {deviation} is assumed; {remedy}"]
 
 
 def sentence_of(

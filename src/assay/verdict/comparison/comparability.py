@@ -98,12 +98,12 @@ def refusing(mismatches: Iterable[Mismatch]) -> tuple[Mismatch, ...]:
 def unknown_on_all(sides: Sequence[Side]) -> tuple[str, ...]:
     """Identity fields that no side recorded: they were not compared, and could differ."""
     results = [(side.measured, side.judgement.results) for side in sides]
-    subjects = {side.measured.subject for side in sides}
+    kinds = {side.measured.kind for side in sides}
     return tuple(
         c.name
         for c in CONDITIONS
         if c.kind == "identity"
-        and subjects & set(c.about)
+        and any(kind.concerns(c.about) for kind in kinds)
         and c.family is None
         and c.absent == "differs"
         and c.name != "workload.script"

@@ -12,13 +12,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from assay.errors import Problem, SpecError
-from assay.frames.record_tables import Subject
 from assay.metrics.base import ALL
 from assay.stats.comparing.sequential import comparison_confidence
 from assay.verdict.comparison.groups import Arm, in_turn, launch_values
 from assay.verdict.comparison.sessions import Days
 
-AUTO: Final[Mapping[Subject, tuple[str, ...]]] = {
+AUTO: Final[Mapping[str, tuple[str, ...]]] = {
     "training": ("throughput", "step_time", "trial_time", "wall_time"),
     "calls": ("throughput", "step_time", "trial_time", "wall_time"),
     # Goodput where objectives were asked for; of answers without tokens (embeddings) the requests.
@@ -26,7 +25,7 @@ AUTO: Final[Mapping[Subject, tuple[str, ...]]] = {
     "collectives": ("collective_time",),
     "network": ("link_rate",),
 }
-OTHERWISE: Final[Mapping[Subject, str]] = {
+OTHERWISE: Final[Mapping[str, str]] = {
     "training": "wall_time",
     "calls": "wall_time",
     "serving": "output_throughput",
@@ -86,7 +85,7 @@ def _floor(arm: Arm, base: Arm) -> float:
 def _primary(name: str, deciding: Sequence[Arm]) -> str:
     known = deciding[0].side.judgement.metrics
     if name == "auto":
-        subject = deciding[0].measured.subject
+        subject = deciding[0].measured.kind.name
         names = AUTO[subject]
         there = [one for one in names if all(launch_values(arm.value(one)) for arm in deciding)]
         partly = [one for one in names if one in known and any(launch_values(arm.value(one)) for arm in deciding)]

@@ -17,14 +17,102 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from assay import catalog
+from assay.metrics.base import LAUNCHED
 from assay.verdict.comparison.types import ConditionClass
-from assay.verdict.conditions.condition import Condition, apart, within
-from assay.verdict.conditions.declare import BEFORE, IMPORT, MEMORY, PERCENT, SPEC, condition, context, hardware
-from assay.verdict.conditions.identity import IDENTITY
-from assay.verdict.conditions.sources import engines, environment, experiment, facts, loads
+from assay.verdict.conditions.condition import Condition, agree_on_common, apart, overlap, within
+from assay.verdict.conditions.declare import BEFORE, PERCENT, SPEC, condition, context, hardware, identity
+from assay.verdict.conditions.sources import environment, experiment, facts
 
-CONDITIONS: Final[tuple[Condition, ...]] = (
-    *IDENTITY,
+MEMORY: Final = 0.05  # relative distance of two sizes that are one machine: kernels reserve some of it
+
+COMMON: Final[tuple[Condition, ...]] = (
+    identity("workload.runner", experiment.of("workload", "runner"), "each runner times something else", SPEC),
+    identity(
+        "workload.script_sha256", environment.of("script", "sha256"), "another program does other work", f"{BEFORE} script", about=LAUNCHED
+    ),
+    identity("workload.script", experiment.script, "another program does other work", f"{SPEC}; only where no digest was recorded"),
+    identity(
+        "workload.arguments",
+        experiment.of("workload", "arguments"),
+        "arguments change what the program does; the placeholders {workers}, {seed} and {launch} are compared unfilled",
+        SPEC,
+    ),
+    identity(
+        "workload.steps", experiment.ending, "a part of a job takes less time and begins colder than the whole", SPEC, about=("training",)
+    ),
+    identity("workload.work", experiment.of("workload", "work"), "rates count this unit of work", SPEC),
+    identity(
+        "workload.environment.*", lambda m, _: dict(m.experiment.workload.environment), "the variable changes what the program does", SPEC
+    ),
+    identity(
+        "conditions.*", lambda m, _: dict(m.experiment.conditions), "the experiment names it as part of the workload's identity", SPEC
+    ),
+    identity("factor.name", experiment.of("factor", "name"), "configurations of different factors have nothing in common", SPEC),
+    identity(
+        "factor.levels",
+        experiment.levels,
+        "only configurations that both sides have can be compared",
+        SPEC,
+        same=overlap,
+        how="at least one in common",
+    ),
+    identity("scaling.mode", lambda m, _: m.mode, "strong scaling fixes the whole work, weak scaling that of a worker", SPEC),
+    identity("scaling.base", experiment.base, "speedups are relative to this configuration", SPEC),
+    identity("scaling.time", experiment.of("scaling", "time"), "a speedup of steps is not one of whole runs", SPEC),
+    identity("quality.metric", experiment.of("quality", "metric"), "quality is held or lost in this score", SPEC),
+    identity("quality.direction", experiment.of("quality", "direction"), "it says which of two scores is the better one", SPEC),
+    identity("quality.margin", experiment.of("quality", "margin"), "a result that may lose more quality is easier to make fast", SPEC),
+    identity("launcher.kind", experiment.of("launcher", "kind"), "the launcher decides what starts the workers, and how", SPEC),
+    identity("launcher.threads_per_worker", experiment.of("launcher", "threads_per_worker"), "more threads are more hardware", SPEC),
+    identity("launcher.pin", experiment.of("launcher", "pin"), "pinning decides which caches and which memory a worker shares", SPEC),
+    identity("launcher.numa", experiment.of("launcher", "numa"), "memory of another node is slower", SPEC),
+    identity("launcher.nodes", experiment.of("launcher", "nodes"), "communication between nodes is slower than within one", SPEC),
+    identity("energy.source", experiment.of("energy", "source"), "counted and modelled joules are different quantities", SPEC),
+    identity("warm_up.trials", facts.warm_up_trials, "first calls are slower", "table trials", absent="note"),
+    identity(
+        "metrics.definitions",
+        facts.definitions,
+        "a number is only comparable with one of the same definition",
+        "signatures of the estimates",
+        same=agree_on_common,
+        how="exactly, for the metrics that both sides have",
+        absent="note",
+    ),
+    identity(
+        "flops.convention",
+        facts.tag("flops_per_step", "conv"),
+        "conventions count other operations for the same model",
+        "signature of flops_per_step",
+        absent="note",
+        about=("training",),
+    ),
+    identity(
+        "flops.peak",
+        facts.tag("mfu", "peak"),
+        "a published, a measured and a given peak are different quantities",
+        "signature of mfu",
+        absent="note",
+        about=("training",),
+    ),
+    identity("dataset.size", facts.fingerprint("dataset_size"), "another data set is other work", "table fingerprints", about=LAUNCHED),
+    identity("model.parameters", facts.fingerprint("parameters"), "another model is other work", "table fingerprints", about=LAUNCHED),
+    identity(
+        "batch.items_per_step.*",
+        facts.items_per_step,
+        "a larger global batch is other work, and another training",
+        "table steps, median",
+        same=within(1e-6),
+        absent="skip",
+    ),
+    identity("evaluation.examples", facts.examples, "quality on other questions is another quality", "table examples, digest of the ids"),
+    identity(
+        "samples.set",
+        facts.samples,
+        "other training samples are other work",
+        "table samples, digest of the ids of a whole epoch",
+        absent="note",
+    ),
     hardware("cpu.model", environment.of("cpu", "model"), "another processor has another speed", BEFORE),
     hardware("cpu.usable", environment.usable, "more processors do more work", BEFORE),
     hardware("cpu.smt", environment.of("cpu", "smt"), "two threads on one core share it", BEFORE),
@@ -81,41 +169,6 @@ CONDITIONS: Final[tuple[Condition, ...]] = (
     ),
     hardware("software.torch.cuda", environment.of("software", "torch", "cuda"), "kernels and collectives change between releases", BEFORE),
     hardware("software.packages.*", environment.packages, "this package does part of the work", BEFORE),
-    condition(
-        "serving.client.transport",
-        loads.of("client", "transport"),
-        "a library carries less, and stamps later; what is sent is the same",
-        SPEC,
-    ),
-    condition(
-        "client.path",
-        loads.path,
-        "each path to the server costs the client something else, and tells the time in its own way",
-        "table requests, transport",
-    ),
-    condition(
-        "serving.client.processes", loads.of("client", "processes"), "more processes carry more load; what is sent is the same", SPEC
-    ),
-    condition("serving.client.connections", loads.of("client", "connections"), "requests wait for a connection where these are few", SPEC),
-    condition("serving.client.timeout_s", loads.of("client", "timeout_s"), "a shorter patience turns slow answers into failures", SPEC),
-    condition(
-        "serving.client.first_byte_timeout_s",
-        loads.of("client", "first_byte_timeout_s"),
-        "a shorter patience turns slow answers into failures",
-        SPEC,
-    ),
-    condition("serving.client.first_pause_s", loads.of("client", "first_pause_s"), "a limited stream comes back sooner", SPEC),
-    condition("serving.client.most_pause_s", loads.of("client", "most_pause_s"), "a limited stream comes back sooner", SPEC),
-    context("serving.client.dead_after_s", loads.of("client", "dead_after_s"), "it ends a load of which nothing is measured", SPEC),
-    condition(
-        "serving.client.verify_tls", loads.of("client", "verify_tls"), "where certificates are not checked, anybody may have answered", SPEC
-    ),
-    condition("serving.client.http2", loads.of("client", "http2"), "requests share a connection", SPEC),
-    condition("serving.client.proxy", loads.of("client", "proxy"), "a proxy adds its own time", SPEC),
-    condition("serving.arrivals.duration_s", loads.of("arrivals", "duration_s"), "a queue that grows shows in longer loads", SPEC),
-    condition("serving.arrivals.warm_up_s", loads.of("arrivals", "warm_up_s"), "caches and compilers need their time", SPEC),
-    condition("serving.arrivals.cold", loads.of("arrivals", "cold"), "requests before the load warm the engine up", SPEC),
-    condition("serving.arrivals.drain_s", loads.of("arrivals", "drain_s"), "what is not waited for is a failure", SPEC),
     condition(
         "workload.variables.*",
         environment.variables,
@@ -213,14 +266,7 @@ CONDITIONS: Final[tuple[Condition, ...]] = (
         same=within(0.01),
         how="within 1 %",
     ),
-    condition("foreign.version", lambda m, _: (m.foreign or {}).get("version"), "tools change their definitions between releases", IMPORT),
     condition("assay.version", environment.manifest("assay_version"), "another version may record otherwise", "manifest.json"),
-    context("target.*", engines.of(engines.place), "where an engine listens and how it is called says nothing of it", SPEC),
-    context("serving.correctness.grade", loads.of("correctness", "grade"), "a grade judges a record and changes no number", SPEC),
-    context("serving.client.most_lag", loads.of("client", "most_lag"), "a limit judges a record and changes no number", SPEC),
-    context("serving.client.free_lag_s", loads.of("client", "free_lag_s"), "a limit judges a record and changes no number", SPEC),
-    context("serving.client.least_achieved", loads.of("client", "least_achieved"), "a limit judges a record and changes no number", SPEC),
-    context("foreign.file", lambda m, _: (m.foreign or {}).get("file"), "a name means nothing", IMPORT),
     context("record.name", environment.manifest("name"), "a name means nothing", "manifest.json"),
     context("record.seal", lambda m, _: m.seal or None, "it says which record it is", "SHA-256 of manifest.json"),
     context("record.created_utc", environment.manifest("created_utc"), "records are made at different times", "manifest.json"),
@@ -239,6 +285,11 @@ CONDITIONS: Final[tuple[Condition, ...]] = (
     context("launches.seed", experiment.of("launches", "seed"), "it fixes order and training seeds", SPEC),
     context("launches.per_configuration", experiment.of("launches", "per_configuration"), "the intervals say what it means", SPEC),
     context("gates", lambda m, _: m.experiment.gates.model_dump(), "a gate judges a record and changes no number", SPEC),
+)
+# What the kinds ask of their records comes first: it says more than what all records have in common.
+CONDITIONS: Final[tuple[Condition, ...]] = (
+    *(condition for group in catalog.parts("kinds", "conditions", "CONDITIONS").values() for condition in group),
+    *COMMON,
 )
 
 

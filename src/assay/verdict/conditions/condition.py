@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from assay.frames.record_data import Measured
-from assay.frames.record_tables import Subject
 from assay.metrics.base import EVERYTHING, Results
 from assay.verdict.comparison.types import ConditionClass
 
@@ -32,7 +31,7 @@ class Condition:
     same: Same
     how: str  # in words, how two values are compared
     absent: Absence = "differs"  # only where it is identity; what is not recorded on one side is a note elsewhere
-    about: tuple[Subject, ...] = EVERYTHING  # records that have it; of others its absence is no gap
+    about: tuple[str, ...] = EVERYTHING  # records that have it; of others its absence is no gap
 
     @property
     def family(self) -> str | None:

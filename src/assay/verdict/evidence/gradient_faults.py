@@ -40,39 +40,39 @@ SUMS = 251  # as many numbers may be sums of many elements
 
 def _worst(evidence: Evidence, name: str) -> Compared | None:
     """The launch that is farthest off, if that is more than rounding."""
-    known = [one for one in evidence.compared if one.first.configuration == name and one.difference is not None]
-    known = [one for one in known if not (one.first.apart() and averaged_later(evidence.hashed, one.first))]
+    known = [item for item in evidence.compared if item.first.configuration == name and item.difference is not None]
+    known = [item for item in known if not (item.first.apart() and averaged_later(evidence.hashed, item.first))]
     if not known:
         return None
-    found = max(known, key=lambda one: one.difference.error if one.difference else 0.0)
-    return found if found.difference and found.difference.error > tolerance(found.precision).error else None
+    compared = max(known, key=lambda item: item.difference.error if item.difference else 0.0)
+    return compared if compared.difference and compared.difference.error > tolerance(compared.precision).error else None
 
 
 def scaled(evidence: Evidence, name: str) -> Diagnosis | None:
-    found = _worst(evidence, name)
-    if found is None or found.difference is None or not is_scaled(found):
+    compared = _worst(evidence, name)
+    if compared is None or compared.difference is None or not is_scaled(compared):
         return None
-    scale = found.difference.scale
-    called = ratio_name(scale, factors(found.first.workers, found.accumulation or 1), _near(found))
+    scale = compared.difference.scale
+    called = ratio_name(scale, factors(compared.first.workers, compared.accumulation or 1), _near(compared))
     return Diagnosis(
         fault="gradient_scaled",
         layer="gradient",
         severity="fail",
-        evidence=f"the gradient of step {found.first.step} of launch {found.first.launch} is {given(scale, digits=6)} times one worker's"
-        f"{f', which is {called}' if called else ''}, and points the same way (1 - cos = {found.difference.turn:.1e}, in {found.precision})",
+        evidence=f"the gradient of step {compared.first.step} of launch {compared.first.launch} is {given(scale, digits=6)} times one worker's"
+        f"{f', which is {called}' if called else ''}, and points the same way (1 - cos = {compared.difference.turn:.1e}, in {compared.precision})",
         remedy=AVERAGE_ONCE,
     )
 
 
-def is_scaled(found: Compared) -> bool:
+def is_scaled(compared: Compared) -> bool:
     """Whether the gradient is a multiple of the right one, and not it."""
-    difference, near = found.difference, _near(found)
+    difference, near = compared.difference, _near(compared)
     return difference is not None and difference.rest <= near and abs(difference.scale - 1.0) > near
 
 
-def _near(found: Compared) -> float:
+def _near(compared: Compared) -> float:
     """What a factor, and what it leaves unexplained, may be off by rounding."""
-    known = tolerance(found.precision)
+    known = tolerance(compared.precision)
     return known.error if math.isinf(known.certain) else known.certain
 
 
@@ -90,16 +90,16 @@ def factors(of_workers: int, of_batches: int) -> dict[str, float]:
 
 
 def other_gradient(evidence: Evidence, name: str) -> Diagnosis | None:
-    found = _worst(evidence, name)
-    if found is None or found.difference is None:
+    compared = _worst(evidence, name)
+    if compared is None or compared.difference is None:
         return None
-    unequal = _unequal(evidence.measured, found.first)
-    known, error = tolerance(found.precision), found.difference.error
-    known_ids = found.by == "ids"
+    unequal = _unequal(evidence.measured, compared.first)
+    known, error = tolerance(compared.precision), compared.difference.error
+    known_ids = compared.by == "ids"
     same = " with the same samples" if known_ids else ""
     numbers = (
-        f"the gradient of {found.difference.worst} in step {found.first.step} of launch {found.first.launch} is {error:.1e} of its length from "
-        f"one worker's{same} ({found.precision} rounds to {known.error:.0e}); k = {given(found.difference.scale, digits=4)}"
+        f"the gradient of {compared.difference.worst} in step {compared.first.step} of launch {compared.first.launch} is {error:.1e} of its length from "
+        f"one worker's{same} ({compared.precision} rounds to {known.error:.0e}); k = {given(compared.difference.scale, digits=4)}"
     )
     if unequal:
         return Diagnosis(
@@ -111,7 +111,7 @@ def other_gradient(evidence: Evidence, name: str) -> Diagnosis | None:
         )
     if legitimate(evidence.measured, name):
         return None
-    if less := _reduced_in(found):
+    if less := _reduced_in(compared):
         return Diagnosis(
             fault="reduced_in_less_precision",
             layer="gradient",
@@ -128,13 +128,13 @@ def other_gradient(evidence: Evidence, name: str) -> Diagnosis | None:
     )
 
 
-def _reduced_in(found: Compared) -> str | None:
+def _reduced_in(compared: Compared) -> str | None:
     """The half precision of whose numbers the gradient is, where it differs by no more than that precision's rounding."""
-    kept = [np.asarray(one.sums, dtype=np.float64) for one in found.first.own.values() if 0 < len(one.sums) < SUMS]
+    kept = [np.asarray(gradient.sums, dtype=np.float64) for gradient in compared.first.own.values() if 0 < len(gradient.sums) < SUMS]
     numbers: NDArray[np.float64] = np.concatenate(kept) if kept else np.zeros(0)
-    if np.count_nonzero(numbers) < FEWEST or found.difference is None:
+    if np.count_nonzero(numbers) < FEWEST or compared.difference is None:
         return None
-    known = (kind for kind in ("bfloat16", "float16") if found.difference.error <= tolerance(kind).error)
+    known = (kind for kind in ("bfloat16", "float16") if compared.difference.error <= tolerance(kind).error)
     return next((kind for kind in known if _of_kind(numbers, kind)), None)
 
 
@@ -148,22 +148,22 @@ def _of_kind(numbers: NDArray[np.float64], kind: str) -> bool:
 
 def _unequal(measured: Measured, first: First) -> str:
     """That the ranks' shares of a step are unequal and nobody told by what the losses are divided; else empty."""
-    told = measured.table("fingerprints").filter((pl.col("launch") == first.launch) & (pl.col("what") == "denominator"))
-    own = shares(measured).filter((pl.col("launch") == first.launch) & (pl.col("step") == first.step))
-    if told.height or own.height == 0 or own["items"].n_unique() == 1:
+    denominators = measured.table("fingerprints").filter((pl.col("launch") == first.launch) & (pl.col("what") == "denominator"))
+    items = shares(measured).filter((pl.col("launch") == first.launch) & (pl.col("step") == first.step))
+    if denominators.height or items.height == 0 or items["items"].n_unique() == 1:
         return ""
-    return f"the ranks' shares of it are unequal ({', '.join(given(x) for x in own['items'].to_list())})"
+    return f"the ranks' shares of it are unequal ({', '.join(given(x) for x in items['items'].to_list())})"
 
 
 def legitimate(measured: Measured, name: str) -> str:
     """Why a gradient may differ from one worker's without a fault; empty where nothing is known that would do it."""
     random, batch = (_layers(measured, name, what) for what in ("random_layers", "batch_layers"))
-    found = []
+    reasons = []
     if random:
-        found.append(f"{count(random, 'layers')} {'draws' if random == 1 else 'draw'} random numbers")
+        reasons.append(f"{count(random, 'layers')} {'draws' if random == 1 else 'draw'} random numbers")
     if batch:
-        found.append(f"{count(batch, 'layers')} {'normalises' if batch == 1 else 'normalise'} by the batch of each rank")
-    return "; ".join(found)
+        reasons.append(f"{count(batch, 'layers')} {'normalises' if batch == 1 else 'normalise'} by the batch of each rank")
+    return "; ".join(reasons)
 
 
 def _layers(measured: Measured, name: str, what: str) -> int:
@@ -172,48 +172,48 @@ def _layers(measured: Measured, name: str, what: str) -> int:
 
 def later_gradient(evidence: Evidence, name: str) -> Diagnosis | None:
     """A factor that a later step has, in the first step that has one."""
-    for one in compared_later(evidence.measured):
-        if one.later.configuration != name or not _same_way(one) or math.isnan(one.unclipped):
+    for step in compared_later(evidence.measured):
+        if step.later.configuration != name or not _same_way(step) or math.isnan(step.unclipped):
             continue
-        scaled = _is_factor(one, one.unclipped)
+        scaled = _is_factor(step, step.unclipped)
         if scaled and not legitimate(evidence.measured, name):
-            return _scaled_later(evidence.measured, one)
-        if not scaled and _is_factor(one, one.scale):
+            return _scaled_later(evidence.measured, step)
+        if not scaled and _is_factor(step, step.scale):
             return Diagnosis(
                 fault="clipping_differs",
                 layer="gradient",
                 severity="warning",
-                evidence=f"{_where(one)} is clipped to {given(one.scale, digits=4)} times one worker's; before clipping it is the same",
+                evidence=f"{_where(step)} is clipped to {given(step.scale, digits=4)} times one worker's; before clipping it is the same",
                 remedy="clip to the same norm for every worker count: the averaged gradient is that of one worker",
             )
     return None
 
 
-def _scaled_later(measured: Measured, one: Later) -> Diagnosis:
-    batches = accumulations(measured, one.later)
-    called = ratio_name(one.unclipped, factors(one.later.workers, batches or 1), LATER)
+def _scaled_later(measured: Measured, step: Later) -> Diagnosis:
+    batches = accumulations(measured, step.later)
+    called = ratio_name(step.unclipped, factors(step.later.workers, batches or 1), LATER)
     return Diagnosis(
         fault="gradient_scaled",
         layer="gradient",
         severity="fail" if called else "warning",
-        evidence=f"{_where(one)} is {given(one.unclipped, digits=4)} times one worker's{f', which is {called}' if called else ''}, "
+        evidence=f"{_where(step)} is {given(step.unclipped, digits=4)} times one worker's{f', which is {called}' if called else ''}, "
         "while those of the first step are equal",
         remedy=AVERAGE_ONCE,
     )
 
 
-def _where(one: Later) -> str:
-    return f"the gradient of step {one.later.step} of launch {one.later.launch}"
+def _where(step: Later) -> str:
+    return f"the gradient of step {step.later.step} of launch {step.later.launch}"
 
 
-def _same_way(one: Later) -> bool:
+def _same_way(step: Later) -> bool:
     """Whether all parameters' gradients are the same multiple of one worker's."""
-    return one.spread <= LATER and not one.turn > LATER
+    return step.spread <= LATER and not step.turn > LATER
 
 
-def _is_factor(one: Later, factor: float) -> bool:
+def _is_factor(step: Later, factor: float) -> bool:
     """Whether it is more than rounding has made of two sound trainings: they grow and shrink apart about as much as they turn apart."""
-    parted = one.spread if math.isnan(one.turn) else math.sqrt(2.0 * max(0.0, one.turn))
+    parted = step.spread if math.isnan(step.turn) else math.sqrt(2.0 * max(0.0, step.turn))
     return factor <= 0.0 or abs(math.log(factor)) > max(math.log1p(LATER), min(GROWN * parted, MOST_GROWN))
 
 
@@ -246,9 +246,9 @@ def _between(a: First, b: First) -> float | None:
     if a.own.keys() != b.own.keys():
         return None
     parts = [
-        Part(name=name, found=b.own[name].sums, right=one.sums, right_norm=one.norm or 0.0)
-        for name, one in a.own.items()
-        if len(one.sums) == len(b.own[name].sums) and one.sums
+        Part(name=name, found=b.own[name].sums, right=gradient.sums, right_norm=gradient.norm or 0.0)
+        for name, gradient in a.own.items()
+        if len(gradient.sums) == len(b.own[name].sums) and gradient.sums
     ]
     return compare(parts, a.precision).error if parts else None
 

@@ -28,41 +28,41 @@ def other_beginning(evidence: Evidence, name: str) -> Diagnosis | None:
 
 
 def _apart(evidence: Evidence, name: str) -> pl.DataFrame:
-    own = evidence.hashed.filter((pl.col("configuration") == name) & ~pl.col("agree"))
-    return own.filter((pl.col("workers") > 1) & (pl.col("incarnation") == 0)).sort("step", "launch")
+    rows = evidence.hashed.filter((pl.col("configuration") == name) & ~pl.col("agree"))
+    return rows.filter((pl.col("workers") > 1) & (pl.col("incarnation") == 0)).sort("step", "launch")
 
 
 def unsynchronised(evidence: Evidence, name: str) -> Diagnosis | None:
     apart = _apart(evidence, name)
-    for one in (*evidence.first, *laters(evidence.measured)):
-        names = one.apart() if one.configuration == name else ()
-        if names and not averaged_later(evidence.hashed, one):
-            return _unreduced(one, names)
+    for step in (*evidence.first, *laters(evidence.measured)):
+        names = step.apart() if step.configuration == name else ()
+        if names and not averaged_later(evidence.hashed, step):
+            return _unreduced(step, names)
     # parts of parameters are not held against each other: their settings are
     first = (int(apart["launch"][0]), int(apart["step"][0])) if apart.height else None
-    found = _settings(evidence, name) if first is None else cause(evidence.measured, *first)
-    if found is None:
+    reason = _settings(evidence, name) if first is None else cause(evidence.measured, *first)
+    if reason is None:
         return None
-    return Diagnosis(fault=found.fault, layer="hashes", severity="fail", evidence=found.evidence, remedy=found.remedy)
+    return Diagnosis(fault=reason.fault, layer="hashes", severity="fail", evidence=reason.evidence, remedy=reason.remedy)
 
 
 def _settings(evidence: Evidence, name: str) -> Cause | None:
-    own = evidence.measured.timed.filter(pl.col("configuration") == name)["launch"].to_list()
+    launches = evidence.measured.timed.filter(pl.col("configuration") == name)["launch"].to_list()
     for launch, step, setting, values in settings_apart(evidence.measured):
-        if launch in own:
+        if launch in launches:
             return of_settings(launch, step, setting, values)
     return None
 
 
 def clipped_before_reduction(evidence: Evidence, name: str) -> Diagnosis | None:
-    for found in clipped_apart(evidence.measured, evidence.hashed, name):
+    for clip in clipped_apart(evidence.measured, evidence.hashed, name):
         return Diagnosis(
             fault="clipped_before_reduction",
             layer="gradient",
-            severity="fail" if found.active else "warning",
-            evidence=f"in step {found.step} of launch {found.launch} clip_grad_norm_ found norms of {found.norms} and was to clip to "
-            f"{given(found.limit, digits=4)}, and then all ranks stepped with the same gradient: each rank clipped its own before they were averaged"
-            f"{'' if found.active else ' (no norm was above the limit there)'}",
+            severity="fail" if clip.active else "warning",
+            evidence=f"in step {clip.step} of launch {clip.launch} clip_grad_norm_ found norms of {clip.norms} and was to clip to "
+            f"{given(clip.limit, digits=4)}, and then all ranks stepped with the same gradient: each rank clipped its own before they were averaged"
+            f"{'' if clip.active else ' (no norm was above the limit there)'}",
             remedy="clip after the gradients are averaged: outside of no_sync, after the last backward pass or after the all_reduce",
         )
     return None
@@ -98,11 +98,11 @@ def _unreduced(first: First, names: tuple[str, ...]) -> Diagnosis:
 def random_states(evidence: Evidence, name: str) -> Diagnosis | None:
     """Random states against what was declared; undeclared, dropout with equal states is suspicious."""
     measured = evidence.measured
-    own = evidence.random.filter((pl.col("configuration") == name) & (pl.col("workers") > 1))
-    own = own.with_columns(pl.col("text").n_unique().over("launch").alias("states"))
+    states = evidence.random.filter((pl.col("configuration") == name) & (pl.col("workers") > 1))
+    states = states.with_columns(pl.col("text").n_unique().over("launch").alias("states"))
     declared = fingerprints_of(measured, name, "random_state")["text"].unique().to_list()
     host = evidence.host.filter((pl.col("configuration") == name) & (pl.col("workers") > 1))
-    equal, differ = own.filter(pl.col("different") < pl.col("ranks")), own.filter(~pl.col("agree"))
+    equal, differ = states.filter(pl.col("different") < pl.col("ranks")), states.filter(~pl.col("agree"))
     equal = equal if equal.height else host.filter(pl.col("different") < pl.col("ranks"))
     if "different" in declared and equal.height:
         return _same_numbers(equal, "fail", "declared different")
@@ -116,7 +116,7 @@ def random_states(evidence: Evidence, name: str) -> Diagnosis | None:
             remedy="seed all ranks alike, and let them draw equally often",
         )
     layers = fingerprints_of(measured, name, "random_layers")["value"].max()
-    begun = own.filter((pl.col("step") == 0) & pl.col("agree") & (pl.col("states") > 1))  # and then some are drawn
+    begun = states.filter((pl.col("step") == 0) & pl.col("agree") & (pl.col("states") > 1))  # and then some are drawn
     if declared or not layers or not begun.height:
         return None
     return _same_numbers(begun, "warning", f"the model has {count(int(layers), 'layers')} that draw")  # type: ignore[arg-type]

@@ -13,9 +13,9 @@ SAME_WEIGHT = 1e-12  # relative
 
 
 def ledger(evidence: Evidence, name: str) -> Diagnosis | None:
-    own = [epoch for epoch in evidence.epochs if epoch.configuration == name]
-    lost = max((epoch for epoch in own if not epoch.cut_short), key=lambda epoch: epoch.lost, default=None)
-    twice = max(own, key=lambda epoch: epoch.duplicated, default=None)
+    rows = [epoch for epoch in evidence.epochs if epoch.configuration == name]
+    lost = max((epoch for epoch in rows if not epoch.cut_short), key=lambda epoch: epoch.lost, default=None)
+    twice = max(rows, key=lambda epoch: epoch.duplicated, default=None)
     if lost is not None and lost.lost:
         return _lost(evidence, lost)
     if twice is None or not twice.duplicated:
@@ -67,9 +67,9 @@ def _same_shard(measured: Measured, epoch: Epoch) -> tuple[int, int] | None:
 
 
 def denominators(evidence: Evidence, name: str) -> Diagnosis | None:
-    told = evidence.weighed.with_columns(factor=pl.col("total") / (pl.col("workers") * pl.col("denominator")))
-    own = told.filter((pl.col("configuration") == name) & (pl.col("workers") > 1))
-    off = _unlike_one(own, told.filter(pl.col("workers") == 1)).sort("off", descending=True)
+    weighed = evidence.weighed.with_columns(factor=pl.col("total") / (pl.col("workers") * pl.col("denominator")))
+    rows = weighed.filter((pl.col("configuration") == name) & (pl.col("workers") > 1))
+    off = _unlike_one(rows, weighed.filter(pl.col("workers") == 1)).sort("off", descending=True)
     if off.height == 0:
         return None
     row = off.row(0, named=True)

@@ -11,12 +11,12 @@ from collections.abc import Sequence
 from typing import Final
 
 from assay.estimates.estimate import Estimate
+from assay.estimates.format import size_words
 from assay.frames.links import bandwidth
 from assay.reports.charts import vega
 from assay.reports.charts.chart import CATEGORIES, SHAPES, Drawing, Key, Missing, Rows, above, colour, has_interval, has_width, sized
 from assay.reports.view import View
 from assay.spec.sections.collectives import Cell
-from assay.verdict.collectives import size_words
 
 GIGA: Final = 1e-9
 CURVE_POINTS: Final = 40

@@ -28,58 +28,58 @@ RANKS: Final = {0: "rank 0", 1: "mean of ranks", 2: "fastest", 3: "slowest"}
 
 def runs_in_json(text: str, path: Path, place: Place) -> tuple[Run, ...]:
     try:
-        found = json.loads(text)
+        document = json.loads(text)
     except ValueError as error:
         raise place.wrong(
             Words(f"no JSON ({error})"), "what nccl-tests writes with -J", "A run that was ended early leaves it unfinished."
         ) from None
-    config, results = found.get("config"), found.get("results")
+    config, results = document.get("config"), document.get("results")
     if not isinstance(config, dict) or not isinstance(results, list) or not results:
         raise place.wrong(Words("no results"), "a run with at least one size")
-    for number, one in enumerate(results):
-        if not isinstance(one, dict):
-            raise place.at("results").at(number).wrong(one, "an object with size, type and times")
-    arguments = [str(one) for one in _list(found.get("args"))]
-    devices = [one for one in _list(config.get("devices")) if isinstance(one, dict)]
-    own = [one for one in devices if one.get("group") == devices[0].get("group")]
+    for number, item in enumerate(results):
+        if not isinstance(item, dict):
+            raise place.at("results").at(number).wrong(item, "an object with size, type and times")
+    arguments = [str(item) for item in _list(document.get("args"))]
+    devices = [item for item in _list(config.get("devices")) if isinstance(item, dict)]
+    group = [item for item in devices if item.get("group") == devices[0].get("group")]
     each = max(1, whole(config.get("nthreads", 1))) * max(1, whole(config.get("ngpus", 1)))
     rows = [
-        (kind_of(one.get("type"), one.get("redop"), one.get("root")), line)
-        for number, one in enumerate(results)
-        for line in _lines_of(one, place.at("results").at(number))
+        (kind_of(item.get("type"), item.get("redop"), item.get("root")), line)
+        for number, item in enumerate(results)
+        for line in _lines_of(item, place.at("results").at(number))
     ]
     average = _option(arguments, "-a", "--average")
     kept = {
-        "version": found.get("version"),
-        "start_time": found.get("start_time"),
-        "end_time": found.get("end_time"),
+        "version": document.get("version"),
+        "start_time": document.get("start_time"),
+        "end_time": document.get("end_time"),
         "config": config,
         "results": results,
         "args": redact_arguments(arguments),
-        "out_of_bounds": found.get("out_of_bounds"),
-        "average_bus_bandwidth": found.get("average_bus_bandwidth"),
-        "errors": found.get("errors"),
-        "env": _variables(found.get("env")),
+        "out_of_bounds": document.get("out_of_bounds"),
+        "average_bus_bandwidth": document.get("average_bus_bandwidth"),
+        "errors": document.get("errors"),
+        "env": _variables(document.get("env")),
     }
     return runs_of(
         path,
         place,
         rows,
         program=program_of(" ".join(arguments[:1]) or path.name, path, place),
-        ranks=max(1, len(own)) * each,
-        seconds=_lasted(found.get("start_time"), found.get("end_time")),
+        ranks=max(1, len(group)) * each,
+        seconds=_lasted(document.get("start_time"), document.get("end_time")),
         aggregation=RANKS.get(whole(average) if average is not None else 1, "not said"),
-        version=str(found.get("nccl_version") or ""),
+        version=str(document.get("nccl_version") or ""),
         kept=kept,
     )
 
 
-def _lines_of(one: Mapping[str, Any], place: Place) -> Iterator[Line]:
-    size = number_of(one.get("size"))
+def _lines_of(result: Mapping[str, Any], place: Place) -> Iterator[Line]:
+    size = number_of(result.get("size"))
     if not size:
         return  # sizes below one element for each rank send nothing
     for key in PLACES:
-        part = one.get(key)
+        part = result.get(key)
         if part is None:
             continue
         if not isinstance(part, dict):
@@ -98,9 +98,9 @@ def _lines_of(one: Mapping[str, Any], place: Place) -> Iterator[Line]:
 
 
 def _option(arguments: Sequence[str], *names: str) -> str | None:
-    for place, word in enumerate(arguments[:-1]):
+    for index, word in enumerate(arguments[:-1]):
         if word in names:
-            return arguments[place + 1]
+            return arguments[index + 1]
     return next((word.partition("=")[2] for word in arguments if word.partition("=")[0] in names and "=" in word), None)
 
 
@@ -118,5 +118,5 @@ def _lasted(begin: Any, end: Any) -> float | None:
 
 def _variables(pairs: Any) -> dict[str, str]:
     """NCCL's own variables; others may hold anything."""
-    found = dict(str(pair).partition("=")[::2] for pair in _list(pairs))
-    return redact_environment({name: value for name, value in found.items() if name.startswith(("NCCL_", "CUDA_VISIBLE"))})
+    variables = dict(str(pair).partition("=")[::2] for pair in _list(pairs))
+    return redact_environment({name: value for name, value in variables.items() if name.startswith(("NCCL_", "CUDA_VISIBLE"))})

@@ -131,7 +131,7 @@ def runs_of(
             dtype=TYPES[kind[0]],
             redop=kind[1],
             root=kind[2],
-            lines=tuple(line for own, line in known if own == kind),
+            lines=tuple(line for line_kind, line in known if line_kind == kind),
             unsaid=tuple(unsaid),
             **rest,
         )
@@ -160,7 +160,7 @@ def whole(value: Any) -> int:
 
 def number_of(value: Any) -> float | None:
     try:
-        found = float(value)
+        number = float(value)
     except (TypeError, ValueError):
         return None
-    return found if math.isfinite(found) else None
+    return number if math.isfinite(number) else None

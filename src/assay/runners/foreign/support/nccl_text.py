@@ -58,25 +58,25 @@ def runs_in_text(text: str, path: Path, place: Place) -> tuple[Run, ...]:
     lines = [_PREFIX.sub("", line) for line in text.splitlines()]
     if not any(map(_DEVICE.match, lines)):
         raise place.wrong(Words("no line of a device"), "the whole output, with its lines # Rank ...")
-    found: list[Run] = []
+    runs: list[Run] = []
     for begin, end in itertools.pairwise([0, *_starts(lines), len(lines)]):
-        found += _of_section(lines[begin:end], begin, path, place)
-    if not found:
+        runs += _of_section(lines[begin:end], begin, path, place)
+    if not runs:
         raise place.wrong(Words("no line of a result"), "at least one size")
-    return tuple(found)
+    return tuple(runs)
 
 
 def _starts(lines: Sequence[str]) -> list[int]:
     """Where the second run of a file begins, and every further one: what it says of itself first."""
-    found: list[int] = []
+    starts: list[int] = []
     since = 0  # where the run at hand has been named
     for number, line in enumerate(lines):
         if line.startswith(_NAMED):
             since = number
         elif line.startswith(_START):
-            found.append(since if any(one.startswith(_NAMED) for one in lines[since:number]) else number)
+            starts.append(since if any(earlier.startswith(_NAMED) for earlier in lines[since:number]) else number)
             since = number
-    return found[1:]
+    return starts[1:]
 
 
 def _of_section(lines: Sequence[str], before: int, path: Path, place: Place) -> tuple[Run, ...]:
@@ -102,7 +102,7 @@ def _of_section(lines: Sequence[str], before: int, path: Path, place: Place) -> 
         place,
         rows,
         program=program_of(text, path, place),
-        ranks=sum(one[1] == devices[0][1] for one in devices) if devices else 1,
+        ranks=sum(device[1] == devices[0][1] for device in devices) if devices else 1,
         seconds=None,
         aggregation="not said, by default the mean of ranks",
         version=version[1] if version else "",

@@ -38,7 +38,7 @@ def examine(measured: Measured, results: Results) -> tuple[Finding, ...]:
 
 
 def _split(measured: Measured, results: Results, configuration: str) -> Iterator[Found]:
-    names = AUTO[measured.subject]
+    names = AUTO[measured.kind.name]
     for name in names:
         value = results.get(name, {}).get(configuration)
         if isinstance(value, Estimate):

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from assay.frames.record_data import Measured
-from assay.frames.record_tables import Subject
 from assay.metrics.base import LAUNCHED, Results
 from assay.spec.claim import Claim
 from assay.verdict.types import Finding
@@ -33,7 +32,7 @@ class Audit:
     examine: Examination  # of a record
     title: str = ""  # the pitfall as people call it: "weak baseline"; default: the name
     claim: Callable[[Claim], tuple[Finding, ...]] | None = None  # the same question about a claim
-    about: tuple[Subject, ...] = LAUNCHED  # the records that it looks at
+    about: tuple[str, ...] = LAUNCHED  # the records that it looks at
     first: bool = False  # its findings stand before others of their gravity: without them the rest is misread
     blind: Callable[[Measured, Results], str | None] | None = None  # why a record cannot be examined; None: it can
 

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from assay.frames.record_data import Measured
-from assay.frames.record_tables import Subject
 from assay.metrics.base import Results
 from assay.verdict.conditions.condition import Read
 
@@ -28,7 +27,7 @@ def meaning(key: str) -> Read:
 
     def read(measured: Measured, _: Results) -> Any:
         foreign = measured.foreign
-        if measured.subject != "serving":
+        if measured.kind.name != "serving":
             return None
         if foreign is None:
             return OURS[key]
@@ -37,12 +36,12 @@ def meaning(key: str) -> Read:
     return read
 
 
-def unseen(subject: Subject) -> Read:
+def unseen(subject: str) -> Read:
     """No imported file says on what it was measured; two unknown machines are never known to be the same."""
 
     def read(measured: Measured, _: Results) -> Any:
         foreign = measured.foreign
-        if measured.subject != subject:
+        if measured.kind.name != subject:
             return None
         return OURS["environment"] if foreign is None else f"not said by {foreign.get('file')} ({str(foreign.get('sha256'))[:8]})"
 

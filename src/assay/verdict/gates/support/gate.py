@@ -13,7 +13,6 @@ from typing import Literal
 from assay.estimates.estimate import Absent, Value
 from assay.estimates.format import asked, count, show
 from assay.frames.record_data import Measured
-from assay.frames.record_tables import Subject
 from assay.metrics.base import LAUNCHED, Results
 from assay.verdict.types import GateResult, Status
 
@@ -27,7 +26,7 @@ class Gate:
     name: str
     question: str
     check: Callable[[Measured, Results], tuple[GateResult, ...]]
-    about: tuple[Subject, ...] = LAUNCHED  # the records that it looks at
+    about: tuple[str, ...] = LAUNCHED  # the records that it looks at
 
 
 def threshold(gate: str, configuration: str, title: str, value: Value, bound: Value, side: Literal["at least", "at most"]) -> GateResult:

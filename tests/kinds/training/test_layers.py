@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from assay.verdict.judge import judge
-from assay.verdict.layers import layers
 from assay.verdict.types import LayerResult
 from tests.handmade import Handmade
 from tests.metrics.gradients_made import add
@@ -38,7 +37,7 @@ def test_a_good_record_passes_what_was_run_and_says_what_was_not() -> None:
 
 def test_only_configurations_of_several_workers_have_layers() -> None:
     assert list(judged(good(levels=(1, 2, 4))).verdict.layers) == ["workers=2", "workers=4"]
-    assert layers(timing([1.0, 1.0]).measured(), {}, ()) == {}
+    assert judge(timing([1.0, 1.0]).measured()).verdict.layers == {}
 
 
 def test_a_record_without_anything_has_four_reasons() -> None:

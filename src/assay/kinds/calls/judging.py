@@ -6,24 +6,15 @@ nothing.  PASS: there is an interval over launches.  INCONCLUSIVE: fewer than 3 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final
-
 from assay.estimates.estimate import Absent, Estimate, Value
 from assay.estimates.format import count, percent, show
-from assay.frames.record_data import Measured
 from assay.frames.trials import is_timing as is_timing
 from assay.metrics.base import Results
+from assay.verdict.dimensions import dimensions
 from assay.verdict.gates.support.gate import FEWEST_LAUNCHES, too_few
+from assay.verdict.judging import Evidence, Judging, nothing_to_pick
 from assay.verdict.status import forced
-from assay.verdict.types import Finding, Status
-
-METRICS: Final = ("trial_time", "trial_cpu_time", "trial_memory")  # what such a record is about; the rest says nothing of it
-
-
-def own(results: Results) -> Results:
-    """The results that say something about a call."""
-    return {name: results[name] for name in METRICS if name in results}
+from assay.verdict.types import Recommendation, Status, Verdict
 
 
 def the_time(results: Results) -> Value:
@@ -31,25 +22,25 @@ def the_time(results: Results) -> Value:
     return next(iter(results["trial_time"].values()))
 
 
-def status(results: Results, findings: Sequence[Finding]) -> Status:
+def status(evidence: Evidence, _: tuple[Recommendation, ...]) -> Status:
     """One status for a record that only times."""
-    if forced(findings) == "INVALID":
+    if forced(evidence.findings) == "INVALID":
         return "INVALID"
-    value = the_time(results)
+    value = the_time(evidence.results)
     if isinstance(value, Absent) or value.n_launches < FEWEST_LAUNCHES:
         return "INCONCLUSIVE"
     return "PASS"
 
 
-def sentence(measured: Measured, results: Results, status: Status, findings: Sequence[Finding]) -> str:
+def sentence(evidence: Evidence, verdict: Verdict) -> str:
     """The quotable sentence of a timing."""
-    name, value = measured.experiment.name, the_time(results)
-    if status == "INVALID":
-        worst = next(finding for finding in findings if finding.severity == "invalid")
+    name, value = evidence.data.experiment.name, the_time(evidence.results)
+    if verdict.status == "INVALID":
+        worst = next(finding for finding in evidence.findings if finding.severity == "invalid")
         return f"{name}: INVALID, no number of this record may be quoted: {worst.evidence}."
     if isinstance(value, Absent):
         return f"{name}: INCONCLUSIVE: {value.detail}."
-    if status == "INCONCLUSIVE":
+    if verdict.status == "INCONCLUSIVE":
         return f"{name}: INCONCLUSIVE: {show(value).text}; {too_few(value.n_launches)}."
     return f"{name}: {claim(value)}. Only time was measured: no quality, cost or reliability."
 
@@ -60,3 +51,11 @@ def claim(value: Estimate) -> str:
         f"{show(value).full} a call ({percent(value.confidence, 4)} over {count(value.n_launches, 'launches')}, "
         f"{count(value.n_trials, 'trials')} in all)"
     )
+
+
+JUDGING = Judging(
+    dimensions=dimensions,
+    recommend=nothing_to_pick("a record of calls compares no configurations of a workload"),
+    status=status,
+    sentence=sentence,
+)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from assay.spec.experiment import Gates, Quality
-from assay.verdict.recommend import admissible
+from assay.verdict.admissible import admissible
 from assay.verdict.types import Finding, GateResult, Severity, Status
 from tests.verdict.making import good, judged, pick
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from assay.estimates.estimate import Absent, Estimate
+from assay.kinds.serving.saturation import saturations
 from assay.metrics.capacity import METRIC
 from assay.spec.sections.serving import Objectives
 from assay.verdict.judge import judge
-from assay.verdict.saturation import saturations
 from tests.serving_made import ServingMade
 
 

@@ -29,6 +29,7 @@ from assay.stats.groups.gradient_difference import tolerance
 from assay.verdict.evidence.gradient_faults import is_scaled, legitimate
 from assay.verdict.evidence.hash_faults import averaged_later
 from assay.verdict.evidence.training_faults import diagnose
+from assay.verdict.judging import Evidence, Layers
 from assay.verdict.types import Finding, LayerResult, LayerState
 
 TITLES: Final[Mapping[str, str]] = {
@@ -59,12 +60,11 @@ OF_TRAJECTORY: Final = ("loss_not_finite",)
 Said = tuple[LayerState, str]
 
 
-def layers(measured: Measured, results: Results, findings: Sequence[Finding]) -> Mapping[str, tuple[LayerResult, ...]]:
-    """configuration of several workers -> its four layers; nothing for records that are about no training."""
-    if measured.subject != "training":
-        return {}
-    several = [name for name, level in zip(measured.configurations, measured.levels, strict=True) if level > 1]
-    return {name: _four(measured, results, findings, name) for name in several}
+def layers(evidence: Evidence) -> Layers:
+    """configuration of several workers -> its four layers."""
+    data = evidence.data
+    several = [name for name, level in zip(data.configurations, data.levels, strict=True) if level > 1]
+    return {name: _four(data, evidence.results, evidence.findings, name) for name in several}
 
 
 def _four(measured: Measured, results: Results, findings: Sequence[Finding], name: str) -> tuple[LayerResult, ...]:

@@ -6,7 +6,6 @@ It names what was not measured: a sentence that lacks a dimension says so.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from assay.estimates.estimate import Absent, Estimate
 from assay.estimates.format import count, given, number, show
@@ -14,19 +13,15 @@ from assay.frames.ended_launches import ended_words
 from assay.frames.record_data import Measured
 from assay.metrics.base import Results
 from assay.spec.plan import configuration_name
-from assay.verdict.types import DIMENSIONS, DimensionResult, Finding, GateResult, Recommendation, Status
+from assay.verdict.judging import Evidence
+from assay.verdict.phrases import launch_words, machine_words
+from assay.verdict.types import DIMENSIONS, DimensionResult, Finding, GateResult, Recommendation, Verdict
 
 
-def sentence(
-    measured: Measured,
-    results: Results,
-    status: Status,
-    findings: Sequence[Finding],
-    gates: Sequence[GateResult],
-    recommendations: Sequence[Recommendation],
-    vector: Mapping[str, Mapping[str, DimensionResult]],
-) -> str:
+def sentence(evidence: Evidence, verdict: Verdict) -> str:
     """The quotable sentence of a verdict."""
+    measured, results, findings, gates = evidence.data, evidence.results, evidence.findings, evidence.gates
+    status, recommendations, vector = verdict.status, verdict.recommendations, verdict.dimensions
     name = measured.experiment.name
     picked = recommendations[0]
     if status == "INVALID":
@@ -150,34 +145,6 @@ def _conditions(measured: Measured) -> str:
     confidence = f"{number(launches.confidence * 100, 0)} % intervals"
     ended = ended_words(measured)
     return f"Conditions: {scaling} scaling, {launch_words(measured)}{f', each {ended}' if ended else ''}, {confidence}{machine}."
-
-
-def launch_words(measured: Measured) -> str:
-    """How many launches were asked for or, of an adaptive run, made; and what ended it."""
-    launches = measured.experiment.launches
-    if launches.precision is None:
-        return f"{count(launches.per_configuration, 'launches')} per configuration in randomised blocks"
-    made = count(len(set(measured.timed["block"].to_list())), "launches")
-    wanted = f"±{given(100 * launches.precision)} %"
-    ended = {
-        "precision": f"until every primary interval was within {wanted}",
-        "at_most": f"the most that were allowed; {wanted} was not reached everywhere",
-        "budget": f"ended by limits.experiment_timeout_s; {wanted} was not reached everywhere",
-    }.get(str(measured.manifest.get("looks_ended", "")), f"to be added until every primary interval is within {wanted}")
-    looked = count(len(measured.looks), "looks")
-    return (
-        f"{made} per configuration in randomised blocks ({ended}; {looked}, paid for by intervals at {given(100 * measured.confidence)} %)"
-    )
-
-
-def machine_words(before: Mapping[str, Any]) -> str:
-    """CPU and count of the machine, where the environment says so."""
-    cpu = before.get("cpu") or {}
-    model, usable = cpu.get("model"), cpu.get("usable")
-    cores = usable.get("count") if isinstance(usable, Mapping) else None
-    words = [model] if isinstance(model, str) else []
-    words += [count(cores, "usable cores")] if isinstance(cores, int) else []
-    return f", on {', '.join(words)}" if words else ""
 
 
 def _not_measured(measured: Measured, row: Mapping[str, DimensionResult], results: Results, configuration: str) -> str:

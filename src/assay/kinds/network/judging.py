@@ -16,24 +16,12 @@ from assay.frames.links.network_probe import BACK, hosts
 from assay.frames.record_data import Measured
 from assay.metrics.base import Results
 from assay.verdict.gates.support.gate import FEWEST_LAUNCHES, too_few
-from assay.verdict.sentence import launch_words, machine_words
-from assay.verdict.status import forced, without_choice
-from assay.verdict.types import DimensionResult, Finding, GateResult, Status, Verdict
+from assay.verdict.judging import Evidence, Judging, nothing_to_pick
+from assay.verdict.phrases import launch_words, machine_words
+from assay.verdict.status import forced
+from assay.verdict.types import DimensionResult, Finding, Recommendation, Status
 
 NOTHING_TO_PICK: Final = "a look at the network compares no configurations of a workload"
-
-
-def verdict(measured: Measured, results: Results, findings: Sequence[Finding], gates: Sequence[GateResult]) -> Verdict:
-    """The whole judgement."""
-    status = overall(measured, results, findings)
-    return without_choice(
-        status,
-        findings,
-        gates,
-        why=NOTHING_TO_PICK,
-        dimensions=_dimensions(measured, results, findings),
-        sentence=_sentence(measured, results, status, findings),
-    )
 
 
 def overall(measured: Measured, results: Results, findings: Sequence[Finding]) -> Status:
@@ -105,3 +93,16 @@ def _host_words(results: Results, host: str) -> str:
         f"{host}: round trip {text(results.get('round_trip', {}).get(host))}, there {text(rates.get(host))}, "
         f"back {text(rates.get(f'{host}{BACK}'))}"
     )
+
+
+def status(evidence: Evidence, _: tuple[Recommendation, ...] = ()) -> Status:
+    """One status for the record."""
+    return overall(evidence.data, evidence.results, evidence.findings)
+
+
+JUDGING = Judging(
+    dimensions=lambda evidence: _dimensions(evidence.data, evidence.results, evidence.findings),
+    recommend=nothing_to_pick(NOTHING_TO_PICK),
+    status=status,
+    sentence=lambda evidence, verdict: _sentence(evidence.data, evidence.results, verdict.status, evidence.findings),
+)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from assay.spec.experiment import Gates, Launches
-from assay.verdict.sentence import launch_words
+from assay.verdict.phrases import launch_words
 from tests.handmade import Handmade
 from tests.verdict.making import change, good, judged
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from assay.estimates.estimate import Absent, Estimate, Value
-from assay.estimates.format import Scale, count, number, show
+from assay.estimates.format import GIGABYTES, count, number, show, size_words
 from assay.frames.links.collective_calls import asked_cells
 from assay.frames.record_data import Measured
 from assay.metrics.base import Results
@@ -21,40 +21,18 @@ from assay.spec.plan import configuration_name
 from assay.spec.sections.collectives import Cell
 from assay.verdict.gates.support.gate import FEWEST_LAUNCHES, too_few
 from assay.verdict.imported import origin
-from assay.verdict.sentence import launch_words, machine_words
-from assay.verdict.status import forced, without_choice
-from assay.verdict.types import DimensionResult, Finding, GateResult, Status, Verdict
+from assay.verdict.judging import Evidence, Judging, nothing_to_pick
+from assay.verdict.phrases import launch_words, machine_words
+from assay.verdict.status import forced
+from assay.verdict.types import DimensionResult, Finding, Recommendation, Status
 
-GIGABYTES: Final = Scale(factor=1e-9, after=" GB/s")
 NOTHING_TO_PICK: Final = "a record of collectives compares no configurations of a workload"
-SIZES: Final = ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"))
-
-
-def verdict(measured: Measured, results: Results, findings: Sequence[Finding], gates: Sequence[GateResult]) -> Verdict:
-    """The whole judgement."""
-    status = overall(measured, results, findings)
-    return without_choice(
-        status,
-        findings,
-        gates,
-        why=NOTHING_TO_PICK,
-        dimensions=_dimensions(measured, results, findings),
-        sentence=_sentence(measured, results, status, findings),
-    )
 
 
 def overall(measured: Measured, results: Results, findings: Sequence[Finding]) -> Status:
     """One status for the record."""
     cells = asked_cells(measured)
     return forced(findings) or ("INCONCLUSIVE" if _open(results, cells) or not _known(results, cells) else "PASS")
-
-
-def size_words(size: int) -> str:
-    """ "1 KiB", "16 MiB", "1000 B"."""
-    for unit, name in SIZES:
-        if size % unit == 0:
-            return f"{size // unit} {name}"
-    return f"{size} B"
 
 
 def cell_words(cell: Cell) -> str:
@@ -175,3 +153,16 @@ def _conditions(measured: Measured) -> str:
         f"Conditions: {asked.backend}, {asked.dtype}, {groups}bandwidths as nccl-tests defines them, slowest rank; {launch_words(measured)}; {confidence}"
         f"{machine_words(measured.before)}; the data of every timed call were checked."
     )
+
+
+def status(evidence: Evidence, _: tuple[Recommendation, ...] = ()) -> Status:
+    """One status for the record."""
+    return overall(evidence.data, evidence.results, evidence.findings)
+
+
+JUDGING = Judging(
+    dimensions=lambda evidence: _dimensions(evidence.data, evidence.results, evidence.findings),
+    recommend=nothing_to_pick(NOTHING_TO_PICK),
+    status=status,
+    sentence=lambda evidence, verdict: _sentence(evidence.data, evidence.results, verdict.status, evidence.findings),
+)

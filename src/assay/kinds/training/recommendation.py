@@ -15,22 +15,9 @@ from assay.estimates.estimate import Estimate
 from assay.estimates.format import count, show
 from assay.frames.record_data import Measured
 from assay.metrics.base import Results
+from assay.verdict.admissible import RESULT_GATES, admissible
+from assay.verdict.judging import Evidence, Vector
 from assay.verdict.types import DIMENSIONS, DimensionResult, Finding, GateResult, Recommendation, Status
-
-Vector = Mapping[str, Mapping[str, DimensionResult]]  # configuration -> dimension -> how it stands
-
-# Gates that say whether the result is right; the rest say whether it is worth it.
-RESULT_GATES = ("quality", "recovery")
-
-
-def admissible(configuration: str, findings: Sequence[Finding], gates: Sequence[GateResult]) -> Status:
-    """PASS if nothing wrong was found and every gate passes; else the gravest status."""
-    if any(f.severity in ("invalid", "fail") and f.configuration in (None, configuration) for f in findings):
-        return "FAIL"
-    statuses = {gate.status for gate in gates if gate.configuration == configuration}
-    if "FAIL" in statuses:
-        return "FAIL"
-    return "INCONCLUSIVE" if statuses & {"INCONCLUSIVE", "NOT_MEASURED"} else "PASS"
 
 
 def standing(measured: Measured, configuration: str, findings: Sequence[Finding], gates: Sequence[GateResult]) -> Status:
@@ -44,10 +31,9 @@ def _lacks_quality(measured: Measured) -> bool:
     return measured.experiment.quality is None and "correctness" in measured.experiment.verdict.wanted
 
 
-def recommend(
-    measured: Measured, results: Results, findings: Sequence[Finding], gates: Sequence[GateResult], vector: Vector = MappingProxyType({})
-) -> tuple[Recommendation, ...]:
+def recommend(evidence: Evidence, vector: Vector = MappingProxyType({})) -> tuple[Recommendation, ...]:
     """The recommended configuration first, then one per further goal that is asked about."""
+    measured, results, findings, gates = evidence.data, evidence.results, evidence.findings, evidence.gates
     wanted = measured.experiment.verdict.wanted
     inadmissible = any(finding.severity == "invalid" for finding in findings)
     right = [name for name in measured.configurations if not inadmissible and _result_is_right(measured, name, findings, gates)]

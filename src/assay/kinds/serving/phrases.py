@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from assay.estimates.estimate import Absent, Estimate
@@ -66,3 +66,29 @@ def at(measured: Measured, configuration: str) -> str:
     one = next(one for one in measured.varied if one.name == configuration)
     replicas = f" on {one.workers} replicas" if one.workers > 1 else ""
     return f"{configuration}{replicas}"
+
+
+SPEEDS: Final = ("goodput", "output_throughput", "request_throughput")  # what "fastest" means, the first that is known
+COSTS: Final = ("cost_per_good_token", "cost_per_token", "cost_per_request", "cost")
+ENERGIES: Final = ("energy_per_good_token", "energy_per_token", "energy_per_request", "energy")
+TAILS: Final = (("ttft_p99", "ttft_p95", "ttft_p50"), ("tpot_p99", "tpot_p95", "tpot_p50"), ("e2e_p99", "e2e_p95", "e2e_p50"))
+
+
+def is_known(results: Results, metric: str, name: str) -> bool:
+    return isinstance(results.get(metric, {}).get(name), Estimate)
+
+
+def quoted(results: Results, metric: str, name: str) -> str:
+    """ "goodput 9.9 requests/s [9.8, 10.0]"."""
+    return f"{worth(metric)} {value_of(results, metric, name)}"
+
+
+def number_phrases(results: Results, name: str) -> Iterator[str]:
+    """Throughput, goodput, and of each latency the farthest tail that the requests can carry."""
+    for metric in SPEEDS[:2]:
+        if is_known(results, metric, name):
+            yield quoted(results, metric, name)
+    for latency in TAILS:
+        found = next((metric for metric in latency if is_known(results, metric, name)), None)
+        if found is not None:
+            yield quoted(results, found, name)

@@ -1,0 +1,126 @@
+"""Which load should each engine bear, up to which load are the objectives met, and which is cheapest and fastest?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from assay.estimates.estimate import Absent, Estimate
+from assay.estimates.format import Scale, show
+from assay.frames.record_data import Measured
+from assay.kinds.serving.dimensions import gated
+from assay.kinds.serving.phrases import COSTS, SPEEDS, shown, worth
+from assay.kinds.serving.saturation import Saturation, saturations
+from assay.metrics.base import Results
+from assay.spec.plan import Configuration
+from assay.verdict.admissible import RESULT_GATES, admissible
+from assay.verdict.judging import Evidence, Vector
+from assay.verdict.types import Finding, GateResult, Recommendation
+
+
+def recommend(evidence: Evidence, _: Vector) -> tuple[Recommendation, ...]:
+    """The recommended load first, one for each engine and scenario where there are several, then the cheapest and the fastest."""
+    measured, results, findings, gates = evidence.data, evidence.results, evidence.findings, evidence.gates
+    invalid = any(finding.severity == "invalid" for finding in findings)
+    groups = groups_of(measured)
+    passing = {
+        key: [one for one in members if not invalid and admissible(one.name, findings, gates) == "PASS"] for key, members in groups.items()
+    }
+    picks = [_recommended(measured, results, passing, gates, invalid=invalid)]
+    if len(groups) > 1 and gated(gates) and not invalid:
+        picks += [_largest(key, own, gates) for key, own in passing.items()]
+    picks += [] if invalid else [_saturated(measured, one, len(groups)) for one in saturations(measured)]
+    right = [] if invalid else [name for name in measured.configurations if _is_right(name, findings, gates)]
+    picks.append(_best(measured, results, COSTS, right, "cheapest", lowest=True))
+    picks.append(_best(measured, results, SPEEDS, right, "fastest", lowest=False))
+    return tuple(picks)
+
+
+Group = tuple[str, str]  # engine, scenario
+
+
+def groups_of(measured: Measured) -> dict[Group, list[Configuration]]:
+    """Engine and scenario -> its configurations by ascending load."""
+    found: dict[Group, list[Configuration]] = {}
+    for one in measured.varied:
+        found.setdefault((one.target, one.scenario), []).append(one)
+    return found
+
+
+def _is_right(name: str, findings: Sequence[Finding], gates: Sequence[GateResult]) -> bool:
+    """Nothing wrong was found, and no gate on results says that it is wrong; what was not measured excludes nothing."""
+    of_result = [gate for gate in gates if gate.configuration == name and gate.gate in RESULT_GATES]
+    return admissible(name, findings, of_result) != "FAIL"
+
+
+def _recommended(
+    measured: Measured, results: Results, passing: Mapping[Group, Sequence[Configuration]], gates: Sequence[GateResult], *, invalid: bool
+) -> Recommendation:
+    if invalid:
+        return _none("the record is inadmissible, so no load can be recommended")
+    if not gated(gates):
+        return _none("no objective was asked for (serving.objectives), so no load can be called the largest that is good enough")
+    tops = [own[-1] for own in passing.values() if own]
+    if not tops:
+        return _none("no load passes every gate")
+    scenario = tops[0].scenario
+    rivals = [one for one in tops if one.scenario == scenario]  # rates of other lengths are no rivals
+    best = max(rivals, key=lambda one: _speed(results, one.name))
+    others = [one.target for one in rivals if one is not best]
+    more = (
+        f", with the highest goodput; {' and '.join(others)} {'passes' if len(others) == 1 else 'pass'} at {'its' if len(others) == 1 else 'their'} own"
+        if others
+        else ""
+    )
+    return Recommendation(goal="recommended", configuration=best.name, sentence=f"the largest load that passes every gate{more}")
+
+
+def _none(why: str) -> Recommendation:
+    return Recommendation(goal="recommended", configuration=None, sentence=why)
+
+
+def _speed(results: Results, name: str) -> float:
+    values = (results.get(metric, {}).get(name) for metric in SPEEDS)
+    return next((value.value for value in values if isinstance(value, Estimate)), 0.0)
+
+
+def _largest(key: Group, own: Sequence[Configuration], gates: Sequence[GateResult]) -> Recommendation:
+    goal = f"recommended for {key[0]}, {key[1]}"
+    if not own:
+        return Recommendation(goal=goal, configuration=None, sentence="no load passes every gate")
+    said = [gate.sentence for gate in gates if gate.configuration == own[-1].name and gate.gate == "objectives"]
+    return Recommendation(goal=goal, configuration=own[-1].name, sentence="; ".join(said) or "the largest load that passes every gate")
+
+
+def _saturated(measured: Measured, one: Saturation, groups: int) -> Recommendation:
+    """Up to which load the objectives are met; the configuration is the largest measured one that met them."""
+    goal = "saturation" if groups == 1 else f"saturation of {one.target}, {one.scenario}"
+    if isinstance(one.value, Absent):
+        return Recommendation(goal=goal, configuration=one.last, sentence=one.value.detail)
+    unit = " requests/s" if measured.experiment.serving and measured.experiment.serving.rate else " requests in flight"
+    bracket = (
+        f"between {one.last} and {one.first}, on a line through the log odds of a miss"
+        if one.last and one.first
+        else "on a line through the log odds of a miss"
+    )
+    told = show(one.value, Scale(factor=1.0, after=unit)).full
+    return Recommendation(goal=goal, configuration=one.last, sentence=f"objectives are met up to {told}, {bracket}")
+
+
+def _best(measured: Measured, results: Results, metrics: Sequence[str], right: Sequence[str], goal: str, *, lowest: bool) -> Recommendation:
+    """By the first of the metrics that is known for any of the configurations."""
+    for metric in metrics:
+        found = {name: value for name in right if isinstance(value := results.get(metric, {}).get(name), Estimate)}
+        if found and (lowest or max(value.value for value in found.values()) > 0.0):
+            sign = 1.0 if lowest else -1.0
+            best = min(found, key=lambda name: sign * found[name].value)
+            return Recommendation(goal=goal, configuration=best, sentence=_beside(metric, found, best))
+    why = next((v.detail for metric in metrics for v in results.get(metric, {}).values() if isinstance(v, Absent)), "")
+    return Recommendation(goal=goal, configuration=None, sentence=f"not measured{': ' if why else ''}{why}")
+
+
+def _beside(metric: str, found: Mapping[str, Estimate], best: str) -> str:
+    """The number, and which others its interval does not part it from."""
+    value = found[best]
+    rivals = [name for name, other in found.items() if name != best and other.low <= value.high and value.low <= other.high]
+    told = f"{worth(metric)} {shown(metric, value).full}"
+    return f"{told}; not separated from {' and '.join(rivals)} by these intervals" if rivals else told

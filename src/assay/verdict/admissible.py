@@ -1,0 +1,20 @@
+"""May a configuration be recommended?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from assay.verdict.types import Finding, GateResult, Status
+
+# Gates that say whether the result is right; the rest say whether it is worth it.
+RESULT_GATES = ("quality", "recovery")
+
+
+def admissible(configuration: str, findings: Sequence[Finding], gates: Sequence[GateResult]) -> Status:
+    """PASS if nothing wrong was found and every gate passes; else the gravest status."""
+    if any(f.severity in ("invalid", "fail") and f.configuration in (None, configuration) for f in findings):
+        return "FAIL"
+    statuses = {gate.status for gate in gates if gate.configuration == configuration}
+    if "FAIL" in statuses:
+        return "FAIL"
+    return "INCONCLUSIVE" if statuses & {"INCONCLUSIVE", "NOT_MEASURED"} else "PASS"
