@@ -7,16 +7,11 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from assay.errors import RecordError
 from assay.printable import printable
 from assay.record import files
 from assay.record.manifest import read_manifest
-
-if TYPE_CHECKING:
-    pass
-
 from assay.record.reader import open_record
 
 

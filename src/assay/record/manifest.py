@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from assay import __version__
 from assay.errors import RecordError
@@ -13,10 +13,6 @@ from assay.record.migrations import Migration, steps_from
 from assay.record.tables import FORMAT_VERSION
 from assay.record.untrusted import paths as inside
 from assay.record.untrusted import strict_json
-
-if TYPE_CHECKING:
-    pass
-
 
 STATES = ("running", "complete", "interrupted", "failed")
 

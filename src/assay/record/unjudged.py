@@ -6,13 +6,10 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from assay.errors import RecordError
 from assay.record.manifest import LONGEST_REASON
-
-if TYPE_CHECKING:
-    pass
 
 
 @contextmanager

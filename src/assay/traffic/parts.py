@@ -106,8 +106,12 @@ class Reply:
         why: str = "",
         unsure: Sequence[int] = (),
     ) -> None:
-        self.framed: Framed | None = body if isinstance(body, Framed) else None  # a chunked body that is still in its framing
-        self._body: bytes = b"" if isinstance(body, Framed) else body
+        self.framed: Framed | None = None  # a chunked body that is still in its framing
+        self._body = b""
+        if isinstance(body, Framed):
+            self.framed = body
+        else:
+            self._body = body
         self._ended, self._ends, self._why = ended, ends, why
         self.http_status, self.ns = http_status, ns
         self.unsure = unsure if len(unsure) == len(ns) else ()

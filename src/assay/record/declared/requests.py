@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from assay.record.declared.table import LAUNCH, Column, Table
-
-if TYPE_CHECKING:
-    pass
-
 
 ARRIVALS = Table(
     "arrivals",

@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from assay.record.declared.table import INCARNATION, LAUNCH, RANK, Column, Table
-
-if TYPE_CHECKING:
-    pass
-
 
 STEPS = Table(
     "steps",

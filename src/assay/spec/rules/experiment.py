@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import BaseModel
 
@@ -18,9 +18,6 @@ from assay.spec.explain import NOTHING, shown
 from assay.spec.rules.collectives import COLLECTIVE_RULES, times_collectives
 from assay.spec.rules.serving import SERVING_RULES
 from assay.spec.sections.flops import flops_say_enough
-
-if TYPE_CHECKING:
-    pass
 
 Data = Mapping[str, Any]
 

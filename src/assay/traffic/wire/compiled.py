@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from assay.traffic.chunks import Dechunker
 from assay.traffic.parts import Ended
-from assay.traffic.wire.connection import Pool, closed_because
+from assay.traffic.wire.connection import Pool
+from assay.traffic.wire.failures import closed_because
 from assay.traffic.wire.response import Exchange
 from assay.traffic.wire.sockets import SO_TIMESTAMPNS
 

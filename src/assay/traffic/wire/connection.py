@@ -24,6 +24,7 @@ from time import monotonic_ns
 from typing import TYPE_CHECKING, Any, cast
 
 from assay.traffic.parts import Ended
+from assay.traffic.wire.failures import closed_because, plain_reason
 from assay.traffic.wire.payloads import Address
 from assay.traffic.wire.response import CHUNKED, CLOSE, END, LENGTH, NONE, Exchange
 from assay.traffic.wire.sockets import Poller, connected, polling, stamping
@@ -264,15 +265,6 @@ class Connection(asyncio.Protocol):
             exchange.finish("closed", closed_because(0, bool(exchange.ns)))
 
 
-def closed_because(error: int, heard: bool) -> str:
-    """Why an exchange lost its connection: an errno (-1: an unknown one), or 0 for an end that the server told."""
-    if error:
-        return f"reset: {os.strerror(error) if error > 0 else 'the connection was lost'}"
-    if heard:
-        return "the server closed the connection in the middle of its answer"
-    return "reset: the server closed the connection without an answer"
-
-
 def _untaken(descriptor: int) -> int:
     """Bytes written to a socket that the other side's kernel has not acknowledged; 0 where that cannot be told."""
     try:
@@ -356,7 +348,7 @@ class Pool:
             self.fail("timeout", f"no connection in {self._connect_timeout_s:g} s")
         except OSError as error:
             self._forget_task()
-            self.fail("refused", _plain(error))
+            self.fail("refused", plain_reason(error))
         else:
             self._forget_task()
             welcome(monotonic_ns() - begin_ns)
@@ -482,13 +474,3 @@ class Pool:
             await asyncio.sleep(0)
         if self.looks is not None:
             self.looks.close()
-
-
-def _plain(error: OSError) -> str:
-    """A reason without addresses in it, so that equal failures are counted together."""
-    if reason := getattr(error, "reason", None):  # TLS
-        detail = getattr(error, "verify_message", "")
-        return f"TLS: {str(reason).replace('_', ' ').lower()}{': ' if detail else ''}{detail}"
-    if error.errno is not None and error.errno > 0:
-        return os.strerror(error.errno)
-    return (error.strerror or str(error))[:200]

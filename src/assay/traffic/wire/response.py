@@ -10,14 +10,10 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from itertools import accumulate, pairwise
 from time import monotonic_ns
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from assay.traffic.chunks import LAST, Dechunker, Framed, certain_end, plain_chunks
 from assay.traffic.parts import Answer, Ended, Reply
-
-if TYPE_CHECKING:
-    pass
-
 
 HEAD_BYTES = 1 << 16  # longest head of an answer, all interim heads included
 
