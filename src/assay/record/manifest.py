@@ -15,11 +15,7 @@ from assay.record.untrusted import paths as inside
 from assay.record.untrusted import strict_json
 
 STATES = ("running", "complete", "interrupted", "failed")
-
-
 MOST_MANIFEST: Final = 24 * inside.MIB  # 20 times as much in memory, at most; 100,000 files under the seal
-
-
 LONGEST_REASON: Final = 300
 
 
@@ -94,8 +90,6 @@ def check_manifest(path: Path, manifest: Mapping[str, Any]) -> None:
 
 
 _KINDS: Final[Mapping[str, type]] = {"id": str, "name": str, "created_utc": str, "state": str, "coordinator": dict}
-
-
 _OPTIONAL: Final[Mapping[str, type]] = {
     "assay_version": str,
     "reason": str,

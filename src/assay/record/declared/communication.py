@@ -43,8 +43,6 @@ COLLECTIVES = Table(
     ),
     order=("launch", "rank", "incarnation", "group", "call"),
 )
-
-
 COMMUNICATION = Table(
     "communication",
     "what a step's communication took on a rank, by one way of measuring it",
@@ -66,8 +64,6 @@ COMMUNICATION = Table(
     ),
     order=("launch", "rank", "incarnation", "step", "method"),
 )
-
-
 INVENTORY = Table(
     "inventory",
     "the collectives of one kind that torch's own flight recorder lists of a step on a rank",
@@ -91,8 +87,6 @@ INVENTORY = Table(
     ),
     order=("launch", "rank", "incarnation", "step", "group", "op", "dtype"),
 )
-
-
 WAITS = Table(
     "waits",
     "what communication took of a rank's own thread in a phase of a step; a phase without a row: nothing, if the step was watched",

@@ -36,8 +36,6 @@ LAUNCHES = Table(
     ),
     order=("launch",),
 )
-
-
 TRIALS = Table(
     "trials",
     "a timed call: a command's run, or some calls of a function",
@@ -56,8 +54,6 @@ TRIALS = Table(
     ),
     order=("launch", "trial"),
 )
-
-
 EXAMPLES = Table(
     "examples",
     "a scored held-out example",
@@ -80,8 +76,6 @@ EXAMPLES = Table(
     ),
     order=("launch", "rank", "incarnation", "metric", "example"),
 )
-
-
 CLOCKS = Table(
     "clocks",
     "a look at another host's clock: a question that left, and its answer",
@@ -103,8 +97,6 @@ CLOCKS = Table(
     ),
     order=("launch", "rank", "incarnation", "sent_ns"),
 )
-
-
 EVENTS = Table(
     "events",
     "something that happened",
@@ -126,8 +118,6 @@ EVENTS = Table(
     ),
     order=("launch", "ns", "rank", "incarnation", "kind"),
 )
-
-
 TELEMETRY = Table(
     "telemetry",
     "a counter reading",

@@ -38,8 +38,6 @@ ARRIVALS = Table(
     ),
     order=("launch", "request"),
 )
-
-
 REQUESTS = Table(
     "requests",
     "a request that was due, with its one outcome",
@@ -100,8 +98,6 @@ REQUESTS = Table(
     ),
     order=("launch", "request"),
 )
-
-
 TOKEN_COUNTS = Table(
     "token_counts",
     "a request whose tokens were counted by the tokenizer, after the load",

@@ -31,9 +31,5 @@ class Table:
 
 
 LAUNCH = Column("launch", "int32", "number of the launch in this record, from 0, in the order of starting")
-
-
 RANK = Column("rank", "int32", "global rank of the worker")
-
-
 INCARNATION = Column("incarnation", "int32", "0 for the first start of the workers, then one more at every restart")

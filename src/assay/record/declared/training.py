@@ -30,8 +30,6 @@ STEPS = Table(
     ),
     order=("launch", "rank", "incarnation", "step", "begin_ns"),
 )
-
-
 SAMPLES = Table(
     "samples",
     "the training samples that a rank used in a step",
@@ -45,8 +43,6 @@ SAMPLES = Table(
     ),
     order=("launch", "rank", "incarnation", "epoch", "step"),
 )
-
-
 FINGERPRINTS = Table(
     "fingerprints",
     "a numeric fingerprint of the training state",
@@ -66,8 +62,6 @@ FINGERPRINTS = Table(
     ),
     order=("launch", "rank", "incarnation", "step", "what"),
 )
-
-
 GRADIENTS = Table(
     "gradients",
     "a parameter's gradient in the first step, before clipping, or in a later one that was looked at, as the optimizer got it",

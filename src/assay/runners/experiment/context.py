@@ -15,7 +15,6 @@ from typing import Any, Literal, Protocol
 from assay.clock import Clock
 from assay.errors import RecordError
 from assay.record.folder import RecordFolder
-from assay.record.sealing.plan_signature import plan_signature as plan_signature
 from assay.runners.experiment.progress import LaunchProgress, LaunchRow, Look, RunProgress, planned_seconds, seconds_left
 from assay.runners.experiment.signals import StopRequest
 from assay.spec.experiment import Experiment

@@ -7,17 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from assay.record.sealing.plan_signature import plan_signature as plan_signature
 from assay.runners.experiment import policy
 from assay.spec.experiment import Experiment
 from assay.spec.plan import PlannedLaunch
 
 FINAL = policy.FINAL
-
-
 STARTING_S = 5.0  # of a launch of the collectives' worker: torch is imported, the ranks meet
-
-
 LaunchRow = Mapping[str, Any]  # a row of the table `launches`
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from assay.errors import EnvironmentLacks, Problem, SpecError
-from assay.record.sealing.plan_signature import plan_signature as plan_signature
+from assay.record.sealing.plan_signature import plan_signature
 from assay.record.secrets.redact import REDACTED
 from assay.spec.experiment import Experiment
 

@@ -23,18 +23,12 @@ from assay.spec.rules.given import (
 from assay.spec.sections import scenario
 
 OPEN: Final = ("constant", "poisson", "gamma", "server")
-
-
 LOADS: Final[dict[str, tuple[str, ...]]] = {  # process -> the keys of which exactly one is needed
     "closed": ("concurrency",),
     "users": ("concurrency", "rate"),
     **dict.fromkeys(OPEN, ("rate",)),
 }
-
-
 FIXED: Final = ("trace", "single_stream", "multi_stream", "offline")  # processes that say their load themselves
-
-
 ONE_REQUEST: Final = ("trace", "multi_stream", "offline")  # processes that start no conversations of their own
 
 

@@ -32,14 +32,8 @@ from assay.stats.models.scaling_laws import (
 )
 
 FARTHEST: Final = 2.0  # times the largest measured N
-
-
 WORST_MISS: Final = 0.20  # of the prediction of the largest N from the smaller ones
-
-
 LEAST_BEYOND: Final = 2  # measured N beyond a peak
-
-
 LEAST_BESIDES: Final = 3  # measured N that a prediction of the largest rests on
 
 

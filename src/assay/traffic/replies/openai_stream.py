@@ -90,11 +90,7 @@ class _Meaning(NamedTuple):
 
 
 _MEANINGS: Final[dict[bytes, _Meaning]] = {}  # of chunks without text, by their bytes behind the id
-
-
 _MOST_MEANINGS = 512
-
-
 _DONE: Final = b"[DONE]"
 _LAST: Final = b"data: [DONE]\n\n"
 

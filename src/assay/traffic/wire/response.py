@@ -16,12 +16,8 @@ from assay.traffic.chunks import LAST, Dechunker, Framed, certain_end, plain_chu
 from assay.traffic.parts import Answer, Ended, Reply
 
 HEAD_BYTES = 1 << 16  # longest head of an answer, all interim heads included
-
-
 NONE, CHUNKED, LENGTH, CLOSE = range(4)  # how an answer ends; none: its head has not come yet
 END: Final = b"\r\n\r\n"
-
-
 _SAID_ALL: Final = b"data: [DONE]\n\n\r\n"  # the last event of a stream, and the end of its chunk
 
 

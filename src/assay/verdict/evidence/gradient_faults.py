@@ -18,23 +18,13 @@ from assay.verdict.evidence.fault_evidence import Diagnosis, Evidence, fingerpri
 from assay.verdict.evidence.hash_faults import averaged_later
 
 FEWEST = 8  # elements, to tell what kind of numbers they are
-
-
 LATER = 0.05  # relative: rounding that has grown until a later step
-
-
 MOST_GROWN = 0.6  # a factor of 2 is always one
-
-
 GROWN = 4.0  # times the angle by which two trainings have parted, or the spread of their parameters' norms
-
-
 AVERAGE_ONCE = (
     "average over ranks and batches exactly once: DDP divides by the worker count by itself, and a loss divided by the "
     "number of accumulated batches is not to be averaged again"
 )
-
-
 SUMS = 251  # as many numbers may be sums of many elements
 
 

@@ -23,8 +23,6 @@ PROGRAMS: Final = {
     "scatter": "scatter",
     "sendrecv": "send_recv",
 }
-
-
 TYPES: Final = {
     "float": "float32",
     "double": "float64",
@@ -41,18 +39,10 @@ TYPES: Final = {
     "char": "int8",
     "int": "int32",  # of NCCL 1
 }
-
-
 PLACES: Final = ("out_of_place", "in_place")
-
-
 OTHERS: Final = ("alltoallv", "hypercube", "bisection")
-
-
 # wherever it stands, as in run1_all_reduce_perf_16gpus.txt; never the end of another word: allreduce_perf is no reduce_perf
 _PROGRAM = re.compile(rf"(?<![a-z])(?<!all-)({'|'.join((*PROGRAMS, *OTHERS))})_perf")
-
-
 Kind = tuple[str, str, int]  # type, operator, root
 
 

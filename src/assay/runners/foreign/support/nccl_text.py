@@ -28,19 +28,11 @@ from assay.runners.foreign.support.nccl_runs import (
 )
 
 _DEVICE = re.compile(r"#\s+Rank\s+(\d+)\s+(?:Group\s+(\d+)\s+)?Pid\s+\d+ on\s+(\S+)\s+device\s+(\d+)\s+\[[^\]]*\]\s*(.*)")
-
-
 # before a line of its own: mpirun --tag-output, torchrun, srun --label, pdsh
 _PREFIX = re.compile(r"^(?:\[[^\]\s]*\](?:<\w+>)?:? ?|[\w.-]+: ?)(?=\s*(?:#|\d+\s+\d+\s))")
-
-
 _START, _NAMED = "# nThread ", "# Collective test starting"
 COLUMNS: Final = ("size", "count", "type", "redop", "root", "time", "algbw", "busbw", "#wrong", "time", "algbw", "busbw", "#wrong")
-
-
 CPU_TIME: Final = "cputime"  # what a column of times is named with -C 1
-
-
 STAMP: Final = "timestamp"  # -S 1: a day and a time of day, two words
 
 
