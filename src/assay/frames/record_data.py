@@ -199,7 +199,7 @@ class Measured:
         Of serving, where nothing else scored the answers: `assay.frames.serving.answers`.
         """
         quality = self.experiment.quality
-        if self.kind.name == "serving" and self.tables["examples"].height == 0:
+        if self.kind.sends_requests and self.tables["examples"].height == 0:
             return scored(self.experiment, self.tables)
         return self.scores_of(quality.metric if quality else "")
 

@@ -45,7 +45,7 @@ OF_THE_CLIENT: Final = ("send_lag_p99", "offered_rate")  # need the time at whic
 def unknowable(measured: Measured, metrics: Collection[str]) -> Mapping[str, Absent]:
     """Metric -> why it cannot be known of this record; empty for a record of our own."""
     foreign = measured.foreign
-    if foreign is None or measured.kind.name == "collectives":  # of these the file holds every time that a metric needs
+    if foreign is None or measured.kind.sweeps:  # of these the file holds every time that a metric needs
         return {}
     title = str(foreign.get("title"))
     if not foreign.get("requests"):

@@ -62,7 +62,7 @@ def missing_scores(measured: Measured) -> Absent:
     if words := ended_words(measured):
         return Absent(reason="not_measured", detail=f"launches were {words}: quality is that of a finished training")
     asked = measured.experiment.quality.metric if measured.experiment.quality else ""
-    if measured.kind.name == "serving" and asked in SCORED:
+    if measured.kind.sends_requests and asked in SCORED:
         return NO_REFERENCE
     reported = sorted(measured.table("examples")["metric"].unique().to_list())
     if reported:

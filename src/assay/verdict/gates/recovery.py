@@ -27,7 +27,7 @@ def check(measured: Measured, results: Results) -> tuple[GateResult, ...]:
     for name in measured.configurations:
         own = launches.filter((pl.col("configuration") == name) & pl.col("status").is_in(["ok", "failed", "timeout"]))
         if own.height:
-            found.append(_one(own, struck, results, name) if measured.kind.name != "serving" else _load(own, struck, results, name))
+            found.append(_one(own, struck, results, name) if not measured.kind.sends_requests else _load(own, struck, results, name))
     return tuple(found)
 
 
