@@ -12,7 +12,7 @@ from assay import catalog
 from assay.faults.support.base import Fault, Struck
 from assay.faults.support.under_load import Strike
 from assay.launchers.support.servers import Replicas
-from assay.spec.experiment import Fault as Asked
+from assay.spec.sections.faults import Fault as Asked
 from tests.launchers.support.test_servers import Heard, replicas
 
 LATER_S = 3600.0  # undone by the end of the load alone

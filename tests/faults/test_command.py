@@ -12,7 +12,7 @@ from assay.errors import SpecError
 from assay.faults import command
 from assay.faults.support.base import Struck
 from assay.launchers.support import supervisor
-from assay.spec.experiment import Fault as Asked
+from assay.spec.sections.faults import Fault as Asked
 from assay.spec.sections.serving import Target
 from tests.faults.loaded import at_once, kinds, one_replica, row, struck_at
 from tests.launchers.helpers import until

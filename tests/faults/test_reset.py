@@ -12,7 +12,7 @@ import pytest
 from assay.errors import SpecError
 from assay.faults import reset
 from assay.faults.support.under_load import check
-from assay.spec.experiment import Fault as Asked
+from assay.spec.sections.faults import Fault as Asked
 from assay.spec.sections.serving import Target
 from tests.faults.loaded import at_once, kinds, one_replica, struck_at
 from tests.launchers.helpers import until

@@ -10,7 +10,7 @@ import pytest
 
 from assay.errors import EnvironmentLacks
 from assay.faults import slow
-from assay.spec.experiment import Fault as Asked
+from assay.spec.sections.faults import Fault as Asked
 from assay.spec.sections.serving import Target
 from tests.faults.loaded import at_once, one_replica, row, struck_at
 from tests.launchers.helpers import until

@@ -14,8 +14,8 @@ import pytest
 
 from assay.faults import throttle
 from assay.faults.support.base import Victim
-from assay.spec.experiment import Fault as Asked
 from assay.spec.plan import PlannedFault
+from assay.spec.sections.faults import Fault as Asked
 from tests.limits import PROCESS_S
 
 ROOT = Path(__file__).resolve().parents[2]

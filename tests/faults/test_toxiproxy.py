@@ -16,7 +16,7 @@ from assay.errors import EnvironmentLacks, SpecError
 from assay.faults import toxiproxy
 from assay.faults.support.base import Struck
 from assay.faults.support.under_load import check
-from assay.spec.experiment import Fault as Asked
+from assay.spec.sections.faults import Fault as Asked
 from assay.spec.sections.serving import Target
 from tests.faults.loaded import at_once, kinds
 from tests.launchers.helpers import until

@@ -18,9 +18,9 @@ from assay.frames.training.recovery import recoveries
 from assay.record.reader import open_record
 from assay.runners.experiment.run import run
 from assay.runners.training import check
-from assay.spec.experiment import Fault as Asked
 from assay.spec.load import from_mapping
 from assay.spec.plan import plan
+from assay.spec.sections.faults import Fault as Asked
 
 COUPLED = Path(__file__).with_name("coupled.py")
 STOPPED_S, SLOWED_S, SHARE, LOAD_S = 0.7, 1.0, 0.02, 0.5

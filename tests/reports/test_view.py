@@ -14,7 +14,7 @@ from assay.metrics.base import ALL
 from assay.reports import conditions, html, latex, markdown, results, terminal
 from assay.reports.series import training
 from assay.reports.view import View, build
-from assay.spec.experiment import Fault
+from assay.spec.sections.faults import Fault
 from assay.verdict.judge import judge
 from assay.verdict.types import DIMENSIONS
 from tests import builders

@@ -20,8 +20,8 @@ from assay.errors import Problem, SpecError
 from assay.faults.support.base import Fault, Struck, Undo, Victim
 from assay.launchers.support import supervisor
 from assay.record.secrets.redact import redact, secret_values
-from assay.spec.experiment import Fault as Asked
 from assay.spec.plan import PlannedFault
+from assay.spec.sections.faults import Fault as Asked
 from assay.spec.sections.serving import Target
 
 LONGEST_S = 60.0

@@ -9,8 +9,8 @@ import os
 import signal
 
 from assay.faults.support.base import Fault, Struck, Undo, Victim
-from assay.spec.experiment import Fault as Asked
 from assay.spec.plan import PlannedFault
+from assay.spec.sections.faults import Fault as Asked
 
 
 def strike(victim: Victim, fault: PlannedFault) -> None:

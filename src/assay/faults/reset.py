@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from assay.faults.support import own_proxy
 from assay.faults.support.base import Fault, Struck, Undo
-from assay.spec.experiment import Fault as Asked
+from assay.spec.sections.faults import Fault as Asked
 
 
 def on_load(struck: Struck, asked: Asked) -> Undo:

@@ -18,8 +18,8 @@ from pathlib import Path
 
 from assay.errors import EnvironmentLacks
 from assay.faults.support.base import Fault, Struck, Undo, Victim
-from assay.spec.experiment import Fault as Asked
 from assay.spec.plan import PlannedFault
+from assay.spec.sections.faults import Fault as Asked
 from assay.spec.sections.serving import Target
 
 ROOT = Path("/")  # of /proc and /sys: another one in tests

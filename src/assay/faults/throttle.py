@@ -14,8 +14,8 @@ from pathlib import Path
 
 from assay.errors import EnvironmentLacks, Problem, SpecError
 from assay.faults.support.base import Fault, Undo, Victim
-from assay.spec.experiment import Fault as Asked
 from assay.spec.plan import PlannedFault
+from assay.spec.sections.faults import Fault as Asked
 
 LATENCY_MS = 50
 LONGEST_S = 10.0

@@ -19,7 +19,7 @@ from urllib.parse import quote, urlsplit
 from assay.errors import EnvironmentLacks, Problem, SpecError
 from assay.faults.support.base import Fault, Struck, Undo
 from assay.instruments.engines.deadline import within
-from assay.spec.experiment import Fault as Asked
+from assay.spec.sections.faults import Fault as Asked
 from assay.spec.sections.serving import Target
 
 DEFAULT_API = "http://127.0.0.1:8474"

@@ -8,39 +8,29 @@ another in `assay.spec.rules.experiment`.
 
 from __future__ import annotations
 
-from datetime import date
 from typing import Annotated, Any, Literal, Self, get_args
 
-from pydantic import BeforeValidator, ConfigDict, Field, ModelWrapValidatorHandler, ValidationError, model_validator
+from pydantic import BeforeValidator, Field, ModelWrapValidatorHandler, ValidationError, model_validator
 
 from assay.errors import SpecError
 from assay.spec.explain import explain
-from assay.spec.model import NAME_PATTERN, Model, Words, listed
+from assay.spec.model import NAME_PATTERN, Model, Words, WorkerCounts, listed
 from assay.spec.rules.experiment import AT_MOST, LAUNCHES, contradictions
 from assay.spec.sections.collectives import Collectives
+from assay.spec.sections.costs import Energy, Prices
+from assay.spec.sections.faults import Fault
 from assay.spec.sections.flops import Flops
+from assay.spec.sections.launcher import Launcher, Limits
+from assay.spec.sections.noise import Noise
 from assay.spec.sections.profile import Profile
 from assay.spec.sections.serving import Serving
+from assay.spec.sections.timing import Timing
 from assay.spec.sections.tune import Tune
-
-LONGEST_S = 1e8  # three years; longer waits overflow the operating system's timers
-
-
-def iso_date(value: object) -> object:
-    """A date in quotes means the same as one without."""
-    try:
-        return date.fromisoformat(value) if isinstance(value, str) and len(value) == len("2026-01-31") else value
-    except ValueError:
-        return value
 
 
 def _none_word(value: object) -> object:
     """TOML cannot say "nothing"; the word "none" switches off what has a default."""
     return None if value == "none" else value
-
-
-WorkerCount = Annotated[int, Field(ge=1, le=100_000)]
-WorkerCounts = Annotated[tuple[WorkerCount, ...], BeforeValidator(listed)]
 
 
 class Workload(Model):
@@ -164,42 +154,6 @@ class Launches(Model):
     )
 
 
-class Noise(Model):
-    """How disturbances by other programs and by the machine itself are watched."""
-
-    sentinel_s: float = Field(
-        0.05,
-        ge=0.0,
-        le=10.0,
-        description="Seconds of fixed work that the coordinator times before and after each launch, to see whether the "
-        "machine itself got slower. 0: no sentinel.",
-    )
-    repeat: int = Field(
-        0,
-        ge=0,
-        le=100,
-        description="How often a launch that was disturbed is made again. The disturbed one stays in the record under the "
-        "status contaminated. 0: it is flagged and counted all the same.",
-    )
-    most_foreign: float = Field(0.10, gt=0.0, le=1.0, description="Share of the processors that other programs may use during a launch.")
-    most_steal: float = Field(0.01, gt=0.0, le=1.0, description="Share of the processors that the hypervisor may take during a launch.")
-    most_throttled: float = Field(0.005, gt=0.0, le=1.0, description="Share of a launch for which a quota may stop its processes.")
-    most_pressure: float = Field(
-        0.05, gt=0.0, le=1.0, description="Share of a launch in which tasks may wait for input or output or for memory (PSI, some)."
-    )
-    most_gpu_throttled: float = Field(0.01, gt=0.0, le=1.0, description="Share of a launch in which a GPU may be slowed for heat or power.")
-    most_gpu_clock_lost: float = Field(
-        0.25, gt=0.0, le=1.0, description="How far a GPU's median clock during a launch may lie below that of the other launches, a share."
-    )
-    sentinel_deviations: float = Field(
-        3.0,
-        gt=0.0,
-        le=100.0,
-        description="A sentinel above the experiment's median by more than this many robust standard deviations "
-        "(1.4826 MAD), and by more than 5 %, marks its launch as disturbed.",
-    )
-
-
 class Comparison(Model):
     """What counts as a change when this experiment's record is compared with another. Written down before anything runs."""
 
@@ -212,26 +166,6 @@ class Comparison(Model):
     equivalence: float = Field(0.03, gt=0.0, lt=1.0, description="Differences shown to be smaller than this fraction count as equivalent.")
     smallest_effect: float = Field(
         0.01, ge=0.0, lt=1.0, description="Differences up to this fraction are not worth acting on, however certain."
-    )
-
-
-class Timing(Model):
-    """How the runners command and function time calls. Other runners ignore it."""
-
-    round_s: float = Field(
-        0.5,
-        gt=0.0,
-        le=3600.0,
-        description="Seconds of counted calls that one launch should last at least. In the first launch it gives the number "
-        "of trials, which all later launches keep.",
-    )
-    trials: int | None = Field(None, ge=1, le=100_000, description="Counted trials in each launch. Default: as many as round_s takes.")
-    warm_up: int = Field(1, ge=0, le=10_000, description="Trials before the counted ones in each launch. They are kept, and never counted.")
-    ignore_failure: bool = Field(
-        False, description="Whether a command may end with an exit code other than 0. Otherwise the first one ends the run."
-    )
-    keep_output: bool = Field(
-        False, description="Whether what a command prints goes into the log of its launch. Otherwise it goes nowhere, as fast as can be."
     )
 
 
@@ -301,157 +235,6 @@ class Verdict(Model):
     def words(self) -> str:
         """Those that are asked about, where that is not all: "performance and cost"; else ""."""
         return " and ".join(self.wanted) if len(self.wanted) < len(EVERY_DIMENSION) else ""
-
-
-class Prices(Model):
-    """What a worker costs. Prices are inputs, with a date and a source."""
-
-    usd_per_worker_hour: float = Field(ge=0.0, description="US dollars for one worker for one hour.")
-    as_of: Annotated[date, BeforeValidator(iso_date)] = Field(description="The date of the price.", alias="date")
-    source: str = Field(min_length=1, description="Where the price comes from: a price list, a contract, an assumption.")
-
-    model_config = ConfigDict(populate_by_name=True)
-
-
-class Energy(Model):
-    """Where joules come from."""
-
-    source: Literal["auto", "none", "rapl", "nvml", "modelled"] = Field(
-        "auto",
-        description="auto: hardware counters where the machine has them, else not measured. "
-        "modelled: a labelled estimate from the key below.",
-    )
-    modelled_watts_per_worker: float | None = Field(
-        None, gt=0.0, description="Only for source = modelled: watts charged to one worker. Never mixed with measured joules."
-    )
-    sample_every_s: float = Field(1.0, gt=0.0, le=3600.0, description="Seconds between two readings of the counters.")
-
-
-class Fault(Model):
-    """What is broken on purpose, in launches of their own that are never timed."""
-
-    kind: str = Field("kill", description="Which fault: the name of a file in assay/faults.")
-    levels: WorkerCounts = Field((), description="Worker counts that get one fault launch each. Default: the largest level.")
-    after_checkpoints: int | None = Field(
-        None,
-        ge=0,
-        le=1_000_000,
-        description="How many checkpoints must have been saved before the fault may strike. Default: 1; a training whose launches before saved "
-        "none that was seen is struck in the middle of its steps.",
-    )
-    within_steps: int = Field(
-        10, ge=1, le=1_000_000_000, description="The fault strikes at a random step, at most this many steps after that checkpoint."
-    )
-    at_step: int | None = Field(
-        None,
-        ge=0,
-        le=1_000_000_000,
-        description="Training: strikes after exactly this step instead; 0: before the first. The two keys above then have no meaning.",
-    )
-    times: int = Field(
-        1,
-        ge=1,
-        le=1000,
-        description="Training: how often it strikes: once in each of the first so many incarnations of the workers, in each at the same "
-        "place. For faults after which the workers are started again.",
-    )
-    during: Literal["", "checkpoint"] = Field(
-        "", description='Training: "checkpoint" strikes while a checkpoint is being saved, the one after after_checkpoints.'
-    )
-    rank: int | None = Field(None, ge=0, description="Training: which rank is hit. Default: drawn at random.")
-    signal: Literal["KILL", "TERM", "ABRT", "SEGV"] = Field("KILL", description="The signal sent, for kinds that send one.")
-    at_s: float = Field(
-        10.0, ge=0.0, le=LONGEST_S, description="Serving: seconds after the measured part of the load began at which the fault strikes."
-    )
-    for_s: float = Field(
-        5.0,
-        ge=0.0,
-        le=LONGEST_S,
-        description="Seconds until it is undone, for kinds that can be (a killed replica is then started again; a killed worker by its "
-        "engine, at once).",
-    )
-    load_s: float | None = Field(
-        None,
-        gt=0.0,
-        le=LONGEST_S,
-        description="Serving: how long the measured part of its launch lasts, seconds. Default: 20 s beyond the "
-        "fault's end, or serving.arrivals.duration_s if that is longer.",
-    )
-    load: float | None = Field(
-        None, gt=0.0, description="Serving: the load, one of serving.concurrency or serving.rate. Default: the one in the middle."
-    )
-    target: str = Field("", description="Serving: the engine that is hit. Default: every one, in launches of their own.")
-    replica: int | None = Field(None, ge=0, description="Serving: which replica is hit, from 0. Default: drawn at random.")
-    command: str = Field(
-        "",
-        description="For kind command: the line for the shell. {replica}, {port}, {pid} and {url} are replaced; in a training {rank} and {pid}.",
-    )
-    undo: str = Field("", description="For kind command: the line that undoes it, after for_s.")
-    interface: str = Field("", description="For kind throttle: the network interface whose sending is held back, for example eth0.")
-    rate_mbit: float = Field(
-        10.0, gt=0.0, le=1_000_000.0, description="For kind throttle: what is left of its bandwidth, Mbit/s (1e6 bits)."
-    )
-    share: float = Field(
-        0.1,
-        gt=0.0,
-        le=1.0,
-        description="For kind slow: the share of a processor that is left. For reset and delay: of the connections hit.",
-    )
-    delay_s: float = Field(0.5, ge=0.0, le=LONGEST_S, description="For kind delay: seconds by which everything is held back.")
-
-
-class Host(Model):
-    """A node of a job that assay starts on several machines (launcher.kind = "nodes")."""
-
-    name: str = Field(min_length=1, max_length=80, pattern=NAME_PATTERN, description="What the record calls this host.")
-    address: str = Field(min_length=1, description="Address at which the other nodes reach it; the first holds the rendezvous.")
-    prefix: Words = Field(
-        (), description='Words before every command that is to run there: ["ssh", "a"], ["ip", "netns", "exec", "a"]. None: here.'
-    )
-    environment: dict[str, str] = Field(
-        default_factory=dict, description="Further variables of its workers, for example GLOO_SOCKET_IFNAME."
-    )
-
-
-class Launcher(Model):
-    """Where the workers run."""
-
-    kind: str = Field("local", description="Which launcher: the name of a file in assay/launchers.")
-    max_restarts: int = Field(
-        3, ge=0, le=1000, description="How often the engine may restart the workers in a fault launch. Timed launches: never."
-    )
-    threads_per_worker: int = Field(1, ge=1, le=4096, description="OMP_NUM_THREADS of every worker.")
-    pin: Literal["none", "spread", "compact"] = Field(
-        "none",
-        description="Which processors a worker may run on. none: as the system likes. spread: each worker has processors "
-        "of its own, physical cores and NUMA nodes taken in turn. compact: neighbours first.",
-    )
-    numa: Literal["none", "local"] = Field(
-        "none", description="local: a pinned worker takes memory from the NUMA nodes of its processors first."
-    )
-    nodes: int = Field(1, ge=1, le=100_000, description="How many nodes take part. Above 1 give the three keys below on every node.")
-    node_rank: int = Field(0, ge=0, description="This node's rank.")
-    rendezvous_endpoint: str | None = Field(None, description="host:port of the rendezvous for more than one node.")
-    rendezvous_id: str | None = Field(None, description="The rendezvous id shared by all nodes of the job.")
-    hosts: Annotated[tuple[Host, ...], BeforeValidator(listed)] = Field(
-        (), description='For kind "nodes": the machines, each with the words by which a command is started there.'
-    )
-
-
-class Limits(Model):
-    """When to stop waiting."""
-
-    launch_timeout_s: float = Field(
-        3600.0, gt=0.0, le=LONGEST_S, description="Seconds after which a launch is ended and recorded as timeout."
-    )
-    experiment_timeout_s: float | None = Field(None, gt=0.0, le=LONGEST_S, description="Seconds after which no further launch is started.")
-    grace_s: float = Field(5.0, ge=0.0, le=3600.0, description="Seconds between asking a process to end and killing it.")
-    fresh_folder_mib: float = Field(
-        1024.0, gt=0.0, le=1_048_576.0, description="How much may be copied for each launch with workload.fresh_folder, MiB."
-    )
-    log_mib: float = Field(
-        16.0, gt=0.0, le=1_048_576.0, description="How much of a launch's output is kept, MiB: the first half and the last half."
-    )
 
 
 class Experiment(Model):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
+LONGEST_S = 1e8  # three years; longer waits overflow the operating system's timers
 NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
 
 
@@ -15,6 +16,8 @@ def listed(value: object) -> object:
 
 
 Words = Annotated[tuple[str, ...], BeforeValidator(listed)]
+WorkerCount = Annotated[int, Field(ge=1, le=100_000)]
+WorkerCounts = Annotated[tuple[WorkerCount, ...], BeforeValidator(listed)]
 
 
 class Model(BaseModel):

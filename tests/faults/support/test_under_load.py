@@ -12,7 +12,7 @@ from assay.errors import SpecError
 from assay.faults.support import under_load
 from assay.faults.support.base import Fault, Struck, Undo
 from assay.faults.support.under_load import Strike
-from assay.spec.experiment import Fault as Asked
+from assay.spec.sections.faults import Fault as Asked
 from assay.spec.sections.serving import Target
 from tests.faults.loaded import kinds, row
 from tests.launchers.helpers import until

@@ -11,11 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.errors import Problem, SpecError
-from assay.spec.experiment import Experiment, Fault
+from assay.spec.experiment import Experiment
 from assay.spec.load import from_mapping, to_toml
 from assay.spec.plan import configurations
 from assay.spec.rules.experiment import contradictions
 from assay.spec.rules.serving import AT_S, DURATION_S
+from assay.spec.sections.faults import Fault
 from assay.spec.sections.serving import Arrivals
 
 URL = "http://127.0.0.1:8000"

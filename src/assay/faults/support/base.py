@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from assay.launchers.support import supervisor
 from assay.record.progress import Progress
-from assay.spec.experiment import Fault as Asked
 from assay.spec.plan import PlannedFault
+from assay.spec.sections.faults import Fault as Asked
 from assay.spec.sections.serving import Target
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from assay.errors import Problem, SpecError
-from assay.spec.experiment import Fault as Asked
+from assay.spec.sections.faults import Fault as Asked
 from assay.spec.sections.serving import Target
 from assay.traffic.proxy import Proxies
 

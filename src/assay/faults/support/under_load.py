@@ -25,7 +25,7 @@ from assay.errors import EnvironmentLacks, Problem, SpecError
 from assay.faults.support.base import Fault, Struck, Undo
 from assay.launchers.support import supervisor
 from assay.record.secrets.redact import redact
-from assay.spec.experiment import Fault as Asked
+from assay.spec.sections.faults import Fault as Asked
 from assay.spec.sections.serving import Target
 from assay.units import NS_PER_S
 

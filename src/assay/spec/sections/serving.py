@@ -12,9 +12,8 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
-from assay.spec.model import NAME_PATTERN, Model, Words, listed
+from assay.spec.model import LONGEST_S, NAME_PATTERN, Model, Words, listed
 
-LONGEST_S = 1e8
 ENVIRONMENT_VARIABLE = re.compile(r"\{env:([A-Za-z_][A-Za-z0-9_]*)\}")  # in a header
 Concurrency = Annotated[int, Field(ge=1, le=1_000_000)]
 Rate = Annotated[float, Field(gt=0.0, le=1e7)]
