@@ -14,6 +14,8 @@ from pydantic import BeforeValidator, Field, ModelWrapValidatorHandler, Validati
 
 from assay.errors import SpecError
 from assay.spec.explain import explain
+from assay.spec.flags.flag import flag
+from assay.spec.flags.texts import number_or_none, variable
 from assay.spec.model import NAME_PATTERN, Model, Words, WorkerCounts, listed
 from assay.spec.rules.experiment import AT_MOST, LAUNCHES, contradictions
 from assay.spec.sections.collectives import Collectives
@@ -24,7 +26,7 @@ from assay.spec.sections.launcher import Launcher, Limits
 from assay.spec.sections.noise import Noise
 from assay.spec.sections.profile import Profile
 from assay.spec.sections.serving import Serving
-from assay.spec.sections.timing import Timing
+from assay.spec.sections.timing import ROUNDS, Timing
 from assay.spec.sections.tune import Tune
 
 
@@ -33,30 +35,44 @@ def _none_word(value: object) -> object:
     return None if value == "none" else value
 
 
+def _of_kind(text: str) -> dict[str, str]:
+    return {"kind": text}
+
+
 class Workload(Model):
     """What is run."""
 
-    runner: str = Field("training", description="Which runner drives the workload: the name of a file in assay/runners.")
+    runner: Annotated[str, flag("--runner", "NAME", "which runner drives the script ({default})", run=90)] = Field(
+        "training", description="Which runner drives the workload: the name of a file in assay/runners."
+    )
     script: str = Field(
         "",
         description="The script to launch, relative to the experiment's file or to the working directory; the command, function or "
         "record of other runners; for serving the server's URL, or nothing where serving.targets names the engines.",
     )
     arguments: Words = Field((), description="The script's arguments. {workers}, {seed} and {launch} are replaced for every launch.")
-    work: str = Field("items", min_length=1, description="What one unit of useful work is called: samples, tokens, images ...")
-    environment: dict[str, str] = Field(
+    work: Annotated[str, flag("--work", "UNIT", "what one unit of useful work is called ({default})", run=100)] = Field(
+        "items", min_length=1, description="What one unit of useful work is called: samples, tokens, images ..."
+    )
+    environment: Annotated[
+        dict[str, str],
+        flag("--env", "NAME=TEXT", "a variable set for the script; may be repeated", read=variable, many=True, run=120, profile=40),
+    ] = Field(
         default_factory=dict,
         description="Variables set for the script. {workers}, {seed} and {launch} are replaced in their values, as in arguments. "
         "Values that look secret are redacted in the record.",
     )
-    fresh_folder: bool = Field(
+    fresh_folder: Annotated[bool, flag("--fresh-folder", "", "run each launch in a fresh copy of the working folder", run=140)] = Field(
         False,
         description="Whether each launch runs in a fresh copy of the working folder (that of the experiment's file, or the current one), so "
         "that none finds what another one left. Restarts within a launch share its copy. Links are kept; .git, virtual environments and "
         "records are left out.",
     )
     keep_folders: bool = Field(False, description="Whether the copies of fresh_folder are kept after their launches, beside the record.")
-    parallelism: Literal["auto", "data", "sharded", "tensor", "pipeline", "local_sgd", "mixed", "none"] = Field(
+    parallelism: Annotated[
+        Literal["auto", "data", "sharded", "tensor", "pipeline", "local_sgd", "mixed", "none"],
+        flag("--parallelism", "HOW", "auto (by what is seen), data, sharded, tensor, pipeline, local_sgd, mixed or none", run=110),
+    ] = Field(
         "auto",
         description="How the training is spread over the workers. auto: as what the hooks see says (DistributedDataParallel, FSDP, DTensor, "
         "stages, what the steps communicate). none: every worker trains alone. What only data parallelism has (equal replicas, one gradient, every "
@@ -67,7 +83,9 @@ class Workload(Model):
         description="Whether the steps of a PyTorch script that marks none itself are seen by hooks in torch. A script that marks "
         "its own steps is hooked for the communication of its ranks alone.",
     )
-    steps: int | None = Field(
+    steps: Annotated[
+        int | None, flag("--steps", "N", "end each launch after N steps beyond the warm-up, of a job that runs for days", run=130)
+    ] = Field(
         None,
         ge=1,
         le=1_000_000_000,
@@ -111,34 +129,62 @@ class Factor(Model):
     name: Literal["workers"] = Field(
         "workers", description="What is varied: the number of workers. A serving experiment varies its load, in [serving]."
     )
-    levels: WorkerCounts = Field(min_length=1, description="The worker counts to run, each once, for example [1, 2, 4].")
+    levels: Annotated[
+        WorkerCounts,
+        flag("--workers", "1,2,4", "worker counts to run", run=10, profile=10),
+        flag("--workers", "2,4", "worker counts to run, one process each ({default})", default=(2,), comm=10),
+    ] = Field(min_length=1, description="The worker counts to run, each once, for example [1, 2, 4].")
 
 
 class Scaling(Model):
     """How the work depends on the number of workers."""
 
-    mode: Literal["auto", "strong", "weak"] = Field(
+    mode: Annotated[
+        Literal["auto", "strong", "weak"],
+        flag("--scaling", "MODE", "auto (by the recorded work), strong (total work fixed) or weak (work per worker fixed)", run=150),
+    ] = Field(
         "auto",
         description="strong: the total work is fixed. weak: the work per worker is fixed. Checked against the recorded work. "
         "auto: whichever the recorded items per step are nearer to; strong where none were counted.",
     )
-    base: int | None = Field(None, ge=1, description="The level that speedups are relative to. Default: the smallest level.")
-    time: Literal["auto", "step", "wall"] = Field(
-        "auto",
-        description="Which time the speedup compares: steady-state time per unit of work (step) or the whole launch "
-        "(wall). auto: step where the script marks its steps, else wall.",
+    base: Annotated[int | None, flag("--base", "N", "the worker count that speedups are relative to (the smallest)", run=160)] = Field(
+        None, ge=1, description="The level that speedups are relative to. Default: the smallest level."
+    )
+    time: Annotated[Literal["auto", "step", "wall"], flag("--time", "WHICH", "which time is compared: auto, step or wall", run=170)] = (
+        Field(
+            "auto",
+            description="Which time the speedup compares: steady-state time per unit of work (step) or the whole launch "
+            "(wall). auto: step where the script marks its steps, else wall.",
+        )
     )
 
 
 class Launches(Model):
     """How often each configuration is started, and in which order."""
 
-    per_configuration: int = Field(
-        LAUNCHES, ge=1, le=1000, description="Independent launches per configuration; each block holds every configuration once."
-    )
-    seed: int = Field(20260101, ge=0, lt=2**63, description="Fixes the launch order, the launch seeds and the fault times.")
-    confidence: float = Field(0.95, gt=0.5, lt=1.0, description="Confidence of every interval.")
-    precision: float | None = Field(
+    per_configuration: Annotated[
+        int,
+        flag("--launches", "N", "launches of each worker count ({default})", run=20, comm=140),
+        flag("--launches", "N", "launches of each load ({default})", default=3, load=360),
+        flag("--launches", "N", "rounds of each command ({default})", default=ROUNDS, time=10),
+    ] = Field(LAUNCHES, ge=1, le=1000, description="Independent launches per configuration; each block holds every configuration once.")
+    seed: Annotated[
+        int,
+        flag("--seed", "N", "fixes the order, the seeds and the fault times", run=30, profile=20),
+        flag("--seed", "N", "fixes the order of launches and sizes", comm=150),
+        flag("--seed", "N", "fixes the order, the arrivals and the texts", load=370),
+    ] = Field(20260101, ge=0, lt=2**63, description="Fixes the launch order, the launch seeds and the fault times.")
+    confidence: Annotated[
+        float,
+        flag("--confidence", "C", "confidence of every interval ({default:g})", run=40, comm=160, load=380),
+        flag("--confidence", "C", "confidence of the interval ({default:g})", time=60),
+    ] = Field(0.95, gt=0.5, lt=1.0, description="Confidence of every interval.")
+    precision: Annotated[
+        float | None,
+        flag("--precision", "P", "add launches until intervals reach this fraction to either side (0.02)", run=50),
+        flag("--precision", "P", "add launches until intervals are this narrow", load=390),
+        flag("--precision", "P", "go on until the interval is this narrow (0.02: 2 %%)", time=50),
+    ] = Field(
         None,
         gt=0.0,
         lt=1.0,
@@ -146,7 +192,7 @@ class Launches(Model):
         "reaches at most this fraction of its value to either side (0.02 is 2 %). per_configuration is then the "
         "number of launches before the first look.",
     )
-    at_most: int = Field(
+    at_most: Annotated[int, flag("--at-most", "N", "with --precision: most launches of each worker count ({default})", run=60)] = Field(
         AT_MOST,
         ge=1,
         le=1000,
@@ -172,21 +218,29 @@ class Comparison(Model):
 class Quality(Model):
     """What it means that the result was preserved. Written down before anything runs."""
 
-    metric: str = Field(
-        "accuracy", min_length=1, description="Which reported per-example score decides, by the name that the script gives it."
+    metric: Annotated[
+        str,
+        flag("--quality-metric", "NAME", "the score that decides whether quality was held", run=180),
+        flag("--quality-metric", "NAME", "judge answers: exact_match, accuracy or contains", load=210),
+    ] = Field("accuracy", min_length=1, description="Which reported per-example score decides, by the name that the script gives it.")
+    direction: Annotated[Literal["higher", "lower"], flag("--quality-direction", "DIR", "higher or lower is better", run=190)] = Field(
+        "higher", description="Whether a higher or a lower score is better."
     )
-    direction: Literal["higher", "lower"] = Field("higher", description="Whether a higher or a lower score is better.")
-    margin: float = Field(
+    margin: Annotated[
+        float,
+        flag("--margin", "M", "largest loss of mean score that counts as held ({default:g})", run=200),
+        flag("--margin", "M", "largest loss of it that counts as held ({default:g})", load=220),
+    ] = Field(
         0.01,
         gt=0.0,
         description="The largest loss of mean score that still counts as held, in the score's own unit (0.01 of accuracy is one point).",
     )
-    chance: float | None = Field(
+    chance: Annotated[float | None, flag("--chance", "Q", "mean score of who guesses; a reference must be above it", run=210)] = Field(
         None,
         description="The mean score of who guesses: 0.25 where one of four answers is right. A reference that is not above it, or by "
         "less than the margin, makes the record INVALID. Left out: 0 for scores of 0 to 1, else not known.",
     )
-    cluster: str = Field(
+    cluster: Annotated[str, flag("--cluster-field", "NAME", "field that says what prompts share (a passage, a user)", load=230)] = Field(
         "",
         description="What examples share, so that they may be lost together: a passage, a user, a problem. A load takes it from this "
         "field of prompts.source; a script gives it to probe.examples(cluster=...). Left out: clusters count where a script gives them, "
@@ -203,12 +257,18 @@ class Quality(Model):
 class Gates(Model):
     """What is good enough. An absent gate is not applied."""
 
-    efficiency: Annotated[float | None, BeforeValidator(_none_word)] = Field(
-        0.70, gt=0.0, le=1.5, description='Smallest admissible parallel efficiency, a fraction. "none": no such gate.'
+    efficiency: Annotated[
+        float | None,
+        BeforeValidator(_none_word),
+        flag("--efficiency", "E", 'smallest admissible efficiency ({default:.2f}), or "none"', read=number_or_none, run=220),
+    ] = Field(0.70, gt=0.0, le=1.5, description='Smallest admissible parallel efficiency, a fraction. "none": no such gate.')
+    deadline_s: Annotated[float | None, flag("--deadline", "S", "longest admissible wall time, seconds", run=230)] = Field(
+        None, gt=0.0, description="Longest admissible wall time of one run, seconds."
     )
-    deadline_s: float | None = Field(None, gt=0.0, description="Longest admissible wall time of one run, seconds.")
-    budget_usd: float | None = Field(None, gt=0.0, description="Highest admissible cost of one run, US dollars. Needs prices.")
-    required_workers: int | None = Field(
+    budget_usd: Annotated[float | None, flag("--budget", "USD", "highest admissible cost of one run; needs --price", run=240)] = Field(
+        None, gt=0.0, description="Highest admissible cost of one run, US dollars. Needs prices."
+    )
+    required_workers: Annotated[int | None, flag("--required-workers", "N", "this worker count must be admissible", run=260)] = Field(
         None, ge=1, description="This worker count must be admissible, else the verdict is FAIL. For continuous integration."
     )
 
@@ -220,7 +280,11 @@ EVERY_DIMENSION: tuple[Dimension, ...] = get_args(Dimension)
 class Verdict(Model):
     """What is wanted to know. Findings that make numbers inadmissible, or a result wrong, count in any case."""
 
-    only: Annotated[tuple[Dimension, ...], BeforeValidator(listed)] = Field(
+    only: Annotated[
+        tuple[Dimension, ...],
+        BeforeValidator(listed),
+        flag("--only", "WHAT", "ask about these dimensions alone: correctness, performance, cost, reliability", run=250),
+    ] = Field(
         (),
         description="Of a training: the dimensions that are asked about. What was not asked for is neither required for a recommendation nor listed as "
         "not measured. Default: all four.",
@@ -244,9 +308,13 @@ class Experiment(Model):
         SpecError: on anything that makes no sense, with every problem at once.
     """
 
-    name: str = Field(
-        min_length=1, max_length=80, pattern=NAME_PATTERN, description="Names the record: letters, digits, dot, dash, underscore."
-    )
+    name: Annotated[
+        str,
+        flag("--name", "NAME", "names the record (the script's name)", run=80, profile=30),
+        flag("--name", "NAME", "names the record ({default})", default="comm", comm=250),
+        flag("--name", "NAME", "names the record (the model or the host)", load=400),
+        flag("--name", "NAME", "names the record (the command's name)", time=110),
+    ] = Field(min_length=1, max_length=80, pattern=NAME_PATTERN, description="Names the record: letters, digits, dot, dash, underscore.")
     workload: Workload
     factor: Factor = Field(
         Factor(levels=(1,)),
@@ -275,7 +343,11 @@ class Experiment(Model):
     energy: Energy = Energy()
     flops: Flops = Flops()
     profile: Profile | None = Field(None, description="Profiled launches, in addition to the timed ones and never timed.")
-    faults: Annotated[tuple[Fault, ...], BeforeValidator(listed)] = Field((), description="Fault launches, in addition to the timed ones.")
+    faults: Annotated[
+        tuple[Fault, ...],
+        BeforeValidator(listed),
+        flag("--fault", "KIND", "add fault launches of this kind (kill); may be repeated", read=_of_kind, many=True, run=320),
+    ] = Field((), description="Fault launches, in addition to the timed ones.")
     launcher: Launcher = Launcher()
     limits: Limits = Limits()
 

@@ -17,6 +17,9 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
+from assay.spec.flags.flag import Flag
+from assay.spec.model import Model
+
 PATTERN_WORDS = "letters, digits, dots, dashes and underscores, beginning with a letter or digit"
 
 
@@ -31,16 +34,22 @@ class Key:
     required: bool
     default: object  # meaningless where required
     section: bool  # holds further keys
+    flags: tuple[Flag, ...] = ()  # that set it
 
 
-def keys(model: type[BaseModel], prefix: str = "") -> dict[str, Key]:
-    """Every key below a model by its path, sections before their keys, in the order of the models."""
-    found: dict[str, Key] = {}
+def keys(model: type[BaseModel], prefix: str = "", *, plug_ins: bool = True) -> dict[str, Key]:
+    """Every key below a model by its path, sections before their keys, in the order of the models.
+
+    With `plug_ins` those of plug-ins too, which are then loaded.
+    """
+    if plug_ins and issubclass(model, Model):
+        model = model.complete()
+    every: dict[str, Key] = {}
     for name, field in model.model_fields.items():
         path = f"{prefix}{field.alias or name}"
-        found[path] = _key(path, field)
-        found.update(_below(path, field))
-    return found
+        every[path] = _key(path, field)
+        every.update(_below(path, field, plug_ins))
+    return every
 
 
 def siblings(all_keys: Mapping[str, Key], section: str) -> tuple[str, ...]:
@@ -61,14 +70,15 @@ def _key(path: str, field: FieldInfo) -> Key:
         required=field.is_required(),
         default=factory() if factory else field.default,  # type: ignore[call-arg]
         section=_model(kind) is not None,
+        flags=tuple(part for part in field.metadata if isinstance(part, Flag)),
     )
 
 
-def _below(path: str, field: FieldInfo) -> dict[str, Key]:
+def _below(path: str, field: FieldInfo, plug_ins: bool) -> dict[str, Key]:
     kind, _ = _bare(field.annotation, field.metadata)
     if (model := _model(kind)) is not None:
         inside = f"{path}[]." if get_origin(kind) is tuple else f"{path}."
-        return keys(model, inside)
+        return keys(model, inside, plug_ins=plug_ins)
     if get_origin(kind) is tuple:
         return {f"{path}[]": _item(f"{path}[]", *_bare(get_args(kind)[0], ()))}
     if get_origin(kind) is dict:

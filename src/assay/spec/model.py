@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
@@ -24,3 +24,8 @@ class Model(BaseModel):
     """A frozen part of the experiment that knows all of its keys."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+
+    @classmethod
+    def complete(cls) -> type[Self]:
+        """The same with the keys that plug-ins add."""
+        return cls

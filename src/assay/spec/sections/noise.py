@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from pydantic import Field
 
+from assay.spec.flags.flag import flag
 from assay.spec.model import Model
 
 
@@ -17,7 +20,7 @@ class Noise(Model):
         description="Seconds of fixed work that the coordinator times before and after each launch, to see whether the "
         "machine itself got slower. 0: no sentinel.",
     )
-    repeat: int = Field(
+    repeat: Annotated[int, flag("--repeat", "N", "how often a launch that was disturbed is made again ({default})", run=70)] = Field(
         0,
         ge=0,
         le=100,
