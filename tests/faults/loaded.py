@@ -30,7 +30,7 @@ def one_replica(folder: Path, *words: str) -> Iterator[tuple[Replicas, Heard]]:
 def at_once(kind: str, struck: Struck, heard: Heard, **changes: Any) -> Strike:
     """The fault, struck now; `close` undoes it."""
     fault: Fault = catalog.load("faults", kind)
-    strike = Strike(fault, struck, Asked.model_validate({"kind": kind, "for_s": LATER_S, **changes}), heard)
+    strike = Strike(fault, struck, Asked.complete().model_validate({"kind": kind, "for_s": LATER_S, **changes}), heard)
     strike.at(time.monotonic_ns())
     return strike
 

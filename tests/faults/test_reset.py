@@ -31,7 +31,7 @@ def open_through(url: str) -> http.client.HTTPConnection:
 
 def test_connections_are_reset_until_the_fault_ends(tmp_path: Path) -> None:
     assert reset.FAULT.front is not None
-    asked = Asked(kind="reset", share=1.0)
+    asked = Asked.complete()(kind="reset", share=1.0)
     with one_replica(tmp_path) as (one, heard):
         front = reset.FAULT.front(asked, one.target, "", 0)
         try:

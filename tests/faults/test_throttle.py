@@ -15,14 +15,13 @@ import pytest
 from assay.faults import throttle
 from assay.faults.support.base import Victim
 from assay.spec.plan import PlannedFault
-from assay.spec.sections.faults import Fault as Asked
 from tests.limits import PROCESS_S
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
 def planned(interface: str, rate_mbit: float = 10.0) -> PlannedFault:
-    asked = Asked(kind="throttle", interface=interface, rate_mbit=rate_mbit)
+    asked = throttle.Keys(kind="throttle", interface=interface, rate_mbit=rate_mbit)
     return PlannedFault(kind="throttle", rank=0, after_checkpoints=0, delay_steps=1, signal="KILL", training=asked)
 
 

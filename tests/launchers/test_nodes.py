@@ -149,7 +149,7 @@ def test_a_node_that_cannot_be_reached_is_named(tmp_path: Path, monkeypatch: pyt
     of = (hosts(1)[0], Host(name="b", address="10.0.0.2", prefix=("sh", "-c", "echo no route to b >&2; exit 255")))
     request = asked(tmp_path, of, "import time; time.sleep(1000)", grace_s=0.2)
     ending = helpers.ending_of(start(monkeypatch, request), request.mark)
-    assert ending.exit_code == nodes.nodes_engine.UNREACHED
+    assert ending.exit_code == nodes.node_group.UNREACHED
     said = request.log.read_text()
     assert "no route to b" in said
     assert "node b ended with 255, and its guard never answered" in said

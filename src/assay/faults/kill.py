@@ -33,4 +33,4 @@ def on_load(struck: Struck, asked: Asked) -> Undo:
     return lambda: replicas.restart(struck.replica)
 
 
-FAULT = Fault(name="kill", strike=strike, on_load=on_load, needs="pids", parameters=("signal",), undone_at_end=False)
+FAULT = Fault(name="kill", strike=strike, on_load=on_load, needs="pids", ends_worker=True, further=("signal",), undone_at_end=False)

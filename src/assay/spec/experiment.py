@@ -20,7 +20,7 @@ from assay.spec.model import NAME_PATTERN, Model, Words, WorkerCounts, listed
 from assay.spec.rules.experiment import AT_MOST, LAUNCHES, contradictions
 from assay.spec.sections.collectives import Collectives
 from assay.spec.sections.costs import Energy, Prices
-from assay.spec.sections.faults import Fault
+from assay.spec.sections.faults import AnyFault, of_kind
 from assay.spec.sections.flops import Flops
 from assay.spec.sections.launcher import Launcher, Limits
 from assay.spec.sections.noise import Noise
@@ -33,10 +33,6 @@ from assay.spec.sections.tune import Tune
 def _none_word(value: object) -> object:
     """TOML cannot say "nothing"; the word "none" switches off what has a default."""
     return None if value == "none" else value
-
-
-def _of_kind(text: str) -> dict[str, str]:
-    return {"kind": text}
 
 
 class Workload(Model):
@@ -344,9 +340,9 @@ class Experiment(Model):
     flops: Flops = Flops()
     profile: Profile | None = Field(None, description="Profiled launches, in addition to the timed ones and never timed.")
     faults: Annotated[
-        tuple[Fault, ...],
+        tuple[AnyFault, ...],
         BeforeValidator(listed),
-        flag("--fault", "KIND", "add fault launches of this kind (kill); may be repeated", read=_of_kind, many=True, run=320),
+        flag("--fault", "KIND", "add fault launches of this kind (kill); may be repeated", read=of_kind, many=True, run=320),
     ] = Field((), description="Fault launches, in addition to the timed ones.")
     launcher: Launcher = Launcher()
     limits: Limits = Limits()

@@ -294,7 +294,7 @@ def fault_launch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, raises: OSErro
     """A job that saves a checkpoint after 10 steps and goes on; the fault is planned 5 steps later on rank 1."""
     made = context(tmp_path, experiment(), FakeClock())
     striker = Striker(made, raises)
-    monkeypatch.setattr(launch_module.guard, "is_marked", lambda pid, mark: mark == mark_of(made.record.path, 0))
+    monkeypatch.setattr(launch_module.supervisor, "is_marked", lambda pid, mark: mark == mark_of(made.record.path, 0))
     ranks = [worker(made.record.launch_folder(0), rank, pid=os.getpid()) for rank in range(2)]
 
     def script(handle: FakeHandle) -> Ending | None:
@@ -357,7 +357,7 @@ def test_a_fault_strikes_each_incarnation_once_and_says_if_it_came_too_few_times
     """The workers start again after every strike, twice; they reach step 5 each time."""
     made = context(tmp_path, experiment(), FakeClock())
     striker = Striker(made, None)
-    monkeypatch.setattr(launch_module.guard, "is_marked", lambda pid, mark: True)
+    monkeypatch.setattr(launch_module.supervisor, "is_marked", lambda pid, mark: True)
     folder, ranks = made.record.launch_folder(0), {}
 
     def script(handle: FakeHandle) -> Ending | None:
@@ -400,7 +400,7 @@ def test_by_default_a_fault_strikes_in_the_middle_where_no_launch_before_saved_a
 
     job = Job(planned=planned(role="fault", fault=drawn), number=1, attempt=0)
     run = LaunchRun(made, job, request_for(made, job, {}), fake_launcher(FakeHandle(script)))
-    monkeypatch.setattr(launch_module.guard, "is_marked", lambda pid, mark: True)
+    monkeypatch.setattr(launch_module.supervisor, "is_marked", lambda pid, mark: True)
     run.fault = Fault(name="kill", strike=lambda victim, fault: None)
     row = go(run)
     found = events(made, "fault")
@@ -412,7 +412,7 @@ def test_by_default_a_fault_strikes_in_the_middle_where_no_launch_before_saved_a
 
 def test_a_process_that_is_not_of_this_launch_is_never_hit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made, run, striker = fault_launch(tmp_path, monkeypatch)
-    monkeypatch.setattr(launch_module.guard, "is_marked", lambda pid, mark: False)
+    monkeypatch.setattr(launch_module.supervisor, "is_marked", lambda pid, mark: False)
     go(run)
     assert striker.hits == []
     assert events(made, "fault") == []
