@@ -59,6 +59,14 @@ def section_table(model: type[BaseModel] = Experiment) -> tuple[tuple[str, str, 
     )
 
 
+def flag_words(key: Key) -> str:
+    """The flags that set a key, each with its verbs: "--seed (run, profile)"."""
+    verbs: dict[str, list[str]] = {}
+    for flag in key.flags:
+        verbs.setdefault(flag.name, []).extend(flag.places)
+    return ", ".join(f"{name} ({', '.join(names)})" for name, names in verbs.items())
+
+
 def _default(key: Key) -> str:
     if key.required:
         return "required"

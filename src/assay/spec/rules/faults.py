@@ -15,10 +15,11 @@ from assay import catalog
 from assay.errors import Problem
 from assay.spec.explain import did_you_mean, shown
 from assay.spec.rules.data import Data, is_list, items, number, table, tables
-from assay.spec.sections.faults import kind_names, kind_of
+from assay.spec.sections.faults import Fault, kind_names, kind_of
+from assay.spec.sections.launcher import Launcher
 
-AT_S: Final = 10.0  # default of faults[].at_s
-MAX_RESTARTS: Final = 3  # default of launcher.max_restarts
+AT_S: Final[float] = Fault.model_fields["at_s"].default
+MAX_RESTARTS: Final[int] = Launcher.model_fields["max_restarts"].default
 
 
 def _as_their_kinds_ask(data: Data) -> Iterator[Problem]:

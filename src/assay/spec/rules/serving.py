@@ -14,8 +14,9 @@ from assay.errors import Problem
 from assay.spec.explain import NOTHING, shown
 from assay.spec.rules.data import Data, is_list, items, number, positive, table, tables
 from assay.spec.sections import scenario
+from assay.spec.sections.serving import Arrivals
 
-DURATION_S = 30.0  # default of serving.arrivals.duration_s
+DURATION_S: Final[float] = Arrivals.model_fields["duration_s"].default
 INSIDE: Final = "process"  # the backend that answers in the client's own process: there is nothing to connect to
 WITHOUT_TEXT: Final = ("embeddings", "rerank")  # tasks that are answered with numbers
 OPEN: Final = ("constant", "poisson", "gamma", "server")
