@@ -15,8 +15,9 @@ from typing import Any
 
 from assay.frames.record_data import Measured
 from assay.record.tables import TABLES
-from assay.spec.experiment import Energy, Experiment, Factor, Gates, Launches, Prices, Quality, Scaling, Workload
+from assay.spec.experiment import Experiment, Factor, Gates, Launches, Quality, Scaling, Workload
 from assay.spec.plan import configuration_name
+from assay.spec.sections.costs import Energy, Prices
 from tests.builders import frame
 
 S = 1_000_000_000

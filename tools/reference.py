@@ -22,6 +22,8 @@ from assay.reports import check as check_report
 from assay.reports import json as json_report
 from assay.reports.comparisons import json as comparison_json
 from assay.spec import schema
+from assay.spec.experiment import Experiment
+from assay.spec.keys import keys as every_key
 from assay.stats.intervals import means
 from assay.verdict.comparison import comparability
 from assay.verdict.conditions import catalogue
@@ -80,8 +82,11 @@ def experiment() -> str:
     """The keys of an experiment's file."""
     sections = table(("section", "keys", "meaning"), ((f"`{s}`", k, d) for s, k, d in schema.section_table()))
     keys = table(("key", "type", "default", "meaning"), ((f"`{k}`", t, d, m) for k, t, d, m in schema.key_table()))
+    flags = table(
+        ("key", "flags"), ((f"`{key.path}`", words) for key in every_key(Experiment).values() if (words := schema.flag_words(key)))
+    )
     editor = "`assay schema` prints the same as a JSON Schema, which editors use to complete and check the file."
-    return page("Experiment", "src/assay/spec/experiment.py", editor, "## Sections", sections, "## Keys", keys)
+    return page("Experiment", "src/assay/spec", editor, "## Sections", sections, "## Keys", keys, "## Flags", flags)
 
 
 def claim() -> str:

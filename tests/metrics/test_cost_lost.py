@@ -8,7 +8,7 @@ import pytest
 
 from assay.estimates.estimate import Absent, Estimate
 from assay.metrics.cost_lost import METRIC
-from assay.spec.experiment import Prices
+from assay.spec.sections.costs import Prices
 from tests.handmade import Handmade
 from tests.metrics.clocks_made import on_two_hosts
 from tests.struck import struck

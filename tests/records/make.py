@@ -21,8 +21,10 @@ from assay.runners import replay
 from assay.runners.experiment.run import RunContext, plan_signature, run
 from assay.runners.experiment.signals import StopRequest
 from assay.runners.replay import replayed
-from assay.spec.experiment import Energy, Experiment, Factor, Launches, Limits, Prices, Quality, Workload
+from assay.spec.experiment import Experiment, Factor, Launches, Quality, Workload
 from assay.spec.plan import plan
+from assay.spec.sections.costs import Energy, Prices
+from assay.spec.sections.launcher import Limits
 
 HERE = Path(__file__).resolve().parent
 REPOSITORY = HERE.parents[1]

@@ -6,8 +6,9 @@ from datetime import date
 
 import pytest
 
-from assay.spec.experiment import Experiment, Factor, Host, Launcher, Workload
+from assay.spec.experiment import Experiment, Factor, Workload
 from assay.spec.rules.experiment import notes
+from assay.spec.sections.launcher import Host, Launcher
 
 DAY = date(2026, 1, 1)
 

@@ -16,7 +16,7 @@ from assay.instruments.machine import meter as meter_module
 from assay.instruments.machine.meter import COUNTERS, Meter, Row
 from assay.record.environment import FIELDS, Machine
 from assay.record.tables import TELEMETRY, arrow_schema
-from assay.spec.experiment import Energy
+from assay.spec.sections.costs import Energy
 from tests.limits import PROCESS_S
 
 NEVER = 3600.0  # seconds between readings: only the first and the last one are made

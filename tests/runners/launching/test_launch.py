@@ -24,8 +24,8 @@ from assay.runners.experiment.run import Job, LaunchProgress, RunContext, RunPro
 from assay.runners.experiment.signals import StopRequest
 from assay.runners.launching import launch as launch_module
 from assay.runners.launching.launch import LaunchRun, mark_of, request_for
-from assay.spec.experiment import Fault as AskedFault
 from assay.spec.plan import PlannedFault, PlannedLaunch, plan
+from assay.spec.sections.faults import Fault as AskedFault
 from tests.runners.making import FakeHandle, SilentMeter, context, experiment, fake_launcher, kill_fault, planned, worker
 
 OK = Ending(exit_code=0, end_ns=123)

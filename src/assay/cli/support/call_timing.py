@@ -14,19 +14,18 @@ import inspect
 import json
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from assay.errors import Problem, SpecError
+from assay.spec.sections.timing import ROUNDS
 
 if TYPE_CHECKING:
     from assay.estimates.estimate import Value
     from assay.runners.experiment.run import Advice, RunProgress
     from assay.spec.experiment import Experiment
-
-LAUNCHES = 10
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +43,7 @@ class Timed:
 def time(
     function: Callable[..., object] | str,
     *args: Any,
-    launches: int = LAUNCHES,
+    launches: int = ROUNDS,
     round_s: float = 0.5,
     precision: float | None = None,
     warm_up: int = 1,
@@ -78,9 +77,10 @@ def time(
         words,
         runner="function",
         name=name or target.replace(":", "."),
-        launches=launches,
-        precision=precision,
-        timing={"round_s": round_s, "warm_up": warm_up},
+        sections={
+            "launches": {"per_configuration": launches, **({} if precision is None else {"precision": precision})},
+            "timing": {"round_s": round_s, "warm_up": warm_up},
+        },
         environment=_search_path(folder),
     )
     (path,) = measure([(asked, target)], root=Path(root))
@@ -190,35 +190,16 @@ def experiment(
     *,
     runner: str,
     name: str,
-    launches: int = LAUNCHES,
-    precision: float | None = None,
-    confidence: float = 0.95,
-    timing: dict[str, Any] | None = None,
+    sections: Mapping[str, Mapping[str, Any]],
     environment: dict[str, str] | None = None,
-    limits: dict[str, Any] | None = None,
 ) -> Experiment:
     """A timing as an experiment: one level, no gates."""
     from assay.spec.flags.experiment import NAME_LENGTH
     from assay.spec.load import from_mapping
 
-    wanted: dict[str, Any] = {"per_configuration": launches, "confidence": confidence}
-    return from_mapping(
-        {
-            "name": name[:NAME_LENGTH],
-            "workload": {
-                "runner": runner,
-                "script": script,
-                "arguments": list(arguments),
-                "work": "calls",
-                "environment": environment or {},
-            },
-            "factor": {"levels": [1]},
-            "gates": {"efficiency": "none"},
-            "timing": timing or {},
-            "limits": limits or {},
-            "launches": wanted if precision is None else {**wanted, "precision": precision},
-        }
-    )
+    workload = {"runner": runner, "script": script, "arguments": list(arguments), "work": "calls", "environment": environment or {}}
+    fixed = {"name": name[:NAME_LENGTH], "workload": workload, "factor": {"levels": [1]}, "gates": {"efficiency": "none"}}
+    return from_mapping({**sections, **fixed})
 
 
 def measure(arms: Sequence[tuple[Experiment, str]], *, root: Path, on_progress: Callable[[RunProgress], None] | None = None) -> list[Path]:

@@ -6,20 +6,18 @@ As in `assay.spec.rules.experiment`: each rule looks at the data as they were gi
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from itertools import islice
-from typing import Any, Final
+from collections.abc import Callable, Iterator
+from typing import Final
 from urllib.parse import urlsplit
 
 from assay.errors import Problem
-from assay.spec.explain import NOTHING, did_you_mean, shown
+from assay.spec.explain import NOTHING, shown
+from assay.spec.rules.data import Data, is_list, items, number, positive, table, tables
 from assay.spec.sections import scenario
+from assay.spec.sections.serving import Arrivals
 
-Data = Mapping[str, Any]
-
-DURATION_S, AT_S = 30.0, 10.0  # defaults of serving.arrivals.duration_s and faults[].at_s
+DURATION_S: Final[float] = Arrivals.model_fields["duration_s"].default
 INSIDE: Final = "process"  # the backend that answers in the client's own process: there is nothing to connect to
-STARTED: Final = ("kill", "stop", "slow")  # kinds of faults that need a process that assay started
 WITHOUT_TEXT: Final = ("embeddings", "rerank")  # tasks that are answered with numbers
 OPEN: Final = ("constant", "poisson", "gamma", "server")
 LOADS: Final[dict[str, tuple[str, ...]]] = {  # process -> the keys of which exactly one is needed
@@ -32,31 +30,12 @@ ONE_REQUEST: Final = ("trace", "multi_stream", "offline")  # processes that star
 TOKEN_TIMES: Final = ("ttft_s", "ttft_visible_s", "tpot_s", "itl_s")
 
 
-# ---- reading data that may be anything ---------------------------------------------------------------------------
-
-
-def _table(data: object, name: str) -> Data:
-    inner = data.get(name) if isinstance(data, Mapping) else None
-    return inner if isinstance(inner, Mapping) else {}
-
-
-def _items(data: Data, name: str) -> list[Any]:
-    value = data.get(name)
-    return value if isinstance(value, list) else []
-
-
-def _tables(data: Data, name: str) -> Iterator[tuple[int, Data]]:
-    for index, item in enumerate(_items(data, name)):
-        if isinstance(item, Mapping):
-            yield index, item
-
-
 def _serving(data: Data) -> Data:
-    return _table(data, "serving")
+    return table(data, "serving")
 
 
 def _process(data: Data) -> str:
-    value = _table(_serving(data), "arrivals").get("process", "closed")
+    value = table(_serving(data), "arrivals").get("process", "closed")
     return value if isinstance(value, str) else ""
 
 
@@ -65,21 +44,11 @@ def _task(data: Data) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _number(value: object, default: float) -> float | None:
-    if value is None:
-        return default
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
-
-
-def _positive(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
-
-
 # ---- the runner and the engines ----------------------------------------------------------------------------------
 
 
 def _with_its_runner(data: Data) -> Iterator[Problem]:
-    runner = _table(data, "workload").get("runner", "training")
+    runner = table(data, "workload").get("runner", "training")
     if not isinstance(runner, str):
         return
     if data.get("serving") is not None and runner not in ("serving", "replay"):
@@ -99,7 +68,7 @@ def _with_its_runner(data: Data) -> Iterator[Problem]:
 
 
 def _without_a_factor(data: Data) -> Iterator[Problem]:
-    factor = _table(data, "factor")
+    factor = table(data, "factor")
     if data.get("serving") is None or not factor or dict(factor) in ({"levels": [1]}, {"name": "workers", "levels": [1]}):
         return
     yield Problem(
@@ -113,10 +82,10 @@ def _without_a_factor(data: Data) -> Iterator[Problem]:
 def _an_engine(data: Data) -> Iterator[Problem]:
     if not _serving(data):
         return
-    script = _table(data, "workload").get("script")
+    script = table(data, "workload").get("script")
     named = isinstance(script, str) and script != ""
-    targets = list(_tables(_serving(data), "targets"))
-    if not named and not _items(_serving(data), "targets"):
+    targets = list(tables(_serving(data), "targets"))
+    if not named and not items(_serving(data), "targets"):
         yield Problem(
             where="serving.targets",
             found=NOTHING,
@@ -130,7 +99,7 @@ def _an_engine(data: Data) -> Iterator[Problem]:
 
 
 def _of_target(where: str, target: Data, named: bool) -> Iterator[Problem]:
-    urls, command = _items(target, "urls"), _items(target, "command")
+    urls, command = items(target, "urls"), items(target, "command")
     inside = target.get("backend") == INSIDE
     if urls and command:
         yield Problem(
@@ -139,7 +108,7 @@ def _of_target(where: str, target: Data, named: bool) -> Iterator[Problem]:
             allowed="urls or command, not both",
             mend="Leave out urls: replicas that assay starts get ports of their own.",
         )
-    if not (urls or command or named or inside) and _is_list(target, "urls") and _is_list(target, "command"):
+    if not (urls or command or named or inside) and is_list(target, "urls") and is_list(target, "command"):
         yield Problem(
             where=f"{where}.urls",
             found="nothing",
@@ -156,10 +125,6 @@ def _of_target(where: str, target: Data, named: bool) -> Iterator[Problem]:
             )
     for place, url in enumerate(urls):
         yield from _url(f"{where}.urls[{place}]", url)
-
-
-def _is_list(target: Data, name: str) -> bool:
-    return isinstance(target.get(name, []), list)
 
 
 def _url(where: str, url: object) -> Iterator[Problem]:
@@ -182,9 +147,9 @@ def _url(where: str, url: object) -> Iterator[Problem]:
 
 def _said_once(data: Data) -> Iterator[Problem]:
     serving = _serving(data)
-    names = [target.get("name", "server") for _, target in _tables(serving, "targets")]
+    names = [target.get("name", "server") for _, target in tables(serving, "targets")]
     lists = [("serving.targets", names, "every engine with a name of its own", True)]
-    lists += [(f"serving.{key}", _items(serving, key), "every one once", False) for key in ("scenarios", "concurrency", "rate")]
+    lists += [(f"serving.{key}", items(serving, key), "every one once", False) for key in ("scenarios", "concurrency", "rate")]
     for where, values, allowed, named in lists:
         plain = [value for value in values if isinstance(value, str | int | float)]
         twice = [value for value, count in Counter(plain).items() if count > 1]
@@ -205,9 +170,9 @@ def _loads_of_the_process(data: Data) -> Iterator[Problem]:
     serving, process = _serving(data), _process(data)
     if not serving:
         return
-    given = [key for key in ("concurrency", "rate") if _items(serving, key)]
+    given = [key for key in ("concurrency", "rate") if items(serving, key)]
     wanted = LOADS.get(process, ())
-    if process in LOADS and not any(key in given for key in wanted) and all(_is_list(serving, key) for key in wanted):
+    if process in LOADS and not any(key in given for key in wanted) and all(is_list(serving, key) for key in wanted):
         example = {"concurrency": "concurrency = [1, 8, 16]", "rate": "rate = [5, 10]"}[wanted[0]]
         meant = ' Or write process = "poisson" below [serving.arrivals].' if given == ["rate"] else ""
         yield Problem(
@@ -240,9 +205,9 @@ def _loads_of_the_process(data: Data) -> Iterator[Problem]:
 
 
 def _stages(data: Data) -> Iterator[Problem]:
-    arrivals = _table(_serving(data), "arrivals")
-    stages, process = _items(arrivals, "stages"), _process(data)
-    if process == "stages" and not stages and _is_list(arrivals, "stages"):
+    arrivals = table(_serving(data), "arrivals")
+    stages, process = items(arrivals, "stages"), _process(data)
+    if process == "stages" and not stages and is_list(arrivals, "stages"):
         yield Problem(
             where="serving.arrivals.stages",
             found=NOTHING,
@@ -256,8 +221,8 @@ def _stages(data: Data) -> Iterator[Problem]:
             allowed='none, unless process = "stages"',
             mend='Write process = "stages" below [serving.arrivals].',
         )
-    lasting = [_number(stage.get("duration_s"), 0.0) for _, stage in _tables(arrivals, "stages")]
-    duration_s = _number(arrivals.get("duration_s"), DURATION_S)
+    lasting = [number(stage.get("duration_s"), 0.0) for _, stage in tables(arrivals, "stages")]
+    duration_s = number(arrivals.get("duration_s"), DURATION_S)
     if process != "stages" or duration_s is None or not lasting or len(lasting) != len(stages):
         return
     total_s = sum(one for one in lasting if one is not None)
@@ -271,7 +236,7 @@ def _stages(data: Data) -> Iterator[Problem]:
 
 
 def _a_trace(data: Data) -> Iterator[Problem]:
-    trace, process = _table(_serving(data), "arrivals").get("trace", ""), _process(data)
+    trace, process = table(_serving(data), "arrivals").get("trace", ""), _process(data)
     if process == "trace" and trace == "":
         yield Problem(
             where="serving.arrivals.trace",
@@ -289,7 +254,7 @@ def _a_trace(data: Data) -> Iterator[Problem]:
 
 
 def _offline_is_counted(data: Data) -> Iterator[Problem]:
-    if _process(data) == "offline" and _table(_serving(data), "arrivals").get("requests") is None:
+    if _process(data) == "offline" and table(_serving(data), "arrivals").get("requests") is None:
         yield Problem(
             where="serving.arrivals.requests",
             found=NOTHING,
@@ -299,7 +264,7 @@ def _offline_is_counted(data: Data) -> Iterator[Problem]:
 
 
 def _conversations(data: Data) -> Iterator[Problem]:
-    prompts, process = _table(_serving(data), "prompts"), _process(data)
+    prompts, process = table(_serving(data), "prompts"), _process(data)
     for name, alone in (("turns", 1), ("tool_steps", 0)):
         value = prompts.get(name, alone)
         if process in ONE_REQUEST and type(value) is int and value > alone:
@@ -315,15 +280,15 @@ def _search(data: Data) -> Iterator[Problem]:
     serving = _serving(data)
     if serving.get("search") is not True:
         return
-    if not _items(serving, "rate"):
+    if not items(serving, "rate"):
         yield Problem(
             where="serving.search",
             found="true without serving.rate",
             allowed="a search between rates",
             mend="Write rate = [1, 100] below [serving], and an open process such as poisson below [serving.arrivals].",
         )
-    objectives = _table(serving, "objectives")
-    if not any(_positive(value) for name, value in objectives.items() if name != "attainment"):
+    objectives = table(serving, "objectives")
+    if not any(positive(value) for name, value in objectives.items() if name != "attainment"):
         yield Problem(
             where="serving.search",
             found="true without an objective",
@@ -337,7 +302,7 @@ def _search(data: Data) -> Iterator[Problem]:
 
 def _scenarios(data: Data) -> Iterator[Problem]:
     serving = _serving(data)
-    for index, text in enumerate(_items(serving, "scenarios")):
+    for index, text in enumerate(items(serving, "scenarios")):
         if not isinstance(text, str):
             continue
         where = f"serving.scenarios[{index}]"
@@ -348,7 +313,7 @@ def _scenarios(data: Data) -> Iterator[Problem]:
         unsuited = scenario.unsuited(scenario.parse(text), _task(data), where)
         if unsuited is not None:
             yield unsuited
-        if text == scenario.DATASET and _table(serving, "prompts").get("source", "synthetic") == "synthetic":
+        if text == scenario.DATASET and table(serving, "prompts").get("source", "synthetic") == "synthetic":
             yield Problem(
                 where=where,
                 found='"dataset" without a file',
@@ -363,7 +328,7 @@ def _token_times_need_a_stream(data: Data) -> Iterator[Problem]:
     if not silent and _task(data) not in WITHOUT_TEXT:
         return
     for name in TOKEN_TIMES:
-        value = _table(serving, "objectives").get(name)
+        value = table(serving, "objectives").get(name)
         if value is not None:
             why = "stream = false" if silent else f"task = {shown(_task(data))}"
             yield Problem(
@@ -376,11 +341,11 @@ def _token_times_need_a_stream(data: Data) -> Iterator[Problem]:
 
 def _checks_of_answers(data: Data) -> Iterator[Problem]:
     serving = _serving(data)
-    checks, task = _table(serving, "correctness"), _task(data)
-    kept = _table(serving, "client").get("keep_text") is not False
+    checks, task = table(serving, "correctness"), _task(data)
+    kept = table(serving, "client").get("keep_text") is not False
     for name in ("canaries", "identity"):
         value = checks.get(name)
-        if not _positive(value):
+        if not positive(value):
             continue
         if task in WITHOUT_TEXT:
             yield Problem(
@@ -391,10 +356,10 @@ def _checks_of_answers(data: Data) -> Iterator[Problem]:
             )
         elif not kept:
             yield _text_needed(f"serving.correctness.{name}", value)
-    answers = _table(serving, "prompts").get("answer_field")
+    answers = table(serving, "prompts").get("answer_field")
     if isinstance(answers, str) and answers and not kept:
         yield _text_needed("serving.prompts.answer_field", answers)
-    if not _positive(checks.get("identity")):
+    if not positive(checks.get("identity")):
         yield from _without_prompts(checks)
 
 
@@ -420,7 +385,7 @@ def _without_prompts(checks: Data) -> Iterator[Problem]:
 
 
 def _transport(data: Data) -> Iterator[Problem]:
-    client = _table(_serving(data), "client")
+    client = table(_serving(data), "client")
     proxy = client.get("proxy", "")
     if isinstance(proxy, str) and proxy:
         yield from _url("serving.client.proxy", proxy)
@@ -432,81 +397,6 @@ def _transport(data: Data) -> Iterator[Problem]:
                 allowed="auto or library",
                 mend="assay's own HTTP speaks HTTP/1.1 straight to the server. Leave transport out.",
             )
-
-
-# ---- faults ------------------------------------------------------------------------------------------------------
-
-
-def _faults_fit(data: Data) -> Iterator[Problem]:
-    if not _serving(data):
-        return
-    targets = [target for _, target in _tables(_serving(data), "targets")]
-    for index, fault in _tables(data, "faults"):
-        where = f"faults[{index}]"
-        yield from _fault_finds_its_target(where, fault, targets)
-        yield from _fault_falls_into_the_load(where, fault, data)
-        if fault.get("kind") == "command" and fault.get("command", "") == "":
-            yield Problem(
-                where=f"{where}.command",
-                found=NOTHING,
-                allowed='a line for the shell where kind = "command"',
-                mend='For example command = "kubectl delete pod vllm-{replica}".',
-            )
-
-
-def _fault_finds_its_target(where: str, fault: Data, targets: list[Data]) -> Iterator[Problem]:
-    name = fault.get("target", "")
-    names = [str(target.get("name", "server")) for target in targets] or ["server"]
-    if isinstance(name, str) and name not in ("", *names):
-        yield Problem(
-            where=f"{where}.target", found=shown(name), allowed=f"one of the engines {', '.join(names)}", mend=did_you_mean(name, names)
-        )
-        return
-    struck = [target for target in targets or [{}] if name in ("", target.get("name", "server"))]
-    kind = fault.get("kind", "kill")
-    strange = [target for target in struck if not _items(target, "command") and _is_list(target, "command")]
-    if kind in STARTED and strange:
-        yield Problem(
-            where=f"{where}.kind",
-            found=f"{shown(kind)} for {strange[0].get('name', 'server')}, which assay does not start",
-            allowed=f"{', '.join(STARTED)} only where the target has a command",
-            mend='Add command to the target, or write kind = "command" with a line that reaches the server.',
-        )
-    replica = fault.get("replica")
-    for target in islice((one for one in struck if type(replica) is int and replica >= _replicas(one)), 1):
-        yield Problem(
-            where=f"{where}.replica",
-            found=shown(replica),
-            allowed=f"a number below the replicas of {target.get('name', 'server')}: {_replicas(target)}",
-            mend="Replicas are numbered from 0.",
-        )
-
-
-def _replicas(target: Data) -> int:
-    replicas = target.get("replicas", 1)
-    return len(_items(target, "urls")) or (replicas if type(replicas) is int else 1)
-
-
-def _fault_falls_into_the_load(where: str, fault: Data, data: Data) -> Iterator[Problem]:
-    serving = _serving(data)
-    at_s = _number(fault.get("at_s"), AT_S)
-    load_s = _number(fault.get("load_s"), -1.0)
-    if at_s is not None and load_s is not None and 0 < load_s <= at_s:
-        yield Problem(
-            where=f"{where}.at_s",
-            found=f"{at_s:g}",
-            allowed=f"less than this fault's load_s, {load_s:g}",
-            mend="Strike earlier, or let the load last longer.",
-        )
-    load = _number(fault.get("load"), -1.0)
-    loads = [one for key in ("concurrency", "rate") for one in _items(serving, key) if isinstance(one, int | float)]
-    if load is not None and load > 0 and load not in loads:
-        yield Problem(
-            where=f"{where}.load",
-            found=f"{load:g}",
-            allowed=f"one of the loads {', '.join(f'{one:g}' for one in loads)}" if loads else "none where there are no loads",
-            mend="Leave it out for the one in the middle.",
-        )
 
 
 SERVING_RULES: tuple[Callable[[Data], Iterator[Problem]], ...] = (
@@ -524,5 +414,4 @@ SERVING_RULES: tuple[Callable[[Data], Iterator[Problem]], ...] = (
     _token_times_need_a_stream,
     _checks_of_answers,
     _transport,
-    _faults_fit,
 )
