@@ -59,4 +59,5 @@ class Metric:
     caveat: str = ""  # what it cannot tell
     shown: tuple[Shown, ...] = ()
     tool: str = ""  # whose definition this is; empty: ours
+    decides: int = 0  # where it stands among the metrics that may decide a comparison; 0: it never does
     rank: int = LAST  # where it stands in tables, within its dimension; ties go by name

@@ -23,7 +23,7 @@ from assay.frames.training.communication_model import held_out, model, refusal
 from assay.frames.training.rank_time import CATEGORIES
 from assay.frames.training.recovery import Recovery, noticed_ns, recoveries, strikes
 from assay.frames.training.scaling_points import chosen, throughputs
-from assay.metrics.rank_seconds import partition
+from assay.metrics.training.faults import partition
 from assay.reports.series import ranks as rank_series
 from assay.reports.series.ranks import RankPhases, StepTimeline
 from assay.stats.models.communication_wall import Curve

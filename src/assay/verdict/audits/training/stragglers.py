@@ -21,7 +21,7 @@ from assay.estimates.format import bracketed, count, percent
 from assay.frames.record_data import Measured
 from assay.frames.training.rank_phases import ASKING, BETWEEN, THROUGHOUT, Own, own_times
 from assay.metrics.base import Results
-from assay.metrics.straggler_wait import UNSEEN
+from assay.metrics.training.ranks import UNSEEN
 from assay.stats.groups.stragglers import Excess, Search
 from assay.stats.intervals.intervals import Interval, mean_t
 from assay.units import SECONDS
