@@ -27,7 +27,10 @@ WORKLOADS: tuple[Subject, ...] = ("training", "calls", "serving")  # whose resul
 ALL = "all"  # the key of a value that belongs to the whole experiment
 
 
-Table = Literal["engines", "faults", "cold", "checks", "overview", "paper", "panel", "workbook"]
+Table = Literal["engines", "faults", "cold", "checks", "overview", "paper", "panel", "workbook", "curve across", "curve up"]
+# What a record must hold: a measured window, the times at which requests were due, chunks with times of their own, the kinds of chunks
+# as our log has them, the set-up of connections, a model in this process, objectives, joules.
+Need = Literal["window", "due_times", "chunks", "own_chunk_kinds", "connections", "in_process", "objectives", "energy"]
 LAST = 10_000  # the rank of a metric that says none: a third party's come last
 
 
@@ -38,6 +41,7 @@ class Shown:
     table: Table
     head: str
     above: str = ""
+    position: int = 0  # in its table, from the left
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +61,9 @@ class Metric:
     primary: bool = False  # shown in the vector table of every report
     question: str = ""  # the first sentence of its entry in the metric dictionary
     caveat: str = ""  # what it cannot tell
+    needs: frozenset[Need] = frozenset()  # asked by `assay.metrics.needs` before `compute`
     shown: tuple[Shown, ...] = ()
+    decides: int = 0  # in which order a comparison picks its metric, from 1; 0: it never decides
     tool: str = ""  # whose definition this is; empty: ours
     decides: int = 0  # where it stands among the metrics that may decide a comparison; 0: it never does
     rank: int = LAST  # where it stands in tables, within its dimension; ties go by name
