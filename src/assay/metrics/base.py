@@ -54,7 +54,7 @@ class Metric:
     kind: Kind  # which mean over configurations has a meaning: assay.stats.intervals.means
     better: Better
     dimension: Dimension
-    formula: str  # one line, in the terms of METRICS.md
+    formula: str  # one line
     compute: Callable[[Measured, Results], Mapping[str, Value]]
     after: tuple[str, ...] = ()  # metrics that must be computed first
     about: tuple[Subject, ...] = LAUNCHED  # the records for which it has a meaning; of others it is not computed

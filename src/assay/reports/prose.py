@@ -34,22 +34,6 @@ class Section:
     table: Table | None = None
 
 
-LOAD_METRICS = (
-    "output_throughput",
-    "request_throughput",
-    "goodput",
-    "slo_attainment",
-    "ttft_p50",
-    "ttft_p95",
-    "ttft_p99",
-    "tpot_p50",
-    "tpot_p99",
-    "e2e_p50",
-    "e2e_p95",
-    "e2e_p99",
-    "cost_per_token",
-    "error_rate",
-)
 LOAD_FACTS = ("Engines", "Model", "Task", "Scenarios", "Prompts", "Load", "Objectives", "Clock", "Prices", "Faults")
 WORKLOAD_FACTS = ("Workload", "Configurations", "Scaling", "Quality", "Faults")
 TABLE_METRICS = (
@@ -201,8 +185,8 @@ def _limits_found(view: View) -> Iterator[str]:
 
 def _table(view: View) -> Table | None:
     columns = _reported(view)
-    names = TABLE_METRICS if view.serving is None else LOAD_METRICS
-    rows = [row for name in names if (row := view.metric(name)) is not None]
+    shown = tuple(row for name in TABLE_METRICS if (row := view.metric(name)) is not None)
+    rows = shown if view.serving is None else tuple(row for _, row in view.shown_in("paper"))
     used = [row for row in rows if any((shown := row.cells.get(c.key)) and shown.measured for c in columns)]
     if not columns or not used:
         return None

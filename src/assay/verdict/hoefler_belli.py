@@ -20,6 +20,8 @@ from assay.estimates.estimate import Estimate, Value
 from assay.estimates.format import count, given, show
 from assay.frames.record_data import Measured
 from assay.metrics.base import ALL, Results
+from assay.metrics.serving.latency import E2E_P50, E2E_P95, E2E_P99, TTFT_P95, TTFT_P99
+from assay.metrics.serving.throughput import OUTPUT_THROUGHPUT
 from assay.spec.plan import plan
 from assay.stats.series.normality import shapiro, skewness
 from assay.units import NS_PER_S
@@ -232,8 +234,8 @@ def _statistic(measured: Measured, results: Results) -> _Answered:
 
 
 def _statistic_of_load(results: Results) -> _Answered:
-    tails = [name for name in ("ttft_p95", "ttft_p99", "e2e_p95", "e2e_p99") if _any(results, name)]
-    if not _any(results, "e2e_p50"):
+    tails = [name for name in (TTFT_P95.name, TTFT_P99.name, E2E_P95.name, E2E_P99.name) if _any(results, name)]
+    if not _any(results, E2E_P50.name):
         return "in part", "no latency was measured", "look why no request was answered"
     if tails:
         return ("kept", f"medians stand beside tails ({', '.join(tails)}), and beside both the share that met the objectives", "")
@@ -477,6 +479,6 @@ def _first(results: Results, names: tuple[str, ...], configuration: str) -> str 
 def _primary(measured: Measured, results: Results) -> Estimate | None:
     """The base's time of a call, of a step, of a launch, or of a request."""
     values: list[Value | None] = [
-        results.get(name, {}).get(measured.base) for name in ("trial_time", "step_time", "wall_time", "e2e_p50", "output_throughput")
+        results.get(name, {}).get(measured.base) for name in ("trial_time", "step_time", "wall_time", E2E_P50.name, OUTPUT_THROUGHPUT.name)
     ]
     return next((value for value in values if isinstance(value, Estimate)), None)

@@ -33,13 +33,13 @@ from assay.stats.intervals.intervals import t_quantile
 from assay.stats.intervals.quantiles import least_two_sided
 from assay.stats.series.repetition import components, optimal_counts
 from assay.units import NS_PER_S
+from assay.verdict.comparison.rules import deciding_metrics
 
 SUPPOSED_SPREADS = (0.01, 0.02, 0.05)  # of launches, where nothing is known
 SUPPOSING = "if launches vary by"
 FEWEST_LAUNCHES = 3
 WINDOWS = 10  # of a launch's steps in a pilot
 TIMES = ("step_time", "trial_time", "wall_time")
-LOADS = ("goodput", "output_throughput", "ttft_p95", "e2e_p95")  # of a load, which has no steps and no speedup
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,7 +89,7 @@ def _all(experiment: Experiment, earlier: Measured | None, results: Results, flo
 def _performance(experiment: Experiment, earlier: Measured | None, results: Results, floor: float | None) -> Iterator[Expectation]:
     for one in configurations(experiment) if earlier is not None else ():
         name, level = one.name, one.workers
-        metric, own = _values(results, TIMES if experiment.serving is None else LOADS, name)
+        metric, own = _values(results, TIMES if experiment.serving is None else deciding_metrics("serving"), name)
         if own is not None and len(own) >= 2:
             yield _time(experiment, f"{metric.replace('_', ' ')} at {name}", _spread(own), floor)
         _, ratios = _values(results, ("speedup",), name)

@@ -16,6 +16,19 @@ from assay.estimates.estimate import Absent, Estimate
 from assay.estimates.format import Scale, count, given, number, show
 from assay.frames.record_data import Measured
 from assay.metrics.base import Results
+from assay.metrics.serving.answers import ANSWERS_IDENTICAL, CANARIES_ANSWERED
+from assay.metrics.serving.cost import (
+    COST_PER_GOOD_TOKEN,
+    COST_PER_REQUEST,
+    COST_PER_TOKEN,
+    ENERGY_PER_GOOD_TOKEN,
+    ENERGY_PER_REQUEST,
+    ENERGY_PER_TOKEN,
+)
+from assay.metrics.serving.faults import ERROR_RATE
+from assay.metrics.serving.latency import E2E_P50, E2E_P95, E2E_P99, TPOT_P50, TPOT_P95, TPOT_P99, TTFT_P50, TTFT_P95, TTFT_P99
+from assay.metrics.serving.objectives import GOODPUT, SLO_ATTAINMENT
+from assay.metrics.serving.throughput import OUTPUT_THROUGHPUT, REQUEST_THROUGHPUT
 from assay.spec.plan import Configuration
 from assay.verdict.evidence.answer_agreement import Agreement, agreements, graded
 from assay.verdict.gates.support.gate import FEWEST_LAUNCHES, too_few
@@ -28,10 +41,13 @@ from assay.verdict.status import forced
 from assay.verdict.types import DIMENSIONS, DimensionResult, Finding, GateResult, Recommendation, Status, Verdict
 
 NOTHING_ASKED: Final = "no objective was asked for, so there is nothing to pass: measured validly"
-RATES: Final = ("goodput", "output_throughput", "request_throughput")  # what "fastest" means, the first that is known
-COSTS: Final = ("cost_per_good_token", "cost_per_token", "cost_per_request", "cost")
-TAILS: Final = (("ttft_p99", "ttft_p95", "ttft_p50"), ("tpot_p99", "tpot_p95", "tpot_p50"), ("e2e_p99", "e2e_p95", "e2e_p50"))
-MEASURED: Final = ("output_throughput", "request_throughput", "e2e_p50")  # without any of these nothing was measured
+RATES: Final = (GOODPUT.name, OUTPUT_THROUGHPUT.name, REQUEST_THROUGHPUT.name)  # what "fastest" means, the first that is known
+COSTS: Final = (COST_PER_GOOD_TOKEN.name, COST_PER_TOKEN.name, COST_PER_REQUEST.name, "cost")
+TAILS: Final = tuple(
+    tuple(metric.name for metric in tails)
+    for tails in ((TTFT_P99, TTFT_P95, TTFT_P50), (TPOT_P99, TPOT_P95, TPOT_P50), (E2E_P99, E2E_P95, E2E_P50))
+)
+MEASURED: Final = (OUTPUT_THROUGHPUT.name, REQUEST_THROUGHPUT.name, E2E_P50.name)  # without any of these nothing was measured
 
 
 def verdict(measured: Measured, results: Results, findings: Sequence[Finding], gates: Sequence[GateResult]) -> Verdict:
@@ -124,8 +140,8 @@ def _correctness(
 
 # Metrics of correctness that may stand beside quality, and how they are said.
 CHECKS: Final[Mapping[str, str]] = {
-    "canaries_answered": "of the canaries came back with their nonce",
-    "answers_identical": "of the prompts that were sent again had one answer",
+    CANARIES_ANSWERED.name: "of the canaries came back with their nonce",
+    ANSWERS_IDENTICAL.name: "of the prompts that were sent again had one answer",
 }
 
 
@@ -139,7 +155,7 @@ def _performance(results: Results, name: str, findings: Sequence[Finding], gates
         return DimensionResult(status="INVALID", sentence="; ".join(f.evidence for f in bad))
     numbers = list(_numbers(results, name))
     if not numbers:
-        absent = results.get("e2e_p50", {}).get(name)
+        absent = results.get(E2E_P50.name, {}).get(name)
         why = absent.detail if isinstance(absent, Absent) else "no latency was measured"
         return DimensionResult(status=gates["objectives"].status if "objectives" in gates else "NOT_MEASURED", sentence=why)
     if "objectives" in gates:
@@ -180,11 +196,11 @@ def _cost(results: Results, name: str, gates: Mapping[str, GateResult]) -> Dimen
     return DimensionResult(status="PASS" if energy else "NOT_MEASURED", sentence=f"{why}; {joules}")
 
 
-ENERGIES: Final = ("energy_per_good_token", "energy_per_token", "energy_per_request", "energy")
+ENERGIES: Final = (ENERGY_PER_GOOD_TOKEN.name, ENERGY_PER_TOKEN.name, ENERGY_PER_REQUEST.name, "energy")
 
 
 def _reliability(results: Results, name: str, findings: Sequence[Finding], gates: Mapping[str, GateResult]) -> DimensionResult:
-    errors = [value_of(results, "error_rate", name) + " of the requests failed"] if _known(results, "error_rate", name) else []
+    errors = [value_of(results, ERROR_RATE.name, name) + " of the requests failed"] if _known(results, ERROR_RATE.name, name) else []
     if "recovery" in gates:
         return DimensionResult(status=gates["recovery"].status, sentence="; ".join((gates["recovery"].sentence, *errors)))
     if not errors:
@@ -351,8 +367,8 @@ def _undecided(measured: Measured, results: Results, gates: Sequence[GateResult]
 def _claim(measured: Measured, results: Results, gates: Sequence[GateResult], name: str) -> str:
     """Attainment under its objectives, goodput, tails, cost and what a fault did."""
     parts = []
-    if _known(results, "slo_attainment", name):
-        parts.append(f"{value_of(results, 'slo_attainment', name)} of the requests within {objectives_words(measured)}")
+    if _known(results, SLO_ATTAINMENT.name, name):
+        parts.append(f"{value_of(results, SLO_ATTAINMENT.name, name)} of the requests within {objectives_words(measured)}")
     parts += list(_numbers(results, name))
     parts += [_told(results, metric, name) for metric in COSTS[:1] if _known(results, metric, name)]
     parts += [gate.sentence for gate in gates if gate.configuration == name and gate.gate in RESULT_GATES]

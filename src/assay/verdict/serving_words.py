@@ -9,19 +9,29 @@ from assay.estimates.estimate import Absent, Estimate
 from assay.estimates.format import Scale, Shown, show
 from assay.frames.record_data import Measured
 from assay.metrics.base import Results
+from assay.metrics.serving.cost import (
+    COST_PER_GOOD_TOKEN,
+    COST_PER_REQUEST,
+    COST_PER_TOKEN,
+    ENERGY_PER_GOOD_TOKEN,
+    ENERGY_PER_REQUEST,
+    ENERGY_PER_TOKEN,
+)
+from assay.metrics.serving.objectives import GOODPUT
+from assay.metrics.serving.throughput import ACHIEVED_RATE, INPUT_THROUGHPUT, OFFERED_RATE, OUTPUT_THROUGHPUT, REQUEST_THROUGHPUT
 
 NAMES: Final[Mapping[str, str]] = {
-    "goodput": "goodput",
-    "output_throughput": "throughput",
-    "request_throughput": "throughput",
+    GOODPUT.name: "goodput",
+    OUTPUT_THROUGHPUT.name: "throughput",
+    REQUEST_THROUGHPUT.name: "throughput",
     "cost": "cost of a run",
-    "cost_per_good_token": "cost of good tokens",
-    "cost_per_token": "cost of tokens",
-    "cost_per_request": "cost of requests",
+    COST_PER_GOOD_TOKEN.name: "cost of good tokens",
+    COST_PER_TOKEN.name: "cost of tokens",
+    COST_PER_REQUEST.name: "cost of requests",
     "energy": "energy",
-    "energy_per_good_token": "energy of good tokens",
-    "energy_per_token": "energy of tokens",
-    "energy_per_request": "energy of requests",
+    ENERGY_PER_GOOD_TOKEN.name: "energy of good tokens",
+    ENERGY_PER_TOKEN.name: "energy of tokens",
+    ENERGY_PER_REQUEST.name: "energy of requests",
 }
 LATENCIES: Final[Mapping[str, str]] = {
     "ttft": "time to the first token",
@@ -31,12 +41,12 @@ LATENCIES: Final[Mapping[str, str]] = {
     "e2e": "end-to-end time",
 }
 RATES: Final[Mapping[str, str]] = {
-    "goodput": " requests/s",
-    "request_throughput": " requests/s",
-    "output_throughput": " tokens/s",
-    "input_throughput": " tokens/s",
-    "offered_rate": " requests/s",
-    "achieved_rate": " requests/s",
+    GOODPUT.name: " requests/s",
+    REQUEST_THROUGHPUT.name: " requests/s",
+    OUTPUT_THROUGHPUT.name: " tokens/s",
+    INPUT_THROUGHPUT.name: " tokens/s",
+    OFFERED_RATE.name: " requests/s",
+    ACHIEVED_RATE.name: " requests/s",
 }
 PERCENTILES: Final[Mapping[str, str]] = {"p50": "median", "p90": "p90", "p95": "p95", "p99": "p99", "p999": "p99.9"}
 

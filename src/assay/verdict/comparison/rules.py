@@ -11,9 +11,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from assay import catalog
 from assay.errors import Problem, SpecError
 from assay.frames.record_data import Subject
-from assay.metrics.base import ALL
+from assay.metrics.base import ALL, Metric
+from assay.metrics.serving.throughput import OUTPUT_THROUGHPUT
 from assay.stats.comparing.sequential import comparison_confidence
 from assay.verdict.comparison.groups import Arm, in_turn, launch_values
 from assay.verdict.comparison.sessions import Days
@@ -21,15 +23,13 @@ from assay.verdict.comparison.sessions import Days
 AUTO: Final[Mapping[Subject, tuple[str, ...]]] = {
     "training": ("throughput", "step_time", "trial_time", "wall_time"),
     "calls": ("throughput", "step_time", "trial_time", "wall_time"),
-    # Goodput where objectives were asked for; of answers without tokens (embeddings) the requests.
-    "serving": ("goodput", "output_throughput", "request_throughput", "ttft_p95", "e2e_p95"),
     "collectives": ("collective_time",),
     "network": ("link_rate",),
 }
 OTHERWISE: Final[Mapping[Subject, str]] = {
     "training": "wall_time",
     "calls": "wall_time",
-    "serving": "output_throughput",
+    "serving": OUTPUT_THROUGHPUT.name,
     "collectives": "collective_time",
     "network": "link_rate",
 }
@@ -70,6 +70,13 @@ def rules_of(deciding: Sequence[Arm], primary: str | None, *, exploratory: bool,
     )
 
 
+def deciding_metrics(subject: Subject) -> tuple[str, ...]:
+    """The metrics by which records of this kind are compared, the first first."""
+    metrics: Mapping[str, Metric] = catalog.load_all("metrics")
+    declared = sorted((metric.decides, name) for name, metric in metrics.items() if metric.decides and subject in metric.about)
+    return tuple(name for _, name in declared) or AUTO[subject]
+
+
 def _confidence(deciding: Sequence[Arm]) -> float:
     """The baseline's, raised where records stopped when their intervals were narrow: their spread is underestimated."""
     base = deciding[0].measured
@@ -87,7 +94,7 @@ def _primary(name: str, deciding: Sequence[Arm]) -> str:
     known = deciding[0].side.judgement.metrics
     if name == "auto":
         subject = deciding[0].measured.subject
-        names = AUTO[subject]
+        names = deciding_metrics(subject)
         there = [one for one in names if all(launch_values(arm.value(one)) for arm in deciding)]
         partly = [one for one in names if one in known and any(launch_values(arm.value(one)) for arm in deciding)]
         return (*there, *partly, OTHERWISE[subject])[0]
