@@ -12,8 +12,7 @@ from assay import catalog
 from assay.estimates.estimate import Absent, Estimate, Value
 from assay.frames.record_data import Measured
 from assay.metrics.base import Metric
-from assay.metrics.training.time import STEP_TIME_P50, STEP_TIME_P95, STEP_TIME_P99
-from assay.reports.reading import ORDER
+from assay.metrics.training.time import STEP_AUTOCORRELATION, STEP_TIME, STEP_TIME_P50, STEP_TIME_P95, STEP_TIME_P99, THROUGHPUT
 from tests.handmade import Handmade
 
 PERCENTILES = (STEP_TIME_P50, STEP_TIME_P95, STEP_TIME_P99)
@@ -35,8 +34,7 @@ def with_ramps(shift: float, blocks: int = 5) -> Handmade:
 
 @BY_PERCENTILE
 def test_a_percentile_of_steps_is_read_next_to_the_step_time(metric: Metric) -> None:
-    places = [ORDER.index(name) for name in ("step_time", metric.name, "step_autocorrelation", "throughput")]
-    assert places == sorted(places)
+    assert STEP_TIME.rank < metric.rank < STEP_AUTOCORRELATION.rank < THROUGHPUT.rank
     assert catalog.load("metrics", metric.name) is metric
     assert (metric.unit, metric.better, metric.dimension, metric.primary) == ("s", "lower", "performance", False)
 

@@ -27,7 +27,7 @@ WORKLOADS: tuple[Subject, ...] = ("training", "calls", "serving")  # whose resul
 ALL = "all"  # the key of a value that belongs to the whole experiment
 
 
-Table = Literal["engines", "faults", "cold", "checks", "overview", "paper", "panel", "workbook", "curve across", "curve up"]
+Table = Literal["engines", "faults", "cold", "checks", "overview", "paper", "results", "panel", "workbook", "curve across", "curve up"]
 # What a record must hold: a measured window, the times at which requests were due, chunks with times of their own, the kinds of chunks
 # as our log has them, the set-up of connections, a model in this process, objectives, joules.
 Need = Literal["window", "due_times", "chunks", "own_chunk_kinds", "connections", "in_process", "objectives", "energy"]
@@ -39,7 +39,7 @@ class Shown:
     """One column in which a metric is shown: of which table, below which head, and whether its neighbours share one above."""
 
     table: Table
-    head: str
+    head: str = ""  # empty: the metric's title
     above: str = ""
     position: int = 0  # in its table, from the left
 
@@ -65,5 +65,4 @@ class Metric:
     shown: tuple[Shown, ...] = ()
     decides: int = 0  # in which order a comparison picks its metric, from 1; 0: it never decides
     tool: str = ""  # whose definition this is; empty: ours
-    decides: int = 0  # where it stands among the metrics that may decide a comparison; 0: it never does
     rank: int = LAST  # where it stands in tables, within its dimension; ties go by name

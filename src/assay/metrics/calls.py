@@ -49,7 +49,7 @@ TRIAL_TIME = Metric(
     compute=partial(_per_call, name="trial_time", unit=SECONDS, column="seconds", fold="median", missing="no counted trial has ended"),
     question="How long does one call take: a start of a command, or a call of a function?",
     caveat="The start of the process is in a command's time; `assay time` shows an empty command beside it.  Where the time went is open.",
-    shown=(Shown(table="overview", head="Time of a call"), Shown(table="paper", head="Time of a call")),
+    shown=(Shown(table="overview", position=6), Shown(table="results", position=1)),
     rank=610,
     decides=3,
 )
@@ -71,7 +71,7 @@ TRIAL_CPU_TIME = Metric(
     ),
     question="How much processor time does one call use, in user mode and in the kernel together?",
     caveat="Children that the command waited for are in it, daemons that it left behind are not.",
-    shown=(Shown(table="paper", head="Processor time of a call"),),
+    shown=(Shown(table="results", position=2),),
     rank=611,
 )
 
@@ -109,7 +109,7 @@ TRIAL_MEMORY = Metric(
     compute=_memory,
     question="How much memory does one call hold at most?",
     caveat="A command smaller than the starter that spawned it has a bound only; memory shared with others counts too.",
-    shown=(Shown(table="paper", head="Memory of a call"),),
+    shown=(Shown(table="results", position=3),),
     rank=612,
 )
 

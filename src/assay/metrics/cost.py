@@ -53,8 +53,8 @@ COST = Metric(
     primary=True,
     question="What does one run cost?",
     caveat="What idle or reserved machines cost beside the run is not in it.",
-    shown=(Shown(table="overview", head="Cost"), Shown(table="paper", head="Cost")),
-    rank=700,
+    shown=(Shown(table="overview", position=8), Shown(table="results", position=10)),
+    rank=550,
 )
 
 
@@ -88,8 +88,8 @@ COST_PER_ITEM = Metric(
     compute=_per_item,
     question="What does one unit of useful work cost, start-up included?",
     caveat="A run is charged for all that it was paid for, and credited only with work that counted.",
-    shown=(Shown(table="overview", head="Cost of an item"),),
-    rank=701,
+    shown=(Shown(table="overview", position=9),),
+    rank=551,
 )
 
 
@@ -119,7 +119,7 @@ ITEMS_PER_DOLLAR = Metric(
     after=("cost_per_item",),
     question="How much useful work does one dollar buy?",
     caveat="The inverse of cost_per_item, value and interval alike, because both are formed on logarithms.",
-    rank=702,
+    rank=552,
 )
 
 
@@ -149,7 +149,7 @@ COST_PER_STEP = Metric(
     after=("step_time",),
     question="What does one training step cost in steady state?",
     caveat="Start-up is left out: compare cost for what a run costs.",
-    rank=703,
+    rank=553,
 )
 
 
@@ -187,7 +187,7 @@ COST_PER_EFFECTIVE_WORK = Metric(
     after=("cost_per_step", "efficiency"),
     question="What does a step cost, if the machines' idle part is charged to the useful part?",
     caveat="The interval is wider than needed: cost and efficiency come from the same launches.",
-    rank=704,
+    rank=554,
 )
 
 
@@ -220,7 +220,7 @@ COST_TOTAL = Metric(
     about=EVERYTHING,
     question="What did the whole experiment cost, failed, aborted and fault launches included?",
     caveat="An exact sum: every launch was paid for.",
-    rank=705,
+    rank=555,
 )
 
 
@@ -247,7 +247,7 @@ USEFUL_WORK = Metric(
     compute=_useful_work,
     question="How much useful work did a run do?",
     caveat="The denominator of cost and energy per item; a step done again after a restart counts once.",
-    rank=706,
+    rank=556,
 )
 
 METRICS = (COST, COST_PER_ITEM, ITEMS_PER_DOLLAR, COST_PER_STEP, COST_PER_EFFECTIVE_WORK, COST_TOTAL, USEFUL_WORK)

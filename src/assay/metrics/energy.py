@@ -46,8 +46,8 @@ ENERGY = Metric(
     about=EVERYTHING,
     question="How many joules does one run use?",
     caveat="Counters measure whole devices: what others used meanwhile is in it too.",
-    shown=(Shown(table="overview", head="Energy"), Shown(table="paper", head="Energy")),
-    rank=750,
+    shown=(Shown(table="overview", position=10), Shown(table="results", position=11)),
+    rank=580,
 )
 
 
@@ -78,7 +78,7 @@ ENERGY_PER_ITEM = Metric(
     compute=_per_item,
     question="How many joules does one unit of useful work use, start-up included?",
     caveat="Counters measure whole devices: what others used meanwhile is in it too.",
-    rank=751,
+    rank=581,
 )
 
 METRICS = (ENERGY, ENERGY_PER_ITEM)

@@ -121,7 +121,7 @@ QUALITY = Metric(
     primary=True,
     question="How good is the result on the held-out examples?",
     caveat="Whether these examples stand for the use that matters it does not say.",
-    shown=(Shown(table="overview", head="Quality"), Shown(table="paper", head="Quality")),
+    shown=(Shown(table="overview", position=11), Shown(table="results", position=9)),
     rank=100,
 )
 

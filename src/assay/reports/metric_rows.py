@@ -11,7 +11,7 @@ from assay.estimates.format import Shown, scale_for, show
 from assay.frames.record_data import Measured
 from assay.metrics.base import Metric
 from assay.metrics.serving.latency import SEND_LAG
-from assay.reports.reading import ORDER
+from assay.metrics.training.time import INSTRUMENT_OVERHEAD
 from assay.reports.tree import Fact, MetricRow
 from assay.reports.vocabulary import WHOLE, place_of
 from assay.verdict.timing import own
@@ -22,13 +22,11 @@ if TYPE_CHECKING:
 
 
 def metrics(judgement: Judgement, work: str) -> tuple[MetricRow, ...]:
-    """Every metric that was judged: by dimension, the primary ones first, then in the order in which people look."""
+    """Every metric that was judged: by dimension, the primary ones first, then by rank."""
     dimensions = {dimension: index for index, dimension in enumerate(DIMENSIONS)}
-    reading = {name: index for index, name in enumerate(ORDER)}
 
     def order(metric: Metric) -> tuple[int, bool, int, str]:
-        rank = reading.get(metric.name, metric.rank)
-        return dimensions.get(metric.dimension, len(dimensions)), not metric.primary, rank, metric.name
+        return dimensions.get(metric.dimension, len(dimensions)), not metric.primary, metric.rank, metric.name
 
     shown = sorted((judgement.metrics[name] for name in judgement.results), key=order)
     return tuple(_metric_row(metric, judgement.results[metric.name], work) for metric in shown)
@@ -68,7 +66,7 @@ def _metric_row(metric: Metric, values: Mapping[str, Value], work: str) -> Metri
 
 
 def overhead(metrics: tuple[MetricRow, ...], labels: Mapping[str, str]) -> tuple[tuple[str, Shown], ...]:
-    row = next((row for row in metrics if row.name == "instrument_overhead"), None)
+    row = next((row for row in metrics if row.name == INSTRUMENT_OVERHEAD.name), None)
     if row is None or not row.cells:
         missing = Absent(reason="not_measured", detail="the record does not say what the instrument itself cost")
         return ((WHOLE, show(missing)),)

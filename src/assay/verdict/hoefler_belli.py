@@ -20,8 +20,10 @@ from assay.estimates.estimate import Estimate, Value
 from assay.estimates.format import count, given, show
 from assay.frames.record_data import Measured
 from assay.metrics.base import ALL, Results
+from assay.metrics.calls import TRIAL_TIME
 from assay.metrics.serving.latency import E2E_P50, E2E_P95, E2E_P99, TTFT_P95, TTFT_P99
 from assay.metrics.serving.throughput import OUTPUT_THROUGHPUT
+from assay.metrics.training.time import STEP_TIME, WALL_TIME
 from assay.spec.plan import plan
 from assay.stats.series.normality import shapiro, skewness
 from assay.units import NS_PER_S
@@ -100,7 +102,7 @@ def _base(measured: Measured, results: Results) -> _Answered:
     if len(measured.levels) < 2 or not speedups:
         return "not applicable", "no speedup is reported", ""
     base = count(measured.experiment.base_level, "workers")
-    time = _first(results, ("step_time", "wall_time"), measured.base)
+    time = _first(results, (STEP_TIME.name, WALL_TIME.name), measured.base)
     if time is None:
         return "not kept", f"speedups are relative to {base}, whose absolute time was not measured", "measure the base"
     told = f"speedups are relative to the same program on {base}: {time}"
@@ -222,7 +224,7 @@ def _statistic(measured: Measured, results: Results) -> _Answered:
         return ("kept", "the median of a launch's trials stands beside the fastest and the slowest of all; outliers are counted", "")
     tails = [results.get(name, {}) for name in ("step_time_p95", "step_time_p99")]
     shown = [value for row in tails for value in row.values() if isinstance(value, Estimate)]
-    if any(isinstance(value, Estimate) for value in results.get("step_time", {}).values()):
+    if any(isinstance(value, Estimate) for value in results.get(STEP_TIME.name, {}).values()):
         if shown:
             return "kept", "the median step stands beside its tails, each with an interval between launches", ""
         return (
@@ -479,6 +481,7 @@ def _first(results: Results, names: tuple[str, ...], configuration: str) -> str 
 def _primary(measured: Measured, results: Results) -> Estimate | None:
     """The base's time of a call, of a step, of a launch, or of a request."""
     values: list[Value | None] = [
-        results.get(name, {}).get(measured.base) for name in ("trial_time", "step_time", "wall_time", E2E_P50.name, OUTPUT_THROUGHPUT.name)
+        results.get(name, {}).get(measured.base)
+        for name in (TRIAL_TIME.name, STEP_TIME.name, WALL_TIME.name, E2E_P50.name, OUTPUT_THROUGHPUT.name)
     ]
     return next((value for value in values if isinstance(value, Estimate)), None)

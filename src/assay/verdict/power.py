@@ -23,6 +23,8 @@ from assay.estimates.estimate import Estimate
 from assay.estimates.format import count, given, percent
 from assay.frames.record_data import Measured
 from assay.metrics.base import Results
+from assay.metrics.calls import TRIAL_TIME
+from assay.metrics.training.time import STEP_TIME, WALL_TIME
 from assay.spec.experiment import Experiment
 from assay.spec.plan import Configuration, configurations
 from assay.spec.sections.serving import Serving
@@ -39,7 +41,7 @@ SUPPOSED_SPREADS = (0.01, 0.02, 0.05)  # of launches, where nothing is known
 SUPPOSING = "if launches vary by"
 FEWEST_LAUNCHES = 3
 WINDOWS = 10  # of a launch's steps in a pilot
-TIMES = ("step_time", "trial_time", "wall_time")
+TIMES = (STEP_TIME.name, TRIAL_TIME.name, WALL_TIME.name)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,12 +13,13 @@ from assay.estimates.estimate import Absent, Estimate, Value
 from assay.estimates.format import count, percent, show
 from assay.frames.record_data import Measured
 from assay.frames.trials import is_timing as is_timing
+from assay.metrics import calls
 from assay.metrics.base import Results
 from assay.verdict.gates.support.gate import FEWEST_LAUNCHES, too_few
 from assay.verdict.status import forced
 from assay.verdict.types import Finding, Status
 
-METRICS: Final = ("trial_time", "trial_cpu_time", "trial_memory")  # what such a record is about; the rest says nothing of it
+METRICS: Final = tuple(metric.name for metric in calls.METRICS)  # what such a record is about; the rest says nothing of it
 
 
 def own(results: Results) -> Results:

@@ -10,7 +10,7 @@ import pytest
 
 from assay.estimates.estimate import Absent, Estimate
 from assay.frames.training.step_communication import METHODS
-from assay.metrics.training.communication import EXPOSED, OVERLAP, TO_COMPUTE, TOTAL, by_method
+from assay.metrics.training.communication import COMM_EXPOSED, COMM_TO_COMPUTE, COMM_TOTAL, OVERLAP, by_method
 from assay.metrics.training.phases import BACKWARD_TIME, DATA_TIME, FORWARD_TIME, OPTIMIZER_TIME, UNKNOWN_TIME
 from assay.metrics.training.time import STEP_TIME
 from tests.handmade import Handmade
@@ -32,7 +32,7 @@ def timed(*, steps: int = 3, blocks: int = 1) -> tuple[Handmade, list[int]]:
 
 
 def exposed(made: Handmade) -> Estimate:
-    found = EXPOSED.compute(made.measured(), {})["workers=2"]
+    found = COMM_EXPOSED.compute(made.measured(), {})["workers=2"]
     assert isinstance(found, Estimate), found
     return found
 
@@ -79,7 +79,7 @@ def test_one_worker_and_no_sight_of_collectives_are_absent_each_for_its_reason()
     made, _ = timed()
     alone = made.launch(workers=1)
     made.steps(alone, seconds=[0.1] * 3)
-    values = EXPOSED.compute(made.measured(), {})
+    values = COMM_EXPOSED.compute(made.measured(), {})
     one, two = values["workers=1"], values["workers=2"]
     assert isinstance(one, Absent)
     assert one.reason == "not_applicable"
@@ -92,7 +92,7 @@ def test_collectives_without_an_end_ask_for_a_profile() -> None:
     made, (number,) = timed()
     for rank in RANKS:
         calls(made, number, rank, 0, [(40, None)])
-    found = EXPOSED.compute(made.measured(), {})["workers=2"]
+    found = COMM_EXPOSED.compute(made.measured(), {})["workers=2"]
     assert isinstance(found, Absent)
     assert "assay profile" in found.detail
 
@@ -100,7 +100,7 @@ def test_collectives_without_an_end_ask_for_a_profile() -> None:
 def test_a_failed_configuration_says_so() -> None:
     made = Handmade(levels=(2,), blocks=1)
     made.launch(workers=2, status="failed")
-    found = EXPOSED.compute(made.measured(), {})["workers=2"]
+    found = COMM_EXPOSED.compute(made.measured(), {})["workers=2"]
     assert isinstance(found, Absent)
     assert "no timed launch" in found.detail
 
@@ -133,12 +133,12 @@ def test_where_a_gpu_computes_ddps_log_is_told_until_somebody_profiles() -> None
     share = OVERLAP.compute(made.measured(), {})["workers=2"]
     assert isinstance(share, Estimate)
     assert share.value == pytest.approx(0.75)
-    assert isinstance(TOTAL.compute(made.measured(), {})["workers=2"], Absent)
+    assert isinstance(COMM_TOTAL.compute(made.measured(), {})["workers=2"], Absent)
     profiled = made.launch(workers=2, role="profile")
     for rank in RANKS:
         told(made, profiled, rank, 1, "kineto", 6.0, total_ms=24.0, compute_ms=50.0)
     assert "by:kineto" in exposed(made).signature
-    assert ms(TOTAL.compute(made.measured(), {})["workers=2"]) == pytest.approx(24.0)
+    assert ms(COMM_TOTAL.compute(made.measured(), {})["workers=2"]) == pytest.approx(24.0)
 
 
 def test_where_the_processor_computes_waiting_is_told_before_a_profile() -> None:
@@ -255,7 +255,7 @@ def test_where_the_differences_do_not_agree_it_cannot_be_told_and_that_is_said()
     """Blocks off by 25 ms: half of the interval is far above 3 ms; what the hooks saw is told instead, or nothing."""
     made, (number,) = timed()
     noisy(made, 25.0)
-    nothing = EXPOSED.compute(made.measured(), {})["workers=2"]
+    nothing = COMM_EXPOSED.compute(made.measured(), {})["workers=2"]
     assert isinstance(nothing, Absent)
     assert "in turn cannot tell: " in nothing.detail
     assert "more steps or a quieter machine" in nothing.detail
@@ -269,7 +269,7 @@ def test_where_the_differences_do_not_agree_it_cannot_be_told_and_that_is_said()
 def test_two_blocks_are_too_few_to_tell() -> None:
     made, _ = timed()
     in_turn(made, (100.0, 100.0), (70.0, 70.0), blocks=2)
-    assert isinstance(EXPOSED.compute(made.measured(), {})["workers=2"], Absent)
+    assert isinstance(COMM_EXPOSED.compute(made.measured(), {})["workers=2"], Absent)
 
 
 def phased(made: Handmade, with_ms: Mapping[str, float], without_ms: Mapping[str, float], *, asks: Sequence[str], noise_ms: float) -> None:
@@ -383,7 +383,7 @@ def test_phases_make_the_step_with_the_exposed_part_inside() -> None:
     measured = made.measured()
     values = {
         metric.name: ms(metric.compute(measured, {})["workers=2"])
-        for metric in (DATA_TIME, FORWARD_TIME, BACKWARD_TIME, OPTIMIZER_TIME, UNKNOWN_TIME, STEP_TIME, EXPOSED)
+        for metric in (DATA_TIME, FORWARD_TIME, BACKWARD_TIME, OPTIMIZER_TIME, UNKNOWN_TIME, STEP_TIME, COMM_EXPOSED)
     }
     assert values["comm_exposed"] == pytest.approx(12.0)
     assert sum(values[f"{name}_time"] for name in ("data", "forward", "backward", "optimizer", "unknown")) == pytest.approx(
@@ -457,7 +457,7 @@ def test_computing_is_the_step_without_its_waits() -> None:
         for step in range(3):
             calls(made, number, rank, step, [(40, 85)])
             told(made, number, rank, step, "group", 30.0)
-    values = TO_COMPUTE.compute(made.measured(), {})
+    values = COMM_TO_COMPUTE.compute(made.measured(), {})
     found = values["workers=2"]
     assert isinstance(found, Estimate)
     assert found.value == pytest.approx(0.75)
@@ -470,6 +470,6 @@ def test_by_kernels_both_are_kernels() -> None:
     made.steps(made.launch(workers=2), seconds=[0.1] * 3)
     for rank in (0, 1):
         told(made, number, rank, 1, "kineto", 5.0, total_ms=20.0, compute_ms=50.0)
-    found = TO_COMPUTE.compute(made.measured(), {})["workers=2"]
+    found = COMM_TO_COMPUTE.compute(made.measured(), {})["workers=2"]
     assert isinstance(found, Estimate)
     assert found.value == pytest.approx(0.4)

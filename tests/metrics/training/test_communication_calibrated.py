@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from assay.estimates.estimate import Absent, Estimate, Value
-from assay.metrics.training.communication import ALONE, CONTENTION, HIDDEN
+from assay.metrics.training.communication import COMM_ALONE, COMM_CONTENTION, COMM_HIDDEN
 from tests.handmade import Handmade
 from tests.metrics.communication_made import calls, told
 from tests.metrics.training.test_communication import RANKS, in_turn, noisy, timed
@@ -23,7 +23,7 @@ def replays(made: Handmade, pairs_ms: list[tuple[float, float]], *, status: str 
 
 
 def absent(made: Handmade, configuration: str = "workers=2") -> Absent:
-    found = ALONE.compute(made.measured(), {})[configuration]
+    found = COMM_ALONE.compute(made.measured(), {})[configuration]
     assert isinstance(found, Absent), found
     return found
 
@@ -35,7 +35,7 @@ def test_the_mean_over_ranks_the_median_over_replays_the_mean_over_launches() ->
     made, _ = timed()
     replays(made, [(48, 50), (50, 50), (70, 90)])
     replays(made, [(60, 60)])
-    found = ALONE.compute(made.measured(), {})["workers=2"]
+    found = COMM_ALONE.compute(made.measured(), {})["workers=2"]
     assert isinstance(found, Estimate)
     assert found.value == pytest.approx(0.055)
     assert found.launch_values == pytest.approx((0.050, 0.060))
@@ -90,7 +90,7 @@ def alone(made: Handmade, number: int, value_ms: float) -> None:
 
 
 def hidden(made: Handmade, configuration: str = "workers=2") -> Value:
-    return HIDDEN.compute(made.measured(), {})[configuration]
+    return COMM_HIDDEN.compute(made.measured(), {})[configuration]
 
 
 def test_what_does_not_lengthen_a_step_is_hidden() -> None:
@@ -165,7 +165,7 @@ def test_without_calibrating_it_is_absent() -> None:
 
 
 def contention(made: Handmade, configuration: str = "workers=2") -> Value:
-    return CONTENTION.compute(made.measured(), {})[configuration]
+    return COMM_CONTENTION.compute(made.measured(), {})[configuration]
 
 
 def waited(made: Handmade, number: int, pair_ms: tuple[float | None, float | None]) -> None:

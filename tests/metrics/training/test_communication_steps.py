@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from assay.estimates.estimate import Absent, Estimate, Value
 from assay.frames.training.links import demand
 from assay.frames.training.listed_collectives import inventory
-from assay.metrics.training.communication import EXPOSED, TOTAL, TRANSFER, VOLUME, WAIT
+from assay.metrics.training.communication import COMM_EXPOSED, COMM_TOTAL, COMM_TRANSFER, COMM_VOLUME, COMM_WAIT
 from tests.handmade import Handmade
 from tests.metrics.communication_made import calls, ms
 
@@ -30,7 +30,7 @@ def test_calls_under_way_at_once_count_once() -> None:
     for step in range(3):
         calls(made, number, 0, step, [(10, 40), (30, 50), (60, 70)])
         calls(made, number, 1, step, [(10, 30)], first=3 * step)
-    assert ms(TOTAL.compute(made.measured(), {})["workers=2"]) == pytest.approx(35.0)
+    assert ms(COMM_TOTAL.compute(made.measured(), {})["workers=2"]) == pytest.approx(35.0)
     assert made.measured().communicated.calls.filter(rank=0)["sum_ns"].to_list() == [60_000_000] * 3
 
 
@@ -40,7 +40,7 @@ def test_a_call_inside_of_another_adds_nothing_and_one_after_both_does() -> None
     for step in range(3):
         for rank in (0, 1):
             calls(made, number, rank, step, [(40, 60), (10, 50), (20, 30), (60, 65)])
-    assert ms(TOTAL.compute(made.measured(), {})["workers=2"]) == pytest.approx(55.0)
+    assert ms(COMM_TOTAL.compute(made.measured(), {})["workers=2"]) == pytest.approx(55.0)
 
 
 def test_times_that_no_step_has_do_not_run_over() -> None:
@@ -50,7 +50,7 @@ def test_times_that_no_step_has_do_not_run_over() -> None:
         calls(made, number, rank, 0, [(0, 3.15e12), (0, 10)])
         calls(made, number, rank, 1, [(0, 30), (10, 20)])
         calls(made, number, rank, 2, [(0, 20), (10, 30)])
-    assert ms(TOTAL.compute(made.measured(), {})["workers=2"]) == pytest.approx(30.0)
+    assert ms(COMM_TOTAL.compute(made.measured(), {})["workers=2"]) == pytest.approx(30.0)
 
 
 def test_a_step_without_a_collective_communicates_for_no_time() -> None:
@@ -59,7 +59,7 @@ def test_a_step_without_a_collective_communicates_for_no_time() -> None:
     for rank in (0, 1):
         calls(made, number, rank, 0, [(0, 30)])
         calls(made, number, rank, 2, [(0, 20)])
-    assert ms(TOTAL.compute(made.measured(), {})["workers=2"]) == pytest.approx(20.0)
+    assert ms(COMM_TOTAL.compute(made.measured(), {})["workers=2"]) == pytest.approx(20.0)
 
 
 def test_a_step_done_again_counts_as_it_was_the_last_time() -> None:
@@ -68,7 +68,7 @@ def test_a_step_done_again_counts_as_it_was_the_last_time() -> None:
         calls(made, number, rank, 0, [(0, 90)])
         made.steps(number, rank=rank, seconds=[0.1], incarnation=1, start_s=1.0)
         calls(made, number, rank, 0, [(0, 10)], incarnation=1)
-    assert ms(TOTAL.compute(made.measured(), {})["workers=2"]) == pytest.approx(10.0)
+    assert ms(COMM_TOTAL.compute(made.measured(), {})["workers=2"]) == pytest.approx(10.0)
 
 
 def test_replays_are_no_training_and_unseen_ends_are_named() -> None:
@@ -77,7 +77,7 @@ def test_replays_are_no_training_and_unseen_ends_are_named() -> None:
         for rank in (0, 1):
             calls(made, number, rank, step, [(0, 10), (20, None)])
             calls(made, number, rank, step, [(30, 90)], phase="replay", first=1000 + step)
-    found = TOTAL.compute(made.measured(), {})["workers=2"]
+    found = COMM_TOTAL.compute(made.measured(), {})["workers=2"]
     assert ms(found) == pytest.approx(10.0)
     assert isinstance(found, Estimate)
     assert "6 calls whose end was not seen are left out" in found.method
@@ -85,13 +85,13 @@ def test_replays_are_no_training_and_unseen_ends_are_named() -> None:
 
 def test_what_was_not_seen_is_absent() -> None:
     made, number = launched()
-    unseen = TOTAL.compute(made.measured(), {})["workers=2"]
+    unseen = COMM_TOTAL.compute(made.measured(), {})["workers=2"]
     assert isinstance(unseen, Absent)
     assert "no collective" in unseen.detail
     for rank in (0, 1):
         for step in range(3):
             calls(made, number, rank, step, [(0, None)])
-    endless = TOTAL.compute(made.measured(), {})["workers=2"]
+    endless = COMM_TOTAL.compute(made.measured(), {})["workers=2"]
     assert isinstance(endless, Absent)
     assert "assay profile" in endless.detail
 
@@ -112,8 +112,8 @@ def test_the_rank_that_comes_last_waits_for_nobody() -> None:
     made, number = launched_of_comm_transfer()
     calls(made, number, 0, 0, [(10, 60), (60, 65)])
     calls(made, number, 1, 0, [(40, 60), (60, 65)])
-    assert ms(TRANSFER.compute(made.measured(), {})["workers=2"]) == pytest.approx(25.0)
-    assert ms(WAIT.compute(made.measured(), {})["workers=2"]) == pytest.approx(15.0)
+    assert ms(COMM_TRANSFER.compute(made.measured(), {})["workers=2"]) == pytest.approx(25.0)
+    assert ms(COMM_WAIT.compute(made.measured(), {})["workers=2"]) == pytest.approx(15.0)
 
 
 def test_clocks_that_differ_by_seconds_change_nothing() -> None:
@@ -121,7 +121,7 @@ def test_clocks_that_differ_by_seconds_change_nothing() -> None:
     made, number = launched_of_comm_transfer()
     calls(made, number, 0, 0, [(10, 60)])
     calls(made, number, 1, 0, [(7040, 7060)])
-    assert ms(TRANSFER.compute(made.measured(), {})["workers=2"]) == pytest.approx(20.0)
+    assert ms(COMM_TRANSFER.compute(made.measured(), {})["workers=2"]) == pytest.approx(20.0)
 
 
 @pytest.mark.parametrize("case", ["missing", "point to point"])
@@ -130,7 +130,7 @@ def test_calls_without_their_partners_are_absent(case: str) -> None:
     calls(made, number, 0, 0, [(10, 60)], op="send" if case == "point to point" else "all_reduce")
     if case == "point to point":
         calls(made, number, 1, 0, [(10, 60)], op="recv")
-    for metric in (TRANSFER, WAIT):
+    for metric in (COMM_TRANSFER, COMM_WAIT):
         found = metric.compute(made.measured(), {})["workers=2"]
         assert isinstance(found, Absent)
         assert "put together" in found.detail
@@ -141,7 +141,7 @@ def test_transfer_and_waiting_make_the_total(spans: list[tuple[int, int, int, in
     made, number = launched_of_comm_transfer()
     for rank in (0, 1):
         calls(made, number, rank, 0, [(min(one[2 * rank : 2 * rank + 2]), max(one[2 * rank : 2 * rank + 2])) for one in spans])
-    total, transfer, wait = (ms(metric.compute(made.measured(), {})["workers=2"]) for metric in (TOTAL, TRANSFER, WAIT))
+    total, transfer, wait = (ms(metric.compute(made.measured(), {})["workers=2"]) for metric in (COMM_TOTAL, COMM_TRANSFER, COMM_WAIT))
     assert 0.0 <= transfer <= total + 1e-9
     assert transfer + wait == pytest.approx(total, abs=1e-9)
 
@@ -158,7 +158,7 @@ def test_a_slow_rank_makes_the_others_wait() -> None:
         made.steps(number, rank=rank, seconds=[0.1] * 3)
         for step in range(3):
             calls(made, number, rank, step, [(50 if rank == 2 and step < 2 else 20 if step < 2 else 50, 60)], ranks=3)
-    assert ms(WAIT.compute(made.measured(), {})["workers=3"]) == pytest.approx(20.0)
+    assert ms(COMM_WAIT.compute(made.measured(), {})["workers=3"]) == pytest.approx(20.0)
 
 
 # ---- Bytes of a step's collectives, and torch's own list of them: as a source, and held against what the hooks saw. Worked out by hand.
@@ -195,7 +195,7 @@ def listed(
             made.rows["inventory"].append((number, rank, 0, step, "0", op, "float32", 2, count, total, ns))
 
 
-def of(made: Handmade, metric: object = VOLUME, configuration: str = "workers=2") -> Value:
+def of(made: Handmade, metric: object = COMM_VOLUME, configuration: str = "workers=2") -> Value:
     return metric.compute(made.measured(), {})[configuration]  # type: ignore[attr-defined,no-any-return]
 
 
@@ -216,7 +216,7 @@ def test_what_the_hooks_saw_and_that_torch_lists_no_more() -> None:
     assert found.value == 2000.0
     assert "comm_volume|by:hooks" in found.signature
     assert "lists no more of them: 2 all_reduce a step" in found.method
-    assert ms(of(made, TOTAL)) == pytest.approx(20.0)
+    assert ms(of(made, COMM_TOTAL)) == pytest.approx(20.0)
 
 
 def test_without_a_list_the_hooks_are_held_against_nothing_and_that_is_said() -> None:
@@ -235,7 +235,7 @@ def test_where_the_hooks_missed_calls_torch_is_believed_and_no_total_is_told() -
     assert found.value == 2500.0
     assert "by:flight_recorder" in found.signature
     assert "2 all_reduce and 1 broadcast a step, of which the hooks saw 2" in found.method
-    for metric in (TOTAL, TRANSFER):
+    for metric in (COMM_TOTAL, COMM_TRANSFER):
         assert "lists 3 collectives a step and the hooks saw 2" in absent(of(made, metric)).detail
 
 
@@ -255,7 +255,7 @@ def test_a_call_now_and_then_is_no_miss() -> None:
     listed(made, number, 2)
     listed(made, number, 1, op="barrier", nbytes=0, steps=range(3, 4))
     assert inventory(made.measured(), "workers=2").unseen == 0.0  # type: ignore[union-attr]
-    assert ms(of(made, TOTAL)) == pytest.approx(20.0)
+    assert ms(of(made, COMM_TOTAL)) == pytest.approx(20.0)
 
 
 def test_point_to_point_is_not_compared_for_gloo_does_not_list_it() -> None:
@@ -273,16 +273,16 @@ def test_of_a_script_that_is_not_hooked_torch_tells_the_bytes_and_what_the_wall_
     assert not isinstance(sent, Absent)
     assert [(one.op, one.calls, one.nbytes) for one in sent.sent] == [("all_reduce", 3.0, 12000.0)]
     assert "flight recorder" in sent.source
-    exposed = absent(of(made, EXPOSED))
+    exposed = absent(of(made, COMM_EXPOSED))
     assert "lists 3 all_reduce a step, but not what of them computing hides" in exposed.detail
-    assert absent(of(made, TOTAL)).reason == "not_measured"
+    assert absent(of(made, COMM_TOTAL)).reason == "not_measured"
 
 
 def test_ncclts_durations_make_a_total_that_says_that_it_is_a_sum() -> None:
     """3 calls of 4 ms: 12 ms, though they may have run at once."""
     made, number = launched_of_comm_volume(hooks=False)
     listed(made, number, 3, each_ms=4.0)
-    found = estimate(of(made, TOTAL))
+    found = estimate(of(made, COMM_TOTAL))
     assert ms(found) == pytest.approx(12.0)
     assert "by:flight_recorder" in found.signature
     assert "calls that run at once count twice" in found.method

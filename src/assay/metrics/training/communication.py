@@ -315,7 +315,7 @@ STEP_NUMBERS = (  # part, title, formula, in words, why there is none, question,
         "The rank that waits least is the one waited for; why it is slow, the stragglers say.",
     ),
 )
-TOTAL, TRANSFER, WAIT = (
+COMM_TOTAL, COMM_TRANSFER, COMM_WAIT = (
     measure(
         name=f"comm_{part}",
         title=title,
@@ -328,7 +328,7 @@ TOTAL, TRANSFER, WAIT = (
     for rank, (part, title, formula, words, missing, question, caveat) in enumerate(STEP_NUMBERS, 450)
 )
 
-EXPOSED = measure(
+COMM_EXPOSED = measure(
     name="comm_exposed",
     title="Exposed communication",
     formula="step time that communication adds: with - without synchronising, else |communication without computing|",
@@ -368,7 +368,7 @@ def _to_compute(measured: Measured, _: Results) -> Mapping[str, Value]:
     return ratios(measured, pl.col("total_s") / pl.col("compute_s"), "comm_to_compute", total, "its steps compute nothing", RATIO)
 
 
-TO_COMPUTE = measure(
+COMM_TO_COMPUTE = measure(
     name="comm_to_compute",
     title="Communication to computing",
     unit=RATIO,
@@ -386,7 +386,7 @@ def _alone(measured: Measured, _: Results) -> Mapping[str, Value]:
     return calibrated(measured, pl.col("alone_s"), "comm_alone|by:replay", words, of=("alone_s",))
 
 
-ALONE = measure(
+COMM_ALONE = measure(
     name="comm_alone",
     title="Communication alone",
     formula="median over replays of the time of a step's collectives with nothing else running",
@@ -403,7 +403,7 @@ def _hidden(measured: Measured, _: Results) -> Mapping[str, Value]:
     return calibrated(measured, hidden, "comm_hidden|by:unsynchronised", words, of=("alone_s", "exposed_s"))
 
 
-HIDDEN = measure(
+COMM_HIDDEN = measure(
     name="comm_hidden",
     title="Hidden communication time",
     better="neither",
@@ -421,7 +421,7 @@ def _contention(measured: Measured, _: Results) -> Mapping[str, Value]:
     return calibrated(measured, beyond, "comm_contention|by:unsynchronised", words, of=("exposed_s", "thread_s"))
 
 
-CONTENTION = measure(
+COMM_CONTENTION = measure(
     name="comm_contention",
     title="Contention of communication",
     formula="max(0, comm_exposed by unsynchronised steps - time the thread waited) of the same launch",
@@ -478,7 +478,7 @@ def _listed_beside(measured: Measured, configuration: str, listed: Inventory | N
     return f"torch's flight recorder cannot be held against it{f': {why}' if why else ''}"
 
 
-VOLUME = measure(
+COMM_VOLUME = measure(
     name="comm_volume",
     title="Communicated bytes",
     unit=BYTES,
@@ -491,4 +491,15 @@ VOLUME = measure(
     rank=459,
 )
 
-METRICS = (TOTAL, TRANSFER, WAIT, EXPOSED, OVERLAP, TO_COMPUTE, ALONE, HIDDEN, CONTENTION, VOLUME)
+METRICS = (
+    COMM_TOTAL,
+    COMM_TRANSFER,
+    COMM_WAIT,
+    COMM_EXPOSED,
+    OVERLAP,
+    COMM_TO_COMPUTE,
+    COMM_ALONE,
+    COMM_HIDDEN,
+    COMM_CONTENTION,
+    COMM_VOLUME,
+)

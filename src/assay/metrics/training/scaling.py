@@ -93,7 +93,7 @@ SPEEDUP = Metric(
     primary=True,
     question="How much faster is the same work done than by the base configuration?",
     caveat="It does not say whether the base was itself as fast as it could be.",
-    shown=(Shown(table="paper", head="Speedup"),),
+    shown=(Shown(table="results", position=7),),
     rank=200,
 )
 
@@ -124,7 +124,7 @@ EFFICIENCY = Metric(
     primary=True,
     question="How much of each worker does useful work, compared with the base configuration?",
     caveat="Above 1 it points to a weak base, or to caches that suddenly suffice.",
-    shown=(Shown(table="paper", head="Parallel efficiency"),),
+    shown=(Shown(table="results", position=8),),
     rank=201,
 )
 

@@ -54,7 +54,7 @@ STEP_TIME = Metric(
     primary=True,
     question="How long does a training step take?",
     caveat="It does not separate communication from computation where they overlap.",
-    shown=(Shown(table="overview", head="Step time"), Shown(table="paper", head="Step time")),
+    shown=(Shown(table="overview", position=2), Shown(table="results", position=4)),
     rank=210,
     decides=2,
 )
@@ -88,7 +88,7 @@ STEP_TIME_P50, STEP_TIME_P95, STEP_TIME_P99 = (
         compute=partial(_percentile, percent=percent),
         question=f"Which step time do {percent} % of the steps not exceed?",
         caveat="It does not say what slow steps waited for, nor what no launch has met; a launch with more steps weighs more.",
-        shown=(Shown(table="overview", head=f"Step time, p{percent}"),),
+        shown=(Shown(table="overview", position=rank - 208),),
         rank=rank,
     )
     for rank, percent in enumerate((50, 95, 99), 211)
@@ -164,7 +164,7 @@ THROUGHPUT = Metric(
     primary=True,
     question="How much work do all ranks do per second in steady state?",
     caveat="Start-up, evaluation and checkpoints are left out.",
-    shown=(Shown(table="overview", head="Throughput"), Shown(table="paper", head="Throughput")),
+    shown=(Shown(table="overview", position=1), Shown(table="results", position=6)),
     rank=215,
     decides=1,
 )
@@ -188,7 +188,7 @@ WALL_TIME = Metric(
     primary=True,
     question="How long does a whole run take, from the launcher's start until its last process is gone?",
     caveat="It does not say how long the same run would take with more steps.",
-    shown=(Shown(table="overview", head="Wall time"), Shown(table="paper", head="Wall time")),
+    shown=(Shown(table="overview", position=7), Shown(table="results", position=5)),
     rank=216,
     decides=4,
 )

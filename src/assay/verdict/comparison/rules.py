@@ -20,19 +20,7 @@ from assay.stats.comparing.sequential import comparison_confidence
 from assay.verdict.comparison.groups import Arm, in_turn, launch_values
 from assay.verdict.comparison.sessions import Days
 
-AUTO: Final[Mapping[Subject, tuple[str, ...]]] = {
-    "training": ("throughput", "step_time", "trial_time", "wall_time"),
-    "calls": ("throughput", "step_time", "trial_time", "wall_time"),
-    "collectives": ("collective_time",),
-    "network": ("link_rate",),
-}
-OTHERWISE: Final[Mapping[Subject, str]] = {
-    "training": "wall_time",
-    "calls": "wall_time",
-    "serving": OUTPUT_THROUGHPUT.name,
-    "collectives": "collective_time",
-    "network": "link_rate",
-}
+WITHOUT_VALUES: Final[Mapping[Subject, str]] = {"serving": OUTPUT_THROUGHPUT.name}  # named where nothing has a value; others: the last
 TESTED: Final = ("performance", "cost")  # dimensions; quality has its own test, and faults are made once
 
 
@@ -74,7 +62,7 @@ def deciding_metrics(subject: Subject) -> tuple[str, ...]:
     """The metrics by which records of this kind are compared, the first first."""
     metrics: Mapping[str, Metric] = catalog.load_all("metrics")
     declared = sorted((metric.decides, name) for name, metric in metrics.items() if metric.decides and subject in metric.about)
-    return tuple(name for _, name in declared) or AUTO[subject]
+    return tuple(name for _, name in declared)
 
 
 def _confidence(deciding: Sequence[Arm]) -> float:
@@ -97,7 +85,7 @@ def _primary(name: str, deciding: Sequence[Arm]) -> str:
         names = deciding_metrics(subject)
         there = [one for one in names if all(launch_values(arm.value(one)) for arm in deciding)]
         partly = [one for one in names if one in known and any(launch_values(arm.value(one)) for arm in deciding)]
-        return (*there, *partly, OTHERWISE[subject])[0]
+        return (*there, *partly, WITHOUT_VALUES.get(subject, names[-1]))[0]
     if name in known and ALL not in deciding[0].side.judgement.results.get(name, {}) and known[name].better != "neither":
         return name
     able = [one for one, metric in known.items() if metric.dimension in TESTED and metric.better != "neither"]
