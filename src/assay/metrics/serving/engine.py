@@ -86,6 +86,17 @@ REPLICA_IMBALANCE: Final = ENGINE(
 METRICS = (
     REPLICA_IMBALANCE,
     _gauge(
+        "server_kv_cache",
+        "kv_cache_used",
+        FRACTION,
+        "mean",
+        title="Use of the KV cache",
+        question="How full was the engine's KV cache, by its own count?",
+        caveat=f"Near 1 the engine preempts or queues requests. {BETWEEN}",
+        rank=381,
+        shown=(Shown(table="engines", above="Memory", head="KV cache in use", position=15),),
+    ),
+    _gauge(
         "server_running",
         "requests_running",
         REQUESTS,
@@ -93,7 +104,7 @@ METRICS = (
         title="Requests in the engine's batch",
         question="How many requests did the engine work on at a time, by its own count?",
         caveat=f"Beside in_flight_mean: the difference waits in the network, the proxy or the client. {BETWEEN}",
-        rank=381,
+        rank=382,
     ),
     _gauge(
         "server_waiting",
@@ -103,17 +114,6 @@ METRICS = (
         title="Requests in the engine's queue",
         question="How many requests waited inside the engine, by its own count?",
         caveat=f"A queue that grows during the window means that the load is above what the engine can carry. {BETWEEN}",
-        rank=382,
-    ),
-    _gauge(
-        "server_kv_cache",
-        "kv_cache_used",
-        FRACTION,
-        "mean",
-        title="Use of the KV cache",
-        question="How full was the engine's KV cache, by its own count?",
-        caveat=f"Near 1 the engine preempts or queues requests. {BETWEEN}",
         rank=383,
-        shown=(Shown(table="engines", above="Memory", head="KV cache in use", position=15),),
     ),
 )
