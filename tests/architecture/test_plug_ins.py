@@ -15,7 +15,6 @@ from tests.docs.blocks import blocks
 
 PLUG_INS = [(package, name) for package in catalog.PLUG_INS for name in catalog.names(package)]
 METRICS: Mapping[str, Metric] = catalog.load_all("metrics")
-IN_FAMILIES = [metric for name, metric in METRICS.items() if catalog.module("metrics", name).startswith("assay.metrics.serving.")]
 JUDGE_AND_RENDER = """
 import json
 from collections.abc import Mapping
@@ -50,7 +49,7 @@ def test_a_plug_in_has_a_test_file(package: str, name: str, repository: Path) ->
     assert repository.joinpath("tests", *folder, f"test_{module}.py").is_file()
 
 
-@pytest.mark.parametrize("metric", IN_FAMILIES, ids=lambda metric: metric.name)
+@pytest.mark.parametrize("metric", METRICS.values(), ids=lambda metric: metric.name)
 def test_a_metric_asks_its_question_and_has_its_place(metric: Metric) -> None:
     assert metric.question.endswith("?")
     assert 0 < metric.rank < LAST

@@ -50,7 +50,7 @@ TRIAL_TIME = Metric(
     question="How long does one call take: a start of a command, or a call of a function?",
     caveat="The start of the process is in a command's time; `assay time` shows an empty command beside it.  Where the time went is open.",
     shown=(Shown(table="overview", position=6), Shown(table="results", position=1)),
-    rank=610,
+    rank=1610,
     decides=3,
 )
 TRIAL_CPU_TIME = Metric(
@@ -72,7 +72,7 @@ TRIAL_CPU_TIME = Metric(
     question="How much processor time does one call use, in user mode and in the kernel together?",
     caveat="Children that the command waited for are in it, daemons that it left behind are not.",
     shown=(Shown(table="results", position=2),),
-    rank=611,
+    rank=1611,
 )
 
 
@@ -110,7 +110,7 @@ TRIAL_MEMORY = Metric(
     question="How much memory does one call hold at most?",
     caveat="A command smaller than the starter that spawned it has a bound only; memory shared with others counts too.",
     shown=(Shown(table="results", position=3),),
-    rank=612,
+    rank=1612,
 )
 
 METRICS = (TRIAL_TIME, TRIAL_CPU_TIME, TRIAL_MEMORY)

@@ -59,7 +59,7 @@ COLLECTIVE_TIME = measure(
     compute=_time,
     question="How long does one call of a collective take?",
     caveat="A call that starts alone, or overlaps computing, takes longer; why a rank was the slowest it does not say.",
-    rank=600,
+    rank=1600,
     decides=1,
 )
 
@@ -79,7 +79,7 @@ ALGBW = measure(
     compute=partial(_bandwidth, name="algbw", of=lambda cell, seconds: algbw(cell.nbytes, seconds)),
     question="How many bytes a second does the operation handle?",
     caveat="It does not compare worker counts, nor say what the links carry: see busbw.",
-    rank=601,
+    rank=1601,
 )
 BUSBW = measure(
     name="busbw",
@@ -91,7 +91,7 @@ BUSBW = measure(
     compute=partial(_bandwidth, name="busbw", of=lambda cell, seconds: busbw(cell.op, cell.ranks, cell.nbytes, seconds)),
     question="How many bytes a second does each link carry, if the ranks form a flat ring?",
     caveat="Where the network itself reduces (SHARP, NVLS) it may exceed a link's rate.",
-    rank=602,
+    rank=1602,
 )
 
 
@@ -196,7 +196,7 @@ ALPHA = measure(
     compute=_alpha,
     question="What does each message between two neighbours cost, however small it is?",
     caveat="Engine, threads and wake-up are in it; Gloo requests before it sends, so that the wire's latency counts twice (see --matrix).",
-    rank=603,
+    rank=1603,
 )
 
 
@@ -215,7 +215,7 @@ BETA = measure(
     compute=_beta,
     question="How long does a link need for one more byte?",
     caveat="Copies and sums in the engine are in it; 1 / beta is the bandwidth that busbw tends to at large sizes.",
-    rank=604,
+    rank=1604,
 )
 
 
@@ -233,7 +233,7 @@ CROSSOVER_SIZE = measure(
     compute=_crossover_size,
     question="Below which size is an operation's time mostly latency?",
     caveat="Smaller messages are worth bundling; whether that delays something else it does not say.",
-    rank=605,
+    rank=1605,
 )
 
 
@@ -250,7 +250,7 @@ PAIR_LATENCY = measure(
     primary=False,
     question="How long does a small message take between the two ranks that are farthest apart?",
     caveat="Not always the same pair, and not one direction alone; the matrix holds every pair.",
-    rank=606,
+    rank=1606,
 )
 
 
@@ -270,7 +270,7 @@ PAIR_BANDWIDTH = measure(
     primary=False,
     question="How many bytes per second pass between the two ranks whose link is slowest?",
     caveat="Not always the same pair, and not what several pairs at once would have; the matrix holds every pair.",
-    rank=607,
+    rank=1607,
 )
 
 
@@ -303,7 +303,7 @@ COLLECTIVE_ERRORS = measure(
     compute=_errors,
     question="How many timed calls gave wrong data?",
     caveat="Results are compared to the last bit, but other data (subnormal or infinite numbers, other types) may still fail.",
-    rank=608,
+    rank=1608,
 )
 
 METRICS = (COLLECTIVE_TIME, ALGBW, BUSBW, ALPHA, BETA, CROSSOVER_SIZE, PAIR_LATENCY, PAIR_BANDWIDTH, COLLECTIVE_ERRORS)

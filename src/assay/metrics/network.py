@@ -37,7 +37,7 @@ ROUND_TRIP = Metric(
     primary=True,
     question="How long does the way to another host and back take?",
     caveat="Neither direction on its own, nor the time under load, which an audit compares with it.",
-    rank=620,
+    rank=1620,
 )
 
 
@@ -63,7 +63,7 @@ LINK_RATE = Metric(
     primary=True,
     question="How much payload per second reaches another host, and comes back from it?",
     caveat="One TCP connection, without headers; what the network limits and what the machines it does not separate.",
-    rank=621,
+    rank=1621,
     decides=1,
 )
 
@@ -102,7 +102,7 @@ ECHOES_LOST = Metric(
     primary=True,
     question="Which share of the echoes did not come back?",
     caveat="In which direction a packet was lost it does not say; losses rarer than one in the number of echoes are missed.",
-    rank=622,
+    rank=1622,
 )
 
 METRICS = (ROUND_TRIP, LINK_RATE, ECHOES_LOST)

@@ -325,7 +325,7 @@ COMM_TOTAL, COMM_TRANSFER, COMM_WAIT = (
         caveat=caveat,
         rank=rank,
     )
-    for rank, (part, title, formula, words, missing, question, caveat) in enumerate(STEP_NUMBERS, 450)
+    for rank, (part, title, formula, words, missing, question, caveat) in enumerate(STEP_NUMBERS, 1450)
 )
 
 COMM_EXPOSED = measure(
@@ -335,7 +335,7 @@ COMM_EXPOSED = measure(
     compute=lambda measured, _: exposed(measured),
     question="By how much does communication lengthen a step?",
     caveat="A part of the phases in which it happens; waiting for slower ranks and collectives of a script's own evaluation are in it.",
-    rank=453,
+    rank=1453,
 )
 
 
@@ -359,7 +359,7 @@ OVERLAP = measure(
     compute=_overlap,
     question="Which share of the communication does computing hide?",
     caveat="A step that hides all of much communication waits no less than one that has little: see comm_exposed.",
-    rank=454,
+    rank=1454,
 )
 
 
@@ -377,7 +377,7 @@ COMM_TO_COMPUTE = measure(
     compute=_to_compute,
     question="How much is communicated for what is computed?",
     caveat="Above 1 not all of it can be hidden; whether it is, overlap says.",
-    rank=455,
+    rank=1455,
 )
 
 
@@ -393,7 +393,7 @@ COMM_ALONE = measure(
     compute=_alone,
     question="How long do a step's collectives take when nothing else runs?",
     caveat="All are requested at once after a barrier: waiting for slower ranks and the time between calls are not in it.",
-    rank=456,
+    rank=1456,
 )
 
 
@@ -411,7 +411,7 @@ COMM_HIDDEN = measure(
     compute=_hidden,
     question="How much of the communication does computing hide, in seconds?",
     caveat="A lower bound: contention and waiting for slower ranks lengthen only what is exposed; a script's own calls count as hidden.",
-    rank=457,
+    rank=1457,
 )
 
 
@@ -428,7 +428,7 @@ COMM_CONTENTION = measure(
     compute=_contention,
     question="What does communication cost beyond what is waited for?",
     caveat="Slower computing and filling buckets cannot be told apart; nothing is known of a GPU, whose kernels no thread waits for.",
-    rank=458,
+    rank=1458,
 )
 
 
@@ -488,7 +488,7 @@ COMM_VOLUME = measure(
     compute=_volume,
     question="How many bytes does a rank send into the collectives of a step?",
     caveat="Not what went over a link: a ring all_reduce moves 2 (n - 1) / n of it.",
-    rank=459,
+    rank=1459,
 )
 
 METRICS = (

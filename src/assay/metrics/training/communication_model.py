@@ -42,7 +42,7 @@ COMMUNICATION_WALL = Metric(
     compute=_step_times,
     question="How long would a step take at each worker count by the model that knows the links?",
     caveat="It assumes a ring; step_time beside it is what was measured.",
-    rank=340,
+    rank=1340,
 )
 
 
@@ -66,7 +66,7 @@ COMMUNICATION_WALL_ERROR = Metric(
     compute=_error,
     question="How far off would the model have predicted the largest worker count from the smaller ones?",
     caveat="It needs two smaller counts; a small error does not show that the model holds at larger p.",
-    rank=341,
+    rank=1341,
 )
 
 
@@ -99,7 +99,7 @@ FASTEST_WORKERS = Metric(
     compute=_fastest,
     question="With how many workers is a step shortest, beyond which one more makes it longer?",
     caveat="Beyond twice the largest measured count it is an extrapolation; an engine may change its algorithm before that.",
-    rank=342,
+    rank=1342,
 )
 
 
@@ -126,7 +126,7 @@ PREDICTED_SCALED_SPEEDUP = Metric(
     compute=_scaled,
     question="If the work grew with the workers, how much more would twice the largest measured count do in the same time?",
     caveat="The larger problem is assumed to send no more bytes in a step; in weak scaling all work counts as growing.",
-    rank=343,
+    rank=1343,
 )
 
 
@@ -160,7 +160,7 @@ SERIAL_FRACTION_APART = Metric(
     compute=_serial_fraction,
     question="Which share of a step on one worker does not get shorter, once communication is taken out?",
     caveat="Serial work cannot be told from anything else that every worker does.",
-    rank=344,
+    rank=1344,
 )
 
 METRICS = (COMMUNICATION_WALL, COMMUNICATION_WALL_ERROR, FASTEST_WORKERS, PREDICTED_SCALED_SPEEDUP, SERIAL_FRACTION_APART)

@@ -53,7 +53,7 @@ FLOPS_PER_STEP = Metric(
     about=("training",),
     question="How many floating-point operations does the model need for a step of all ranks?",
     caveat="Neither recomputed activations nor element-wise work is counted.",
-    rank=500,
+    rank=1500,
 )
 
 
@@ -90,7 +90,7 @@ ACHIEVED_FLOPS = Metric(
     about=("training",),
     question="How many of the model's floating-point operations are done per second, on all devices together?",
     caveat="It needs no peak; what the hardware did beside (recomputation, padding, element-wise work) is not in it.",
-    rank=501,
+    rank=1501,
 )
 
 
@@ -133,7 +133,7 @@ MFU = Metric(
     about=("training",),
     question="Which share of what the devices can do does the model use?",
     caveat="No number without a known dense peak in that precision, nor for quantised products; why the rest is unused it does not say.",
-    rank=502,
+    rank=1502,
 )
 
 
@@ -155,7 +155,7 @@ HFU = Metric(
     about=("training",),
     question="Which share of what the devices can do is used, recomputation included?",
     caveat="How busy the device is, not how far that brings the model: checkpointing raises hfu and lowers mfu.",
-    rank=503,
+    rank=1503,
 )
 
 
@@ -212,7 +212,7 @@ MEMORY_PEAK, MEMORY_RESERVED_PEAK, HOST_MEMORY_PEAK = (
         caveat=caveat,
         rank=rank,
     )
-    for rank, (name, title, formula, counter, of, missing, question, caveat) in enumerate(MEMORIES, 504)
+    for rank, (name, title, formula, counter, of, missing, question, caveat) in enumerate(MEMORIES, 1504)
 )
 
 METRICS = (FLOPS_PER_STEP, ACHIEVED_FLOPS, MFU, HFU, MEMORY_PEAK, MEMORY_RESERVED_PEAK, HOST_MEMORY_PEAK)

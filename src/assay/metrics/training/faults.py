@@ -134,7 +134,7 @@ DURATIONS = tuple(
         caveat=ONE_LAUNCH,
         rank=rank,
     )
-    for rank, (name, title, begin, end, how, question) in enumerate(TIMELINE, 800)
+    for rank, (name, title, begin, end, how, question) in enumerate(TIMELINE, 1800)
 )
 RECOVERY_TIME, TIME_TO_DETECT, TIME_TO_RESTART, TIME_TO_RELOAD, TIME_TO_RECOMPUTE = DURATIONS
 
@@ -175,7 +175,7 @@ STEPS_LOST = Metric(
     compute=_steps_lost,
     question="How many finished steps does a fault cost?",
     caveat="It depends on where between two checkpoints the fault struck, which the plan draws at random.",
-    rank=805,
+    rank=1805,
 )
 
 
@@ -250,7 +250,7 @@ TRAINING_GOODPUT, TRAINING_GOODPUT_FAULT = (
         caveat="Exposed communication that no instrument saw counts as productive.",
         rank=rank,
     )
-    for rank, (name, role, title, question) in enumerate(GOODPUTS, 806)
+    for rank, (name, role, title, question) in enumerate(GOODPUTS, 1806)
 )
 
 
@@ -283,7 +283,7 @@ RESTARTS = Metric(
     about=("training",),
     question="How often were the workers restarted?",
     caveat="By what every rank said of itself: an engine's own counter may hold for one node alone (pytorch#108158, #135712).",
-    rank=808,
+    rank=1808,
 )
 
 
@@ -371,7 +371,7 @@ COST_LOST = Metric(
     about=("training",),
     question="How many dollars does one fault cost?",
     caveat="How often faults happen it does not say; multiply by that.",
-    rank=809,
+    rank=1809,
 )
 
 
@@ -425,7 +425,7 @@ ENERGY_LOST = Metric(
     about=("training",),
     question="How many joules does one fault cost?",
     caveat="Counters measure whole devices; what the same machines would have used idle is in it.",
-    rank=810,
+    rank=1810,
 )
 
 METRICS = (*DURATIONS, STEPS_LOST, TRAINING_GOODPUT, TRAINING_GOODPUT_FAULT, RESTARTS, COST_LOST, ENERGY_LOST)

@@ -87,6 +87,6 @@ METRICS = tuple(
         caveat=caveat,
         rank=rank,
     )
-    for rank, (phase, title, question, caveat, missing) in enumerate(PHASES, 400)
+    for rank, (phase, title, question, caveat, missing) in enumerate(PHASES, 1400)
 )
 DATA_TIME, FORWARD_TIME, BACKWARD_TIME, OPTIMIZER_TIME, UNKNOWN_TIME = METRICS

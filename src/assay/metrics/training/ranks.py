@@ -58,7 +58,7 @@ STRAGGLER_WAIT = Metric(
     compute=_waiting,
     question="How many rank-seconds does a step lose because ranks wait for the slowest?",
     caveat="It holds luck as well as slowness: slowest_rank_excess tells them apart.  Communication may hide part of it.",
-    rank=490,
+    rank=1490,
 )
 
 
@@ -101,7 +101,7 @@ SLOWEST_RANK_EXCESS = Metric(
     compute=_excess,
     question="By how much of a step is one rank slower than the others, all through a launch?",
     caveat="It misses a rank that is late in fewer than half of its steps, and as a maximum lies a little above 0 for equal ranks.",
-    rank=491,
+    rank=1491,
 )
 
 
@@ -148,7 +148,7 @@ CLOCK_BOUND = Metric(
     about=("training",),
     question="How far off may a time of one host be on another's clock?",
     caveat="A bound, not the error itself; intervals between hosts are given only if ten bounds long.  Nothing about the time of day.",
-    rank=492,
+    rank=1492,
 )
 
 METRICS = (STRAGGLER_WAIT, SLOWEST_RANK_EXCESS, CLOCK_BOUND)

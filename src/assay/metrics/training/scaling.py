@@ -94,7 +94,7 @@ SPEEDUP = Metric(
     question="How much faster is the same work done than by the base configuration?",
     caveat="It does not say whether the base was itself as fast as it could be.",
     shown=(Shown(table="results", position=7),),
-    rank=200,
+    rank=1200,
 )
 
 
@@ -125,7 +125,7 @@ EFFICIENCY = Metric(
     question="How much of each worker does useful work, compared with the base configuration?",
     caveat="Above 1 it points to a weak base, or to caches that suddenly suffice.",
     shown=(Shown(table="results", position=8),),
-    rank=201,
+    rank=1201,
 )
 
 
@@ -149,7 +149,7 @@ SPEEDUP_WALL = Metric(
     compute=_speedup_wall,
     question="How much sooner does the whole run end than with the base configuration?",
     caveat="Start-up, rendezvous, evaluation and checkpoints are in it: in short runs it is far below the steady-state speedup.",
-    rank=300,
+    rank=1300,
 )
 
 
@@ -209,7 +209,7 @@ SERIAL_FRACTION = Metric(
     primary=True,
     question="Which part of the work does not become faster with more workers?",
     caveat="It lumps communication and imbalance together with serial work; karp_flatt tells them apart.",
-    rank=301,
+    rank=1301,
 )
 
 
@@ -234,7 +234,7 @@ AMDAHL_CEILING = Metric(
     after=("serial_fraction",),
     question="How fast could this work ever become, if the fitted serial fraction stays what it is?",
     caveat="A serial fraction whose interval reaches 0 bounds the ceiling from below only.",
-    rank=302,
+    rank=1302,
 )
 
 USL_PARAMETERS = (  # name, title, unit, parameter, question, caveat
@@ -276,7 +276,7 @@ USL_CONTENTION, USL_COHERENCY = (
         caveat=caveat,
         rank=rank,
     )
-    for rank, (name, title, unit, parameter, question, caveat) in enumerate(USL_PARAMETERS, 303)
+    for rank, (name, title, unit, parameter, question, caveat) in enumerate(USL_PARAMETERS, 1303)
 )
 
 
@@ -303,7 +303,7 @@ USL_PEAK = Metric(
     compute=_for_all(_usl_peak),
     question="With how many workers is throughput highest?",
     caveat="Named only where two measured counts lie beyond it and throughput falls significantly there; else there is no peak so far.",
-    rank=305,
+    rank=1305,
 )
 
 
@@ -335,7 +335,7 @@ SCALED_SPEEDUP = Metric(
     compute=_for_all(_scaled_speedup),
     question="How much more work do more workers do in the same time, if the work grows with them?",
     caveat="For weak scaling only, at the largest measured p; communication that grows no faster than the workers counts as serial.",
-    rank=306,
+    rank=1306,
 )
 
 
@@ -374,7 +374,7 @@ HELD_OUT_ERROR = Metric(
     compute=_for_all(_held_out_error),
     question="How far off would the largest worker count have been predicted from the smaller ones?",
     caveat="The law is chosen by AICc and needs three smaller counts; a small error does not show that it holds at larger p.",
-    rank=307,
+    rank=1307,
 )
 
 
@@ -407,7 +407,7 @@ KARP_FLATT = Metric(
     after=("speedup",),
     question="Which serial fraction does each worker count show on its own?",
     caveat="Flat over p it is serial work; rising with p, communication and imbalance.  For a base of one worker only.",
-    rank=308,
+    rank=1308,
 )
 
 
@@ -455,7 +455,7 @@ PREDICTED_SPEEDUP = Metric(
     compute=_for_all(_predicted_speedup),
     question="Which speedup would twice the largest measured worker count give?",
     caveat="Flagged below four worker counts, and refused where the model misses the held-out largest count by more than 20 %.",
-    rank=309,
+    rank=1309,
 )
 
 METRICS = (

@@ -55,7 +55,7 @@ STEP_TIME = Metric(
     question="How long does a training step take?",
     caveat="It does not separate communication from computation where they overlap.",
     shown=(Shown(table="overview", position=2), Shown(table="results", position=4)),
-    rank=210,
+    rank=1210,
     decides=2,
 )
 
@@ -88,10 +88,10 @@ STEP_TIME_P50, STEP_TIME_P95, STEP_TIME_P99 = (
         compute=partial(_percentile, percent=percent),
         question=f"Which step time do {percent} % of the steps not exceed?",
         caveat="It does not say what slow steps waited for, nor what no launch has met; a launch with more steps weighs more.",
-        shown=(Shown(table="overview", position=rank - 208),),
+        shown=(Shown(table="overview", position=rank - 1208),),
         rank=rank,
     )
-    for rank, percent in enumerate((50, 95, 99), 211)
+    for rank, percent in enumerate((50, 95, 99), 1211)
 )
 
 
@@ -131,7 +131,7 @@ STEP_AUTOCORRELATION = Metric(
     compute=_autocorrelation,
     question="How many successive steps carry the information of one independent step?",
     caveat="It misses a memory longer than the launch; a percentile's effective sample size rests on exceedances instead.",
-    rank=214,
+    rank=1214,
 )
 
 
@@ -165,7 +165,7 @@ THROUGHPUT = Metric(
     question="How much work do all ranks do per second in steady state?",
     caveat="Start-up, evaluation and checkpoints are left out.",
     shown=(Shown(table="overview", position=1), Shown(table="results", position=6)),
-    rank=215,
+    rank=1215,
     decides=1,
 )
 
@@ -189,7 +189,7 @@ WALL_TIME = Metric(
     question="How long does a whole run take, from the launcher's start until its last process is gone?",
     caveat="It does not say how long the same run would take with more steps.",
     shown=(Shown(table="overview", position=7), Shown(table="results", position=5)),
-    rank=216,
+    rank=1216,
     decides=4,
 )
 
@@ -222,7 +222,7 @@ INSTRUMENT_OVERHEAD = Metric(
     compute=_overhead,
     question="How much of a step is the probe's own cost?",
     caveat="Self-measured on marked steps, or by the hooks of an unmodified script; disturbed caches and other ranks are not seen.",
-    rank=217,
+    rank=1217,
 )
 
 METRICS = (STEP_TIME, STEP_TIME_P50, STEP_TIME_P95, STEP_TIME_P99, STEP_AUTOCORRELATION, THROUGHPUT, WALL_TIME, INSTRUMENT_OVERHEAD)
