@@ -48,7 +48,7 @@ TRIAL_TIME = Metric(
     formula="median over trials of (end - begin) / calls",
     compute=partial(_per_call, name="trial_time", unit=SECONDS, column="seconds", fold="median", missing="no counted trial has ended"),
     question="How long does one call take: a start of a command, or a call of a function?",
-    caveat="The start of the process is in a command's time; `assay time` shows an empty command beside it.  Where the time went is open.",
+    caveat="A command's time includes starting its process; `assay time` shows an empty command beside it.",
     shown=(Shown(table="overview", position=6), Shown(table="results", position=1)),
     rank=1610,
     decides=3,
@@ -70,7 +70,7 @@ TRIAL_CPU_TIME = Metric(
         missing="this system did not say how much processor time the calls used",
     ),
     question="How much processor time does one call use, in user mode and in the kernel together?",
-    caveat="Children that the command waited for are in it, daemons that it left behind are not.",
+    caveat="Includes children that the command waited for, not daemons that it left behind.",
     shown=(Shown(table="results", position=2),),
     rank=1611,
 )

@@ -5,7 +5,7 @@ over the calls (nccl-tests common.cu, -a 3; on a GPU events in its stream), a la
 Student t on the logs of the launch values.  Bandwidths: nccl-tests doc/PERFORMANCE.md.
 Links: T(S) = a + b S is fitted by relative errors to the times of an operation at all sizes, in every launch by itself, and a and b are
 divided by what a ring of n ranks does one after the other: Hockney, Parallel Computing 20 (1994) 389-398; Thakur et al., IJHPCA 19 (2005)
-49-66.  The residuals say how well the line fits; whether an engine uses a ring or changes its protocol they do not.
+49-66.  The residuals say how well the line fits, not whether an engine uses a ring or where it changes its protocol.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ COLLECTIVE_TIME = measure(
     formula="median over loops of (end - begin) / calls on the slowest rank",
     compute=_time,
     question="How long does one call of a collective take?",
-    caveat="A call that starts alone, or overlaps computing, takes longer; why a rank was the slowest it does not say.",
+    caveat="A call that starts alone, or overlaps computing, takes longer.  It does not say why a rank was the slowest.",
     rank=1600,
     decides=1,
 )
@@ -232,7 +232,7 @@ CROSSOVER_SIZE = measure(
     formula="a / b of T(S) = a + b S",
     compute=_crossover_size,
     question="Below which size is an operation's time mostly latency?",
-    caveat="Smaller messages are worth bundling; whether that delays something else it does not say.",
+    caveat="Smaller messages are worth bundling, unless that delays something else.",
     rank=1605,
 )
 

@@ -52,7 +52,7 @@ COST = Metric(
     about=EVERYTHING,
     primary=True,
     question="What does one run cost?",
-    caveat="What idle or reserved machines cost beside the run is not in it.",
+    caveat="Excludes what idle or reserved machines cost besides the run.",
     shown=(Shown(table="overview", position=8), Shown(table="results", position=10)),
     rank=550,
 )

@@ -36,7 +36,7 @@ ROUND_TRIP = Metric(
     about=("network",),
     primary=True,
     question="How long does the way to another host and back take?",
-    caveat="Neither direction on its own, nor the time under load, which an audit compares with it.",
+    caveat="Not one direction alone, nor the time under load, which an audit compares with it.",
     rank=1620,
 )
 
@@ -62,7 +62,7 @@ LINK_RATE = Metric(
     about=("network",),
     primary=True,
     question="How much payload per second reaches another host, and comes back from it?",
-    caveat="One TCP connection, without headers; what the network limits and what the machines it does not separate.",
+    caveat="One TCP connection, without headers; the limit may be the network or either machine.",
     rank=1621,
     decides=1,
 )
@@ -101,7 +101,7 @@ ECHOES_LOST = Metric(
     about=("network",),
     primary=True,
     question="Which share of the echoes did not come back?",
-    caveat="In which direction a packet was lost it does not say; losses rarer than one in the number of echoes are missed.",
+    caveat="Either direction may lose a packet; losses rarer than one in the number of echoes are missed.",
     rank=1622,
 )
 

@@ -120,7 +120,7 @@ QUALITY = Metric(
     about=WORKLOADS,
     primary=True,
     question="How good is the result on the held-out examples?",
-    caveat="Whether these examples stand for the use that matters it does not say.",
+    caveat="It says nothing of uses that these examples do not represent.",
     shown=(Shown(table="overview", position=11), Shown(table="results", position=9)),
     rank=100,
 )

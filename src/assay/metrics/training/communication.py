@@ -303,7 +303,7 @@ STEP_NUMBERS = (  # part, title, formula, in words, why there is none, question,
         "the least that any rank needed for each collective",
         NO_PARTNER,
         "How much of a step's communication moves data, and waits for nobody?",
-        "Point-to-point calls are not in it; a wait that all ranks share counts as transfer.",
+        "Point-to-point calls are left out; a wait that all ranks share counts as transfer.",
     ),
     (
         "wait",
@@ -312,7 +312,7 @@ STEP_NUMBERS = (  # part, title, formula, in words, why there is none, question,
         "the time in collectives beyond their transfer",
         NO_PARTNER,
         "How long do ranks wait in collectives for slower ranks?",
-        "The rank that waits least is the one waited for; why it is slow, the stragglers say.",
+        "The rank that waits least is the one waited for; the audit `stragglers` looks for the reason.",
     ),
 )
 COMM_TOTAL, COMM_TRANSFER, COMM_WAIT = (
@@ -334,7 +334,7 @@ COMM_EXPOSED = measure(
     formula="step time that communication adds: with - without synchronising, else |communication without computing|",
     compute=lambda measured, _: exposed(measured),
     question="By how much does communication lengthen a step?",
-    caveat="A part of the phases in which it happens; waiting for slower ranks and collectives of a script's own evaluation are in it.",
+    caveat="Part of the phases in which it happens; includes waiting for slower ranks and collectives of a script's own evaluation.",
     rank=1453,
 )
 
@@ -376,7 +376,7 @@ COMM_TO_COMPUTE = measure(
     formula="comm_total / (step - data wait - comm_exposed)",
     compute=_to_compute,
     question="How much is communicated for what is computed?",
-    caveat="Above 1 not all of it can be hidden; whether it is, overlap says.",
+    caveat="Above 1 not all of it can be hidden; overlap says how much is.",
     rank=1455,
 )
 
@@ -392,7 +392,7 @@ COMM_ALONE = measure(
     formula="median over replays of the time of a step's collectives with nothing else running",
     compute=_alone,
     question="How long do a step's collectives take when nothing else runs?",
-    caveat="All are requested at once after a barrier: waiting for slower ranks and the time between calls are not in it.",
+    caveat="All are requested at once after a barrier: it excludes waiting for slower ranks and the time between calls.",
     rank=1456,
 )
 

@@ -329,7 +329,7 @@ SAMPLES_DUPLICATED = Metric(
     formula="uses beyond the first, most of any epoch",
     compute=_samples_duplicated,
     question="Was any training sample used more than once in an epoch?",
-    caveat="Only ids that the script reports count; whether a reported sample was trained on it does not say.",
+    caveat="Only ids that the script reports count, whether or not it trained on them.",
     rank=116,
 )
 

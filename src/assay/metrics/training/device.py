@@ -89,7 +89,7 @@ ACHIEVED_FLOPS = Metric(
     compute=_achieved_flops,
     about=("training",),
     question="How many of the model's floating-point operations are done per second, on all devices together?",
-    caveat="It needs no peak; what the hardware did beside (recomputation, padding, element-wise work) is not in it.",
+    caveat="It needs no peak, and excludes what else the hardware did: recomputation, padding, element-wise work.",
     rank=1501,
 )
 
@@ -132,7 +132,7 @@ MFU = Metric(
     compute=_mfu,
     about=("training",),
     question="Which share of what the devices can do does the model use?",
-    caveat="No number without a known dense peak in that precision, nor for quantised products; why the rest is unused it does not say.",
+    caveat="No number without a known dense peak in that precision, nor for quantised products.  It does not say why the rest is unused.",
     rank=1502,
 )
 
@@ -174,7 +174,7 @@ MEMORIES = (  # name, title, formula, counter, of, why there is none, question, 
         "peak of allocated device memory",
         NO_DEVICE,
         "How much memory of a device does the training need at most?",
-        "torch.cuda.max_memory_allocated: memory of the driver and of other libraries is not in it.",
+        "torch.cuda.max_memory_allocated: excludes memory of the driver and of other libraries.",
     ),
     (
         "memory_reserved_peak",
@@ -184,7 +184,7 @@ MEMORIES = (  # name, title, formula, counter, of, why there is none, question, 
         "peak of reserved device memory",
         NO_DEVICE,
         "How much memory of a device does torch hold at most, used or kept for later?",
-        "torch.cuda.max_memory_reserved: how much of the cache could have been given back it does not say.",
+        "torch.cuda.max_memory_reserved: part of it is cache that could have been given back.",
     ),
     (
         "host_memory_peak",
@@ -194,7 +194,7 @@ MEMORIES = (  # name, title, formula, counter, of, why there is none, question, 
         "peak of resident memory",
         "the steps of the script were not seen, so that no rank said at its end what it needed",
         "How much memory of the host does a rank need at most?",
-        "VmHWM, with Python, torch and the probe; loader processes are not in it, pages shared between ranks count in each.",
+        "VmHWM, with Python, torch and the probe but without loader processes; pages shared between ranks count in each.",
     ),
 )
 MEMORY_PEAK, MEMORY_RESERVED_PEAK, HOST_MEMORY_PEAK = (

@@ -370,7 +370,7 @@ COST_LOST = Metric(
     compute=_cost_lost,
     about=("training",),
     question="How many dollars does one fault cost?",
-    caveat="How often faults happen it does not say; multiply by that.",
+    caveat="Per fault; multiply by how often faults happen.",
     rank=1809,
 )
 
@@ -424,7 +424,7 @@ ENERGY_LOST = Metric(
     compute=_energy_lost,
     about=("training",),
     question="How many joules does one fault cost?",
-    caveat="Counters measure whole devices; what the same machines would have used idle is in it.",
+    caveat="Counters measure whole devices, and include what the same machines would have used idle.",
     rank=1810,
 )
 

@@ -87,7 +87,7 @@ STEP_TIME_P50, STEP_TIME_P95, STEP_TIME_P99 = (
         formula=f"{percent / 100:.2f}-quantile of step_time over the pooled steady steps",
         compute=partial(_percentile, percent=percent),
         question=f"Which step time do {percent} % of the steps not exceed?",
-        caveat="It does not say what slow steps waited for, nor what no launch has met; a launch with more steps weighs more.",
+        caveat="It does not say what slow steps waited for.  A launch with more steps weighs more.",
         shown=(Shown(table="overview", position=rank - 1208),),
         rank=rank,
     )
