@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from operator import attrgetter
 from typing import Final
 
 import numpy as np
@@ -49,42 +50,21 @@ RESTARTS_HOW = "highest incarnation of any rank; most of any fault launch"
 ONE_LAUNCH = "One fault launch has no interval: request more to have one."
 
 Instant = Callable[[Recovery], int | None]
-
-
-def _fault(recovery: Recovery) -> int | None:
-    return recovery.fault_ns
-
-
-def _detected(recovery: Recovery) -> int | None:
-    return recovery.detected_ns
-
-
-def _restarted(recovery: Recovery) -> int | None:
-    return recovery.restarted_ns
-
-
-def _resumed(recovery: Recovery) -> int | None:
-    return recovery.resumed_ns
-
-
-def _regained(recovery: Recovery) -> int | None:
-    return recovery.regained_ns
-
-
+FAULT, DETECTED, RESTARTED, RESUMED, REGAINED = map(attrgetter, ("fault_ns", "detected_ns", "restarted_ns", "resumed_ns", "regained_ns"))
 TIMELINE: tuple[tuple[str, str, Instant, Instant, str, str], ...] = (  # name, title, begin, end, in words, question
     (
         "recovery_time",
         "Recovery time",
-        _fault,
-        _regained,
+        FAULT,
+        REGAINED,
         "fault until the lost progress is regained",
         "How long after a fault is the earlier progress regained?",
     ),
     (
         "time_to_detect",
         "Time to detect",
-        _fault,
-        _detected,
+        FAULT,
+        DETECTED,
         "fault until the engine stops the first surviving peer",
         "How long does the engine take to notice a dead worker?",
     ),
@@ -92,23 +72,23 @@ TIMELINE: tuple[tuple[str, str, Instant, Instant, str, str], ...] = (  # name, t
         "time_to_restart",
         "Time to restart",
         noticed_ns,
-        _restarted,
+        RESTARTED,
         "detection until the last worker has started again",
         "How long does the engine take to have all workers up again?",
     ),
     (
         "time_to_reload",
         "Time to reload",
-        _restarted,
-        _resumed,
+        RESTARTED,
+        RESUMED,
         "last worker's start until the first step, checkpoint load included",
         "How long do restarted workers take until they train again?",
     ),
     (
         "time_to_recompute",
         "Time to recompute",
-        _resumed,
-        _regained,
+        RESUMED,
+        REGAINED,
         "first step after the restart until the lost progress is regained",
         "How long does it take to do the lost steps again?",
     ),
@@ -116,7 +96,7 @@ TIMELINE: tuple[tuple[str, str, Instant, Instant, str, str], ...] = (  # name, t
 
 
 def _duration(measured: Measured, _: Results, *, name: str, begin: Instant, end: Instant, how: str) -> Mapping[str, Value]:
-    return duration_metric(measured, name, begin, end, how, needs_peer=end is _detected)
+    return duration_metric(measured, name, begin, end, how, needs_peer=end is DETECTED)
 
 
 DURATIONS = tuple(
