@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
 
 from assay import catalog
+from assay.metrics.base import LAST, Metric
 from tests.architecture.conftest import Run
 from tests.docs.blocks import blocks
 
 PLUG_INS = [(package, name) for package in catalog.PLUG_INS for name in catalog.names(package)]
+METRICS: Mapping[str, Metric] = catalog.load_all("metrics")
 JUDGE_AND_RENDER = """
 import json
+from collections.abc import Mapping
 from assay import catalog
+from assay.metrics.base import LAST, Metric
 from assay.reports import view
 from assay.verdict.judge import judge
 from tests.builders import measured
@@ -40,8 +44,23 @@ def test_a_plug_in_opens_with_its_question(package: str, name: str, repository: 
 
 @pytest.mark.parametrize(("package", "name"), PLUG_INS)
 def test_a_plug_in_has_a_test_file(package: str, name: str, repository: Path) -> None:
-    folder = catalog.module(package, name).split(".")[1:-1]
-    assert repository.joinpath("tests", *folder, f"test_{name}.py").is_file()
+    """A metric's is that of its family."""
+    *folder, module = catalog.module(package, name).split(".")[1:]
+    assert repository.joinpath("tests", *folder, f"test_{module}.py").is_file()
+
+
+@pytest.mark.parametrize("metric", METRICS.values(), ids=lambda metric: metric.name)
+def test_a_metric_asks_its_question_and_has_its_place(metric: Metric) -> None:
+    assert metric.question.endswith("?")
+    assert 0 < metric.rank < LAST
+    assert not metric.caveat or metric.caveat.endswith((".", ")"))
+
+
+def test_no_two_metrics_stand_in_the_same_place() -> None:
+    ranks = [metric.rank for metric in METRICS.values() if metric.rank != LAST]
+    assert len(set(ranks)) == len(ranks)
+    places = [(place.table, place.position) for metric in METRICS.values() for place in metric.shown]
+    assert len(set(places)) == len(places)
 
 
 def plant(package_copy: Path, page: Path, package: str) -> None:

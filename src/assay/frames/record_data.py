@@ -187,7 +187,7 @@ class Measured:
 
     @cached_property
     def peers(self) -> pl.DataFrame:
-        """One row per answered request that counts, with its numbers by other tools' definitions: see `assay.metrics.peers`."""
+        """One row per answered request that counts, with its numbers by other tools' definitions: see `assay.metrics.serving.other_tools`."""
         answered = self.counted_requests.filter("ok").select("launch", "request", "configuration")
         return answered.join(numbers(self.tables), on=["launch", "request"])
 

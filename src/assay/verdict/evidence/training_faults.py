@@ -45,7 +45,7 @@ from assay.frames.training.hashed_state import hashes
 from assay.frames.training.later_gradients import Later, clipped_apart, compared_later
 from assay.frames.training.parallelism import Claim, why_not
 from assay.frames.training.sample_ledger import Epoch, epochs
-from assay.metrics.sample_weight_error import shares, weights
+from assay.frames.training.sample_weights import shares, weights
 from assay.stats.groups.gradient_difference import Part, compare, ratio_name, tolerance
 from assay.verdict.evidence.divergence import SYNCHRONISE, Cause, cause, of_settings, settings_apart
 from assay.verdict.types import Severity
