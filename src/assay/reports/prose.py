@@ -185,8 +185,8 @@ def _limits_found(view: View) -> Iterator[str]:
 
 def _table(view: View) -> Table | None:
     columns = _reported(view)
-    shown = tuple(row for name in TABLE_METRICS if (row := view.metric(name)) is not None)
-    rows = shown if view.serving is None else tuple(row for _, row in view.shown_in("paper"))
+    runs = tuple(row for name in TABLE_METRICS if (row := view.metric(name)) is not None)
+    rows = runs if view.serving is None else tuple(row for _, row in view.shown_in("paper"))
     used = [row for row in rows if any((shown := row.cells.get(c.key)) and shown.measured for c in columns)]
     if not columns or not used:
         return None
