@@ -36,7 +36,8 @@ def test_a_plug_in_is_named_after_its_file(package: str, name: str) -> None:
 
 @pytest.mark.parametrize(("package", "name"), PLUG_INS)
 def test_a_plug_in_opens_with_its_question(package: str, name: str, repository: Path) -> None:
-    source = repository.joinpath("src", *catalog.module(package, name).split(".")).with_suffix(".py").read_text()
+    path = repository.joinpath("src", *catalog.module(package, name).split("."))
+    source = (path / "__init__.py" if path.is_dir() else path.with_suffix(".py")).read_text()
     first = source.splitlines()[0]
     assert first.startswith('"""')
     assert "?" in source.split('"""')[1], "the docstring asks no question"
@@ -44,8 +45,8 @@ def test_a_plug_in_opens_with_its_question(package: str, name: str, repository: 
 
 @pytest.mark.parametrize(("package", "name"), PLUG_INS)
 def test_a_plug_in_has_a_test_file(package: str, name: str, repository: Path) -> None:
-    """A metric's is that of its family."""
-    *folder, module = catalog.module(package, name).split(".")[1:]
+    """A metric's is that of its family, a kind's that of its judging."""
+    *folder, module = [*catalog.module(package, name).split(".")[1:], *(["judging"] if package in catalog.FOLDERS else [])]
     assert repository.joinpath("tests", *folder, f"test_{module}.py").is_file()
 
 
