@@ -232,7 +232,8 @@ def record(root: Path, name: str, rng: np.random.Generator, days: float) -> obje
     from assay.cli.support.record_lookup import side
     from assay.clock import SystemClock
     from assay.record.folder import create
-    from assay.spec.experiment import Experiment, Factor, Launches, Workload
+    from assay.spec.experiment import Experiment, Factor, Launches
+    from assay.spec.sections.workload import Workload
 
     asked = Experiment(
         name="same", workload=Workload(script="train.py"), factor=Factor(levels=(1,)), launches=Launches(per_configuration=5)

@@ -36,8 +36,9 @@ def write(root: Path, name: str, trials: int, faster: float) -> Path:
     from assay.clock import SystemClock
     from assay.record.folder import create
     from assay.record.writer import StreamWriter
-    from assay.spec.experiment import Experiment, Factor, Launches, Quality, Workload
+    from assay.spec.experiment import Experiment, Factor, Launches, Quality
     from assay.spec.plan import plan
+    from assay.spec.sections.workload import Workload
 
     asked = Experiment(
         name=name,

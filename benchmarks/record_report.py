@@ -37,8 +37,9 @@ def write(root: Path, rows: int) -> dict[str, Any]:
     from assay.clock import SystemClock
     from assay.record.folder import create
     from assay.record.writer import StreamWriter
-    from assay.spec.experiment import Experiment, Factor, Launches, Workload
+    from assay.spec.experiment import Experiment, Factor, Launches
     from assay.spec.plan import plan
+    from assay.spec.sections.workload import Workload
 
     asked = Experiment(
         name="million", workload=Workload(script="train.py"), factor=Factor(levels=LEVELS), launches=Launches(per_configuration=LAUNCHES)
@@ -108,7 +109,7 @@ def sample_rows(launch: int, rank: int, workers: int, steps: int) -> Iterator[tu
 def seal(root: Path, _rows: int) -> dict[str, Any]:
     """Compact, digest and seal."""
     from assay.record.folder import reopen
-    from assay.record.reader import resolve
+    from assay.record.lookup import resolve
 
     path = resolve("latest", root)
     before = size(path)
@@ -118,7 +119,7 @@ def seal(root: Path, _rows: int) -> dict[str, Any]:
 
 def verify(root: Path, _rows: int) -> dict[str, Any]:
     """Digest everything again."""
-    from assay.record.reader import resolve
+    from assay.record.lookup import resolve
     from assay.record.sealing.verify import verify as check
 
     return {"problems": len(check(resolve("latest", root)))}
@@ -126,7 +127,8 @@ def verify(root: Path, _rows: int) -> dict[str, Any]:
 
 def read(root: Path, _rows: int) -> dict[str, Any]:
     """Open the record and load every table."""
-    from assay.record.reader import open_record, resolve
+    from assay.record.lookup import resolve
+    from assay.record.reader import open_record
     from assay.record.tables import TABLES
 
     record = open_record(resolve("latest", root))
@@ -137,7 +139,8 @@ def read(root: Path, _rows: int) -> dict[str, Any]:
 def fold(root: Path, _rows: int) -> dict[str, Any]:
     """Fold the steps of all ranks into the steps of the job, and find the warm-up of each launch."""
     from assay.frames.record_data import from_record
-    from assay.record.reader import open_record, resolve
+    from assay.record.lookup import resolve
+    from assay.record.reader import open_record
 
     measured = from_record(open_record(resolve("latest", root)))
     return {"global_steps": measured.global_steps.height, "launches": len(measured.steady)}

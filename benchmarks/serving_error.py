@@ -33,7 +33,8 @@ from typing import Any
 
 from assay.instruments.reference_server.server import Served, serving
 from assay.instruments.reference_server.settings import Settings
-from assay.record.environment import Machine, cpu_ticks
+from assay.record.hardware import cpu_ticks
+from assay.record.machine import Machine
 from assay.runners.calibration.client import STREAMS, TOKENS, ceiling, error_at
 from assay.runners.calibration.client_disturbance import DISTURBANCES
 from assay.verdict.fitness.client import WITHIN, inadmissible

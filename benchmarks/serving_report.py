@@ -40,9 +40,10 @@ def write(root: Path, rows: int) -> Path:
     """A sealed record of about so many requests; gives its folder."""
     from assay.clock import SystemClock
     from assay.record.folder import create
-    from assay.spec.experiment import Experiment, Launches, Workload
+    from assay.spec.experiment import Experiment, Launches
     from assay.spec.plan import configurations
     from assay.spec.sections.serving import Arrivals, Objectives, Serving, Target
+    from assay.spec.sections.workload import Workload
 
     rates = tuple(round(share * rows / (LAUNCHES * SECONDS), 3) for share in (0.4, 0.6))
     asked = Experiment(
@@ -98,7 +99,7 @@ def write(root: Path, rows: int) -> Path:
 
 def requests(launch: int, t0: int, rate: float) -> Iterator[tuple[str, tuple[Any, ...]]]:
     """Poisson arrivals, answered at once by a server with gamma distributed times; one in 500 is refused."""
-    from assay.record.tables import REQUESTS
+    from assay.record.declared.requests import REQUESTS
 
     random = np.random.default_rng(launch)
     due = np.cumsum(random.exponential(1.0 / rate, size=int(rate * SECONDS * 1.05) + 10))

@@ -61,7 +61,8 @@ def simulate(root: Path, asked: argparse.Namespace) -> dict[str, Any]:
 
 def verify(root: Path, _: argparse.Namespace) -> dict[str, Any]:
     """Digest everything again, and count the rows."""
-    from assay.record.reader import open_record, resolve
+    from assay.record.lookup import resolve
+    from assay.record.reader import open_record
     from assay.record.sealing.verify import verify as check
 
     path = resolve("latest", root)

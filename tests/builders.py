@@ -24,10 +24,11 @@ from assay.estimates.estimate import Absent, Estimate, Value
 from assay.frames.record_data import Measured
 from assay.metrics.base import ALL, LAST, Better, Dimension, Metric
 from assay.record.tables import TABLES, arrow_schema
-from assay.spec.experiment import Experiment, Factor, Launches, Quality, Workload
+from assay.spec.experiment import Experiment, Factor, Launches, Quality
 from assay.spec.plan import PlannedLaunch, configuration_name, plan
 from assay.spec.sections.costs import Prices
 from assay.spec.sections.faults import Fault
+from assay.spec.sections.workload import Workload
 from assay.verdict.judge import Judgement
 from assay.verdict.types import DimensionResult, Finding, GateResult, Recommendation, Verdict
 

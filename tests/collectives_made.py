@@ -19,9 +19,10 @@ from assay.frames.links import bandwidth
 from assay.frames.links.collective_calls import asked_cells
 from assay.frames.record_data import Measured
 from assay.record.tables import TABLES
-from assay.spec.experiment import Experiment, Factor, Launches, Workload
+from assay.spec.experiment import Experiment, Factor, Launches
 from assay.spec.plan import plan
 from assay.spec.sections.collectives import Cell, Collectives, cells
+from assay.spec.sections.workload import Workload
 from tests.builders import frame
 
 S = 1_000_000_000

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from assay.frames.record_data import Measured
-from assay.spec.experiment import Experiment, Factor, Gates, Launches, Workload
+from assay.spec.experiment import Experiment, Factor, Gates, Launches
+from assay.spec.sections.workload import Workload
 from tests.builders import frame, measured
 
 S = 1_000_000_000

@@ -32,11 +32,12 @@ import polars as pl
 
 from assay.frames.record_data import Measured
 from assay.record.tables import TABLES
-from assay.spec.experiment import Experiment, Gates, Launches, Quality, Workload
+from assay.spec.experiment import Experiment, Gates, Launches, Quality
 from assay.spec.plan import configurations, plan
 from assay.spec.sections.costs import Energy, Prices
 from assay.spec.sections.faults import Fault
 from assay.spec.sections.serving import Arrivals, Objectives, Serving, Target
+from assay.spec.sections.workload import Workload
 from assay.traffic.parts import Kind
 from tests.builders import frame
 
@@ -618,7 +619,7 @@ def seal(measured: Measured, root: Path) -> Path:
     """Write the record under `root` and seal it, through the same writer as a real run; gives its path."""
     from assay.clock import SystemClock
     from assay.record import folder
-    from assay.runners.experiment.run import plan_signature
+    from assay.record.sealing.plan_signature import plan_signature
 
     record = folder.create(root, measured.experiment, plan_signature(measured.experiment), clock=SystemClock())
     for when, environment in measured.manifest.get("environment", {}).items():

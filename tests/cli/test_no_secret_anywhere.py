@@ -13,7 +13,8 @@ from urllib.parse import quote
 
 import pytest
 
-from assay.record.reader import open_record, record_folders
+from assay.record.lookup import record_folders
+from assay.record.reader import open_record
 from tests.canary import ENVIRONMENT, GATE, HOUSE, found_in
 from tests.limits import PROCESS_S
 from tests.runners.foreign.samples import vllm, write

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.frames.record_data import by_launch, effective_steps, fold_steps
-from assay.record.tables import STEPS
+from assay.record.declared.training import STEPS
 from assay.spec.experiment import Scaling
 from tests.builders import frame
 from tests.handmade import Handmade

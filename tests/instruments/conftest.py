@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from assay.instruments.recorder import recorder
+from assay.instruments.recorder import launch_end
 
 
 @pytest.fixture(autouse=True)
@@ -13,4 +13,4 @@ def nobody_communicated_before(monkeypatch: pytest.MonkeyPatch) -> None:
 
     Tests of that list train in processes of their own.
     """
-    monkeypatch.setattr(recorder, "read_at_end", lambda flights, torch: None)
+    monkeypatch.setattr(launch_end, "read_at_end", lambda flights, torch: None)

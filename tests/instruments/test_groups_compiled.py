@@ -17,11 +17,11 @@ pytestmark = [pytest.mark.torch]
 SCRIPT = """
 import os, sys, time
 import torch, torch.distributed as dist
-from assay.instruments import _groups
+from assay.instruments.hooks import process_groups
 dist.init_process_group("gloo", init_method="file://" + sys.argv[1], rank=0, world_size=1)
-calls = _groups.Calls(time.monotonic_ns)
+calls = process_groups.Calls(time.monotonic_ns)
 model = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.BatchNorm1d(4))
-model = torch.nn.parallel.DistributedDataParallel(model, process_group=_groups.timed_group(torch, dist.group.WORLD, calls))
+model = torch.nn.parallel.DistributedDataParallel(model, process_group=process_groups.timed_group(torch, dist.group.WORLD, calls))
 compiled = torch.compile(model, backend="eager")
 for _ in range(3):
     compiled(torch.randn(2, 4)).sum().backward()

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from assay.instruments.hooks import process_groups
-from assay.instruments.hooks.process_groups import Calls
+from assay.instruments.hooks.collective_calls import Calls
 
 pytestmark = pytest.mark.torch
 

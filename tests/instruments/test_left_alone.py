@@ -26,7 +26,7 @@ HOOKED = """
 import os, sys
 from datetime import timedelta
 import torch, torch.distributed as dist
-from assay.instruments import _hooks
+from assay.instruments.hooks import torch_hooks
 from assay.instruments.hooks.steps import Attached
 from assay.instruments.recorder.recorder import Recorder
 from assay.instruments.recorder.sink import Identity, MemorySink
@@ -34,7 +34,7 @@ if sys.argv[2] == "early":
     import torch.distributed._functional_collectives
 recorder = Recorder(Identity(launch=0, rank=0, workers=1, incarnation=0, seed=0, host="here"), MemorySink())
 undo = []
-_hooks.install(torch, Attached(torch, recorder), undo)
+torch_hooks.install(torch, Attached(torch, recorder), undo)
 dist.init_process_group("gloo", init_method="file://" + sys.argv[1], rank=0, world_size=1)
 """
 SCRIPT = """
@@ -302,7 +302,7 @@ def test_batches_that_a_thread_of_the_script_fetches_are_not_waited_for(hooked: 
 
 def test_updates_by_hand_pile_nothing_up(hooked: Hooked) -> None:
     """No step takes the losses and the collectives: they are told, or added up, on the way."""
-    from assay.instruments.hooks.steps import MANY_LOSSES
+    from assay.instruments.hooks.phases import MANY_LOSSES
 
     torch, model, calls = hooked.torch, hooked.torch.nn.Linear(4, 1), hooked.attached.calls
     for _ in range(3 * MANY_LOSSES):

@@ -7,7 +7,7 @@ import pytest
 from assay.clock import FakeClock
 from assay.instruments.recorder.recorder import Recorder
 from assay.instruments.recorder.sink import Identity, MemorySink
-from assay.record.tables import COMMUNICATION
+from assay.record.declared.communication import COMMUNICATION
 
 pytestmark = pytest.mark.torch
 

@@ -7,7 +7,8 @@ from typing import Any
 
 from assay.clock import FakeClock
 from assay.record.folder import RecordFolder, create
-from assay.spec.experiment import Experiment, Factor, Launches, Workload
+from assay.spec.experiment import Experiment, Factor, Launches
+from assay.spec.sections.workload import Workload
 
 Row = tuple[Any, ...]
 

@@ -13,8 +13,10 @@ from typing import Any
 
 import pytest
 
-from assay.record import environment
-from assay.record.environment import FIELDS, VARIABLES, Machine, Unread, capture, cgroup_folder
+from assay.record import environment, hardware
+from assay.record.environment import FIELDS, VARIABLES, capture
+from assay.record.hardware import cgroup_folder
+from assay.record.machine import Machine, Unread
 from tests.limits import PROCESS_S
 
 CPUINFO = "\n\n".join(
@@ -327,7 +329,7 @@ def test_gpus_are_described_by_nvidia_smi_where_the_binding_is_missing(tmp_path:
 )
 def test_a_tool_that_fails_or_hangs_is_a_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, reason: str) -> None:
     monkeypatch.setitem(sys.modules, "pynvml", None)
-    monkeypatch.setattr(environment, "TOOL_TIMEOUT_S", 0.1 if "sleep" in script else 30.0)
+    monkeypatch.setattr(hardware, "TOOL_TIMEOUT_S", 0.1 if "sleep" in script else 30.0)
     assert capture(machine=_tool(tmp_path, script))["gpu"]["nvidia"] == {"absent": reason}
 
 

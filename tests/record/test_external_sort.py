@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assay.record import external_sort
-from assay.record.reader import launch_name, read_launch, stream_files
 from assay.record.salvage import batches
 from assay.record.sealing import seal
 from assay.record.tables import TABLES, arrow_schema
+from assay.record.unsealed import launch_name, read_launch, stream_files
 from assay.record.writer import StreamWriter, to_batch
 from tests.record.making import unfinished
 

@@ -18,7 +18,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from assay.errors import RecordError
-from assay.record.reader import open_record, record_folders
+from assay.record.lookup import record_folders
+from assay.record.reader import open_record
 from assay.record.sealing.verify import verify
 from assay.record.tables import TABLES
 from tests.record.making import sealed, unfinished

@@ -20,7 +20,8 @@ import pytest
 
 from assay.cli import main
 from assay.errors import RecordError
-from assay.record.reader import open_record, resolve
+from assay.record.lookup import resolve
+from assay.record.reader import open_record
 from assay.record.sealing.seal import encode, seal_line
 from assay.record.sealing.verify import verify
 from assay.record.tables import TABLES, arrow_schema

@@ -11,7 +11,7 @@ import pytest
 from assay import __version__
 from assay.errors import RecordError
 from assay.record import machine_fitness
-from assay.record.environment import Machine
+from assay.record.machine import Machine
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
 

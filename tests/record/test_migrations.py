@@ -42,7 +42,7 @@ def _table(name: str, read: ReadTable) -> pa.Table | None:
 
 
 def read_names() -> tuple[str, ...]:
-    from assay.record.tables import STEPS
+    from assay.record.declared.training import STEPS
 
     return STEPS.column_names
 

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from assay.clock import FakeClock
 from assay.errors import RecordError
 from assay.record.folder import create
-from assay.record.reader import open_record, resolve
+from assay.record.lookup import resolve
+from assay.record.reader import open_record
 from assay.record.tables import FORMAT_VERSION, TABLES
 from assay.record.writer import StreamWriter
 from tests.record.making import experiment, launch_row, sealed, step_row, unfinished

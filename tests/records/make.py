@@ -17,14 +17,17 @@ from pathlib import Path
 from assay.clock import SystemClock
 from assay.record import folder as record_folder
 from assay.record.reader import open_record
+from assay.record.sealing.plan_signature import plan_signature
 from assay.runners import replay
-from assay.runners.experiment.run import RunContext, plan_signature, run
+from assay.runners.experiment.context import RunContext
+from assay.runners.experiment.run import run
 from assay.runners.experiment.signals import StopRequest
 from assay.runners.replay import replayed
-from assay.spec.experiment import Experiment, Factor, Launches, Quality, Workload
+from assay.spec.experiment import Experiment, Factor, Launches, Quality
 from assay.spec.plan import plan
 from assay.spec.sections.costs import Energy, Prices
 from assay.spec.sections.launcher import Limits
+from assay.spec.sections.workload import Workload
 
 HERE = Path(__file__).resolve().parent
 REPOSITORY = HERE.parents[1]

@@ -11,8 +11,9 @@ from assay.clock import FakeClock
 from assay.launchers.support.base import Ending, Handle, Launcher, Request
 from assay.record import folder as record_folder
 from assay.record.progress import ProgressWriter
+from assay.record.sealing.plan_signature import plan_signature
+from assay.runners.experiment.context import Job, Made, RunContext
 from assay.runners.experiment.rows import launch_row
-from assay.runners.experiment.run import Job, Made, RunContext, plan_signature
 from assay.runners.experiment.signals import StopRequest
 from assay.spec.experiment import Experiment
 from assay.spec.load import from_mapping

@@ -13,11 +13,13 @@ from assay.errors import EnvironmentLacks, SpecError
 from assay.launchers.support import supervisor
 from assay.record.reader import open_record
 from assay.runners import collectives
-from assay.runners.experiment.run import planned_seconds, run
-from assay.spec.experiment import Experiment, Factor, Launches, Measure, Workload
+from assay.runners.experiment.progress import planned_seconds
+from assay.runners.experiment.run import run
+from assay.spec.experiment import Experiment, Factor, Launches
 from assay.spec.load import load
 from assay.spec.plan import plan
 from assay.spec.sections.collectives import Collectives
+from assay.spec.sections.workload import Measure, Workload
 
 
 def experiment(*, levels: tuple[int, ...] = (2,), launches: int = 1, **asked: object) -> Experiment:

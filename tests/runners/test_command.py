@@ -11,7 +11,8 @@ import pytest
 
 from assay.errors import SpecError, WorkloadError
 from assay.frames.record_data import from_record
-from assay.record.reader import Record, open_record, record_folders
+from assay.record.lookup import record_folders
+from assay.record.reader import Record, open_record
 from assay.runners.experiment.run import run
 from assay.spec.experiment import Experiment
 from assay.spec.load import from_mapping

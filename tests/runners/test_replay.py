@@ -12,9 +12,10 @@ from assay.clock import FakeClock
 from assay.errors import RecordError, SpecError, WorkloadError
 from assay.record import folder as record_folder
 from assay.record.reader import open_record
+from assay.record.sealing.plan_signature import plan_signature
 from assay.record.sealing.verify import verify
 from assay.record.tables import TABLES
-from assay.runners.experiment.run import plan_signature, resume, run
+from assay.runners.experiment.run import resume, run
 from assay.runners.replay import replayed
 from assay.spec.experiment import Experiment
 from tests.runners.making import experiment

@@ -18,9 +18,11 @@ from assay.errors import EnvironmentLacks, Interrupted, SpecError, WorkloadError
 from assay.frames.record_data import from_record
 from assay.instruments.reference_server.server import serving as reference_server
 from assay.instruments.reference_server.settings import Settings
-from assay.record.reader import Record, open_record, record_folders
+from assay.record.lookup import record_folders
+from assay.record.reader import Record, open_record
 from assay.record.sealing.verify import verify
-from assay.runners.experiment.run import RunProgress, resume, run
+from assay.runners.experiment.progress import RunProgress
+from assay.runners.experiment.run import resume, run
 from assay.runners.experiment.signals import StopRequest
 from assay.spec.experiment import Experiment
 from assay.spec.load import from_mapping

@@ -10,7 +10,8 @@ import pytest
 from assay.errors import Interrupted, SpecError, WorkloadError
 from assay.launchers.support import supervisor
 from assay.record.reader import Record, open_record
-from assay.runners.experiment.run import RunProgress, run
+from assay.runners.experiment.progress import RunProgress
+from assay.runners.experiment.run import run
 from tests.runners.making import experiment
 
 

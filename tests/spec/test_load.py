@@ -12,9 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.errors import Problem, SpecError
-from assay.spec.experiment import Experiment, Factor, Gates, Workload
+from assay.spec.experiment import Experiment, Factor, Gates
 from assay.spec.load import from_mapping, load, read, to_toml
-from assay.spec.rules.experiment import FEWEST_LAUNCHES, notes
+from assay.spec.rules.experiment import FEWEST_LAUNCHES
+from assay.spec.rules.notes import notes
+from assay.spec.sections.workload import Workload
 from assay.verdict.gates.support import gate
 from tests.spec.making import SMALLEST, experiments, smallest, written
 

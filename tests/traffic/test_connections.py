@@ -17,7 +17,9 @@ import uvloop
 
 from assay.traffic.parts import Wire
 from assay.traffic.wire.compiled import Core, CorePool, built
-from assay.traffic.wire.http1 import Exchange, Payloads, Pool, address_of
+from assay.traffic.wire.connection import Pool
+from assay.traffic.wire.payloads import Payloads, address_of
+from assay.traffic.wire.response import Exchange
 from assay.traffic.wire.transports import tls_context
 from tests.traffic.engine import Heard, engine, well
 

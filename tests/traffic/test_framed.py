@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from assay.traffic.chunks import LAST, Framed
 from assay.traffic.parts import Answer, Ask, Kind, Reply
 from assay.traffic.replies import chunk_templates
-from assay.traffic.replies.events import read_openai
+from assay.traffic.replies.openai_stream import read_openai
 from tests.traffic.test_transcripts import STREAMED
 
 ASK = Ask(task="chat", model="m")
@@ -33,7 +33,7 @@ def both(raw: bytes, cuts: set[int]) -> tuple[Reply, Reply]:
     body, body_ends = on.unframed()
     ns = [100 * (n + 1) for n in range(len(ends))]
     told: dict[str, Any] = {"ended": "complete", "http_status": 200, "headers": HEADERS, "ns": ns}
-    return Reply(**told, body=b"", ends=[], framed=on), Reply(**told, body=body, ends=body_ends)
+    return Reply(**told, body=on), Reply(**told, body=body, ends=body_ends)
 
 
 def read_both(raw: bytes, cuts: set[int]) -> tuple[Answer, Reply]:
@@ -99,7 +99,7 @@ def test_what_goes_on_behind_its_end_is_malformed() -> None:
     raw = framed(stream(1, [("content", "a")]))
     late = framed([raw + b"data: x\n\n"])[: -len(b"data: x\n\n\r\n" + LAST)]  # ends like a body, inside of a chunk
     assert late.endswith(LAST)
-    reply = Reply(ended="complete", http_status=200, headers=HEADERS, ns=[1], body=b"", ends=[], framed=Framed(late, [len(late)]))
+    reply = Reply(ended="complete", http_status=200, headers=HEADERS, ns=[1], body=Framed(late, [len(late)]))
     answer = read_openai(reply, ASK, chat=True)
     assert (answer.status, reply.ended) == ("malformed", "malformed")
 
@@ -107,6 +107,6 @@ def test_what_goes_on_behind_its_end_is_malformed() -> None:
 @pytest.mark.parametrize("headers", [{}, {"content-type": "text/plain"}])
 def test_a_stream_that_only_its_body_shows_is_read_too(headers: dict[str, str]) -> None:
     raw = framed(stream(1, [("content", "hi")]))
-    reply = Reply(ended="complete", http_status=200, headers=headers, ns=[1], body=b"", ends=[], framed=Framed(raw, [len(raw)]))
+    reply = Reply(ended="complete", http_status=200, headers=headers, ns=[1], body=Framed(raw, [len(raw)]))
     answer = read_openai(reply, ASK, chat=True)
     assert (answer.status, answer.text) == ("ok", "hi")

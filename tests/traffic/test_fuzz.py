@@ -23,8 +23,9 @@ from assay import catalog
 from assay.record.writer import to_batch
 from assay.traffic.parts import Answer, Ask, Reply
 from assay.traffic.replies.openai_json import MOST_ERROR
-from assay.traffic.wire import http1
-from assay.traffic.wire.http1 import Connection, Exchange, parse_head
+from assay.traffic.wire import payloads
+from assay.traffic.wire.connection import Connection
+from assay.traffic.wire.response import Exchange, parse_head
 from tests.traffic.transcripts import FOLDER, Transcript, load
 
 EXAMPLES: Final = int(os.environ.get("FUZZ_EXAMPLES", "60"))
@@ -194,7 +195,7 @@ def test_what_fuzzing_found_stays_mended(path: Path) -> None:
 class _Pool:
     """Takes connections back."""
 
-    address = http1.address_of("http://127.0.0.1:1")
+    address = payloads.address_of("http://127.0.0.1:1")
     looks = None
 
     def under_way(self) -> None:

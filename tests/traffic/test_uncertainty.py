@@ -17,8 +17,10 @@ import pytest
 import uvloop
 
 from assay.traffic.parts import Answer, Ask, Reply, Wire
-from assay.traffic.replies.events import read_openai
-from assay.traffic.wire.http1 import Exchange, Payloads, Pool, address_of
+from assay.traffic.replies.openai_stream import read_openai
+from assay.traffic.wire.connection import Pool
+from assay.traffic.wire.payloads import Payloads, address_of
+from assay.traffic.wire.response import Exchange
 from assay.traffic.wire.sockets import DELAYED_NS, judged, polling, stamping
 from assay.traffic.wire.transports import tls_context
 from tests.limits import PROCESS_S

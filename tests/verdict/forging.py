@@ -16,10 +16,11 @@ import polars as pl
 from assay import catalog
 from assay.frames.record_data import Measured, from_record
 from assay.record import files
-from assay.record.reader import launch_name, open_record
+from assay.record.reader import open_record
 from assay.record.sealing.seal import describe, encode, seal_line
 from assay.record.sealing.verify import verify
 from assay.record.tables import arrow_schema
+from assay.record.unsealed import launch_name
 from assay.verdict.types import Finding
 from tests.metrics.trials_made import timing
 from tests.serving_made import seal, simulated

@@ -6,10 +6,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from assay.spec.sections.serving import Objectives
+from assay.verdict.artifact import artifact
 from assay.verdict.claims.pitfalls import of_record
 from assay.verdict.comparison.compare import compare
 from assay.verdict.comparison.types import Side
-from assay.verdict.hoefler_belli import artifact, checklist
+from assay.verdict.hoefler_belli import checklist
 from assay.verdict.judge import judge
 from assay.verdict.types import DIMENSIONS
 from tests.serving_made import ServingMade

@@ -17,7 +17,7 @@ import pytest
 from assay.frames.record_data import Measured
 from assay.frames.training.later_gradients import compared_later
 from assay.kinds.training.layers import layers
-from assay.verdict.evidence import training_faults
+from assay.verdict.evidence import gradient_faults
 from assay.verdict.evidence.training_faults import diagnose
 from assay.verdict.judging import Evidence
 from assay.verdict.types import Finding
@@ -268,5 +268,5 @@ def test_rounding_that_has_grown_is_no_factor(
     measured = recorded(RIGHT, 4)
     later = next(one for one in compared_later(measured) if one.later.workers == 4 and one.later.step > 4)
     made = replace(later, scale=scale, unclipped=unclipped, spread=spread, turn=turn)
-    monkeypatch.setattr(training_faults, "compared_later", lambda _: (made,))
+    monkeypatch.setattr(gradient_faults, "compared_later", lambda _: (made,))
     assert [one.rule for one in found(measured)] == ([name] if name else [])

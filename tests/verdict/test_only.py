@@ -14,7 +14,7 @@ from assay.reports import json as as_json
 from assay.reports.view import View, build
 from assay.spec.experiment import Experiment, Gates, Verdict
 from assay.spec.load import from_mapping
-from assay.spec.rules.experiment import notes
+from assay.spec.rules.notes import notes
 from assay.verdict.judge import Judgement
 from tests.handmade import Handmade
 from tests.verdict.making import good, judged, wrong

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from assay.frames.record_data import Measured
-from assay.verdict.hoefler_belli import Rule, artifact, checklist
+from assay.verdict.artifact import artifact
+from assay.verdict.hoefler_belli import Rule, checklist
 from assay.verdict.judge import judge
 from tests.serving_made import ServingMade, simulated
 

@@ -22,7 +22,7 @@ from pydantic import Field
 
 from assay.errors import Problem, SpecError
 from assay.faults.support.base import Fault, Struck, Undo, Victim, of_kind
-from assay.launchers.support import supervisor
+from assay.launchers.support import launch_log, supervisor
 from assay.record.secrets.redact import redact, secret_values
 from assay.spec.explain import NOTHING
 from assay.spec.plan import PlannedFault
@@ -162,7 +162,7 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
 def _log(path: Path | None, text: str) -> None:
     if path is not None:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with supervisor.appending(path) as file:
+        with launch_log.appending(path) as file:
             file.write(text.encode("utf-8", "replace"))
 
 

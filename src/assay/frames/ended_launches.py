@@ -15,19 +15,19 @@ from assay.estimates.estimate import Absent
 from assay.estimates.format import count
 
 if TYPE_CHECKING:
-    from assay.frames.record_data import Measured
+    from assay.frames.record_tables import RecordTables
 
 
-def ended(measured: Measured) -> frozenset[int]:
+def ended(measured: RecordTables) -> frozenset[int]:
     """The launches that were ended after their steps."""
     return measured.once("ended launches", _ended)
 
 
-def _ended(measured: Measured) -> frozenset[int]:
+def _ended(measured: RecordTables) -> frozenset[int]:
     return frozenset(measured.table("events").filter(pl.col("kind") == "steps_reached")["launch"].to_list())
 
 
-def ended_words(measured: Measured) -> str:
+def ended_words(measured: RecordTables) -> str:
     """How many steps were asked for: "ended after 200 steps as asked, beside 20 to warm up"; "" if no launch was ended."""
     workload = measured.experiment.workload
     if workload.steps is None or not ended(measured):
@@ -35,7 +35,7 @@ def ended_words(measured: Measured) -> str:
     return f"ended after {count(workload.steps, 'steps')} as asked, beside {workload.warm_up_steps} to warm up"
 
 
-def not_to_its_end(measured: Measured, configuration: str, lacking: str) -> Absent | None:
+def not_to_its_end(measured: RecordTables, configuration: str, lacking: str) -> Absent | None:
     """Why a configuration's launches do not show this; None if any of them ran to its end."""
     own = measured.timed.filter(pl.col("configuration") == configuration)["launch"].to_list()
     if not own or not set(own) <= ended(measured):

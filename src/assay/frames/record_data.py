@@ -1,7 +1,6 @@
 """What do metrics look at?  The record's tables, loaded once, with the folds that several metrics share.
 
 Pure: a `Measured` is built from frames; it never opens a file.  Folds:
-* a launch is *timed* if its role is timed and its status is ok;
 * the step of a launch is its last incarnation's version of that step, and its time is the slowest rank's
   (end - begin - checkpoint), so that a saved checkpoint is not training time (METRICS.md, `step_time`);
 * warm-up steps are recognised per launch (`assay.stats.series.steady_state`) and left out of steady-state numbers; of a launch
@@ -10,14 +9,15 @@ Pure: a `Measured` is built from frames; it never opens a file.  Folds:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Final, TypeVar
+from typing import Final
 
 import polars as pl
 
 from assay.frames.ended_launches import ended
+from assay.frames.record_tables import RecordTables
 from assay.frames.serving.answers import scored
 from assay.frames.serving.other_tools import numbers
 from assay.frames.serving.requests import Served, serve
@@ -26,112 +26,12 @@ from assay.frames.training.effective_steps import effective_steps as effective_s
 from assay.frames.training.step_communication import Communicated, fold
 from assay.frames.training.watched_steps import levelled
 from assay.record.reader import Record
-from assay.spec.experiment import Experiment
-from assay.spec.kind import Kind, kind_of
-from assay.spec.plan import Configuration, configuration_name, configurations
 from assay.stats.series.steady_state import SteadyState, steady_state
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Measured:
-    """One record, ready to be folded. `tables` holds one frame per table of `assay.record.tables`."""
-
-    experiment: Experiment
-    manifest: Mapping[str, Any]
-    state: str  # complete | interrupted | failed
-    sealed: bool
-    tables: Mapping[str, pl.DataFrame] = field(repr=False)
-    seal: str = ""  # SHA-256 of the sealed manifest; empty where it is not known
-    profiles: tuple[Mapping[str, Any], ...] = field(default=(), repr=False)  # what the traces of profiled launches say
-
-    def table(self, name: str) -> pl.DataFrame:
-        """A raw table."""
-        return self.tables[name]
-
-    @property
-    def seal_words(self) -> str:
-        """Whether it is sealed, and by which digest."""
-        return f"sealed, SHA-256 {self.seal}" if self.seal else "sealed" if self.sealed else "not sealed"
-
-    @property
-    def before(self) -> Mapping[str, Any]:
-        """What the machine, the software and the script were like before the first launch; empty if nothing was written."""
-        found = (self.manifest.get("environment") or {}).get("before")
-        return found if isinstance(found, Mapping) else {}
-
-    @property
-    def confidence(self) -> float:
-        """The confidence of every interval: the one asked for, or after looks at the intervals the one that pays for the
-        looking (`assay.stats.comparing.sequential`), as the manifest holds it."""
-        looks = self.looks
-        return float(looks[-1]["confidence"]) if looks else self.experiment.launches.confidence
-
-    @property
-    def looks(self) -> Sequence[Mapping[str, Any]]:
-        """The looks at the intervals between blocks, in order; none where the number of launches was fixed."""
-        found = self.manifest.get("looks")
-        return found if isinstance(found, list) else ()
-
-    @property
-    def session(self) -> Mapping[str, Any] | None:
-        """Which other records were made in turn with this one: only launches of one session share blocks."""
-        found = self.manifest.get("session")
-        return found if isinstance(found, Mapping) else None
-
-    @property
-    def foreign(self) -> Mapping[str, Any] | None:
-        """Of a record that was imported from another program: which one, what its numbers mean and what they lack."""
-        found = self.manifest.get("foreign")
-        return found if isinstance(found, Mapping) else None
-
-    @property
-    def timeless(self) -> bool:
-        """Whether an imported record does not say when each of its requests was sent, so that it has no rates."""
-        return self.foreign is not None and self.foreign.get("times") != "whole"
-
-    @property
-    def noise_floor(self) -> float | None:
-        """The smallest relative difference that this machine can show between launches made in turn; None: not known."""
-        return self._doctors("noise_floor")
-
-    @property
-    def noise_floor_apart(self) -> float | None:
-        """The same between records made one after the other, by the machine's last `assay doctor`."""
-        return self._doctors("noise_floor_apart") or self.noise_floor
-
-    def _doctors(self, name: str) -> float | None:
-        doctor = self.before.get("doctor")
-        found = doctor.get(name) if isinstance(doctor, Mapping) else None
-        return float(found) if isinstance(found, int | float) else None
-
-    @cached_property
-    def kind(self) -> Kind:
-        """What the record is about: which metrics, audits and gates have a meaning for it, and what its parts are called."""
-        return kind_of(self.experiment)
-
-    @cached_property
-    def varied(self) -> tuple[Configuration, ...]:
-        """The configurations, in the order of reports."""
-        return configurations(self.experiment)
-
-    @property
-    def levels(self) -> tuple[int, ...]:
-        """The worker count of each configuration; for serving the replicas of its engine."""
-        return tuple(one.workers for one in self.varied)
-
-    @property
-    def configurations(self) -> tuple[str, ...]:
-        """The names of the configurations: by ascending worker count, or engine by engine by ascending load."""
-        return tuple(one.name for one in self.varied)
-
-    @property
-    def base(self) -> str:
-        """The configuration that speedups are relative to; for serving the first."""
-        if self.experiment.serving is not None:
-            return self.varied[0].name
-        return configuration_name(self.experiment.base_level)
+class Measured(RecordTables):
+    """One record, ready to be folded."""
 
     @cached_property
     def mode(self) -> scaling_mode.Mode:
@@ -139,19 +39,7 @@ class Measured:
         declared = self.experiment.scaling.mode
         if declared != "auto":
             return declared
-        return scaling_mode.nearest(scaling_mode.items_per_step(self), self.experiment.base_level)
-
-    @cached_property
-    def timed(self) -> pl.DataFrame:
-        """The successful timed launches, in order."""
-        launches = self.tables["launches"]
-        return launches.filter((pl.col("role") == "timed") & (pl.col("status") == "ok")).sort("launch")
-
-    @cached_property
-    def timed_by_block(self) -> Mapping[str, tuple[tuple[int, int], ...]]:
-        """configuration -> (launch, block) of its timed launches, in the order of the blocks."""
-        ordered = self.timed.select("configuration", "launch", "block").sort("block")
-        return {name: tuple(pairs) for name, pairs in ordered.rows_by_key("configuration").items()}
+        return scaling_mode.nearest(scaling_mode.items_per_step(self.steady_steps, self.timed), self.experiment.base_level)
 
     @cached_property
     def global_steps(self) -> pl.DataFrame:
@@ -176,7 +64,7 @@ class Measured:
     @cached_property
     def timed_requests(self) -> pl.DataFrame:
         """`served.requests` of the timed launches: launches by block, each by due time."""
-        parts = {int(own["launch"][0]): own for own in by_launch(self.served.requests)}  # slices: a join would copy them
+        parts = {int(requests["launch"][0]): requests for requests in by_launch(self.served.requests)}  # slices: a join would copy them
         some = [parts[launch] for launch in self.timed.sort("block")["launch"].to_list() if launch in parts]
         return pl.concat(some) if some else self.served.requests.clear()
 
@@ -213,26 +101,15 @@ class Measured:
         return ordered.group_by("launch", "example").agg(*kept).sort("launch", "example")
 
     @cached_property
-    def _kept(self) -> dict[str, Any]:
-        return {}
-
-    def once(self, name: str, fold: Callable[[Measured], T]) -> T:
-        """A fold of another module that several metrics share: made by the first that asks."""
-        if name not in self._kept:
-            self._kept[name] = fold(self)
-        found: T = self._kept[name]
-        return found
-
-    @cached_property
     def steady(self) -> Mapping[int, SteadyState]:
         """Per launch: how many steps at its beginning are warm-up, and of which class the series is."""
-        found = {launch: steady_state(steps.to_numpy()) for launch, steps in self._step_series}
+        states = {launch: steady_state(steps.to_numpy()) for launch, steps in self._step_series}
         # a step whose operations were counted is slower for it: it is warm-up, whatever it took (a lone step stays)
         counted = set(self.tables["events"].filter(pl.col("kind") == "flops")["launch"].unique().to_list())
         for launch, steps in self._step_series:
-            if launch in counted and found[launch].warmup == 0 and len(steps) > 1:
-                found[launch] = replace(found[launch], warmup=1)
-        return found
+            if launch in counted and states[launch].warmup == 0 and len(steps) > 1:
+                states[launch] = replace(states[launch], warmup=1)
+        return states
 
     @property
     def _step_series(self) -> list[tuple[int, pl.Series]]:
@@ -294,7 +171,7 @@ def by_launch(frame: pl.DataFrame) -> Iterator[pl.DataFrame]:
 
 def fold_steps(steps: pl.DataFrame) -> pl.DataFrame:
     """Ranks -> one row per (launch, step). See `Measured.global_steps`."""
-    folded = [_fold_launch(own) for own in by_launch(steps)]
+    folded = [_fold_launch(launch) for launch in by_launch(steps)]
     return pl.concat(folded) if folded else _fold_launch(steps)
 
 

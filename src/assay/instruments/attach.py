@@ -2,7 +2,7 @@
 
 `arm` puts a finder before all others that waits for torch, lets it load, and then installs `_hooks`.  A script that marks its
 own steps (`assay.instruments.probe.start`) has the last word: the hooks are taken out again, but for those that see the communication of
-several ranks, which no mark can tell (`_marked.py`).
+several ranks, which no mark can tell (`marked_steps`).
 Nothing is drawn from a random number generator, no tensor is changed, no collective is added: weights stay what they were.
 Whatever goes wrong here is said once on standard error and ends the measuring, never the training.
 """

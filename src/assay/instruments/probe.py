@@ -15,8 +15,8 @@
                 p.samples(ids)
                 p.log(loss=loss)
 
-Outside of a launch by assay (no ASSAY_LAUNCH_DIR) `start` returns the `Probe` of `_inactive.py`, whose methods do nothing, and
-nothing is imported.  Inside a launch it returns the recording one of `_recorder.py`.  Neither touches a random number
+Outside of a launch by assay (no ASSAY_LAUNCH_DIR) `start` returns the `Probe` of `recorder.inactive`, whose methods do nothing, and
+nothing is imported.  Inside a launch it returns the recording one of `recorder.recorder`.  Neither touches a random number
 generator, synchronises a GPU per step, or lets an error of its own reach the training.
 """
 

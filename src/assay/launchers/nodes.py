@@ -8,7 +8,7 @@
     ]
 
 The engine is torch elastic, here as everywhere; assay only starts it on every node, under a guard of its own there
-(`launchers/guard.py`), so that a connection that breaks leaves nothing running.  The first host holds the rendezvous.
+(`launchers/support/supervisor.py`), so that a connection that breaks leaves nothing running.  The first host holds the rendezvous.
 What it needs: assay's and the script's files and the record's folder at the same paths on every node (a shared folder), and a Python
 at the path of this one.  The workers of a node call their host by its name here (ASSAY_HOST), since machines made from one image,
 and namespaces, share a host name.

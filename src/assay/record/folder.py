@@ -18,11 +18,12 @@ from assay import __version__
 from assay.clock import Clock
 from assay.errors import RecordError
 from assay.record import coordinator, files
-from assay.record.reader import launch_folders, launch_name, open_record, read_launch
+from assay.record.reader import open_record
 from assay.record.sealing import seal
 from assay.record.secrets.names import declare
 from assay.record.secrets.redact import redact_all, redact_environment, secret_values
 from assay.record.tables import FORMAT_VERSION
+from assay.record.unsealed import launch_folders, launch_name, read_launch
 from assay.record.untrusted import paths
 from assay.record.writer import StreamWriter
 from assay.spec.experiment import Experiment

@@ -24,7 +24,8 @@ from typing import Any, Final
 
 from assay import __version__
 from assay.record import files
-from assay.record.environment import Machine, absent, capture_keys
+from assay.record.environment import capture_keys
+from assay.record.machine import Machine, absent
 
 VERSION: Final = 1
 STALE_DAYS: Final = 30

@@ -15,7 +15,6 @@ from assay.frames.trials import is_timing
 from assay.reports import foreign, load_words
 from assay.reports.tree import Fact
 from assay.spec.experiment import Experiment
-from assay.spec.sections.collectives import asked_of
 from assay.verdict.phrases import launch_words
 
 TIMING_FACTS: Final = ("Workload", "Launches", "Intervals", "Record", "Made")  # the conditions that a timing has
@@ -61,7 +60,7 @@ def conditions(experiment: Experiment, manifest: Mapping[str, Any], measured: Me
 
 def _of_collectives(experiment: Experiment, measured: Measured) -> dict[str, str]:
     """What was timed, and what carried it, in the workers' own words."""
-    asked = asked_of(experiment)
+    asked = experiment.collectives_requested
     sizes = asked.every_size
     told = measured.table("events").filter(pl.col("kind") == "engine")["detail"]
     engine = json.loads(told[0]) if len(told) else {}

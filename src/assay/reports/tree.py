@@ -21,7 +21,8 @@ from assay.reports.series.serving import ServingSeries
 from assay.reports.vocabulary import WHOLE
 from assay.spec.kind import Kind
 from assay.spec.sections.collectives import Cell as CollectiveCell
-from assay.verdict.hoefler_belli import ArtifactField, Rule
+from assay.verdict.artifact import ArtifactField
+from assay.verdict.hoefler_belli import Rule
 from assay.verdict.types import DIMENSIONS, LayerState, Status
 
 

@@ -43,7 +43,8 @@ from assay.reports.tree import (
 from assay.reports.vocabulary import DIMENSION_TITLES, SEVERITIES, STATUS_WORDS, WHOLE, place_of
 from assay.spec.plan import Configuration
 from assay.spec.sections.serving import Serving
-from assay.verdict.hoefler_belli import artifact, checklist
+from assay.verdict.artifact import artifact
+from assay.verdict.hoefler_belli import checklist
 from assay.verdict.types import DIMENSIONS, Finding, GateResult, LayerResult, Recommendation, Status
 
 if TYPE_CHECKING:

@@ -18,13 +18,13 @@ from assay.errors import EnvironmentLacks, Problem, SpecError
 from assay.instruments.collectives.operations import elements
 from assay.launchers.support.base import Launcher
 from assay.runners.experiment import launch_loop
-from assay.runners.experiment.run import Job, Made, Outcome, RunContext, Runner
+from assay.runners.experiment.context import Job, Made, Outcome, RunContext, Runner
 from assay.runners.launching.collective_worker import worker_request
 from assay.runners.launching.launch import LaunchRun
 from assay.runners.training import Training
 from assay.spec.experiment import Experiment
 from assay.spec.flags.comm import INTERFACES
-from assay.spec.sections.collectives import DTYPES, IMPORTED, LEAST_SPAN, Collectives, asked_of, cells
+from assay.spec.sections.collectives import DTYPES, IMPORTED, LEAST_SPAN, Collectives, cells
 
 GIB: Final = 2**30
 HERE: Final = ("local", "plain")  # launchers whose workers are all on this machine
@@ -42,7 +42,7 @@ def check(experiment: Experiment, folder: Path) -> None:
     launcher: Launcher = catalog.load("launchers", experiment.launcher.kind)
     launcher.check(experiment)
     _has_torch()
-    asked = asked_of(experiment)
+    asked = experiment.collectives_requested
     _sums_are_exact(asked, asked.ranks(max(experiment.factor.levels)))
     if experiment.launcher.kind in HERE and experiment.launcher.nodes == 1:
         _interfaces_are_here(experiment)
@@ -151,7 +151,7 @@ class CollectiveLaunches(Training):
 
     def make(self, job: Job) -> Made:
         """One launch, from its start to its last process's end."""
-        request = worker_request(self.context, job, asked_of(self.context.experiment), os.environ)
+        request = worker_request(self.context, job, self.context.experiment.collectives_requested, os.environ)
         launch = LaunchRun(self.context, job, request, self.launcher)
         self.writers[job.number] = launch.writer
         return launch.run(self.meter)

@@ -24,11 +24,12 @@ from assay.instruments.calls import command_starts
 from assay.instruments.machine.meter import Meter, Row
 from assay.launchers.support import supervisor_client
 from assay.launchers.support.base import INTERFACES, Ending, Handle, Launcher, Request
-from assay.record.tables import TRIALS
+from assay.record.declared.launches import TRIALS
 from assay.record.writer import StreamWriter
 from assay.runners.experiment import launch_loop, policy
+from assay.runners.experiment.context import Job, Made, Outcome, RunContext, Runner
 from assay.runners.experiment.rows import launch_row
-from assay.runners.experiment.run import Job, Made, Outcome, RunContext, Runner, script_path
+from assay.runners.experiment.script import script_path
 from assay.runners.launching import failure_reason
 from assay.runners.launching.launch import LaunchRun, request_for
 from assay.spec.experiment import Experiment
@@ -167,7 +168,7 @@ def calls_of(context: RunContext) -> int | None:
 
 def _first_trials(context: RunContext) -> list[dict[str, Any]]:
     """The counted trials of the first launch that ended well; empty before there is one."""
-    from assay.record.reader import read_launch
+    from assay.record.unsealed import read_launch
 
     ended = [row["launch"] for row in context.rows if row["status"] == "ok"]
     table = read_launch(context.record.path, ended[0], TRIALS.name)[0] if ended else None

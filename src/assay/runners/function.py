@@ -17,7 +17,7 @@ from typing import Any
 from assay.errors import Problem, SpecError
 from assay.launchers.support.base import Request
 from assay.runners import command
-from assay.runners.experiment.run import Job, Outcome, RunContext, Runner
+from assay.runners.experiment.context import Job, Outcome, RunContext, Runner
 from assay.spec.experiment import Experiment
 from assay.units import NS_PER_S
 

@@ -22,10 +22,10 @@ from assay.instruments.machine.interfaces import settings
 from assay.instruments.machine.meter import Meter, Row
 from assay.instruments.network_probe import Echo, Lack, Stream, Target
 from assay.launchers.support import supervisor
-from assay.record.environment import Machine
+from assay.record.machine import Machine
 from assay.runners.experiment import launch_loop
+from assay.runners.experiment.context import Job, Made, Outcome, RunContext, Runner
 from assay.runners.experiment.rows import check_written, launch_row, write_event
-from assay.runners.experiment.run import Job, Made, Outcome, RunContext, Runner
 from assay.spec.experiment import Experiment
 
 SCRIPT: Final = "network"

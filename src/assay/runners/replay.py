@@ -10,10 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from assay.errors import Problem, SpecError
+from assay.record.declared.launches import LAUNCHES
 from assay.record.reader import open_record
-from assay.record.tables import LAUNCHES, TABLES
+from assay.record.tables import TABLES
+from assay.runners.experiment.context import Outcome, RunContext, Runner
+from assay.runners.experiment.progress import LaunchRow
 from assay.runners.experiment.rows import check_written, write_launch
-from assay.runners.experiment.run import LaunchRow, Outcome, RunContext, Runner, script_path
+from assay.runners.experiment.script import script_path
 from assay.spec.experiment import Experiment
 from assay.spec.plan import plan
 

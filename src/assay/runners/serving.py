@@ -13,10 +13,10 @@ from pathlib import Path
 
 from assay.errors import EnvironmentLacks, Problem, SpecError
 from assay.instruments.machine.meter import Meter, Row
-from assay.record.environment import absent
+from assay.record.machine import absent
 from assay.record.writer import StreamWriter
 from assay.runners.experiment import launch_loop
-from assay.runners.experiment.run import Job, Made, Outcome, RunContext, Runner
+from assay.runners.experiment.context import Job, Made, Outcome, RunContext, Runner
 from assay.runners.load.engines import Engines, described, reachable
 from assay.runners.load.fault_injection import can_be_broken
 from assay.runners.load.load import LoadRun, plug_ins_exist

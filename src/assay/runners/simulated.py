@@ -22,8 +22,9 @@ from numpy.typing import NDArray
 from assay.errors import Problem, SpecError
 from assay.record.tables import arrow_schema
 from assay.runners.experiment import policy
+from assay.runners.experiment.context import Outcome, RunContext, Runner
+from assay.runners.experiment.progress import LaunchRow
 from assay.runners.experiment.rows import launch_row, write_launch
-from assay.runners.experiment.run import LaunchRow, Outcome, RunContext, Runner
 from assay.runners.simulation.cluster import Cluster, Simulated, simulate
 from assay.spec.experiment import Experiment
 from assay.spec.plan import PlannedLaunch, plan

@@ -11,10 +11,11 @@ from assay.errors import Problem, SpecError
 from assay.faults.support.base import Fault
 from assay.instruments.machine.meter import Meter, Row
 from assay.launchers.support.base import Launcher, Request
-from assay.record.environment import absent
+from assay.record.machine import absent
 from assay.record.writer import StreamWriter
 from assay.runners.experiment import launch_loop
-from assay.runners.experiment.run import Job, Made, Outcome, RunContext, Runner, script_path
+from assay.runners.experiment.context import Job, Made, Outcome, RunContext, Runner
+from assay.runners.experiment.script import script_path
 from assay.runners.launching import fresh_folder, profiling
 from assay.runners.launching.collective_worker import worker_request
 from assay.runners.launching.launch import LaunchRun, request_for

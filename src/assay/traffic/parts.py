@@ -100,20 +100,24 @@ class Reply:
         ended: Ended,
         http_status: int | None,
         headers: Mapping[str, str],
-        body: bytes,
-        ends: Sequence[int],
+        body: bytes | Framed,
+        ends: Sequence[int] = (),
         ns: Sequence[int],
         why: str = "",
-        framed: Framed | None = None,
         unsure: Sequence[int] = (),
     ) -> None:
-        self._ended, self._body, self._ends, self._why = ended, body, ends, why
+        self.framed: Framed | None = None  # a chunked body that is still in its framing
+        self._body = b""
+        if isinstance(body, Framed):
+            self.framed = body
+        else:
+            self._body = body
+        self._ended, self._ends, self._why = ended, ends, why
         self.http_status, self.ns = http_status, ns
         self.unsure = unsure if len(unsure) == len(ns) else ()
         self._end_unsure = self.unsure[-1:]  # of its very end, framing included
         self.headers = headers  # lower-case names
-        self.framed = framed  # a chunked body that is still in its framing
-        self.size = len(body)  # bytes of the body
+        self.size = len(self._body)  # bytes of the body
 
     @property
     def ended(self) -> Ended:

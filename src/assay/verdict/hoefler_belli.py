@@ -2,17 +2,16 @@
 
 Each rule is answered from what was done, not from what the program can do: a rule that the record does not keep says
 so, with what to do.  Sources: Hoefler & Belli, "Scientific Benchmarking of Parallel Computing Systems", SC'15, table of
-rules (the wording here is ours); the artifact fields are those that the NeurIPS paper checklist asks for (error bars,
-compute resources, settings, seeds) and what ACM's artifact badges need to be argued.
+rules (the wording here is ours).  The artifact form: `assay.verdict.artifact`.
 Cannot tell: whether the workload stands for what the reader cares about.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import polars as pl
 
@@ -27,7 +26,7 @@ from assay.metrics.serving.throughput import OUTPUT_THROUGHPUT
 from assay.metrics.training.time import STEP_TIME, WALL_TIME
 from assay.spec.plan import plan
 from assay.stats.series.normality import shapiro, skewness
-from assay.units import NS_PER_S
+from assay.verdict.artifact import count_facts, first_value
 from assay.verdict.judge import Judgement
 
 Answer = Literal["kept", "in part", "not kept", "not applicable"]
@@ -43,15 +42,6 @@ class Rule:
     answer: Answer
     evidence: str
     mend: str = ""  # what would make it kept; empty if it is
-
-
-@dataclass(frozen=True, kw_only=True)
-class ArtifactField:
-    """One thing that a paper's checklist asks for, as far as the record knows it."""
-
-    name: str
-    text: str
-    known: bool
 
 
 def checklist(measured: Measured, judgement: Judgement) -> tuple[Rule, ...]:
@@ -102,7 +92,7 @@ def _base(measured: Measured, results: Results) -> _Answered:
     if len(measured.levels) < 2 or not speedups:
         return "not applicable", "no speedup is reported", ""
     base = count(measured.experiment.base_level, "workers")
-    time = _first(results, (STEP_TIME.name, WALL_TIME.name), measured.base)
+    time = first_value(results, (STEP_TIME.name, WALL_TIME.name), measured.base)
     if time is None:
         return "not kept", f"speedups are relative to {base}, whose absolute time was not measured", "measure the base"
     told = f"speedups are relative to the same program on {base}: {time}"
@@ -249,7 +239,7 @@ def _any(results: Results, name: str) -> bool:
 
 
 def _factors(measured: Measured) -> _Answered:
-    known, missing = _facts(measured.before)
+    known, missing = count_facts(measured.before)
     if not known:
         return "not kept", "the record holds no environment", "run with assay run, which captures it"
     told = f"{known} facts about machine and software are in the record, {missing} could not be read and say why"
@@ -347,135 +337,6 @@ def shape(values: tuple[float, ...]) -> tuple[float, float]:
 
 
 # ---- what papers are asked for -----------------------------------------------------------------------------------
-
-
-def artifact(measured: Measured, judgement: Judgement) -> tuple[ArtifactField, ...]:
-    """The fields of the NeurIPS checklist and of an artifact's description, as far as the record knows them."""
-    return tuple(ArtifactField(name=name, text=text or missing, known=bool(text)) for name, text, missing in _fields(measured))
-
-
-def _fields(measured: Measured) -> Iterator[tuple[str, str, str]]:
-    experiment, launches = measured.experiment, measured.table("launches")
-    before = measured.before
-    yield (
-        "Error bars",
-        (
-            f"{given(100 * measured.confidence, 4)} % Student t intervals on logarithms; the source of variation is the launch: "
-            f"{_what_is_fresh(measured)}"
-        ),
-        "",
-    )
-    if not is_timing(measured):
-        yield "Seeds", f"launches.seed = {experiment.launches.seed} fixes order and training seeds", ""
-    yield "Settings", _settings(measured), ""
-    yield "Code", _code(before), "no commit was recorded: the script is no part of a repository"
-    yield "Processors", _text(before, "cpu", "model"), "not recorded"
-    yield "Accelerators", _gpus(before), "none seen"
-    yield "Memory", _bytes(before), "not recorded"
-    if not is_timing(measured):
-        yield "Time of a run", _times(measured), "no launch ended well"
-    seconds = float(((launches["end_ns"] - launches["begin_ns"]) / NS_PER_S).sum()) if launches.height else 0.0
-    yield (
-        "Compute in total",
-        (f"{count(launches.height, 'launches')}, failed and fault launches included: {given(seconds, 4)} s of wall time"),
-        "",
-    )
-    yield "Energy and cost", _spent(measured), "no price was given"
-    yield "Environment", _software(before), "not recorded"
-    yield "Repeat it", "assay reproduce RECORD runs the same plan again and compares metric by metric", ""
-
-
-def _what_is_fresh(measured: Measured) -> str:
-    if is_timing(measured):
-        return "fresh processes"
-    fresh = "fresh processes" if measured.kind.name != "serving" else "a load of its own by fresh client processes"
-    return f"{fresh}, own place in a random order, seeds shared inside a block"
-
-
-def _settings(measured: Measured) -> str:
-    """How the workload was called, or what the load was."""
-    serving, workload = measured.experiment.serving, measured.experiment.workload
-    if serving is None:
-        return " ".join((workload.script, *workload.arguments))
-    arrivals = serving.arrivals
-    words = [
-        f"{serving.task} with {serving.model or 'the model of the server'}",
-        f"lengths {', '.join(serving.scenarios)}",
-        f"{arrivals.process} arrivals for {given(arrivals.duration_s)} s after {given(arrivals.warm_up_s)} s",
-        f"loads {', '.join(given(load) for load in (*serving.concurrency, *serving.rate))}" if serving.concurrency or serving.rate else "",
-        f"temperature {given(serving.temperature)}",
-        f"prompts {serving.prompts.source}",
-    ]
-    return "; ".join(word for word in words if word)
-
-
-def _facts(value: object) -> tuple[int, int]:
-    """How many facts an environment holds, and how many it says are absent."""
-    if isinstance(value, Mapping):
-        if set(value) == {"absent"}:
-            return 0, 1
-        parts = [_facts(inner) for inner in value.values()]
-        return sum(known for known, _ in parts), sum(missing for _, missing in parts)
-    return 1, 0
-
-
-def _text(before: Mapping[str, Any], group: str, name: str) -> str:
-    found = (before.get(group) or {}).get(name)
-    return found if isinstance(found, str) else ""
-
-
-def _code(before: Mapping[str, Any]) -> str:
-    git = (before.get("workload") or {}).get("git") or {}
-    commit = git.get("commit") if isinstance(git, Mapping) else None
-    if not isinstance(commit, str):
-        return ""
-    return f"commit {commit[:12]}{', with uncommitted changes' if git.get('dirty') is True else ''}"
-
-
-def _gpus(before: Mapping[str, Any]) -> str:
-    devices = ((before.get("gpu") or {}).get("nvidia") or {}).get("devices") or ()
-    names = [device.get("name") for device in devices if isinstance(device, Mapping)]
-    found = [name for name in names if isinstance(name, str)]
-    return ", ".join(f"{found.count(name)} x {name}" for name in dict.fromkeys(found))
-
-
-def _bytes(before: Mapping[str, Any]) -> str:
-    total = (before.get("memory") or {}).get("total_bytes")
-    return f"{total / 2**30:.0f} GiB" if isinstance(total, int) else ""
-
-
-def _software(before: Mapping[str, Any]) -> str:
-    software = before.get("software") or {}
-    python, torch = software.get("python") or {}, software.get("torch") or {}
-    words = [_text(before, "host", "os"), _text(before, "host", "kernel")]
-    words += [f"Python {python['version']}"] if isinstance(python.get("version"), str) else []
-    words += [f"torch {torch['version']}"] if isinstance(torch.get("version"), str) else []
-    packages = software.get("packages")
-    words += [f"{len(packages)} packages with their versions"] if isinstance(packages, Mapping) and "absent" not in packages else []
-    return ", ".join(word for word in words if word)
-
-
-def _times(measured: Measured) -> str:
-    wall = measured.timed.with_columns(seconds=(pl.col("end_ns") - pl.col("begin_ns")) / NS_PER_S)
-    if measured.kind.name == "serving":
-        return f"{given(float(wall['seconds'].median()), 3)} s a launch" if wall.height else ""  # type: ignore[arg-type]
-    medians = dict(wall.group_by("workers").agg(pl.col("seconds").median()).sort("workers").iter_rows())
-    return ", ".join(f"{given(seconds, 3)} s on {count(workers, 'workers')}" for workers, seconds in medians.items())
-
-
-def _spent(measured: Measured) -> str:
-    prices = measured.experiment.prices
-    if prices is None:
-        return ""
-    return f"${given(prices.usd_per_worker_hour)} per worker-hour ({prices.as_of.isoformat()}, {prices.source})"
-
-
-def _first(results: Results, names: tuple[str, ...], configuration: str) -> str | None:
-    for name in names:
-        value = results.get(name, {}).get(configuration)
-        if isinstance(value, Estimate):
-            return f"{show(value).full} ({name.replace('_', ' ')})"
-    return None
 
 
 def _primary(measured: Measured, results: Results) -> Estimate | None:

@@ -17,7 +17,7 @@ from assay.estimates.estimate import Estimate
 from assay.frames.record_data import from_record
 from assay.record import folder as record_folder
 from assay.record.reader import open_record
-from assay.runners.experiment.run import plan_signature
+from assay.record.sealing.plan_signature import plan_signature
 from tests.handmade import Handmade
 from tests.runners.making import experiment
 from tests.verdict.making import good

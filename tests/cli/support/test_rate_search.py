@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from assay.cli.support.rate_search import Range, pilot, ranged, search
 from assay.instruments.reference_server.server import serving
 from assay.instruments.reference_server.settings import Settings
-from assay.record.reader import open_record, record_folders
+from assay.record.lookup import record_folders
+from assay.record.reader import open_record
 from assay.spec.load import from_mapping
 
 

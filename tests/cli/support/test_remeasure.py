@@ -17,7 +17,8 @@ import pytest
 from assay.cli import main
 from assay.cli.support.remeasure import LOCK, PREFIX, CannotConfirm, Place, baseline_code, code_of
 from assay.frames.record_data import from_record
-from assay.record.reader import open_record, resolve
+from assay.record.lookup import resolve
+from assay.record.reader import open_record
 from assay.runners.experiment.run import run
 from assay.spec.experiment import Experiment
 from assay.spec.load import from_mapping

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from assay import cli
-from assay.record.reader import record_folders
+from assay.record.lookup import record_folders
 from assay.spec.load import from_mapping
 
 

@@ -12,7 +12,7 @@ from assay.cli import main
 from assay.cli.verbs.compare import labels_of
 from assay.clock import SystemClock
 from assay.record.folder import create
-from assay.record.reader import resolve
+from assay.record.lookup import resolve
 from assay.record.tables import TABLES
 from tests.handmade import Handmade
 from tests.verdict.comparing import complete

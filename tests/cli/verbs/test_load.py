@@ -12,7 +12,8 @@ import pytest
 from assay import cli
 from assay.instruments.reference_server.server import serving
 from assay.instruments.reference_server.settings import Settings
-from assay.record.reader import open_record, record_folders
+from assay.record.lookup import record_folders
+from assay.record.reader import open_record
 from assay.spec.load import from_mapping
 
 URL = "http://127.0.0.1:9"

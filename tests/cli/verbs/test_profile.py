@@ -14,7 +14,7 @@ from assay.cli.verbs import profile
 from assay.errors import WorkloadError
 from assay.record.reader import open_record
 from assay.record.sealing.verify import verify
-from assay.runners.experiment.run import RunProgress
+from assay.runners.experiment.progress import RunProgress
 from assay.spec.experiment import Experiment
 
 WORDS = ["profile", "--launcher", "plain", "--quiet", "--wait", "1", "--warm-up", "1", "--active", "2"]

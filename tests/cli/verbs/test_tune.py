@@ -16,7 +16,7 @@ from assay.cli import main
 from assay.cli.support.tuning_rounds import _Left
 from assay.cli.verbs.tune import planned
 from assay.errors import Interrupted, SpecError, WorkloadError
-from assay.runners.experiment.run import LaunchProgress, RunProgress
+from assay.runners.experiment.progress import LaunchProgress, RunProgress
 from assay.spec.knobs import check, rounds_at_most, varying
 from assay.spec.load import from_mapping
 from assay.spec.sections.tune import Setting, Tune, choices, left_out, shown

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assay.frames.training.rank_time import CATEGORIES, partition
-from assay.record.tables import STEPS
+from assay.record.declared.training import STEPS
 from tests.handmade import Handmade, S
 
 

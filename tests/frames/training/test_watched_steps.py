@@ -22,7 +22,7 @@ from assay.frames.training.watched_steps import UNWATCHED, levelled, unwatched
 from assay.instruments.hooks.watched_steps import FIRST, chosen
 from assay.instruments.hooks.watched_steps import UNWATCHED as WRITTEN
 from assay.metrics.base import Metric
-from assay.record.tables import STEPS
+from assay.record.declared.training import STEPS
 from assay.reports.series.ranks import phases
 from assay.units import BYTES, SECONDS
 from tests.handmade import Handmade, S

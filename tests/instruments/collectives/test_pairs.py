@@ -12,7 +12,7 @@ import pytest
 
 from assay.instruments.collectives import pairs
 from assay.instruments.recorder.sink import Identity, MemorySink
-from assay.record.tables import COLLECTIVES
+from assay.record.declared.communication import COLLECTIVES
 from tests.limits import PROCESS_S
 
 WAIT_S = PROCESS_S / 2

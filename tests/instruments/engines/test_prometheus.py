@@ -16,7 +16,7 @@ import pytest
 from assay.frames.joules import launch_joules
 from assay.instruments.engines import prometheus
 from assay.instruments.engines.prometheus import Row, Scraper, addresses, fetch
-from assay.record.tables import TELEMETRY
+from assay.record.declared.launches import TELEMETRY
 from tests.launchers.helpers import until
 
 EVERY_S = 0.02

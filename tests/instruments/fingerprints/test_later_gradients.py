@@ -209,7 +209,7 @@ def test_a_single_changed_bit_changes_the_digits_of_its_parameter_alone() -> Non
 def test_the_statistics_of_batch_normalisation_are_in_standard_deviations() -> None:
     import torch
 
-    from assay.instruments.hooks.batch_statistics import broadcast, statistics
+    from assay.instruments.recorder.batch_statistics import broadcast, statistics
 
     model = network(torch.nn.BatchNorm1d(20))
     norm = model[1]
@@ -232,7 +232,7 @@ def test_the_statistics_of_batch_normalisation_are_in_standard_deviations() -> N
 def test_whether_buffers_are_sent_is_known_inside_and_outside_of_the_wrapper(*, sends: bool) -> None:
     import torch
 
-    from assay.instruments.hooks.batch_statistics import broadcast
+    from assay.instruments.recorder.batch_statistics import broadcast
 
     class DistributedDataParallel(torch.nn.Module):
         """A stand-in: the real one needs a process group."""

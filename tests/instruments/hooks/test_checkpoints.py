@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from assay.instruments.hooks.restored_step import States
 from assay.instruments.recorder.recorder import Recorder
+from assay.instruments.recorder.restored_step import States
 from assay.instruments.recorder.sink import Identity, MemorySink
 from assay.record.tables import TABLES
 

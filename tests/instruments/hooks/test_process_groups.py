@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from assay.clock import FakeClock
-from assay.instruments.hooks.process_groups import Calls, noted
+from assay.instruments.hooks.collective_calls import Calls
+from assay.instruments.hooks.process_groups import noted
 from assay.instruments.hooks.step_communication import covered
 
 MS = 1_000_000

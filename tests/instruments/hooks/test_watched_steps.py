@@ -250,7 +250,7 @@ RANK = """
 import json, os, sys
 import torch
 import torch.distributed as dist
-from assay.instruments import _hooks
+from assay.instruments.hooks import torch_hooks
 from assay.instruments.hooks.steps import Attached
 from assay.instruments.recorder.recorder import Recorder
 from assay.instruments.recorder.sink import Identity, MemorySink
@@ -261,7 +261,7 @@ dist.init_process_group("gloo")
 sink, undo = MemorySink(), []
 recorder = Recorder(Identity(launch=0, rank=rank, workers=2, incarnation=0, seed=0, host="here"), sink)
 attached = Attached(torch, recorder)
-_hooks.install(torch, attached, undo)
+torch_hooks.install(torch, attached, undo)
 model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(8, 8))
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 held_out = torch.utils.data.DataLoader(torch.randn(8, 8), batch_size=4)

@@ -28,7 +28,7 @@ from assay.instruments.machine.energy import (
     update_period_s,
 )
 from assay.instruments.machine.reading import Reading
-from assay.record.environment import Machine, Unread
+from assay.record.machine import Machine, Unread
 from assay.spec.sections.costs import Energy
 
 S = 1_000_000_000

@@ -22,7 +22,7 @@ from assay.instruments.machine.host import (
     process_time,
 )
 from assay.instruments.machine.reading import Reading
-from assay.record.environment import Machine, Unread
+from assay.record.machine import Machine, Unread
 
 STAT = "cpu  1000 100 500 3000 50 20 30 40 7 0\ncpu0 1 2\n"
 PRESSURE = "some avg10=0.00 avg60=0.00 avg300=0.00 total={some}\nfull avg10=0.00 avg60=0.00 avg300=0.00 total={full}\n"
@@ -221,7 +221,7 @@ def test_the_time_of_a_tree_never_falls_and_never_is_negative(history: list[dict
 
     class Shown(Machine):
         def text(self, path: str) -> str:
-            from assay.record.environment import Unread
+            from assay.record.machine import Unread
 
             pid = int(path.split("/")[2])
             if pid not in state:

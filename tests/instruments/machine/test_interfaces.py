@@ -8,7 +8,7 @@ import pytest
 
 from assay.instruments.machine import interfaces
 from assay.instruments.machine.host import HostNoise
-from assay.record.environment import Machine, Unread
+from assay.record.machine import Machine, Unread
 
 HEAD = """Inter-|   Receive                                                |  Transmit
  face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls carrier compressed

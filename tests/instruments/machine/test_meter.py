@@ -14,8 +14,10 @@ import pytest
 from assay.clock import FakeClock, SystemClock
 from assay.instruments.machine import meter as meter_module
 from assay.instruments.machine.meter import COUNTERS, Meter, Row
-from assay.record.environment import FIELDS, Machine
-from assay.record.tables import TELEMETRY, arrow_schema
+from assay.record.declared.launches import TELEMETRY
+from assay.record.environment import FIELDS
+from assay.record.machine import Machine
+from assay.record.tables import arrow_schema
 from assay.spec.sections.costs import Energy
 from tests.limits import PROCESS_S
 

@@ -17,9 +17,10 @@ from assay.errors import EnvironmentLacks, SpecError
 from assay.launchers import local, plain
 from assay.launchers.support import pinned_worker, processors
 from assay.launchers.support.processors import Processor, assign, parsed, placed, topology
-from assay.record.environment import Machine
-from assay.spec.experiment import Experiment, Factor, Workload
+from assay.record.machine import Machine
+from assay.spec.experiment import Experiment, Factor
 from assay.spec.sections.launcher import Launcher
+from assay.spec.sections.workload import Workload
 from tests.launchers.helpers import request, run
 
 SAYS = "import os\nos.write(1, f\"{os.environ['LOCAL_RANK']} {sorted(os.sched_getaffinity(0))}\\n\".encode())\n"

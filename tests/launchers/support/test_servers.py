@@ -21,7 +21,7 @@ import pytest
 
 from assay.errors import Interrupted, WorkloadError
 from assay.launchers.support import servers, supervisor
-from assay.launchers.support.servers import Replicas
+from assay.launchers.support.servers import Replicas, ServerSettings
 from assay.spec.sections.serving import Target
 from tests.launchers.helpers import is_gone, until, wait_until_gone
 from tests.limits import PROCESS_S
@@ -50,18 +50,12 @@ def mark_of(folder: Path) -> str:
 @contextmanager
 def replicas(folder: Path, *words: str, heard: Heard | None = None, **changes: Any) -> Iterator[Replicas]:
     """Replicas that are not started yet; nothing of them is left afterwards."""
-    own = {key: changes.pop(key) for key in ("secrets", "stopped", "grace_s", "log_bytes") if key in changes}
+    own = {key: changes.pop(key) for key in ("secrets", "grace_s", "log_bytes") if key in changes}
+    stopped = {key: changes.pop(key) for key in ("stopped",) if key in changes}
     target = Target.model_validate({"command": [*COMMAND, *words], "ready_timeout_s": 30.0, **changes})
     mark = mark_of(folder)
-    one = Replicas(
-        target,
-        serving_model="tiny",
-        folder=folder,
-        log_folder=folder / "logs",
-        mark=mark,
-        emit=heard or Heard(),
-        **{"secrets": (), "grace_s": 1.0, "log_bytes": 1 << 20, **own},
-    )
+    settings = ServerSettings(folder=folder, log_folder=folder / "logs", mark=mark, **{"grace_s": 1.0, "log_bytes": 1 << 20, **own})
+    one = Replicas(target, settings, serving_model="tiny", emit=heard or Heard(), **stopped)
     try:
         with one:
             yield one
@@ -228,11 +222,11 @@ def test_the_router_comes_last_and_knows_the_replicas_ports(tmp_path: Path) -> N
 def test_the_servers_end_when_their_coordinator_is_killed(tmp_path: Path) -> None:
     mark = mark_of(tmp_path)
     coordinator = (
-        "import time\nfrom pathlib import Path\nfrom assay.launchers.support.servers import Replicas\n"
+        "import time\nfrom pathlib import Path\nfrom assay.launchers.support.servers import Replicas, ServerSettings\n"
         "from assay.spec.sections.serving import Target\n"
         f"target = Target(command={[*COMMAND, 'children=1']!r}, replicas=2)\nfolder = Path({str(tmp_path)!r})\n"
-        f"one = Replicas(target, serving_model='', folder=folder, log_folder=folder, mark={mark!r}, secrets=(),\n"
-        "               grace_s=0.2, log_bytes=1000, emit=lambda *_: None)\none.start()\n"
+        f"settings = ServerSettings(folder=folder, log_folder=folder, mark={mark!r}, grace_s=0.2, log_bytes=1000)\n"
+        "one = Replicas(target, settings, serving_model='', emit=lambda *_: None)\none.start()\n"
         "print(*one.pids(), flush=True)\ntime.sleep(600)\n"
     )
     with subprocess.Popen([sys.executable, "-c", coordinator], stdout=subprocess.PIPE, text=True) as process:

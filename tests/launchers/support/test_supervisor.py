@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from assay.launchers import plain
+from assay.launchers.support import launch_log
 from assay.launchers.support import supervisor as guard
 from tests.launchers.helpers import ending_of, is_gone, request, run, until, wait_until_gone
 
@@ -150,7 +151,7 @@ def plainly(data: bytes) -> bytes:
 
 
 def logged(path: Path, limit: int, pieces: list[bytes]) -> bytes:
-    log = guard.Log(path, limit, plainly)
+    log = launch_log.Log(path, limit, plainly)
     for piece in pieces:
         log.feed(piece)
     log.close()
@@ -170,17 +171,17 @@ def test_a_log_one_byte_over_its_limit_loses_only_the_rest_of_a_line(tmp_path: P
 
 def test_a_log_is_mended_after_its_guard_was_killed(tmp_path: Path) -> None:
     path = tmp_path / "log"
-    log = guard.Log(path, 100, plainly)
+    log = launch_log.Log(path, 100, plainly)
     for number in range(60):
         log.feed(b"%03d\n" % number)  # and no close
-    guard.join(path, 50)
+    launch_log.join(path, 50)
     assert path.read_bytes().endswith(b"058\n059\n")
     assert [file.name for file in tmp_path.iterdir()] == ["log"]
     log._file.close()
 
 
 def test_a_log_that_cannot_be_written_never_raises(tmp_path: Path) -> None:
-    log = guard.Log(tmp_path / "no folder" / "log", 100, plainly)
+    log = launch_log.Log(tmp_path / "no folder" / "log", 100, plainly)
     log.feed(b"x\n" * 1000)
     log.close()
     assert log.error == "No such file or directory"

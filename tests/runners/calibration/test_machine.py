@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from assay.errors import Interrupted
-from assay.record.environment import Machine
+from assay.record.machine import Machine
 from assay.runners.calibration import machine as doctor
 
 

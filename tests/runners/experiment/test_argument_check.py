@@ -6,7 +6,8 @@ import pytest
 
 from assay.errors import SpecError
 from assay.runners.experiment.argument_check import refuse_secrets
-from assay.spec.experiment import Experiment, Factor, Workload
+from assay.spec.experiment import Experiment, Factor
+from assay.spec.sections.workload import Workload
 
 
 def asked(*arguments: str) -> Experiment:

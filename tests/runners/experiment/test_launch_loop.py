@@ -15,7 +15,9 @@ from assay.clock import FakeClock
 from assay.errors import Interrupted, RecordError, SpecError, WorkloadError
 from assay.record.reader import Record, open_record
 from assay.runners.experiment import launch_loop
-from assay.runners.experiment.run import Advice, Look, Runner, RunProgress, resume, run
+from assay.runners.experiment.context import Advice, Runner
+from assay.runners.experiment.progress import Look, RunProgress
+from assay.runners.experiment.run import resume, run
 from tests.runners.making import InstantMaker, experiment
 
 ENOUGH_AT = 8

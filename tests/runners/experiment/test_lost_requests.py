@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.record.reader import launch_name, read_launch
+from assay.record.unsealed import launch_name, read_launch
 from assay.record.writer import StreamWriter
 from assay.runners.experiment.lost_requests import lost, settle
 from assay.spec.plan import Configuration

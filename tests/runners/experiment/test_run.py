@@ -10,9 +10,12 @@ from assay.clock import FakeClock
 from assay.errors import EnvironmentLacks, RecordError, SpecError
 from assay.record import folder as record_folder
 from assay.record.reader import open_record
+from assay.record.sealing.plan_signature import plan_signature
 from assay.record.writer import StreamWriter
+from assay.runners.experiment.progress import LaunchProgress, seconds_left
 from assay.runners.experiment.rows import launch_row, write_launch
-from assay.runners.experiment.run import LaunchProgress, plan_signature, resume, run, script_identity, seconds_left
+from assay.runners.experiment.run import resume, run
+from assay.runners.experiment.script import script_identity
 from assay.spec.experiment import Experiment
 from assay.spec.plan import plan
 from tests.runners.making import experiment, planned, row

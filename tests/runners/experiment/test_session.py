@@ -12,7 +12,9 @@ from assay import catalog
 from assay.clock import FakeClock
 from assay.errors import Interrupted, RecordError, SpecError, WorkloadError
 from assay.record.reader import Record, open_record
-from assay.runners.experiment.run import Outcome, RunContext, Runner, RunProgress, resume
+from assay.runners.experiment.context import Outcome, RunContext, Runner
+from assay.runners.experiment.progress import RunProgress
+from assay.runners.experiment.run import resume
 from assay.runners.experiment.session import Arm, order_of_arms, run_together
 from tests.runners.making import InstantMaker, experiment
 

@@ -16,9 +16,10 @@ from assay.frames.record_data import Measured, from_record
 from assay.record.reader import open_record
 from assay.reports import terminal
 from assay.reports.view import build
-from assay.runners.foreign.nccl_tests import PROGRAMS, read
+from assay.runners.foreign.nccl_tests import read
 from assay.runners.foreign.support.base import Imported
 from assay.runners.foreign.support.importing import import_results
+from assay.runners.foreign.support.nccl_runs import PROGRAMS
 from assay.spec.sections.collectives import Collectives
 from assay.verdict.judge import Judgement, judge
 

@@ -14,7 +14,8 @@ import pytest
 from assay.clock import FakeClock
 from assay.errors import RecordError, SpecError
 from assay.record.reader import open_record
-from assay.runners.experiment.run import Job, RunContext, run
+from assay.runners.experiment.context import Job, RunContext
+from assay.runners.experiment.run import run
 from assay.runners.launching import fresh_folder
 from assay.runners.launching.launch import request_for
 from tests.runners.making import context, experiment, planned

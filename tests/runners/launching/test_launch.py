@@ -15,12 +15,13 @@ import pytest
 from assay.clock import FakeClock
 from assay.errors import RecordError
 from assay.faults.support.base import Fault, Undo, Victim
-from assay.instruments.hooks.step_limit import mark
+from assay.instruments.recorder.step_limit import mark
 from assay.launchers.support import supervisor
 from assay.launchers.support.base import Ending
 from assay.record.reader import open_record
+from assay.runners.experiment.context import Job, RunContext
+from assay.runners.experiment.progress import LaunchProgress, RunProgress
 from assay.runners.experiment.rows import write_launch
-from assay.runners.experiment.run import Job, LaunchProgress, RunContext, RunProgress
 from assay.runners.experiment.signals import StopRequest
 from assay.runners.launching import launch as launch_module
 from assay.runners.launching.launch import LaunchRun, mark_of, request_for

@@ -18,8 +18,8 @@ from assay.frames.training.profile_summary import summary
 from assay.metrics.training.communication import COMM_EXPOSED, COMM_TOTAL, COMM_TRANSFER, COMM_WAIT, OVERLAP
 from assay.record.reader import open_record
 from assay.runners import training
+from assay.runners.experiment.context import Advice, Job, RunContext
 from assay.runners.experiment.rows import launch_row
-from assay.runners.experiment.run import Advice, Job, RunContext
 from assay.runners.launching import profiling
 from assay.runners.launching.launch import request_for
 from assay.spec.plan import plan

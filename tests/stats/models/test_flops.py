@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from assay.stats.models.flops import megatron, megatron_2021, palm, torchtitan
+from assay.stats.models.flops import Attention, FeedForward, megatron, megatron_2021, palm, torchtitan
 
 A100, H100, TPU_V4 = 312e12, 989e12, 275e12
 LLAMA3_8B = 8_030_261_248  # parameters; its embedding has 128,256 x 4,096 of them
@@ -107,7 +107,8 @@ def test_computing_all_activations_again_costs_another_forward_pass() -> None:
 
 def test_megatron_counts_half_of_the_attention_and_else_what_it_did_in_2021() -> None:
     size: dict[str, Any] = {"layers": 96, "hidden": 12288, "vocabulary": 51200}
-    shape: dict[str, Any] = {"heads": 96, "head_dim": 128, "groups": 96, "feed_forward": 4 * 12288, "gated": False}
+    attention, feed_forward = Attention(heads=96, head_dim=128, groups=96), FeedForward(width=4 * 12288, gated=False)
+    shape: dict[str, Any] = {"attention": attention, "feed_forward": feed_forward}
     assert megatron(sequence=0, **size, **shape) == pytest.approx(megatron_2021(sequence=0, **size))
     now = megatron(sequence=2048, **size, **shape) - megatron(sequence=0, **size, **shape)
     then = megatron_2021(sequence=2048, **size) - megatron_2021(sequence=0, **size)
@@ -116,8 +117,7 @@ def test_megatron_counts_half_of_the_attention_and_else_what_it_did_in_2021() ->
 
 def test_megatron_without_attention_is_six_times_the_weights_of_its_products() -> None:
     """Llama 3 8B by hand: q and out 4096^2 each, k and v 1024 x 4096 each, three of 14,336 x 4096, logits 128,256 x 4096."""
-    flops = megatron(
-        layers=32, hidden=4096, heads=32, head_dim=128, groups=8, feed_forward=14336, gated=True, vocabulary=128256, sequence=0
-    )
+    attention, feed_forward = Attention(heads=32, head_dim=128, groups=8), FeedForward(width=14336, gated=True)
+    flops = megatron(layers=32, hidden=4096, attention=attention, feed_forward=feed_forward, vocabulary=128256, sequence=0)
     weights = 32 * (2 * 4096**2 + 2 * 1024 * 4096 + 3 * 14336 * 4096) + 128256 * 4096
     assert flops == pytest.approx(6 * weights)

@@ -16,10 +16,11 @@ import uvloop
 from assay.traffic.arrivals import make as arrivals
 from assay.traffic.arrivals.schedule import Schedule
 from assay.traffic.client.due import Agenda
-from assay.traffic.client.load import NS, Load, Made, Plan
+from assay.traffic.client.load import Load
 from assay.traffic.client.log import RequestLog
+from assay.traffic.client.plan import NS, Made, Plan
 from assay.traffic.parts import Answer, Ask, Json, Prompt, Reply, Wire
-from assay.traffic.wire.http1 import Exchange
+from assay.traffic.wire.response import Exchange
 from assay.traffic.wire.transports import Inside
 from tests.traffic.planned import S, planned
 

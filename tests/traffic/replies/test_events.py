@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.traffic.parts import Ask, Kind
-from assay.traffic.replies import events as sse
-from assay.traffic.replies.events import events, read_openai
+from assay.traffic.replies import openai_stream
+from assay.traffic.replies.events import events
+from assay.traffic.replies.openai_stream import read_openai
 from tests.traffic.transcripts import load_all, reply_of
 
 ASK = Ask(task="chat", model="m")
@@ -159,10 +160,10 @@ def test_an_answer_longer_than_a_window_is_read_whole() -> None:
 
 
 def test_memory_of_meanings_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sse, "_MOST_MEANINGS", 4)
+    monkeypatch.setattr(openai_stream, "_MOST_MEANINGS", 4)
     for n in range(20):
         read(stream(tail=[chunk(None, f"reason {n}"), "[DONE]"]))
-    assert len(sse._MEANINGS) <= 4
+    assert len(openai_stream._MEANINGS) <= 4
 
 
 def test_an_id_that_is_no_json_is_not_skipped_over() -> None:

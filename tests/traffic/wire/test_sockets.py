@@ -20,7 +20,9 @@ import uvloop
 
 from assay.traffic.parts import Wire
 from assay.traffic.wire import sockets
-from assay.traffic.wire.http1 import Exchange, Payloads, Pool, address_of
+from assay.traffic.wire.connection import Pool
+from assay.traffic.wire.payloads import Payloads, address_of
+from assay.traffic.wire.response import Exchange
 from assay.traffic.wire.sockets import Link, Poller, connected, stamping
 from tests.limits import PROCESS_S
 

@@ -17,6 +17,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from assay.errors import Problem, SpecError
@@ -24,7 +25,8 @@ from assay.spec.sections.timing import ROUNDS
 
 if TYPE_CHECKING:
     from assay.estimates.estimate import Value
-    from assay.runners.experiment.run import Advice, RunProgress
+    from assay.runners.experiment.context import Advice
+    from assay.runners.experiment.progress import RunProgress
     from assay.spec.experiment import Experiment
 
 
@@ -191,13 +193,13 @@ def experiment(
     runner: str,
     name: str,
     sections: Mapping[str, Mapping[str, Any]],
-    environment: dict[str, str] | None = None,
+    environment: Mapping[str, str] = MappingProxyType({}),
 ) -> Experiment:
-    """A timing as an experiment: one level, no gates."""
+    """A timing as an experiment: one level, no gates.  ."""
     from assay.spec.flags.experiment import NAME_LENGTH
     from assay.spec.load import from_mapping
 
-    workload = {"runner": runner, "script": script, "arguments": list(arguments), "work": "calls", "environment": environment or {}}
+    workload = {"runner": runner, "script": script, "arguments": list(arguments), "work": "calls", "environment": dict(environment)}
     fixed = {"name": name[:NAME_LENGTH], "workload": workload, "factor": {"levels": [1]}, "gates": {"efficiency": "none"}}
     return from_mapping({**sections, **fixed})
 

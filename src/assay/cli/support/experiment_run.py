@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from assay.clock import Clock
-    from assay.runners.experiment.run import RunProgress
+    from assay.runners.experiment.progress import RunProgress
     from assay.spec.experiment import Experiment
 
 

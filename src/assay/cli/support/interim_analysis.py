@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from assay.record.reader import open_record
-from assay.runners.experiment.run import Advice, Look
+from assay.runners.experiment.context import Advice
+from assay.runners.experiment.progress import Look
 from assay.stats.comparing.sequential import FIRST_LOOK, GROWTH, look_confidence, narrow_enough, next_look
 
 if TYPE_CHECKING:

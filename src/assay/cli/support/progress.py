@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from assay.estimates.format import count
 from assay.printable import one_line
-from assay.runners.experiment.run import FINAL, LaunchProgress, LaunchRow, LoadProgress, RunProgress
+from assay.runners.experiment.progress import FINAL, LaunchProgress, LaunchRow, LoadProgress, RunProgress
 from assay.spec.plan import PlannedLaunch
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 from assay.printable import say
 
 if TYPE_CHECKING:
-    from assay.runners.experiment.run import RunProgress
+    from assay.runners.experiment.progress import RunProgress
     from assay.spec.experiment import Experiment
 
 PILOT_S: Final = 8.0  # longest pilot load

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 def find(text: str, root: Path) -> Path:
     """The folder of a record, pulled from its store if `text` is an address."""
-    from assay.record.reader import resolve
+    from assay.record.lookup import resolve
     from assay.record.store import Store, default_cache, is_address
 
     if not is_address(text):
@@ -51,7 +51,7 @@ def whole(path: Path) -> Record:
 def side(path: Path, label: str = "") -> Side:
     """One record, opened and judged."""
     from assay.frames.record_data import from_record
-    from assay.record.reader import judged_from
+    from assay.record.unjudged import judged_from
     from assay.verdict.comparison.types import Side
     from assay.verdict.judge import judge
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from assay.frames.record_data import Measured
-    from assay.runners.experiment.run import RunProgress
+    from assay.runners.experiment.progress import RunProgress
     from assay.spec.experiment import Experiment
 
 GIT_TIMEOUT_S = 120.0
@@ -121,7 +121,7 @@ def fresh(
 
 def short(experiment: Experiment, blocks: int) -> Experiment:
     """The experiment with a fixed number of blocks, without faults, and with its secrets from this environment."""
-    from assay.runners.experiment.run import with_secrets
+    from assay.runners.experiment.script import with_secrets
 
     launches = experiment.launches.model_copy(update={"per_configuration": blocks, "precision": None})
     noise = experiment.noise.model_copy(update={"repeat": 0})
@@ -189,7 +189,7 @@ def _script(measured: Measured) -> Mapping[str, Any]:
 
 
 def _same_script(measured: Measured, folder: Path, where: str) -> Path:
-    from assay.runners.experiment.run import script_identity
+    from assay.runners.experiment.script import script_identity
 
     recorded, script = _script(measured).get("sha256"), measured.experiment.workload.script
     if recorded is None:

@@ -22,7 +22,8 @@ from assay.errors import Interrupted, WorkloadError
 from assay.estimates.format import count, number, reading
 from assay.frames.serving.stamp_uncertainty import TEXT
 from assay.printable import columns, json_text
-from assay.record.reader import open_record, record_folders
+from assay.record.lookup import record_folders
+from assay.record.reader import open_record
 from assay.spec.sections.serving import Arrivals, Correctness
 from assay.units import NS_PER_S, SECONDS
 from assay.verdict.audits.serving.answer_model import a_form_of

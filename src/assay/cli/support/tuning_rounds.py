@@ -22,7 +22,7 @@ from assay.spec.knobs import arm, check, rounds_after
 from assay.spec.sections.tune import Choice, Tune
 
 if TYPE_CHECKING:
-    from assay.runners.experiment.run import RunProgress
+    from assay.runners.experiment.progress import RunProgress
     from assay.spec.experiment import Experiment
     from assay.verdict.tuning import Made, Tuned
 
@@ -131,7 +131,7 @@ def recorded(root: Path, made: Sequence[Experiment], script: str | None, since: 
     Args:
         since: a session that was begun before this is of an earlier tuning.
     """
-    from assay.record.reader import record_folders
+    from assay.record.lookup import record_folders
 
     wanted = {one.name: number for number, one in enumerate(made)}
     sessions: dict[str, dict[int, Path]] = {}

@@ -64,7 +64,9 @@ def _of_record(name: str, root: Path) -> tuple[Sheet, int]:
     from assay.cli.verbs.report import EXIT_OF_STATUS
     from assay.frames.record_data import from_record
     from assay.printable import one_line
-    from assay.record.reader import judged_from, open_record, resolve
+    from assay.record.lookup import resolve
+    from assay.record.reader import open_record
+    from assay.record.unjudged import judged_from
     from assay.reports.pitfalls import Sheet
     from assay.verdict.claims.claim import facts_needed, smallest_set
     from assay.verdict.claims.pitfalls import of_record

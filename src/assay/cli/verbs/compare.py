@@ -193,7 +193,7 @@ def load_sides(records: list[str], root: Path) -> tuple[Side, ...]:
     """
     from assay.cli.support.record_lookup import whole
     from assay.frames.record_data import from_record
-    from assay.record.reader import resolve
+    from assay.record.lookup import resolve
     from assay.verdict.comparison.types import Side
     from assay.verdict.judge import judge
 

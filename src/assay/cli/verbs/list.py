@@ -28,7 +28,7 @@ def _run(arguments: argparse.Namespace) -> int:
     import json
 
     from assay.errors import RecordError
-    from assay.record.reader import record_folders
+    from assay.record.lookup import record_folders
 
     if arguments.store:
         return _list_store(arguments.store, as_json=arguments.json)
@@ -73,7 +73,8 @@ def _store_row(one: dict[str, str]) -> tuple[str, ...]:
 def _describe(path: Path) -> dict[str, Any]:
     """What is shown of one record; a damaged one is shown with its problem instead of stopping the list."""
     from assay.errors import RecordError
-    from assay.record.reader import judged_from, open_record
+    from assay.record.reader import open_record
+    from assay.record.unjudged import judged_from
 
     described: dict[str, Any] = {
         "name": path.name,

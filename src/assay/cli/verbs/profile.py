@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from assay.cli.support.verb import Verb, add_root
 
 if TYPE_CHECKING:
-    from assay.runners.experiment.run import RunProgress
+    from assay.runners.experiment.progress import RunProgress
     from assay.spec.experiment import Experiment
     from assay.spec.flags.of_verb import KeyFlag
 
@@ -107,7 +107,9 @@ def _asked(arguments: argparse.Namespace) -> tuple[Experiment, Path]:
 def profile_of(path: Path) -> dict[str, Any]:
     """What a record's profiled launches left: their summaries, and what each rank said of its window."""
     from assay.frames.record_data import from_record
-    from assay.record.reader import judged_from, launch_name, open_record
+    from assay.record.reader import open_record
+    from assay.record.unjudged import judged_from
+    from assay.record.unsealed import launch_name
     from assay.reports.profiled import of_record
 
     with judged_from(path):

@@ -44,7 +44,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 def _run(arguments: argparse.Namespace) -> int:
     from assay.cli.support.chart_process import ahead
     from assay.record.arrow_import import without_pandas
-    from assay.record.reader import resolve
+    from assay.record.lookup import resolve
 
     without_pandas()
     formats = list(dict.fromkeys(arguments.formats or ["terminal"]))
@@ -68,7 +68,7 @@ def _emit(report: Report, view: View, output: Path | None, record: str, root: Pa
     if output == STDOUT or (output is None and report.name in ON_STDOUT):
         _print(report, view)
         return
-    from assay.record.reader import resolve
+    from assay.record.lookup import resolve
 
     if output is None:
         say(write_inside(report, view, resolve(record, root)), file=told)
@@ -80,7 +80,8 @@ def judged(path: Path) -> tuple[View, Status]:
     """Open, judge and lay out a record: nothing is printed or written."""
     threads.suited_to(path)
     from assay.frames.record_data import from_record
-    from assay.record.reader import judged_from, open_record
+    from assay.record.reader import open_record
+    from assay.record.unjudged import judged_from
     from assay.reports.view import build
     from assay.verdict.judge import judge
 

@@ -103,7 +103,7 @@ def _again(arguments: argparse.Namespace, measured: Measured) -> Path:
 
 def again(measured: Measured) -> Experiment:
     """The experiment with the same seeds and as many blocks as were made, its secrets taken from this environment."""
-    from assay.runners.experiment.run import with_secrets
+    from assay.runners.experiment.script import with_secrets
 
     return with_secrets(fixed(measured))
 
@@ -120,7 +120,7 @@ def fixed(measured: Measured) -> Experiment:
 
 def _folder(arguments: argparse.Namespace, measured: Measured) -> Path:
     """Where the script is: as said, as recorded, or here."""
-    from assay.runners.experiment.run import script_identity
+    from assay.runners.experiment.script import script_identity
 
     if arguments.folder is not None:
         return Path(arguments.folder)
@@ -137,7 +137,7 @@ def _recorded(measured: Measured) -> dict[str, object]:
 def _refuse_another_script(arguments: argparse.Namespace, measured: Measured, folder: Path) -> None:
     """A changed script is another experiment, unless it is meant."""
     from assay.errors import Problem, SpecError
-    from assay.runners.experiment.run import script_identity
+    from assay.runners.experiment.script import script_identity
 
     then, now = _recorded(measured).get("sha256"), script_identity(measured.experiment, folder)
     if then is None or now["sha256"] is None or then == now["sha256"]:
@@ -163,7 +163,7 @@ def _dry_run(arguments: argparse.Namespace, path: Path) -> int:
     from assay.cli.support.progress import duration
     from assay.frames.record_data import from_record
     from assay.record.reader import open_record
-    from assay.runners.experiment.run import script_identity
+    from assay.runners.experiment.script import script_identity
     from assay.spec.plan import plan
 
     measured = from_record(open_record(path))

@@ -26,7 +26,7 @@ def _run(arguments: argparse.Namespace) -> int:
     from assay.cli.verbs.report import judge_and_show
     from assay.errors import AssayError, WorkloadError
     from assay.record.arrow_import import without_pandas
-    from assay.record.reader import resolve
+    from assay.record.lookup import resolve
 
     without_pandas()
     path = resolve(arguments.record, arguments.root)

@@ -64,7 +64,7 @@ def dry_run(experiment: Experiment, root: Path) -> str:
     """The plan in order with seeds, the expected time, and what it will be able to show, as plain text."""
     from assay.cli.support.progress import duration
     from assay.estimates.format import count
-    from assay.runners.experiment.run import planned_seconds
+    from assay.runners.experiment.progress import planned_seconds
     from assay.spec.plan import PLAN_COLUMNS, plan_table
 
     rows = [PLAN_COLUMNS, *plan_table(experiment)]
@@ -107,7 +107,9 @@ def earlier_record(experiment: Experiment, root: Path) -> Measured | None:
     """The newest complete record that ran the same workload."""
     from assay.errors import RecordError
     from assay.frames.record_data import from_record
-    from assay.record.reader import judged_from, open_record, record_folders
+    from assay.record.lookup import record_folders
+    from assay.record.reader import open_record
+    from assay.record.unjudged import judged_from
 
     for path in sorted(record_folders(root), key=lambda path: path.stat().st_mtime, reverse=True):
         try:
@@ -163,7 +165,7 @@ def show_notes(experiment: Experiment) -> None:
     """What is allowed and perhaps not meant, on stderr."""
     from datetime import UTC, datetime
 
-    from assay.spec.rules.experiment import notes
+    from assay.spec.rules.notes import notes
 
     told = list(notes(experiment, datetime.now(UTC).date()))
     if (serving := experiment.serving) is not None:

@@ -23,7 +23,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 def _run(arguments: argparse.Namespace) -> int:
     from assay.cli.support.record_lookup import whole
     from assay.printable import printable
-    from assay.record.reader import resolve
+    from assay.record.lookup import resolve
     from assay.record.sealing.signature import sign
 
     record = whole(resolve(arguments.record, arguments.root))  # nobody should sign what was changed

@@ -31,7 +31,8 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 def _run(arguments: argparse.Namespace) -> int:
     from assay.errors import RecordError
     from assay.printable import printable
-    from assay.record.reader import open_record, resolve
+    from assay.record.lookup import resolve
+    from assay.record.reader import open_record
     from assay.record.sealing.verify import verify
     from assay.record.secrets.leaks import leaks
 

@@ -21,7 +21,7 @@ from assay.estimates.format import count
 from assay.estimates.over_launches import no_launch, positive
 from assay.frames.record_data import Measured
 from assay.spec.plan import configuration_name
-from assay.spec.sections.collectives import Cell, asked_of, cells
+from assay.spec.sections.collectives import Cell, cells
 
 CELL: Final = ("workers", "op", "in_place", "bytes")
 PART: Final = r"^group \d+$"  # one of several groups that call at the same time
@@ -106,7 +106,7 @@ def timed_loops(measured: Measured) -> pl.DataFrame:
 
 def asked_cells(measured: Measured) -> tuple[Cell, ...]:
     """Every cell that was asked for, worker counts ascending; of another program's record those that it holds."""
-    asked = asked_of(measured.experiment)
+    asked = measured.experiment.collectives_requested
     if measured.foreign is not None:
         rows = measured.table("collectives").select("size", "op", "in_place", "bytes").unique().sort("size", "op", "in_place", "bytes")
         return tuple(
@@ -149,7 +149,9 @@ def missing(measured: Measured, cell: Cell) -> Absent:
     if measured.timed.filter(pl.col("configuration") == name).height == 0:
         return no_launch(name)
     if why := unsupported(measured).get((cell.op, cell.place, cell.workers)):
-        return Absent(reason="not_applicable", detail=f"{asked_of(measured.experiment).backend} does not offer {cell.op}: {why}")
+        return Absent(
+            reason="not_applicable", detail=f"{measured.experiment.collectives_requested.backend} does not offer {cell.op}: {why}"
+        )
     own = timed_loops(measured).filter(
         (pl.col("op") == cell.op)
         & (pl.col("workers") == cell.workers)

@@ -27,7 +27,7 @@ from assay.stats.groups.expected_maximum import spread_of
 from assay.stats.intervals.intervals import Interval
 from assay.stats.models.affine_fit import Affine
 from assay.stats.models.communication_wall import LEAST_POINTS, Fitted, fit
-from assay.stats.models.scaling_laws import WORST_MISS
+from assay.stats.models.scaling_predictions import WORST_MISS
 from assay.units import NS_PER_S, SECONDS
 
 METHODS: Final = ("simulated", "group", "ddp_logging", "engine")  # in timed launches; the most direct first

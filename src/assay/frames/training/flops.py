@@ -19,7 +19,7 @@ from assay.estimates.estimate import Absent, Reason
 from assay.frames.record_data import Measured, effective_steps
 from assay.spec.peaks import QUANTISED, TERA, knows, peak_of
 from assay.spec.sections.flops import Flops
-from assay.stats.models.flops import megatron, megatron_2021, palm, torchtitan
+from assay.stats.models.flops import Attention, FeedForward, megatron, megatron_2021, palm, torchtitan
 
 NOTHING_SAID: Final = (
     "nothing was counted: the script's steps were not seen in torch, or flops.convention is none. A formula can be declared instead: "
@@ -89,11 +89,8 @@ def per_token(flops: Flops) -> float:
         return megatron(
             layers=layers,
             hidden=hidden,
-            heads=heads,
-            head_dim=size,
-            groups=flops.groups or heads,
-            feed_forward=flops.feed_forward or 0,
-            gated=flops.gated,
+            attention=Attention(heads=heads, head_dim=size, groups=flops.groups or heads),
+            feed_forward=FeedForward(width=flops.feed_forward or 0, gated=flops.gated),
             vocabulary=vocabulary,
             sequence=sequence,
         )

@@ -9,16 +9,16 @@ import polars as pl
 from assay.frames.training.effective_steps import effective_steps
 
 if TYPE_CHECKING:
-    from assay.frames.record_data import Measured
+    from assay.frames.record_tables import RecordTables
 
 
-def hashes(measured: Measured, *, role: str = "timed", what: str = "parameter_hash") -> pl.DataFrame:
+def hashes(measured: RecordTables, *, role: str = "timed", what: str = "parameter_hash") -> pl.DataFrame:
     """(launch, configuration, workers, step, incarnation, ranks, agree, different, text) of every hashed step that all ranks
     reported: whether their hashes are equal, how many different ones there are, and the first rank's."""
     return measured.once(f"hashes {role} {what}", lambda one: _hashes(one, role, what))
 
 
-def _hashes(measured: Measured, role: str, what: str) -> pl.DataFrame:
+def _hashes(measured: RecordTables, role: str, what: str) -> pl.DataFrame:
     rows = effective_steps(measured.table("fingerprints").filter(pl.col("what") == what))
     launches = measured.table("launches").filter((pl.col("role") == role) & (pl.col("status") == "ok"))
     # A rank that watches several models has several hashes at a step: their set is compared.

@@ -21,7 +21,7 @@ import polars as pl
 from assay.frames.training.hashed_state import hashes
 
 if TYPE_CHECKING:
-    from assay.frames.record_data import Measured
+    from assay.frames.record_tables import RecordTables
 from assay.frames.training.watched_steps import all_watched
 
 KIND: Final = "parallelism"  # of the event
@@ -67,7 +67,7 @@ class Facts:
         return self.steps > 0 and 2 * steps >= self.steps
 
 
-def facts(measured: Measured, name: str) -> Facts | None:
+def facts(measured: RecordTables, name: str) -> Facts | None:
     """Of a configuration of several workers; None where no rank told anything."""
     launches = measured.timed.filter(pl.col("configuration") == name)
     events = measured.table("events").filter(pl.col("kind") == KIND)
@@ -80,7 +80,7 @@ def facts(measured: Measured, name: str) -> Facts | None:
     return _facts(measured, launch, workers, details)
 
 
-def _facts(measured: Measured, launch: int, workers: int, details: list[dict[str, Any]]) -> Facts:
+def _facts(measured: RecordTables, launch: int, workers: int, details: list[dict[str, Any]]) -> Facts:
     own = {
         name: measured.table(name).filter(pl.col("launch") == launch)
         for name in ("collectives", "waits", "steps", "samples", "fingerprints")

@@ -35,7 +35,7 @@ from assay.frames.training.effective_steps import effective_steps
 from assay.frames.training.parallel_evidence import Facts, Likeness, facts
 
 if TYPE_CHECKING:
-    from assay.frames.record_data import Measured
+    from assay.frames.record_tables import RecordTables
 
 Kind = Literal["data", "sharded", "tensor", "pipeline", "local_sgd", "mixed", "none"]
 Claim = Literal["replicas", "gradients", "samples", "random numbers", "loss", "speedup"]
@@ -122,17 +122,17 @@ ONE: Final = Parallelism(kind="data", by="one worker", evidence="one worker")
 ASSUMED: Final = Parallelism(kind="data", by="assumed", evidence="the record does not say")
 
 
-def parallelism(measured: Measured, name: str) -> Parallelism:
+def parallelism(measured: RecordTables, name: str) -> Parallelism:
     """Of a configuration."""
     return measured.once("parallelism", _all)[name]
 
 
-def _all(measured: Measured) -> Mapping[str, Parallelism]:
+def _all(measured: RecordTables) -> Mapping[str, Parallelism]:
     levels = dict(zip(measured.configurations, measured.levels, strict=True))
     return {name: ONE if level == 1 or not measured.kind.trains else _one(measured, name) for name, level in levels.items()}
 
 
-def _one(measured: Measured, name: str) -> Parallelism:
+def _one(measured: RecordTables, name: str) -> Parallelism:
     declared, known = measured.experiment.workload.parallelism, facts(measured, name)
     if known is None:
         return ASSUMED if declared == "auto" else _counted(Parallelism(kind=declared, by="declared", evidence="declared"), None)
@@ -160,7 +160,7 @@ def _counted(found: Parallelism, known: Facts | None) -> Parallelism:
 # ---- what follows -----------------------------------------------------------------------------------------------------
 
 
-def why_not(measured: Measured, name: str, claim: Claim) -> str:
+def why_not(measured: RecordTables, name: str, claim: Claim) -> str:
     """Why this cannot be judged of a configuration; empty where it can."""
     found = parallelism(measured, name)
     if found.alone or found.kind == "none":
@@ -177,7 +177,7 @@ def why_not(measured: Measured, name: str, claim: Claim) -> str:
     return f"{why}: {WORDS[found.kind]}{'' if found.by == 'recognised' else ', as declared'}"
 
 
-def absent(measured: Measured, name: str, claim: Claim) -> Absent | None:
+def absent(measured: RecordTables, name: str, claim: Claim) -> Absent | None:
     """The same as a value that is missing."""
     why = why_not(measured, name, claim)
     if not why:
@@ -185,7 +185,7 @@ def absent(measured: Measured, name: str, claim: Claim) -> Absent | None:
     return Absent(reason="not_measured" if parallelism(measured, name).kind is None else "not_applicable", detail=why)
 
 
-def recount(measured: Measured, folded: pl.DataFrame) -> pl.DataFrame:
+def recount(measured: RecordTables, folded: pl.DataFrame) -> pl.DataFrame:
     """`Measured.global_steps` with the items of steps whose ranks work on the same samples counted once."""
     others = {name: found for name, found in measured.once("parallelism", _all).items() if found.counted != "sum" or found.sharing > 1}
     if not others:

@@ -11,20 +11,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
 import polars as pl
-
-if TYPE_CHECKING:
-    from assay.frames.record_data import Measured
 
 Mode = Literal["strong", "weak"]
 TOLERANCE: Final = 0.02  # relative; the last batch of an epoch may be smaller
 
 
-def items_per_step(measured: Measured) -> Mapping[int, float]:
+def items_per_step(steady_steps: pl.DataFrame, timed: pl.DataFrame) -> Mapping[int, float]:
     """Worker count -> median items of all ranks per steady step, of those that counted any."""
-    steps = measured.steady_steps.filter(pl.col("items").is_not_null()).join(measured.timed.select("launch", "workers"), on="launch")
+    steps = steady_steps.filter(pl.col("items").is_not_null()).join(timed.select("launch", "workers"), on="launch")
     medians = steps.group_by("workers").agg(pl.col("items").median())
     return {int(level): float(value) for level, value in medians.sort("workers").iter_rows()}
 
@@ -40,9 +37,9 @@ def nearest(items: Mapping[int, float], base_level: int) -> Mode:
     return "weak" if weak < strong else "strong"
 
 
-def same_total(measured: Measured) -> bool:
+def same_total(global_steps: pl.DataFrame, timed: pl.DataFrame) -> bool:
     """Whether every timed launch worked on the same number of items, over all its steps."""
-    steps = measured.global_steps.join(measured.timed.select("launch"), on="launch")
+    steps = global_steps.join(timed.select("launch"), on="launch")
     if steps.height == 0 or steps["items"].null_count():
         return False
     totals = steps.group_by("launch").agg(pl.col("items").sum())["items"].to_list()

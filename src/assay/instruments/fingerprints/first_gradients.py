@@ -1,6 +1,6 @@
 """When are a step's gradients as the optimizer gets them, and in which precision were they made?
 
-Once in a launch (`_later_steps.py` looks at later ones): just before they are clipped, if torch clips them, since a clipped gradient has
+Once in a launch (`later_gradients` looks at later ones): just before they are clipped, if torch clips them, since a clipped gradient has
 lost its length; else
 when the first optimizer of the watched model begins its step.  By then whoever averages over ranks has done so, be it
 DistributedDataParallel, a loop of all-reduces or a gradient accumulated over several passes, and a GradScaler has taken its factor off.

@@ -21,7 +21,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final
 
-from assay.instruments.hooks.process_groups import Call
+from assay.instruments.hooks.collective_calls import Call
 from assay.instruments.hooks.steps import Attached
 from assay.instruments.recorder.recorder import Recorder
 

@@ -3,7 +3,7 @@
 Between torch's own work each Python call of a hook costs a microsecond or so: neither its code nor its data are in the caches.
 `Attached`, which
 sees any step rightly, takes a hundred calls for one.  Most steps are alike: one batch of the same loader, its forward pass and those
-of loss functions, one backward pass, one step of the one optimizer.  Of these the hooks (`_ordinary_hooks.py`) note the times in the
+of loss functions, one backward pass, one step of the one optimizer.  Of these the hooks (`fast_step_hooks`) note the times in the
 fields of
 what is here, each hook in one call, and at the end of a step in one raw row; the rows that it stands for are made by the thread that
 writes.
@@ -25,8 +25,8 @@ from assay.instruments.hooks.watched_steps import UNWATCHED
 from assay.instruments.recorder.phases import BACKWARD, FORWARD, OPTIMIZER, HostPhases
 
 if TYPE_CHECKING:
+    from assay.instruments.hooks.exposed_communication import ExposedCommunication
     from assay.instruments.hooks.sample_sources import Source
-    from assay.instruments.hooks.steps import Attached
 
 # How far a step is: a batch is asked for, is here, is passed forward, was passed, ...
 ASKED, GOT, IN_FORWARD, PASSED, IN_BACKWARD, DERIVED, IN_STEP, STEPPED = range(8)
@@ -82,7 +82,7 @@ class Ordinary:
         "timing",
     )
 
-    def __init__(self, attached: Attached, torch: Any) -> None:
+    def __init__(self, attached: ExposedCommunication, torch: Any) -> None:
         self.on = self.timing = False
         self.allowed = True  # to begin
         self._attached, self._recorder = attached, attached._recorder

@@ -1,7 +1,7 @@
 """What of an ordinary step does each hook note itself, instead of calling somebody who does?
 
 Between torch's own work a call costs a microsecond: so each of the functions put into torch does the usual thing in its own frame, with the
-fields of `_ordinary.py`, and hands everything else to `slow`, the function that sees any step rightly.  Each makes its note in the order:
+fields of `fast_step`, and hands everything else to `slow`, the function that sees any step rightly.  Each makes its note in the order:
 its own work, the time, torch's work, the time, its own work; `timing` says that its own work is timed in the step under way.
 """
 

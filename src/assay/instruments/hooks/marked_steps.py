@@ -1,6 +1,6 @@
 """What does communication take of a training that marks its own steps?  The probe says where a step and its phases lie; hooks see the rest.
 
-Of what is put into torch for an unmodified script (`_hooks.py`) only two parts are: the calls of collectives, and the end of the last
+Of what is put into torch for an unmodified script (`torch_hooks`) only two parts are: the calls of collectives, and the end of the last
 gradient of a backward pass.  So a rank that is slow inside of its backward pass is told from those that wait for it there, which no
 mark of a script can tell.  Put in where there are other ranks, by `probe.start`, but for launches with `workload.attach = false`.
 

@@ -20,10 +20,7 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from threading import get_ident
-from typing import TYPE_CHECKING, Any, Final
-
-if TYPE_CHECKING:
-    from assay.instruments.hooks.steps import Attached
+from typing import Any, Final, Protocol
 
 QUIET: Final = 16  # outermost calls without news after which nothing new is expected
 SHARE: Final = 32
@@ -35,10 +32,45 @@ _is_compiling: Callable[[], bool] = bool
 _is_traced: Callable[[], bool] = bool  # by what reads the code itself: one frame, where `is_compiling` takes two
 
 
+class FastForward(Protocol):
+    """Who sees the forward pass of an ordinary step in fewer calls."""
+
+    on: bool
+
+    def forward(self, module: Any, inputs: Any) -> bool:
+        """The outermost module is called: whether this is a forward pass of the step."""
+
+    def forwarded(self) -> None:
+        """It has answered."""
+
+
+class Watcher(Protocol):
+    """Who is passed the calls of outermost modules."""
+
+    inside: bool
+
+    @property
+    def ordinary(self) -> FastForward:
+        """Who is asked first."""
+
+    @property
+    def active(self) -> bool:
+        """Whether anything is recorded."""
+
+    def shielded(self, call: Callable[..., None], one: Any = ..., other: Any = ...) -> bool:
+        """What a hook does, timed; whether it went well."""
+
+    def forward(self, module: Any, inputs: Any = ...) -> None:
+        """The outermost module is called."""
+
+    def forwarded(self) -> None:
+        """It has answered."""
+
+
 class Outermost:
     """Finds the classes that are called outermost, and passes their calls to `attached`."""
 
-    def __init__(self, torch: Any, attached: Attached) -> None:
+    def __init__(self, torch: Any, attached: Watcher) -> None:
         self.attached, self.main = attached, threading.main_thread().ident
         self.looked = self.calls = 0
         self._torch, self._base = torch, torch.nn.Module
@@ -162,7 +194,7 @@ def _calling(original: Any) -> Any:
     return __call__
 
 
-def _measuring(state: Outermost) -> Attached | None:
+def _measuring(state: Outermost) -> Watcher | None:
     """Who measures a call made now that no other is round, if the script itself makes it, in the main thread."""
     if _is_compiling() or not state.attached.active or get_ident() != state.main:
         return None

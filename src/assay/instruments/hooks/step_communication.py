@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
-    from assay.instruments.hooks.process_groups import Call
+    from assay.instruments.hooks.collective_calls import Call
     from assay.instruments.recorder.recorder import Recorder
 
 MANY: Final = 16

@@ -18,7 +18,7 @@ from assay.instruments.recorder.phases import HostPhases
 
 if TYPE_CHECKING:
     from assay.instruments.hooks.batches import Pass
-    from assay.instruments.hooks.steps import Attached
+    from assay.instruments.hooks.step_state import StepState
 
 
 @dataclass(slots=True)
@@ -39,7 +39,7 @@ class Part:
 class Turns:
     """The part that may be a step."""
 
-    def __init__(self, attached: Attached) -> None:
+    def __init__(self, attached: StepState) -> None:
         self._attached = attached
         self._part: Part | None = None
         self._fed: list[Pass] = []  # batches that were trained on since
@@ -115,8 +115,8 @@ class Turns:
         phases: Any = recorder._phases
         recorder._data, recorder._pause = _sum(part.data, recorder._data), _sum(part.pause, recorder._pause)
         recorder._items, recorder._batches = _sum(part.items, recorder._items), part.batches + recorder._batches
-        phases.ns[:] = [one + other for one, other in zip(part.ns, phases.ns, strict=True)]
-        phases.seen[:] = [one or other for one, other in zip(part.seen, phases.seen, strict=True)]
+        phases.ns[:] = [before + since for before, since in zip(part.ns, phases.ns, strict=True)]
+        phases.seen[:] = [before or since for before, since in zip(part.seen, phases.seen, strict=True)]
         attached._losses, attached._pauses = part.losses + attached._losses, part.pauses + attached._pauses
 
 

@@ -3,7 +3,7 @@
 | what is replaced | what it shows | and not |
 |---|---|---|
 | `_BaseDataLoaderIter.__next__`, `__init__`, `_reset` | waiting for a batch, which samples, the epoch | iterators that are no DataLoader |
-| `nn.Module.__call__`, later of some classes alone (`_outermost.py`) | the outermost module's call, the loss too | functions; what is
+| `nn.Module.__call__`, later of some classes alone (`outermost_modules`) | the outermost module's call, the loss too | functions; what is
 compiled | | `autograd.graph._engine_run_backward` | every backward pass, with DDP's reduction | |
 | optimizer hooks, `Optimizer.__init__`, `GradScaler.step`, `.scale` | every step, also one that is skipped | optimizers that are not
 torch's |

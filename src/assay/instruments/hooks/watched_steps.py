@@ -22,7 +22,7 @@ import hashlib
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from assay.instruments.hooks.process_groups import Calls
+    from assay.instruments.hooks.collective_calls import Calls
 
 FIRST: Final = 32  # steps that are watched anyway
 OFTEN: Final = 256  # steps until which one of 4 is watched

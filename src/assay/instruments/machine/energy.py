@@ -22,7 +22,7 @@ from typing import Any, Final
 
 from assay.clock import Clock
 from assay.instruments.machine.reading import Reading
-from assay.record.environment import Machine, Unread
+from assay.record.machine import Machine, Unread
 from assay.spec.sections.costs import Energy
 from assay.units import NS_PER_S
 

@@ -21,7 +21,8 @@ from dataclasses import dataclass, field
 
 from assay.instruments.machine import interfaces
 from assay.instruments.machine.reading import Reading
-from assay.record.environment import Machine, Unread, cpu_ticks, pressure, throttled
+from assay.record.hardware import cpu_ticks, pressure, throttled
+from assay.record.machine import Machine, Unread
 
 
 def clock_ticks_per_s() -> int:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from assay.instruments.machine.reading import Reading
-from assay.record.environment import Machine, Unread
+from assay.record.machine import Machine, Unread
 
 MOST: Final = 8  # interfaces that are read
 # the columns of /proc/net/dev: eight of receiving, then eight of sending

@@ -19,7 +19,7 @@ from assay.instruments.machine.energy import LaunchEnergy, find, import_nvml, mo
 from assay.instruments.machine.gpus import GpuState
 from assay.instruments.machine.host import HostNoise, TreeCounts, TreeTime, clock_ticks_per_s, coordinator_time
 from assay.instruments.machine.reading import Reading
-from assay.record.environment import Machine
+from assay.record.machine import Machine
 from assay.spec.sections.costs import Energy
 from assay.units import NS_PER_S
 

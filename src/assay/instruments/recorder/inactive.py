@@ -1,6 +1,6 @@
 """What can a training script tell assay?  Every call of the probe, doing nothing: the probe outside of a launch.
 
-`_recorder.py` has the one that records.  This file is apart so that neither imports the other in a circle.
+`recorder.recorder` has the one that records.  This file is apart so that neither imports the other in a circle.
 """
 
 from __future__ import annotations

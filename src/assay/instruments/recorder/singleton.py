@@ -31,7 +31,7 @@ def started() -> Probe:
     if not folder or _is_helper_process():
         return _idle()
     try:
-        from assay.instruments.recorder.recorder import open_recorder
+        from assay.instruments.recorder.opening import open_recorder
 
         _current = open_recorder(folder, os.environ, on_close=_forget)
     except Exception as error:

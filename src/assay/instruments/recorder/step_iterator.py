@@ -4,12 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from types import TracebackType
-from typing import TYPE_CHECKING, TypeVar
-
-if TYPE_CHECKING:
-    from assay.instruments.recorder.recorder import Recorder
+from typing import Any, Protocol, TypeVar
 
 T = TypeVar("T")
+
+
+class StepRecorder(Protocol):
+    """Who is told of steps and pauses."""
+
+    active: bool
+
+    def turn(self) -> None:
+        """The next batch is requested."""
+
+    def got(self, batch: Any) -> None:
+        """The batch is here."""
+
+    def leave(self, loop: int) -> None:
+        """The loop was left before its loader ended."""
+
+    def fail(self, error: Exception) -> None:
+        """Something went wrong in here."""
+
+    def pause(self, kind: str) -> int:
+        """A pause begins; its time."""
+
+    def resume(self, kind: str, begin: int, succeeded: bool) -> None:
+        """A pause ends."""
 
 
 class Steps(Iterator[T]):
@@ -17,7 +38,7 @@ class Steps(Iterator[T]):
 
     __slots__ = ("_fresh", "_loop", "_next", "_recorder")
 
-    def __init__(self, recorder: Recorder, loader: Iterable[T], loop: int) -> None:
+    def __init__(self, recorder: StepRecorder, loader: Iterable[T], loop: int) -> None:
         self._recorder = recorder
         self._loop = loop
         self._fresh = True  # the first step has begun already, so that starting the loader's workers is data time
@@ -50,7 +71,7 @@ class Pause:
 
     __slots__ = ("_begin", "_kind", "_recorder")
 
-    def __init__(self, recorder: Recorder, kind: str) -> None:
+    def __init__(self, recorder: StepRecorder, kind: str) -> None:
         self._recorder, self._kind, self._begin = recorder, kind, 0
 
     def __enter__(self) -> None:

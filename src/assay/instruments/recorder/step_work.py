@@ -1,7 +1,7 @@
 """What work is a step of this rank, on which device, and how fast could that device be?  Told once per start, after the first step.
 
 `Recorder` hands its phases over at the begin of its first loop and takes them back after the first step, so that all later steps
-cost nothing.  The count (`_flops.py`) and, if asked for, the measured peak (`_gemm.py`) become the event `flops`:
+cost nothing.  The count (`flops`) and, if asked for, the measured peak (`gemm_peak`) become the event `flops`:
 
     value    operations of the model in this step on this rank; null if they are not known
     detail   convention, forward, backward, recomputed, by: [{device, name, precision, flops, uuid}], items, uncounted, absent (why),

@@ -10,23 +10,21 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import random
 import resource
 import select
 import socket
 import struct
 import time
-from collections import deque
-from collections.abc import Sequence
-from heapq import heapify, heappop, heappush, heapreplace
+from heapq import heappush, heapreplace
 from pathlib import Path
 from typing import Any, Final
 
 from assay.instruments.reference_server.answers import asked, problem, reply
-from assay.instruments.reference_server.faults import Fault, parse
-from assay.instruments.reference_server.http import Head, Inbox, Refused, stamped
-from assay.instruments.reference_server.plans import SECOND, Plan, Planner
+from assay.instruments.reference_server.faults import parse
+from assay.instruments.reference_server.http import Head, Refused, stamped
+from assay.instruments.reference_server.plans import SECOND
 from assay.instruments.reference_server.settings import Settings
+from assay.instruments.reference_server.streams import Connection, Stream, Streams
 from assay.instruments.reference_server.truth import Entry, lines
 
 ANSWERS: Final = {"/v1/chat/completions": True, "/v1/completions": False}
@@ -37,31 +35,7 @@ BACKLOG: Final = 4096
 NEXT, LAST, STUCK = range(3)
 
 
-class Connection:
-    """A client's connection."""
-
-    __slots__ = ("fd", "inbox", "keep", "link", "number", "stream", "unsent")
-
-    def __init__(self, link: socket.socket, number: int) -> None:
-        self.link, self.number, self.fd = link, number, link.fileno()
-        self.inbox = Inbox(link)
-        self.stream: Stream | None = None
-        self.unsent = bytearray()
-        self.keep = True
-
-
-class Stream:
-    """An answer under way."""
-
-    __slots__ = ("at", "base", "connection", "entry", "key", "plan", "stuck")
-
-    def __init__(self, connection: Connection, plan: Plan, entry: Entry, key: int) -> None:
-        self.connection, self.plan, self.entry, self.key = connection, plan, entry, key
-        self.base, self.at = 0, 0
-        self.stuck = False  # the connection is full: it goes on when there is room
-
-
-class Server:
+class Server(Streams):
     """The server. `run` serves in the calling thread until `stop` is called, by any thread or signal handler.
 
     Raises:
@@ -70,9 +44,7 @@ class Server:
     """
 
     def __init__(self, settings: Settings) -> None:
-        self.settings = settings
-        faults = [parse(text) for text in settings.fault]
-        self._planner = Planner(settings)
+        super().__init__(settings)
         self._listener = socket.create_server((settings.host, settings.port), backlog=BACKLOG)
         self._listener.setblocking(False)
         stamped(self._listener)  # connections inherit it, so that even their first bytes have a time
@@ -82,16 +54,10 @@ class Server:
             self._epoll.register(fd, select.EPOLLIN)
         host, port = self._listener.getsockname()[:2]
         self.url = f"http://{host}:{port}"
-        self.log: list[Entry] = []
         self._links: dict[int, Connection] = {}
-        self._heap: list[tuple[int, int, Stream]] = []
-        self._waiting: deque[Stream] = deque()
-        self._half_swapped: Stream | None = None
         self._stopped = False
         self._ends_with = -1
-        self._in_service = 0
-        self._connections = self._requests = self._sends = self._tokens_in = self._tokens_out = self._ended = 0
-        self._set_faults(faults)
+        self._connections = self._requests = self._sends = self._tokens_in = 0
 
     # ---- the loop ----------------------------------------------------------------------------------------------------
 
@@ -222,15 +188,6 @@ class Server:
                     return
             now = clock()
 
-    def _drop(self, due: int, key: int, stream: Stream) -> None:
-        """Take a stream out of the heap."""
-        heap = self._heap
-        if heap and heap[0][2] is stream:
-            heappop(heap)
-        elif (due, key, stream) in heap:
-            heap.remove((due, key, stream))
-            heapify(heap)
-
     def _send(self, stream: Stream) -> int:
         """Send the next piece: NEXT if there is another one, LAST if not, STUCK if the connection is full."""
         connection, pieces, at = stream.connection, stream.plan.pieces, stream.at
@@ -298,23 +255,6 @@ class Server:
         elif connection.inbox.waiting:
             self._requests_of(connection)
 
-    def _end(self, stream: Stream, outcome: str) -> None:
-        """The answer has ended in this way; its slot is free."""
-        stream.connection.stream = None
-        stream.entry.outcome = outcome
-        self._ended += 1
-        if stream.entry.begin_ns is None:
-            with contextlib.suppress(ValueError):
-                self._waiting.remove(stream)
-            return
-        self._in_service -= 1
-        self._tokens_out += stream.entry.tokens_out if outcome == "complete" else 0
-        if self.settings.truth == "ends":
-            del stream.entry.sent_ns[stream.entry.first_text + 1 : -2]
-            stream.entry.texts = min(2, stream.entry.texts)
-        while self._waiting and self._in_service < self.settings.slots:
-            self._begin_service(self._waiting.popleft(), time.monotonic_ns())
-
     # ---- reading -----------------------------------------------------------------------------------------------------
 
     def _take(self, connection: Connection) -> None:
@@ -328,12 +268,12 @@ class Server:
 
     def _requests_of(self, connection: Connection) -> None:
         try:
-            found = connection.inbox.request()
-            while found is not None:
+            request = connection.inbox.request()
+            while request is not None:
                 if connection.stream is not None:
                     raise Refused(400, "a request came before the answer to the one before it had ended")
-                self._route(connection, *found)
-                found = connection.inbox.request() if connection.fd in self._links and connection.inbox.waiting else None
+                self._route(connection, *request)
+                request = connection.inbox.request() if connection.fd in self._links and connection.inbox.waiting else None
             if connection.fd in self._links and connection.stream is not None and connection.inbox.waiting:
                 raise Refused(400, "a request came before the answer to the one before it had ended")
         except Refused as refused:
@@ -462,39 +402,6 @@ class Server:
             self._say(connection, problem(503, "the queue is full", b"retry-after: 1\r\n"))
         else:
             self._waiting.append(stream)
-
-    def _begin_service(self, stream: Stream, base: int) -> None:
-        stream.base = stream.entry.begin_ns = base
-        self._in_service += 1
-        heappush(self._heap, (base + stream.plan.offsets[0], stream.key, stream))
-
-    def _set_faults(self, faults: Sequence[Fault]) -> None:
-        self._faults = [fault for fault in faults if fault.name != "stall"]
-        self._stalls = sorted((fault.at_s or 0.0, fault.for_s or 0.0) for fault in faults if fault.name == "stall")
-        self._draws = [random.Random(f"{self.settings.seed} {place}") for place in range(len(self._faults))]
-        self._begin, self._began, self._stalled_until = 0, False, 0
-
-    def _struck(self, number: int, now: int) -> list[Fault]:
-        """The faults that strike this request."""
-        seconds, in_flight = (now - self._begin) / SECOND, self._in_service + len(self._waiting)
-        draws = [draw.random() for draw in self._draws]
-        return [fault for fault, draw in zip(self._faults, draws, strict=True) if fault.strikes(number, seconds, in_flight, draw)]
-
-    def _swap(self, stream: Stream, faults: Sequence[Fault]) -> None:
-        """Exchange the words of two struck answers of which nothing was sent."""
-        if not any(fault.name == "swap" for fault in faults) or stream.plan.said is None:
-            return
-        other, self._half_swapped = self._half_swapped, stream
-        if other is None or other.at or other.connection.stream is not other or other.plan.said is None:
-            return
-        self._half_swapped = None
-        mine, theirs = stream.plan.said, other.plan.said
-        mine.words, theirs.words = theirs.words, mine.words
-        for one, said in ((stream, mine), (other, theirs)):
-            offsets = one.plan.offsets
-            one.plan = self._planner.pieces_of(said)
-            one.plan.offsets = offsets if len(offsets) == len(one.plan.pieces) else one.plan.offsets
-            one.entry.texts, one.entry.tokens_out = one.plan.texts, one.plan.tokens_out
 
     # ---- ends of connections -----------------------------------------------------------------------------------------
 

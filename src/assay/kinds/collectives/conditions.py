@@ -10,7 +10,6 @@ import polars as pl
 
 from assay.frames.record_data import Measured
 from assay.metrics.base import Results
-from assay.spec.sections.collectives import asked_of
 from assay.verdict.conditions.condition import Condition, Read
 from assay.verdict.conditions.declare import EVENTS, IMPORT, SPEC, identity
 from assay.verdict.conditions.sources import imported
@@ -35,7 +34,7 @@ def asked(key: str) -> Read:
     """A key of what was asked for; nothing of records that time no collectives."""
 
     def read(measured: Measured, _: Results) -> Any:
-        return getattr(asked_of(measured.experiment), key) if measured.kind.sweeps else None
+        return getattr(measured.experiment.collectives_requested, key) if measured.kind.sweeps else None
 
     return read
 

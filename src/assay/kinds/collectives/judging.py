@@ -18,7 +18,7 @@ from assay.frames.links.collective_calls import asked_cells
 from assay.frames.record_data import Measured
 from assay.metrics.base import Results
 from assay.spec.plan import configuration_name
-from assay.spec.sections.collectives import Cell, asked_of
+from assay.spec.sections.collectives import Cell
 from assay.verdict.gates.support.gate import FEWEST_LAUNCHES, too_few
 from assay.verdict.imported import origin
 from assay.verdict.judging import Evidence, Judging, nothing_to_pick
@@ -144,7 +144,7 @@ def _sentence(measured: Measured, results: Results, status: Status, findings: Se
 
 
 def _conditions(measured: Measured) -> str:
-    asked = asked_of(measured.experiment)
+    asked = measured.experiment.collectives_requested
     confidence = f"{number(measured.experiment.launches.confidence * 100, 0)} % intervals"
     if measured.foreign is not None:
         return f"Conditions: as far as the imported file says them; {count(measured.timed.height, 'runs')}.{origin(measured)}"

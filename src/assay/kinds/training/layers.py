@@ -27,7 +27,9 @@ from assay.frames.training.parallelism import Claim, why_not
 from assay.metrics.base import Results
 from assay.metrics.training.correctness import SAMPLE_WEIGHT_ERROR, SAMPLES_DUPLICATED, SAMPLES_LOST
 from assay.stats.groups.gradient_difference import tolerance
-from assay.verdict.evidence.training_faults import averaged_later, diagnose, is_scaled, legitimate
+from assay.verdict.evidence.gradient_faults import is_scaled, legitimate
+from assay.verdict.evidence.hash_faults import averaged_later
+from assay.verdict.evidence.training_faults import diagnose
 from assay.verdict.judging import Evidence, Layers
 from assay.verdict.types import Finding, LayerResult, LayerState
 

@@ -1,6 +1,6 @@
 """What must a launcher do?  Turn one launch into processes, and give back a handle by which they can be ended.
 
-A launcher is one file with one `LAUNCHER`; it says how the engine is started, `launchers/guarded.py` does the rest:
+A launcher is one file with one `LAUNCHER`; it says how the engine is started, `supervisor_client.py` does the rest:
 supervision, output, and that no process is left behind.
 """
 

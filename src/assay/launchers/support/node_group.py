@@ -2,7 +2,7 @@
 
     ASSAY_NODES='{"grace_s": ..., "nodes": [{"name", "start", "job"}]}' python -I -S nodes_engine.py
 
-`start` is the command line that runs `guard.py` on the node (a prefix such as `ssh a`, then Python).  The guard is told its job on
+`start` is the command line that runs `supervisor.py` on the node (a prefix such as `ssh a`, then Python).  The guard is told its job on
 its standard input, with this process's environment and what the node adds to it, so that no variable stands in an argument; it
 says on its standard output how the job ended.  End of file on its input is the end of the job there: whatever happens to this
 process or to the connection, the node cleans up by itself.

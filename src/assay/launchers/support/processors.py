@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from assay.errors import EnvironmentLacks, Problem, SpecError
 from assay.launchers.support import pinned_worker
 from assay.launchers.support.base import Request
-from assay.record.environment import Machine, Unread
+from assay.record.machine import Machine, Unread
 from assay.spec.experiment import Experiment
 
 Unit = tuple[int, tuple[int, ...]]  # NUMA node, processors that are handed out together

@@ -1,11 +1,11 @@
 """How are the replicas of an engine started, watched, broken, started again and ended?
 
-    with Replicas(target, serving_model=..., folder=..., log_folder=..., mark=..., secrets=(), grace_s=5.0,
-                  log_bytes=1 << 24, emit=write) as replicas:
+    settings = ServerSettings(folder=..., log_folder=..., mark=..., grace_s=5.0, log_bytes=1 << 24)
+    with Replicas(target, settings, serving_model=..., emit=write) as replicas:
         replicas.start()                      # all at once; returns when all are ready, the router last
         load(replicas.urls)
 
-Each replica runs under a guard of its own (launchers/guard.py), so nothing of it is left running whatever dies.  A thread
+Each replica runs under a guard of its own (launchers/support/supervisor.py), so nothing of it is left running whatever dies.  A thread
 looks every 50 ms how each is; what it sees goes to `emit(kind, ns, replica, detail)`, with `replica` None for the router:
 
     server_start  just before the process was started      {"pid", "port", "url", "log", "start"}: start 0 is the first
@@ -33,7 +33,7 @@ from types import TracebackType
 from typing import Self
 
 from assay.errors import Interrupted, WorkloadError
-from assay.launchers.support import readiness, supervisor, supervisor_client
+from assay.launchers.support import launch_log, readiness, supervisor, supervisor_client
 from assay.launchers.support.base import ENGINE_VARIABLES, Ending, Request
 from assay.launchers.support.ports import HOST, Ports
 from assay.record.secrets.redact import redact, redact_arguments, redact_environment, secret_values
@@ -72,41 +72,38 @@ class _Server:
         return f"http://{HOST}:{self.port}"
 
 
+@dataclass(frozen=True, kw_only=True)
+class ServerSettings:
+    """Where servers run, what is kept of their output, and how long they may take to end."""
+
+    folder: Path  # their working directory, and {folder}
+    log_folder: Path
+    mark: str  # begins the value of ASSAY_MARK of every process that is started
+    secrets: Sequence[str] = ()  # values that must not reach a log, beside those of secret-looking variables
+    grace_s: float
+    log_bytes: int  # how much of the output of one start is kept
+
+
 class Replicas:
     """The replicas of one engine that has a `command`, and its router."""
 
     def __init__(
-        self,
-        target: Target,
-        *,
-        serving_model: str,
-        folder: Path,
-        log_folder: Path,
-        mark: str,
-        secrets: Sequence[str],
-        grace_s: float,
-        log_bytes: int,
-        emit: Emit,
-        stopped: Callable[[], bool] = lambda: False,
+        self, target: Target, settings: ServerSettings, *, serving_model: str, emit: Emit, stopped: Callable[[], bool] = lambda: False
     ) -> None:
         """Nothing is started yet.
 
         Args:
-            folder: the servers' working directory, and {folder}.
-            mark: begins the value of ASSAY_MARK of every process that is started.
-            secrets: values that must not reach a log, beside those of secret-looking variables.
-            log_bytes: how much of the output of one start is kept.
             stopped: whether the user wants to stop; asked while `start` waits.
         """
         self.target, self.emit = target, emit
         self._model = target.model or serving_model
-        self._folder, self._logs, self._mark = folder.resolve(), log_folder.resolve(), mark
-        self._grace_s, self._log_bytes, self._stopped = grace_s, log_bytes, stopped
+        self._folder, self._logs, self._mark = settings.folder.resolve(), settings.log_folder.resolve(), settings.mark
+        self._grace_s, self._log_bytes, self._stopped = settings.grace_s, settings.log_bytes, stopped
         self._outer = {name: value for name, value in os.environ.items() if name not in ENGINE_VARIABLES}
         # Programs that are installed beside this Python are found, after the user's own.
         beside = os.path.dirname(sys.executable)
         self._outer["PATH"] = os.pathsep.join(filter(None, (self._outer.get("PATH", os.defpath), beside)))
-        self._secrets = (*secrets, *secret_values({**self._outer, **target.environment}))
+        self._secrets = (*settings.secrets, *secret_values({**self._outer, **target.environment}))
         self._ports = Ports()
         self._servers: list[_Server] = []
         self._router: _Server | None = None
@@ -430,7 +427,7 @@ class Replicas:
 def last_lines(log: Path, most: int = LAST_LINES) -> list[str]:
     """The last lines of a server's output, without what steers a terminal; also while it is being written."""
     found: list[str] = []
-    for path in (log, supervisor.older_of(log), supervisor.tail_of(log)):
+    for path in (log, launch_log.older_of(log), launch_log.tail_of(log)):
         try:
             with path.open("rb") as file:
                 file.seek(0, os.SEEK_END)

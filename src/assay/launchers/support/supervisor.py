@@ -8,10 +8,10 @@ and "no child is left" (waitpid: ECHILD) means that no descendant is left.  The 
 guard dies (PR_SET_PDEATHSIG).  What escapes even that is found by the launch's mark in /proc/PID/environ.
 The guard also drains the launch's output into its log: the first half and the last half are kept, secrets are removed.
 
-Runs as `python -I -S guard.py`; standard library only, so that it starts quickly and needs nothing of the user's.
+Runs as `python -I -S supervisor.py`; standard library only, so that it starts quickly and needs nothing of the user's.
 Outside Linux there is neither prctl nor /proc: there the engine's process group and `ps` are used instead.
 
-Protocol. In, one JSON object per line: the job (see `launchers/guarded.py`), then {"do": "stop"} or {"do": "kill"}.
+Protocol. In, one JSON object per line: the job (see `supervisor_client.py`), then {"do": "stop"} or {"do": "kill"}.
 Out, one JSON object per line: {"started": pid} or {"cannot_start": reason}, at last {"ended": ...} (see `_report`).
 """
 
@@ -26,18 +26,17 @@ import sys
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from assay.launchers.support.launch_log import Log
 
 MARK = "ASSAY_MARK"
 POLL_S = 0.02  # how often the end of the last processes is looked at
 GIVE_UP_S = 30.0  # a process that has not gone so long after SIGKILL hangs in the kernel
 _CHUNK = 1 << 20
-_LONGEST_LINE = 1 << 16
 _IS_LINUX = sys.platform == "linux"
 _SET_PDEATHSIG, _SET_CHILD_SUBREAPER = 1, 36  # linux/prctl.h
-
-
-# ---- processes, also used by the coordinator -------------------------------------------------------------------
 
 
 def marked(mark: str) -> list[int]:
@@ -163,133 +162,12 @@ def prctl(option: int, value: int) -> bool:
         return False
 
 
-# ---- the log -----------------------------------------------------------------------------------------------------
-
-
-class Log:
-    """The launch's output, without its middle where it is too long, and without secrets.
-
-    The first half goes into the log itself, what follows into two files that take turns (`.tail`, `.older`): memory
-    and disk stay bounded however much is printed, and after a crash the three files still hold what matters.
-    """
-
-    def __init__(self, path: Path, limit: int, redact: Callable[[bytes], bytes]) -> None:
-        self.path, self.half, self.redact = path, max(limit // 2, 1), redact
-        self.bytes = self.lines = 0
-        self.error: str | None = None
-        self._head_left = self.half
-        self._tail_bytes = 0
-        self._rest = b""  # the beginning of a line whose end has not come yet
-        self._file = self._open(path)
-
-    def feed(self, data: bytes) -> None:
-        """Take output in; never raises, whatever the disk says."""
-        self.bytes += len(data)
-        self.lines += data.count(b"\n")
-        data = self._rest + data
-        cut = data.rfind(b"\n") + 1
-        if len(data) - cut > _LONGEST_LINE:
-            cut = len(data)  # a line without end; a secret across this cut would be seen only in part
-        self._rest = data[cut:]
-        self._write(self.redact(data[:cut]) if cut else b"")
-
-    def close(self) -> None:
-        """Write what is held back and join the three files."""
-        rest, self._rest = self._rest, b""
-        self._write(self.redact(rest) if rest else b"")
-        try:
-            if self._file is not None:
-                self._file.close()
-            join(self.path, self.half)
-        except OSError as error:
-            self.error = self.error or error.strerror
-
-    def _open(self, path: Path) -> Any:
-        try:
-            return appending(path)
-        except OSError as error:
-            self.error = self.error or error.strerror
-            return None
-
-    def _write(self, data: bytes) -> None:
-        head, data = data[: self._head_left], data[self._head_left :]
-        self._head_left -= len(head)
-        self._put(head)
-        while data:
-            self._turn()
-            part, data = data[: self.half - self._tail_bytes], data[self.half - self._tail_bytes :]
-            self._tail_bytes += len(part)
-            self._put(part)
-
-    def _turn(self) -> None:
-        """Begin the tail, or the next turn of the two tail files."""
-        tail = tail_of(self.path)
-        begins = self._tail_bytes == 0
-        if not begins and self._tail_bytes < self.half:
-            return
-        try:
-            if self._file is not None:
-                self._file.close()
-            if not begins:
-                os.replace(tail, older_of(self.path))
-        except OSError as error:
-            self.error = self.error or error.strerror
-        self._tail_bytes = 0
-        self._file = self._open(tail)
-
-    def _put(self, data: bytes) -> None:
-        try:
-            while data and self._file is not None:
-                data = data[self._file.write(data) :]
-        except OSError as error:  # a full disk: go on draining, or the script would block
-            self.error = self.error or error.strerror
-
-
-def appending(path: Path) -> Any:
-    """A log to be added to; a link in its place is an error, for a record may have come from anybody."""
-    return open(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666), "ab", buffering=0)
-
-
-def tail_of(log: Path) -> Path:
-    """Where the newest output goes once the first half is full."""
-    return log.with_name(log.name + ".tail")
-
-
-def older_of(log: Path) -> Path:
-    """The previous turn of the tail."""
-    return log.with_name(log.name + ".older")
-
-
-def join(log: Path, half: int) -> None:
-    """Append the last `half` bytes of the two tail files to the log and remove them. Also mends a log after a crash.
-
-    Raises:
-        OSError: the disk says no; the three files are still there.
-    """
-    tail, older = tail_of(log), older_of(log)
-    parts = [path for path in (older, tail) if path.exists()]
-    if not parts:
-        return
-    kept = b"".join(path.read_bytes() for path in parts)[-half:]
-    note = b"\n[assay: the middle of the output is left out here; limits.log_mib says how much is kept]\n"
-    with appending(log) as file:
-        if older.exists():
-            file.write(note)
-            kept = kept[kept.find(b"\n") + 1 :]
-        file.write(kept)
-    for path in parts:
-        path.unlink()
-
-
-# ---- the guard ---------------------------------------------------------------------------------------------------
-
-
 class Guard:
     """One launch, from its start until nothing of it is left."""
 
     def __init__(self, job: dict[str, Any], control: int, out: int, unread: bytes = b"") -> None:
         self.job, self.control, self.out, self.unread = job, control, out, unread
-        self.log = Log(Path(job["log"]), int(job["log_bytes"]), _redactor(job["secrets"]))
+        self.log = _log_of(job)
         self.selector = selectors.DefaultSelector()
         self.engine: int | None = None
         self.status: int | None = None  # of waitpid
@@ -487,11 +365,12 @@ def _widen(pipe: int) -> None:
         return
 
 
-def _redactor(secrets: list[str]) -> Callable[[bytes], bytes]:
+def _log_of(job: dict[str, Any]) -> Log:
     sys.path.insert(0, str(Path(__file__).resolve().parents[3]))  # -I leaves it out
+    from assay.launchers.support.launch_log import Log
     from assay.record.secrets.redact import redact_bytes
 
-    return lambda data: redact_bytes(data, secrets)
+    return Log(Path(job["log"]), int(job["log_bytes"]), lambda data: redact_bytes(data, job["secrets"]))
 
 
 def _main() -> None:

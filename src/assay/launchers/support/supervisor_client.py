@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
-from assay.launchers.support import supervisor
+from assay.launchers.support import launch_log, supervisor
 from assay.launchers.support.base import Ending, Request
 
 ANSWER_S = 10.0  # how long a guard may take beyond the grace before it is taken for dead
@@ -23,7 +23,7 @@ def start(request: Request, command: Sequence[str], *, after: Callable[[], objec
     # Only what Python itself needs: the user's variables reach the engine through the job, not through the guard.
     variables = {name: os.environ[name] for name in ("PATH", "LANG", "LC_ALL", "SYSTEMROOT") if name in os.environ}
     request.log.parent.mkdir(parents=True, exist_ok=True)
-    with supervisor.appending(request.log) as log:
+    with launch_log.appending(request.log) as log:
         process = subprocess.Popen(
             [sys.executable, "-I", "-S", supervisor.__file__],
             stdin=subprocess.PIPE,
@@ -140,7 +140,7 @@ class GuardedHandle:
         """The guard was killed: the coordinator does its work."""
         left = supervisor.end_marked(self._request.mark)
         with suppress(OSError):  # then the log's parts stay beside it
-            supervisor.join(self._request.log, self._request.log_bytes // 2)
+            launch_log.join(self._request.log, self._request.log_bytes // 2)
         code = self._process.returncode
         why = signal.Signals(-code).name if code is not None and code < 0 else f"exit code {code}"
         return Ending(exit_code=None, left=tuple(left), trouble=f"the launch's supervisor was ended from outside ({why})")

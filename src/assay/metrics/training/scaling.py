@@ -30,8 +30,9 @@ from assay.metrics.base import ALL, Metric, Results, Shown
 from assay.stats.intervals.intervals import paired_log_ratio
 from assay.stats.models.communication_wall import Curve, predict
 from assay.stats.models.scaling import amdahl_fit, amdahl_fit_interval, ceiling, gustafson, karp_flatt
-from assay.stats.models.scaling_laws import Refused, fit, held_out, peak, relative_curve
-from assay.stats.models.scaling_laws import predict as by_law
+from assay.stats.models.scaling_laws import Refused, fit
+from assay.stats.models.scaling_predictions import held_out, peak, relative_curve
+from assay.stats.models.scaling_predictions import predict as by_law
 from assay.units import FRACTION, RATIO, WORKERS
 
 
@@ -131,7 +132,7 @@ EFFICIENCY = Metric(
 
 def _speedup_wall(measured: Measured, _: Results) -> Mapping[str, Value]:
     """Only of runs that do the same work: strong scaling, or epochs of the same data."""
-    if measured.mode == "weak" and not (measured.experiment.scaling.mode == "auto" and same_total(measured)):
+    if measured.mode == "weak" and not (measured.experiment.scaling.mode == "auto" and same_total(measured.global_steps, measured.timed)):
         why = Absent(reason="not_applicable", detail="under weak scaling the runs do different amounts of work")
         return dict.fromkeys(measured.configurations, why)
     values = wall_seconds(measured)

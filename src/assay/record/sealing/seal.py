@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from assay.record import files
-from assay.record.reader import cut_off, launch_folders, launch_name, other_columns, read_launch, stream_files
 from assay.record.secrets.redact import redact_all, secret_values
 from assay.record.tables import TABLES
+from assay.record.unsealed import cut_off, launch_folders, launch_name, other_columns, read_launch, stream_files
 from assay.record.untrusted import paths, strict_json
 
 AT_ONCE_BYTES = 64 << 20  # of streams that are put into order in memory

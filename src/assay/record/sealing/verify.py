@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from assay.record import files
-from assay.record.reader import MOST_MANIFEST, read_manifest
+from assay.record.manifest import MOST_MANIFEST, read_manifest
 from assay.record.sealing import seal
 from assay.record.untrusted import paths, strict_json
 

@@ -30,7 +30,8 @@ from assay.reports.series.ranks import RankPhases, StepTimeline
 from assay.stats.models.communication_wall import Curve
 from assay.stats.models.communication_wall import predict as predict_wall
 from assay.stats.models.scaling import amdahl_speedup
-from assay.stats.models.scaling_laws import FARTHEST, LAW_NAMES, Refused, predict, relative_curve
+from assay.stats.models.scaling_laws import LAW_NAMES, Refused
+from assay.stats.models.scaling_predictions import FARTHEST, predict, relative_curve
 from assay.units import NS_PER_S
 
 MOST_POINTS: Final = 300  # per launch

@@ -21,7 +21,8 @@ from assay import isolated
 from assay.errors import EnvironmentLacks, WorkloadError
 from assay.instruments.reference_server.server import Served
 from assay.instruments.reference_server.truth import Entry
-from assay.record.environment import Machine, Unread, cpu_ticks
+from assay.record.hardware import cpu_ticks
+from assay.record.machine import Machine, Unread
 from assay.runners.calibration.client_disturbance import Disturb
 from assay.spec.plan import Configuration
 from assay.spec.sections.serving import Serving, Target

@@ -16,8 +16,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from assay.errors import Interrupted, WorkloadError
-from assay.record.environment import Machine, Unread, absent, capture_keys, cpu_ticks, pressure, throttled
-from assay.runners.experiment.run import RunProgress, run
+from assay.record.environment import capture_keys
+from assay.record.hardware import cpu_ticks, pressure, throttled
+from assay.record.machine import Machine, Unread, absent
+from assay.runners.experiment.progress import RunProgress
+from assay.runners.experiment.run import run
 from assay.spec.experiment import Experiment
 from assay.spec.load import from_mapping
 

@@ -11,15 +11,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from assay.clock import Clock
-from assay.launchers.support import supervisor
+from assay.launchers.support import launch_log
 from assay.record.folder import RecordFolder
-from assay.record.reader import launch_folders, read_launch
+from assay.record.unsealed import launch_folders, read_launch
 from assay.runners.experiment import lost_requests, policy
 from assay.runners.experiment.rows import launch_row, write_launch
 from assay.spec.plan import PlannedLaunch
 
 if TYPE_CHECKING:
-    from assay.runners.experiment.run import LaunchRow
+    from assay.runners.experiment.progress import LaunchRow
 
 REASON = "the coordinator ended while this launch was under way"
 
@@ -35,7 +35,7 @@ def settle(record: RecordFolder, plan: Sequence[PlannedLaunch], clock: Clock) ->
     for number in launch_folders(record.path):
         if number not in known:
             row = _aborted(number, plan, rows, _begun(record.path, number), clock)
-            supervisor.join(record.log_path(number), int(record.experiment.limits.log_mib * (1 << 19)))
+            launch_log.join(record.log_path(number), int(record.experiment.limits.log_mib * (1 << 19)))
             writer = record.writer(number)
             if record.experiment.serving is not None:
                 lost_requests.settle(record.path, number, writer)

@@ -19,8 +19,9 @@ from typing import Literal
 from assay.errors import RecordError
 from assay.instruments.machine.sentinel import Sentinel, calibrated
 from assay.runners.experiment import policy
+from assay.runners.experiment.context import Job, Made, Maker, Outcome, RunContext
+from assay.runners.experiment.progress import LaunchRow
 from assay.runners.experiment.rows import launch_row, write_launch
-from assay.runners.experiment.run import Job, LaunchRow, Made, Maker, Outcome, RunContext
 from assay.spec.plan import PlannedLaunch, Role
 from assay.units import NS_PER_S
 

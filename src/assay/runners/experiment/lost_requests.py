@@ -17,8 +17,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from assay.record.reader import launch_name
-from assay.record.tables import REQUESTS
+from assay.record.declared.requests import REQUESTS
+from assay.record.unsealed import launch_name
 from assay.traffic.arrivals import make, shares
 from assay.traffic.arrivals.schedule import KINDS, NONE, PHASES, Schedule
 from assay.traffic.client import due_journal

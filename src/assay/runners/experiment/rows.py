@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from assay.record import files
-from assay.record.tables import EVENTS, LAUNCHES
+from assay.record.declared.launches import EVENTS, LAUNCHES
 from assay.record.writer import StreamWriter
 from assay.spec.plan import PlannedLaunch
 

@@ -1,265 +1,35 @@
-"""What must a runner do, and how is an experiment run from its first line to the sealed record?
+"""How is an experiment run from its first line to the sealed record?
 
 `run` and `resume` hold the record's life: create or reopen, environment before, the runner, environment after, finish.
-A runner is one file with one `RUNNER`; it makes the launches that are still to be made and says how it ended.  Most runners
-only say how one launch is made (`Maker`); `assay.runners.experiment.launch_loop` then makes them in order, and
-`assay.runners.experiment.session` those of several experiments in turn.
 """
 
 from __future__ import annotations
 
-import hashlib
 import shlex
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any
 
 from assay import catalog
 from assay.clock import Clock, SystemClock
-from assay.errors import EnvironmentLacks, Interrupted, Problem, RecordError, SpecError, WorkloadError
+from assay.errors import Interrupted, Problem, RecordError, SpecError, WorkloadError
 from assay.record import folder as record_folder
 from assay.record import machine_fitness
 from assay.record.environment import capture
 from assay.record.folder import RecordFolder
 from assay.record.reader import open_record
-from assay.record.sealing.plan_signature import plan_signature as plan_signature
-from assay.record.secrets.redact import REDACTED, secret_values
+from assay.record.sealing.plan_signature import plan_signature
+from assay.record.secrets.redact import secret_values
 from assay.runners.experiment import policy
 from assay.runners.experiment.argument_check import refuse_bytes, refuse_secrets
-from assay.runners.experiment.signals import StopRequest, listening
+from assay.runners.experiment.context import Advice, Outcome, RunContext, Runner
+from assay.runners.experiment.progress import Look, RunProgress
+from assay.runners.experiment.script import refuse_changes, script_identity, with_secrets
+from assay.runners.experiment.signals import listening
 from assay.spec.experiment import Experiment
-from assay.spec.plan import PlannedLaunch, plan
+from assay.spec.plan import plan
 from assay.spec.rules.quality import uncomputable
-from assay.spec.sections.collectives import asked_of
-
-FINAL = policy.FINAL
-STARTING_S = 5.0  # of a launch of the collectives' worker: torch is imported, the ranks meet
-LaunchRow = Mapping[str, Any]  # a row of the table `launches`
-
-
-# ---- what is told while it runs ----------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, kw_only=True)
-class LoadProgress:
-    """A load under way. Percentiles are of the last seconds, for the display only."""
-
-    state: str  # loading, cold, load, ended
-    into_s: float  # since the load began
-    left_s: float  # until nothing becomes due any more
-    due: int
-    sent: int
-    done: int
-    ok: int
-    failed: Mapping[str, int]  # status -> requests
-    in_flight: int
-    tokens: int
-    offered: float | None  # requests per second asked for; None in a closed loop
-    ttft_ms: Mapping[str, float]  # "p50", "p95", "p99"
-    tpot_ms: Mapping[str, float]
-    e2e_ms: Mapping[str, float]
-    lag_p99_ms: float | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class LaunchProgress:
-    """The launch under way."""
-
-    number: int
-    planned: PlannedLaunch
-    elapsed_s: float
-    steps: int  # finished by every rank that was seen
-    steps_per_s: float | None  # over the last seconds; None before there are enough
-    ranks: int  # workers that were seen
-    incarnation: int
-    load: LoadProgress | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class RunProgress:
-    """The whole experiment at one moment."""
-
-    record: Path
-    plan: tuple[PlannedLaunch, ...]
-    rows: tuple[LaunchRow, ...]  # launches that have ended, in order
-    running: LaunchProgress | None
-    seconds_left: float | None  # None while no launch has finished; with looks: until the next one
-    label: str = ""  # of the arm, where several experiments are run in turn
-    looks: tuple[Look, ...] = ()  # at the intervals, so far
-    adaptive: bool = False  # whether the plan only says how many launches there may be at most
-
-
-def seconds_left(
-    launches: Sequence[PlannedLaunch], rows: Sequence[LaunchRow], running: LaunchProgress | None = None, planned_s: float | None = None
-) -> float | None:
-    """Seconds until the plan is through, from the launches that finished; None if none did.
-
-    A configuration without a finished launch counts like the mean of all finished ones; `planned_s` says how long a launch
-    was asked to take, where that is known before any has finished.
-    """
-    walls: dict[str, list[float]] = {}
-    for row in rows:
-        if row["status"] == "ok":
-            walls.setdefault(row["configuration"], []).append((row["end_ns"] - row["begin_ns"]) / 1e9)
-    everything = [wall for several in walls.values() for wall in several] or [planned_s or 0.0]
-    if not any(everything):
-        return None
-    mean = sum(everything) / len(everything)
-    ended = {row["slot"] for row in rows if row["status"] in FINAL}
-    total = 0.0
-    for planned in launches:
-        if planned.slot not in ended:
-            own = walls.get(planned.configuration)
-            expected = sum(own) / len(own) if own else mean
-            under_way = running is not None and running.planned.slot == planned.slot
-            total += max(0.0, expected - running.elapsed_s) if running is not None and under_way else expected
-    return total
-
-
-def planned_seconds(experiment: Experiment) -> float | None:
-    """How long a launch was asked to take; None where its work decides."""
-    if experiment.workload.runner == "collectives":
-        asked = asked_of(experiment)
-        each = sum(len(asked.places(op)) for op in asked.operations) * len(asked.every_size)
-        return STARTING_S + 2.0 * asked.seconds * each  # as long again for writing and checking the data
-    if experiment.serving is None:
-        return None
-    return experiment.serving.arrivals.warm_up_s + experiment.serving.arrivals.duration_s
-
-
-# ---- what judging tells measuring ----------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, kw_only=True)
-class Look:
-    """What a look at the intervals gave, after some blocks."""
-
-    blocks: int
-    confidence: float  # of the intervals that were looked at
-    enough: bool
-    widths: Mapping[str, float]  # "metric at configuration" -> the larger relative half-width; absent ones are left out
-    sentence: str  # for the progress display and the manifest
-
-
-@dataclass(frozen=True, kw_only=True)
-class Advice:
-    """Measuring does not judge: whoever starts a run hands in these (assay.cli.support.interim_analysis), or does without.
-
-    `looks` gives the numbers of blocks after which to look, ascending and without end.
-    """
-
-    looks: Callable[[Experiment], Iterable[int]]
-    look: Callable[[Path, int], Look]  # the record's folder, blocks finished
-    disturbed: Callable[[Path, int], str]  # the record's folder, a launch that has just ended -> why it is contaminated, or ""
-    profiled: Callable[[Mapping[str, Any]], dict[str, Any]] | None = None  # a rank's trace -> what it says
-
-
-# ---- what a runner is given and gives back -----------------------------------------------------------------------
-
-
-@dataclass(frozen=True, kw_only=True)
-class Outcome:
-    """How the runner ended."""
-
-    state: Literal["complete", "failed", "interrupted"]
-    reason: str = ""
-    not_metered: Mapping[str, str] = field(default_factory=dict)  # counters that this machine lacks, and why
-
-
-@dataclass(frozen=True, kw_only=True)
-class RunContext:
-    """Everything that a runner may use. `rows` grows with every launch that ends."""
-
-    experiment: Experiment  # with the real values of redacted variables
-    folder: Path  # against which the workload's paths are resolved
-    record: RecordFolder
-    plan: tuple[PlannedLaunch, ...]
-    clock: Clock
-    stop: StopRequest
-    on_progress: Callable[[RunProgress], None] | None = None
-    rows: list[LaunchRow] = field(default_factory=list)
-    advice: Advice | None = None
-    looks: list[Look] = field(default_factory=list)
-    label: str = ""
-    begun_ns: int = 0
-    next_number: int = 0  # of the first launch that is still to be made
-
-    @property
-    def adaptive(self) -> bool:
-        """Whether looks at the intervals decide how many blocks are made."""
-        return self.experiment.launches.precision is not None and self.advice is not None
-
-    @property
-    def looked_for(self) -> int:
-        """Blocks that are needed for sure: with looks those until the next one, else all."""
-        if not self.adaptive or self.advice is None:
-            return self.experiment.blocks
-        seen = self.looks[-1].blocks if self.looks else 0
-        if self.looks and self.looks[-1].enough:
-            return seen
-        return min(next(blocks for blocks in self.advice.looks(self.experiment) if blocks > seen), self.experiment.blocks)
-
-    def show(self, running: LaunchProgress | None = None) -> None:
-        """Tell the progress to whoever listens."""
-        if self.on_progress is not None:
-            blocks = self.looked_for
-            needed = [planned for planned in self.plan if planned.role != "timed" or planned.block < blocks]
-            self.on_progress(
-                RunProgress(
-                    record=self.record.path,
-                    plan=self.plan,
-                    rows=tuple(self.rows),
-                    running=running,
-                    seconds_left=seconds_left(needed, self.rows, running, planned_seconds(self.experiment)),
-                    label=self.label,
-                    looks=tuple(self.looks),
-                    adaptive=self.adaptive,
-                )
-            )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Job:
-    """One launch to be made."""
-
-    planned: PlannedLaunch
-    number: int
-    attempt: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class Made:
-    """A launch that has ended: its row, which the caller writes, and what makes going on impossible."""
-
-    row: LaunchRow
-    broken: RecordError | None = None
-
-
-class Maker(Protocol):
-    """How one launch of an experiment is made; it knows nothing of the other launches."""
-
-    def make(self, job: Job) -> Made:
-        """Start it, watch it to its end. Rows of other tables go to `context.record.writer(job.number)`."""
-        ...
-
-    def absences(self) -> Mapping[str, str]:
-        """What this machine does not let be metered, and why."""
-        ...
-
-
-@dataclass(frozen=True, kw_only=True)
-class Runner:
-    """A way of driving a workload."""
-
-    name: str
-    check: Callable[[Experiment, Path], None]  # raises SpecError or EnvironmentLacks before a record is made
-    run: Callable[[RunContext], Outcome]
-    maker: Callable[[RunContext], Maker] | None = None  # None: its launches cannot be made in turn with another's
-
-
-# ---- the record's life -------------------------------------------------------------------------------------------
 
 
 def run(
@@ -369,17 +139,17 @@ def resume(
     from assay.runners.experiment import abandoned_launches
 
     clock = clock or SystemClock()
-    found = open_record(path)
-    if found.sealed:
+    record_before = open_record(path)
+    if record_before.sealed:
         raise RecordError(
-            f"{path} is {found.state}; there is nothing left to run. See it with: assay report {path}. Measure again with: assay run"
+            f"{path} is {record_before.state}; there is nothing left to run. See it with: assay report {path}. Measure again with: assay run"
         )
-    before = dict((found.manifest["environment"] or {}).get("before") or {})
+    before = dict((record_before.manifest["environment"] or {}).get("before") or {})
     folder = Path(before.get("script", {}).get("folder", Path.cwd()))
-    experiment = with_secrets(found.experiment)
+    experiment = with_secrets(record_before.experiment)
     runner = checked(experiment, folder, advice)
     if not force:
-        _refuse_changes(found.experiment, found.manifest, before, folder)
+        refuse_changes(record_before.experiment, record_before.manifest, before, folder)
     with listening() as stop:
         record = record_folder.reopen(path)
         supervisor.end_marked(f"{path.resolve().name}.")
@@ -468,57 +238,3 @@ def resume_lines(paths: Sequence[Path], why: str) -> str:
     """What a user who stopped it should know."""
     commands = "\n".join(f"    assay resume {shlex.quote(str(path))}" for path in paths)
     return f"stopped by {why}; what was measured is kept. Go on with:\n\n{commands}"
-
-
-# ---- is it still the same experiment? ----------------------------------------------------------------------------
-
-
-def script_path(experiment: Experiment, folder: Path) -> Path:
-    """Where the script lies; `~` is the user's home. A command without a slash is looked for on the PATH."""
-    if experiment.workload.runner == "command" and "/" not in experiment.workload.script:
-        import shutil
-
-        return Path(shutil.which(experiment.workload.script) or folder / experiment.workload.script).absolute()
-    return (folder / Path(experiment.workload.script).expanduser()).resolve()
-
-
-def script_identity(experiment: Experiment, folder: Path) -> dict[str, Any]:
-    """What `resume` needs to find the script again and to see that it is the same."""
-    script = script_path(experiment, folder)
-    digest = hashlib.sha256(script.read_bytes()).hexdigest() if script.is_file() else None
-    return {"folder": str(folder), "path": str(script), "sha256": digest}
-
-
-def _refuse_changes(experiment: Experiment, manifest: Mapping[str, Any], before: Mapping[str, Any], folder: Path) -> None:
-    mend = "A new experiment measures the new state: assay run. To go on all the same: assay resume --force."
-    problems = []
-    if plan_signature(experiment) != manifest["plan_signature"]:
-        problems.append(
-            Problem(where="experiment.toml", found="changed since the record was begun", allowed="the experiment as it was", mend=mend)
-        )
-    then = before.get("script")
-    if then is not None and script_identity(experiment, folder)["sha256"] != then["sha256"]:
-        problems.append(
-            Problem(
-                where="workload.script",
-                found=f"{then['path']}, changed since the record was begun",
-                allowed="the script as it was, so that all launches measure the same",
-                mend=mend,
-            )
-        )
-    if problems:
-        raise SpecError(tuple(problems), "the record to resume")
-
-
-def with_secrets(experiment: Experiment) -> Experiment:
-    """The experiment with the variables that the record redacts, taken from this process's environment."""
-    import os
-
-    environment = dict(experiment.workload.environment)
-    redacted = [name for name, value in environment.items() if REDACTED in value]
-    if missing := [name for name in redacted if name not in os.environ]:
-        raise EnvironmentLacks(
-            f"the record does not hold the secret value of {', '.join(missing)}. Set it in the environment and resume again."
-        )
-    environment |= {name: os.environ[name] for name in redacted}
-    return experiment.model_copy(update={"workload": experiment.workload.model_copy(update={"environment": environment})})

@@ -18,8 +18,9 @@ from pathlib import Path
 from assay.clock import Clock, SystemClock
 from assay.errors import Interrupted, Problem, RecordError, SpecError, WorkloadError
 from assay.runners.experiment import run
+from assay.runners.experiment.context import Advice, Outcome, RunContext, Runner
 from assay.runners.experiment.launch_loop import Course
-from assay.runners.experiment.run import Advice, Outcome, RunContext, Runner, RunProgress
+from assay.runners.experiment.progress import RunProgress
 from assay.runners.experiment.signals import listening
 from assay.spec.experiment import Experiment
 

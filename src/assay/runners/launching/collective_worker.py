@@ -13,7 +13,7 @@ from typing import Final
 from assay import isolated
 from assay.instruments import collectives
 from assay.launchers.support.base import Request
-from assay.runners.experiment.run import Job, RunContext
+from assay.runners.experiment.context import Job, RunContext
 from assay.runners.launching.launch import request_for
 from assay.spec.sections.collectives import Collectives
 

@@ -21,9 +21,10 @@ from typing import Final
 
 from assay.errors import Problem, RecordError, SpecError
 from assay.record import files
-from assay.record.reader import launch_name
+from assay.record.unsealed import launch_name
+from assay.runners.experiment.context import Job, RunContext
 from assay.runners.experiment.rows import write_event
-from assay.runners.experiment.run import Job, RunContext, script_path
+from assay.runners.experiment.script import script_path
 from assay.spec.experiment import Experiment
 from assay.units import MIB
 

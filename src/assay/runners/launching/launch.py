@@ -13,15 +13,16 @@ from assay import catalog
 from assay.errors import RecordError
 from assay.faults.support.base import NEVER, Fault, Undo, Victim, aim, victim_now
 from assay.instruments import injected
-from assay.instruments.hooks import step_limit
 from assay.instruments.machine.meter import Meter
+from assay.instruments.recorder import step_limit
 from assay.launchers.support import supervisor
 from assay.launchers.support.base import Ending, Handle, Launcher, Request, worker_environment
 from assay.record import files
 from assay.record.secrets.redact import redact, secret_values
+from assay.runners.experiment.context import Job, Made, RunContext
 from assay.runners.experiment.fault_moment import middle
+from assay.runners.experiment.progress import LaunchProgress
 from assay.runners.experiment.rows import check_written, launch_row, write_event
-from assay.runners.experiment.run import Job, LaunchProgress, Made, RunContext
 from assay.runners.launching import failure_reason, fresh_folder, profiling
 from assay.runners.launching.watch import Watch
 from assay.spec.experiment import Experiment

@@ -23,8 +23,8 @@ from typing import Any, Final
 
 from assay.errors import EnvironmentLacks
 from assay.record import files
-from assay.record.reader import launch_name
-from assay.runners.experiment.run import Job, RunContext
+from assay.record.unsealed import launch_name
+from assay.runners.experiment.context import Job, RunContext
 from assay.runners.launching import chrome_trace
 from assay.spec.experiment import Experiment
 from assay.spec.sections.profile import Profile

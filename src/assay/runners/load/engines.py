@@ -17,9 +17,9 @@ from urllib.parse import urlsplit
 
 from assay.errors import EnvironmentLacks
 from assay.instruments.engines.prometheus import fetch
-from assay.launchers.support.servers import Replicas
+from assay.launchers.support.servers import Replicas, ServerSettings
 from assay.record.secrets.redact import redact, secret_values
-from assay.runners.experiment.run import Job, RunContext
+from assay.runners.experiment.context import Job, RunContext
 from assay.runners.launching.launch import mark_of
 from assay.spec.experiment import Experiment
 from assay.spec.plan import PlannedLaunch, targets_of
@@ -110,18 +110,16 @@ class Engines:
 
     def _started(self, target: Target, job: Job, emit: Emit) -> Replicas:
         experiment, record = self.context.experiment, self.context.record
-        replicas = Replicas(
-            target,
-            serving_model=self.serving.model,
+        settings = ServerSettings(
             folder=self.context.folder,
             log_folder=record.log_path(job.number).parent,
             mark=f"{mark_of(record.path, job.number)}engine.",
             secrets=secret_values(target.environment),
             grace_s=experiment.limits.grace_s,
             log_bytes=int(experiment.limits.log_mib * MIB),
-            emit=emit,
-            stopped=lambda: self.context.stop.count > 0,
         )
+        stop = self.context.stop
+        replicas = Replicas(target, settings, serving_model=self.serving.model, emit=emit, stopped=lambda: stop.count > 0)
         replicas.start()
         return replicas
 

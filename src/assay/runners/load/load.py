@@ -24,9 +24,10 @@ from assay.launchers.support import supervisor_client
 from assay.launchers.support.base import Ending, Request
 from assay.record import files
 from assay.record.secrets.redact import redact, secret_values
+from assay.runners.experiment.context import Job, Made, RunContext
 from assay.runners.experiment.lost_requests import answered, last_request, lost_rows
+from assay.runners.experiment.progress import LaunchProgress, LoadProgress
 from assay.runners.experiment.rows import check_written, launch_row, write_event
-from assay.runners.experiment.run import Job, LaunchProgress, LoadProgress, Made, RunContext
 from assay.runners.launching import failure_reason
 from assay.runners.launching.launch import mark_of
 from assay.runners.load.engines import Engine, Engines

@@ -11,15 +11,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Final, Literal, get_args
+from typing import Annotated, Final, Literal, get_args
 
 from pydantic import BeforeValidator, Field
 
 from assay.spec.flags.flag import flag
 from assay.spec.model import Model, Words, listed
-
-if TYPE_CHECKING:
-    from assay.spec.experiment import Experiment
 
 # operations whose size is that of all ranks together
 WHOLE: Final = ("all_gather", "reduce_scatter", "all_to_all", "gather", "scatter")
@@ -245,8 +242,3 @@ def cells(asked: Collectives, workers: int) -> Iterator[Cell]:
 
 
 SWEEP: Final = Collectives(sizes=("1K:16M",), placement="in", backend="auto", seconds=0.1)  # beside a training
-
-
-def asked_of(experiment: Experiment) -> Collectives:
-    """What is asked for; the defaults where the section is left out."""
-    return experiment.collectives or Collectives()

@@ -117,12 +117,7 @@ def compare_paired(
     deltas, k = second - first, len(first)
     spread = standard_deviation(deltas) if k > 1 else math.nan
     return _difference(
-        mean=_mean(deltas),
-        error=spread / math.sqrt(k),
-        df=k - 1.0,
-        cv=spread / math.sqrt(2.0),
-        k_a=k,
-        k_b=k,
+        _Contrast(mean=_mean(deltas), error=spread / math.sqrt(k), df=k - 1.0, cv=spread / math.sqrt(2.0), k_a=k, k_b=k),
         confidence=confidence,
         scale=scale,
         design="paired",
@@ -139,13 +134,16 @@ def compare_welch(
     k_a, k_b = len(first), len(second)
     spread_a, spread_b = (standard_deviation(x) if len(x) > 1 else math.nan for x in (first, second))
     part_a, part_b = spread_a**2 / k_a, spread_b**2 / k_b
-    return _difference(
+    contrast = _Contrast(
         mean=_mean(second) - _mean(first),
         error=math.sqrt(part_a + part_b),
         df=_welch_df(part_a, k_a, part_b, k_b),
         cv=math.sqrt((spread_a**2 + spread_b**2) / 2.0),
         k_a=k_a,
         k_b=k_b,
+    )
+    return _difference(
+        contrast,
         confidence=confidence,
         scale=scale,
         design="welch",
@@ -291,23 +289,28 @@ def _launches_needed(difference: Difference, limits: _Limits, p_adjusted: float 
     return smallest(first, enough) if enough(MOST_REPETITIONS) else None
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Contrast:
+    """b less a, on the scale that is compared, before anybody says how sure it must be."""
+
+    mean: float
+    error: float  # standard error of the mean
+    df: float
+    cv: float  # standard deviation of one launch
+    k_a: int
+    k_b: int
+
+    @property
+    def known(self) -> bool:
+        return self.df > 0.0 and math.isfinite(self.error)
+
+
 def _difference(
-    *,
-    mean: float,
-    error: float,
-    df: float,
-    cv: float,
-    k_a: int,
-    k_b: int,
-    confidence: float,
-    scale: Scale,
-    design: Design,
-    smallest_effect: float | None,
-    method: str,
+    contrast: _Contrast, *, confidence: float, scale: Scale, design: Design, smallest_effect: float | None, method: str
 ) -> Difference:
     if not 0.5 < confidence < 1.0:
         raise ValueError(f"the confidence of a comparison must lie between 0.5 and 1, not {confidence}")
-    known = df > 0.0 and math.isfinite(error)
+    mean, error, df, known = contrast.mean, contrast.error, contrast.df, contrast.known
     half = t_quantile((1.0 + confidence) / 2.0, df) * error if known else math.inf
     least = (SMALLEST_EFFECT if scale == "ratio" else 0.0) if smallest_effect is None else smallest_effect
     made = Difference(
@@ -317,12 +320,12 @@ def _difference(
         scale=scale,
         design=design,
         confidence=confidence,
-        k_a=k_a,
-        k_b=k_b,
+        k_a=contrast.k_a,
+        k_b=contrast.k_b,
         df=df,
         standard_error=error if known else math.inf,
         p_value=_p_value(mean, error, df) if known else 1.0,
-        cv=cv if known else math.inf,
+        cv=contrast.cv if known else math.inf,
         minimum_detectable_effect=math.inf,
         method=method,
     )

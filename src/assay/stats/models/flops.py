@@ -17,6 +17,8 @@ Cannot tell: experts that were not asked (a mixture), padding, what a script rea
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 
 def palm(*, parameters: float, layers: int, heads: int, head_dim: int, sequence: int) -> float:
     """Operations per token by PaLM, appendix B."""
@@ -28,14 +30,29 @@ def torchtitan(*, parameters: float, embedding_parameters: float, layers: int, h
     return 6.0 * (parameters - embedding_parameters) + 6.0 * layers * heads * (qk_dim + v_dim) * sequence
 
 
-def megatron(
-    *, layers: int, hidden: int, heads: int, head_dim: int, groups: int, feed_forward: int, gated: bool, vocabulary: int, sequence: int
-) -> float:
+@dataclass(frozen=True, kw_only=True)
+class Attention:
+    """The shape of one layer's attention."""
+
+    heads: int
+    head_dim: int
+    groups: int  # of keys and values
+
+
+@dataclass(frozen=True, kw_only=True)
+class FeedForward:
+    """The shape of one layer's feed-forward part."""
+
+    width: int
+    gated: bool  # as in SwiGLU
+
+
+def megatron(*, layers: int, hidden: int, attention: Attention, feed_forward: FeedForward, vocabulary: int, sequence: int) -> float:
     """Operations per token by Megatron-LM: half of the attention's products, for a causal mask needs no more."""
-    ratio = heads * head_dim / hidden
-    attention = (1.0 + groups / heads + sequence / (2.0 * hidden)) * ratio
-    own = feed_forward / hidden * (1.5 if gated else 1.0)
-    return 12.0 * layers * hidden**2 * (attention + own + vocabulary / (2.0 * layers * hidden))
+    ratio = attention.heads * attention.head_dim / hidden
+    attending = (1.0 + attention.groups / attention.heads + sequence / (2.0 * hidden)) * ratio
+    feeding = feed_forward.width / hidden * (1.5 if feed_forward.gated else 1.0)
+    return 12.0 * layers * hidden**2 * (attending + feeding + vocabulary / (2.0 * layers * hidden))
 
 
 def megatron_2021(*, layers: int, hidden: int, vocabulary: int, sequence: int, recomputed: bool = False) -> float:

@@ -1,4 +1,4 @@
-"""Which law do the measured throughputs follow, where do they peak, and how far may that be carried on?
+"""Which law do the measured throughputs follow?
 
     Amdahl     X(N) = g N / (1 + a (N - 1))                         g: throughput of one worker, a: contention
     USL        X(N) = g N / (1 + a (N - 1) + b N (N - 1))           b: coherency; peak at sqrt((1 - a)/b)
@@ -9,17 +9,15 @@ proportional ones (least squares on logarithms, where each block may keep a leve
 Jacobian, t intervals with n - p degrees of freedom (R's `usl` takes n - 1 and calls 86 % 95 %).  A parameter on its
 bound has no standard error; its interval ends where the profile of the sum of squares says.  Law chosen by
 AICc = n ln(RSS/n) + 2K + 2K(K+1)/(n-K-1), K = p + 1.
-A peak is named only where at least two measured N lie beyond it and X is significantly lower at the largest N; nothing
-is predicted beyond twice the largest N, nor where the fit without the largest N misses it by more than 20 %.
 Sources: Amdahl (1967); Gustafson (1988); Gunther (1993, 2007); Hurvich & Tsai (1989); SciPy's `curve_fit`.
-Cannot tell: why.  And a law that fits is not thereby true beyond the data: an interval knows nothing of what sets in later.
+Cannot tell: why, and what sets in beyond the data (`scaling_predictions`).
 """
 
 from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Final, Literal
@@ -27,7 +25,7 @@ from typing import Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.stats.intervals.intervals import Floats, Interval, t_quantile
+from assay.stats.intervals.intervals import Floats, t_quantile
 
 Law = Literal["amdahl", "usl", "gustafson"]
 Errors = Literal["equal", "proportional"]
@@ -41,10 +39,6 @@ PARAMETERS: Final[dict[Law, tuple[str, ...]]] = {
 }
 STRONG: Final[tuple[Law, ...]] = ("amdahl", "usl")  # simplest first: it wins a tie
 WEAK: Final[tuple[Law, ...]] = ("gustafson", "usl")
-FARTHEST: Final = 2.0  # times the largest measured N
-WORST_MISS: Final = 0.20  # of the prediction of the largest N from the smaller ones
-LEAST_BEYOND: Final = 2  # measured N beyond a peak
-LEAST_BESIDES: Final = 3  # measured N that a prediction of the largest rests on
 NO_RESIDUAL: Final = 1e-20  # of the sum of squares: what is left by rounding
 
 
@@ -117,14 +111,14 @@ class Fit:
 
     def parameter(self, name: str) -> Parameter:
         """A parameter by name; ValueError if the law has none of that name."""
-        found = next((p for p in self.parameters if p.name == name), None)
-        if found is None:
+        parameter = next((p for p in self.parameters if p.name == name), None)
+        if parameter is None:
             raise ValueError(f"{LAW_NAMES[self.law]} has no parameter {name}, only {', '.join(PARAMETERS[self.law])}")
-        return found
+        return parameter
 
     def at(self, workers: float) -> float:
         """The fitted throughput at `workers`, with no word about whether it may be asked there: see `predict`."""
-        return float(_curve(self.law, np.array([workers]), self.values)[0])
+        return float(throughput_curve(self.law, np.array([workers]), self.values)[0])
 
     def turning_point(self) -> float | None:
         """N at which the fitted curve is highest, None where it never turns.  Not yet a peak: see `peak`."""
@@ -148,39 +142,6 @@ class Refused:
 
     reason: Literal["insufficient", "undefined", "refused"]
     sentence: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class Peak:
-    """Where throughput is highest, in workers, and how sure it is that it falls beyond."""
-
-    workers: Interval
-    p_value: float
-    sentence: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class HeldOut:
-    """How well the largest N is predicted by the others.
-
-    `error` = predicted / measured - 1, with a t interval that holds the fit's own error and that of the launches there.
-    """
-
-    law: Law
-    workers: float
-    predicted: float
-    measured: float
-    error: Interval
-    sentence: str  # how the law was chosen
-
-
-@dataclass(frozen=True, kw_only=True)
-class Prediction:
-    """The throughput of one more launch at `workers`, with its prediction interval."""
-
-    workers: float
-    throughput: Interval
-    held_out: HeldOut | None  # None inside the measured range, where nothing is extrapolated
 
 
 def points(
@@ -258,13 +219,13 @@ def choose(data: Points, laws: Sequence[Law] = STRONG, confidence: float = 0.95)
 
 
 def _choice_sentence(best: Fit, fits: Sequence[Fit], laws: Sequence[Law]) -> str:
-    others = [law for law in laws if law not in {found.law for found in fits}]
+    others = [law for law in laws if law not in {fitted.law for fitted in fits}]
     missing = "".join(f"; {LAW_NAMES[law]} needs at least {len(PARAMETERS[law]) + 1} worker counts" for law in others)
     if len(fits) == 1:
         return f"{LAW_NAMES[best.law]}, the only one that {len(best.levels)} worker counts can check{missing}"
     if math.isinf(best.aicc) and best.aicc > 0:
         return f"{LAW_NAMES[best.law]}, the simplest: {best.n} points are too few for AICc{missing}"
-    scores = ", ".join(f"{found.law} {_score(found.aicc)}" for found in fits)
+    scores = ", ".join(f"{fitted.law} {_score(fitted.aicc)}" for fitted in fits)
     few = "; with fewer than 10 points the penalty decides" if best.n < 10 else ""
     return f"{LAW_NAMES[best.law]}, by AICc ({scores}; {best.n} points{few}){missing}"
 
@@ -273,136 +234,7 @@ def _score(aicc: float) -> str:
     return "too few points" if math.isinf(aicc) and aicc > 0 else "exact" if math.isinf(aicc) else f"{aicc:.2f}"
 
 
-def peak(found: Fit, data: Points) -> Peak | Refused:
-    """The peak of a USL fit to `data`, where the data show it; otherwise a sentence that names no place.
-
-    The fall is tested one-sidedly on the launches at the largest N against those at the measured N nearest the fitted
-    peak: paired in blocks, else Welch's t on logarithms.  Interval: t on the logarithm of the peak, by the delta method.
-    """
-    largest, turn = max(data.levels), found.turning_point()
-    none = f"no peak up to N = {largest:g}"
-    if turn is None:
-        return Refused(reason="undefined", sentence=f"{none}: the fitted curve does not turn")
-    beyond = [n for n in data.levels if n > turn]
-    if len(beyond) < LEAST_BEYOND:
-        return Refused(
-            reason="refused", sentence=f"{none}: fewer than {LEAST_BEYOND} measured worker counts lie beyond where the fit would turn"
-        )
-    nearest = min((n for n in data.levels if n < largest), key=lambda n: abs(math.log(n / turn)))
-    p_value = _fall(data, nearest, largest)
-    if p_value is None:
-        return Refused(
-            reason="refused",
-            sentence=f"no peak is shown up to N = {largest:g}: one launch for each worker count cannot show that "
-            f"throughput at {largest:g} is lower than at {nearest:g}; measure more launches",
-        )
-    if p_value > 1.0 - found.confidence:
-        return Refused(
-            reason="refused",
-            sentence=f"{none}: throughput there is not significantly lower than at {nearest:g} (one-sided p = {p_value:.2g})",
-        )
-    return Peak(
-        workers=_peak_interval(found, turn),
-        p_value=p_value,
-        sentence=f"{len(beyond)} measured worker counts lie beyond it, and throughput at {largest:g} is lower than at "
-        f"{nearest:g} (one-sided p = {p_value:.2g})",
-    )
-
-
-def held_out(data: Points, law: Law | None = None, laws: Sequence[Law] = STRONG, confidence: float = 0.95) -> HeldOut | Refused:
-    """Fit without the largest N and predict it; without a `law`, the one that AICc prefers on the others."""
-    largest = max(data.levels)
-    rest, last = data.taken(data.workers < largest), data.taken(data.workers == largest)
-    if len(rest.levels) < LEAST_BESIDES:
-        return Refused(
-            reason="insufficient",
-            sentence=f"predicting the largest worker count needs at least {LEAST_BESIDES} smaller ones, not {len(rest.levels)}",
-        )
-    try:
-        chosen = choose(rest, laws, confidence) if law is None else fit(law, rest, confidence)
-    except ValueError as error:
-        return Refused(reason="insufficient", sentence=str(error))
-    if isinstance(chosen, Refused):
-        return chosen
-    found = chosen.chosen if isinstance(chosen, Choice) else chosen
-    predicted = found.at(largest)
-    own = last.throughputs / _block_levels(rest, last)
-    measured = float(np.exp(np.mean(np.log(own))) if data.errors == "proportional" else np.mean(own))
-    return HeldOut(
-        law=found.law,
-        workers=largest,
-        predicted=predicted,
-        measured=measured,
-        error=_miss(found, largest, measured, len(own)),
-        sentence=chosen.sentence if isinstance(chosen, Choice) else LAW_NAMES[found.law],
-    )
-
-
-def _miss(found: Fit, workers: float, measured: float, launches: int) -> Interval:
-    """predicted / measured - 1, where `measured` is the mean of so many launches."""
-    mean = _prediction_interval(found, workers, launches)
-    return Interval(value=mean.value / measured - 1.0, low=mean.low / measured - 1.0, high=mean.high / measured - 1.0)
-
-
-def predict(found: Fit, data: Points, workers: float) -> Prediction | Refused:
-    """Throughput of one more launch at `workers` with its prediction interval, or why it is not predicted.
-
-    Refused beyond twice the largest measured N; beyond the largest also where the fit without that N misses it by more
-    than 20 % or cannot be made, and beyond a peak that the data do not show.
-    """
-    if not (math.isfinite(workers) and workers >= 1.0):
-        raise ValueError(f"the number of workers must be finite and at least 1, not {workers}")
-    largest, held = max(found.levels), None
-    if workers > FARTHEST * largest:
-        return Refused(
-            reason="refused",
-            sentence=f"no prediction for N = {workers:g}: it lies beyond {FARTHEST * largest:g}, twice the largest "
-            f"measured N = {largest:g}; measure closer to it",
-        )
-    if workers > largest:
-        tried = held_out(data, found.law, confidence=found.confidence)
-        if isinstance(tried, Refused):
-            return Refused(reason="refused", sentence=f"no prediction for N = {workers:g}: {tried.sentence}")
-        if abs(tried.error.value) > WORST_MISS:
-            return Refused(
-                reason="refused",
-                sentence=f"no prediction for N = {workers:g}: without N = {largest:g} the fit misses it by "
-                f"{abs(tried.error.value):.0%}, more than {WORST_MISS:.0%}",
-            )
-        turn = found.turning_point()
-        if turn is not None and workers > turn * (1.0 + 1e-9) and isinstance(peak(found, data), Refused):
-            return Refused(
-                reason="refused",
-                sentence=f"no prediction for N = {workers:g}: there the fitted curve would fall, and the measured worker "
-                "counts do not show that it does",
-            )
-        held = tried
-    return Prediction(workers=workers, throughput=_prediction_interval(found, workers), held_out=held)
-
-
-def relative_curve(found: Fit, workers: Floats, base: float) -> tuple[Interval, ...]:
-    """X(N) / X(base) of the fit for each N, with the t interval of the curve on its logarithm (gamma divides out)."""
-    n = np.asarray(workers, dtype=np.float64)
-    both = np.append(n, base)
-    logs = np.log(_curve(found.law, both, found.values))
-    slopes = _jacobian(found.law, both, found.values) / np.exp(logs)[:, np.newaxis]
-    slopes = slopes[:-1] - slopes[-1]
-    error = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", slopes, found.covariance, slopes), 0.0))
-    half = t_quantile((1.0 + found.confidence) / 2.0, found.df) * error
-    middle = logs[:-1] - logs[-1]
-    return tuple(
-        Interval(value=math.exp(m), low=math.exp(m - h), high=math.exp(m + h)) for m, h in zip(middle.tolist(), half.tolist(), strict=True)
-    )
-
-
-def _turn(values: Sequence[float]) -> float:
-    return math.sqrt(max(1.0 - values[1], 0.0) / values[2]) if values[2] > 0.0 else math.inf
-
-
-# ---- the curves ----------------------------------------------------------------------------------------------------
-
-
-def _curve(law: Law, n: Array, values: Sequence[float]) -> Array:
+def throughput_curve(law: Law, n: Array, values: Sequence[float]) -> Array:
     """X(N) of shape [n]."""
     if law == "gustafson":
         return np.asarray(values[0] * (n - values[1] * (n - 1.0)), dtype=np.float64)
@@ -414,7 +246,7 @@ def _denominator(n: Array, values: Sequence[float]) -> Array:
     return np.asarray(1.0 + values[1] * (n - 1.0) + beta * n * (n - 1.0), dtype=np.float64)
 
 
-def _jacobian(law: Law, n: Array, values: Sequence[float]) -> Array:
+def curve_jacobian(law: Law, n: Array, values: Sequence[float]) -> Array:
     """dX/d(parameter), shape [n, p]."""
     if law == "gustafson":
         return np.column_stack([n - values[1] * (n - 1.0), -values[0] * (n - 1.0)])
@@ -423,10 +255,7 @@ def _jacobian(law: Law, n: Array, values: Sequence[float]) -> Array:
     return np.column_stack([n / d, by_alpha, by_alpha * n][: len(values)])
 
 
-# ---- least squares -------------------------------------------------------------------------------------------------
-
-
-def _block_levels(data: Points, of: Points) -> Array:
+def block_levels(data: Points, of: Points) -> Array:
     """What to divide each throughput of `of` by so that all blocks of `data` stand at one level: 1 without blocks.
 
     Blocks must hold the same N for that; only then is a block's mean logarithm its own level and not its choice of N.
@@ -441,21 +270,21 @@ def _block_levels(data: Points, of: Points) -> Array:
 
 def _target(data: Points) -> tuple[Array, Array]:
     """What is fitted (X, or log X with the blocks at one level) and the square roots of the weights."""
-    x = data.throughputs / _block_levels(data, data)
+    x = data.throughputs / block_levels(data, data)
     y = np.log(x) if data.errors == "proportional" else x
     return y, np.ones(len(y)) if data.weights is None else np.sqrt(data.weights / data.weights.mean())
 
 
 def _fitted(law: Law, data: Points, values: Sequence[float]) -> Array:
-    curve = _curve(law, data.workers, values)
+    curve = throughput_curve(law, data.workers, values)
     return np.log(np.maximum(curve, 1e-300)) if data.errors == "proportional" else curve
 
 
 def _residual_jacobian(law: Law, data: Points, values: Sequence[float]) -> Array:
     """Derivatives of the weighted fitted values, shape [n, p]."""
-    jacobian = _jacobian(law, data.workers, values)
+    jacobian = curve_jacobian(law, data.workers, values)
     if data.errors == "proportional":
-        jacobian = jacobian / np.maximum(_curve(law, data.workers, values), 1e-300)[:, np.newaxis]
+        jacobian = jacobian / np.maximum(throughput_curve(law, data.workers, values), 1e-300)[:, np.newaxis]
     return np.asarray(jacobian * _target(data)[1][:, np.newaxis], dtype=np.float64)
 
 
@@ -477,19 +306,19 @@ def _solve(law: Law, data: Points) -> tuple[tuple[float, ...], list[int], float]
     inner = _on(law, data, dict[int, float]())
     if inner is not None and _allowed(inner[0]):
         return inner[0], list(range(p)), inner[1]
-    found = []
+    optima = []
     for count in range(1, p):
         for fixed in combinations(range(1, p), count):
             for ends in np.ndindex(*(2,) * count):
                 held = {i: float(end) for i, end in zip(fixed, ends, strict=True)}
-                one = _on(law, data, held)
-                if one is not None and _allowed(one[0]):
-                    found.append((one[1], tuple(i for i in range(p) if i not in held), one[0]))
-    if not found:  # numbers so far apart that no search settles
+                optimum = _on(law, data, held)
+                if optimum is not None and _allowed(optimum[0]):
+                    optima.append((optimum[1], tuple(i for i in range(p) if i not in held), optimum[0]))
+    if not optima:  # numbers so far apart that no search settles
         raise ValueError(
             f"{LAW_NAMES[law]} cannot be fitted to throughputs from {data.throughputs.min():.3g} to {data.throughputs.max():.3g}"
         )
-    rss, free, values = min(found)
+    rss, free, values = min(optima)
     return values, list(free), rss
 
 
@@ -545,7 +374,7 @@ def _on(law: Law, data: Points, held: dict[int, float]) -> tuple[tuple[float, ..
 
 def _start(law: Law, data: Points) -> list[float]:
     """N/X is linear in (1, N - 1, N(N - 1)) / gamma, and X itself for Gustafson: a linear fit begins near the optimum."""
-    n, x = data.workers, data.throughputs / _block_levels(data, data)
+    n, x = data.workers, data.throughputs / block_levels(data, data)
     if law == "gustafson":
         (g, slope), *_ = np.linalg.lstsq(np.column_stack([np.ones_like(n), n - 1.0]), x, rcond=None)
         g = max(float(g), 1e-3 * float(x[0]))
@@ -557,12 +386,12 @@ def _start(law: Law, data: Points) -> list[float]:
     return [g, *(min(max(float(value) * g, 0.0), 0.9) for value in c[1:])]
 
 
-def _profile(law: Law, data: Points, place: int, value: float, limit: float) -> tuple[float, float]:
+def _profile(law: Law, data: Points, index: int, value: float, limit: float) -> tuple[float, float]:
     """How far a parameter on its bound can go until the best sum of squares with it exceeds `limit`."""
     from scipy.optimize import brentq
 
     def excess(other: float) -> float:
-        return _best_rss(law, data, {place: other}) - limit
+        return _best_rss(law, data, {index: other}) - limit
 
     far = 1.0 - value
     if excess(far) <= 0.0:
@@ -576,8 +405,8 @@ def _best_rss(law: Law, data: Points, held: dict[int, float]) -> float:
     p = len(PARAMETERS[law])
     rest = [i for i in range(1, p) if i not in held]
     tries = [held, *({**held, i: end} for i in rest for end in (0.0, 1.0))]
-    found = [one for one in (_on(law, data, each) for each in tries) if one is not None]
-    allowed = [rss for values, rss in found if _allowed(values)]
+    optima = [optimum for optimum in (_on(law, data, each) for each in tries) if optimum is not None]
+    allowed = [rss for values, rss in optima if _allowed(values)]
     return min(allowed, default=math.inf)
 
 
@@ -588,54 +417,3 @@ def _aicc(rss: float, n: int, k: int) -> float:
     if rss <= NO_RESIDUAL:
         return -math.inf
     return n * math.log(rss / n) + 2.0 * k + 2.0 * k * (k + 1) / (n - k - 1)
-
-
-# ---- intervals -----------------------------------------------------------------------------------------------------
-
-
-def _peak_interval(found: Fit, turn: float) -> Interval:
-    """log N* = (log(1 - a) - log b) / 2; its variance from the covariance of a and b."""
-    _, a, b = found.values
-    slopes = np.array([0.0, -0.5 / (1.0 - a), -0.5 / b])
-    error = math.sqrt(max(float(slopes @ found.covariance @ slopes), 0.0))
-    half = t_quantile((1.0 + found.confidence) / 2.0, found.df) * error
-    return Interval(value=turn, low=turn * math.exp(-half), high=turn * math.exp(half))
-
-
-def _prediction_interval(found: Fit, workers: float, launches: int = 1) -> Interval:
-    """The curve's own error and that of the mean of so many launches, together."""
-    n = np.array([workers])
-    value, slopes = found.at(workers), _jacobian(found.law, n, found.values)[0]
-    if found.errors == "proportional":
-        slopes = slopes / value
-    variance = float(slopes @ found.covariance @ slopes) + found.residual_error**2 / launches
-    half = t_quantile((1.0 + found.confidence) / 2.0, found.df) * math.sqrt(variance)
-    if found.errors == "proportional":
-        return Interval(value=value, low=value * math.exp(-half), high=value * math.exp(half))
-    return Interval(value=value, low=value - half, high=value + half)
-
-
-def _fall(data: Points, high: float, low: float) -> float | None:
-    """One-sided p that X at `low` workers is less than X at `high` ones; None with fewer than two launches."""
-    from scipy.stats import ttest_1samp, ttest_ind
-
-    there, here = data.workers == low, data.workers == high
-    logs = np.log(data.throughputs)
-    if data.blocks is not None:
-        above = dict(zip(data.blocks[here].tolist(), logs[here].tolist(), strict=True))
-        below = dict(zip(data.blocks[there].tolist(), logs[there].tolist(), strict=True))
-        differences = [below[b] - above[b] for b in sorted(above.keys() & below.keys())]
-        return _p(ttest_1samp, differences, 0.0) if len(differences) > 1 else None
-    if min(int(there.sum()), int(here.sum())) < 2:
-        return None
-    return _p(ttest_ind, logs[there], logs[here], equal_var=False)
-
-
-def _p(test: Callable[..., object], *samples: object, **options: object) -> float:
-    """The one-sided p-value of a SciPy test; equal values, which SciPy cannot judge, show a fall or none."""
-    with np.errstate(all="ignore"):
-        outcome = test(*samples, alternative="less", **options)
-    p = float(getattr(outcome, "pvalue"))  # noqa: B009  (SciPy has no type for it)
-    if math.isnan(p):
-        return 0.0 if float(np.mean(np.asarray(samples[0]))) < float(np.mean(np.asarray(samples[1]))) else 1.0
-    return p

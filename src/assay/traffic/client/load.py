@@ -12,28 +12,20 @@ Nothing becomes due after the load's end.  What is under way is then waited for,
 from __future__ import annotations
 
 import asyncio
-from array import array
 from collections import deque
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from time import monotonic_ns, time
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from assay.errors import WorkloadError
-from assay.traffic.arrivals.schedule import Schedule
+from assay.traffic.client.accounting import WARM_UP
 from assay.traffic.client.back_off import Life, Pauses
-from assay.traffic.client.due import NEVER, Agenda
-from assay.traffic.client.log import RequestLog, Row, Times, times_of
+from assay.traffic.client.due import NEVER
+from assay.traffic.client.log import RequestLog
+from assay.traffic.client.plan import NS, Made, Plan, Request
 from assay.traffic.client.timer import Timer
-from assay.traffic.client.window import Window
-from assay.traffic.parts import Answer, Ask, Ended, Json, Prompt, Reply, Wire
-from assay.traffic.replies.events import status_of
-from assay.traffic.replies.openai_json import limits_told, model_told
-from assay.traffic.wire.compiled import Core
-from assay.traffic.wire.http1 import Exchange
+from assay.traffic.client.under_way import UnderWay
+from assay.traffic.wire.response import Exchange
 
-NS: Final = 1_000_000_000
-MODEL_WITHIN: Final = 1024  # bytes of an answer
 SLICE_NS: Final = 50_000  # of parsing and preparing, before sockets are looked at again
 SEND_SLICE_NS: Final = 500_000  # of sending what is due, likewise
 FOLLOW_SLICE_NS: Final = 150_000  # of sending what follows something, where that would hold up the stamps of others
@@ -50,90 +42,18 @@ LEAD_NS: Final = 200_000_000  # the core is given a request so much before it is
 ARMED_NS: Final = 300_000_000  # and what follows others for so long ahead: a busy machine may keep this process waiting
 MOST_ARMED: Final = 16  # requests of a stream
 CORE_SLICE_NS: Final = 2_000_000  # of parsing and preparing, where nothing waits for it
-COLD, WARM_UP, MAIN = range(3)
 
 
-@dataclass(slots=True)
-class Made:
-    """A request's content."""
-
-    prompt: Prompt
-    ask: Ask
-    wire: Wire | None  # None: there is no server
-
-    @property
-    def size(self) -> int:
-        """Bytes of the body."""
-        return 0 if self.wire is None else len(self.wire.body)
-
-
-class Transport(Protocol):
-    """The way to one replica."""
-
-    def send(self, exchange: Exchange) -> None:
-        """Send the request now, or as soon as it can be."""
-
-    def payload(self, made: Made) -> Any:
-        """What will be sent, as the transport has it."""
-
-    def arm(self, before: Exchange, exchange: Exchange, pause_ns: int) -> None:
-        """Let a request follow another that is under way; only where there is a core."""
-
-
-@dataclass(kw_only=True)
-class Plan:
-    """What a load needs to know. Times in ns."""
-
-    schedule: Schedule
-    agenda: Agenda
-    make: Callable[[int, Sequence[Json]], Made]  # request, history -> its content
-    after: Callable[[Prompt, str | None], Sequence[Json]]  # a turn and its answer -> the history for the next
-    read: Callable[[Reply, Ask], Answer]
-    transports: Sequence[Transport]  # one per replica
-    balance: str = "round_robin"
-    warm_up_ns: int = 0
-    lasts_ns: int = 0  # warm-up included
-    drain_ns: int = 0
-    timeout_ns: int = NEVER
-    first_byte_ns: int | None = None
-    room: int = 1 << 26  # bytes of the largest answer
-    client: int = 0
-    stamped: bool = False  # the kernel says when a read's last bytes came, however late it is read
-    noted: memoryview | None = None  # a place for the due time of each request, which outlives the process
-    first_pause_s: float = 0.25  # of a stream behind 429 or 503 without Retry-After
-    most_pause_s: float = 60.0
-    dead_after_s: float | None = None  # None: a target that refuses everything is not given up
-    core: Core | None = None  # what sends and stamps below the interpreter; it writes to `noted` itself
-
-
-class Request:
-    """A request that became due."""
-
-    __slots__ = ("due_ns", "made", "number", "phase", "replica")
-
-    def __init__(self, number: int, due_ns: int, phase: int, replica: int, made: Made) -> None:
-        self.number, self.due_ns, self.phase, self.replica, self.made = number, due_ns, phase, replica, made
-
-
-class Load:
+class Load(UnderWay):
     """One client's part of a load."""
 
     def __init__(self, plan: Plan, log: RequestLog, loop: asyncio.AbstractEventLoop) -> None:
-        self.plan, self.log, self.loop = plan, log, loop
-        self.window = Window()
-        self.agenda = plan.agenda
+        super().__init__(plan, log)
+        self.loop = loop
         self.state = "loading"
-        schedule = plan.schedule
-        self._phase, self._kind = memoryview(schedule.phase), memoryview(schedule.kind)  # type: ignore[arg-type]
-        self._stream, self._session = memoryview(schedule.stream), memoryview(schedule.session)  # type: ignore[arg-type]
-        self._turn, self._replica = memoryview(schedule.turn), memoryview(schedule.replica)  # type: ignore[arg-type]
-        self._due = memoryview(schedule.due_ns)  # type: ignore[arg-type]
         self._ready: dict[int, Made] = {}  # made ahead
         self._ready_bytes = 0
         self._to_make: deque[int] = deque()
-        # when it became due, 0: not yet
-        self._noted = plan.noted if plan.noted is not None else memoryview(array("q", bytes(8 * len(schedule))))
-        self._handed = bytearray(len(schedule))  # whether it was sent, or handed over to be
         self._core = plan.core
         fixed = plan.balance != "least_in_flight" or len(plan.transports) == 1  # the replica is known beforehand
         self._arms = plan.core is not None and fixed
@@ -143,18 +63,9 @@ class Load:
         self._pauses, self._life = Pauses(plan.first_pause_s, plan.most_pause_s), Life(plan.dead_after_s)
         self._lasts_ns = ARMED_NS  # about how long a request takes
         self._following: deque[tuple[Exchange, int]] = deque()  # ended, and what follows them is not sent yet
-        self._ended: deque[Exchange] = deque()  # to be parsed
-        self._ended_bytes = 0
-        self._flying: dict[Exchange, int] = {}  # -> when it was handed over
-        self._wave = 0  # most that were in flight: so many may end at once
-        self._busy = [0] * len(plan.transports)  # in flight, per replica
-        self._turns = plan.client  # round robin
-        self._history: dict[int, Sequence[Json]] = {}
         self._working = False
         self._firing = False
         self._stopped = False
-        self._t0 = NEVER
-        self._leading = 0  # in flight, and followed by something
         self._over_ns: int | None = None  # since when nothing more can become due
         self._failure: Exception | None = None
         self._finished = asyncio.Event()
@@ -164,11 +75,6 @@ class Load:
         self._follow_ns = FOLLOW_SLICE_STAMPED_NS if plan.stamped else FOLLOW_SLICE_NS
 
     # ---- from begin to end
-
-    @property
-    def in_flight(self) -> int:
-        """Requests that were handed over and have not ended."""
-        return len(self._flying)
 
     def prepare(self, seconds: float) -> None:
         """Make the first bodies, for at most so long."""
@@ -245,35 +151,10 @@ class Load:
 
     def _never_sent(self, now: int) -> None:
         """Account for what is due and was not sent yet: a client that was late when it was stopped hides nothing."""
-        while (found := self.agenda.pop(now)) is not None:
-            number, due_ns = found
+        while (item := self.agenda.pop(now)) is not None:
+            number, due_ns = item
             self.window.due += 1
             self._unsent(number, due_ns)
-
-    def _unsent(self, number: int, due_ns: int) -> None:
-        """Write down what was due and is not sent any more."""
-        self._noted[number] = due_ns
-        row = Row(
-            request=number,
-            phase=self._phase_of(number, due_ns),
-            kind=self._kind[number],
-            stream=self._stream[number],
-            session=self._session[number],
-            turn=self._turn[number],
-            scheduled_ns=due_ns,
-        )
-        self.log.add(row, Answer(status="unsent", error="the load was stopped before it was sent"), Times())
-        self.window.done += 1
-        self.window.failed["unsent"] += 1
-
-    def _give_up(self, ended: Ended, why: str) -> None:
-        for exchange in list(self._flying):
-            self._abandon(exchange, ended, why)
-
-    def _abandon(self, exchange: Exchange, ended: Ended, why: str) -> None:
-        if exchange.connection is not None:
-            exchange.connection.give_up(exchange, ended, why)
-        exchange.finish(ended, why)
 
     # ---- sending
 
@@ -287,8 +168,8 @@ class Load:
         self._firing = False
         stop = monotonic_ns() + SEND_SLICE_NS
         now = monotonic_ns()
-        while (found := self.agenda.pop(self._horizon(now))) is not None:
-            self._send(*found)
+        while (item := self.agenda.pop(self._horizon(now))) is not None:
+            self._send(*item)
             now = monotonic_ns()
             if now > stop:
                 self._firing = True
@@ -327,24 +208,6 @@ class Load:
         exchange.back = self._on_back
         exchange.number, exchange.due_ns, exchange.replica = request.number, request.due_ns, request.replica
         return exchange
-
-    def _flown(self, exchange: Exchange) -> None:
-        """It is under way, or is handed over to be."""
-        number = exchange.number
-        self._flying[exchange] = monotonic_ns()
-        if len(self._flying) > self._wave:
-            self._wave = len(self._flying)
-        self._busy[exchange.replica] += 1
-        self._handed[number] = 1
-        self.window.due += 1
-        if self.agenda.next_of(number) >= 0:
-            self._leading += 1
-
-    def _landed(self, exchange: Exchange) -> None:
-        del self._flying[exchange]
-        self._busy[exchange.replica] -= 1
-        if self.agenda.next_of(exchange.number) >= 0:
-            self._leading -= 1
 
     def _prepare_follower(self, exchange: Exchange) -> None:
         armed = 0
@@ -408,29 +271,6 @@ class Load:
         replica = self._choose(number)
         request = Request(number, due_ns, self._phase_of(number, due_ns), replica, made)
         return request, self.plan.transports[replica].payload(made)
-
-    def _phase_of(self, number: int, due_ns: int) -> int:
-        phase: int = self._phase[number]
-        if phase != COLD and (self._stream[number] >= 0 or self._due[number] < 0):
-            return WARM_UP if due_ns < self._t0 + self.plan.warm_up_ns else MAIN
-        return phase
-
-    def _choose(self, number: int) -> int:
-        """The replica that a request goes to."""
-        fixed = self._replica[number]
-        count = len(self._busy)
-        if fixed >= 0:
-            return int(fixed) % count
-        if count == 1:
-            return 0
-        balance = self.plan.balance
-        if balance == "session" and self._session[number] >= 0:
-            return int(self._session[number]) % count
-        self._turns = (self._turns + 1) % count
-        if balance == "least_in_flight":
-            turn = self._turns
-            return min(range(count), key=lambda one: (self._busy[one], (one - turn) % count))
-        return self._turns
 
     # ---- what has ended
 
@@ -524,95 +364,8 @@ class Load:
     def _pause_ns(self, exchange: Exchange, number: int) -> int:
         head = exchange.head
         stream = self._stream[number] if self._stream[number] >= 0 else ~self._session[number]
-        status, told = (None, "") if head is None else (head.status, head.headers.get("retry-after", ""))
-        return self._pauses.pause_ns(stream, status, told, time())
-
-    def _settle_all(self) -> None:
-        while self._ended:
-            self._settle(self._ended.popleft())
-
-    def _settle(self, exchange: Exchange) -> None:
-        """Read an answer and write the request down. Once, however often it is called."""
-        request = exchange.request
-        if request is None:
-            return
-        exchange.request = None
-        self._ended_bytes -= self.plan.room - exchange.room
-        first_byte_ns = exchange.ns[0] if exchange.ns else None
-        answer, http_status, size = self._answer(exchange, request)
-        times = times_of(answer)
-        number = request.number
-        row = Row(
-            request=number,
-            phase=request.phase,
-            kind=self._kind[number],
-            stream=self._stream[number],
-            session=self._session[number],
-            turn=self._turn[number],
-            replica=exchange.replica,
-            transport="empty" if exchange.sent_ns is None else exchange.transport,
-            scheduled_ns=request.due_ns,
-            sent_ns=exchange.sent_ns,
-            connect_ns=exchange.connect_ns,
-            first_byte_ns=first_byte_ns,
-            done_ns=exchange.done_ns,
-            http_status=http_status,
-            bytes_out=request.made.size,
-            bytes_in=size,
-        )
-        self.log.add(row, answer, times)
-        self._count(request, exchange, answer, times.first_token_ns, times.last_token_ns)
-        if self._session[number] >= 0:
-            self._remember(number, request.made.prompt, answer.text if answer.status == "ok" else None)
-
-    def _answer(self, exchange: Exchange, request: Request) -> tuple[Answer, int | None, int]:
-        if exchange.answer is not None:
-            return exchange.answer, None, 0
-        if exchange.sent_ns is None and exchange.ended not in ("refused", "timeout", "closed"):
-            why = exchange.why if exchange.ended == "cancelled" else "no connection became free for it"
-            return Answer(status="unsent", error=why or None), None, 0
-        reply = exchange.reply()
-        if not (self.window.ok or self.window.limits):
-            self.window.limits = limits_told(reply.headers)
-        if (coding := reply.headers.get("content-encoding", "identity").strip().lower()) not in ("", "identity"):
-            why = f"the server compressed its answer ({coding[:40]}) though it was asked not to: its tokens have no times of their own"
-            return Answer(status=status_of(reply) or "malformed", error=why), reply.http_status, reply.size
-        begin = reply.begin(MODEL_WITHIN)
-        try:
-            answer = self.plan.read(reply, request.made.ask)
-        except Exception as error:  # a dialect must not end the load, whatever a server sent it
-            answer = Answer(status="malformed", error=f"the answer could not be read: {type(error).__name__}: {error}")
-        if answer.status == "ok":
-            self.window.answered_by(model_told(begin))
-        return answer, reply.http_status, reply.size
-
-    def _count(self, request: Request, exchange: Exchange, answer: Answer, first_ns: int | None, last_ns: int | None) -> None:
-        window = self.window
-        window.done += 1
-        if exchange.sent_ns is not None:
-            window.sent += 1
-        if answer.status != "ok":
-            window.failed[answer.status] += 1
-            window.error = answer.error
-            return
-        window.ok += 1
-        tokens = answer.tokens_out if answer.tokens_out is not None else sum(1 for chars in answer.chunk_chars if chars)
-        window.take(
-            due_ns=request.due_ns,
-            sent_ns=exchange.sent_ns or 0,
-            first_ns=first_ns,
-            last_ns=last_ns,
-            tokens=tokens,
-            closed=self._stream[request.number] >= 0,
-        )
-
-    def _remember(self, number: int, prompt: Prompt, said: str | None) -> None:
-        """Keep a conversation for its next turn, and no longer."""
-        session = int(self._session[number])
-        if self.agenda.has_later_turn(number):
-            self._history[session] = self.plan.after(prompt, said)
-        else:
-            self._history.pop(session, None)
+        status, retry_after = (None, "") if head is None else (head.status, head.headers.get("retry-after", ""))
+        return self._pauses.pause_ns(stream, status, retry_after, time())
 
     # ---- in between
 
@@ -658,11 +411,6 @@ class Load:
             if monotonic_ns() >= stop_ns:
                 return
 
-    def _make(self, number: int) -> Made:
-        session = self._session[number]
-        history = self._history.get(int(session), ()) if session >= 0 else ()
-        return self.plan.make(number, history)
-
     # ---- ends
 
     async def _sweep(self, pause_s: float = SWEEP_S) -> None:
@@ -678,25 +426,6 @@ class Load:
                     self._over_ns = self.agenda.end_ns
             if self._over_ns is not None and now >= self._over_ns + self.plan.drain_ns:
                 self._drained()
-
-    def _time_out(self, now: int) -> None:
-        plan = self.plan
-        limit = plan.timeout_ns if plan.first_byte_ns is None else min(plan.timeout_ns, plan.first_byte_ns)
-        late: list[tuple[Exchange, str]] = []
-        for exchange, handed_ns in self._flying.items():
-            if handed_ns + limit > now:
-                break
-            if exchange.connection is not None:
-                exchange.connection.refresh(exchange)
-            sent = exchange.sent_ns
-            if sent is None:
-                continue
-            if sent + plan.timeout_ns <= now:
-                late.append((exchange, f"not finished in {plan.timeout_ns / NS:g} s"))
-            elif plan.first_byte_ns is not None and not (exchange.ns or exchange.heard) and sent + plan.first_byte_ns <= now:
-                late.append((exchange, f"nothing was said in {plan.first_byte_ns / NS:g} s"))
-        for exchange, why in late:
-            self._abandon(exchange, "timeout", why)
 
     def _drained(self) -> None:
         why = f"not finished {self.plan.drain_ns / NS:g} s after the last request was due"

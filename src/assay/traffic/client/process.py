@@ -36,9 +36,10 @@ from assay.spec.sections.serving import Serving, Target
 from assay.traffic.arrivals.schedule import KINDS
 from assay.traffic.client import due_journal
 from assay.traffic.client.due import Agenda
-from assay.traffic.client.load import NS, Load, Made, Plan
+from assay.traffic.client.load import Load
 from assay.traffic.client.log import LONGEST_SAID, RequestLog
 from assay.traffic.client.pauses import give_way, steady
+from assay.traffic.client.plan import NS, Made, Plan
 from assay.traffic.parts import Ask, Backend, Json, Task
 from assay.traffic.wire.transports import Way, stamped, ways
 

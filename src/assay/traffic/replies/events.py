@@ -1,51 +1,26 @@
-"""What does a finished reply say?  Server-sent events, and OpenAI's chat and completions in them.
+"""What does a finished reply say below its content?  Server-sent events, and how a reply failed.
 
 A reply is parsed when it has ended, never while others are timed: all times come from the socket reads that it lists.
 Events are split as the HTML standard says (lines end in CR, LF or CR LF; an event ends at an empty line), but the last
 event may lack its empty line, as engines leave it out.  Source: https://html.spec.whatwg.org/multipage/server-sent-events.html
-
-The chunks of an answer differ in nothing but the text, and answers in nothing but their id, text and counts.  What a chunk
-means is therefore parsed as JSON once and remembered by its bytes behind the id; and where two chunks in a row have the
-same bytes around the text, all that follow in the same form are taken apart by one `bytes.split`.  Nothing is guessed: bytes
-that were not seen before are parsed.
 """
 
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import accumulate
-from typing import Any, Final, NamedTuple
+from collections.abc import Iterator
+from typing import Final
 
 import orjson
 
-from assay.traffic.chunks import SIZES
-from assay.traffic.parts import Answer, Ask, Kind, Reply, Status
-from assay.traffic.replies.chunk_templates import (
-    ID,
-    LONGEST,
-    STARTS,
-    TEMPLATES,
-    Heads,
-    Template,
-    first_other,
-    is_plain,
-    learn_template,
-    split,
-    texts_of,
-)
-from assay.traffic.replies.openai_json import MOST_ERROR, Said, error_message, first_choice, is_error, loads, logprobs_of, said_by, usage_of
+from assay.traffic.parts import Answer, Reply, Status
+from assay.traffic.replies.openai_json import MOST_ERROR, error_message
 
-_WINDOW = 1 << 16  # bytes that are split at once: bounds the work if a stream is made to mislead
+WINDOW = 1 << 16  # bytes that are split at once: bounds the work if a stream is made to mislead
 _BLANK: Final = re.compile(rb"\r\n(?:\r\n|\r|\n)|\n(?:\r\n|\r|\n)|\r\r\n|\r\r")
 _LINE: Final = re.compile(rb"\r\n|\r|\n")
-_DONE: Final = b"[DONE]"
 
 Event = tuple[int, str, bytes]  # where it ends in the body, its name ("" for none), its data
-
-
-# ---- events ------------------------------------------------------------------------------------------------------
 
 
 def events(body: bytes, *, whole: bool = True) -> Iterator[Event]:
@@ -58,20 +33,20 @@ def _events(body: bytes, begin: int, whole: bool) -> Iterator[Event]:
     bare = b"\r" not in body  # nearly always: lines end in LF alone
     while begin < len(body):
         if bare:
-            found = body.find(b"\n\n", begin)
-            stop, end = (found, found + 2) if found >= 0 else (-1, len(body))
+            position = body.find(b"\n\n", begin)
+            stop, end = (position, position + 2) if position >= 0 else (-1, len(body))
         else:
             match = _BLANK.search(body, begin)
             stop, end = match.span() if match else (-1, len(body))
         if stop < 0 and not whole:
             return
-        event = _event(body[begin : stop if stop >= 0 else end])
+        event = parse_event(body[begin : stop if stop >= 0 else end])
         if event is not None:
             yield (end, *event)
         begin = end
 
 
-def _event(block: bytes) -> tuple[str, bytes] | None:
+def parse_event(block: bytes) -> tuple[str, bytes] | None:
     """Name and data of one event's lines; None if it has no data (a comment, a blank)."""
     if block.startswith(b"data: ") and b"\n" not in block and b"\r" not in block:
         return "", block[6:]
@@ -85,16 +60,13 @@ def _event(block: bytes) -> tuple[str, bytes] | None:
     return (name, b"\n".join(data)) if data else None
 
 
-# ---- whole replies -----------------------------------------------------------------------------------------------
-
-
 def failure(reply: Reply) -> Answer | None:
     """The answer of a reply that failed below its content; None if it ended as it should and its status is 2xx.
 
     A stream that was cut off keeps what came before: parse it, then set `status` and `error` from this.
     """
     status = status_of(reply)
-    return None if status is None else Answer(status=status, error=_why(reply, status))
+    return None if status is None else Answer(status=status, error=why_failed(reply, status))
 
 
 def status_of(reply: Reply) -> Status | None:
@@ -111,7 +83,7 @@ def status_of(reply: Reply) -> Status | None:
     return None if http is not None and 200 <= http < 300 else "malformed"
 
 
-def _why(reply: Reply, status: Status) -> str | None:
+def why_failed(reply: Reply, status: Status) -> str | None:
     http = reply.http_status
     if status in ("4xx", "5xx"):
         return f"HTTP {http}: {said(reply.body)}"[:MOST_ERROR]
@@ -125,440 +97,11 @@ def _why(reply: Reply, status: Status) -> str | None:
 def said(body: bytes) -> str:
     """What a server says went wrong, in its own words where its answer has a place for them."""
     try:
-        message = error_message(orjson.loads(body[:_WINDOW]))
+        message = error_message(orjson.loads(body[:WINDOW]))
     except orjson.JSONDecodeError:
         message = None
     return (message or body[: 4 * MOST_ERROR].decode("utf-8", "replace"))[:MOST_ERROR]
 
 
-def read_openai(reply: Reply, ask: Ask, chat: bool) -> Answer:
-    """What a reply of the chat or the completions API says, streamed or not. Never raises, whatever the server sent.
-
-    `chat` says which of the two was asked; both are understood either way, as some engines answer one with the other.
-    """
-    framed = reply.framed
-    if framed is not None and _began_well(reply) and "event-stream" in reply.headers.get("content-type", "").lower():
-        reader = _Reader(reply.ns, framed.ends, reply.unsure, whole=True, framing=2)
-        size = reader.read_framed(framed.raw)
-        if size:
-            reply.size = size
-            return reader.answer(None, None)
-    status = status_of(reply)
-    if status is not None and not _began_well(reply):
-        return Answer(status=status, error=_why(reply, status))
-    if _is_stream(reply, ask):
-        body, ends = reply.body, reply.ends  # without framing from here on
-        reader = _Reader(reply.ns, ends, reply.unsure, whole=reply.ended == "complete")
-        reader.read(body)
-        return reader.answer(status, None if status is None else _why(reply, status))
-    if status is not None:
-        return Answer(status=status, error=_why(reply, status))
-    return _read_whole(reply)
-
-
-def _began_well(reply: Reply) -> bool:
+def began_well(reply: Reply) -> bool:
     return reply.http_status is not None and 200 <= reply.http_status < 300
-
-
-def _is_stream(reply: Reply, ask: Ask) -> bool:
-    kind = reply.headers.get("content-type", "").lower()
-    if "event-stream" in kind:
-        return True
-    head = reply.body[:64].lstrip()
-    return ask.stream and "html" not in kind and head.startswith((b"data:", b"event:", b":", b"id:", b"retry:"))
-
-
-def _read_whole(reply: Reply) -> Answer:
-    """An answer in one piece of JSON."""
-    try:
-        told = loads(reply.body)
-    except ValueError as error:
-        kind = reply.headers.get("content-type", "no content type")
-        return Answer(status="malformed", error=f"the answer ({kind}) is not JSON: {error}"[:MOST_ERROR])
-    if not isinstance(told, dict) or "choices" not in told:
-        message = error_message(told) if isinstance(told, dict) and is_error(told) else None
-        return Answer(status="error" if message else "malformed", error=message or "the answer holds no choices")
-    reader = _Reader(reply.ns, reply.ends, (), whole=True)
-    reader.chunk(told, reply.ns[-1] if reply.ns else 0)
-    reader.end_whole(reply.unsure_whole())
-    return reader.answer(None, None)
-
-
-# ---- a stream ----------------------------------------------------------------------------------------------------
-
-
-class _Meaning(NamedTuple):
-    """What a chunk without text says."""
-
-    kind: Kind
-    finish: str | None
-    usage: dict[str, int | None] | None
-
-
-_MEANINGS: Final[dict[bytes, _Meaning]] = {}  # of chunks without text, by their bytes behind the id
-_MOST_MEANINGS = 512
-_LAST: Final = b"data: [DONE]\n\n"
-
-
-class _Reader:
-    """Takes a stream apart, chunk by chunk.
-
-    framing: bytes that may stand between the end of an event and the end of the read that brought it, for that to be its last byte.
-    """
-
-    def __init__(self, read_ns: Sequence[int], ends: Sequence[int], unsure: Sequence[int], *, whole: bool, framing: int = 0) -> None:
-        self._read_ns, self._ends = read_ns, ends
-        self._read_unsure, self._framing = unsure, framing
-        self._unsure: list[int] = []
-        self._last_read = len(read_ns) - 1
-        self._whole = whole
-        self._ns: list[int] = []
-        self._kind: list[int] = []
-        self._chars: list[int] = []
-        self._content: list[str] = []
-        self._reasoning: list[str] = []
-        self._logprobs: list[float] = []
-        self._usage: dict[str, int | None] = {}
-        self._finish: str | None = None
-        self._error: str | None = None  # the server's own
-        self._malformed: str | None = None
-        self._done = False
-        self._id = b""  # the last event's begin up to the end of its id
-
-    # -- the result
-
-    def answer(self, status: Status | None, why: str | None) -> Answer:
-        """What was found, with the verdict of the transport if it has one."""
-        if status is None or (status == "truncated" and self._error):
-            status, why = self._verdict()
-        usage = self._usage
-        return Answer(
-            status=status,
-            error=why and why[:MOST_ERROR],
-            finish_reason=self._finish,
-            tokens_in=usage.get("in"),
-            tokens_out=usage.get("out"),
-            tokens_reasoning=usage.get("reasoning"),
-            tokens_cached=usage.get("cached"),
-            chunk_ns=self._ns,
-            chunk_kind=self._kind,
-            chunk_chars=self._chars,
-            chunk_uncertainty_ns=self._unsure,
-            text="".join(self._content) or None,
-            reasoning="".join(self._reasoning) or None,
-            logprobs=self._logprobs,
-        )
-
-    def end_whole(self, unsure: list[int]) -> None:
-        """The answer came in one piece of JSON, which was complete."""
-        self._unsure = unsure
-        self._done = True
-        if self._kind[-1] in (Kind.OTHER, Kind.USAGE):
-            self._malformed = self._malformed or "the answer holds no choice"
-
-    def _verdict(self) -> tuple[Status, str | None]:
-        if self._error:
-            return "error", self._error
-        if self._malformed:
-            return "malformed", self._malformed
-        if self._done or self._finish is not None:
-            return "ok", None
-        if not self._kind:
-            return "malformed", "the answer holds no chunk"
-        return "truncated", "the answer ended without saying why"
-
-    # -- events
-
-    def _at(self, end: int) -> int:
-        """When the first `end` bytes had all come. For each chunk once: its uncertainty is noted."""
-        last = self._last_read
-        read = min(bisect_left(self._ends, end), last) if last else 0
-        if self._read_unsure:
-            self._unsure.append(self._unsure_of(read, end))
-        return self._read_ns[read]
-
-    def _unsure_of(self, read: int, end: int) -> int:
-        """How much before a read's time the first `end` bytes may have come: not at all, if they are its last ones."""
-        unsure = self._read_unsure[read]
-        behind = self._ends[read] - end
-        return 0 if unsure >= 0 and (not behind or behind == self._framing) else abs(unsure)
-
-    def read(self, body: bytes) -> None:
-        """Take all events of the body."""
-        if b"\r" in body or body.startswith(b"\xef"):
-            for end, name, data in events(body, whole=self._whole):
-                self._event(name, data, self._at(end))
-            return
-        begin, size = 0, len(body)
-        while begin < size:
-            begin = self._known(body, begin) or self._next(body, begin)
-
-    def _known(self, body: bytes, begin: int) -> int:
-        """Take the event at `begin`, and those that follow in its form, by what is remembered; 0 if it is not."""
-        after = self._meant(body, begin)
-        if after > 0:
-            return after
-        behind = begin + len(self._id)
-        if after < 0:
-            for template in TEMPLATES:
-                if body.startswith(template.before, behind):
-                    return self._run(body, begin, self._id + template.before, template)
-        return 0
-
-    def _meant(self, body: bytes, begin: int) -> int:
-        """Take the event at `begin` if its bytes are remembered; where the next begins; 0: unknown; -1: it has an id, and may have a
-        text.
-        """
-        if not body.startswith(ID, begin):
-            if not body.startswith(_LAST, begin):
-                return 0
-            self._done = True
-            self._put(self._at(begin + len(_LAST)), Kind.DONE)
-            return begin + len(_LAST)
-        behind = begin + len(self._id)
-        if not (self._id and body.startswith(self._id, begin)):
-            behind = body.find(b'"', begin + len(ID)) + 1
-            name = body[begin:behind]
-            if not behind or not is_plain(name[len(ID) : -1]):
-                return 0
-            self._id = name
-        stop = body.find(b"\n\n", behind)
-        if stop < 0:
-            return 0
-        meaning = _MEANINGS.get(body[behind:stop])
-        if meaning is None:
-            return -1
-        self._put(self._at(stop + 2), meaning.kind)
-        if meaning.finish is not None:
-            self._finish = meaning.finish
-        if meaning.usage is not None:
-            self._usage = meaning.usage
-        return stop + 2
-
-    def _next(self, body: bytes, begin: int) -> int:
-        """The event at `begin`; where the next begins."""
-        found = body.find(b"\n\n", begin)
-        if found < 0 and not self._whole:
-            return len(body)
-        end = found + 2 if found >= 0 else len(body)
-        event = _event(body[begin : found if found >= 0 else end])
-        if event is None:
-            return end
-        said = self._event(*event, self._at(end))
-        if said is not None:
-            learn_template(body, begin, end, said)
-        return end
-
-    def _run(self, body: bytes, begin: int, before: bytes, template: Template) -> int:
-        """Take the chunks from `begin` that differ in nothing but the text; where the first other one begins, 0 if it does."""
-        pieces = split(body[begin + len(before) : begin + _WINDOW], template.after, before)
-        taken = self._take(pieces, template.kind)
-        if not taken:
-            return 0
-        around = len(before) + len(template.after)
-        stops = list(accumulate([around + len(piece) for piece in pieces[:taken]], initial=begin))
-        self._stamp(stops[1:])
-        return stops[-1]
-
-    def _take(self, pieces: list[bytes], kind: Kind) -> int:
-        """Take some chunks' texts, as they stand in JSON; how many, for one that is no JSON ends them."""
-        joined = b"".join(pieces)
-        plain = joined.isascii() and b'"' not in joined and b"\\" not in joined
-        text = joined.decode() if plain else ""
-        if plain and text.isprintable():
-            chars = list(map(len, pieces))
-        else:
-            texts = texts_of(pieces)
-            text, chars = "".join(texts), list(map(len, texts))
-        (self._content if kind == Kind.CONTENT else self._reasoning).append(text)
-        self._chars += chars
-        self._kind += [kind if n else Kind.ROLE for n in chars] if 0 in chars else [kind] * len(chars)
-        return len(chars)
-
-    def _stamp(self, stops: list[int]) -> None:
-        """Note when chunks had come that end at these places, one behind the other, framing included."""
-        ns, ends, last = self._read_ns, self._ends, self._last_read
-        count = len(stops)
-        read = bisect_left(ends, stops[0] - self._framing) if last else 0
-        if ends[read : read + count] == stops:  # each ends its own read, as nearly all do
-            self._ns += ns[read : read + count]
-            if self._read_unsure:
-                own = self._read_unsure[read : read + count]
-                self._unsure += [0] * count if min(own) >= 0 else [max(0, -unsure) for unsure in own]
-            return
-        if read >= last or ends[read] >= stops[-1]:  # all in one read
-            read = min(read, last)
-            self._ns += [ns[read]] * count
-            if self._read_unsure:
-                self._unsure += [abs(self._read_unsure[read])] * count
-                self._unsure[-1] = self._unsure_of(read, stops[-1] - self._framing)
-            return
-        stops = [stop - self._framing for stop in stops] if self._framing else stops
-        reads = [min(bisect_left(ends, stop, read), last) for stop in stops]
-        self._ns += [ns[one] for one in reads]
-        if self._read_unsure:
-            self._unsure += map(self._unsure_of, reads, stops)
-
-    # -- the same, with the transfer's framing still on
-
-    def read_framed(self, raw: bytes) -> int:
-        """Take all events of a chunked body whose chunks hold whole events, as nearly all do.
-
-        Gives the bytes of the body without its framing; 0: it is not of that form, and nothing that was read counts.
-        """
-        place = body = 0
-        try:
-            while True:
-                stop = raw.find(b"\r\n", place)
-                length = SIZES[raw[place:stop]]
-                begin, end = stop + 2, stop + 2 + length
-                if not length:
-                    return body if raw[begin:] == b"\r\n" else 0
-                if raw[end - 2 : end + 2] != b"\n\n\r\n":
-                    return 0
-                template = self._chunk_events(raw, begin, end)
-                if template is None:
-                    place, body = end + 2, body + length
-                    continue
-                place, more = self._framed_run(raw, place, template)
-                if not more:
-                    return 0
-                body += more
-        except ValueError:  # no size of a chunk
-            return 0
-
-    def _chunk_events(self, raw: bytes, begin: int, end: int) -> Template | None:
-        """Take the events of one chunk; a template if its one event is the first of a run with it.
-
-        Raises:
-            ValueError: they want to be read in another way.
-        """
-        at = begin
-        while at < end:
-            after = self._meant(raw, at)
-            if after < 0 and at == begin:
-                behind = at + len(self._id)
-                for template in TEMPLATES:
-                    if raw.startswith(template.before, behind):
-                        return template
-            if after <= 0:
-                after = raw.find(b"\n\n", at) + 2
-                event = raw[at:after]
-                if b"\r" in event or event.startswith(b"\xef"):
-                    raise ValueError("lines that end otherwise")
-                found = _event(event[:-2])
-                if found is not None and self._event(*found, self._at(after)) is not None:
-                    raise ValueError("a form of text that is to be learned first")
-            at = after
-        return None
-
-    def _framed_run(self, raw: bytes, place: int, template: Template) -> tuple[int, int]:
-        """Take the chunks from `place` on that differ in nothing but the text and so the size.
-
-        Gives where the first other one begins, and how many bytes of the body they are; 0: there are none.
-        """
-        heads = Heads(self._id + template.before, template.after)
-        pieces = raw[place : place + _WINDOW].split(heads.needle)
-        pieces[0] = heads.tail + pieces[0]
-        rest = pieces.pop()
-        lengths = list(map(len, pieces))
-        if not (rest.startswith(heads.tail) and all(map(STARTS, pieces, map(heads.__getitem__, lengths)))):
-            first = first_other(pieces, rest, heads)
-            if not first:
-                return place, 0
-            del pieces[first:], lengths[first:]
-        least, most = min(heads.values(), key=len), max(heads.values(), key=len)
-        width = len(least)
-        if width == len(most):
-            texts = [piece[width:] for piece in pieces]
-            framing = len(pieces) * (width - heads.bare)
-        else:
-            texts = [piece[len(heads[n]) :] for piece, n in zip(pieces, lengths, strict=True)]
-            framing = sum(len(heads[n]) - heads.bare for n in lengths)
-        if not texts or self._take(texts, template.kind) != len(texts):
-            return place, 0
-        step = len(heads.needle)
-        end = place + sum(lengths) + step * len(lengths)
-        self._stamp(list(accumulate([n + step for n in lengths], initial=place))[1:])
-        return end, end - place - framing
-
-    def _event(self, name: str, data: bytes, ns: int) -> Said | None:
-        """One event. Gives the text of a chunk that has nothing but a text."""
-        if data == _DONE or data.strip() == _DONE:
-            self._done = True
-            self._put(ns, Kind.DONE)
-            return None
-        try:
-            told = loads(data)
-        except ValueError as error:
-            if name == "error":
-                self._fail(ns, data.decode("utf-8", "replace"))
-            else:
-                self._malformed = self._malformed or f"a chunk is not JSON: {error}"
-                self._put(ns, Kind.OTHER)
-            return None
-        if not isinstance(told, dict):
-            self._malformed = self._malformed or "a chunk is not a JSON object"
-            self._put(ns, Kind.OTHER)
-            return None
-        if name == "error" or is_error(told):
-            self._fail(ns, error_message(told) or "an error without words")
-            return None
-        said = self.chunk(told, ns)
-        if said is None:
-            self._remember(data, told)
-        return said
-
-    def _remember(self, data: bytes, told: Mapping[str, Any]) -> None:
-        """Keep what a chunk without text means, for the same bytes with another id."""
-        behind = data.find(b'"', 7) + 1
-        if not (data.startswith(ID[6:]) and behind > 7 and len(data) <= LONGEST) or b"\n" in data or not is_plain(data[7 : behind - 1]):
-            return
-        if self._malformed or self._chars[-1] or b'"logprobs":{' in data or self._kind[-1] == Kind.OTHER:
-            return
-        if len(_MEANINGS) >= _MOST_MEANINGS:
-            _MEANINGS.clear()
-        choice, usage = first_choice(told.get("choices")), told.get("usage")
-        finish = choice.get("finish_reason") if choice is not None else None
-        _MEANINGS[data[behind:]] = _Meaning(
-            Kind(self._kind[-1]), finish if isinstance(finish, str) and finish else None, usage_of(usage) if usage is not None else None
-        )
-
-    def _fail(self, ns: int, message: str) -> None:
-        self._error = self._error or message
-        self._put(ns, Kind.ERROR)
-
-    def _put(self, ns: int, kind: Kind, chars: int = 0) -> None:
-        self._ns.append(ns)
-        self._kind.append(kind)
-        self._chars.append(chars)
-
-    def chunk(self, told: Mapping[str, Any], ns: int) -> Said | None:
-        """One chunk's JSON; its text, if it tells of nothing else."""
-        usage = told.get("usage")
-        if usage is not None:
-            self._take_usage(usage)
-        choice = first_choice(told.get("choices"))
-        if choice is None:
-            self._put(ns, Kind.USAGE if isinstance(usage, dict) and not told.get("choices") else Kind.OTHER)
-            return None
-        said = said_by(choice)
-        finish = choice.get("finish_reason")
-        if isinstance(finish, str) and finish:
-            self._finish = finish
-        logprobs = choice.get("logprobs")
-        if logprobs:
-            self._logprobs += logprobs_of(logprobs)
-        kind = Kind.FINISH if said.kind == Kind.ROLE and finish else said.kind
-        self._put(ns, kind, said.chars)
-        if said.content:
-            self._content.append(said.content)
-        if said.reasoning:
-            self._reasoning.append(said.reasoning)
-        return None if usage or finish or logprobs or kind not in (Kind.CONTENT, Kind.REASONING) else said
-
-    def _take_usage(self, usage: object) -> None:
-        try:
-            self._usage = usage_of(usage)
-        except ValueError as error:
-            self._malformed = self._malformed or str(error)

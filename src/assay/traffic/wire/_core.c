@@ -11,7 +11,7 @@
  * last moment at which the socket was known to be empty: the look before, which did not name it, or the read that emptied it.  The
  * thread looks every `tick_ns` while anything is under way, so that this moment is near unless the machine kept the thread away.
  *
- * HTTP/1.1 as `assay.traffic.wire.http1` has it, which is also the client where this one cannot be built.
+ * HTTP/1.1 as `assay.traffic.wire.connection` has it, which is also the client where this one cannot be built.
  * Source: RFC 9112; socket(7), epoll_wait(2); Documentation/networking/timestamping.rst of Linux.
  */
 #define _GNU_SOURCE

@@ -2,7 +2,7 @@
 
 A request is handed over before it is due, and what follows it in a closed loop as soon as its body is made: then nothing that Python
 does meanwhile delays a send or a stamp.  Exchanges come back when they have ended, with their reads, and are parsed here like any other.
-Connections are made here and given to the core.  Where it is not built (no compiler, no Linux), `assay.traffic.wire.http1` alone does it
+Connections are made here and given to the core.  Where it is not built (no compiler, no Linux), `assay.traffic.wire.connection` alone does it
 all.
 """
 
@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from assay.traffic.chunks import Dechunker
 from assay.traffic.parts import Ended
-from assay.traffic.wire.http1 import Exchange, Pool, closed_because
+from assay.traffic.wire.connection import Pool
+from assay.traffic.wire.failures import closed_because
+from assay.traffic.wire.response import Exchange
 from assay.traffic.wire.sockets import SO_TIMESTAMPNS
 
 try:
@@ -25,7 +27,7 @@ except ImportError:
     _core = None  # type: ignore[assignment]
 
 if TYPE_CHECKING:
-    from assay.traffic.wire.http1 import Address
+    from assay.traffic.wire.payloads import Address
 
 TICK_NS: Final = 500_000  # between looks while anything is under way: so far back may bytes of a merged read have come
 AWAKE_NS: Final = 150_000  # it wakes up so much before a request is due, and waits for the time awake

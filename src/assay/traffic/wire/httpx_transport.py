@@ -13,9 +13,10 @@ from typing import Any
 
 from assay.errors import EnvironmentLacks
 from assay.spec.sections.serving import Client
-from assay.traffic.client.load import Made
+from assay.traffic.client.plan import Made
 from assay.traffic.parts import Ended, Wire
-from assay.traffic.wire.http1 import READ_COST, Exchange, Head
+from assay.traffic.wire.connection import READ_COST
+from assay.traffic.wire.response import Exchange, Head
 from assay.traffic.wire.signing import Sign
 
 _SENDS = ("http11.send_request_headers.started", "http2.send_request_headers.started")

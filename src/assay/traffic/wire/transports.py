@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from assay.errors import EnvironmentLacks, WorkloadError
 from assay.spec.sections.serving import Client, Target
-from assay.traffic.client.load import Made
+from assay.traffic.client.plan import Made
 from assay.traffic.parts import Answer, Ask, Backend, Ended
 from assay.traffic.wire.compiled import Core, CorePool, built
-from assay.traffic.wire.http1 import Address, Exchange, Payloads, Pool, address_of
+from assay.traffic.wire.connection import Pool
+from assay.traffic.wire.payloads import Address, Payloads, address_of
+from assay.traffic.wire.response import Exchange
 from assay.traffic.wire.signing import Sign
 
 if TYPE_CHECKING:

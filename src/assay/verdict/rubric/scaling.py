@@ -13,8 +13,9 @@ from assay.estimates.format import bracketed
 from assay.spec.timings import Timing
 from assay.stats.intervals.intervals import Interval
 from assay.stats.models.scaling import amdahl_fit, amdahl_speedup, ceiling, gustafson, half_efficiency_workers
-from assay.stats.models.scaling_laws import STRONG, WEAK, Choice, Points, Refused, choose, held_out, peak, points, predict
+from assay.stats.models.scaling_laws import STRONG, WEAK, Choice, Points, Refused, choose, points
 from assay.stats.models.scaling_laws import Fit as Law
+from assay.stats.models.scaling_predictions import held_out, peak, predict
 from assay.verdict.rubric.types import Fit, Gustafson, LawRow, Mode, Predicted, Scaling
 
 

@@ -10,9 +10,10 @@ import pytest
 from assay import catalog
 from assay.clock import FakeClock
 from assay.errors import EnvironmentLacks, SpecError
+from assay.record.declared.requests import REQUESTS
 from assay.record.reader import open_record
 from assay.record.sealing.verify import verify
-from assay.record.tables import REQUESTS, arrow_schema
+from assay.record.tables import arrow_schema
 from assay.runners.foreign.support import importing
 from assay.runners.foreign.support.base import Row, address, failure
 from assay.runners.foreign.support.importing import import_results

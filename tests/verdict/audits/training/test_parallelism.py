@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from assay.spec.experiment import Workload
+from assay.spec.sections.workload import Workload
 from assay.verdict.audits.training.parallelism import AUDIT
 from assay.verdict.judge import judge
 from tests.handmade import Handmade

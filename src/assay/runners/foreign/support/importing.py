@@ -23,9 +23,9 @@ from assay.errors import Problem, RecordError, SpecError
 from assay.record import files
 from assay.record import folder as record_folder
 from assay.record.folder import RecordFolder
+from assay.record.sealing.plan_signature import plan_signature
 from assay.record.writer import ROWS_PER_BATCH, StreamWriter, to_batch
 from assay.runners.experiment.rows import check_written, launch_row, write_event, write_launch
-from assay.runners.experiment.run import plan_signature
 from assay.runners.foreign import nccl_tests
 from assay.runners.foreign.support.base import UNSAID, Foreign, Imported, Load, Row, first
 from assay.runners.foreign.support.documents import Place, Words, head, opened

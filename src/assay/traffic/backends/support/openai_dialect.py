@@ -18,7 +18,7 @@ from assay.traffic.backends.support.native_events import UNFINISHED, finish_of
 from assay.traffic.backends.support.options import OMIT, PATH, option
 from assay.traffic.backends.support.whole_answers import read_embeddings, read_rerank
 from assay.traffic.parts import Answer, Ask, Kind, Option, Reply
-from assay.traffic.replies.events import read_openai
+from assay.traffic.replies.openai_stream import read_openai
 
 PATHS: Final = {"chat": "/v1/chat/completions", "completions": "/v1/completions", "embeddings": "/v1/embeddings", "rerank": "/v1/rerank"}
 OPTIONS: Final[Mapping[str, Option]] = {

@@ -1,6 +1,6 @@
 """Are a record's times possible: no end before its begin, no two steps of a rank at once, everything inside of its launch?
 
-A rank makes one step at a time, a round one trial, a plan one launch; a step's exclusive phases fit into it (`_phases.py`); what a
+A rank makes one step at a time, a round one trial, a plan one launch; a step's exclusive phases fit into it (`recorder.phases`); what a
 launch did lies between its begin and its end; a first step is told by two tables alike; no rank has the result of a collective before the
 last rank has entered it.  One row that breaks one of these cannot have been measured, so the record is INVALID.
 Times are compared on one clock only: of one worker, or of those on the coordinator's host.  Slack: a microsecond, for clocks that step.

@@ -17,7 +17,7 @@ from assay.frames.record_data import Measured
 from assay.frames.training.communication_model import Wall, model
 from assay.metrics.base import ALL, Results
 from assay.stats.models.communication_wall import Division, Limit, divide, trend
-from assay.stats.models.scaling_laws import FARTHEST, WORST_MISS
+from assay.stats.models.scaling_predictions import FARTHEST, WORST_MISS
 from assay.units import SECONDS
 from assay.verdict.audits.support.audit import Audit
 from assay.verdict.types import Finding

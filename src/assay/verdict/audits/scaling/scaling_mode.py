@@ -27,7 +27,7 @@ from assay.verdict.types import Finding
 
 def examine(measured: Measured, results: Results) -> tuple[Finding, ...]:
     """One finding where the recorded work contradicts the declared mode."""
-    items = items_per_step(measured)
+    items = items_per_step(measured.steady_steps, measured.timed)
     base = items.get(measured.experiment.base_level)
     if base is None:
         return ()

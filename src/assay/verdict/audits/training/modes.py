@@ -13,7 +13,7 @@ from assay.frames.record_data import Measured, effective_steps
 from assay.frames.training.parallelism import why_not
 from assay.metrics.base import Results
 from assay.verdict.audits.support.audit import Audit
-from assay.verdict.evidence.training_faults import legitimate
+from assay.verdict.evidence.gradient_faults import legitimate
 from assay.verdict.types import Finding
 
 RULE = "mode_differs_by_rank"

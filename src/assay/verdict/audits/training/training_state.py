@@ -92,7 +92,7 @@ def _learning_rates(measured: Measured) -> Iterator[Finding]:
     rates = rates.with_columns(last=pl.col("step").max().over("launch"))  # a schedule of another length is another one
     alone = rates.filter(pl.col("configuration") == measured.base).drop("launch", "configuration", "workers")
     alone = alone.rename({"rate": "right"})
-    items = items_per_step(measured)
+    items = items_per_step(measured.steady_steps, measured.timed)
     off = (pl.col("rate") - pl.col("right")).abs() > SAME_RATE * pl.col("right").abs()
     for name, row in _first(measured, rates.join(alone, on=["block", "step", "last"]).filter(off)):
         workers = int(row["workers"])  # type: ignore[call-overload]

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from assay.clock import FakeClock
-from assay.instruments.hooks import step_limit
-from assay.instruments.hooks.step_limit import StepLimit
+from assay.instruments.recorder import step_limit
 from assay.instruments.recorder.recorder import Recorder
 from assay.instruments.recorder.sink import Identity, MemorySink
+from assay.instruments.recorder.step_limit import StepLimit
 from assay.record.tables import TABLES
 
 

@@ -21,16 +21,26 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
-
-if TYPE_CHECKING:
-    from assay.instruments.recorder.recorder import Recorder
+from typing import Any, Final, Protocol
 
 VARIABLE: Final = "ASSAY_STEPS"
 KIND: Final = "steps_reached"  # the event: value = steps made
 PATIENCE_S: Final = 600.0  # a rank may save or evaluate alone between two steps
 ELSEWHERE_S: Final = 2.0  # for ranks of other machines, which finish the same step
 POLL_S: Final = 0.02
+
+
+class EndedRecorder(Protocol):
+    """Whose recording ends with the last step."""
+
+    rank: int
+    workers: int
+
+    def reached(self, step: int, made: int) -> None:
+        """This rank ends now, after as many steps as were requested."""
+
+    def close(self) -> None:
+        """The recording ends."""
 
 
 class StepLimit:
@@ -40,7 +50,7 @@ class StepLimit:
         self,
         steps: int,
         folder: Path,
-        recorder: Recorder,
+        recorder: EndedRecorder,
         incarnation: int,
         *,
         local: range | None = None,
@@ -111,7 +121,7 @@ class StepLimit:
             print(f"assay: rank {self._recorder.rank} {what}", file=sys.stderr, flush=True)
 
 
-def limit_from(environ: Mapping[str, str], folder: Path, recorder: Recorder, incarnation: int) -> StepLimit | None:
+def limit_from(environ: Mapping[str, str], folder: Path, recorder: EndedRecorder, incarnation: int) -> StepLimit | None:
     """The limit that the launch asks for.
 
     Raises:
@@ -138,7 +148,7 @@ def all_ended(folder: Path, incarnation: int, ranks: Iterable[int]) -> bool:
     return all((place / f"incarnation={incarnation}.rank={rank}").exists() for rank in ranks)
 
 
-def _close(recorder: Recorder, finished: int, made: int) -> None:
+def _close(recorder: EndedRecorder, finished: int, made: int) -> None:
     attach = sys.modules.get("assay.instruments.attach")
     attached: Any = attach.current() if attach is not None else None
     if attached is not None:

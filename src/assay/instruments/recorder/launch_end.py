@@ -1,0 +1,93 @@
+"""What is recorded once: at the begin of a launch, and at its end?"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from assay.instruments.recorder import clock_pings, peak_memory
+from assay.instruments.recorder.flight_recorder import read_at_end
+from assay.instruments.recorder.profiler import Profiled, asked_of
+from assay.instruments.recorder.recorder_state import NOTHING, say
+from assay.instruments.recorder.sink import process_start_ns
+from assay.instruments.recorder.step_limit import KIND as STEPS_REACHED
+from assay.instruments.recorder.step_work import WorkOfAStep
+from assay.instruments.recorder.watched_model import WatchedModel
+
+
+class LaunchEnd(WatchedModel):
+    """The first and the last rows of a worker."""
+
+    def reached(self, step: int, made: int) -> None:
+        """This rank ends now, after as many steps as were asked for."""
+        self._event(STEPS_REACHED, self._now(), step=step, value=float(made))
+
+    def counts_work(self, environ: Mapping[str, str]) -> None:
+        """Count the operations of the first step, and profile some later ones, where the launch asks for it."""
+        request = asked_of(environ)
+        if request is not None:
+            self._profiled = Profiled(request, self.rank, self._event)
+        if environ.get("ASSAY_FLOPS") == "1":
+            peak, _, precision = environ.get("ASSAY_PEAK", "").partition(":")
+            self._work = WorkOfAStep(measures_peak=peak == "measured", precision=precision)
+
+    def begin(self, cost_ns: float, calibration_steps: int) -> None:
+        """Record the start of this worker and what the probe costs here."""
+        detail = {"pid": os.getpid(), "world_size": self.workers, "process_start_ns": process_start_ns(), "boot_id": clock_pings.boot_id()}
+        self._event("worker_start", self._now(), detail=detail)
+        self.cost_ns = cost_ns
+        self._cost("cost_per_step", cost_ns, "ns")
+        self._cost("calibration_steps", calibration_steps, "steps")
+
+    def looks_at_clocks(self, folder: Path, environ: Mapping[str, str]) -> None:
+        """Compare the clocks of the hosts, where there are several; a job whose clocks cannot be compared is recorded all the same."""
+        try:
+            self._last_look = clock_pings.begin(folder, environ, self._append, self._key, self._identity.host)
+        except OSError as error:
+            say(f"the clocks of the hosts are not compared: {type(error).__name__}: {error}")
+
+    def costs(self, cost_ns: float, steps: int) -> None:
+        """What measuring by hooks cost a step: the median of so many of its last steps."""
+        self._cost("cost_per_step", cost_ns, "ns")
+        self._cost("own_steps", steps, "steps")
+
+    def logs_every(self, steps: int) -> None:
+        """DistributedDataParallel's own log was read of every so many steps."""
+        self._cost("ddp_logging_every", steps, "steps")
+
+    def _tell_unseen(self) -> None:
+        """Why this worker has no steps, where torch was imported: a script without torch has none to be seen."""
+        hooks = sys.modules.get("assay.instruments.attach")
+        if hooks is not None and "torch" in sys.modules:
+            self._event("steps_unseen", self._now(), detail={"why": hooks.unseen()})
+
+    def _tell_memory(self) -> None:
+        """The most that this rank needed of the host and of its devices."""
+        launch, host, now = self._key[0], self._identity.host, self._now()
+        with suppress(Exception):  # a device that failed does not answer; then its peak is absent
+            for device, counter, most in peak_memory.peaks(sys.modules.get("torch")):
+                row = (launch, now, host, f"rank-{self.rank}/{device}", counter, float(most), "B", "self")
+                self._append("telemetry", row)
+
+    def _tell_inventory(self) -> None:
+        """The collectives that torch itself lists of the last steps."""
+        torch = sys.modules.get("torch")
+        listing = read_at_end(self._flights, torch) if self._flights is not None and torch is not None else None
+        if listing is None:
+            return
+        rows, detail = listing
+        for row in rows:
+            self._append("inventory", (*self._key, *row))
+        self._event("flight_recorder", self._now(), value=float(detail["entries"]), detail=detail)
+
+    def _stop(self) -> None:
+        self.active = False
+        self._leave_gradients()
+        self._leave_later_steps()
+        self._watching = None
+        self._named = dict.fromkeys(self._named, NOTHING)
+        self._on_close()
+        self._sink.close()

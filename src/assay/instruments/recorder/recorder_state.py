@@ -1,0 +1,192 @@
+"""What does a recorder know, how does it write a row down, and what becomes of an error of its own?
+
+Errors: whatever goes wrong in here is said once on stderr and ends the recording, never the training.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from types import MappingProxyType
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
+
+from assay.instruments.fingerprints import first_gradients as _first_gradients
+from assay.instruments.fingerprints import later_gradients, model_hash
+from assay.instruments.recorder import values as _values
+from assay.instruments.recorder.cuda_events import CudaPhases, Later
+from assay.instruments.recorder.flight_recorder import Flights
+from assay.instruments.recorder.inactive import Probe
+from assay.instruments.recorder.phases import HostPhases, Times
+from assay.instruments.recorder.profiler import Profiled
+from assay.instruments.recorder.restored_step import Restored, States
+from assay.instruments.recorder.sink import Identity, Sink
+from assay.instruments.recorder.step_limit import StepLimit
+from assay.instruments.recorder.step_work import WorkOfAStep
+
+NOTHING: AbstractContextManager[None] = nullcontext()
+_P = ParamSpec("_P")
+R = TypeVar("R", bound="RecorderState")
+
+
+def shielded(method: Callable[Concatenate[R, _P], None]) -> Callable[Concatenate[R, _P], None]:
+    """The method does nothing when nothing is recorded, and its errors end the recording instead of the training."""
+
+    def guarded(self: R, /, *args: _P.args, **kwargs: _P.kwargs) -> None:
+        if self.active:
+            try:
+                method(self, *args, **kwargs)
+            except Exception as error:
+                self.fail(error, f"probe.{method.__name__.lstrip('_')}")
+
+    functools.update_wrapper(guarded, method)
+    return guarded
+
+
+class Communication(Protocol):
+    """Who sees communication beside somebody else's marks (`marked_steps`)."""
+
+    def begun(self) -> None:
+        """A loop over steps begins."""
+        ...
+
+    def ended(self) -> None:
+        """The step under way ends."""
+        ...
+
+    def close(self) -> None:
+        """The recording ends."""
+        ...
+
+
+class RecorderState(Probe):
+    """The state of a recording, and its rows."""
+
+    def __init__(
+        self, identity: Identity, sink: Sink, *, now: Callable[[], int] = time.monotonic_ns, on_close: Callable[[], None] = lambda: None
+    ) -> None:
+        self.active = True
+        self.seed, self.rank, self.workers = identity.seed, identity.rank, identity.workers
+        self._identity, self._sink, self._now, self._on_close = identity, sink, now, on_close
+        self._key = (identity.launch, identity.rank, identity.incarnation)
+        self._append = sink.append
+        self._phases: HostPhases | CudaPhases = HostPhases(now, self._step_row)
+        self._named: Mapping[str, AbstractContextManager[None]] = self._phases.named
+        self._later: Later | None = None  # what a GPU still owes
+        self._last_look: Callable[[], None] = no_look  # at the clock of another host
+        self.cost_ns = 0.0  # what marking a step was found to take
+        self._communication: Communication | None = None  # of a script that marks its own steps
+        self._work: WorkOfAStep | None = None  # what counts the first step's operations
+        self._profiled: Profiled | None = None  # in launches that are looked at closely and not timed
+        self.limit: StepLimit | None = None  # of a job that is not to be run to its end
+        self._entered = 0
+        self._flights = Flights(now, self.workers) if self.workers > 1 else None  # for torch's own list of collectives
+        self._watching: model_hash.Watch | None = None
+        self.optimizers: Iterable[Any] = ()  # that there are, as far as somebody else knows
+        self.states: States | None = None  # how far it is, where workers may be started again
+        self.went_on: Restored | None = None  # from where this incarnation went on
+        self._hash_ns = 0
+        self._gradients: _first_gradients.FirstGradients | None = None
+        self._later_steps: later_gradients.LaterSteps | None = None
+        self._asks_sending = False  # whether statistics of batch normalisation are sent to all ranks
+        self._starts: Mapping[str, int] = {}  # of the parameters, for launches of which no rank may hold them all
+        self.ends_at: int | None = None  # when the last step was over, as far as somebody else tells
+        self._batches = 0  # worked on in the step under way, as far as somebody else tells
+        self._first_step_seen = False
+        self._step = 0  # number of the step under way, which is the number of steps finished before it
+        self._loop = 0  # number of the `steps` loop under way
+        self._epoch = 0
+        self._in_step = False
+        self._held: tuple[int, int, int] | None = None  # a step that a failure may have cut short: number, begin, end
+        self._held_rows: list[tuple[Any, ...]] = []
+        self._saved = False  # whether a checkpoint was saved since the last step ended
+        self._saved_after: int | None = None  # steps, at the last of them
+        self._touched = False  # whether samples or log were called in the step under way
+        self._marks_optimizer = False  # whether any step so far marked its optimizer
+        self._begin = 0
+        self._data: int | None = None
+        self._pause: int | None = None
+        self._exposed: int | None = None
+        self._items: float | None = None
+
+    def _number(self, what: str, value: Any) -> None:
+        """Now where that is free of waiting, else when the GPU is done with it."""
+        key = (*self._key, self._step, what)
+        if self._later is not None and _values.on_cuda(value):
+            self._later.number(value.reshape(()), lambda x: self._append("fingerprints", (*key, float(x), None)))
+        else:
+            self._append("fingerprints", (*key, _values.as_number(value), None))
+
+    def _event(
+        self,
+        kind: str,
+        ns: int,
+        duration: int | None = None,
+        *,
+        step: int | None = None,
+        value: float | None = None,
+        detail: Mapping[str, Any] = MappingProxyType({}),
+    ) -> None:
+        launch, rank, incarnation = self._key
+        host, text = self._identity.host, json.dumps(dict(detail))
+        self._append("events", (launch, ns, duration, host, rank, incarnation, kind, step, value, text))
+
+    @property
+    def _watch(self) -> model_hash.Watch | None:
+        """What is hashed of the model that is trained, while there is one."""
+        watch = self._watching
+        return None if watch is None or watch.model is None else watch
+
+    @contextmanager
+    def _set_aside_hashing(self) -> Iterator[None]:
+        """What is done in here, inside of a step, is no training."""
+        self._phases.pause()
+        begin = self._now()  # inside of the pause: what lies between two readings of the clock must not count twice
+        yield
+        spent = self._now() - begin
+        self._phases.resume()
+        self._hash_ns += spent
+        if self._in_step and not self._phases.paused:
+            self._pause = (self._pause or 0) + spent
+
+    def _fingerprint(self, what: str, *, value: float | None = None, text: str | None = None) -> None:
+        self._append("fingerprints", (*self._key, self._step, what, value, text))
+
+    def _cost(self, counter: str, value: float, unit: str) -> None:
+        row = (self._key[0], self._now(), self._identity.host, "probe", counter, float(value), unit, "self")
+        self._append("telemetry", row)
+
+    def fail(self, error: Exception, where: str = "") -> None:
+        """End the recording, not the training; say so once, here and in the record, with the call that met the error."""
+        if not self.active:
+            return
+        self.active = False
+        what = f"{where}{': ' if where else ''}{type(error).__name__}: {error}"
+        say(f"the probe of rank {self.rank} stopped recording at step {self._step}; the training goes on. {what}")
+        try:
+            self._release()
+            self._event("probe_error", self._now(), step=self._step, detail={"error": what})
+            self._stop()
+        except Exception as again:
+            say(f"nor could it close its files: {type(again).__name__}: {again}")
+
+    def _step_row(self, fields: tuple[Any, ...], times: Times, method: str) -> None:
+        raise NotImplementedError
+
+    def _release(self) -> None:
+        raise NotImplementedError
+
+    def _stop(self) -> None:
+        raise NotImplementedError
+
+
+def no_look() -> None:
+    """There is no other host."""
+
+
+def say(sentence: str) -> None:
+    with suppress(OSError, ValueError, AttributeError):  # standard error may be closed
+        print(f"assay: {sentence}", file=sys.stderr, flush=True)

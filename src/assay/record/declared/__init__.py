@@ -1,0 +1,1 @@
+"""Which columns has each table of a record?"""

@@ -1,0 +1,119 @@
+"""What is told of an experiment while it runs, and how long will it still take?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from assay.record.sealing.plan_signature import plan_signature as plan_signature
+from assay.runners.experiment import policy
+from assay.spec.experiment import Experiment
+from assay.spec.plan import PlannedLaunch
+
+FINAL = policy.FINAL
+
+
+STARTING_S = 5.0  # of a launch of the collectives' worker: torch is imported, the ranks meet
+
+
+LaunchRow = Mapping[str, Any]  # a row of the table `launches`
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoadProgress:
+    """A load under way. Percentiles are of the last seconds, for the display only."""
+
+    state: str  # loading, cold, load, ended
+    into_s: float  # since the load began
+    left_s: float  # until nothing becomes due any more
+    due: int
+    sent: int
+    done: int
+    ok: int
+    failed: Mapping[str, int]  # status -> requests
+    in_flight: int
+    tokens: int
+    offered: float | None  # requests per second asked for; None in a closed loop
+    ttft_ms: Mapping[str, float]  # "p50", "p95", "p99"
+    tpot_ms: Mapping[str, float]
+    e2e_ms: Mapping[str, float]
+    lag_p99_ms: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class LaunchProgress:
+    """The launch under way."""
+
+    number: int
+    planned: PlannedLaunch
+    elapsed_s: float
+    steps: int  # finished by every rank that was seen
+    steps_per_s: float | None  # over the last seconds; None before there are enough
+    ranks: int  # workers that were seen
+    incarnation: int
+    load: LoadProgress | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunProgress:
+    """The whole experiment at one moment."""
+
+    record: Path
+    plan: tuple[PlannedLaunch, ...]
+    rows: tuple[LaunchRow, ...]  # launches that have ended, in order
+    running: LaunchProgress | None
+    seconds_left: float | None  # None while no launch has finished; with looks: until the next one
+    label: str = ""  # of the arm, where several experiments are run in turn
+    looks: tuple[Look, ...] = ()  # at the intervals, so far
+    adaptive: bool = False  # whether the plan only says how many launches there may be at most
+
+
+def seconds_left(
+    launches: Sequence[PlannedLaunch], rows: Sequence[LaunchRow], running: LaunchProgress | None = None, planned_s: float | None = None
+) -> float | None:
+    """Seconds until the plan is through, from the launches that finished; None if none did.
+
+    A configuration without a finished launch counts like the mean of all finished ones; `planned_s` says how long a launch
+    was asked to take, where that is known before any has finished.
+    """
+    walls: dict[str, list[float]] = {}
+    for row in rows:
+        if row["status"] == "ok":
+            walls.setdefault(row["configuration"], []).append((row["end_ns"] - row["begin_ns"]) / 1e9)
+    everything = [wall for several in walls.values() for wall in several] or [planned_s or 0.0]
+    if not any(everything):
+        return None
+    mean = sum(everything) / len(everything)
+    ended = {row["slot"] for row in rows if row["status"] in FINAL}
+    total = 0.0
+    for planned in launches:
+        if planned.slot not in ended:
+            measured = walls.get(planned.configuration)
+            expected = sum(measured) / len(measured) if measured else mean
+            under_way = running is not None and running.planned.slot == planned.slot
+            total += max(0.0, expected - running.elapsed_s) if running is not None and under_way else expected
+    return total
+
+
+def planned_seconds(experiment: Experiment) -> float | None:
+    """How long a launch was asked to take; None where its work decides."""
+    if experiment.workload.runner == "collectives":
+        requested = experiment.collectives_requested
+        each = sum(len(requested.places(op)) for op in requested.operations) * len(requested.every_size)
+        return STARTING_S + 2.0 * requested.seconds * each  # as long again for writing and checking the data
+    if experiment.serving is None:
+        return None
+    return experiment.serving.arrivals.warm_up_s + experiment.serving.arrivals.duration_s
+
+
+@dataclass(frozen=True, kw_only=True)
+class Look:
+    """What a look at the intervals gave, after some blocks."""
+
+    blocks: int
+    confidence: float  # of the intervals that were looked at
+    enough: bool
+    widths: Mapping[str, float]  # "metric at configuration" -> the larger relative half-width; absent ones are left out
+    sentence: str  # for the progress display and the manifest

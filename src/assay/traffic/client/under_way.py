@@ -1,0 +1,93 @@
+"""Which requests are under way, on which replica, and for which of them has nobody to wait any longer?"""
+
+from __future__ import annotations
+
+from time import monotonic_ns
+
+from assay.traffic.client.accounting import Accounting
+from assay.traffic.client.log import RequestLog
+from assay.traffic.client.plan import NS, Plan
+from assay.traffic.parts import Ended
+from assay.traffic.wire.response import Exchange
+
+
+class UnderWay(Accounting):
+    """Requests that were handed over and have not ended."""
+
+    def __init__(self, plan: Plan, log: RequestLog) -> None:
+        super().__init__(plan, log)
+        self._replica = memoryview(plan.schedule.replica)  # type: ignore[arg-type]
+        self._handed = bytearray(len(plan.schedule))  # whether it was sent, or handed over to be
+        self._flying: dict[Exchange, int] = {}  # -> when it was handed over
+        self._wave = 0  # most that were in flight: so many may end at once
+        self._busy = [0] * len(plan.transports)  # in flight, per replica
+        self._turns = plan.client  # round robin
+        self._leading = 0  # in flight, and followed by something
+
+    @property
+    def in_flight(self) -> int:
+        """Requests that were handed over and have not ended."""
+        return len(self._flying)
+
+    def _give_up(self, ended: Ended, why: str) -> None:
+        for exchange in list(self._flying):
+            self._abandon(exchange, ended, why)
+
+    def _abandon(self, exchange: Exchange, ended: Ended, why: str) -> None:
+        if exchange.connection is not None:
+            exchange.connection.give_up(exchange, ended, why)
+        exchange.finish(ended, why)
+
+    def _flown(self, exchange: Exchange) -> None:
+        """It is under way, or is handed over to be."""
+        number = exchange.number
+        self._flying[exchange] = monotonic_ns()
+        if len(self._flying) > self._wave:
+            self._wave = len(self._flying)
+        self._busy[exchange.replica] += 1
+        self._handed[number] = 1
+        self.window.due += 1
+        if self.agenda.next_of(number) >= 0:
+            self._leading += 1
+
+    def _landed(self, exchange: Exchange) -> None:
+        del self._flying[exchange]
+        self._busy[exchange.replica] -= 1
+        if self.agenda.next_of(exchange.number) >= 0:
+            self._leading -= 1
+
+    def _choose(self, number: int) -> int:
+        """The replica that a request goes to."""
+        fixed = self._replica[number]
+        count = len(self._busy)
+        if fixed >= 0:
+            return int(fixed) % count
+        if count == 1:
+            return 0
+        balance = self.plan.balance
+        if balance == "session" and self._session[number] >= 0:
+            return int(self._session[number]) % count
+        self._turns = (self._turns + 1) % count
+        if balance == "least_in_flight":
+            turn = self._turns
+            return min(range(count), key=lambda one: (self._busy[one], (one - turn) % count))
+        return self._turns
+
+    def _time_out(self, now: int) -> None:
+        plan = self.plan
+        limit = plan.timeout_ns if plan.first_byte_ns is None else min(plan.timeout_ns, plan.first_byte_ns)
+        late: list[tuple[Exchange, str]] = []
+        for exchange, handed_ns in self._flying.items():
+            if handed_ns + limit > now:
+                break
+            if exchange.connection is not None:
+                exchange.connection.refresh(exchange)
+            sent = exchange.sent_ns
+            if sent is None:
+                continue
+            if sent + plan.timeout_ns <= now:
+                late.append((exchange, f"not finished in {plan.timeout_ns / NS:g} s"))
+            elif plan.first_byte_ns is not None and not (exchange.ns or exchange.heard) and sent + plan.first_byte_ns <= now:
+                late.append((exchange, f"nothing was said in {plan.first_byte_ns / NS:g} s"))
+        for exchange, why in late:
+            self._abandon(exchange, "timeout", why)

@@ -1,0 +1,46 @@
+"""Are files and functions small enough to be read at once?"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+MOST_LINES = 500  # of a file
+BEING_REBUILT = ("rates.py",)  # goes when the metrics that use it are families
+MOST_PARAMETERS = 8  # of a function, without self, cls, *arguments and **words
+
+
+@pytest.fixture(scope="module")
+def files(repository: Path) -> list[Path]:
+    return sorted((repository / "src" / "assay").rglob("*.py"))
+
+
+def functions(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node
+
+
+def parameters(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    arguments = function.args
+    names = [argument.arg for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
+    return len(names) - (names[:1] in (["self"], ["cls"]))
+
+
+def test_no_file_is_longer_than_500_lines(files: list[Path]) -> None:
+    assert {path.name: lines for path in files if (lines := len(path.read_text().splitlines())) > MOST_LINES} == {}
+
+
+def test_no_function_has_more_than_8_parameters(files: list[Path]) -> None:
+    """More of them are a value that has no name yet: group them into a frozen dataclass."""
+    many = {
+        f"{path.name}:{function.lineno} {function.name}": parameters(function)
+        for path in files
+        if path.name not in BEING_REBUILT
+        for function in functions(path)
+        if parameters(function) > MOST_PARAMETERS
+    }
+    assert many == {}
