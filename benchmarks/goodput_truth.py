@@ -31,8 +31,8 @@ from assay.frames.record_data import Measured, from_record
 from assay.frames.training.rank_time import CATEGORIES, HELD_UP, partition
 from assay.record.reader import open_record
 from assay.runners.experiment.run import run
-from assay.spec.experiment import Fault
 from assay.spec.load import from_mapping
+from assay.spec.sections.faults import Fault
 
 TRAINED: Final = Path(__file__).resolve().parents[1] / "tests" / "faults" / "trained.py"
 MOST_OFF_S, MOST_OFF_SHARE = 0.5, 0.005

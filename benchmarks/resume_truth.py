@@ -28,8 +28,8 @@ from assay.frames.training.recovery import recoveries
 from assay.frames.training.unknown_progress import unknown_progress
 from assay.record.reader import open_record
 from assay.runners.experiment.run import run
-from assay.spec.experiment import Fault
 from assay.spec.load import from_mapping
+from assay.spec.sections.faults import Fault
 from assay.verdict.judge import judge
 
 SCRIPT: Final = Path(__file__).resolve().parents[1] / "tests" / "faults" / "resumes.py"

@@ -19,12 +19,15 @@ from typing import Any
 
 import polars as pl
 
+from assay import catalog
 from assay.estimates.estimate import Absent, Estimate, Value
 from assay.frames.record_data import Measured
-from assay.metrics.base import ALL, Better, Dimension, Metric
+from assay.metrics.base import ALL, LAST, Better, Dimension, Metric
 from assay.record.tables import TABLES, arrow_schema
-from assay.spec.experiment import Experiment, Factor, Fault, Launches, Prices, Quality
+from assay.spec.experiment import Experiment, Factor, Launches, Quality
 from assay.spec.plan import PlannedLaunch, configuration_name, plan
+from assay.spec.sections.costs import Prices
+from assay.spec.sections.faults import Fault
 from assay.spec.sections.workload import Workload
 from assay.verdict.judge import Judgement
 from assay.verdict.types import DimensionResult, Finding, GateResult, Recommendation, Verdict
@@ -247,7 +250,8 @@ def _failed(rows: dict[str, list[tuple[Any, ...]]], number: int, levels: tuple[i
 
 
 def metric(name: str, title: str, unit: str, dimension: Dimension, *, better: Better = "lower", primary: bool = False) -> Metric:
-    """A metric that computes nothing: its values are given."""
+    """A metric that computes nothing: its values are given. One of ours stands where it stands in reports."""
+    declared: Metric | None = catalog.load_all("metrics").get(name)
     return Metric(
         name=name,
         title=title,
@@ -258,6 +262,8 @@ def metric(name: str, title: str, unit: str, dimension: Dimension, *, better: Be
         formula=f"how {name} is made",
         compute=lambda _measured, _results: {},
         primary=primary,
+        shown=declared.shown if declared else (),
+        rank=declared.rank if declared else LAST,
     )
 
 

@@ -15,8 +15,9 @@ from typing import Any
 
 from assay.frames.record_data import Measured
 from assay.record.tables import TABLES
-from assay.spec.experiment import Energy, Experiment, Factor, Gates, Launches, Prices, Quality, Scaling
+from assay.spec.experiment import Experiment, Factor, Gates, Launches, Quality, Scaling
 from assay.spec.plan import configuration_name
+from assay.spec.sections.costs import Energy, Prices
 from assay.spec.sections.workload import Workload
 from tests.builders import frame
 

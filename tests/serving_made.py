@@ -32,8 +32,10 @@ import polars as pl
 
 from assay.frames.record_data import Measured
 from assay.record.tables import TABLES
-from assay.spec.experiment import Energy, Experiment, Fault, Gates, Launches, Prices, Quality
+from assay.spec.experiment import Experiment, Gates, Launches, Quality
 from assay.spec.plan import configurations, plan
+from assay.spec.sections.costs import Energy, Prices
+from assay.spec.sections.faults import Fault
 from assay.spec.sections.serving import Arrivals, Objectives, Serving, Target
 from assay.spec.sections.workload import Workload
 from assay.traffic.parts import Kind

@@ -15,8 +15,9 @@ from assay.frames.record_data import Measured
 from assay.record.tables import TABLES, arrow_schema
 from assay.runners.simulated import SCRIPT, arguments, batches, cluster_of, row_of, rows_of
 from assay.runners.simulation.cluster import Cluster
-from assay.spec.experiment import Experiment, Factor, Gates, Launches, Noise, Scaling
+from assay.spec.experiment import Experiment, Factor, Gates, Launches, Scaling
 from assay.spec.plan import plan
+from assay.spec.sections.noise import Noise
 from assay.spec.sections.workload import Measure, Workload
 from tests.builders import frame
 

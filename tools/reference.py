@@ -17,11 +17,14 @@ from pathlib import Path
 from assay import catalog, cli
 from assay.exit_codes import EXIT_CODES
 from assay.instruments.machine import meter
+from assay.metrics.base import Metric
 from assay.record import environment, tables
 from assay.reports import check as check_report
 from assay.reports import json as json_report
 from assay.reports.comparisons import json as comparison_json
 from assay.spec import schema
+from assay.spec.experiment import Experiment
+from assay.spec.keys import keys as every_key
 from assay.stats.intervals import means
 from assay.verdict.comparison import comparability
 from assay.verdict.conditions import catalogue
@@ -54,8 +57,13 @@ def text_block(text: str) -> str:
 
 
 def module_words(package: str, name: str) -> str:
-    """The docstring of a plug-in's file; its formulas are set as text blocks."""
-    words = inspect.cleandoc(importlib.import_module(catalog.module(package, name)).__doc__ or "")
+    """The docstring of a plug-in's file."""
+    return docstring(catalog.module(package, name))
+
+
+def docstring(module: str) -> str:
+    """What a module says of itself; its formulas are set as text blocks."""
+    words = inspect.cleandoc(importlib.import_module(module).__doc__ or "")
     return "\n\n".join(text_block(part) if part.startswith("    ") else part for part in words.split("\n\n"))
 
 
@@ -80,8 +88,11 @@ def experiment() -> str:
     """The keys of an experiment's file."""
     sections = table(("section", "keys", "meaning"), ((f"`{s}`", k, d) for s, k, d in schema.section_table()))
     keys = table(("key", "type", "default", "meaning"), ((f"`{k}`", t, d, m) for k, t, d, m in schema.key_table()))
+    flags = table(
+        ("key", "flags"), ((f"`{key.path}`", words) for key in every_key(Experiment).values() if (words := schema.flag_words(key)))
+    )
     editor = "`assay schema` prints the same as a JSON Schema, which editors use to complete and check the file."
-    return page("Experiment", "src/assay/spec/experiment.py", editor, "## Sections", sections, "## Keys", keys)
+    return page("Experiment", "src/assay/spec", editor, "## Sections", sections, "## Keys", keys, "## Flags", flags)
 
 
 def claim() -> str:
@@ -96,16 +107,35 @@ def claim() -> str:
 
 
 def metrics() -> str:
-    """Every metric by dimension: an overview, then what each file says."""
-    found = catalog.load_all("metrics")
+    """Every metric by dimension: an overview, then what each declares, then what each family says of all of its metrics."""
+    every = catalog.load_all("metrics")
     kinds = "The kind of a metric says which mean over configurations has a meaning; repeated launches are another matter."
     parts = [kinds, table(("kind", "mean over configurations"), means.MEANS.items())]
     for dimension, question in DIMENSIONS.items():
-        members = {name: metric for name, metric in found.items() if metric.dimension == dimension}
+        members = {name: metric for name, metric in every.items() if metric.dimension == dimension}
         rows = ((f"[`{n}`](#{n})", m.title, m.unit, m.kind, m.better, m.formula) for n, m in members.items())
         parts += [f"## {dimension}: {question}", table(("name", "title", "unit", "kind", "better", "formula"), rows)]
-        parts += [f"### {name}\n\n{module_words('metrics', name)}" for name in members]
+        parts += [f"### {name}\n\n{metric_words(metric)}" for name, metric in members.items()]
+    families = dict.fromkeys(family for name, metric in every.items() if (family := family_of(metric)))
+    parts += ["## Families", *(f"### {family}\n\n{docstring(f'assay.metrics.{family}')}" for family in families)]
     return page("Metrics", "src/assay/metrics", *parts)
+
+
+def metric_words(metric: Metric) -> str:
+    """Question, formula and caveat of a metric, and its family; of a metric that asks none, what its file says."""
+    if not metric.question:
+        return module_words("metrics", metric.name)
+    family = family_of(metric)
+    anchor = family.replace(".", "")
+    needs = f"Needs {', '.join(sorted(metric.needs)).replace('_', ' ')}." if metric.needs else ""
+    formula = f"{metric.name} = {metric.formula}."
+    return "\n\n".join(filter(None, (metric.question, formula, metric.caveat, needs, f"Family: [{family}](#{anchor}).")))
+
+
+def family_of(metric: Metric) -> str:
+    """The family of one of our own metrics, "serving.latency"; empty where it has a file for itself."""
+    module = catalog.module("metrics", metric.name)
+    return module.removeprefix("assay.metrics.") if hasattr(importlib.import_module(module), catalog.FAMILIES["metrics"]) else ""
 
 
 def verdict() -> str:

@@ -1,9 +1,9 @@
 """Which plug-ins are there?  A metric, runner, launcher, fault, audit, gate or report is one file.
 
-The file's stem is the plug-in's name in specs, records, reports, docs and tests.  Every plug-in file of a folder
-defines one constant, named after the folder (`metrics/` -> `METRIC`), whose `.name` equals the stem; a file without it
-serves the others.  Nothing is registered anywhere: a new file in the folder is a new plug-in.  Third parties
-add theirs by the entry-point group `assay.<folder>` (`assay.metrics`), each pointing to such a constant.
+The file's stem is the plug-in's name in specs, records, reports, docs and tests.  Every plug-in file of a folder defines one constant,
+named after the folder (`launchers/` -> `LAUNCHER`), whose `.name` equals the stem; a file of metrics defines a family of them, `METRICS`,
+each with a name of its own.  A file without the constant serves the others.  Nothing is registered anywhere: a new file in the folder is a
+new plug-in.  Third parties add theirs by the entry-point group `assay.<folder>` (`assay.metrics`), each pointing to such a constant.
 """
 
 from __future__ import annotations

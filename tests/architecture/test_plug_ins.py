@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
 
 from assay import catalog
+from assay.metrics.base import LAST, Metric
 from tests.architecture.conftest import Run
 from tests.docs.blocks import blocks
 
 PLUG_INS = [(package, name) for package in catalog.PLUG_INS for name in catalog.names(package)]
+METRICS: Mapping[str, Metric] = catalog.load_all("metrics")
 JUDGE_AND_RENDER = """
 import json
+from collections.abc import Mapping
 from assay import catalog
+from assay.metrics.base import LAST, Metric
 from assay.reports import view
 from assay.verdict.judge import judge
 from tests.builders import measured
@@ -31,7 +36,8 @@ def test_a_plug_in_is_named_after_its_file(package: str, name: str) -> None:
 
 @pytest.mark.parametrize(("package", "name"), PLUG_INS)
 def test_a_plug_in_opens_with_its_question(package: str, name: str, repository: Path) -> None:
-    source = repository.joinpath("src", *catalog.module(package, name).split(".")).with_suffix(".py").read_text()
+    path = repository.joinpath("src", *catalog.module(package, name).split("."))
+    source = (path / "__init__.py" if path.is_dir() else path.with_suffix(".py")).read_text()
     first = source.splitlines()[0]
     assert first.startswith('"""')
     assert "?" in source.split('"""')[1], "the docstring asks no question"
@@ -39,8 +45,23 @@ def test_a_plug_in_opens_with_its_question(package: str, name: str, repository: 
 
 @pytest.mark.parametrize(("package", "name"), PLUG_INS)
 def test_a_plug_in_has_a_test_file(package: str, name: str, repository: Path) -> None:
-    folder = catalog.module(package, name).split(".")[1:-1]
-    assert repository.joinpath("tests", *folder, f"test_{name}.py").is_file()
+    """A metric's is that of its family, a kind's that of its judging."""
+    *folder, module = [*catalog.module(package, name).split(".")[1:], *(["judging"] if package in catalog.FOLDERS else [])]
+    assert repository.joinpath("tests", *folder, f"test_{module}.py").is_file()
+
+
+@pytest.mark.parametrize("metric", METRICS.values(), ids=lambda metric: metric.name)
+def test_a_metric_asks_its_question_and_has_its_place(metric: Metric) -> None:
+    assert metric.question.endswith("?")
+    assert 0 < metric.rank < LAST
+    assert not metric.caveat or metric.caveat.endswith((".", ")"))
+
+
+def test_no_two_metrics_stand_in_the_same_place() -> None:
+    ranks = [metric.rank for metric in METRICS.values() if metric.rank != LAST]
+    assert len(set(ranks)) == len(ranks)
+    places = [(place.table, place.position) for metric in METRICS.values() for place in metric.shown]
+    assert len(set(places)) == len(places)
 
 
 def plant(package_copy: Path, page: Path, package: str) -> None:
@@ -80,3 +101,125 @@ def test_no_plug_in_is_found_under_two_names() -> None:
     for package in catalog.PLUG_INS:
         found = catalog.load_all(package)
         assert len({plug_in.name for plug_in in found.values()}) == len(found)
+
+
+FAULT_FILE = '''"""What happens when a worker thinks before every step?"""
+
+from pydantic import Field
+
+from assay.errors import Problem
+from assay.faults.support.base import Fault
+from assay.spec.sections.faults import Fault as Asked
+
+
+class Keys(Asked):
+    """What may be asked for."""
+
+    thought_s: float = Field(0.5, gt=0.0, le=9.0, description="how long it thinks, seconds.")
+
+
+def rule(asked):
+    if asked.get("thought_s") == 7.0:
+        yield Problem(where="thought_s", found="7", allowed="any other number")
+
+
+FAULT = Fault(name="ponder", keys=Keys, rule=rule, strike=lambda victim, fault: None)
+'''
+LAUNCHER_FILE = '''"""How are workers started on the moon?"""
+
+from assay.launchers.support.base import Launcher
+
+LAUNCHER = Launcher(name="moon", check=lambda experiment: None, start=lambda request: None, describe=lambda request: {})
+'''
+BACKEND_FILE = '''"""What does an engine say that answers nothing?"""
+
+from assay.traffic.parts import Backend
+
+BACKEND = Backend(name="mute", tasks=("chat",), wire=lambda ask, target: None, read=lambda reply, ask: None)
+'''
+VERB_FILE = '''"""`assay greet`: who is there?"""
+
+from assay.cli.support.verb import Verb
+
+VERB = Verb(
+    name="greet",
+    group="instrument",
+    summary="say hello to whoever is there",
+    description="Say hello.",
+    add_arguments=lambda parser: parser.add_argument("--loudly", action="store_true"),
+    run=lambda arguments: print("HELLO" if arguments.loudly else "hello") or 0,
+)
+'''
+EXPERIMENT = """
+name = "planted"
+[workload]
+script = "train.py"
+[factor]
+levels = [1]
+[launcher]
+kind = "moon"
+[[faults]]
+kind = "ponder"
+"""
+
+
+@pytest.fixture
+def planted(package_copy: Path, python: Run) -> Callable[..., tuple[int, str]]:
+    """`planted(*words)`: exit code and output of the command line of a copy with one more fault, launcher, backend and verb."""
+    for file, text in {
+        "faults/ponder": FAULT_FILE,
+        "launchers/moon": LAUNCHER_FILE,
+        "traffic/backends/mute": BACKEND_FILE,
+        "cli/verbs/greet": VERB_FILE,
+    }.items():
+        package_copy.joinpath("src", "assay", f"{file}.py").write_text(text)
+    (package_copy / "train.py").write_text("")
+
+    def run(*words: str, keys: str = "") -> tuple[int, str]:
+        (package_copy / "planted.toml").write_text(EXPERIMENT + keys)
+        done = python(f"import sys\nfrom assay.cli import main\nsys.exit(main({[*words]!r}))", package_copy)
+        return done.returncode, done.stdout + (done.stderr if done.returncode else "")
+
+    return run
+
+
+def test_a_fault_and_a_launcher_are_each_added_by_one_file(planted: Callable[..., tuple[int, str]]) -> None:
+    code, said = planted("run", "planted.toml", "--dry-run", "--json", keys="thought_s = 2.5")
+    assert code == 0, said
+    fault = json.loads(said)["launches"][-1]["fault"]
+    assert (fault["kind"], fault["training"]["thought_s"]) == ("ponder", 2.5)
+
+
+def test_the_keys_of_a_planted_fault_are_in_the_schema(planted: Callable[..., tuple[int, str]]) -> None:
+    code, said = planted("schema")
+    assert code == 0, said
+    key = json.loads(said)["$defs"]["Fault"]["properties"]["thought_s"]
+    assert key["description"] == "For kind ponder: how long it thinks, seconds."
+    assert (key["default"], key["exclusiveMinimum"], key["maximum"]) == (0.5, 0.0, 9.0)
+
+
+@pytest.mark.parametrize(
+    ("keys", "told"),
+    [
+        ("thought = 1.0", "faults[0].thought (line 11): found 1.0; allowed: kind, levels"),
+        ("thought = 1.0", "Did you mean thought_s?"),
+        ("thought_s = 10.0", "faults[0].thought_s (line 11): found 10.0; allowed: a number above 0 and at most 9."),
+        ("thought_s = 7.0", "faults[0].thought_s (line 11): found 7; allowed: any other number."),
+    ],
+)
+def test_what_is_wrong_with_the_keys_of_a_planted_fault_is_told(planted: Callable[..., tuple[int, str]], keys: str, told: str) -> None:
+    code, said = planted("run", "planted.toml", "--dry-run", keys=keys)
+    assert code == 2
+    assert told in said
+
+
+def test_a_backend_is_added_by_one_file(planted: Callable[..., tuple[int, str]]) -> None:
+    code, said = planted("load", "http://127.0.0.1:1", "--backend", "mute", "--toml")
+    assert code == 0, said
+    assert 'backend = "mute"' in said
+    assert planted("load", "http://127.0.0.1:1", "--backend", "mut", "--toml")[1].count("Did you mean mute?") == 1
+
+
+def test_a_verb_is_added_by_one_file(planted: Callable[..., tuple[int, str]]) -> None:
+    assert "say hello to whoever is there" in planted("--help")[1]
+    assert planted("greet", "--loudly") == (0, "HELLO\n")

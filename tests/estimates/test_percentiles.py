@@ -11,12 +11,11 @@ import pytest
 from assay import catalog
 from assay.estimates.estimate import Absent, Estimate, Value
 from assay.frames.record_data import Measured
-from assay.metrics import step_time_p50, step_time_p95, step_time_p99
 from assay.metrics.base import Metric
-from assay.reports.reading import ORDER
+from assay.metrics.training.time import STEP_AUTOCORRELATION, STEP_TIME, STEP_TIME_P50, STEP_TIME_P95, STEP_TIME_P99, THROUGHPUT
 from tests.handmade import Handmade
 
-PERCENTILES = (step_time_p50.METRIC, step_time_p95.METRIC, step_time_p99.METRIC)
+PERCENTILES = (STEP_TIME_P50, STEP_TIME_P95, STEP_TIME_P99)
 BY_PERCENTILE = pytest.mark.parametrize("metric", PERCENTILES, ids=lambda metric: metric.name)
 
 
@@ -35,8 +34,7 @@ def with_ramps(shift: float, blocks: int = 5) -> Handmade:
 
 @BY_PERCENTILE
 def test_a_percentile_of_steps_is_read_next_to_the_step_time(metric: Metric) -> None:
-    places = [ORDER.index(name) for name in ("step_time", metric.name, "step_autocorrelation", "throughput")]
-    assert places == sorted(places)
+    assert STEP_TIME.rank < metric.rank < STEP_AUTOCORRELATION.rank < THROUGHPUT.rank
     assert catalog.load("metrics", metric.name) is metric
     assert (metric.unit, metric.better, metric.dimension, metric.primary) == ("s", "lower", "performance", False)
 
@@ -70,7 +68,7 @@ def test_one_long_launch_carries_no_percentile(metric: Metric) -> None:
 
 def test_the_method_says_how_dependent_the_steps_are() -> None:
     """methodology T17: p99 of ramps shifted by 2 is 994.01 in [991, 999], here in ms."""
-    value = computed(step_time_p99.METRIC, with_ramps(2).measured())["workers=1"]
+    value = computed(STEP_TIME_P99, with_ramps(2).measured())["workers=1"]
     assert isinstance(value, Estimate)
     assert (value.value, value.low, value.high) == pytest.approx((0.99401, 0.991, 0.999))
     assert (value.n_launches, value.n_trials, value.confidence) == (5, 5000, 0.95)
@@ -83,7 +81,7 @@ def test_the_method_says_how_dependent_the_steps_are() -> None:
 
 def test_launches_that_differ_too_much_in_the_tail_leave_p99_open_and_p50_measured() -> None:
     measured = with_ramps(10).measured()
-    tail, middle = (computed(metric, measured)["workers=1"] for metric in (step_time_p99.METRIC, step_time_p50.METRIC))
+    tail, middle = (computed(metric, measured)["workers=1"] for metric in (STEP_TIME_P99, STEP_TIME_P50))
     assert isinstance(tail, Absent)
     assert "about 8 launches of this length" in tail.detail
     assert isinstance(middle, Estimate)
@@ -101,7 +99,7 @@ def test_slow_neighbours_do_not_count_as_independent_steps() -> None:
         for block in range(5):
             steps = np.array(list(accumulate(noise.normal(0, 0.01, 150), lambda last, e: 0.95 * last + e)))
             made.steps(made.launch(workers=1, block=block), seconds=list(10.0 + steps[order]))
-        found.append(computed(step_time_p95.METRIC, made.measured())["workers=1"])
+        found.append(computed(STEP_TIME_P95, made.measured())["workers=1"])
     in_order, at_random = found
     assert isinstance(in_order, Absent)
     assert "trials with an autocorrelation time of" in in_order.detail
@@ -115,6 +113,6 @@ def test_warm_up_is_no_tail() -> None:
         seconds = rng.uniform(0.9, 1.1, 110)
         seconds[:10] += 5.0
         made.steps(made.launch(workers=1, block=block), seconds=list(seconds))
-    value = computed(step_time_p95.METRIC, made.measured())["workers=1"]
+    value = computed(STEP_TIME_P95, made.measured())["workers=1"]
     assert isinstance(value, Estimate)
     assert value.high <= 1.1

@@ -12,7 +12,7 @@ from assay import catalog
 from assay.faults.support.base import Fault, Struck
 from assay.faults.support.under_load import Strike
 from assay.launchers.support.servers import Replicas
-from assay.spec.experiment import Fault as Asked
+from assay.spec.sections.faults import Fault as Asked
 from tests.launchers.support.test_servers import Heard, replicas
 
 LATER_S = 3600.0  # undone by the end of the load alone
@@ -30,7 +30,7 @@ def one_replica(folder: Path, *words: str) -> Iterator[tuple[Replicas, Heard]]:
 def at_once(kind: str, struck: Struck, heard: Heard, **changes: Any) -> Strike:
     """The fault, struck now; `close` undoes it."""
     fault: Fault = catalog.load("faults", kind)
-    strike = Strike(fault, struck, Asked.model_validate({"kind": kind, "for_s": LATER_S, **changes}), heard)
+    strike = Strike(fault, struck, Asked.complete().model_validate({"kind": kind, "for_s": LATER_S, **changes}), heard)
     strike.at(time.monotonic_ns())
     return strike
 

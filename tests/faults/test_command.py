@@ -12,7 +12,6 @@ from assay.errors import SpecError
 from assay.faults import command
 from assay.faults.support.base import Struck
 from assay.launchers.support import supervisor
-from assay.spec.experiment import Fault as Asked
 from assay.spec.sections.serving import Target
 from tests.faults.loaded import at_once, kinds, one_replica, row, struck_at
 from tests.launchers.helpers import until
@@ -74,7 +73,13 @@ def test_much_output_is_kept_in_part_and_secrets_are_not(tmp_path: Path, monkeyp
     assert log.read_text().endswith("[redacted]\n")
 
 
-@pytest.mark.parametrize(("line", "why"), [(" ", "line for the shell"), ("kill {pid}", "assay does not start")])
-def test_a_line_that_cannot_work_is_refused_before_anything_starts(line: str, why: str) -> None:
-    with pytest.raises(SpecError, match=why):
-        command.check(Asked(kind="command", command=line), Target(urls=("http://127.0.0.1:1",)))
+@pytest.mark.parametrize("asked", [{}, {"command": " "}])
+def test_a_line_is_needed(asked: dict[str, str]) -> None:
+    (problem,) = command.rule(asked)
+    assert (problem.where, problem.found) == ("command", "nothing")
+    assert "line for the shell" in problem.allowed
+
+
+def test_a_line_that_needs_a_process_that_assay_did_not_start_is_refused() -> None:
+    with pytest.raises(SpecError, match="assay does not start"):
+        command.check(command.Keys(kind="command", command="kill {pid}"), Target(urls=("http://127.0.0.1:1",)))

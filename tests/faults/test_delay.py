@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 from assay.faults import delay
-from assay.spec.experiment import Fault as Asked
+from assay.spec.sections.faults import Fault as Asked
 from tests.faults.loaded import at_once, one_replica, row, struck_at
 from tests.launchers.helpers import until
 from tests.launchers.support.test_servers import pid_at

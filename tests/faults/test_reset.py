@@ -12,7 +12,7 @@ import pytest
 from assay.errors import SpecError
 from assay.faults import reset
 from assay.faults.support.under_load import check
-from assay.spec.experiment import Fault as Asked
+from assay.spec.sections.faults import Fault as Asked
 from assay.spec.sections.serving import Target
 from tests.faults.loaded import at_once, kinds, one_replica, struck_at
 from tests.launchers.helpers import until
@@ -31,7 +31,7 @@ def open_through(url: str) -> http.client.HTTPConnection:
 
 def test_connections_are_reset_until_the_fault_ends(tmp_path: Path) -> None:
     assert reset.FAULT.front is not None
-    asked = Asked(kind="reset", share=1.0)
+    asked = Asked.complete()(kind="reset", share=1.0)
     with one_replica(tmp_path) as (one, heard):
         front = reset.FAULT.front(asked, one.target, "", 0)
         try:

@@ -10,7 +10,6 @@ import pytest
 
 from assay.errors import EnvironmentLacks
 from assay.faults import slow
-from assay.spec.experiment import Fault as Asked
 from assay.spec.sections.serving import Target
 from tests.faults.loaded import at_once, one_replica, row, struck_at
 from tests.launchers.helpers import until
@@ -27,7 +26,7 @@ def test_the_period_is_as_short_as_the_least_quota_allows(share: float, quota: i
 
 def permitted() -> bool:
     try:
-        slow.check(Asked(kind="slow"), Target(command=("x",)))
+        slow.check(slow.Keys(kind="slow"), Target(command=("x",)))
     except EnvironmentLacks:
         return False
     return True
@@ -125,10 +124,10 @@ def test_without_the_right_it_is_told_how_to_get_it(tmp_path: Path, monkeypatch:
     machine(tmp_path, "cgroup2 /sys/fs/cgroup cgroup2 rw 0 0\n", "0::/\n")
     (tmp_path / "sys/fs/cgroup").mkdir(parents=True)
     with pytest.raises(EnvironmentLacks, match=r"hands the cpu controller on.*systemd-run"):
-        slow.check(Asked(kind="slow"), Target(command=("x",)))
+        slow.check(slow.Keys(kind="slow"), Target(command=("x",)))
 
 
 def test_a_machine_without_control_groups_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(slow, "ROOT", tmp_path)
     with pytest.raises(EnvironmentLacks, match="no control groups"):
-        slow.check(Asked(kind="slow"), Target(command=("x",)))
+        slow.check(slow.Keys(kind="slow"), Target(command=("x",)))

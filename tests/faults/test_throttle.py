@@ -14,7 +14,6 @@ import pytest
 
 from assay.faults import throttle
 from assay.faults.support.base import Victim
-from assay.spec.experiment import Fault as Asked
 from assay.spec.plan import PlannedFault
 from tests.limits import PROCESS_S
 
@@ -22,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def planned(interface: str, rate_mbit: float = 10.0) -> PlannedFault:
-    asked = Asked(kind="throttle", interface=interface, rate_mbit=rate_mbit)
+    asked = throttle.Keys(kind="throttle", interface=interface, rate_mbit=rate_mbit)
     return PlannedFault(kind="throttle", rank=0, after_checkpoints=0, delay_steps=1, signal="KILL", training=asked)
 
 

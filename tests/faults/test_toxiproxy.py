@@ -16,7 +16,6 @@ from assay.errors import EnvironmentLacks, SpecError
 from assay.faults import toxiproxy
 from assay.faults.support.base import Struck
 from assay.faults.support.under_load import check
-from assay.spec.experiment import Fault as Asked
 from assay.spec.sections.serving import Target
 from tests.faults.loaded import at_once, kinds
 from tests.launchers.helpers import until
@@ -92,7 +91,7 @@ def target_of(server: Fake) -> Target:
 
 def test_proxy_and_toxic_come_and_go(server: Fake) -> None:
     target, heard = target_of(server), Heard()
-    asked = Asked(kind="toxiproxy", delay_s=0.25, share=0.5)
+    asked = toxiproxy.Keys(kind="toxiproxy", delay_s=0.25, share=0.5)
     front = toxiproxy.front(asked, target, "", 0)
     url = front.before(target.urls[0])
     assert url == "http://127.0.0.1:20001/v1"
@@ -114,24 +113,24 @@ def test_proxy_and_toxic_come_and_go(server: Fake) -> None:
 
 def test_a_proxy_of_a_run_that_was_killed_is_replaced(server: Fake) -> None:
     for _ in range(2):
-        toxiproxy.front(Asked(kind="toxiproxy"), target_of(server), "", 0).before("http://127.0.0.1:8000")
+        toxiproxy.front(toxiproxy.Keys(kind="toxiproxy"), target_of(server), "", 0).before("http://127.0.0.1:8000")
     assert len(server.proxies) == 1
 
 
 def test_any_toxic_may_be_asked_for() -> None:
-    assert toxiproxy.toxic(Asked(command='reset_peer {"timeout": 0}')) == ("reset_peer", {"timeout": 0})
-    assert toxiproxy.toxic(Asked(command="timeout")) == ("timeout", {})
+    assert toxiproxy.toxic(toxiproxy.Keys(command='reset_peer {"timeout": 0}')) == ("reset_peer", {"timeout": 0})
+    assert toxiproxy.toxic(toxiproxy.Keys(command="timeout")) == ("timeout", {})
 
 
 @pytest.mark.parametrize("line", ["reset_peer {", "rm -rf {}", "bandwidth [1]", "../x {}"])
 def test_a_toxic_that_makes_no_sense_is_refused(line: str) -> None:
     with pytest.raises(SpecError, match="reset_peer"):
-        toxiproxy.toxic(Asked(kind="toxiproxy", command=line))
+        toxiproxy.toxic(toxiproxy.Keys(kind="toxiproxy", command=line))
 
 
 def test_a_server_that_refuses_is_a_fault_that_was_missed(server: Fake) -> None:
     target, heard = target_of(server), Heard()
-    front = toxiproxy.front(Asked(kind="toxiproxy"), target, "", 0)
+    front = toxiproxy.front(toxiproxy.Keys(kind="toxiproxy"), target, "", 0)
     url = front.before("http://127.0.0.1:8000")
     server.proxies.clear()
     server.RequestHandlerClass._answered = lambda *_: (500, {"error": "broken"})  # type: ignore[attr-defined]
@@ -153,5 +152,5 @@ def test_without_a_server_it_is_told_before_anything_starts() -> None:
         api = f"http://127.0.0.1:{gone.getsockname()[1]}"
     begin = time.monotonic()
     with pytest.raises(EnvironmentLacks, match="Start toxiproxy-server"):
-        check(toxiproxy.FAULT, Asked(kind="toxiproxy"), Target(urls=("http://x:1",), options={"toxiproxy.api": api}))
+        check(toxiproxy.FAULT, toxiproxy.Keys(kind="toxiproxy"), Target(urls=("http://x:1",), options={"toxiproxy.api": api}))
     assert time.monotonic() - begin < 60

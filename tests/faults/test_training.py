@@ -18,7 +18,6 @@ from assay.frames.training.recovery import recoveries
 from assay.record.reader import open_record
 from assay.runners.experiment.run import run
 from assay.runners.training import check
-from assay.spec.experiment import Fault as Asked
 from assay.spec.load import from_mapping
 from assay.spec.plan import plan
 
@@ -30,7 +29,7 @@ ADDED_S = 1.5  # by a busy machine, between two processes that note the same mom
 @cache
 def can_be_slowed() -> bool:
     try:
-        slow.check_training(Asked(kind="slow"))
+        slow.check_training(slow.Keys(kind="slow"))
     except EnvironmentLacks:
         return False
     return True
@@ -171,13 +170,11 @@ def noted(folder: Path, what: str) -> dict[tuple[int, int], int]:
             r"faults\[0\].kind: found 'reset'; allowed: a kind that strikes a training: command, kill, slow, stop, throttle",
         ),
         ({"kind": "kill", "rank": 2}, r"faults\[0\].rank: found 2; allowed: 0 to 1, for 2 workers"),
-        ({"kind": "command"}, r"faults\[\].command: found nothing"),
+        ({"kind": "command"}, r"faults\[0\].command: found nothing"),
         ({"kind": "throttle"}, r"faults\[\].interface: found nothing.*This machine has:"),
     ],
 )
 def test_a_fault_that_cannot_strike_a_training_is_refused_before_anything_starts(fault: dict[str, Any], words: str) -> None:
-    asked = from_mapping(
-        {"name": "x", "workload": {"script": str(COUPLED)}, "factor": {"levels": [2]}, "launcher": {"kind": "plain"}, "faults": [fault]}
-    )
+    data = {"name": "x", "workload": {"script": str(COUPLED)}, "factor": {"levels": [2]}, "launcher": {"kind": "plain"}, "faults": [fault]}
     with pytest.raises(SpecError, match=words):
-        check(asked, COUPLED.parent)
+        check(from_mapping(data), COUPLED.parent)

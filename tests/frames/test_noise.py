@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.frames.noise import COLUMNS, disturbed, fold
-from assay.spec.experiment import Noise
+from assay.spec.sections.noise import Noise
 from tests.handmade import Handmade
 
 

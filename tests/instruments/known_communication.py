@@ -25,7 +25,7 @@ from statistics import median
 from typing import Any
 
 from assay.estimates.estimate import Estimate
-from assay.metrics.communication import by_method
+from assay.metrics.training.communication import by_method
 from assay.record.tables import TABLES
 from tests.builders import frame
 from tests.handmade import Handmade

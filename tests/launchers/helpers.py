@@ -10,7 +10,7 @@ from types import ModuleType
 
 from assay.launchers.support import supervisor
 from assay.launchers.support.base import Ending, Handle, Request, worker_environment
-from assay.spec.experiment import Launcher as Settings
+from assay.spec.sections.launcher import Launcher as Settings
 from tests.limits import PROCESS_S
 
 DEADLINE_S = PROCESS_S

@@ -15,7 +15,8 @@ from assay.errors import EnvironmentLacks, SpecError
 from assay.instruments import injected
 from assay.launchers import local
 from assay.launchers.support.base import loopback, worker_environment
-from assay.spec.experiment import Experiment, Factor, Launcher
+from assay.spec.experiment import Experiment, Factor
+from assay.spec.sections.launcher import Launcher
 from assay.spec.sections.workload import Workload
 from tests.launchers.helpers import request, run
 

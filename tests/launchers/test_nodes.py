@@ -18,7 +18,9 @@ from assay.launchers.support import supervisor
 from assay.launchers.support.base import Request
 from assay.record.reader import open_record
 from assay.runners.experiment.run import run
-from assay.spec.experiment import Experiment, Factor, Fault, Host, Launcher, Launches, Limits
+from assay.spec.experiment import Experiment, Factor, Launches
+from assay.spec.sections.faults import Fault
+from assay.spec.sections.launcher import Host, Launcher, Limits
 from assay.spec.sections.workload import Workload
 from tests.launchers import helpers
 from tests.launchers.namespaces import two_hosts, why_not

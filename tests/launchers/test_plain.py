@@ -8,7 +8,8 @@ import pytest
 
 from assay.errors import SpecError
 from assay.launchers import plain
-from assay.spec.experiment import Experiment, Factor, Launcher
+from assay.spec.experiment import Experiment, Factor
+from assay.spec.sections.launcher import Launcher
 from assay.spec.sections.workload import Workload
 from tests.launchers.helpers import request, run
 

@@ -16,8 +16,8 @@ import pytest
 from assay.estimates.estimate import Estimate
 from assay.frames.links import pairs
 from assay.frames.record_data import Measured
-from assay.metrics import alpha, beta
 from assay.metrics.base import Metric
+from assay.metrics.collectives import ALPHA, BETA
 from assay.spec.sections.collectives import Collectives
 from tests.builders import measured
 from tests.launched import Launched, environment
@@ -170,7 +170,7 @@ def fitted(metric: Metric, record: Measured) -> Estimate:
 @pytest.mark.torch
 @pytest.mark.parametrize(("root", "mbit"), [(0, THERE), (1, BACK)])
 def test_the_time_of_a_byte_by_a_collective_is_that_of_the_shaped_link(folder: Path, root: int, mbit: float) -> None:
-    found = fitted(beta.METRIC, read(folder, range(ROUNDS), f"-{root}", SENT[root]))
+    found = fitted(BETA, read(folder, range(ROUNDS), f"-{root}", SENT[root]))
     truth = 8 / (mbit * 1e6 * PAYLOAD)
     assert found.n_launches == ROUNDS
     assert abs(found.value / truth - 1) < NEAR
@@ -180,5 +180,5 @@ def test_the_time_of_a_byte_by_a_collective_is_that_of_the_shaped_link(folder: P
 @pytest.mark.torch
 def test_the_latency_by_a_collective_is_two_delays_of_the_link(folder: Path) -> None:
     """Gloo sends no message before its receiver has said that it is ready: each of the two rounds passes the link twice."""
-    found = fitted(alpha.METRIC, read(folder, range(ROUNDS, ROUNDS + 3), "-0", REDUCED))
+    found = fitted(ALPHA, read(folder, range(ROUNDS, ROUNDS + 3), "-0", REDUCED))
     assert 2 * DELAY_S <= found.value < 3 * DELAY_S

@@ -17,7 +17,9 @@ from assay.errors import RecordError
 from assay.record import coordinator, files
 from assay.record.folder import RecordFolder, create, reopen
 from assay.record.reader import open_record
-from assay.spec.experiment import Experiment, Factor, Fault, Gates, Prices, Quality
+from assay.spec.experiment import Experiment, Factor, Gates, Quality
+from assay.spec.sections.costs import Prices
+from assay.spec.sections.faults import Fault
 from assay.spec.sections.workload import Workload
 from tests.record.making import experiment, launch_row, sealed, step_row, unfinished
 

@@ -23,8 +23,10 @@ from assay.runners.experiment.context import RunContext
 from assay.runners.experiment.run import run
 from assay.runners.experiment.signals import StopRequest
 from assay.runners.replay import replayed
-from assay.spec.experiment import Energy, Experiment, Factor, Launches, Limits, Prices, Quality
+from assay.spec.experiment import Experiment, Factor, Launches, Quality
 from assay.spec.plan import plan
+from assay.spec.sections.costs import Energy, Prices
+from assay.spec.sections.launcher import Limits
 from assay.spec.sections.workload import Workload
 
 HERE = Path(__file__).resolve().parent

@@ -10,7 +10,7 @@ import pytest
 from assay.reports import html
 from assay.reports.charts import svg
 from assay.reports.view import View, build
-from assay.spec.experiment import Fault
+from assay.spec.sections.faults import Fault
 from assay.verdict.judge import judge
 from tests import builders
 from tests.serving_made import ServingMade, simulated

@@ -10,6 +10,7 @@ import openpyxl
 import polars as pl
 import pytest
 
+from assay.estimates.estimate import Estimate
 from assay.reports import excel, excel_serving
 from assay.reports.excel_serving import sheet_names
 from assay.reports.view import View
@@ -56,6 +57,18 @@ def test_a_summary_has_a_row_per_engine_and_load(load: View, book: Any) -> None:
     goodput = load.metric("goodput")
     assert goodput is not None
     assert rows[0]["Goodput (requests/s)"] == goodput.cells[load.columns[0].key].value.value  # type: ignore[union-attr]
+
+
+def test_every_metric_of_the_summary_has_its_column_filled(load: View, book: Any) -> None:
+    rows = table(book, "Summary D(100,100)")
+    assert len(load.shown_in("workbook")) == 7
+    for place, metric in load.shown_in("workbook"):
+        cells = [metric.cells[column.key] for column in load.columns]
+        expected = [cell.value.value if isinstance(cell.value, Estimate) else cell.text for cell in cells]
+        assert [row[place.head] for row in rows] == [
+            pytest.approx(value, rel=1e-12) if isinstance(value, float) else value for value in expected
+        ]
+    assert all(isinstance(row["Cost per output token (USD)"], float) for row in rows)
 
 
 def test_percentiles_pool_the_counted_answered_requests(load: View, book: Any) -> None:

@@ -8,7 +8,7 @@ from assay.reports.series.training import FaultTimeline, build
 from assay.verdict.judge import judge
 from tests.handmade import Handmade
 from tests.metrics.clocks_made import on_two_hosts, run_from_there
-from tests.metrics.test_recovery_time import twice
+from tests.metrics.training.test_faults import twice
 from tests.struck import struck
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from assay.reports.load_words import conditions, group_of, load_of
-from assay.spec.experiment import Fault
 from assay.spec.plan import configurations
+from assay.spec.sections.faults import Fault
 from assay.spec.sections.serving import Objectives
 from tests.serving_made import ServingMade
 

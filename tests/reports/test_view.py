@@ -14,7 +14,7 @@ from assay.metrics.base import ALL
 from assay.reports import conditions, html, latex, markdown, results, terminal
 from assay.reports.series import training
 from assay.reports.view import View, build
-from assay.spec.experiment import Fault
+from assay.spec.sections.faults import Fault
 from assay.verdict.judge import judge
 from assay.verdict.types import DIMENSIONS
 from tests import builders
@@ -249,16 +249,19 @@ def test_the_rules_of_a_timing_speak_of_its_trials_and_of_no_scaling() -> None:
 @pytest.mark.parametrize(
     ("fault", "words"),
     [
-        (Fault(kind="kill"), "kill (SIGKILL) at 4 workers, within 10 steps of a checkpoint"),
-        (Fault(kind="kill", during="checkpoint", times=2), "kill (SIGKILL) at 4 workers, while a checkpoint is being saved, 2 times"),
-        (Fault(kind="stop", at_step=0, rank=1, for_s=3.0), "stop at rank 1 of 4 workers, before the first step, for 3 s"),
-        (Fault(kind="stop", at_step=100, rank=1, for_s=3.0), "stop at rank 1 of 4 workers, after step 100, for 3 s"),
+        (Fault.complete()(kind="kill"), "kill (SIGKILL) at 4 workers, within 10 steps of a checkpoint"),
         (
-            Fault(kind="slow", share=0.1, levels=(2,)),
+            Fault.complete()(kind="kill", during="checkpoint", times=2),
+            "kill (SIGKILL) at 4 workers, while a checkpoint is being saved, 2 times",
+        ),
+        (Fault.complete()(kind="stop", at_step=0, rank=1, for_s=3.0), "stop at rank 1 of 4 workers, before the first step, for 3 s"),
+        (Fault.complete()(kind="stop", at_step=100, rank=1, for_s=3.0), "stop at rank 1 of 4 workers, after step 100, for 3 s"),
+        (
+            Fault.complete()(kind="slow", share=0.1, levels=(2,)),
             "slow (to 10 % of a processor) at 2 workers, within 10 steps of a checkpoint, for 5 s",
         ),
         (
-            Fault(kind="throttle", interface="eth0", rate_mbit=100.0, at_step=5),
+            Fault.complete()(kind="throttle", interface="eth0", rate_mbit=100.0, at_step=5),
             "throttle (eth0, to 100 Mbit/s) at 4 workers, after step 5, for 5 s",
         ),
     ],

@@ -14,7 +14,8 @@ from assay.instruments.network_probe import Answer
 from assay.record.reader import open_record
 from assay.runners.experiment.run import run
 from assay.runners.network import asked, check
-from assay.spec.experiment import Experiment, Factor, Gates, Launches, Noise
+from assay.spec.experiment import Experiment, Factor, Gates, Launches
+from assay.spec.sections.noise import Noise
 from assay.spec.sections.workload import Workload
 
 SAID = Path(__file__).parents[1] / "golden" / "network"

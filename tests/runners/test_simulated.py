@@ -14,7 +14,7 @@ from assay.record.reader import open_record
 from assay.record.sealing.verify import verify
 from assay.runners.experiment.run import run
 from assay.runners.replay import replayed
-from assay.spec.experiment import Fault
+from assay.spec.sections.faults import Fault
 from assay.spec.sections.workload import Workload
 from assay.verdict.judge import judge
 from tests.simulated_made import experiment, record

@@ -6,8 +6,9 @@ from datetime import date
 
 import pytest
 
-from assay.spec.experiment import Experiment, Factor, Host, Launcher
+from assay.spec.experiment import Experiment, Factor
 from assay.spec.rules.notes import notes
+from assay.spec.sections.launcher import Host, Launcher
 from assay.spec.sections.workload import Workload
 
 DAY = date(2026, 1, 1)

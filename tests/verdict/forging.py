@@ -58,7 +58,7 @@ def read(path: Path) -> Measured:
 def implausible(measured: Measured) -> tuple[Finding, ...]:
     """What the audits of plausibility find in a record."""
     audits = [catalog.load("verdict.audits", name) for name in AUDITS]
-    return tuple(finding for audit in audits if measured.kind.name in audit.about for finding in audit.examine(measured, {}))
+    return tuple(finding for audit in audits if measured.kind.concerns(audit.about) for finding in audit.examine(measured, {}))
 
 
 def rules(measured: Measured) -> set[str]:

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from assay import catalog
 from assay.reports.view import build
-from assay.spec.experiment import Energy, Gates, Quality, Scaling
+from assay.spec.experiment import Gates, Quality, Scaling
+from assay.spec.sections.costs import Energy
 from assay.verdict.claims.pitfalls import of_record
 from assay.verdict.judge import judge
 from assay.verdict.types import DIMENSIONS

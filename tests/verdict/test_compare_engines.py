@@ -6,7 +6,7 @@ import pytest
 
 from assay.errors import SpecError
 from assay.verdict.comparison.compare import compare, compare_engines
-from assay.verdict.comparison.rules import AUTO
+from assay.verdict.comparison.rules import deciding_metrics
 from assay.verdict.comparison.sessions import Days
 from assay.verdict.comparison.types import Comparison, Side
 from assay.verdict.judge import Judgement, about, compute, judge
@@ -81,7 +81,7 @@ def test_goodput_decides_where_objectives_are_asked_for_and_else_tokens() -> Non
     assert compare_engines(side(two(blocks=3))).primary == "goodput"
     made = simulated(rate=(8.0,), engines=("a", "b"), blocks=3, seconds=4.0, objectives={})
     assert compare_engines(side(made)).primary == "output_throughput"
-    assert AUTO["serving"][:2] == ("goodput", "output_throughput")
+    assert deciding_metrics("serving") == ("goodput", "output_throughput", "request_throughput", "ttft_p95", "e2e_p95")
 
 
 def test_equal_engines_are_told_apart_in_few_of_many_records() -> None:

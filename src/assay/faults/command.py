@@ -12,16 +12,21 @@ import os
 import signal
 import subprocess
 import time
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
+from pydantic import Field
+
 from assay.errors import Problem, SpecError
-from assay.faults.support.base import Fault, Struck, Undo, Victim
+from assay.faults.support.base import Fault, Struck, Undo, Victim, of_kind
 from assay.launchers.support import launch_log, supervisor
 from assay.record.secrets.redact import redact, secret_values
-from assay.spec.experiment import Fault as Asked
+from assay.spec.explain import NOTHING
 from assay.spec.plan import PlannedFault
+from assay.spec.sections.faults import Fault as Asked
 from assay.spec.sections.serving import Target
 
 LONGEST_S = 60.0
@@ -29,32 +34,33 @@ POLL_S = 0.005
 MOST_SAID = 2000  # characters of its output that are kept
 
 
-def check_training(asked: Asked) -> None:
-    """Whether there is a line.
+class Keys(Asked):
+    """What may be asked for."""
 
-    Raises:
-        SpecError: there is none.
-    """
-    if not asked.command.strip():
-        raise SpecError(
-            (
-                Problem(
-                    where="faults[].command",
-                    found="nothing",
-                    allowed='a line for the shell where kind = "command"',
-                    mend='For example: command = "kubectl delete pod vllm-{replica} --wait=false"',
-                ),
-            )
+    command: str = Field(
+        "", description="the line for the shell. {replica}, {port}, {pid} and {url} are replaced; in a training {rank} and {pid}."
+    )
+    undo: str = Field("", description="the line that undoes it, after for_s.")
+
+
+def rule(asked: Mapping[str, Any]) -> Iterator[Problem]:
+    """There must be a line."""
+    line = asked.get("command", "")
+    if isinstance(line, str) and not line.strip():
+        yield Problem(
+            where="command",
+            found=NOTHING,
+            allowed='a line for the shell where kind = "command"',
+            mend='For example command = "kubectl delete pod vllm-{replica}".',
         )
 
 
-def check(asked: Asked, target: Target) -> None:
-    """Whether there is a line.
+def check(asked: Keys, target: Target) -> None:
+    """Whether the line can be filled in.
 
     Raises:
-        SpecError: there is none, or it needs a process id that nobody knows.
+        SpecError: it needs a process id that nobody knows.
     """
-    check_training(asked)
     if not target.command and "{pid}" in asked.command + asked.undo:
         raise SpecError(
             (Problem(where="faults[].command", found="{pid}", allowed="{replica}, {port} and {url} where assay does not start the server"),)
@@ -67,8 +73,7 @@ def strike(victim: Victim, fault: PlannedFault) -> Undo:
     Raises:
         OSError: it failed; what it said is in the message.
     """
-    asked = fault.training
-    assert asked is not None
+    asked = of_kind(Keys, fault)
 
     def line(text: str) -> None:
         run(text.replace("{rank}", str(victim.rank)).replace("{pid}", str(victim.pid)), victim)
@@ -77,7 +82,7 @@ def strike(victim: Victim, fault: PlannedFault) -> Undo:
     return (lambda: line(asked.undo)) if asked.undo else (lambda: None)
 
 
-def on_load(struck: Struck, asked: Asked) -> Undo | None:
+def on_load(struck: Struck, asked: Keys) -> Undo | None:
     """Run the line and wait for its end; undone by the other line.
 
     Raises:
@@ -161,4 +166,4 @@ def _log(path: Path | None, text: str) -> None:
             file.write(text.encode("utf-8", "replace"))
 
 
-FAULT = Fault(name="command", strike=strike, check_training=check_training, on_load=on_load, parameters=("command", "undo"), check=check)
+FAULT = Fault(name="command", keys=Keys, rule=rule, strike=strike, on_load=on_load, check=check)

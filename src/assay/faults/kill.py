@@ -9,8 +9,8 @@ import os
 import signal
 
 from assay.faults.support.base import Fault, Struck, Undo, Victim
-from assay.spec.experiment import Fault as Asked
 from assay.spec.plan import PlannedFault
+from assay.spec.sections.faults import Fault as Asked
 
 
 def strike(victim: Victim, fault: PlannedFault) -> None:
@@ -33,4 +33,4 @@ def on_load(struck: Struck, asked: Asked) -> Undo:
     return lambda: replicas.restart(struck.replica)
 
 
-FAULT = Fault(name="kill", strike=strike, on_load=on_load, needs="pids", parameters=("signal",), undone_at_end=False)
+FAULT = Fault(name="kill", strike=strike, on_load=on_load, needs="pids", ends_worker=True, further=("signal",), undone_at_end=False)

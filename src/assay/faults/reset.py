@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from assay.faults.support import own_proxy
 from assay.faults.support.base import Fault, Struck, Undo
-from assay.spec.experiment import Fault as Asked
 
 
-def on_load(struck: Struck, asked: Asked) -> Undo:
+def on_load(struck: Struck, asked: own_proxy.Shared) -> Undo:
     """Reset the share of the connections until it is undone.
 
     Raises:
@@ -20,4 +19,4 @@ def on_load(struck: Struck, asked: Asked) -> Undo:
     return lambda: struck.front.control(struck.front_url)
 
 
-FAULT = Fault(name="reset", on_load=on_load, needs="proxy", parameters=("share",), check=own_proxy.check, front=own_proxy.front)
+FAULT = Fault(name="reset", on_load=on_load, needs="proxy", keys=own_proxy.Shared, check=own_proxy.check, front=own_proxy.front)

@@ -16,10 +16,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from pydantic import Field
+
 from assay.errors import EnvironmentLacks
-from assay.faults.support.base import Fault, Struck, Undo, Victim
-from assay.spec.experiment import Fault as Asked
+from assay.faults.support.base import Fault, Struck, Undo, Victim, of_kind
 from assay.spec.plan import PlannedFault
+from assay.spec.sections.faults import Fault as Asked
 from assay.spec.sections.serving import Target
 
 ROOT = Path("/")  # of /proc and /sys: another one in tests
@@ -161,7 +163,13 @@ def _text_of(path: Path) -> str:
         return ""
 
 
-def check_training(asked: Asked) -> None:
+class Keys(Asked):
+    """What may be asked for."""
+
+    share: float = Field(0.1, gt=0.0, le=1.0, description="the share of a processor that is left.")
+
+
+def check_training(asked: Keys) -> None:
     """Whether a group can be made.
 
     Raises:
@@ -177,7 +185,7 @@ def check_training(asked: Asked) -> None:
         group.path.rmdir()
 
 
-def check(asked: Asked, target: Target) -> None:
+def check(asked: Keys, target: Target) -> None:
     """As `check_training`, for any engine."""
     check_training(asked)
 
@@ -189,15 +197,14 @@ def strike(victim: Victim, fault: PlannedFault) -> Undo:
         ProcessLookupError: it is gone already.
         OSError: they may not be moved.
     """
-    assert fault.training is not None
     victim.family()
     try:
-        return limited(victim.family, home_of(victim.pid), fault.training.share)
+        return limited(victim.family, home_of(victim.pid), of_kind(Keys, fault).share)
     except EnvironmentLacks as error:
         raise OSError(str(error)) from None
 
 
-def on_load(struck: Struck, asked: Asked) -> Undo:
+def on_load(struck: Struck, asked: Keys) -> Undo:
     """Take the replica's processes into the group; undone by giving them back.
 
     Raises:
@@ -235,4 +242,6 @@ def limited(pids: Callable[[], Iterable[int]], where: tuple[Path, int], share: f
     return undo
 
 
-FAULT = Fault(name="slow", strike=strike, check_training=check_training, on_load=on_load, needs="pids", parameters=("share",), check=check)
+FAULT = Fault(
+    name="slow", keys=Keys, strike=strike, check_training=check_training, on_load=on_load, needs="pids", check=check, ends_worker=False
+)

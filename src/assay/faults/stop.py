@@ -10,8 +10,8 @@ import signal
 
 from assay.faults.support.base import Fault, Struck, Undo, Victim
 from assay.launchers.support import supervisor
-from assay.spec.experiment import Fault as Asked
 from assay.spec.plan import PlannedFault
+from assay.spec.sections.faults import Fault as Asked
 
 
 def strike(victim: Victim, fault: PlannedFault) -> Undo:

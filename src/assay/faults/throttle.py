@@ -12,17 +12,26 @@ import shutil
 import subprocess
 from pathlib import Path
 
+from pydantic import Field
+
 from assay.errors import EnvironmentLacks, Problem, SpecError
-from assay.faults.support.base import Fault, Undo, Victim
-from assay.spec.experiment import Fault as Asked
+from assay.faults.support.base import Fault, Undo, Victim, of_kind
 from assay.spec.plan import PlannedFault
+from assay.spec.sections.faults import Fault as Asked
 
 LATENCY_MS = 50
 LONGEST_S = 10.0
 NOBODYS = ("noqueue", "pfifo_fast", "fq_codel", "fq", "mq")  # what the kernel gives an interface by itself
 
 
-def check_training(asked: Asked) -> None:
+class Keys(Asked):
+    """What may be asked for."""
+
+    interface: str = Field("", description="the network interface whose sending is held back, for example eth0.")
+    rate_mbit: float = Field(10.0, gt=0.0, le=1_000_000.0, description="what is left of its bandwidth, Mbit/s (1e6 bits).")
+
+
+def check_training(asked: Keys) -> None:
     """Whether it can be done here.
 
     Raises:
@@ -59,8 +68,7 @@ def strike(victim: Victim, fault: PlannedFault) -> Undo:
     Raises:
         OSError: the interface is not there, has a rule already, or this user may not.
     """
-    asked = fault.training
-    assert asked is not None
+    asked = of_kind(Keys, fault)
     # The namespace's file stays open, so that the rule can be taken away when the victim is gone.
     namespace = open(f"/proc/{victim.pid}/ns/net", "rb")  # noqa: SIM115
 
@@ -118,4 +126,4 @@ def _free(waiting: subprocess.Popen[str]) -> None:
         raise OSError(f"tc could not take the rule away: {said.strip() or f'code {waiting.returncode}'}")
 
 
-FAULT = Fault(name="throttle", strike=strike, check_training=check_training, parameters=("interface", "rate_mbit"))
+FAULT = Fault(name="throttle", keys=Keys, strike=strike, check_training=check_training, ends_worker=False)

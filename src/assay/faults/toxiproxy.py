@@ -16,10 +16,12 @@ import json
 from typing import Any
 from urllib.parse import quote, urlsplit
 
+from pydantic import Field
+
 from assay.errors import EnvironmentLacks, Problem, SpecError
 from assay.faults.support.base import Fault, Struck, Undo
+from assay.faults.support.own_proxy import Delayed
 from assay.instruments.engines.deadline import within
-from assay.spec.experiment import Fault as Asked
 from assay.spec.sections.serving import Target
 
 DEFAULT_API = "http://127.0.0.1:8474"
@@ -119,7 +121,13 @@ class Toxiproxy:
             return said
 
 
-def toxic(asked: Asked) -> tuple[str, dict[str, Any]]:
+class Keys(Delayed):
+    """What may be asked for."""
+
+    command: str = Field("", description="another toxic than latency and, in JSON, its attributes.")
+
+
+def toxic(asked: Keys) -> tuple[str, dict[str, Any]]:
     """Type and attributes of the toxic.
 
     Raises:
@@ -150,7 +158,7 @@ def _server(target: Target) -> Toxiproxy:
     return Toxiproxy(str(target.options.get("toxiproxy.api", DEFAULT_API)), str(target.options.get("toxiproxy.listen", "")))
 
 
-def check(asked: Asked, target: Target) -> None:
+def check(asked: Keys, target: Target) -> None:
     """Whether the server answers and can stand before the engine.
 
     Raises:
@@ -165,7 +173,7 @@ def check(asked: Asked, target: Target) -> None:
     front(asked, target, "", 0)
 
 
-def front(asked: Asked, target: Target, mark: str, seed: int) -> Toxiproxy:
+def front(asked: Keys, target: Target, mark: str, seed: int) -> Toxiproxy:
     """The server's proxies.
 
     Raises:
@@ -182,7 +190,7 @@ def front(asked: Asked, target: Target, mark: str, seed: int) -> Toxiproxy:
     return found
 
 
-def on_load(struck: Struck, asked: Asked) -> Undo:
+def on_load(struck: Struck, asked: Keys) -> Undo:
     """Add the toxic; undone by removing it.
 
     Raises:
@@ -193,4 +201,4 @@ def on_load(struck: Struck, asked: Asked) -> Undo:
     return lambda: struck.front.remove(struck.front_url)
 
 
-FAULT = Fault(name="toxiproxy", on_load=on_load, needs="proxy", parameters=("share", "delay_s", "command"), check=check, front=front)
+FAULT = Fault(name="toxiproxy", on_load=on_load, needs="proxy", keys=Keys, check=check, front=front)

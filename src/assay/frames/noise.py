@@ -26,7 +26,7 @@ import polars as pl
 
 from assay.estimates.format import given, reading
 from assay.frames.record_data import Measured
-from assay.spec.experiment import Noise
+from assay.spec.sections.noise import Noise
 from assay.units import FRACTION
 
 MAD_TO_SIGMA: Final = 1.4826  # of the normal distribution

@@ -75,7 +75,7 @@ class Measured(RecordTables):
 
     @cached_property
     def peers(self) -> pl.DataFrame:
-        """One row per answered request that counts, with its numbers by other tools' definitions: see `assay.metrics.peers`."""
+        """One row per answered request that counts, with its numbers by other tools' definitions: see `assay.metrics.serving.other_tools`."""
         answered = self.counted_requests.filter("ok").select("launch", "request", "configuration")
         return answered.join(numbers(self.tables), on=["launch", "request"])
 
@@ -87,7 +87,7 @@ class Measured(RecordTables):
         Of serving, where nothing else scored the answers: `assay.frames.serving.answers`.
         """
         quality = self.experiment.quality
-        if self.kind.name == "serving" and self.tables["examples"].height == 0:
+        if self.kind.sends_requests and self.tables["examples"].height == 0:
             return scored(self.experiment, self.tables)
         return self.scores_of(quality.metric if quality else "")
 

@@ -29,7 +29,7 @@ def is_timing(measured: Measured) -> bool:
 
 def refused(measured: Measured) -> Absent | None:
     """Why there is no time of a call at all."""
-    if measured.table("trials").height or is_timing(measured):
+    if measured.table("trials").height or measured.kind.times_calls:
         return None
     return Absent(reason="not_applicable", detail=NOT_TIMED)
 

@@ -31,7 +31,8 @@ from assay.errors import EnvironmentLacks, Problem, SpecError
 from assay.launchers.local import torch_is_installed
 from assay.launchers.support import node_group, processors, supervisor, supervisor_client
 from assay.launchers.support.base import Handle, Launcher, Request
-from assay.spec.experiment import Experiment, Host
+from assay.spec.experiment import Experiment
+from assay.spec.sections.launcher import Host
 
 HOST = "ASSAY_HOST"  # what the workers of a node call their host
 SHELLS = ("ssh",)  # programs that hand their words to a shell on the other side

@@ -1,1 +1,1 @@
-"""Pure functions from a record to numbers with intervals. One metric, one file."""
+"""Pure functions from a record to numbers with intervals, in families."""

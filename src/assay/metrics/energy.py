@@ -1,28 +1,28 @@
-"""How many joules does one run use?
+"""How many joules does a run and an item take?
 
-energy = joules of all counters (RAPL packages and DRAM, NVML GPUs) between the launch's first and last reading.  Where
-the machine has no counter it is Absent with the reason.  A modelled estimate exists only on request and says so in its
-method and signature.  Counters measure whole devices: what others used meanwhile is in the joules too.
+Joules of all counters (RAPL packages and DRAM, NVML GPUs) between the first and last reading of a launch.  A modelled estimate exists
+only on request and says so in its method and signature.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
+import polars as pl
+
 from assay.estimates.estimate import Value
 from assay.frames.joules import energy_method, launch_joules, no_energy
 from assay.frames.per_launch import from_frame
 from assay.frames.record_data import Measured
-from assay.metrics.base import EVERYTHING, Metric, Results
-from assay.units import JOULES
+from assay.frames.training.useful_work import UNCOUNTED, work_per_launch
+from assay.metrics.base import EVERYTHING, Metric, Results, Shown
+from assay.units import JOULES, JOULES_PER_ITEM
 
 
-def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
-    """Joules per run."""
+def _energy(measured: Measured, _: Results) -> Mapping[str, Value]:
     method = energy_method(measured)
     if method is None:
         return dict.fromkeys(measured.configurations, no_energy(measured))
-    label = "MODELLED, not measured: watts per worker x time" if method == "modelled" else "sum of hardware counters"
     return from_frame(
         measured,
         launch_joules(measured),
@@ -30,11 +30,11 @@ def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
         name=f"energy|method:{method}",
         trials="",
         missing=f"no {method} energy reading in these launches",
-        aggregate=label,
+        aggregate="MODELLED, not measured: watts per worker x time" if method == "modelled" else "sum of hardware counters",
     )
 
 
-METRIC = Metric(
+ENERGY = Metric(
     name="energy",
     title="Energy of a run",
     unit=JOULES,
@@ -42,6 +42,43 @@ METRIC = Metric(
     better="lower",
     dimension="cost",
     formula="sum over devices of the energy counter over the launch",
-    compute=compute,
+    compute=_energy,
     about=EVERYTHING,
+    question="How many joules does one run use?",
+    caveat="Counters measure whole devices, and include what others used meanwhile.",
+    shown=(Shown(table="overview", position=10), Shown(table="results", position=11)),
+    rank=580,
 )
+
+
+def _per_item(measured: Measured, _: Results) -> Mapping[str, Value]:
+    method = energy_method(measured)
+    if method is None:
+        return dict.fromkeys(measured.configurations, no_energy(measured))
+    work = work_per_launch(measured).rename({"value": "work"}).filter(pl.col("work") > 0)
+    return from_frame(
+        measured,
+        launch_joules(measured).join(work, on="launch").select("launch", (pl.col("value") / pl.col("work")).alias("value")),
+        unit=JOULES_PER_ITEM,
+        name=f"energy_per_item|method:{method}",
+        trials="",
+        aggregate="MODELLED joules / useful work" if method == "modelled" else "counted joules / useful work",
+        missing=UNCOUNTED,
+    )
+
+
+ENERGY_PER_ITEM = Metric(
+    name="energy_per_item",
+    title="Energy of an item",
+    unit=JOULES_PER_ITEM,
+    kind="rate",
+    better="lower",
+    dimension="cost",
+    formula="energy / useful work",
+    compute=_per_item,
+    question="How many joules does one unit of useful work use, start-up included?",
+    caveat="Counters measure whole devices, and include what others used meanwhile.",
+    rank=581,
+)
+
+METRICS = (ENERGY, ENERGY_PER_ITEM)

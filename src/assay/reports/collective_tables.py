@@ -11,6 +11,7 @@ from typing import Final
 
 from assay.estimates.estimate import Absent, Estimate, Value
 from assay.estimates.format import GIGABYTES, Scale, count, show, size_words
+from assay.metrics.collectives import ALGBW, ALPHA, BETA, BUSBW, COLLECTIVE_ERRORS, COLLECTIVE_TIME, CROSSOVER_SIZE
 from assay.reports import load_tables, network_tables, pair_tables
 from assay.reports.load_tables import Cell as TableCell
 from assay.reports.load_tables import Head, LoadTable
@@ -21,10 +22,10 @@ MICROSECONDS: Final = Scale(factor=1e6, after=" µs")
 BYTES: Final = Scale(factor=1.0, after=" B")
 COUNTS: Final = Scale(factor=1.0)
 COLUMNS: Final = (
-    ("time, µs", "collective_time", MICROSECONDS),
-    ("algbw, GB/s", "algbw", GIGABYTES),
-    ("busbw, GB/s", "busbw", GIGABYTES),
-    ("wrong calls", "collective_errors", COUNTS),
+    ("time, µs", COLLECTIVE_TIME.name, MICROSECONDS),
+    ("algbw, GB/s", ALGBW.name, GIGABYTES),
+    ("busbw, GB/s", BUSBW.name, GIGABYTES),
+    ("wrong calls", COLLECTIVE_ERRORS.name, COUNTS),
 )
 PLACES: Final = {"in": "in place", "out": "out of place"}
 
@@ -41,7 +42,7 @@ def numbers(view: View) -> tuple[LoadTable, ...]:
 
 def _of_operation(view: View, op: str, place: int) -> LoadTable | None:
     cells = [cell for cell in view.collectives if cell.op == op]
-    known = [cell for cell in cells if isinstance(_value(view, "collective_time", cell.name), Estimate)]
+    known = [cell for cell in cells if isinstance(_value(view, COLLECTIVE_TIME.name, cell.name), Estimate)]
     notes = tuple(_notes(view, [cell for cell in cells if cell not in known]))
     several = len({cell.place for cell in cells}) > 1
     order = sorted(known, key=lambda cell: (cell.workers, cell.place != "out", cell.nbytes))
@@ -87,7 +88,7 @@ def _notes(view: View, missing: Sequence[Cell]) -> Iterator[str]:
     """Why cells have no number, each reason once."""
     found: dict[str, list[Cell]] = {}
     for cell in missing:
-        value = _value(view, "collective_time", cell.name)
+        value = _value(view, COLLECTIVE_TIME.name, cell.name)
         if isinstance(value, Absent):
             found.setdefault(value.detail, []).append(cell)
     for why, cells in found.items():
@@ -98,7 +99,7 @@ def _notes(view: View, missing: Sequence[Cell]) -> Iterator[str]:
 def _links(view: View) -> tuple[LoadTable, ...]:
     """alpha, 1/beta and the crossover size of each operation, or why there are none."""
     groups = {cell.group: cell for cell in view.collectives}
-    fitted = ("alpha", "beta", "crossover_size")
+    fitted = (ALPHA.name, BETA.name, CROSSOVER_SIZE.name)
     known = {name: cell for name, cell in groups.items() if any(isinstance(_value(view, metric, name), Estimate) for metric in fitted)}
     reasons: dict[str, dict[str, None]] = {}
     for name, cell in groups.items():
@@ -112,9 +113,9 @@ def _links(view: View) -> tuple[LoadTable, ...]:
     rows = tuple(
         (
             *_texts(cell.op, str(cell.workers), PLACES[cell.place]),
-            _cell(_value(view, "alpha", name), MICROSECONDS),
-            _cell(_inverse(_value(view, "beta", name)), GIGABYTES),
-            _cell(_value(view, "crossover_size", name), BYTES),
+            _cell(_value(view, ALPHA.name, name), MICROSECONDS),
+            _cell(_inverse(_value(view, BETA.name, name)), GIGABYTES),
+            _cell(_value(view, CROSSOVER_SIZE.name, name), BYTES),
         )
         for name, cell in known.items()
     )

@@ -22,15 +22,6 @@ from assay.units import NS_PER_S
 MOST_ROWS: Final = 100_000  # of the sheet of requests: more is no table for people, and the record has them all
 SHARES: Final = (0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
 LATENCIES: Final = (("TTFT (s)", "ttft_s"), ("TPOT (s)", "tpot_s"), ("End-to-end latency (s)", "e2e_s"))
-BY_METRIC: Final = (
-    ("Requests/s", "request_throughput"),
-    ("Input throughput (tokens/s)", "input_throughput"),
-    ("Output throughput (tokens/s)", "output_throughput"),
-    ("Goodput (requests/s)", "goodput"),
-    ("SLO attainment", "slo_attainment"),
-    ("Error rate", "error_rate"),
-    ("Cost per 1000 output tokens (USD)", "cost_per_1k_tokens"),
-)
 REQUEST_COLUMNS: Final = (
     ("Launch", "launch"),
     ("Configuration", "configuration"),
@@ -72,7 +63,7 @@ def sheets(view: View) -> tuple[Sheet, ...]:
 
 def _summary(view: View, scenario: str, name: str) -> Sheet:
     head = ["Scenario", "Engine", {"concurrency": "Concurrency", "rate": "Rate (requests/s)"}.get(view.load_word, "Load")]
-    head += ["Requests counted", "Answered", *(title for title, _ in BY_METRIC)]
+    head += ["Requests counted", "Answered", *(place.head for place, _ in view.shown_in("workbook"))]
     for title, _ in LATENCIES:
         head += [f"{title} mean", *(f"{title} p{100 * share:g}" for share in SHARES)]
     head += ["Output speed of one request (tokens/s) mean"]
@@ -149,9 +140,8 @@ def _row(view: View, column: Column) -> Iterator[Content]:
     own = view.serving.requests.filter((pl.col("configuration") == column.key) & pl.col("counted") & (pl.col("role") == "timed"))
     well = own.filter("ok")
     yield from (column.scenario, column.engine, column.load, own.height, well.height)
-    for _, name in BY_METRIC:
-        row = view.metric(name)
-        cell = row.cells.get(column.key) if row is not None else None
+    for _, row in view.shown_in("workbook"):
+        cell = row.cells.get(column.key)
         yield (None if cell is None else Figure(value=cell.value.value) if isinstance(cell.value, Estimate) else cell.text)
     for _, name in LATENCIES:
         values = well[name].drop_nulls()

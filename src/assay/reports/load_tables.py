@@ -13,45 +13,12 @@ from typing import Final
 from assay.estimates.estimate import Estimate
 from assay.estimates.format import Shown, count, reading, scale_for
 from assay.metrics.base import ALL
+from assay.metrics.base import Shown as Place
+from assay.metrics.serving.latency import TTFT_COLD
+from assay.metrics.serving.objectives import CAPACITY
 from assay.reports import grouping
 from assay.reports.view import Column, MetricRow, View
 
-# The numbers by which engines are chosen: (head above several columns, head of the column, metric).
-COMPARED: Final = (
-    ("Throughput", "output tokens/s", "output_throughput"),
-    ("Throughput", "requests/s", "request_throughput"),
-    ("Good", "goodput, requests/s", "goodput"),
-    ("Good", "met objectives", "slo_attainment"),
-    ("TTFT", "p50", "ttft_p50"),
-    ("TTFT", "p95", "ttft_p95"),
-    ("TTFT", "p99", "ttft_p99"),
-    ("TTFT", "uncertainty, p99", "ttft_uncertainty_p99"),
-    ("TPOT", "p50", "tpot_p50"),
-    ("TPOT", "p95", "tpot_p95"),
-    ("TPOT", "p99", "tpot_p99"),
-    ("End to end", "p50", "e2e_p50"),
-    ("End to end", "p95", "e2e_p95"),
-    ("End to end", "p99", "e2e_p99"),
-    ("Memory", "KV cache in use", "server_kv_cache"),
-    ("Cost", "", "cost_per_token"),
-    ("Failed", "requests", "error_rate"),
-)
-FAULTS: Final = (
-    ("", "outage", "outage_time"),
-    ("", "until it showed", "outage_detect_time"),
-    ("", "recovery", "recovery_time_serving"),
-    ("", "requests lost", "requests_lost"),
-    ("Met objectives", "before", "slo_before"),
-    ("Met objectives", "during", "slo_during"),
-    ("Met objectives", "after", "slo_after"),
-    ("", "goodput meanwhile, requests/s", "goodput_under_failure"),
-)
-COLD: Final = (("TTFT", "cold", "ttft_cold"), ("TTFT", "warm, p50", "ttft_p50"))
-CHECKS: Final = (
-    ("", "canaries answered", "canaries_answered"),
-    ("", "answers to the wrong asker", "cross_talk"),
-    ("", "prompts answered identically", "answers_identical"),
-)
 ONE_LAUNCH: Final = "no interval: one launch"
 GRADES: Final[Mapping[str, str]] = {
     "fail": "different",
@@ -95,20 +62,21 @@ class LoadTable:
 def numbers(view: View) -> tuple[LoadTable, ...]:
     """Engines at each load: a table per scenario."""
     scenarios = tuple(dict.fromkeys(column.scenario for column in view.columns))
-    asked = [*COMPARED, *(("", row.title, row.name) for row in view.primary if row.name.startswith("quality"))]
+    quality = [(Place(table="engines", head=row.title), row) for row in view.primary if row.name.startswith("quality")]
+    shown = [*view.shown_in("engines"), *quality]
     made = []
     for place, scenario in enumerate(scenarios):
         columns = [column for column in view.columns if column.scenario == scenario]
         columns.sort(key=lambda column: column.load or 0.0)  # stable: engines stay in their order at each load
         title = scenario if len(scenarios) > 1 else "Numbers"
-        notes = () if place < len(scenarios) - 1 else _missing(view, [*(name for _, _, name in asked), "capacity"])
-        made.append(_of_metrics(view, f"numbers-{place + 1}", title, columns, asked, notes))
+        notes = () if place < len(scenarios) - 1 else grouping.absences(view, [*(row for _, row in shown), *_rows(view, CAPACITY.name)])
+        made.append(_of_metrics(view, f"numbers-{place + 1}", title, columns, shown, notes))
     return tuple(table for table in made if table is not None)
 
 
 def capacity(view: View) -> tuple[str, ...]:
     """How much the engines can take within the objectives, one sentence each; where it is not known, the notes say why."""
-    row = view.metric("capacity")
+    row = view.metric(CAPACITY.name)
     if row is None:
         return ()
     said: dict[str, list[Column]] = {}
@@ -133,8 +101,8 @@ def _of(view: View, columns: Sequence[Column]) -> str:
 def details(view: View) -> tuple[LoadTable, ...]:
     """What lies behind the numbers: faults, cold starts, checks of answers, failures by class, replicas."""
     made = (
-        _of_metrics(view, "faults", "Under faults", view.columns, FAULTS, only_measured=True),
-        _of_metrics(view, "cold", "Cold start beside warm", view.columns, COLD, needs="ttft_cold"),
+        _of_metrics(view, "faults", "Under faults", view.columns, view.shown_in("faults"), only_measured=True),
+        _of_metrics(view, "cold", "Cold start beside warm", view.columns, view.shown_in("cold"), needs=TTFT_COLD.name),
         _checks(view),
         _errors(view),
         _replicas(view),
@@ -150,7 +118,7 @@ def _of_metrics(
     name: str,
     title: str,
     columns: Sequence[Column],
-    asked: Sequence[tuple[str, str, str]],
+    shown: Sequence[tuple[Place, MetricRow]],
     notes: tuple[str, ...] = (),
     *,
     only_measured: bool = False,
@@ -158,13 +126,13 @@ def _of_metrics(
 ) -> LoadTable | None:
     """A row per configuration; `only_measured` leaves out those without any number, `needs` names a metric without which
     there is no table."""
-    rows = [(above, text, row) for above, text, key in asked if (row := view.metric(key)) and _known(row, columns)]
-    if not rows or (needs and all(row.name != needs for _, _, row in rows)):
+    rows = [(place, row) for place, row in shown if _known(row, columns)]
+    if not rows or (needs and all(row.name != needs for _, row in rows)):
         return None
     if only_measured:
-        columns = [column for column in columns if any(_known(row, [column]) for _, _, row in rows)]
-    head = [_head(above, text, row) for above, text, row in rows]
-    body = [[cell(row.cells.get(column.key)) for _, _, row in rows] for column in columns]
+        columns = [column for column in columns if any(_known(row, [column]) for _, row in rows)]
+    head = [_head(place, row) for place, row in rows]
+    body = [[cell(row.cells.get(column.key)) for _, row in rows] for column in columns]
     if {one.below for own in body for one in own if not one.absent} <= {ONE_LAUNCH, "exact"}:
         body = [[replace(one, below="") for one in own] for own in body]
         notes = (*notes, "One launch each, so no interval; counts are exact.")
@@ -177,9 +145,9 @@ def _known(row: MetricRow, columns: Sequence[Column]) -> bool:
     return any((shown := row.cells.get(column.key)) is not None and shown.measured for column in columns)
 
 
-def _head(above: str, text: str, row: MetricRow) -> Head:
+def _head(place: Place, row: MetricRow) -> Head:
     unit = "" if row.unit in ("1/s", "fraction", "requests") else row.shown_unit
-    return Head(text=", ".join(part for part in (text, unit) if part), above=above)
+    return Head(text=", ".join(part for part in (place.head, unit) if part), above=place.above)
 
 
 def _stub_heads(columns: Sequence[Column], view: View) -> tuple[Head, ...]:
@@ -211,9 +179,8 @@ def cell(shown: Shown | None) -> Cell:
     return Cell(text=f"{minus}{kept}", below=shown.interval, made=made)
 
 
-def _missing(view: View, names: Sequence[str]) -> tuple[str, ...]:
-    rows = [row for name in names if (row := view.metric(name)) is not None]
-    return grouping.absences(view, rows)
+def _rows(view: View, *names: str) -> list[MetricRow]:
+    return [row for name in names if (row := view.metric(name)) is not None]
 
 
 # ---- tables of counts --------------------------------------------------------------------------------------------
@@ -222,7 +189,7 @@ def _missing(view: View, names: Sequence[str]) -> tuple[str, ...]:
 def _checks(view: View) -> LoadTable | None:
     """Whether answers went to those who asked, and how nearly equal prompts were answered alike."""
     assert view.serving is not None
-    table = _of_metrics(view, "checks", "Correctness of the answers", view.columns, CHECKS)
+    table = _of_metrics(view, "checks", "Correctness of the answers", view.columns, view.shown_in("checks"))
     grades = view.serving.agreement
     if table is None or not grades:
         return table

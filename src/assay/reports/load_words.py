@@ -8,8 +8,9 @@ from typing import Any, Final
 from assay.estimates.format import count, given, percent
 from assay.frames.record_data import Measured
 from assay.frames.serving.requests import CLOSED
-from assay.spec.experiment import Experiment, Fault
+from assay.spec.experiment import Experiment
 from assay.spec.plan import Configuration, targets_of
+from assay.spec.sections.faults import Fault
 from assay.spec.sections.serving import Serving, Target
 from assay.verdict.phrases import launch_words
 

@@ -10,8 +10,9 @@ from assay.estimates.estimate import Absent, Estimate, Value
 from assay.estimates.format import Shown, scale_for, show
 from assay.frames.record_data import Measured
 from assay.metrics.base import Metric
-from assay.metrics.call_results import own
-from assay.reports.reading import ORDER, tool_of
+from assay.metrics.calls import of_calls
+from assay.metrics.serving.latency import SEND_LAG
+from assay.metrics.training.time import INSTRUMENT_OVERHEAD
 from assay.reports.tree import Fact, MetricRow
 from assay.reports.vocabulary import WHOLE, place_of
 from assay.verdict.types import DIMENSIONS
@@ -21,21 +22,19 @@ if TYPE_CHECKING:
 
 
 def metrics(judgement: Judgement, work: str) -> tuple[MetricRow, ...]:
-    """Every metric that was judged: by dimension, the primary ones first, then in the order in which people look."""
-    rows = [_metric_row(judgement.metrics[name], values, work) for name, values in judgement.results.items()]
-    dimensions = {dimension: place for place, dimension in enumerate(DIMENSIONS)}
-    reading = {name: place for place, name in enumerate(ORDER)}
+    """Every metric that was judged: by dimension, the primary ones first, then by rank."""
+    dimensions = {dimension: index for index, dimension in enumerate(DIMENSIONS)}
 
-    def place(row: MetricRow) -> tuple[int, bool, int, str]:
-        known = reading.get(row.name, len(reading))
-        return dimensions.get(row.dimension, len(dimensions)), not row.primary, known, row.name
+    def order(metric: Metric) -> tuple[int, bool, int, str]:
+        return dimensions.get(metric.dimension, len(dimensions)), not metric.primary, metric.rank, metric.name
 
-    return tuple(sorted(rows, key=place))
+    shown = sorted((judgement.metrics[name] for name in judgement.results), key=order)
+    return tuple(_metric_row(metric, judgement.results[metric.name], work) for metric in shown)
 
 
 def timing_metrics(judgement: Judgement) -> tuple[MetricRow, ...]:
     """What a timing is about, all of it in the summary: no speedup of one command over itself, no wall time of a round."""
-    rows = (_metric_row(judgement.metrics[name], values, "calls") for name, values in own(judgement.results).items())
+    rows = (_metric_row(judgement.metrics[name], values, "calls") for name, values in of_calls(judgement.results).items())
     return tuple(replace(row, primary=True) for row in rows)
 
 
@@ -61,12 +60,13 @@ def _metric_row(metric: Metric, values: Mapping[str, Value], work: str) -> Metri
         formula=metric.formula,
         primary=metric.primary,
         cells={key: show(value, scale) for key, value in values.items()},
-        tool=tool_of(metric.name),
+        tool=metric.tool,
+        shown=metric.shown,
     )
 
 
 def overhead(metrics: tuple[MetricRow, ...], labels: Mapping[str, str]) -> tuple[tuple[str, Shown], ...]:
-    row = next((row for row in metrics if row.name == "instrument_overhead"), None)
+    row = next((row for row in metrics if row.name == INSTRUMENT_OVERHEAD.name), None)
     if row is None or not row.cells:
         missing = Absent(reason="not_measured", detail="the record does not say what the instrument itself cost")
         return ((WHOLE, show(missing)),)
@@ -75,7 +75,7 @@ def overhead(metrics: tuple[MetricRow, ...], labels: Mapping[str, str]) -> tuple
 
 def lag(metrics: tuple[MetricRow, ...], labels: Mapping[str, str]) -> tuple[tuple[str, Shown], ...]:
     """What a client costs is that it sends late: the worst of the loads."""
-    cells = next((row.cells for row in metrics if row.name == "send_lag_p99"), {})
+    cells = next((row.cells for row in metrics if row.name == SEND_LAG.name), {})
     known = [(shown.value.value, key) for key, shown in cells.items() if isinstance(shown.value, Estimate)]
     if not known:
         missing = Absent(reason="insufficient", detail="no load has enough requests for the p99 of how late they were sent")

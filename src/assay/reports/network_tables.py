@@ -9,6 +9,7 @@ from typing import Final
 from assay.estimates.estimate import Value
 from assay.estimates.format import Scale, number, show
 from assay.frames.links.network_probe import BACK, Interface, Network
+from assay.metrics.network import ECHOES_LOST, LINK_RATE, ROUND_TRIP
 from assay.reports import load_tables
 from assay.reports.load_tables import Cell, Head, LoadTable
 
@@ -16,10 +17,10 @@ MILLISECONDS: Final = Scale(factor=1e3, after=" ms")
 MEGABITS: Final = Scale(factor=8e-6, after=" Mbit/s")
 PERCENT: Final = Scale(factor=100.0, after=" %")
 COLUMNS: Final = (
-    ("round trip, ms", "round_trip", "", MILLISECONDS),
-    ("there, Mbit/s", "link_rate", "", MEGABITS),
-    ("back, Mbit/s", "link_rate", BACK, MEGABITS),
-    ("echoes lost", "echoes_lost", "", PERCENT),
+    ("round trip, ms", ROUND_TRIP.name, "", MILLISECONDS),
+    ("there, Mbit/s", LINK_RATE.name, "", MEGABITS),
+    ("back, Mbit/s", LINK_RATE.name, BACK, MEGABITS),
+    ("echoes lost", ECHOES_LOST.name, "", PERCENT),
 )
 COUNTERS: Final = (
     ("received, MB", "received_bytes", 1e-6),

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 from assay.estimates.format import count
 from assay.metrics.base import ALL
+from assay.metrics.training.scaling import AMDAHL_CEILING, EFFICIENCY, HELD_OUT_ERROR, SERIAL_FRACTION, SPEEDUP, USL_PEAK
+from assay.metrics.training.time import THROUGHPUT
 from assay.reports import grouping, load_tables
 from assay.reports.view import DIMENSION_TITLES, Column, View
 from assay.verdict.types import DIMENSIONS
@@ -34,37 +36,8 @@ class Section:
     table: Table | None = None
 
 
-LOAD_METRICS = (
-    "output_throughput",
-    "request_throughput",
-    "goodput",
-    "slo_attainment",
-    "ttft_p50",
-    "ttft_p95",
-    "ttft_p99",
-    "tpot_p50",
-    "tpot_p99",
-    "e2e_p50",
-    "e2e_p95",
-    "e2e_p99",
-    "cost_per_token",
-    "error_rate",
-)
 LOAD_FACTS = ("Engines", "Model", "Task", "Scenarios", "Prompts", "Load", "Objectives", "Clock", "Prices", "Faults")
 WORKLOAD_FACTS = ("Workload", "Configurations", "Scaling", "Quality", "Faults")
-TABLE_METRICS = (
-    "trial_time",
-    "trial_cpu_time",
-    "trial_memory",
-    "step_time",
-    "wall_time",
-    "throughput",
-    "speedup",
-    "efficiency",
-    "quality",
-    "cost",
-    "energy",
-)
 
 
 def results_section(view: View) -> tuple[Section, ...]:
@@ -144,12 +117,12 @@ def _performance(view: View) -> Iterator[str]:
     for column in (one for one in _reported(view) if one.key != view.base):
         told = [
             f"{row.title.lower()} {shown.full}"
-            for name in ("speedup", "efficiency", "throughput")
+            for name in (SPEEDUP.name, EFFICIENCY.name, THROUGHPUT.name)
             if (row := view.metric(name)) and (shown := row.cells.get(column.key)) and shown.measured
         ]
         if told:
             yield _sentence(f"{column.label}: {'; '.join(told)}")
-    for name in ("serial_fraction", "amdahl_ceiling", "usl_peak", "held_out_error"):
+    for name in (SERIAL_FRACTION.name, AMDAHL_CEILING.name, USL_PEAK.name, HELD_OUT_ERROR.name):
         row = view.metric(name)
         shown = row.cells.get(ALL) if row else None
         if row is not None and shown is not None and shown.measured and len(_reported(view)) == len(view.columns):
@@ -201,8 +174,7 @@ def _limits_found(view: View) -> Iterator[str]:
 
 def _table(view: View) -> Table | None:
     columns = _reported(view)
-    names = TABLE_METRICS if view.serving is None else LOAD_METRICS
-    rows = [row for name in names if (row := view.metric(name)) is not None]
+    rows = [row for _, row in view.shown_in("results" if view.serving is None else "paper")]
     used = [row for row in rows if any((shown := row.cells.get(c.key)) and shown.measured for c in columns)]
     if not columns or not used:
         return None

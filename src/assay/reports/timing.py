@@ -16,7 +16,7 @@ from assay.estimates.estimate import Absent, Estimate, Value
 from assay.estimates.format import count, percent, reading, show
 from assay.frames.record_data import Measured
 from assay.frames.trials import asked_to_count, counted, outliers, states
-from assay.metrics.trial_memory import starters_own
+from assay.metrics.calls import TRIAL_CPU_TIME, TRIAL_MEMORY, TRIAL_TIME, starter_bytes
 from assay.stats.series.drift import drift, memory, memory_limit
 from assay.units import SECONDS
 from assay.verdict.judge import Judgement
@@ -48,10 +48,10 @@ class Summary:
 def summary(measured: Measured, judgement: Judgement, label: str) -> Summary:
     """Fold a record of the runners command and function."""
     (name,) = measured.configurations
-    time, processor, memory = (judgement.results[metric][name] for metric in ("trial_time", "trial_cpu_time", "trial_memory"))
+    time, processor, memory = (judgement.results[metric][name] for metric in (TRIAL_TIME.name, TRIAL_CPU_TIME.name, TRIAL_MEMORY.name))
     rows, every = counted(measured), measured.table("trials")
     sizes = rows.group_by("launch").len()["len"].unique().to_list()
-    floor, floor_memory = _floor(measured), starters_own(measured)
+    floor, floor_memory = _floor(measured), starter_bytes(measured)
     return Summary(
         label=label,
         time=time,

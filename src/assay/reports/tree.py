@@ -14,6 +14,8 @@ from assay.estimates.format import Shown
 from assay.frames.links.network_probe import Network
 from assay.frames.links.pairs import Pairs
 from assay.metrics.base import ALL
+from assay.metrics.base import Shown as Place
+from assay.metrics.base import Table as PlaceTable
 from assay.reports.series import training as series
 from assay.reports.series.serving import ServingSeries
 from assay.reports.vocabulary import WHOLE
@@ -69,6 +71,7 @@ class MetricRow:
     primary: bool
     cells: Mapping[str, Shown]
     tool: str = ""  # the load generator that defines it so; empty for a definition of ours
+    shown: tuple[Place, ...] = ()  # the columns in which it stands
 
     @property
     def known(self) -> bool:
@@ -295,6 +298,11 @@ class View:
     def metric(self, name: str) -> MetricRow | None:
         """A metric by name."""
         return next((row for row in self.metrics if row.name == name), None)
+
+    def shown_in(self, table: PlaceTable) -> tuple[tuple[Place, MetricRow], ...]:
+        """The columns of a table of metrics, from the left."""
+        places = [(place, row) for row in self.metrics for place in row.shown if place.table == table]
+        return tuple(sorted(places, key=lambda pair: pair[0].position))
 
     def label(self, key: str) -> str:
         """What people call a configuration."""

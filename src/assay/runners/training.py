@@ -20,8 +20,8 @@ from assay.runners.launching import fresh_folder, profiling
 from assay.runners.launching.collective_worker import worker_request
 from assay.runners.launching.launch import LaunchRun, request_for
 from assay.spec.experiment import Experiment
-from assay.spec.experiment import Fault as AskedFault
 from assay.spec.sections.collectives import SWEEP
+from assay.spec.sections.faults import Fault as AskedFault
 
 
 def check(experiment: Experiment, folder: Path) -> None:

@@ -18,9 +18,9 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BeforeValidator, Field, ModelWrapValidatorHandler, ValidationError, model_validator
 
 from assay.errors import Problem, SpecError
-from assay.spec.experiment import iso_date
 from assay.spec.explain import explain
 from assay.spec.model import Model, Words, listed
+from assay.spec.sections.costs import iso_date
 
 Fact = str | int | float | bool
 Count = Annotated[int, Field(ge=1, le=10**12)]  # more is a slip of the pen

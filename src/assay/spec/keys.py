@@ -17,6 +17,9 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
+from assay.spec.flags.flag import Flag
+from assay.spec.model import Model
+
 PATTERN_WORDS = "letters, digits, dots, dashes and underscores, beginning with a letter or digit"
 
 
@@ -31,16 +34,21 @@ class Key:
     required: bool
     default: object  # meaningless where required
     section: bool  # holds further keys
+    flags: tuple[Flag, ...] = ()  # that set it
 
 
-def keys(model: type[BaseModel], prefix: str = "") -> dict[str, Key]:
-    """Every key below a model by its path, sections before their keys, in the order of the models."""
-    found: dict[str, Key] = {}
+def keys(model: type[BaseModel], prefix: str = "", *, plug_ins: bool = True) -> dict[str, Key]:
+    """Every key below a model by its path, sections before their keys, in the order of the models.
+
+    With `plug_ins` those of plug-ins too, which are then loaded.
+    """
+    model = _complete(model) if plug_ins else model
+    every: dict[str, Key] = {}
     for name, field in model.model_fields.items():
         path = f"{prefix}{field.alias or name}"
-        found[path] = _key(path, field)
-        found.update(_below(path, field))
-    return found
+        every[path] = _key(path, field, plug_ins)
+        every.update(_below(path, field, plug_ins))
+    return every
 
 
 def siblings(all_keys: Mapping[str, Key], section: str) -> tuple[str, ...]:
@@ -50,25 +58,26 @@ def siblings(all_keys: Mapping[str, Key], section: str) -> tuple[str, ...]:
     return tuple(name for name in names if "." not in name and not name.endswith("[]"))
 
 
-def _key(path: str, field: FieldInfo) -> Key:
+def _key(path: str, field: FieldInfo, plug_ins: bool) -> Key:
     kind, bounds = _bare(field.annotation, field.metadata)
-    factory = field.default_factory
+    factory, model = field.default_factory, _model(kind)
     return Key(
         path=path,
         type=_type(kind),
-        allowed=_allowed(kind, bounds),
+        allowed=_allowed(kind, bounds) if model is None else _tables(kind, _complete(model) if plug_ins else model),
         description=field.description or _doc(kind),
         required=field.is_required(),
         default=factory() if factory else field.default,  # type: ignore[call-arg]
-        section=_model(kind) is not None,
+        section=model is not None,
+        flags=tuple(part for part in field.metadata if isinstance(part, Flag)),
     )
 
 
-def _below(path: str, field: FieldInfo) -> dict[str, Key]:
+def _below(path: str, field: FieldInfo, plug_ins: bool) -> dict[str, Key]:
     kind, _ = _bare(field.annotation, field.metadata)
     if (model := _model(kind)) is not None:
         inside = f"{path}[]." if get_origin(kind) is tuple else f"{path}."
-        return keys(model, inside)
+        return keys(model, inside, plug_ins=plug_ins)
     if get_origin(kind) is tuple:
         return {f"{path}[]": _item(f"{path}[]", *_bare(get_args(kind)[0], ()))}
     if get_origin(kind) is dict:
@@ -104,8 +113,12 @@ def _bare(annotation: Any, metadata: Sequence[Any]) -> tuple[Any, Sequence[Any]]
 def _model(kind: Any) -> type[BaseModel] | None:
     """The model that a section, or a list of sections, is made of."""
     if get_origin(kind) is tuple:
-        kind = get_args(kind)[0]
+        kind, _ = _bare(get_args(kind)[0], ())
     return kind if isinstance(kind, type) and issubclass(kind, BaseModel) else None
+
+
+def _complete(model: type[BaseModel]) -> type[BaseModel]:
+    return model.complete() if issubclass(model, Model) else model
 
 
 def _doc(kind: Any) -> str:
@@ -136,11 +149,13 @@ def _mixed(kind: Any) -> bool:
     return get_origin(get_args(kind)[1]) in (Union, types.UnionType)
 
 
+def _tables(kind: Any, model: type[BaseModel]) -> str:
+    names = ", ".join(field.alias or name for name, field in model.model_fields.items())
+    return f"{'a list of tables' if get_origin(kind) is tuple else 'a table'} with the keys {names}"
+
+
 def _allowed(kind: Any, bounds: Sequence[Any]) -> str:
     """What may stand there, in words."""
-    if (model := _model(kind)) is not None:
-        names = ", ".join(field.alias or name for name, field in model.model_fields.items())
-        return f"{'a list of tables' if get_origin(kind) is tuple else 'a table'} with the keys {names}"
     if get_origin(kind) is Literal:
         choices = get_args(kind)
         return f"one of {', '.join(map(str, choices))}" if len(choices) > 1 else f'only "{choices[0]}"'

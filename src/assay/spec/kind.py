@@ -48,6 +48,9 @@ class Kind:
     questions: Mapping[str, str] = field(default_factory=lambda: DIMENSION_QUESTIONS)  # what each dimension asks
     meanings: Mapping[str, str] = field(default_factory=lambda: STATUS_MEANINGS)  # what each status means
     trains: bool = False  # its workers are ranks that train one model together
+    sends_requests: bool = False  # its trials are requests to engines, not steps of workers
+    sweeps: bool = False  # one launch measures every operation at every size
+    times_calls: bool = False  # it times calls and claims nothing else
     chooses: bool = True  # its configurations are alternatives, of which one can be recommended
     configurations: str = "worker counts"  # what its configurations are called
     workers: str = "Workers"  # the head of the column with their number

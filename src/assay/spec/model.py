@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
+LONGEST_S = 1e8  # three years; longer waits overflow the operating system's timers
 NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
 
 
@@ -15,9 +16,16 @@ def listed(value: object) -> object:
 
 
 Words = Annotated[tuple[str, ...], BeforeValidator(listed)]
+WorkerCount = Annotated[int, Field(ge=1, le=100_000)]
+WorkerCounts = Annotated[tuple[WorkerCount, ...], BeforeValidator(listed)]
 
 
 class Model(BaseModel):
     """A frozen part of the experiment that knows all of its keys."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+
+    @classmethod
+    def complete(cls) -> type[Self]:
+        """The same with the keys that plug-ins add."""
+        return cls

@@ -20,7 +20,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from assay.errors import Problem, SpecError
-from assay.spec.experiment import Experiment, Fault
+from assay.spec.experiment import Experiment
+from assay.spec.sections.faults import Fault
 from assay.spec.sections.serving import Serving, Target
 
 Role = Literal["timed", "communication", "sweep", "profile", "fault"]

@@ -13,6 +13,7 @@ from pydantic import BaseModel
 from assay.spec.experiment import Experiment
 from assay.spec.explain import shown
 from assay.spec.keys import Key, keys, siblings
+from assay.spec.sections.faults import Fault
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -27,6 +28,7 @@ def claim_schema() -> dict[str, Any]:
 def json_schema() -> dict[str, Any]:
     """The JSON Schema of an experiment's file, with descriptions and defaults."""
     schema: dict[str, Any] = _toml_only(Experiment.model_json_schema(by_alias=True))
+    schema["$defs"]["Fault"] = _toml_only(Fault.complete().model_json_schema(by_alias=True))
     efficiency = schema["$defs"]["Gates"]["properties"]["efficiency"]
     bounds = {key: efficiency.pop(key) for key in ("type", "exclusiveMinimum", "maximum") if key in efficiency}
     efficiency["anyOf"] = [bounds, {"const": "none"}]
@@ -55,6 +57,14 @@ def section_table(model: type[BaseModel] = Experiment) -> tuple[tuple[str, str, 
         )
         for key in sections
     )
+
+
+def flag_words(key: Key) -> str:
+    """The flags that set a key, each with its verbs: "--seed (run, profile)"."""
+    verbs: dict[str, list[str]] = {}
+    for flag in key.flags:
+        verbs.setdefault(flag.name, []).extend(flag.places)
+    return ", ".join(f"{name} ({', '.join(names)})" for name, names in verbs.items())
 
 
 def _default(key: Key) -> str:

@@ -12,6 +12,7 @@ from assay.estimates.format import show
 from assay.frames.ended_launches import ended_words
 from assay.frames.record_data import Measured
 from assay.metrics.base import Results
+from assay.metrics.training.correctness import REPLICAS_AGREE, SAMPLES_DUPLICATED, SAMPLES_LOST
 from assay.verdict.judging import Evidence, Vector
 from assay.verdict.types import DimensionResult, Finding, GateResult, Status
 
@@ -48,7 +49,7 @@ def _correctness(
 
 def _integrity(results: Results, name: str) -> str:
     """What else was checked, and what was not."""
-    lost, twice, agree = (results[key][name] for key in ("samples_lost", "samples_duplicated", "replicas_agree"))
+    lost, twice, agree = (results[key][name] for key in (SAMPLES_LOST.name, SAMPLES_DUPLICATED.name, REPLICAS_AGREE.name))
     parts = []
     if isinstance(lost, Estimate) and isinstance(twice, Estimate):
         parts.append("every sample used once per epoch")

@@ -20,7 +20,10 @@ from assay.estimates.format import count, given, show
 from assay.frames.record_data import Measured
 from assay.frames.trials import is_timing
 from assay.metrics.base import ALL, Results
-from assay.metrics.call_results import own
+from assay.metrics.calls import TRIAL_TIME, of_calls
+from assay.metrics.serving.latency import E2E_P50, E2E_P95, E2E_P99, TTFT_P95, TTFT_P99
+from assay.metrics.serving.throughput import OUTPUT_THROUGHPUT
+from assay.metrics.training.time import STEP_TIME, WALL_TIME
 from assay.spec.plan import plan
 from assay.stats.series.normality import shapiro, skewness
 from assay.verdict.artifact import count_facts, first_value
@@ -43,7 +46,7 @@ class Rule:
 
 def checklist(measured: Measured, judgement: Judgement) -> tuple[Rule, ...]:
     """All twelve rules in order."""
-    results = own(judgement.results) if is_timing(measured) else judgement.results
+    results = of_calls(judgement.results) if is_timing(measured) else judgement.results
     answered = (
         _base(measured, results),
         _subset(measured),
@@ -89,7 +92,7 @@ def _base(measured: Measured, results: Results) -> _Answered:
     if len(measured.levels) < 2 or not speedups:
         return "not applicable", "no speedup is reported", ""
     base = count(measured.experiment.base_level, "workers")
-    time = first_value(results, ("step_time", "wall_time"), measured.base)
+    time = first_value(results, (STEP_TIME.name, WALL_TIME.name), measured.base)
     if time is None:
         return "not kept", f"speedups are relative to {base}, whose absolute time was not measured", "measure the base"
     told = f"speedups are relative to the same program on {base}: {time}"
@@ -211,7 +214,7 @@ def _statistic(measured: Measured, results: Results) -> _Answered:
         return ("kept", "the median of a launch's trials stands beside the fastest and the slowest of all; outliers are counted", "")
     tails = [results.get(name, {}) for name in ("step_time_p95", "step_time_p99")]
     shown = [value for row in tails for value in row.values() if isinstance(value, Estimate)]
-    if any(isinstance(value, Estimate) for value in results.get("step_time", {}).values()):
+    if any(isinstance(value, Estimate) for value in results.get(STEP_TIME.name, {}).values()):
         if shown:
             return "kept", "the median step stands beside its tails, each with an interval between launches", ""
         return (
@@ -223,8 +226,8 @@ def _statistic(measured: Measured, results: Results) -> _Answered:
 
 
 def _statistic_of_load(results: Results) -> _Answered:
-    tails = [name for name in ("ttft_p95", "ttft_p99", "e2e_p95", "e2e_p99") if _any(results, name)]
-    if not _any(results, "e2e_p50"):
+    tails = [name for name in (TTFT_P95.name, TTFT_P99.name, E2E_P95.name, E2E_P99.name) if _any(results, name)]
+    if not _any(results, E2E_P50.name):
         return "in part", "no latency was measured", "look why no request was answered"
     if tails:
         return ("kept", f"medians stand beside tails ({', '.join(tails)}), and beside both the share that met the objectives", "")
@@ -339,6 +342,7 @@ def shape(values: tuple[float, ...]) -> tuple[float, float]:
 def _primary(measured: Measured, results: Results) -> Estimate | None:
     """The base's time of a call, of a step, of a launch, or of a request."""
     values: list[Value | None] = [
-        results.get(name, {}).get(measured.base) for name in ("trial_time", "step_time", "wall_time", "e2e_p50", "output_throughput")
+        results.get(name, {}).get(measured.base)
+        for name in (TRIAL_TIME.name, STEP_TIME.name, WALL_TIME.name, E2E_P50.name, OUTPUT_THROUGHPUT.name)
     ]
     return next((value for value in values if isinstance(value, Estimate)), None)

@@ -24,7 +24,7 @@ def unexamined(measured: Measured, audits: Collection[str]) -> Mapping[str, str]
     foreign = measured.foreign
     if foreign is None:
         return {}
-    if measured.kind.name == "collectives":
+    if measured.kind.sweeps:
         return {name: OF_THE_MACHINE for name in audits if name == "contention"}
     if not foreign.get("requests"):
         return {name: TOTALS for name in audits if name not in ALWAYS}

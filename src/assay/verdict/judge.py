@@ -14,7 +14,7 @@ from assay import catalog
 from assay.estimates.estimate import Value
 from assay.frames.record_data import Measured
 from assay.metrics.base import Metric, Results
-from assay.metrics.foreign import reworded, unknowable
+from assay.metrics.needs import values
 from assay.verdict.audits.support.audit import Audit
 from assay.verdict.gates.support.gate import Gate
 from assay.verdict.imported import unexamined
@@ -63,16 +63,10 @@ def about(measured: Measured) -> dict[str, Metric]:
 
 
 def compute(measured: Measured, metrics: Mapping[str, Metric]) -> dict[str, Mapping[str, Value]]:
-    """All metrics, each after those it needs; of an imported record those that it can carry."""
-    absent = unknowable(measured, metrics)
+    """All metrics, each after those that it builds on."""
     results: dict[str, Mapping[str, Value]] = {}
     for name in in_order(metrics):
-        missing = absent.get(name)
-        results[name] = (
-            reworded(measured, metrics[name].compute(measured, results))
-            if missing is None
-            else dict.fromkeys(measured.configurations, missing)
-        )
+        results[name] = values(metrics[name], measured, results)
     return {name: results[name] for name in sorted(results)}
 
 

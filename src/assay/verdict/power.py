@@ -23,7 +23,10 @@ from assay.estimates.estimate import Estimate
 from assay.estimates.format import count, given, percent
 from assay.frames.record_data import Measured
 from assay.metrics.base import Results
+from assay.metrics.calls import TRIAL_TIME
+from assay.metrics.training.time import STEP_TIME, WALL_TIME
 from assay.spec.experiment import Experiment
+from assay.spec.kind import kind_of
 from assay.spec.plan import Configuration, configurations
 from assay.spec.sections.serving import Serving
 from assay.stats.comparing.comparison import detectable_effect
@@ -33,13 +36,13 @@ from assay.stats.intervals.intervals import t_quantile
 from assay.stats.intervals.quantiles import least_two_sided
 from assay.stats.series.repetition import components, optimal_counts
 from assay.units import NS_PER_S
+from assay.verdict.comparison.rules import deciding_metrics
 
 SUPPOSED_SPREADS = (0.01, 0.02, 0.05)  # of launches, where nothing is known
 SUPPOSING = "if launches vary by"
 FEWEST_LAUNCHES = 3
 WINDOWS = 10  # of a launch's steps in a pilot
-TIMES = ("step_time", "trial_time", "wall_time")
-LOADS = ("goodput", "output_throughput", "ttft_p95", "e2e_p95")  # of a load, which has no steps and no speedup
+TIMES = (STEP_TIME.name, TRIAL_TIME.name, WALL_TIME.name)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,9 +90,10 @@ def _all(experiment: Experiment, earlier: Measured | None, results: Results, flo
 
 
 def _performance(experiment: Experiment, earlier: Measured | None, results: Results, floor: float | None) -> Iterator[Expectation]:
+    kind = kind_of(experiment)
     for one in configurations(experiment) if earlier is not None else ():
         name, level = one.name, one.workers
-        metric, own = _values(results, TIMES if experiment.serving is None else LOADS, name)
+        metric, own = _values(results, deciding_metrics(kind) if kind.sends_requests else TIMES, name)
         if own is not None and len(own) >= 2:
             yield _time(experiment, f"{metric.replace('_', ' ')} at {name}", _spread(own), floor)
         _, ratios = _values(results, ("speedup",), name)

@@ -103,8 +103,8 @@ def test_a_script_without_torch_is_told(capsys: pytest.CaptureFixture[str]) -> N
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--active", "9", "--", "train.py"], "profile.active"),
-        (["--tool", "perf", "--", "train.py"], "profile.tool"),
+        (["--active", "9", "--", "train.py"], "--active: found 9"),
+        (["--tool", "perf", "--", "train.py"], "--tool: found"),
         (["--", "nowhere.py"], "nowhere.py"),
         ([], "train.py"),
     ],

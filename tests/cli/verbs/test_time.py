@@ -131,7 +131,7 @@ def test_ctrl_c_ends_the_command_and_keeps_what_was_measured(tmp_path: Path) -> 
         os.kill(int(pid.read_text()), 0)
 
 
-def test_bad_numbers_are_told_by_their_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_bad_numbers_are_told_by_their_flag(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.chdir(tmp_path)
     assert cli.main(["time", "--launches", "0", "--", sys.executable]) == 2
-    assert "launches.per_configuration: found 0" in capsys.readouterr().err
+    assert "--launches: found 0" in capsys.readouterr().err

@@ -9,8 +9,8 @@ import pytest
 from assay.faults.support.base import aim, victim_now
 from assay.record.progress import Progress
 from assay.spec.experiment import Experiment, Factor
-from assay.spec.experiment import Fault as Asked
 from assay.spec.plan import PlannedFault, plan
+from assay.spec.sections.faults import Fault as Asked
 from assay.spec.sections.workload import Workload
 
 

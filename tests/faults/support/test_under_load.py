@@ -12,13 +12,18 @@ from assay.errors import SpecError
 from assay.faults.support import under_load
 from assay.faults.support.base import Fault, Struck, Undo
 from assay.faults.support.under_load import Strike
-from assay.spec.experiment import Fault as Asked
+from assay.spec.sections.faults import Fault as Asked
 from assay.spec.sections.serving import Target
 from tests.faults.loaded import kinds, row
 from tests.launchers.helpers import until
 from tests.launchers.support.test_servers import Heard
 
 STRUCK = Struck(replica=1, url="http://127.0.0.1:1", target=Target())
+
+
+class Keys(Asked):
+    share: float = 0.1
+    command: str = ""
 
 
 class Acts:
@@ -40,8 +45,8 @@ class Acts:
             raise ValueError("it does not come back")
 
     def strike(self, heard: Heard, **changes: Any) -> Strike:
-        fault = Fault(name="breaks", on_load=self.on_load, parameters=("share", "command"))
-        return Strike(fault, STRUCK, Asked.model_validate({"for_s": 0.1, **changes}), heard)
+        fault = Fault(name="breaks", on_load=self.on_load, keys=Keys)
+        return Strike(fault, STRUCK, Keys.model_validate({"for_s": 0.1, **changes}), heard)
 
 
 def test_it_strikes_and_is_undone_at_its_moments() -> None:
@@ -117,4 +122,4 @@ def test_a_replica_that_is_not_there_is_refused() -> None:
 def test_every_kind_strikes_a_load_or_a_training(kind: str) -> None:
     fault: Fault = catalog.load("faults", kind)
     assert fault.on_load is not None or fault.strike is not None
-    assert all(name in Asked.model_fields for name in fault.parameters)
+    assert all(name in Asked.complete().model_fields for name in fault.parameters)

@@ -9,7 +9,7 @@ import pytest
 
 from assay.estimates.estimate import Absent, Estimate
 from assay.frames.serving.answers import commonprefix
-from assay.metrics import quality, quality_difference
+from assay.metrics.quality import QUALITY, QUALITY_DIFFERENCE
 from assay.spec.experiment import Quality
 from tests.serving_made import ServingMade, simulated
 
@@ -31,7 +31,7 @@ def scored(metric: str) -> ServingMade:
 def test_an_example_that_was_asked_again_has_the_mean(metric: str, first: float) -> None:
     scores = scored(metric).measured().scores
     assert scores.select("launch", "example", "score").rows() == [(0, "a", first), (0, "b", 0.0)]
-    value = quality.METRIC.compute(scored(metric).measured(), {})["rate=1"]
+    value = QUALITY.compute(scored(metric).measured(), {})["rate=1"]
     assert isinstance(value, Estimate)
     assert value.value == pytest.approx(first / 2)
 
@@ -49,21 +49,21 @@ def test_a_score_knows_what_its_prompt_shares_and_whether_its_answer_holds_text(
 
 
 def test_other_scores_come_from_outside() -> None:
-    value = quality.METRIC.compute(scored("rouge").measured(), {})["rate=1"]
+    value = QUALITY.compute(scored("rouge").measured(), {})["rate=1"]
     assert isinstance(value, Absent)
 
 
 def test_without_reference_answers_it_is_said_how_to_give_them() -> None:
     made = ServingMade(rate=(1.0,), blocks=1, quality=Quality(metric="exact_match"))
     made.request(made.launch(), 0.0, text="hello")
-    value = quality.METRIC.compute(made.measured(), {})["rate=1"]
+    value = QUALITY.compute(made.measured(), {})["rate=1"]
     assert isinstance(value, Absent)
     assert "answer_field" in value.detail
 
 
 def test_loads_are_compared_example_by_example() -> None:
     measured = simulated(rate=(5.0, 10.0), blocks=3, seconds=15.0, scored=0.9, seed=5).measured()
-    value = quality_difference.METRIC.compute(measured, {})["rate=10"]
+    value = QUALITY_DIFFERENCE.compute(measured, {})["rate=10"]
     assert isinstance(value, Estimate)
     assert value.low < value.value < value.high
 

@@ -7,7 +7,7 @@ import pytest
 
 from assay.frames.serving.outages import outages, recovered, recovered_s
 from assay.spec.sections.serving import Objectives
-from tests.metrics.outages_made import outage
+from tests.metrics.serving.outages_made import outage
 from tests.serving_made import ServingMade, simulated
 
 

@@ -6,18 +6,13 @@ import pytest
 
 from assay.estimates.estimate import Absent, Estimate
 from assay.frames.training.unknown_progress import unknown_progress
-from assay.metrics.cost_lost import METRIC as COST_LOST
-from assay.metrics.recovery_time import METRIC as RECOVERY
-from assay.metrics.samples_lost import METRIC as LOST
-from assay.metrics.steps_lost import METRIC as STEPS
-from assay.metrics.time_to_recompute import METRIC as RECOMPUTE
-from assay.metrics.time_to_reload import METRIC as RELOAD
-from assay.metrics.training_goodput_fault import METRIC as GOODPUT
+from assay.metrics.training.correctness import SAMPLES_LOST
+from assay.metrics.training.faults import COST_LOST, RECOVERY_TIME, STEPS_LOST, TIME_TO_RECOMPUTE, TIME_TO_RELOAD, TRAINING_GOODPUT_FAULT
 from assay.verdict.judge import judge
 from tests.handmade import Handmade
 from tests.struck import struck
 
-NUMBERS = (STEPS, RECOVERY, RECOMPUTE, GOODPUT, COST_LOST)
+NUMBERS = (STEPS_LOST, RECOVERY_TIME, TIME_TO_RECOMPUTE, TRAINING_GOODPUT_FAULT, COST_LOST)
 
 
 def resumed(*steps: int | None) -> Handmade:
@@ -30,7 +25,7 @@ def resumed(*steps: int | None) -> Handmade:
 
 def test_a_step_that_all_ranks_recognised_is_the_one_that_counts() -> None:
     assert unknown_progress(resumed(4, 4).measured()) == {}
-    value = STEPS.compute(resumed(4, 4).measured(), {})["workers=2"]
+    value = STEPS_LOST.compute(resumed(4, 4).measured(), {})["workers=2"]
     assert isinstance(value, Estimate)
     assert value.value == 3.0
 
@@ -55,7 +50,7 @@ def test_otherwise_every_number_that_rests_on_it_is_absent_with_the_reason(steps
 
 def test_what_does_not_rest_on_it_is_told() -> None:
     """The workers are up at 14 s and train at 15 s, whatever step that is."""
-    value = RELOAD.compute(resumed(None, None).measured(), {})["workers=2"]
+    value = TIME_TO_RELOAD.compute(resumed(None, None).measured(), {})["workers=2"]
     assert isinstance(value, Estimate)
     assert value.value == pytest.approx(1.0)
 
@@ -72,4 +67,4 @@ def test_samples_of_such_a_launch_are_not_judged() -> None:
     made.fingerprint(0, "dataset_size", 4)
     made.samples(0, [0, 1], step=0)
     made.samples(0, [0, 1], step=0, incarnation=1)
-    assert isinstance(LOST.compute(made.measured(), {})["workers=2"], Absent)
+    assert isinstance(SAMPLES_LOST.compute(made.measured(), {})["workers=2"], Absent)

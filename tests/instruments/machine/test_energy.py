@@ -29,7 +29,7 @@ from assay.instruments.machine.energy import (
 )
 from assay.instruments.machine.reading import Reading
 from assay.record.machine import Machine, Unread
-from assay.spec.experiment import Energy
+from assay.spec.sections.costs import Energy
 
 S = 1_000_000_000
 RANGE = 65_712.999613  # joules: max_energy_range_uj of a common package

@@ -18,7 +18,7 @@ from assay.record.declared.launches import TELEMETRY
 from assay.record.environment import FIELDS
 from assay.record.machine import Machine
 from assay.record.tables import arrow_schema
-from assay.spec.experiment import Energy
+from assay.spec.sections.costs import Energy
 from tests.limits import PROCESS_S
 
 NEVER = 3600.0  # seconds between readings: only the first and the last one are made

@@ -6,7 +6,7 @@ import pytest
 
 from assay.estimates.estimate import Absent, Estimate
 from assay.kinds.serving.saturation import saturations
-from assay.metrics.capacity import METRIC
+from assay.metrics.serving.objectives import CAPACITY
 from assay.spec.sections.serving import Objectives
 from assay.verdict.judge import judge
 from tests.serving_made import ServingMade
@@ -34,7 +34,7 @@ def test_the_value_is_that_of_the_metric_and_not_of_a_line_through_the_shares() 
     (found,) = saturations(made.measured())
     assert isinstance(found.value, Estimate)
     assert found.value.value == pytest.approx(0.5384, abs=1e-4)
-    assert found.value == METRIC.compute(made.measured(), {})["all"]
+    assert found.value == CAPACITY.compute(made.measured(), {})["all"]
     assert (found.last, found.first) == ("rate=0.53", "rate=0.8")
 
 

@@ -18,7 +18,8 @@ from assay.launchers import local, plain
 from assay.launchers.support import pinned_worker, processors
 from assay.launchers.support.processors import Processor, assign, parsed, placed, topology
 from assay.record.machine import Machine
-from assay.spec.experiment import Experiment, Factor, Launcher
+from assay.spec.experiment import Experiment, Factor
+from assay.spec.sections.launcher import Launcher
 from assay.spec.sections.workload import Workload
 from tests.launchers.helpers import request, run
 

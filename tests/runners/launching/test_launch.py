@@ -25,8 +25,8 @@ from assay.runners.experiment.rows import write_launch
 from assay.runners.experiment.signals import StopRequest
 from assay.runners.launching import launch as launch_module
 from assay.runners.launching.launch import LaunchRun, mark_of, request_for
-from assay.spec.experiment import Fault as AskedFault
 from assay.spec.plan import PlannedFault, PlannedLaunch, plan
+from assay.spec.sections.faults import Fault as AskedFault
 from tests.runners.making import FakeHandle, SilentMeter, context, experiment, fake_launcher, kill_fault, planned, worker
 
 OK = Ending(exit_code=0, end_ns=123)
@@ -306,7 +306,7 @@ def fault_launch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, raises: OSErro
         return OK if handle.polls > 40 else None
 
     run, _ = launch(made, script, planned(role="fault", fault=kill_fault(rank=1, delay_steps=5)))
-    run.fault = Fault(name="kill", strike=striker.strike)
+    run.fault = Fault(name="kill", further=("signal",), strike=striker.strike)
     return made, run, striker
 
 
@@ -371,7 +371,7 @@ def test_a_fault_strikes_each_incarnation_once_and_says_if_it_came_too_few_times
 
     drawn = dataclasses.replace(kill_fault(rank=1, after_checkpoints=0, delay_steps=5), times=times)
     run, _ = launch(made, script, planned(role="fault", fault=drawn))
-    run.fault = Fault(name="kill", strike=striker.strike)
+    run.fault = Fault(name="kill", further=("signal",), strike=striker.strike)
     row = go(run)
     assert [one["incarnation"] for one in events(made, "fault")] == [0, 1]
     assert row["reason"] == ("" if times == 2 else "the fault struck 2 of 3 times: the job ended before it was due again")
@@ -402,7 +402,7 @@ def test_by_default_a_fault_strikes_in_the_middle_where_no_launch_before_saved_a
     job = Job(planned=planned(role="fault", fault=drawn), number=1, attempt=0)
     run = LaunchRun(made, job, request_for(made, job, {}), fake_launcher(FakeHandle(script)))
     monkeypatch.setattr(launch_module.supervisor, "is_marked", lambda pid, mark: True)
-    run.fault = Fault(name="kill", strike=lambda victim, fault: None)
+    run.fault = Fault(name="kill", further=("signal",), strike=lambda victim, fault: None)
     row = go(run)
     found = events(made, "fault")
     assert [one["step"] for one in found] == struck

@@ -15,7 +15,7 @@ from assay.clock import FakeClock
 from assay.errors import EnvironmentLacks, SpecError
 from assay.estimates.estimate import Estimate
 from assay.frames.training.profile_summary import summary
-from assay.metrics import comm_exposed, comm_total, comm_transfer, comm_wait, overlap
+from assay.metrics.training.communication import COMM_EXPOSED, COMM_TOTAL, COMM_TRANSFER, COMM_WAIT, OVERLAP
 from assay.record.reader import open_record
 from assay.runners import training
 from assay.runners.experiment.context import Advice, Job, RunContext
@@ -27,13 +27,7 @@ from tests.frames.training.test_kernel_trace import GEMM, NEW, OLD, host, kernel
 from tests.handmade import Handmade
 from tests.runners.making import context, experiment, planned
 
-COMMUNICATION = {
-    "total": comm_total.METRIC,
-    "transfer": comm_transfer.METRIC,
-    "wait": comm_wait.METRIC,
-    "exposed": comm_exposed.METRIC,
-    "overlap": overlap.METRIC,
-}
+COMMUNICATION = {"total": COMM_TOTAL, "transfer": COMM_TRANSFER, "wait": COMM_WAIT, "exposed": COMM_EXPOSED, "overlap": OVERLAP}
 CONTENT = trace([host("ProfilerStep#5", 0, 100), kernel(GEMM, 10, 50), kernel(NEW, 40, 60, stream=20)])
 STATS = """Processing [x.sqlite] with [cuda_gpu_kern_sum.py]...
 [

@@ -10,8 +10,8 @@ import pytest
 
 from assay.errors import Problem, SpecError
 from assay.spec.experiment import Experiment
-from assay.spec.flags.experiment import FLAGS, add_flags, experiment_from, name_from, split_at_dashes
-from assay.spec.keys import keys
+from assay.spec.flags.experiment import add_flags, experiment_from, name_from, split_at_dashes
+from assay.spec.flags.of_verb import flags_of
 from tests.spec.making import SMALLEST, written
 
 TODAY = date(2026, 3, 4)
@@ -27,12 +27,16 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def parsed(*words: str) -> argparse.Namespace:
     parser = argparse.ArgumentParser()
-    add_flags(parser)
+    add_flags(parser, flags_of("run"))
     return parser.parse_args(list(words))
 
 
+def made(*words: str) -> tuple[Experiment, Path]:
+    return experiment_from(parsed(*words), flags_of("run"), today=TODAY)
+
+
 def asked(*words: str) -> Experiment:
-    return experiment_from(parsed(*words), today=TODAY)[0]
+    return made(*words)[0]
 
 
 def problems(*words: str) -> tuple[Problem, ...]:
@@ -41,14 +45,8 @@ def problems(*words: str) -> tuple[Problem, ...]:
     return caught.value.problems
 
 
-def test_every_flag_stands_for_a_key_that_exists() -> None:
-    known = keys(Experiment)
-    assert all(flag.path in known for flag in FLAGS)
-    assert len({flag.name for flag in FLAGS}) == len({flag.path for flag in FLAGS}) == len(FLAGS)
-
-
 def test_a_script_needs_no_file(here: Path) -> None:
-    experiment, folder = experiment_from(parsed("--workers", "1,2,4", "--launches", "3", "--", "train.py", "--epochs", "3", "--", "-x"))
+    experiment, folder = made("--workers", "1,2,4", "--launches", "3", "--", "train.py", "--epochs", "3", "--", "-x")
     assert experiment.name == "train"
     assert experiment.workload.script == "train.py"
     assert experiment.workload.arguments == ("--epochs", "3", "--", "-x")
@@ -68,10 +66,10 @@ def test_a_command_overrides_the_file_s_script_and_is_relative_to_here(here: Pat
     (here / "sub").mkdir()
     written(here / "sub", SMALLEST)
     (here / "other.py").write_text("", encoding="utf-8")
-    experiment, folder = experiment_from(parsed("sub/experiment.toml", "--seed", "3", "--", "other.py", "-v"))
+    experiment, folder = made("sub/experiment.toml", "--seed", "3", "--", "other.py", "-v")
     assert (experiment.workload.script, experiment.workload.arguments) == ("other.py", ("-v",))
     assert (experiment.name, folder) == ("small", Path())
-    assert experiment_from(parsed("sub/experiment.toml"))[1] == Path("sub")
+    assert made("sub/experiment.toml")[1] == Path("sub")
 
 
 def test_each_flag_reaches_its_key(here: Path) -> None:

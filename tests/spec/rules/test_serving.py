@@ -11,12 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.errors import Problem, SpecError
-from assay.spec.experiment import Experiment, Fault
+from assay.spec.experiment import Experiment
 from assay.spec.load import from_mapping, to_toml
 from assay.spec.plan import configurations
 from assay.spec.rules.experiment import contradictions
-from assay.spec.rules.given import AT_S, DURATION_S
-from assay.spec.sections.serving import Arrivals
 
 URL = "http://127.0.0.1:8000"
 COMMAND = ["serve", "--port", "{port}"]
@@ -223,11 +221,6 @@ def test_a_wrong_value_is_told_once_and_by_its_type() -> None:
 
 def test_an_experiment_without_engines_is_no_matter_of_these_rules() -> None:
     assert told({"name": "a", "workload": {"script": "train.py"}, "factor": {"levels": [1, 2]}, "faults": [{"at_s": 1e6}]}) == []
-
-
-def test_the_defaults_that_rules_assume_are_the_real_ones() -> None:
-    assert Arrivals().duration_s == DURATION_S
-    assert Fault().at_s == AT_S
 
 
 ANYTHING = st.recursive(

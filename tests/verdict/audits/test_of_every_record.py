@@ -11,6 +11,7 @@ import pytest
 from assay import catalog
 from assay.estimates.estimate import Estimate
 from assay.frames.record_data import Measured
+from assay.kinds.serving import KIND as SERVING
 from assay.spec.experiment import Quality
 from assay.spec.sections.serving import Objectives
 from assay.verdict.claims.pitfalls import of_record
@@ -61,7 +62,7 @@ def quiet(made: ServingMade, **grown: float) -> None:
 
 @pytest.mark.parametrize("audit", BOTH)
 def test_an_audit_of_every_record_is_silent_on_a_clean_load(audit: str, whole: Measured) -> None:
-    assert "serving" in catalog.load("verdict.audits", audit).about
+    assert SERVING.concerns(catalog.load("verdict.audits", audit).about)
     assert found(audit, whole) == ()
 
 
@@ -190,7 +191,7 @@ def test_a_load_at_which_answers_are_worse_is_named_with_what_to_look_at() -> No
 def test_pitfalls_of_a_load_are_those_of_loads(whole: Measured) -> None:
     listed = {pitfall.name for pitfall in of_record(whole, compute(whole, about(whole)))}
     audits: dict[str, Any] = catalog.load_all("verdict.audits")
-    assert listed == {name for name, audit in audits.items() if audit.of_records and "serving" in audit.about}
+    assert listed == {name for name, audit in audits.items() if audit.of_records and SERVING.concerns(audit.about)}
     assert {"ledger", "send_lag", "contention"} <= listed
     assert not {"replicas", "same_loss", "warm_up", "samples"} & listed
 

@@ -6,6 +6,7 @@ import pytest
 
 from assay import catalog
 from assay.frames.record_data import from_record
+from assay.kinds.training import KIND as TRAINING
 from assay.record.reader import open_record
 from assay.spec.experiment import Scaling
 from assay.verdict.claims.pitfalls import OF_TIMINGS, Pitfall, of_record
@@ -25,7 +26,7 @@ def test_a_good_record_fell_into_none_and_every_audit_of_records_is_listed_once(
     found = of_record(good().measured(), judged(good()).results)
     assert [pitfall.name for pitfall in found if pitfall.state == "fallen into"] == []
     audits = catalog.load_all("verdict.audits")
-    of_records = {name for name, audit in audits.items() if audit.of_records and "training" in audit.about}
+    of_records = {name for name, audit in audits.items() if audit.of_records and TRAINING.concerns(audit.about)}
     assert sorted(pitfall.name for pitfall in found) == sorted(of_records)
 
 

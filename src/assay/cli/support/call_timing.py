@@ -21,14 +21,13 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from assay.errors import Problem, SpecError
+from assay.spec.sections.timing import ROUNDS
 
 if TYPE_CHECKING:
     from assay.estimates.estimate import Value
     from assay.runners.experiment.context import Advice
     from assay.runners.experiment.progress import RunProgress
     from assay.spec.experiment import Experiment
-
-LAUNCHES = 10
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +45,7 @@ class Timed:
 def time(
     function: Callable[..., object] | str,
     *args: Any,
-    launches: int = LAUNCHES,
+    launches: int = ROUNDS,
     round_s: float = 0.5,
     precision: float | None = None,
     warm_up: int = 1,
@@ -80,8 +79,10 @@ def time(
         words,
         runner="function",
         name=name or target.replace(":", "."),
-        launches={"per_configuration": launches, "precision": precision},
-        timing={"round_s": round_s, "warm_up": warm_up},
+        sections={
+            "launches": {"per_configuration": launches, **({} if precision is None else {"precision": precision})},
+            "timing": {"round_s": round_s, "warm_up": warm_up},
+        },
         environment=_search_path(folder),
     )
     (path,) = measure([(asked, target)], root=Path(root))
@@ -191,32 +192,16 @@ def experiment(
     *,
     runner: str,
     name: str,
-    launches: Mapping[str, Any],
-    timing: Mapping[str, Any],
+    sections: Mapping[str, Mapping[str, Any]],
     environment: Mapping[str, str] = MappingProxyType({}),
-    limits: Mapping[str, Any] = MappingProxyType({}),
 ) -> Experiment:
-    """A timing as an experiment: one level, no gates.  `launches`, `timing`, `limits`: keys of the sections of that name."""
+    """A timing as an experiment: one level, no gates.  ."""
     from assay.spec.flags.experiment import NAME_LENGTH
     from assay.spec.load import from_mapping
 
-    return from_mapping(
-        {
-            "name": name[:NAME_LENGTH],
-            "workload": {
-                "runner": runner,
-                "script": script,
-                "arguments": list(arguments),
-                "work": "calls",
-                "environment": dict(environment),
-            },
-            "factor": {"levels": [1]},
-            "gates": {"efficiency": "none"},
-            "timing": dict(timing),
-            "limits": dict(limits),
-            "launches": {key: value for key, value in launches.items() if value is not None},
-        }
-    )
+    workload = {"runner": runner, "script": script, "arguments": list(arguments), "work": "calls", "environment": dict(environment)}
+    fixed = {"name": name[:NAME_LENGTH], "workload": workload, "factor": {"levels": [1]}, "gates": {"efficiency": "none"}}
+    return from_mapping({**sections, **fixed})
 
 
 def measure(arms: Sequence[tuple[Experiment, str]], *, root: Path, on_progress: Callable[[RunProgress], None] | None = None) -> list[Path]:

@@ -76,10 +76,10 @@ def look(path: Path, blocks: int) -> Look:
 def primary_intervals(measured: Measured) -> dict[str, Estimate]:
     """ "metric at configuration" -> its estimate, of the metric that decides and of the speedups; absent ones are left out."""
     from assay.estimates.estimate import Estimate
-    from assay.verdict.comparison.rules import AUTO
+    from assay.verdict.comparison.rules import deciding_metrics
 
     asked = measured.experiment.comparison.primary
-    names = AUTO[measured.kind.name] if asked == "auto" else (asked,)
+    names = deciding_metrics(measured.kind) if asked == "auto" else (asked,)
     results = _computed(measured, (*names, "speedup"))
     found: dict[str, Mapping[str, Estimate]] = {
         name: {key: value for key, value in results[name].items() if isinstance(value, Estimate)} for name in results

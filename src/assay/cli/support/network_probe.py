@@ -9,11 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from assay.errors import Problem
     from assay.spec.experiment import Experiment
-    from assay.spec.flags.comm import Flag
 
 ROUNDS: Final = 5
 OTHERS: Final = ("--launches", "--seconds", "--name", "--confidence", "--seed")  # flags of `assay comm` that have a meaning here too
@@ -26,14 +22,15 @@ def experiment_from(arguments: argparse.Namespace) -> Experiment:
         SpecError: a host cannot be read, or a flag has no meaning together with --net.
     """
     from assay.errors import Problem, SpecError
-    from assay.spec.flags.comm import FLAGS, MATRIX, as_flag
+    from assay.spec.flags import of_verb
+    from assay.spec.flags.comm import VERB, as_flag
     from assay.spec.load import checked
 
-    flags = {flag.name: flag for flag in (*FLAGS, MATRIX)}
-    given = {name: text for name, flag in flags.items() if (text := getattr(arguments, flag.attribute, None)) is not None}
+    texts = of_verb.given(arguments, of_verb.flags_of(VERB))
+    given = {item.name: text for item, text in texts.items()}
     if arguments.interface is not None:
         given["--interface"] = arguments.interface
-    launches, unread = _launches(given, flags)
+    sections: dict[str, Any] = {"launches": {"per_configuration": ROUNDS, "confidence": 0.95}}
     problems = [
         *(
             Problem(
@@ -42,7 +39,7 @@ def experiment_from(arguments: argparse.Namespace) -> Experiment:
             for name, text in given.items()
             if name not in OTHERS
         ),
-        *unread,
+        *of_verb.put_all(sections, {item: text for item, text in texts.items() if item.name in OTHERS}),
     ]
     if problems:
         raise SpecError(tuple(problems), "the flags")
@@ -53,31 +50,12 @@ def experiment_from(arguments: argparse.Namespace) -> Experiment:
         "factor": {"levels": [1]},
         "gates": {"efficiency": "none"},
         "noise": {"sentinel_s": 0.0},
-        "launches": launches,
+        "launches": sections["launches"],
     }
     try:
         return checked(data, Path(), "the flags", {})
     except SpecError as error:
         raise SpecError(tuple(as_flag(problem) for problem in error.problems), "the flags") from None
-
-
-def _launches(given: Mapping[str, str], flags: Mapping[str, Flag]) -> tuple[dict[str, Any], list[Problem]]:
-    """The section [launches] from what was given, and the flags that cannot be read."""
-    from assay.errors import Problem
-
-    launches: dict[str, Any] = {"per_configuration": ROUNDS, "confidence": 0.95}
-    problems = []
-    for name in OTHERS:
-        flag = flags[name]
-        section, _, key = flag.path.partition(".")
-        try:
-            value = flag.read(given[name]) if name in given else None
-        except ValueError:
-            problems.append(Problem(where=name, found=repr(given[name]), allowed=flag.allowed))
-            continue
-        if section == "launches" and value is not None:
-            launches[key] = value
-    return launches, problems
 
 
 def look(arguments: argparse.Namespace) -> int:

@@ -15,36 +15,21 @@ from assay.cli.support.verb import Verb, add_root
 if TYPE_CHECKING:
     from assay.runners.experiment.progress import RunProgress
     from assay.spec.experiment import Experiment
+    from assay.spec.flags.of_verb import KeyFlag
 
 NOTHING_KEPT = 4  # exit code: no step was kept
 SHOWN = 8  # rows of a list
-FLAGS = (  # of an experiment's, those that change what a profiled launch is
-    "--workers",
-    "--seed",
-    "--name",
-    "--env",
-    "--launcher",
-    "--threads",
-    "--pin",
-    "--nodes",
-    "--node-rank",
-    "--rendezvous-endpoint",
-    "--rendezvous-id",
-    "--timeout",
-)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The experiment's own flags, and those of the window."""
     from assay.cli.verbs.run import add_display_flags
     from assay.spec.flags.experiment import add_flags
+    from assay.spec.flags.of_verb import declare
 
-    add_flags(parser, FLAGS)
-    parser.add_argument("--wait", type=int, default=5, metavar="N", help="steps before anything is profiled (5)")
-    parser.add_argument("--warm-up", type=int, default=2, metavar="N", help="steps then that warm the profiler up (2)")
-    parser.add_argument("--active", type=int, default=3, metavar="N", help="steps then that are kept, at most 3 (3)")
-    parser.add_argument("--no-memory", action="store_true", help="do not follow allocations: smaller traces")
-    parser.add_argument("--tool", default="torch", metavar="NAME", help="torch (torch.profiler) or nsys (Nsight Systems)")
+    window, others = _flags()
+    add_flags(parser, others)
+    declare(parser, window)
     add_root(parser, "where the record is made (default: records)")
     add_display_flags(parser)
 
@@ -97,24 +82,26 @@ def tell(told: dict[str, Any], *, as_json: bool) -> None:
     print(json.dumps(told, indent=2) if as_json else "\n".join(lines(told)))
 
 
+def _flags() -> tuple[list[KeyFlag], list[KeyFlag]]:
+    """The verb's flags: those of the window, and those that change what a profiled launch is."""
+    from assay.spec.flags.of_verb import flags_of
+
+    window = [item for item in flags_of("profile") if item.path.startswith("profile.")]
+    return window, [item for item in flags_of("profile") if item not in window]
+
+
 def _asked(arguments: argparse.Namespace) -> tuple[Experiment, Path]:
     """The experiment with profiled launches and no others; one worker unless asked otherwise."""
-    from assay.spec.experiment import Experiment
     from assay.spec.flags.experiment import experiment_from
+    from assay.spec.flags.of_verb import as_flag, experiment_of, given, put_all
 
     if arguments.key_workers is None and arguments.experiment is None:
         arguments.key_workers = "1"
-    experiment, folder = experiment_from(arguments, getattr(arguments, "after_dashes", ()))
-    asked = {
-        "wait": arguments.wait,
-        "warm_up": arguments.warm_up,
-        "active": arguments.active,
-        "memory": not arguments.no_memory,
-        "tool": arguments.tool,
-        "only": True,
-    }
-    content = experiment.model_dump(by_alias=True)
-    return Experiment.model_validate({**content, "profile": asked, "faults": ()}), folder
+    window, others = _flags()
+    experiment, folder = experiment_from(arguments, others)
+    data = {**experiment.model_dump(by_alias=True), "profile": {"only": True}, "faults": ()}
+    problems = put_all(data, given(arguments, window))
+    return experiment_of(data, problems, lambda problem: as_flag(problem, window), folder), folder
 
 
 def profile_of(path: Path) -> dict[str, Any]:

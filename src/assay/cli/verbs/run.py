@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The experiment's own flags, and those of the verb."""
     from assay.spec.flags.experiment import add_flags
+    from assay.spec.flags.of_verb import flags_of
 
-    add_flags(parser)
+    add_flags(parser, flags_of("run"))
     add_root(parser, "where the record is made (default: records)")
     parser.add_argument("--dry-run", action="store_true", help="show the plan, its time and what it will be able to show; run nothing")
     add_display_flags(parser)
@@ -39,9 +40,10 @@ def _run(arguments: argparse.Namespace) -> int:
     from assay.record.arrow_import import without_pandas
     from assay.runners.experiment.argument_check import refuse_secrets
     from assay.spec.flags.experiment import experiment_from
+    from assay.spec.flags.of_verb import flags_of
 
     without_pandas()
-    experiment, folder = experiment_from(arguments, getattr(arguments, "after_dashes", ()))
+    experiment, folder = experiment_from(arguments, flags_of("run"))
     show_notes(experiment)
     refuse_secrets(experiment)  # before anything of it is printed
     if arguments.dry_run:

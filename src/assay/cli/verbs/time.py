@@ -6,9 +6,10 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from assay.cli.support.verb import Verb, add_root
+from assay.errors import Problem, SpecError
 from assay.printable import say
 
 if TYPE_CHECKING:
@@ -17,31 +18,23 @@ if TYPE_CHECKING:
 
 BETWEEN = "---"  # between two commands; a single word that no program takes for an option of its own
 SHELL = "/bin/sh"
+SHELL_PLACE = 80  # of --shell among the flags that stand for keys
 OUTPUT_SHOWN = 20  # lines of a command's output, with --show-output
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The flags before `--`; the words after it are the commands."""
-    from assay.cli.support.call_timing import LAUNCHES
     from assay.spec.flags.experiment import keep_command
+    from assay.spec.flags.of_verb import declare, flags_of
 
     keep_command(parser)
     parser.usage = "%(prog)s [options] -- COMMAND ARGUMENT ... [--- COMMAND ARGUMENT ...]"
-    add = parser.add_argument
-    add("--launches", type=int, default=LAUNCHES, metavar="N", help=f"rounds of each command ({LAUNCHES})")
-    add("--round", type=float, default=0.5, metavar="S", help="seconds that a round lasts at least (0.5)")
-    add("--trials", type=int, metavar="N", help="starts in each round (as many as --round takes)")
-    add("--warm-up", type=int, default=1, metavar="N", help="starts before the counted ones of each round (1)")
-    add("--precision", type=float, metavar="P", help="go on until the interval is this narrow (0.02: 2 %%)")
-    add("--confidence", type=float, default=0.95, metavar="C", help="confidence of the interval (0.95)")
-    add("--timeout", type=float, metavar="S", help="seconds after which a round is ended (3600)")
-    add("--shell", action="store_true", help=f"each command is a line for {SHELL}")
-    add("--ignore-failure", action="store_true", help="accept exit codes other than 0")
-    add("--show-output", action="store_true", help="keep what the commands print in the record, and show its end")
-    add("--name", metavar="NAME", help="names the record (the command's name)")
+    declare(parser, (item for item in flags_of("time") if item.flag.places["time"] < SHELL_PLACE))
+    parser.add_argument("--shell", action="store_true", help=f"each command is a line for {SHELL}")
+    declare(parser, (item for item in flags_of("time") if item.flag.places["time"] > SHELL_PLACE))
     add_root(parser, "where the record is made (default: records)")
-    add("--quiet", action="store_true", help="show no progress")
-    add("--json", action="store_true", help="print the result as JSON on stdout; progress goes to stderr")
+    parser.add_argument("--quiet", action="store_true", help="show no progress")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON on stdout; progress goes to stderr")
 
 
 def commands(words: Sequence[str], *, shell: bool) -> list[list[str]]:
@@ -50,8 +43,6 @@ def commands(words: Sequence[str], *, shell: bool) -> list[list[str]]:
     Raises:
         SpecError: there is none, or one is empty.
     """
-    from assay.errors import Problem, SpecError
-
     found: list[list[str]] = [[]]
     for word in words:
         if word == BETWEEN:
@@ -103,32 +94,35 @@ def _on_one_line(text: str) -> str:
 
 
 def experiments(arguments: argparse.Namespace, asked: Sequence[Sequence[str]]) -> list[Experiment]:
-    """One experiment for each command."""
+    """One experiment for each command.
+
+    Raises:
+        SpecError: every problem of the flags at once.
+    """
     from assay.cli.support.call_timing import experiment
+    from assay.spec.flags import of_verb
     from assay.spec.flags.experiment import name_from
 
-    timing = {
-        "round_s": arguments.round,
-        "warm_up": arguments.warm_up,
-        "ignore_failure": arguments.ignore_failure,
-        "keep_output": arguments.show_output,
-    }
-    if arguments.trials is not None:
-        timing["trials"] = arguments.trials
-    launches = {"per_configuration": arguments.launches, "precision": arguments.precision, "confidence": arguments.confidence}
-    limits = {} if arguments.timeout is None else {"launch_timeout_s": arguments.timeout}
-    return [
-        experiment(
-            command[0],
-            command[1:],
-            runner="command",
-            launches=launches,
-            name=arguments.name or name_from(command[2].split()[0] if arguments.shell else command[0]),
-            timing=timing,
-            limits=limits,
-        )
-        for command in asked
-    ]
+    flags = of_verb.flags_of("time")
+    sections: dict[str, Any] = {}
+    of_verb.put_defaults(sections, flags)
+    problems = of_verb.put_all(sections, of_verb.given(arguments, flags))
+    if problems:
+        raise SpecError(tuple(problems), "the flags")
+    name = sections.pop("name", "")
+    try:
+        return [
+            experiment(
+                command[0],
+                command[1:],
+                runner="command",
+                name=name or name_from(command[2].split()[0] if arguments.shell else command[0]),
+                sections=sections,
+            )
+            for command in asked
+        ]
+    except SpecError as error:
+        raise SpecError(tuple(of_verb.as_flag(problem, flags) for problem in error.problems), "the flags") from None
 
 
 def _run(arguments: argparse.Namespace) -> int:
@@ -150,7 +144,7 @@ def _run(arguments: argparse.Namespace) -> int:
         print(_json(sides, paths, comparison))
     else:
         say(shown(sides, paths, comparison))
-        if arguments.show_output:
+        if arguments.key_show_output:
             say(_output(paths))
     return 0
 

@@ -8,15 +8,17 @@ at another (`assay.faults.support.under_load`).  What a kind does is its act alo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, cast
 
+from assay.errors import Problem
 from assay.launchers.support import supervisor
 from assay.record.progress import Progress
-from assay.spec.experiment import Fault as Asked
 from assay.spec.plan import PlannedFault
+from assay.spec.sections.faults import Fault as Asked
+from assay.spec.sections.faults import own_keys
 from assay.spec.sections.serving import Target
 
 if TYPE_CHECKING:
@@ -82,6 +84,19 @@ class Victim:
         return [self.pid, *supervisor.descendants(self.pid)]
 
 
+AskedOfKind = TypeVar("AskedOfKind", bound=Asked)
+
+
+def of_kind(keys: type[AskedOfKind], fault: PlannedFault) -> AskedOfKind:
+    """What was asked for of a training, with the kind's own keys: whatever was read has those of all kinds."""
+    assert fault.training is not None
+    return cast("AskedOfKind", fault.training)
+
+
+def _nothing_to_add(asked: Mapping[str, Any]) -> Iterable[Problem]:
+    return ()
+
+
 def _everywhere(asked: Asked, target: Target) -> None:
     return
 
@@ -98,16 +113,25 @@ class Fault:
     # In a training: acts, and gives back what undoes it. Either raises OSError if it cannot.
     strike: Callable[[Victim, PlannedFault], Undo | None] | None = None
     # In a training, before anything is started. Raises SpecError or EnvironmentLacks.
-    check_training: Callable[[Asked], None] = _on_any_training
+    check_training: Callable[[Any], None] = _on_any_training
     # Under a load: acts, and gives back what undoes it. Either raises OSError or RuntimeError if it cannot.
-    on_load: Callable[[Struck, Asked], Undo | None] | None = None
+    on_load: Callable[[Struck, Any], Undo | None] | None = None
     needs: Literal["pids", "proxy", ""] = ""  # pids: replicas that assay started
-    parameters: tuple[str, ...] = ()  # keys of the experiment's fault that say how it acts; they stand in the event
+    keys: type[Asked] = Asked  # the model of what may be asked for, with the kind's own keys
+    # What is wrong with the keys as they were written, perhaps of the wrong types; `where` is the key's name.
+    rule: Callable[[Mapping[str, Any]], Iterable[Problem]] = _nothing_to_add
+    ends_worker: bool | None = None  # in a training, whether the worker ends by it and is started again; None: it depends
+    further: tuple[str, ...] = ()  # keys of every fault that say how this kind acts
     undone_at_end: bool = True  # whether it must be undone although the load is over
     # Before anything is started. Raises SpecError or EnvironmentLacks.
-    check: Callable[[Asked, Target], None] = _everywhere
+    check: Callable[[Any, Target], None] = _everywhere
     # What has to stand before the replicas: (asked, target, mark, seed). Raises EnvironmentLacks.
-    front: Callable[[Asked, Target, str, int], Front] | None = None
+    front: Callable[[Any, Target, str, int], Front] | None = None
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """The keys that say how it acts; they stand in its event."""
+        return (*own_keys(self.keys), *self.further)
 
 
 NEVER = -1  # no incarnation was struck yet

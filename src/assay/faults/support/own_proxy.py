@@ -1,11 +1,26 @@
-"""Can assay's own proxy stand before an engine?  Shared by the faults that need it: only where addresses are http://."""
+"""Can assay's own proxy stand before an engine, and what is asked of a proxy?  Only where addresses are http://."""
 
 from __future__ import annotations
 
+from pydantic import Field
+
 from assay.errors import Problem, SpecError
-from assay.spec.experiment import Fault as Asked
+from assay.spec.model import LONGEST_S
+from assay.spec.sections.faults import Fault as Asked
 from assay.spec.sections.serving import Target
 from assay.traffic.proxy import Proxies
+
+
+class Shared(Asked):
+    """What may be asked of a proxy."""
+
+    share: float = Field(0.1, gt=0.0, le=1.0, description="the share of the connections that is hit.")
+
+
+class Delayed(Shared):
+    """What may be asked of a proxy that holds back."""
+
+    delay_s: float = Field(0.5, ge=0.0, le=LONGEST_S, description="seconds by which everything is held back.")
 
 
 def check(asked: Asked, target: Target) -> None:

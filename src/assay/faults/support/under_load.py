@@ -21,11 +21,12 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Self
 
+from assay import catalog
 from assay.errors import EnvironmentLacks, Problem, SpecError
 from assay.faults.support.base import Fault, Struck, Undo
 from assay.launchers.support import supervisor
 from assay.record.secrets.redact import redact
-from assay.spec.experiment import Fault as Asked
+from assay.spec.sections.faults import Fault as Asked
 from assay.spec.sections.serving import Target
 from assay.units import NS_PER_S
 
@@ -41,13 +42,14 @@ def check(fault: Fault, asked: Asked, target: Target) -> None:
         EnvironmentLacks: something must be allowed or installed.
     """
     if fault.on_load is None:
+        kinds = [name for name, other in catalog.load_all("faults").items() if other.on_load is not None]
         raise SpecError(
             (
                 Problem(
                     where="faults[].kind",
                     found=repr(fault.name),
                     allowed="a kind that strikes under a load",
-                    mend="Use kill, stop, slow, command, reset, delay or toxiproxy.",
+                    mend=f"Use {', '.join(kinds[:-1])} or {kinds[-1]}.",
                 ),
             )
         )

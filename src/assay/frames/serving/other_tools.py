@@ -1,4 +1,4 @@
-"""What is each request's number by each peer's definition?  Pure; the definitions are in `assay.metrics.peers`."""
+"""What is each request's number by each peer's definition?  Pure; the definitions are in `assay.metrics.serving.other_tools`."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _launch(requests: pl.DataFrame, tables: Mapping[str, pl.DataFrame], launch: 
     seen = own.drop("chunk_ns", "chunk_kind").join(tokenizer, on="request", how="left").join(asked, on="request", how="left")
     instants = pl.concat(_instants(part) for part in own.iter_slices(SLICE)) if own.height else _instants(own)
     timed = seen.join(instants, on="request", how="left")
-    return _numbers(timed).select("launch", "request", *NAMES)
+    return _numbers(timed)
 
 
 def _of(table: pl.DataFrame, launch: int) -> pl.DataFrame:
@@ -96,7 +96,9 @@ def _numbers(seen: pl.DataFrame) -> pl.DataFrame:
         return pl.when(pl.col(f"{group}_n") > 0).then(pl.col(f"{group}_n").cast(pl.Int64) - 1)
 
     output = span("spoken", "line_last")
-    return seen.with_columns(
+    return seen.select(
+        "launch",
+        "request",
         ttft_vllm=first("choices"),
         ttft_sglang=first("spoken"),
         ttft_genai_bench=first("spoken"),
@@ -119,28 +121,3 @@ def _numbers(seen: pl.DataFrame) -> pl.DataFrame:
         gaps_inference_perf=pl.when((client > 1) & (pl.col("content_n") > 0)).then(client - 1),
         itl_llmperf=over(pl.col("content_last"), pl.col("data_n")),
     )
-
-
-NAMES: Final = (
-    "ttft_vllm",
-    "ttft_sglang",
-    "ttft_genai_bench",
-    "ttft_guidellm",
-    "ttft_aiperf",
-    "ttft_inference_perf",
-    "ttft_llmperf",
-    "tpot_vllm",
-    "tpot_sglang",
-    "tpot_genai_bench",
-    "tpot_guidellm",
-    "tpot_inference_perf",
-    "itl_vllm",
-    "gaps_vllm",
-    "itl_sglang",
-    "gaps_sglang",
-    "itl_guidellm",
-    "itl_aiperf",
-    "itl_inference_perf",
-    "gaps_inference_perf",
-    "itl_llmperf",
-)

@@ -23,7 +23,7 @@ from typing import Any, Final
 from assay.clock import Clock
 from assay.instruments.machine.reading import Reading
 from assay.record.machine import Machine, Unread
-from assay.spec.experiment import Energy
+from assay.spec.sections.costs import Energy
 from assay.units import NS_PER_S
 
 # No single package or GPU draws more. Decides between a wrap and a reset, and whether several wraps are possible.

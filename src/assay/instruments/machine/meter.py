@@ -20,7 +20,7 @@ from assay.instruments.machine.gpus import GpuState
 from assay.instruments.machine.host import HostNoise, TreeCounts, TreeTime, clock_ticks_per_s, coordinator_time
 from assay.instruments.machine.reading import Reading
 from assay.record.machine import Machine
-from assay.spec.experiment import Energy
+from assay.spec.sections.costs import Energy
 from assay.units import NS_PER_S
 
 Row = tuple[int, int, str, str, str, float, str, str]  # launch, ns, host, device, counter, value, unit, method

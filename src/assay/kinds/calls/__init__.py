@@ -15,4 +15,5 @@ KIND = Kind(
         "INCONCLUSIVE": "too few launches for an interval that can be relied on",
     },
     chooses=False,
+    times_calls=True,
 )

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from assay.estimates.estimate import Absent, Estimate, Value
 from assay.estimates.format import count, percent, show
-from assay.frames.trials import is_timing as is_timing
 from assay.metrics.base import Results
 from assay.verdict.dimensions import dimensions
 from assay.verdict.gates.support.gate import FEWEST_LAUNCHES, too_few

@@ -20,4 +20,5 @@ KIND = Kind(
         "INCONCLUSIVE": "something that was asked for has no number that can be relied on",
     },
     chooses=False,
+    sweeps=True,
 )

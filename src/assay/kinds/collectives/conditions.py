@@ -19,7 +19,7 @@ def engine(key: str) -> Read:
     """What carried the collectives, as their workers told it, or as far as another program's file does."""
 
     def read(measured: Measured, _: Results) -> Any:
-        if measured.kind.name != "collectives":
+        if not measured.kind.sweeps:
             return None
         if measured.foreign is not None:
             return (measured.foreign.get("meanings") or {}).get(key)
@@ -34,7 +34,7 @@ def asked(key: str) -> Read:
     """A key of what was asked for; nothing of records that time no collectives."""
 
     def read(measured: Measured, _: Results) -> Any:
-        return getattr(measured.experiment.collectives_requested, key) if measured.kind.name == "collectives" else None
+        return getattr(measured.experiment.collectives_requested, key) if measured.kind.sweeps else None
 
     return read
 

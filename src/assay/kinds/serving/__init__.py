@@ -16,4 +16,5 @@ KIND = Kind(
     configurations="loads",
     workers="Replicas",
     own_cost="Client",
+    sends_requests=True,
 )

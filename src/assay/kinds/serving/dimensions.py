@@ -9,12 +9,16 @@ from assay.estimates.estimate import Absent, Estimate
 from assay.frames.record_data import Measured
 from assay.kinds.serving.phrases import COSTS, ENERGIES, is_known, number_phrases, quoted, value_of
 from assay.metrics.base import Results
+from assay.metrics.serving.answers import ANSWERS_IDENTICAL, CANARIES_ANSWERED
+from assay.metrics.serving.faults import ERROR_RATE
+from assay.metrics.serving.latency import E2E_P50
+from assay.metrics.serving.throughput import OUTPUT_THROUGHPUT, REQUEST_THROUGHPUT
 from assay.verdict.evidence.answer_agreement import Agreement, agreements, graded
 from assay.verdict.gates.support.gate import FEWEST_LAUNCHES, too_few
 from assay.verdict.judging import Evidence, Vector
 from assay.verdict.types import DimensionResult, Finding, GateResult, Status
 
-MEASURED: Final = ("output_throughput", "request_throughput", "e2e_p50")  # without any of these nothing was measured
+MEASURED: Final = (OUTPUT_THROUGHPUT.name, REQUEST_THROUGHPUT.name, E2E_P50.name)  # without any of these nothing was measured
 
 
 def gated(gates: Sequence[GateResult]) -> bool:
@@ -77,8 +81,8 @@ def _correctness(
 
 # Metrics of correctness that may stand beside quality, and how they are said.
 CHECKS: Final[Mapping[str, str]] = {
-    "canaries_answered": "of the canaries came back with their nonce",
-    "answers_identical": "of the prompts that were sent again had one answer",
+    CANARIES_ANSWERED.name: "of the canaries came back with their nonce",
+    ANSWERS_IDENTICAL.name: "of the prompts that were sent again had one answer",
 }
 
 
@@ -88,7 +92,7 @@ def _performance(results: Results, name: str, findings: Sequence[Finding], gates
         return DimensionResult(status="INVALID", sentence="; ".join(f.evidence for f in bad))
     numbers = list(number_phrases(results, name))
     if not numbers:
-        absent = results.get("e2e_p50", {}).get(name)
+        absent = results.get(E2E_P50.name, {}).get(name)
         why = absent.detail if isinstance(absent, Absent) else "no latency was measured"
         return DimensionResult(status=gates["objectives"].status if "objectives" in gates else "NOT_MEASURED", sentence=why)
     if "objectives" in gates:
@@ -114,7 +118,7 @@ def _cost(results: Results, name: str, gates: Mapping[str, GateResult]) -> Dimen
 
 
 def _reliability(results: Results, name: str, findings: Sequence[Finding], gates: Mapping[str, GateResult]) -> DimensionResult:
-    errors = [value_of(results, "error_rate", name) + " of the requests failed"] if is_known(results, "error_rate", name) else []
+    errors = [value_of(results, ERROR_RATE.name, name) + " of the requests failed"] if is_known(results, ERROR_RATE.name, name) else []
     if "recovery" in gates:
         return DimensionResult(status=gates["recovery"].status, sentence="; ".join((gates["recovery"].sentence, *errors)))
     if not errors:

@@ -104,7 +104,7 @@ def files(measured: Measured, _: Results) -> Any:
 
 def tokens_from(measured: Measured, _: Results) -> Any:
     """Where the counts of output tokens come from; None: there are none. An import says it in foreign.tokens."""
-    if measured.kind.name != "serving" or measured.foreign is not None:
+    if not measured.kind.sends_requests or measured.foreign is not None:
         return None
     told = measured.table("requests").filter((pl.col("status") == "ok") & (pl.col("phase") == "main"))
     if told.height == 0:

@@ -9,19 +9,32 @@ from assay.estimates.estimate import Absent, Estimate
 from assay.estimates.format import Scale, Shown, show
 from assay.frames.record_data import Measured
 from assay.metrics.base import Results
+from assay.metrics.cost import COST
+from assay.metrics.energy import ENERGY
+from assay.metrics.serving.cost import (
+    COST_PER_GOOD_TOKEN,
+    COST_PER_REQUEST,
+    COST_PER_TOKEN,
+    ENERGY_PER_GOOD_TOKEN,
+    ENERGY_PER_REQUEST,
+    ENERGY_PER_TOKEN,
+)
+from assay.metrics.serving.latency import E2E_P50, E2E_P95, E2E_P99, TPOT_P50, TPOT_P95, TPOT_P99, TTFT_P50, TTFT_P95, TTFT_P99
+from assay.metrics.serving.objectives import GOODPUT
+from assay.metrics.serving.throughput import ACHIEVED_RATE, INPUT_THROUGHPUT, OFFERED_RATE, OUTPUT_THROUGHPUT, REQUEST_THROUGHPUT
 
 NAMES: Final[Mapping[str, str]] = {
-    "goodput": "goodput",
-    "output_throughput": "throughput",
-    "request_throughput": "throughput",
-    "cost": "cost of a run",
-    "cost_per_good_token": "cost of good tokens",
-    "cost_per_token": "cost of tokens",
-    "cost_per_request": "cost of requests",
-    "energy": "energy",
-    "energy_per_good_token": "energy of good tokens",
-    "energy_per_token": "energy of tokens",
-    "energy_per_request": "energy of requests",
+    GOODPUT.name: "goodput",
+    OUTPUT_THROUGHPUT.name: "throughput",
+    REQUEST_THROUGHPUT.name: "throughput",
+    COST.name: "cost of a run",
+    COST_PER_GOOD_TOKEN.name: "cost of good tokens",
+    COST_PER_TOKEN.name: "cost of tokens",
+    COST_PER_REQUEST.name: "cost of requests",
+    ENERGY.name: "energy",
+    ENERGY_PER_GOOD_TOKEN.name: "energy of good tokens",
+    ENERGY_PER_TOKEN.name: "energy of tokens",
+    ENERGY_PER_REQUEST.name: "energy of requests",
 }
 LATENCIES: Final[Mapping[str, str]] = {
     "ttft": "time to the first token",
@@ -31,12 +44,12 @@ LATENCIES: Final[Mapping[str, str]] = {
     "e2e": "end-to-end time",
 }
 RATES: Final[Mapping[str, str]] = {
-    "goodput": " requests/s",
-    "request_throughput": " requests/s",
-    "output_throughput": " tokens/s",
-    "input_throughput": " tokens/s",
-    "offered_rate": " requests/s",
-    "achieved_rate": " requests/s",
+    GOODPUT.name: " requests/s",
+    REQUEST_THROUGHPUT.name: " requests/s",
+    OUTPUT_THROUGHPUT.name: " tokens/s",
+    INPUT_THROUGHPUT.name: " tokens/s",
+    OFFERED_RATE.name: " requests/s",
+    ACHIEVED_RATE.name: " requests/s",
 }
 PERCENTILES: Final[Mapping[str, str]] = {"p50": "median", "p90": "p90", "p95": "p95", "p99": "p99", "p999": "p99.9"}
 
@@ -68,10 +81,13 @@ def at(measured: Measured, configuration: str) -> str:
     return f"{configuration}{replicas}"
 
 
-SPEEDS: Final = ("goodput", "output_throughput", "request_throughput")  # what "fastest" means, the first that is known
-COSTS: Final = ("cost_per_good_token", "cost_per_token", "cost_per_request", "cost")
-ENERGIES: Final = ("energy_per_good_token", "energy_per_token", "energy_per_request", "energy")
-TAILS: Final = (("ttft_p99", "ttft_p95", "ttft_p50"), ("tpot_p99", "tpot_p95", "tpot_p50"), ("e2e_p99", "e2e_p95", "e2e_p50"))
+SPEEDS: Final = (GOODPUT.name, OUTPUT_THROUGHPUT.name, REQUEST_THROUGHPUT.name)  # what "fastest" means, the first that is known
+COSTS: Final = (COST_PER_GOOD_TOKEN.name, COST_PER_TOKEN.name, COST_PER_REQUEST.name, COST.name)
+ENERGIES: Final = (ENERGY_PER_GOOD_TOKEN.name, ENERGY_PER_TOKEN.name, ENERGY_PER_REQUEST.name, ENERGY.name)
+TAILS: Final = tuple(
+    tuple(metric.name for metric in tails)
+    for tails in ((TTFT_P99, TTFT_P95, TTFT_P50), (TPOT_P99, TPOT_P95, TPOT_P50), (E2E_P99, E2E_P95, E2E_P50))
+)
 
 
 def is_known(results: Results, metric: str, name: str) -> bool:

@@ -18,7 +18,7 @@ import polars as pl
 from assay.estimates.estimate import Value
 from assay.frames.record_data import Measured
 from assay.frames.serving.objectives import no_objectives
-from assay.metrics.capacity import curve
+from assay.metrics.serving.objectives import capacity_of
 from assay.spec.plan import Configuration
 
 
@@ -55,7 +55,7 @@ def _one(measured: Measured, key: tuple[str, str], members: Sequence[Configurati
     return Saturation(
         target=key[0],
         scenario=key[1],
-        value=curve(measured, members),
+        value=capacity_of(measured, members),
         last=None if last is None else members[last].name,
         first=members[following].name if following < len(members) else None,
     )

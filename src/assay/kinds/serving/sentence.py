@@ -11,6 +11,7 @@ from assay.kinds.serving.dimensions import unmeasured
 from assay.kinds.serving.phrases import COSTS, ENERGIES, at, is_known, number_phrases, quoted, value_of
 from assay.kinds.serving.recommendation import groups_of
 from assay.metrics.base import Results
+from assay.metrics.serving.objectives import SLO_ATTAINMENT
 from assay.verdict.admissible import RESULT_GATES
 from assay.verdict.imported import origin
 from assay.verdict.judging import Evidence
@@ -57,8 +58,8 @@ def _undecided(measured: Measured, results: Results, gates: Sequence[GateResult]
 def _claim(measured: Measured, results: Results, gates: Sequence[GateResult], name: str) -> str:
     """Attainment under its objectives, goodput, tails, cost and what a fault did."""
     parts = []
-    if is_known(results, "slo_attainment", name):
-        parts.append(f"{value_of(results, 'slo_attainment', name)} of the requests within {objectives_words(measured)}")
+    if is_known(results, SLO_ATTAINMENT.name, name):
+        parts.append(f"{value_of(results, SLO_ATTAINMENT.name, name)} of the requests within {objectives_words(measured)}")
     parts += list(number_phrases(results, name))
     parts += [quoted(results, metric, name) for metric in COSTS[:1] if is_known(results, metric, name)]
     parts += [gate.sentence for gate in gates if gate.configuration == name and gate.gate in RESULT_GATES]

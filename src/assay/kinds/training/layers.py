@@ -25,6 +25,7 @@ from assay.frames.training.first_gradients import Compared, compared, worst
 from assay.frames.training.hashed_state import hashes
 from assay.frames.training.parallelism import Claim, why_not
 from assay.metrics.base import Results
+from assay.metrics.training.correctness import SAMPLE_WEIGHT_ERROR, SAMPLES_DUPLICATED, SAMPLES_LOST
 from assay.stats.groups.gradient_difference import tolerance
 from assay.verdict.evidence.gradient_faults import is_scaled, legitimate
 from assay.verdict.evidence.hash_faults import averaged_later
@@ -100,7 +101,7 @@ def _ledger(measured: Measured, results: Results, findings: Sequence[Finding], n
     named = diagnose(measured)[name]  # a fault of the weights may have a name that the gradient's layer has too
     if named is not None and named.layer == "ledger" and named.severity == "fail":
         return "fail", f"{named.fault}: {named.evidence}"
-    lost, twice, weight = (_value(results, one, name) for one in ("samples_lost", "samples_duplicated", "sample_weight_error"))
+    lost, twice, weight = (_value(results, one, name) for one in (SAMPLES_LOST.name, SAMPLES_DUPLICATED.name, SAMPLE_WEIGHT_ERROR.name))
     if isinstance(twice, Absent):
         return "not run", twice.detail
     told = "every sample weighs the same" if isinstance(weight, Estimate) else "what their losses are divided by was not told"

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Protocol
 
 from assay.spec.experiment import Experiment
-from assay.spec.experiment import Launcher as Settings
+from assay.spec.sections.launcher import Launcher as Settings
 
 # What a launch must not inherit if assay itself was started by an engine.
 ENGINE_VARIABLES = frozenset(

@@ -37,7 +37,7 @@ from assay.launchers.support import launch_log, readiness, supervisor, superviso
 from assay.launchers.support.base import ENGINE_VARIABLES, Ending, Request
 from assay.launchers.support.ports import HOST, Ports
 from assay.record.secrets.redact import redact, redact_arguments, redact_environment, secret_values
-from assay.spec.experiment import Launcher as Settings
+from assay.spec.sections.launcher import Launcher as Settings
 from assay.spec.sections.serving import Target
 from assay.units import NS_PER_S
 

@@ -26,24 +26,6 @@ STATE_WORDS: Final[Mapping[State, str]] = {
 GOOD, BAD, OPEN, STRUCK = "good", "bad", "open", "struck"
 _TONES: Final = {"improved": GOOD, "worse": BAD, "equivalent": GOOD, "struck_out": STRUCK}
 DECIDED: Final = ("improved", "worse", "higher", "lower")
-# The columns of the table of many sides, as far as a side has the number.
-OVERVIEW: Final = (
-    "throughput",
-    "step_time",
-    "step_time_p50",
-    "step_time_p95",
-    "step_time_p99",
-    "trial_time",
-    "trial_time_p95",
-    "wall_time",
-    "peak_memory",
-    "max_memory",
-    "memory",
-    "cost",
-    "cost_per_item",
-    "energy",
-    "quality",
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,7 +116,8 @@ class ComparisonView:
 
 def build(comparison: Comparison, metrics: Mapping[str, Metric], work: str = "items") -> ComparisonView:
     """The whole tree; `metrics` says what the names mean, `work` names one item in the plural."""
-    names = [name for name in OVERVIEW if any(isinstance(row.get(name), Estimate) for row in comparison.table.values())]
+    columns = sorted((place.position, name) for name, metric in metrics.items() for place in metric.shown if place.table == "overview")
+    names = [name for _, name in columns if any(isinstance(row.get(name), Estimate) for row in comparison.table.values())]
     return ComparisonView(
         state=comparison.state,
         word=STATE_WORDS[comparison.state],

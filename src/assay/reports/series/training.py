@@ -23,7 +23,8 @@ from assay.frames.training.communication_model import held_out, model, refusal
 from assay.frames.training.rank_time import CATEGORIES
 from assay.frames.training.recovery import Recovery, noticed_ns, recoveries, strikes
 from assay.frames.training.scaling_points import chosen, throughputs
-from assay.metrics.rank_seconds import partition
+from assay.metrics.training.faults import TIME_TO_DETECT, TIME_TO_RECOMPUTE, TIME_TO_RELOAD, TIME_TO_RESTART, partition
+from assay.metrics.training.scaling import SERIAL_FRACTION
 from assay.reports.series import ranks as rank_series
 from assay.reports.series.ranks import RankPhases, StepTimeline
 from assay.stats.models.communication_wall import Curve
@@ -37,10 +38,10 @@ MOST_POINTS: Final = 300  # per launch
 CURVE_POINTS: Final = 60  # per part of a fitted curve
 WALL_REACH: Final = 8.0  # times the largest worker count: how far the model of communication is drawn
 RECOVERY: Final = (  # metric, what it is called in a picture
-    ("time_to_detect", "detect"),
-    ("time_to_restart", "restart"),
-    ("time_to_reload", "reload"),
-    ("time_to_recompute", "recompute"),
+    (TIME_TO_DETECT.name, "detect"),
+    (TIME_TO_RESTART.name, "restart"),
+    (TIME_TO_RELOAD.name, "reload"),
+    (TIME_TO_RECOMPUTE.name, "recompute"),
 )
 LASTED: Final = "while it lasted"  # the one phase of a fault that passed
 
@@ -206,7 +207,7 @@ def _wall(measured: Measured, results: Mapping[str, Mapping[str, Value]]) -> Wal
     if measured.kind.name != "training" or isinstance(found := model(measured), Absent):
         return None
     held = held_out(measured)
-    best, serial = found.fitted.middle.fastest(), results["serial_fraction"]["all"]
+    best, serial = found.fitted.middle.fastest(), results[SERIAL_FRACTION.name]["all"]
     end = max(FARTHEST * found.largest, min(2.0 * (best or math.inf), WALL_REACH * found.largest))
     # what misses what was measured says nothing beyond
     end = float(found.largest) if refusal(measured) is not None else end

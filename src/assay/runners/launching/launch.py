@@ -217,7 +217,7 @@ class LaunchRun:
         self._undo()  # an earlier strike, of workers that are there no more
         own = {name: getattr(asked, name) for name in fault.parameters} if asked is not None else {}
         told = {name: redact(value) if isinstance(value, str) else value for name, value in own.items()}
-        signal = {"signal": planned.signal} if planned.kind == "kill" else {}
+        signal = {"signal": planned.signal} if "signal" in fault.parameters else {}
         if self.aimed_at is None and self.middle is not None:
             told = {**told, "instead_of": planned.when}
         now = self.context.clock.now_ns()

@@ -16,6 +16,8 @@ from pydantic import BaseModel
 from assay.errors import Problem
 from assay.spec.explain import NOTHING, shown
 from assay.spec.rules.collectives import COLLECTIVE_RULES, times_collectives
+from assay.spec.rules.data import tables
+from assay.spec.rules.faults import FAULT_RULES
 from assay.spec.rules.serving import SERVING_RULES
 from assay.spec.sections.flops import flops_say_enough
 
@@ -31,7 +33,6 @@ def contradictions(data: object) -> tuple[Problem, ...]:
 
 
 LAUNCHES, AT_MOST = 5, 60  # defaults of launches.per_configuration and launches.at_most
-MAX_RESTARTS = 3  # default of launcher.max_restarts
 FEWEST_LAUNCHES = 3  # of a configuration, below which the gates give no verdict (assay.verdict.gates.support.gate has the same)
 
 
@@ -64,13 +65,6 @@ def _levels(data: Data) -> tuple[int, ...] | None:
     return _counts(_at(data, "factor", "levels")) or None
 
 
-def _faults(data: Data) -> Iterator[tuple[int, Data]]:
-    faults = data.get("faults")
-    for index, fault in enumerate(faults if isinstance(faults, list) else ()):
-        if isinstance(fault, Mapping):
-            yield index, fault
-
-
 def _serves(data: Data) -> bool:
     return _at(data, "workload", "runner") == "serving" or data.get("serving") is not None
 
@@ -95,7 +89,7 @@ def _something_to_start(data: Data) -> Iterator[Problem]:
 
 def _levels_once(data: Data) -> Iterator[Problem]:
     lists = [("factor.levels", _whole_numbers(_at(data, "factor", "levels")))]
-    lists += [(f"faults[{index}].levels", _whole_numbers(fault.get("levels"))) for index, fault in _faults(data)]
+    lists += [(f"faults[{index}].levels", _whole_numbers(fault.get("levels"))) for index, fault in tables(data, "faults")]
     for where, levels in lists:
         twice = [level for level, count in Counter(levels).items() if count > 1]
         if twice:
@@ -126,7 +120,7 @@ def _among_the_levels(data: Data) -> Iterator[Problem]:
     if levels is None:
         return
     single = [(f"{section}.{name}", _at(data, section, name)) for section, name in _LEVEL_KEYS]
-    for index, fault in _faults(data):
+    for index, fault in tables(data, "faults"):
         of_fault = enumerate(_counts(fault.get("levels")) or ())
         single += [(f"faults[{index}].levels[{place}]", level) for place, level in of_fault]
     for where, level in single:
@@ -140,35 +134,6 @@ def _among_the_levels(data: Data) -> Iterator[Problem]:
 
 
 _LEVEL_KEYS = (("scaling", "base"), ("gates", "required_workers"))
-
-
-def _faults_need_restarts(data: Data) -> Iterator[Problem]:
-    killing = any(fault.get("kind", "kill") == "kill" for _, fault in _faults(data))
-    if killing and _at(data, "launcher", "max_restarts") == 0:
-        yield Problem(
-            where="launcher.max_restarts",
-            found="0",
-            allowed="a whole number of at least 1 where there are faults",
-            mend="Leave it out (3), or ask for no faults: without a restart nothing recovers.",
-        )
-    most = _at(data, "launcher", "max_restarts")
-    most = most if isinstance(most, int) else MAX_RESTARTS
-    for index, fault in _faults(data):
-        times = fault.get("times")
-        if isinstance(times, int) and times > max(1, most):
-            yield Problem(
-                where=f"faults[{index}].times",
-                found=str(times),
-                allowed=f"at most launcher.max_restarts, which is {most}",
-                mend=f"Write launcher.max_restarts = {times}: after the last strike nothing would start the workers again.",
-            )
-        if isinstance(times, int) and times > 1 and fault.get("kind") in ("slow", "throttle"):
-            yield Problem(
-                where=f"faults[{index}].times",
-                found=str(times),
-                allowed=f"1 for a fault that ends no worker, as {fault['kind']}",
-                mend="Leave it out: it strikes again in each further start of the workers, and nothing starts them again here.",
-            )
 
 
 def _budget_needs_prices(data: Data) -> Iterator[Problem]:
@@ -335,7 +300,6 @@ RULES: tuple[Rule, ...] = (
     _levels_once,
     _first_look_within_the_most,
     _among_the_levels,
-    _faults_need_restarts,
     _budget_needs_prices,
     _modelled_energy_needs_watts,
     _calibrating_needs_hooks,
@@ -348,4 +312,5 @@ RULES: tuple[Rule, ...] = (
     flops_say_enough,
     *COLLECTIVE_RULES,
     *SERVING_RULES,
+    *FAULT_RULES,
 )

@@ -7,14 +7,13 @@ A script names its scores itself, so of a training nothing can be told beforehan
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
 from assay.errors import Problem
 from assay.spec.explain import NOTHING, did_you_mean, shown
+from assay.spec.rules.data import Data, table
 from assay.spec.rules.serving import WITHOUT_TEXT
 from assay.spec.sections.scenario import DATASET
-
-Data = Mapping[str, Any]
 
 SCORED: Final = ("exact_match", "accuracy", "contains")  # what a load scores by reference answers (assay.frames.serving.answers)
 SCORELESS: Final = ("command", "function", "collectives", "network")  # runners whose workload can report no scores
@@ -23,7 +22,7 @@ FIELDLESS: Final = ("text", "sharegpt")  # formats of prompts without reference 
 
 def uncomputable(data: Data) -> Iterator[Problem]:
     """Why [quality] cannot be answered, as problems of single keys; values of the wrong type are passed over."""
-    quality, runner = data.get("quality"), _table(data, "workload").get("runner")
+    quality, runner = data.get("quality"), table(data, "workload").get("runner")
     if not isinstance(quality, Mapping):
         return
     if runner in SCORELESS:
@@ -34,11 +33,11 @@ def uncomputable(data: Data) -> Iterator[Problem]:
             mend="Leave it out, or measure the quality where a script or an engine gives answers.",
         )
     elif runner == "serving" and isinstance(data.get("serving"), Mapping):
-        yield from _of_load(quality, _table(data, "serving"))
+        yield from _of_load(quality, table(data, "serving"))
 
 
 def _of_load(quality: Data, serving: Data) -> Iterator[Problem]:
-    metric, prompts, task = quality.get("metric", "accuracy"), _table(serving, "prompts"), serving.get("task", "chat")
+    metric, prompts, task = quality.get("metric", "accuracy"), table(serving, "prompts"), serving.get("task", "chat")
     if task in WITHOUT_TEXT:
         yield Problem(
             where="quality",
@@ -79,15 +78,10 @@ def _of_load(quality: Data, serving: Data) -> Iterator[Problem]:
             allowed=f'"{DATASET}" alone, where there is [quality]: made-up prompts have no right answer',
             mend=f'Write scenarios = ["{DATASET}"] below [serving], and measure other lengths without [quality].',
         )
-    if _table(serving, "client").get("keep_text") is False:
+    if table(serving, "client").get("keep_text") is False:
         yield Problem(
             where="serving.client.keep_text",
             found="false",
             allowed="true, where there is [quality]: the text is scored",
             mend="Leave out keep_text below [serving.client].",
         )
-
-
-def _table(data: Data, name: str) -> Data:
-    inner = data.get(name)
-    return inner if isinstance(inner, Mapping) else {}

@@ -12,17 +12,43 @@ from urllib.parse import urlsplit
 
 from assay.errors import Problem
 from assay.spec.explain import NOTHING, shown
-from assay.spec.rules.given import Data, is_list, is_positive, items_of, serving_of, table_of, tables_of, task_of
-from assay.spec.rules.loads import a_trace, conversations, loads_of_the_process, offline_is_counted, scenarios, search, stages
-from assay.spec.rules.serving_faults import faults_fit
+from assay.spec.rules.data import Data, is_list, items, number, positive, table, tables
+from assay.spec.sections import scenario
+from assay.spec.sections.serving import Arrivals
 
+DURATION_S: Final[float] = Arrivals.model_fields["duration_s"].default
 INSIDE: Final = "process"  # the backend that answers in the client's own process: there is nothing to connect to
 WITHOUT_TEXT: Final = ("embeddings", "rerank")  # tasks that are answered with numbers
+OPEN: Final = ("constant", "poisson", "gamma", "server")
+LOADS: Final[dict[str, tuple[str, ...]]] = {  # process -> the keys of which exactly one is needed
+    "closed": ("concurrency",),
+    "users": ("concurrency", "rate"),
+    **dict.fromkeys(OPEN, ("rate",)),
+}
+FIXED: Final = ("trace", "single_stream", "multi_stream", "offline")  # processes that say their load themselves
+ONE_REQUEST: Final = ("trace", "multi_stream", "offline")  # processes that start no conversations of their own
 TOKEN_TIMES: Final = ("ttft_s", "ttft_visible_s", "tpot_s", "itl_s")
 
 
+def _serving(data: Data) -> Data:
+    return table(data, "serving")
+
+
+def _process(data: Data) -> str:
+    value = table(_serving(data), "arrivals").get("process", "closed")
+    return value if isinstance(value, str) else ""
+
+
+def _task(data: Data) -> str:
+    value = _serving(data).get("task", "chat")
+    return value if isinstance(value, str) else ""
+
+
+# ---- the runner and the engines ----------------------------------------------------------------------------------
+
+
 def _with_its_runner(data: Data) -> Iterator[Problem]:
-    runner = table_of(data, "workload").get("runner", "training")
+    runner = table(data, "workload").get("runner", "training")
     if not isinstance(runner, str):
         return
     if data.get("serving") is not None and runner not in ("serving", "replay"):
@@ -42,7 +68,7 @@ def _with_its_runner(data: Data) -> Iterator[Problem]:
 
 
 def _without_a_factor(data: Data) -> Iterator[Problem]:
-    factor = table_of(data, "factor")
+    factor = table(data, "factor")
     if data.get("serving") is None or not factor or dict(factor) in ({"levels": [1]}, {"name": "workers", "levels": [1]}):
         return
     yield Problem(
@@ -54,12 +80,12 @@ def _without_a_factor(data: Data) -> Iterator[Problem]:
 
 
 def _an_engine(data: Data) -> Iterator[Problem]:
-    if not serving_of(data):
+    if not _serving(data):
         return
-    script = table_of(data, "workload").get("script")
+    script = table(data, "workload").get("script")
     named = isinstance(script, str) and script != ""
-    targets = list(tables_of(serving_of(data), "targets"))
-    if not named and not items_of(serving_of(data), "targets"):
+    targets = list(tables(_serving(data), "targets"))
+    if not named and not items(_serving(data), "targets"):
         yield Problem(
             where="serving.targets",
             found=NOTHING,
@@ -73,7 +99,7 @@ def _an_engine(data: Data) -> Iterator[Problem]:
 
 
 def _of_target(where: str, target: Data, named: bool) -> Iterator[Problem]:
-    urls, command = items_of(target, "urls"), items_of(target, "command")
+    urls, command = items(target, "urls"), items(target, "command")
     inside = target.get("backend") == INSIDE
     if urls and command:
         yield Problem(
@@ -120,10 +146,10 @@ def _url(where: str, url: object) -> Iterator[Problem]:
 
 
 def _said_once(data: Data) -> Iterator[Problem]:
-    serving = serving_of(data)
-    names = [target.get("name", "server") for _, target in tables_of(serving, "targets")]
+    serving = _serving(data)
+    names = [target.get("name", "server") for _, target in tables(serving, "targets")]
     lists = [("serving.targets", names, "every engine with a name of its own", True)]
-    lists += [(f"serving.{key}", items_of(serving, key), "every one once", False) for key in ("scenarios", "concurrency", "rate")]
+    lists += [(f"serving.{key}", items(serving, key), "every one once", False) for key in ("scenarios", "concurrency", "rate")]
     for where, values, allowed, named in lists:
         plain = [value for value in values if isinstance(value, str | int | float)]
         twice = [value for value, count in Counter(plain).items() if count > 1]
@@ -137,15 +163,174 @@ def _said_once(data: Data) -> Iterator[Problem]:
             )
 
 
+# ---- arrivals ----------------------------------------------------------------------------------------------------
+
+
+def _loads_of_the_process(data: Data) -> Iterator[Problem]:
+    serving, process = _serving(data), _process(data)
+    if not serving:
+        return
+    given = [key for key in ("concurrency", "rate") if items(serving, key)]
+    wanted = LOADS.get(process, ())
+    if process in LOADS and not any(key in given for key in wanted) and all(is_list(serving, key) for key in wanted):
+        example = {"concurrency": "concurrency = [1, 8, 16]", "rate": "rate = [5, 10]"}[wanted[0]]
+        meant = ' Or write process = "poisson" below [serving.arrivals].' if given == ["rate"] else ""
+        yield Problem(
+            where=f"serving.{wanted[0]}",
+            found=NOTHING,
+            allowed=f"a load where arrivals.process is {shown(process)}",
+            mend=f"Write {example} below [serving].{meant}",
+        )
+    elif len(given) > 1:
+        yield Problem(
+            where="serving.rate",
+            found=f"rate and concurrency, where arrivals.process is {shown(process)}",
+            allowed="one of them",
+            mend="Make two experiments.",
+        )
+    elif process in FIXED and given:
+        yield Problem(
+            where=f"serving.{given[0]}",
+            found=shown(serving[given[0]]),
+            allowed=f"none where arrivals.process is {shown(process)}",
+            mend=f"Leave it out: {process} says its load itself.",
+        )
+    elif process == "stages" and given == ["concurrency"]:
+        yield Problem(
+            where="serving.concurrency",
+            found=shown(serving["concurrency"]),
+            allowed='none where arrivals.process is "stages"',
+            mend="Write rate = [...] for stages that are multiples of a rate, or leave it out.",
+        )
+
+
+def _stages(data: Data) -> Iterator[Problem]:
+    arrivals = table(_serving(data), "arrivals")
+    stages, process = items(arrivals, "stages"), _process(data)
+    if process == "stages" and not stages and is_list(arrivals, "stages"):
+        yield Problem(
+            where="serving.arrivals.stages",
+            found=NOTHING,
+            allowed='a list that is not empty where process = "stages"',
+            mend="Add [[serving.arrivals.stages]] with duration_s = 30, rate = 5.",
+        )
+    if process != "stages" and stages:
+        yield Problem(
+            where="serving.arrivals.stages",
+            found=f"{len(stages)} of them, where process is {shown(process)}",
+            allowed='none, unless process = "stages"',
+            mend='Write process = "stages" below [serving.arrivals].',
+        )
+    lasting = [number(stage.get("duration_s"), 0.0) for _, stage in tables(arrivals, "stages")]
+    duration_s = number(arrivals.get("duration_s"), DURATION_S)
+    if process != "stages" or duration_s is None or not lasting or len(lasting) != len(stages):
+        return
+    total_s = sum(one for one in lasting if one is not None)
+    if None not in lasting and abs(total_s - duration_s) > 1e-6 * max(total_s, 1.0):
+        yield Problem(
+            where="serving.arrivals.duration_s",
+            found=f"{duration_s:g}",
+            allowed=f"as long as the stages together: {total_s:g}",
+            mend=f"Write duration_s = {total_s:g} below [serving.arrivals].",
+        )
+
+
+def _a_trace(data: Data) -> Iterator[Problem]:
+    trace, process = table(_serving(data), "arrivals").get("trace", ""), _process(data)
+    if process == "trace" and trace == "":
+        yield Problem(
+            where="serving.arrivals.trace",
+            found=NOTHING,
+            allowed='a file where process = "trace"',
+            mend='Write trace = "FILE" below [serving.arrivals].',
+        )
+    if process != "trace" and isinstance(trace, str) and trace:
+        yield Problem(
+            where="serving.arrivals.trace",
+            found=f"{shown(trace)}, where process is {shown(process)}",
+            allowed='none, unless process = "trace"',
+            mend='Write process = "trace" below [serving.arrivals].',
+        )
+
+
+def _offline_is_counted(data: Data) -> Iterator[Problem]:
+    if _process(data) == "offline" and table(_serving(data), "arrivals").get("requests") is None:
+        yield Problem(
+            where="serving.arrivals.requests",
+            found=NOTHING,
+            allowed='a whole number where process = "offline"',
+            mend="Everything is due at once, so say how much: requests = 24576 is what MLPerf asks for.",
+        )
+
+
+def _conversations(data: Data) -> Iterator[Problem]:
+    prompts, process = table(_serving(data), "prompts"), _process(data)
+    for name, alone in (("turns", 1), ("tool_steps", 0)):
+        value = prompts.get(name, alone)
+        if process in ONE_REQUEST and type(value) is int and value > alone:
+            yield Problem(
+                where=f"serving.prompts.{name}",
+                found=shown(value),
+                allowed=f"{alone} where arrivals.process is {shown(process)}",
+                mend="Conversations of a trace stand in its own file, as session." if process == "trace" else "Leave it out.",
+            )
+
+
+def _search(data: Data) -> Iterator[Problem]:
+    serving = _serving(data)
+    if serving.get("search") is not True:
+        return
+    if not items(serving, "rate"):
+        yield Problem(
+            where="serving.search",
+            found="true without serving.rate",
+            allowed="a search between rates",
+            mend="Write rate = [1, 100] below [serving], and an open process such as poisson below [serving.arrivals].",
+        )
+    objectives = table(serving, "objectives")
+    if not any(positive(value) for name, value in objectives.items() if name != "attainment"):
+        yield Problem(
+            where="serving.search",
+            found="true without an objective",
+            allowed="a search for the highest rate that meets objectives",
+            mend="Add [serving.objectives] with ttft_s = 0.2 or another.",
+        )
+
+
+# ---- what is sent and what is checked ----------------------------------------------------------------------------
+
+
+def _scenarios(data: Data) -> Iterator[Problem]:
+    serving = _serving(data)
+    for index, text in enumerate(items(serving, "scenarios")):
+        if not isinstance(text, str):
+            continue
+        where = f"serving.scenarios[{index}]"
+        wrong = scenario.problem(text, where)
+        if wrong is not None:
+            yield wrong
+            continue
+        unsuited = scenario.unsuited(scenario.parse(text), _task(data), where)
+        if unsuited is not None:
+            yield unsuited
+        if text == scenario.DATASET and table(serving, "prompts").get("source", "synthetic") == "synthetic":
+            yield Problem(
+                where=where,
+                found='"dataset" without a file',
+                allowed="dataset only with serving.prompts.source",
+                mend='Add [serving.prompts] with source = "FILE".',
+            )
+
+
 def _token_times_need_a_stream(data: Data) -> Iterator[Problem]:
-    serving = serving_of(data)
+    serving = _serving(data)
     silent = serving.get("stream") is False
-    if not silent and task_of(data) not in WITHOUT_TEXT:
+    if not silent and _task(data) not in WITHOUT_TEXT:
         return
     for name in TOKEN_TIMES:
-        value = table_of(serving, "objectives").get(name)
+        value = table(serving, "objectives").get(name)
         if value is not None:
-            why = "stream = false" if silent else f"task = {shown(task_of(data))}"
+            why = "stream = false" if silent else f"task = {shown(_task(data))}"
             yield Problem(
                 where=f"serving.objectives.{name}",
                 found=shown(value),
@@ -155,12 +340,12 @@ def _token_times_need_a_stream(data: Data) -> Iterator[Problem]:
 
 
 def _checks_of_answers(data: Data) -> Iterator[Problem]:
-    serving = serving_of(data)
-    checks, task = table_of(serving, "correctness"), task_of(data)
-    kept = table_of(serving, "client").get("keep_text") is not False
+    serving = _serving(data)
+    checks, task = table(serving, "correctness"), _task(data)
+    kept = table(serving, "client").get("keep_text") is not False
     for name in ("canaries", "identity"):
         value = checks.get(name)
-        if not is_positive(value):
+        if not positive(value):
             continue
         if task in WITHOUT_TEXT:
             yield Problem(
@@ -171,10 +356,10 @@ def _checks_of_answers(data: Data) -> Iterator[Problem]:
             )
         elif not kept:
             yield _text_needed(f"serving.correctness.{name}", value)
-    answers = table_of(serving, "prompts").get("answer_field")
+    answers = table(serving, "prompts").get("answer_field")
     if isinstance(answers, str) and answers and not kept:
         yield _text_needed("serving.prompts.answer_field", answers)
-    if not is_positive(checks.get("identity")):
+    if not positive(checks.get("identity")):
         yield from _without_prompts(checks)
 
 
@@ -200,7 +385,7 @@ def _without_prompts(checks: Data) -> Iterator[Problem]:
 
 
 def _transport(data: Data) -> Iterator[Problem]:
-    client = table_of(serving_of(data), "client")
+    client = table(_serving(data), "client")
     proxy = client.get("proxy", "")
     if isinstance(proxy, str) and proxy:
         yield from _url("serving.client.proxy", proxy)
@@ -219,15 +404,14 @@ SERVING_RULES: tuple[Callable[[Data], Iterator[Problem]], ...] = (
     _without_a_factor,
     _an_engine,
     _said_once,
-    loads_of_the_process,
-    stages,
-    a_trace,
-    offline_is_counted,
-    conversations,
-    search,
-    scenarios,
+    _loads_of_the_process,
+    _stages,
+    _a_trace,
+    _offline_is_counted,
+    _conversations,
+    _search,
+    _scenarios,
     _token_times_need_a_stream,
     _checks_of_answers,
     _transport,
-    faults_fit,
 )

@@ -15,6 +15,7 @@ from typing import Annotated, Final, Literal, get_args
 
 from pydantic import BeforeValidator, Field
 
+from assay.spec.flags.flag import flag
 from assay.spec.model import Model, Words, listed
 
 # operations whose size is that of all ranks together
@@ -78,48 +79,89 @@ def sizes_of(text: str, factor: int) -> tuple[int, ...]:
     return tuple(found)
 
 
+def _operations(text: str) -> list[str]:
+    return list(OPERATIONS) if text == "all" else [part.strip() for part in text.split(",") if part.strip()]
+
+
 class Collectives(Model):
     """Which collectives are timed. Only for workload.runner = "collectives"."""
 
-    operations: Annotated[tuple[Operation, ...], BeforeValidator(listed)] = Field(
-        ("all_reduce",), min_length=1, description=f"Which operations: {', '.join(OPERATIONS)}."
-    )
-    sizes: Words = Field(
+    operations: Annotated[
+        tuple[Operation, ...],
+        BeforeValidator(listed),
+        flag("--ops", "A,B", 'operations, or "all" nine ({default})', read=_operations, comm=20),
+    ] = Field(("all_reduce",), min_length=1, description=f"Which operations: {', '.join(OPERATIONS)}.")
+    sizes: Annotated[
+        Words, flag("--sizes", "1K:256M", "sizes in bytes as nccl-tests counts them, or a range; 1K is 1024 ({default})", comm=30)
+    ] = Field(
         ("1K:16M",), min_length=1, description='Sizes in bytes as nccl-tests counts them: "1K", "16M", or a range "1K:16M". 1K is 1024.'
     )
-    factor: int = Field(4, ge=2, le=1024, description="Step of a range: each size is so many times the one before.")
-    dtype: Literal[
-        "float32", "float64", "float16", "bfloat16", "int64", "int32", "int8", "uint8", "uint32", "uint64", "float8_e4m3fn", "float8_e5m2"
+    factor: Annotated[int, flag("--factor", "N", "step of a range: each size so many times the one before ({default})", comm=40)] = Field(
+        4, ge=2, le=1024, description="Step of a range: each size is so many times the one before."
+    )
+    dtype: Annotated[
+        Literal[
+            "float32",
+            "float64",
+            "float16",
+            "bfloat16",
+            "int64",
+            "int32",
+            "int8",
+            "uint8",
+            "uint32",
+            "uint64",
+            "float8_e4m3fn",
+            "float8_e5m2",
+        ],
+        flag("--dtype", "TYPE", "float32, float64, float16, bfloat16, int64, int32, int8, uint8 ({default})", comm=50),
     ] = Field("float32", description=f"Element type. {', '.join(IMPORTED)}: only in imported results.")
-    backend: Literal["gloo", "nccl", "mpi", "auto"] = Field(
-        "gloo", description="The backend of torch.distributed. auto: nccl where every rank has a GPU, else gloo."
+    backend: Annotated[
+        Literal["gloo", "nccl", "mpi", "auto"],
+        flag("--backend", "NAME", "gloo, nccl, mpi, or auto: nccl where every rank has a GPU ({default})", comm=60),
+    ] = Field("gloo", description="The backend of torch.distributed. auto: nccl where every rank has a GPU, else gloo.")
+    placement: Annotated[
+        Literal["both", "in", "out"],
+        flag("--placement", "WHERE", "the result in place of the input, elsewhere or both: in, out, both ({default})", comm=70),
+    ] = Field("both", description="Where the result lies: in place of the input, elsewhere, or both where torch.distributed lets choose.")
+    warm_up: Annotated[int, flag("--warm-up", "N", "calls before the timed ones, never counted ({default})", comm=80)] = Field(
+        5, ge=1, le=10_000, description="Calls before the timed ones, of every operation and size. Kept, never counted."
     )
-    placement: Literal["both", "in", "out"] = Field(
-        "both", description="Where the result lies: in place of the input, elsewhere, or both where torch.distributed lets choose."
-    )
-    warm_up: int = Field(5, ge=1, le=10_000, description="Calls before the timed ones, of every operation and size. Kept, never counted.")
-    seconds: float = Field(
+    seconds: Annotated[float, flag("--seconds", "S", "how long the timed calls of a size last in a launch ({default:g})", comm=90)] = Field(
         0.2, gt=0.0, le=3600.0, description="How long the timed calls of one operation and size should last in a launch."
     )
     batches: int = Field(
         5, ge=1, le=1000, description="Loops of calls without a pause into which they are cut at least; all ranks begin each together."
     )
-    calls: int = Field(100, ge=1, le=10_000, description="Most calls of a loop.")
-    memory_mib: float = Field(
+    calls: Annotated[int, flag("--calls", "N", "most calls back to back after a barrier ({default})", comm=100)] = Field(
+        100, ge=1, le=10_000, description="Most calls of a loop."
+    )
+    memory_mib: Annotated[float, flag("--memory", "MIB", "memory of a rank that calls rotate through ({default:g})", comm=110)] = Field(
         64.0,
         gt=0.0,
         le=1_048_576.0,
         description="Memory of a rank through which the calls of a loop rotate, as in nccl-tests, so that each has data of its own.",
     )
-    root: int = Field(0, ge=0, le=100_000, description="The rank that broadcasts, gathers, scatters and reduces.")
-    group_size: int = Field(
+    root: Annotated[int, flag("--root-rank", "RANK", "who broadcasts, gathers, scatters and reduces ({default})", comm=120)] = Field(
+        0, ge=0, le=100_000, description="The rank that broadcasts, gathers, scatters and reduces."
+    )
+    group_size: Annotated[int, flag("--group-size", "N", "ranks of a group; groups call together (all ranks)", comm=130)] = Field(
         0,
         ge=0,
         le=100_000,
         description="Ranks of a group, numbered one after the other; the calls of all groups run at the same time, as with the split of "
         "nccl-tests. 0: all ranks are one group.",
     )
-    matrix: str = Field(
+    matrix: Annotated[
+        str,
+        flag(
+            "--matrix",
+            "SIZE",
+            "messages between every ordered pair of ranks too, the larger ones of this size (4M): latency, bandwidth, who is near whom",
+            bare="4M",
+            comm=260,
+        ),
+    ] = Field(
         "",
         description='Size of the larger messages between every ordered pair of ranks, as "4M": latency and bandwidth of each link, and '
         "which ranks are near one another. Empty: pairs are not measured.",

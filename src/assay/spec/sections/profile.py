@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
+from assay.spec.flags.flag import flag
 from assay.spec.model import Model, listed
 
 MOST_STEPS = 3  # that are profiled: a trace of more is of gigabytes
@@ -17,16 +18,24 @@ class Profile(Model):
     levels: Annotated[tuple[Annotated[int, Field(ge=1, le=100_000)], ...], BeforeValidator(listed)] = Field(
         (), description="Worker counts that get a profiled launch. Default: every level."
     )
-    wait: int = Field(5, ge=0, le=1_000_000, description="Steps before anything is profiled.")
-    warm_up: int = Field(
+    wait: Annotated[int, flag("--wait", "N", "steps before anything is profiled ({default})", profile=130)] = Field(
+        5, ge=0, le=1_000_000, description="Steps before anything is profiled."
+    )
+    warm_up: Annotated[int, flag("--warm-up", "N", "steps then that warm the profiler up ({default})", profile=140)] = Field(
         2, ge=0, le=100, description="Steps then in which the profiler runs and nothing is kept: its first events are slow."
     )
-    active: int = Field(3, ge=1, le=MOST_STEPS, description="Steps then that are kept, at most three: traces are large.")
-    memory: bool = Field(True, description="Whether allocations are followed too.")
-    tool: Literal["torch", "nsys"] = Field(
-        "torch",
-        description="torch: torch.profiler, whose traces Perfetto and TensorBoard read. nsys: NVIDIA Nsight Systems, where it is "
-        "installed.",
+    active: Annotated[int, flag("--active", "N", "steps then that are kept, at most 3 ({default})", profile=150)] = Field(
+        3, ge=1, le=MOST_STEPS, description="Steps then that are kept, at most three: traces are large."
+    )
+    memory: Annotated[bool, flag("--no-memory", "", "do not follow allocations: smaller traces", profile=160)] = Field(
+        True, description="Whether allocations are followed too."
+    )
+    tool: Annotated[Literal["torch", "nsys"], flag("--tool", "NAME", "torch (torch.profiler) or nsys (Nsight Systems)", profile=170)] = (
+        Field(
+            "torch",
+            description="torch: torch.profiler, whose traces Perfetto and TensorBoard read. nsys: NVIDIA Nsight Systems, where it is "
+            "installed.",
+        )
     )
     only: bool = Field(False, description="Make no timed launch at all: `assay profile`.")
 

@@ -12,9 +12,10 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
-from assay.spec.model import NAME_PATTERN, Model, Words, listed
+from assay.spec.flags.flag import flag
+from assay.spec.flags.texts import header, seconds, slo
+from assay.spec.model import LONGEST_S, NAME_PATTERN, Model, Words, listed
 
-LONGEST_S = 1e8
 ENVIRONMENT_VARIABLE = re.compile(r"\{env:([A-Za-z_][A-Za-z0-9_]*)\}")  # in a header
 Concurrency = Annotated[int, Field(ge=1, le=1_000_000)]
 Rate = Annotated[float, Field(gt=0.0, le=1e7)]
@@ -29,7 +30,9 @@ class Target(Model):
     name: str = Field(
         "server", min_length=1, max_length=40, pattern=NAME_PATTERN, description="Names the engine in configurations and reports."
     )
-    backend: str = Field("openai", description="Which dialect it speaks: the name of a file in assay/traffic/backends.")
+    backend: Annotated[str, flag("--backend", "NAME", "which dialect the server speaks ({default})", load=20)] = Field(
+        "openai", description="Which dialect it speaks: the name of a file in assay/traffic/backends."
+    )
     urls: Words = Field(
         (), description="Where it listens, one URL per replica. Left out: assay starts `command`, or uses workload.script as the URL."
     )
@@ -55,15 +58,21 @@ class Target(Model):
         description="How the client shares requests out over the replicas. session: all turns of a conversation to one replica.",
     )
     model: str = Field("", description="The model's name in requests. Left out: serving.model.")
-    api_key_env: str = Field("", description="The environment variable that holds the API key. The key itself is never written anywhere.")
-    headers: dict[str, str] = Field(
+    api_key_env: Annotated[str, flag("--api-key-env", "VAR", "variable that holds the API key", load=300)] = Field(
+        "", description="The environment variable that holds the API key. The key itself is never written anywhere."
+    )
+    headers: Annotated[
+        dict[str, str], flag("--header", "H", 'a further header, as "NAME: TEXT"; may be repeated', read=header, many=True, load=310)
+    ] = Field(
         default_factory=dict,
         description="Further headers of every request. {env:NAME} is replaced by that variable and never written down.",
     )
     options: dict[str, str | int | float | bool] = Field(
         default_factory=dict, description="What this engine alone needs: region, deployment, api_version, a body key as body.KEY ..."
     )
-    metrics: Words = Field((), description="Prometheus endpoints to read while the load runs, for example http://127.0.0.1:8000/metrics.")
+    metrics: Annotated[Words, flag("--metrics", "URL", "a Prometheus endpoint to read meanwhile; may be repeated", many=True, load=320)] = (
+        Field((), description="Prometheus endpoints to read while the load runs, for example http://127.0.0.1:8000/metrics.")
+    )
 
     @property
     def secret_variables(self) -> tuple[str, ...]:
@@ -82,7 +91,7 @@ class Objectives(Model):
     tpot_s: float | None = Field(None, gt=0.0, description="Longest admissible time per output token after the first, seconds.")
     itl_s: float | None = Field(None, gt=0.0, description="Longest admissible gap between two tokens, seconds.")
     e2e_s: float | None = Field(None, gt=0.0, description="Longest admissible time to the last token, seconds.")
-    attainment: float = Field(
+    attainment: Annotated[float, flag("--attainment", "P", "share of requests that must meet them ({default:g})", load=160)] = Field(
         0.99, gt=0.0, le=1.0, description="Share of the requests due that must meet every objective, for a load to be admissible."
     )
 
@@ -105,25 +114,37 @@ class Stage(Model):
 class Arrivals(Model):
     """When requests are due."""
 
-    process: Processes = Field(
+    process: Annotated[Processes, flag("--arrival", "HOW", "closed, constant, poisson, gamma, users, trace, server ...", load=70)] = Field(
         "closed",
         description="closed: a fixed number in flight (serving.concurrency). constant, poisson, gamma: open, at serving.rate. "
         "stages: poisson at the rates of arrivals.stages. trace: as in a file. users: sessions of users who think. "
         "single_stream, multi_stream, server, offline: the scenarios of MLPerf.",
     )
-    duration_s: float = Field(30.0, gt=0.0, le=LONGEST_S, description="How long requests become due in a launch, seconds.")
-    requests: int | None = Field(None, ge=1, le=100_000_000, description="End a launch after so many requests, if that is sooner.")
-    warm_up_s: float = Field(
+    duration_s: Annotated[
+        float, flag("--duration", "T", "measured part of each load, as 120s or 2m ({default:g}s)", read=seconds, load=90)
+    ] = Field(30.0, gt=0.0, le=LONGEST_S, description="How long requests become due in a launch, seconds.")
+    requests: Annotated[int | None, flag("--requests", "N", "end a load after so many requests", load=110)] = Field(
+        None, ge=1, le=100_000_000, description="End a launch after so many requests, if that is sooner."
+    )
+    warm_up_s: Annotated[float, flag("--warm-up", "T", "load before it, never counted ({default:g}s)", read=seconds, load=100)] = Field(
         2.0, ge=0.0, le=LONGEST_S, description="Load before the measured part, in addition to duration_s, seconds. Kept, never counted."
     )
-    cold: int = Field(1, ge=0, le=1000, description="Requests sent one by one to each replica before the load, and reported apart as cold.")
-    cv: float = Field(1.0, gt=0.0, le=100.0, description="For gamma: coefficient of variation of the gaps. 1 is poisson, above 1 bursts.")
+    cold: Annotated[int, flag("--cold", "N", "first requests, reported apart as cold ({default})", load=120)] = Field(
+        1, ge=0, le=1000, description="Requests sent one by one to each replica before the load, and reported apart as cold."
+    )
+    cv: Annotated[float, flag("--cv", "CV", "for gamma: variation of the gaps ({default:g})", load=80)] = Field(
+        1.0, gt=0.0, le=100.0, description="For gamma: coefficient of variation of the gaps. 1 is poisson, above 1 bursts."
+    )
     stages: Annotated[tuple[Stage, ...], BeforeValidator(listed)] = Field(
         (), description="For stages: the parts, in order; together as long as duration_s. The warm-up has the rate of their begin."
     )
-    trace: str = Field("", description="For trace: the file, relative to the experiment's.")
+    trace: Annotated[str, flag("--trace", "FILE", "replay arrivals: Mooncake, BurstGPT, Azure, own JSONL", load=130)] = Field(
+        "", description="For trace: the file, relative to the experiment's."
+    )
     trace_format: Literal["auto", "mooncake", "burstgpt", "azure", "jsonl"] = Field("auto", description="For trace: whose format it has.")
-    speed: float = Field(1.0, gt=0.0, le=1e6, description="For trace: how much faster than recorded it is replayed.")
+    speed: Annotated[float, flag("--speed", "X", "how much faster the trace is replayed ({default:g})", load=140)] = Field(
+        1.0, gt=0.0, le=1e6, description="For trace: how much faster than recorded it is replayed."
+    )
     samples_per_query: int = Field(8, ge=1, le=10_000, description="For multi_stream: requests sent together.")
     drain_s: float = Field(
         60.0, ge=0.0, le=LONGEST_S, description="How long requests under way are waited for after the last one was due, seconds."
@@ -133,12 +154,16 @@ class Arrivals(Model):
 class Prompts(Model):
     """What is sent."""
 
-    source: str = Field(
+    source: Annotated[str, flag("--prompts", "FILE", "texts to send: text, JSONL, CSV, ShareGPT", load=180)] = Field(
         "synthetic", min_length=1, description="synthetic, or a file (text, JSONL, CSV, ShareGPT), relative to the experiment's."
     )
     format: Literal["auto", "text", "jsonl", "csv", "sharegpt"] = Field("auto", description="The file's format.")
-    field: str = Field("prompt", min_length=1, description="For JSONL and CSV: which field holds the text.")
-    answer_field: str = Field("", description="For JSONL and CSV: which field holds the reference answer; scored as exact match.")
+    field: Annotated[str, flag("--prompt-field", "NAME", "field of the text in JSONL or CSV ({default})", load=190)] = Field(
+        "prompt", min_length=1, description="For JSONL and CSV: which field holds the text."
+    )
+    answer_field: Annotated[str, flag("--answer-field", "NAME", "field of the reference answer, for quality", load=200)] = Field(
+        "", description="For JSONL and CSV: which field holds the reference answer; scored as exact match."
+    )
     answer_tokens: int | None = Field(
         None,
         ge=1,
@@ -147,15 +172,21 @@ class Prompts(Model):
     )
     image_field: str = Field("", description="For JSONL and CSV: which field holds the path of an image.")
     documents: int = Field(1, ge=1, le=2000, description="For embeddings and rerank: documents in one request.")
-    prefix_tokens: int = Field(0, ge=0, le=10_000_000, description="Tokens at the begin of every prompt that prompts share.")
+    prefix_tokens: Annotated[int, flag("--prefix-tokens", "N", "tokens that prompts share at their begin ({default})", load=240)] = Field(
+        0, ge=0, le=10_000_000, description="Tokens at the begin of every prompt that prompts share."
+    )
     prefixes: int = Field(1, ge=1, le=1_000_000, description="How many different shared beginnings there are.")
-    cache: Literal["bust", "as_is"] = Field(
+    cache: Annotated[Literal["bust", "as_is"], flag("--cache", "HOW", "bust (every prompt begins differently) or as_is", load=250)] = Field(
         "bust",
         description="bust: every prompt begins differently (after a shared prefix), so that no cache of earlier launches helps. "
         "as_is: texts are sent as they are.",
     )
-    turns: int = Field(1, ge=1, le=10_000, description="Requests in one conversation; each holds the ones before.")
-    think_s: float = Field(0.0, ge=0.0, le=LONGEST_S, description="Mean pause of a user between two turns, seconds; exponential.")
+    turns: Annotated[int, flag("--turns", "N", "requests in one conversation ({default})", load=260)] = Field(
+        1, ge=1, le=10_000, description="Requests in one conversation; each holds the ones before."
+    )
+    think_s: Annotated[float, flag("--think", "T", "mean pause of a user between turns ({default:g})", read=seconds, load=270)] = Field(
+        0.0, ge=0.0, le=LONGEST_S, description="Mean pause of a user between two turns, seconds; exponential."
+    )
     tool_steps: int = Field(0, ge=0, le=10_000, description="Tool calls within a turn: each adds a request after the tool's time.")
     tool_s: float = Field(0.0, ge=0.0, le=LONGEST_S, description="Mean time inside a tool or a retrieval, seconds; exponential.")
     tool_tokens: int = Field(64, ge=1, le=10_000_000, description="Tokens that a tool or a retrieval adds to the context.")
@@ -164,11 +195,15 @@ class Prompts(Model):
 class Client(Model):
     """The load generator itself."""
 
-    processes: int = Field(1, ge=1, le=1024, description="Client processes. What is sent does not depend on it.")
+    processes: Annotated[int, flag("--processes", "N", "client processes ({default})", load=330)] = Field(
+        1, ge=1, le=1024, description="Client processes. What is sent does not depend on it."
+    )
     connections: int | None = Field(
         None, ge=1, le=1_000_000, description="Most connections to one replica. Left out: as many as are in flight."
     )
-    timeout_s: float = Field(600.0, gt=0.0, le=LONGEST_S, description="Longest time of one request, from being sent; then it has failed.")
+    timeout_s: Annotated[float, flag("--request-timeout", "T", "longest time of one request ({default:g}s)", read=seconds, load=340)] = (
+        Field(600.0, gt=0.0, le=LONGEST_S, description="Longest time of one request, from being sent; then it has failed.")
+    )
     first_byte_timeout_s: float | None = Field(
         None, gt=0.0, le=LONGEST_S, description="Longest time until a server says anything; then the request has failed."
     )
@@ -196,7 +231,9 @@ class Client(Model):
     )
     proxy: str = Field("", description="URL of an HTTP proxy; needs the library transport.")
     http2: bool = Field(False, description="Whether HTTP/2 is spoken; needs the library transport.")
-    verify_tls: bool = Field(True, description="Whether certificates are checked.")
+    verify_tls: Annotated[bool, flag("--no-verify-tls", "", "do not check certificates", load=460)] = Field(
+        True, description="Whether certificates are checked."
+    )
     most_lag: float = Field(
         0.01,
         gt=0.0,
@@ -229,10 +266,10 @@ class Client(Model):
 class Correctness(Model):
     """What is checked of the answers, on requests that are timed like all others."""
 
-    canaries: float = Field(
+    canaries: Annotated[float, flag("--canaries", "P", "share of requests with a nonce, to find cross-talk", load=280)] = Field(
         0.0, ge=0.0, le=0.5, description="Share of requests that carry a unique nonce, to find answers that went to the wrong asker."
     )
-    identity: int = Field(
+    identity: Annotated[int, flag("--identity", "N", "prompts sent to every replica, to compare answers", load=290)] = Field(
         0, ge=0, le=10_000, description="Prompts that are sent to every replica, to see whether their answers are the same."
     )
     reruns: int = Field(2, ge=1, le=1000, description="How often each of these prompts is sent to each replica.")
@@ -247,32 +284,44 @@ class Correctness(Model):
 class Serving(Model):
     """A load on serving engines. Only for workload.runner = "serving"."""
 
-    task: str = Field("chat", description="What is asked for: the name of a file in assay/traffic/tasks.")
-    model: str = Field("", description="The model's name in requests.")
-    tokenizer: str = Field(
+    task: Annotated[str, flag("--task", "NAME", "chat, completions, embeddings, rerank, image_chat ({default})", load=30)] = Field(
+        "chat", description="What is asked for: the name of a file in assay/traffic/tasks."
+    )
+    model: Annotated[str, flag("--model", "NAME", "the model's name in requests", load=10)] = Field(
+        "", description="The model's name in requests."
+    )
+    tokenizer: Annotated[str, flag("--tokenizer", "PATH", "the model's own tokenizer.json, for exact lengths", load=170)] = Field(
         "", description="A folder or file with the model's own tokenizer.json, for exact lengths. Left out: lengths are words."
     )
     targets: Annotated[tuple[Target, ...], BeforeValidator(listed)] = Field(
         (), description="The engines to be measured. Left out: one at the URL of workload.script."
     )
-    scenarios: Words = Field(
+    scenarios: Annotated[Words, flag("--scenario", "S", 'lengths, as "D(100,100)"; may be repeated', many=True, load=40)] = Field(
         ("D(100,100)",),
         min_length=1,
         description="Lengths in genai-bench's grammar: N(480,240)/(300,150), U(50,100)/(200,300), D(100,100), E(1024), R(1024,100), "
         "I(512,512), A(100), dataset.",
     )
-    concurrency: Annotated[tuple[Concurrency, ...], BeforeValidator(listed)] = Field(
-        (), description="Loads of a closed loop: requests in flight."
+    concurrency: Annotated[
+        tuple[Concurrency, ...], BeforeValidator(listed), flag("--concurrency", "1,8,16", "loads: requests in flight", load=50)
+    ] = Field((), description="Loads of a closed loop: requests in flight.")
+    rate: Annotated[tuple[Rate, ...], BeforeValidator(listed), flag("--rate", "5,10,20", "loads: requests per second", load=60)] = Field(
+        (), description="Loads of an open loop: requests per second."
     )
-    rate: Annotated[tuple[Rate, ...], BeforeValidator(listed)] = Field((), description="Loads of an open loop: requests per second.")
-    search: bool = Field(
+    search: Annotated[bool, flag("--search", "", "search the highest rate that meets the objectives", load=470)] = Field(
         False, description="Whether the highest rate that meets the objectives is searched for between the rates of each block."
     )
-    stream: bool = Field(True, description="Whether answers are streamed. Without it there is no time of a first token.")
-    temperature: float = Field(0.0, ge=0.0, le=10.0, description="Sampling temperature of every request.")
+    stream: Annotated[bool, flag("--no-stream", "", "ask for whole answers; there is then no TTFT", load=450)] = Field(
+        True, description="Whether answers are streamed. Without it there is no time of a first token."
+    )
+    temperature: Annotated[float, flag("--temperature", "T", "sampling temperature ({default:g})", load=350)] = Field(
+        0.0, ge=0.0, le=10.0, description="Sampling temperature of every request."
+    )
     ignore_eos: bool = Field(True, description="Whether answers go on to the length asked for, where the engine can be told so.")
     arrivals: Arrivals = Arrivals()
     prompts: Prompts = Prompts()
-    objectives: Objectives = Objectives()
+    objectives: Annotated[Objectives, flag("--slo", "SLO", "objectives of a good request, as ttft=0.2,tpot=50ms", read=slo, load=150)] = (
+        Objectives()
+    )
     client: Client = Client()
     correctness: Correctness = Correctness()

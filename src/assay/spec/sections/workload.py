@@ -2,37 +2,49 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
+from assay.spec.flags.flag import flag
+from assay.spec.flags.texts import variable
 from assay.spec.model import Model, Words
 
 
 class Workload(Model):
     """What is run."""
 
-    runner: str = Field("training", description="Which runner drives the workload: the name of a file in assay/runners.")
+    runner: Annotated[str, flag("--runner", "NAME", "which runner drives the script ({default})", run=90)] = Field(
+        "training", description="Which runner drives the workload: the name of a file in assay/runners."
+    )
     script: str = Field(
         "",
         description="The script to launch, relative to the experiment's file or to the working directory; the command, function or "
         "record of other runners; for serving the server's URL, or nothing where serving.targets names the engines.",
     )
     arguments: Words = Field((), description="The script's arguments. {workers}, {seed} and {launch} are replaced for every launch.")
-    work: str = Field("items", min_length=1, description="What one unit of useful work is called: samples, tokens, images ...")
-    environment: dict[str, str] = Field(
+    work: Annotated[str, flag("--work", "UNIT", "what one unit of useful work is called ({default})", run=100)] = Field(
+        "items", min_length=1, description="What one unit of useful work is called: samples, tokens, images ..."
+    )
+    environment: Annotated[
+        dict[str, str],
+        flag("--env", "NAME=TEXT", "a variable set for the script; may be repeated", read=variable, many=True, run=120, profile=40),
+    ] = Field(
         default_factory=dict,
         description="Variables set for the script. {workers}, {seed} and {launch} are replaced in their values, as in arguments. "
         "Values that look secret are redacted in the record.",
     )
-    fresh_folder: bool = Field(
+    fresh_folder: Annotated[bool, flag("--fresh-folder", "", "run each launch in a fresh copy of the working folder", run=140)] = Field(
         False,
         description="Whether each launch runs in a fresh copy of the working folder (that of the experiment's file, or the current one), so "
         "that none finds what another one left. Restarts within a launch share its copy. Links are kept; .git, virtual environments and "
         "records are left out.",
     )
     keep_folders: bool = Field(False, description="Whether the copies of fresh_folder are kept after their launches, beside the record.")
-    parallelism: Literal["auto", "data", "sharded", "tensor", "pipeline", "local_sgd", "mixed", "none"] = Field(
+    parallelism: Annotated[
+        Literal["auto", "data", "sharded", "tensor", "pipeline", "local_sgd", "mixed", "none"],
+        flag("--parallelism", "HOW", "auto (by what is seen), data, sharded, tensor, pipeline, local_sgd, mixed or none", run=110),
+    ] = Field(
         "auto",
         description="How the training is spread over the workers. auto: as what the hooks see says (DistributedDataParallel, FSDP, DTensor, "
         "stages, what the steps communicate). none: every worker trains alone. What only data parallelism has (equal replicas, one gradient, every "
@@ -43,7 +55,9 @@ class Workload(Model):
         description="Whether the steps of a PyTorch script that marks none itself are seen by hooks in torch. A script that marks "
         "its own steps is hooked for the communication of its ranks alone.",
     )
-    steps: int | None = Field(
+    steps: Annotated[
+        int | None, flag("--steps", "N", "end each launch after N steps beyond the warm-up, of a job that runs for days", run=130)
+    ] = Field(
         None,
         ge=1,
         le=1_000_000_000,

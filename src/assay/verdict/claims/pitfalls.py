@@ -12,7 +12,6 @@ from typing import Literal
 
 from assay import catalog
 from assay.frames.record_data import Measured
-from assay.frames.trials import is_timing
 from assay.metrics.base import Results
 from assay.verdict.audits.support.audit import Audit
 from assay.verdict.imported import unexamined
@@ -59,7 +58,7 @@ def of_record(measured: Measured, results: Results) -> tuple[Pitfall, ...]:
     senseless = unexamined(measured, audits)
     made = []
     for audit in audits.values():
-        if audit.of_records and measured.kind.concerns(audit.about) and (not is_timing(measured) or audit.name in OF_TIMINGS):
+        if audit.of_records and measured.kind.concerns(audit.about) and (not measured.kind.times_calls or audit.name in OF_TIMINGS):
             if audit.name in senseless:
                 made.append(_pitfall(audit, (), senseless[audit.name]))
                 continue

@@ -60,7 +60,7 @@ class Arm:
 
 def compared(measured: Measured) -> tuple[str, ...]:
     """What of a record can be held against the same of another: its configurations; of collectives every operation, then every size."""
-    if measured.kind.name != "collectives":
+    if not measured.kind.sweeps:
         return measured.configurations
     cells = asked_cells(measured)
     return (*dict.fromkeys(cell.group for cell in cells), *(cell.name for cell in cells))
@@ -68,7 +68,7 @@ def compared(measured: Measured) -> tuple[str, ...]:
 
 def launched(measured: Measured, name: str) -> str:
     """The configuration whose launches measured it: of collectives one launch holds every size."""
-    return name.partition(" ")[0] if measured.kind.name == "collectives" else name
+    return name.partition(" ")[0] if measured.kind.sweeps else name
 
 
 def in_turn(a: Arm, b: Arm) -> bool:
@@ -193,7 +193,7 @@ def _scores(arm: Arm, metric: str) -> pl.DataFrame:
     measured = arm.measured
     timed = measured.timed.filter(pl.col("configuration") == arm.configuration).select("launch", "block")
     # of serving, scored from the answers: by the metric that the record's own experiment names
-    rows = measured.scores if measured.kind.name == "serving" else measured.scores_of(metric)
+    rows = measured.scores if measured.kind.sends_requests else measured.scores_of(metric)
     return timed.join(rows, on="launch").sort("launch", "example")
 
 

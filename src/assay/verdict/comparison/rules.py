@@ -11,27 +11,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from assay import catalog
 from assay.errors import Problem, SpecError
-from assay.metrics.base import ALL
+from assay.metrics.base import ALL, Metric
+from assay.metrics.serving.throughput import OUTPUT_THROUGHPUT
+from assay.spec.kind import Kind
 from assay.stats.comparing.sequential import comparison_confidence
 from assay.verdict.comparison.groups import Arm, in_turn, launch_values
 from assay.verdict.comparison.sessions import Days
 
-AUTO: Final[Mapping[str, tuple[str, ...]]] = {
-    "training": ("throughput", "step_time", "trial_time", "wall_time"),
-    "calls": ("throughput", "step_time", "trial_time", "wall_time"),
-    # Goodput where objectives were asked for; of answers without tokens (embeddings) the requests.
-    "serving": ("goodput", "output_throughput", "request_throughput", "ttft_p95", "e2e_p95"),
-    "collectives": ("collective_time",),
-    "network": ("link_rate",),
-}
-OTHERWISE: Final[Mapping[str, str]] = {
-    "training": "wall_time",
-    "calls": "wall_time",
-    "serving": "output_throughput",
-    "collectives": "collective_time",
-    "network": "link_rate",
-}
 TESTED: Final = ("performance", "cost")  # dimensions; quality has its own test, and faults are made once
 
 
@@ -69,6 +57,18 @@ def rules_of(deciding: Sequence[Arm], primary: str | None, *, exploratory: bool,
     )
 
 
+def _without_values(names: Sequence[str]) -> str:
+    """Which metric is named where none has a value: of a load its throughput, else the last resort."""
+    return OUTPUT_THROUGHPUT.name if OUTPUT_THROUGHPUT.name in names else names[-1]
+
+
+def deciding_metrics(kind: Kind) -> tuple[str, ...]:
+    """The metrics by which records of this kind are compared, the first first."""
+    metrics: Mapping[str, Metric] = catalog.load_all("metrics")
+    declared = sorted((metric.decides, name) for name, metric in metrics.items() if metric.decides and kind.concerns(metric.about))
+    return tuple(name for _, name in declared)
+
+
 def _confidence(deciding: Sequence[Arm]) -> float:
     """The baseline's, raised where records stopped when their intervals were narrow: their spread is underestimated."""
     base = deciding[0].measured
@@ -85,11 +85,11 @@ def _floor(arm: Arm, base: Arm) -> float:
 def _primary(name: str, deciding: Sequence[Arm]) -> str:
     known = deciding[0].side.judgement.metrics
     if name == "auto":
-        subject = deciding[0].measured.kind.name
-        names = AUTO[subject]
+        kind = deciding[0].measured.kind
+        names = deciding_metrics(kind)
         there = [one for one in names if all(launch_values(arm.value(one)) for arm in deciding)]
         partly = [one for one in names if one in known and any(launch_values(arm.value(one)) for arm in deciding)]
-        return (*there, *partly, OTHERWISE[subject])[0]
+        return (*there, *partly, _without_values(names))[0]
     if name in known and ALL not in deciding[0].side.judgement.results.get(name, {}) and known[name].better != "neither":
         return name
     able = [one for one, metric in known.items() if metric.dimension in TESTED and metric.better != "neither"]

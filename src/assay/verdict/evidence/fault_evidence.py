@@ -11,7 +11,7 @@ from assay.frames.record_data import Measured
 from assay.frames.training.first_gradients import Compared, First, compared, firsts
 from assay.frames.training.hashed_state import hashes
 from assay.frames.training.sample_ledger import Epoch, epochs
-from assay.metrics.sample_weight_error import weights
+from assay.frames.training.sample_weights import weights
 from assay.verdict.types import Severity
 
 Layer = Literal["ledger", "gradient", "hashes"]

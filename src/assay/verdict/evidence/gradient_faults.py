@@ -12,7 +12,7 @@ from assay.estimates.format import count, given
 from assay.frames.record_data import Measured
 from assay.frames.training.first_gradients import Compared, First, accumulations, samples_of
 from assay.frames.training.later_gradients import Later, compared_later
-from assay.metrics.sample_weight_error import shares
+from assay.frames.training.sample_weights import shares
 from assay.stats.groups.gradient_difference import Part, compare, ratio_name, tolerance
 from assay.verdict.evidence.fault_evidence import Diagnosis, Evidence, fingerprints_of
 from assay.verdict.evidence.hash_faults import averaged_later

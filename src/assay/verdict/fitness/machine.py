@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from assay.estimates.format import bracketed, count, number, percent, reading
-from assay.spec.experiment import Noise
+from assay.spec.sections.noise import Noise
 from assay.stats.comparing.aa_test import LEAST, SIDE, Alike, Rate
 from assay.stats.series.drift import Drift, memory_limit
 from assay.units import FRACTION, SECONDS

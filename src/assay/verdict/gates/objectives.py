@@ -10,6 +10,7 @@ from assay.estimates.estimate import Absent
 from assay.estimates.over_launches import exact
 from assay.frames.record_data import Measured
 from assay.metrics.base import Results
+from assay.metrics.serving.objectives import SLO_ATTAINMENT
 from assay.units import FRACTION
 from assay.verdict.gates.support.gate import Gate, threshold
 from assay.verdict.types import GateResult
@@ -24,7 +25,7 @@ def check(measured: Measured, results: Results) -> tuple[GateResult, ...]:
         return ()
     least = serving.objectives.attainment
     bound = exact(least, unit=FRACTION, name="gate", n_launches=0, n_trials=0, how="threshold")
-    met = results.get("slo_attainment", {})
+    met = results.get(SLO_ATTAINMENT.name, {})
     return tuple(
         threshold("objectives", name, "requests within the objectives", met.get(name, NOT_COMPUTED), bound, "at least")
         for name in measured.configurations

@@ -16,8 +16,7 @@ from assay.frames.quality_floor import at_floor, near_chance
 from assay.frames.record_data import Measured
 from assay.frames.score_clusters import examples_words
 from assay.metrics.base import WORKLOADS, Results
-from assay.metrics.quality import scores_of
-from assay.metrics.quality_difference import decide
+from assay.metrics.quality import decide, scores_of
 from assay.spec.experiment import Quality
 from assay.stats.comparing.noninferiority import Decision
 from assay.units import SCORE

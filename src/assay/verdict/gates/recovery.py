@@ -15,6 +15,7 @@ from assay.estimates.format import count, show
 from assay.frames.record_data import Measured
 from assay.frames.training.recovery import strikes
 from assay.metrics.base import WORKLOADS, Results
+from assay.metrics.serving.faults import RECOVERY_TIME, REQUESTS_LOST, SLO_AFTER, SLO_BEFORE, SLO_DURING
 from assay.verdict.gates.support.gate import Gate
 from assay.verdict.types import GateResult, Status
 
@@ -27,7 +28,7 @@ def check(measured: Measured, results: Results) -> tuple[GateResult, ...]:
     for name in measured.configurations:
         own = launches.filter((pl.col("configuration") == name) & pl.col("status").is_in(["ok", "failed", "timeout"]))
         if own.height:
-            found.append(_one(own, struck, results, name) if measured.kind.name != "serving" else _load(own, struck, results, name))
+            found.append(_one(own, struck, results, name) if not measured.kind.sends_requests else _load(own, struck, results, name))
     return tuple(found)
 
 
@@ -40,7 +41,7 @@ def _load(launches: pl.DataFrame, struck: set[int], results: Results, configurat
     if failed.height:
         told = f"the load did not survive {count(failed.height, 'fault launches')}: {failed['reason'][0]}"
         return _result(configuration, "FAIL", told)
-    value = results.get("recovery_time_serving", {}).get(configuration, NOT_COMPUTED)
+    value = results.get(RECOVERY_TIME.name, {}).get(configuration, NOT_COMPUTED)
     told = _meanwhile(results, configuration)
     if isinstance(value, Absent):
         status: Status = "FAIL" if value.reason == "undefined" else "INCONCLUSIVE"
@@ -67,12 +68,12 @@ def _least(before: Estimate) -> float:
 
 CLEARLY = 0.1
 NOT_COMPUTED = Absent(reason="not_measured", detail="the recovery was not computed")
-SHARES = {"slo_before": "before", "slo_during": "during", "slo_after": "after"}
+SHARES = {SLO_BEFORE.name: "before", SLO_DURING.name: "during", SLO_AFTER.name: "after"}
 
 
 def _meanwhile(results: Results, configuration: str) -> str:
     """ "; 12 requests lost; served well before 100 %, during 61 %, after 99 %"."""
-    lost = results.get("requests_lost", {}).get(configuration)
+    lost = results.get(REQUESTS_LOST.name, {}).get(configuration)
     parts = [f"{show(lost).text} lost"] if isinstance(lost, Estimate) else []
     known = [(words, value) for name, words in SHARES.items() if isinstance(value := results.get(name, {}).get(configuration), Estimate)]
     if known:

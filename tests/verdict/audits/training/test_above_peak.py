@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from assay.metrics.mfu import METRIC
+from assay.metrics.training.device import MFU
 from assay.spec.sections.flops import Flops
 from assay.verdict.audits.training.above_peak import AUDIT
 from assay.verdict.judge import judge
@@ -14,7 +14,7 @@ from tests.metrics.flops_made import made, part
 
 def findings(record: Handmade) -> list[tuple[str, str, str]]:
     measured = record.measured()
-    found = AUDIT.examine(measured, {"mfu": METRIC.compute(measured, {})})
+    found = AUDIT.examine(measured, {"mfu": MFU.compute(measured, {})})
     return [(one.severity, one.evidence, one.remedy) for one in found]
 
 
@@ -47,6 +47,6 @@ def test_the_likely_mistake_is_named_first(flops: Flops, word: str) -> None:
 def test_without_a_share_it_cannot_tell_and_says_why() -> None:
     measured = made(part(1e12, name="Abacus 9")).measured()
     assert AUDIT.blind is not None
-    why = AUDIT.blind(measured, {"mfu": METRIC.compute(measured, {})})
+    why = AUDIT.blind(measured, {"mfu": MFU.compute(measured, {})})
     assert why is not None
     assert "Abacus 9" in why

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from assay.estimates.estimate import Estimate
 from assay.estimates.format import Scale
+from assay.metrics.base import Table
 from assay.reports.charts import vega
 from assay.reports.charts.chart import HEIGHT, Drawing, Key, Missing, Rows, above, colour, common_scale, sized
 from assay.reports.charts.serving.lines import (
@@ -32,8 +33,6 @@ from assay.reports.charts.serving.lines import (
 from assay.reports.view import Column, MetricRow, View
 
 TITLE: Final = "What latency throughput costs"
-ACROSS: Final = ("output_throughput", "request_throughput", "input_throughput")
-LATENCY: Final = ("ttft_p95", "e2e_p95", "ttft_p50", "e2e_p50")
 LABEL_SIZE: Final = 12
 ENOUGH: Final = 0.6  # of the loads at which any of the metrics has a number
 
@@ -64,7 +63,7 @@ def draw(view: View) -> list[Drawing | Missing]:
     if view.serving is None:
         return []
     every = lines(view, lambda column: column.engine)
-    across, up = _measured(view, ACROSS, every), _measured(view, LATENCY, every)
+    across, up = _measured(view, "curve across", every), _measured(view, "curve up", every)
     plane = _Plane(across=across, up=up) if across is not None and up is not None else None
     if plane is None or not any(plane.point(column) for column in view.columns):
         return [Missing(title=TITLE, reason="Throughput and a latency were not both measured at any load.")]
@@ -88,12 +87,11 @@ def draw(view: View) -> list[Drawing | Missing]:
 AXIS_WORDS: Final = {"concurrency": "requests in flight", "rate": "requests offered per second", "": "as planned"}
 
 
-def _measured(view: View, names: tuple[str, ...], found: tuple[Line, ...]) -> MetricRow | None:
+def _measured(view: View, table: Table, found: tuple[Line, ...]) -> MetricRow | None:
     """The first metric that has numbers at most loads: a tail that only one load supports makes no curve."""
-    rows = {name: estimates_of(row, found) for name in names if (row := view.metric(name)) is not None}
-    most = max((len(values) for values in rows.values()), default=0)
-    chosen = next((name for name, values in rows.items() if values and len(values) >= ENOUGH * most), "")
-    return view.metric(chosen)
+    rows = [(row, len(estimates_of(row, found))) for _, row in view.shown_in(table)]
+    most = max((known for _, known in rows), default=0)
+    return next((row for row, known in rows if known and known >= ENOUGH * most), None)
 
 
 def _across(plane: _Plane) -> str:

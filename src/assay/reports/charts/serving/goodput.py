@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from assay.metrics.serving.objectives import GOODPUT
 from assay.reports.charts import vega
 from assay.reports.charts.chart import Drawing, Key, Missing, absence, colour, in_words
 from assay.reports.charts.serving.lines import (
@@ -28,7 +29,7 @@ TITLE: Final = "Goodput against load"
 
 def draw(view: View) -> list[Drawing | Missing]:
     """One picture, with small multiples where there are several scenarios; none where no objectives were given."""
-    row = view.metric("goodput")
+    row = view.metric(GOODPUT.name)
     if view.serving is None or row is None:
         return []
     every = lines(view, lambda column: column.engine)

@@ -24,16 +24,6 @@ from assay.reports.charts.serving.lines import (
 from assay.reports.view import Column, MetricRow, View
 
 Condition = Literal["engine", "scenario", "load"]
-PRESET: Final = {
-    "output_throughput": "output tokens/s",
-    "request_throughput": "requests/s",
-    "input_throughput": "input tokens/s",
-    "error_rate": "failed",
-    "ttft_p50": "TTFT p50",
-    "ttft_p95": "TTFT p95",
-    "tpot_p50": "TPOT p50",
-    "e2e_p95": "end to end p95",
-}
 TITLES: Final = {"engine": "Eight numbers by engine", "scenario": "Eight numbers by scenario", "load": "Eight numbers by load"}
 ACROSS: Final = {"concurrency": "Each over the requests in flight.", "rate": "Each over the requests offered per second.", "": ""}
 
@@ -42,18 +32,18 @@ def draw(view: View, by: Condition = "engine") -> Drawing | Missing:
     """Two columns of four panels; by load the scenarios or engines lie along the axis."""
     if view.serving is None:
         return Missing(title=TITLES[by], reason="This record holds no load.")
-    rows = [row for name in PRESET if (row := view.metric(name)) is not None and row.known]
+    shown = [(place, row) for place, row in view.shown_in("panel") if row.known]
     found = lines(view, lambda column: _group(view, column, by))
-    panels = [_panel(view, row, found, by) for row in rows if estimates_of(row, found)]
+    panels = [_panel(view, place.head, row, found, by) for place, row in shown if estimates_of(row, found)]
     if not panels:
         return Missing(title=TITLES[by], reason="None of the eight numbers was measured.")
-    values = [value for row in rows for value in estimates_of(row, found)]
+    values = [value for _, row in shown for value in estimates_of(row, found)]
     return Drawing(
         title=TITLES[by],
         chart=side_by_side(panels),
         key=tuple(line_keys(view, found, values)),
         caption=f"{ACROSS[view.load_word] if by != 'load' else ''} Every number stands in the tables.".strip(),
-        description=" ".join(f"{row.title}: {_words(view, row)}." for row in rows),
+        description=" ".join(f"{row.title}: {_words(view, row)}." for _, row in shown),
     )
 
 
@@ -82,7 +72,7 @@ def _group(view: View, column: Column, by: Condition) -> str:
     return f"{own}, {other}" if len(others) > 1 else own
 
 
-def _panel(view: View, row: MetricRow, found: tuple[Line, ...], by: Condition) -> vega.Chart:
+def _panel(view: View, head: str, row: MetricRow, found: tuple[Line, ...], by: Condition) -> vega.Chart:
     scale = common_scale(row)
     top = ceiling(estimates_of(row, found), scale.factor)
     layers = []
@@ -94,7 +84,7 @@ def _panel(view: View, row: MetricRow, found: tuple[Line, ...], by: Condition) -
         ]
         layers += drawn(rows, line, _axis(view, by), vertical(top)) if rows else []
     unit = "" if row.unit == "1/s" else scale.label
-    title = ", ".join(part for part in (PRESET[row.name], unit) if part)
+    title = ", ".join(part for part in (head, unit) if part)
     return vega.layer(*layers).properties(width=SMALL[0], height=SMALL[1], title=above(title))
 
 

@@ -12,6 +12,8 @@ from typing import Any
 from assay.estimates.estimate import Absent, Estimate
 from assay.estimates.format import count
 from assay.metrics.base import ALL
+from assay.metrics.training.communication_model import COMMUNICATION_WALL, COMMUNICATION_WALL_ERROR, FASTEST_WORKERS, SERIAL_FRACTION_APART
+from assay.metrics.training.scaling import PREDICTED_SPEEDUP, SPEEDUP
 from assay.reports.charts import vega
 from assay.reports.charts.chart import (
     HEIGHT,
@@ -37,12 +39,12 @@ from assay.reports.series.training import WallPoint, WallSeries
 from assay.reports.view import View
 
 TITLE = "The wall of communication"
-NUMBERS = ("serial_fraction_apart", "fastest_workers", "predicted_speedup", "communication_wall_error")
+NUMBERS = (SERIAL_FRACTION_APART.name, FASTEST_WORKERS.name, PREDICTED_SPEEDUP.name, COMMUNICATION_WALL_ERROR.name)
 
 
 def draw(view: View) -> Drawing | Missing | tuple[()]:
     """The model over the workers; nothing where the links were not measured."""
-    wall, row = view.series.wall, view.metric("speedup")
+    wall, row = view.series.wall, view.metric(SPEEDUP.name)
     found = estimates(view, row)
     if wall is None or row is None or not found:
         return _missing(view)
@@ -72,7 +74,7 @@ def draw(view: View) -> Drawing | Missing | tuple[()]:
 
 def _missing(view: View) -> Missing | tuple[()]:
     """Why there is no model although the links were measured; nothing where they were not."""
-    row = view.metric("communication_wall")
+    row = view.metric(COMMUNICATION_WALL.name)
     reasons = {cell.value.reason for cell in row.cells.values() if isinstance(cell.value, Absent)} if row is not None else set()
     if not reasons & {"insufficient", "refused"}:
         return ()

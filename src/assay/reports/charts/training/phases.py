@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from assay.estimates.format import Scale
+from assay.metrics.training.communication import COMM_EXPOSED
+from assay.metrics.training.phases import BACKWARD_TIME, DATA_TIME, FORWARD_TIME, OPTIMIZER_TIME, UNKNOWN_TIME
+from assay.metrics.training.time import STEP_TIME
 from assay.reports.charts import vega
 from assay.reports.charts.chart import (
     Drawing,
@@ -26,23 +29,24 @@ from assay.reports.view import MetricRow, View
 
 TITLE = "Phases of a step"
 PHASES = (  # metric, name, colour; from the bottom of the bar to its top
-    ("data_time", "data wait", "fourth"),
-    ("forward_time", "forward", "main"),
-    ("backward_time", "backward", "second"),
-    ("comm_exposed", "exposed communication", "fifth"),
-    ("optimizer_time", "optimizer", "third"),
-    ("unknown_time", "not attributed", "rest"),
+    (DATA_TIME.name, "data wait", "fourth"),
+    (FORWARD_TIME.name, "forward", "main"),
+    (BACKWARD_TIME.name, "backward", "second"),
+    (COMM_EXPOSED.name, "exposed communication", "fifth"),
+    (OPTIMIZER_TIME.name, "optimizer", "third"),
+    (UNKNOWN_TIME.name, "not attributed", "rest"),
 )
-HOLD_COMMUNICATION = ("backward_time", "forward_time", "unknown_time")  # it is a part of these, and is taken out of them in this order
+# Communication is a part of these phases, and is taken out of them in this order.
+HOLD_COMMUNICATION = (BACKWARD_TIME.name, FORWARD_TIME.name, UNKNOWN_TIME.name)
 
 
 def draw(view: View) -> Drawing | Missing:
     """Stacked phases per worker count, with the whole step and its interval on top."""
     rows = {name: view.metric(name) for name, _, _ in PHASES}
     seen = {name: row for name, row in rows.items() if row is not None and estimates(view, row)}
-    step = view.metric("step_time")
-    if not seen.keys() - {"comm_exposed"}:  # of a record that was only profiled
-        return Missing(title=TITLE, reason=absence(view, rows["unknown_time"] or step, "The phases of a step"))
+    step = view.metric(STEP_TIME.name)
+    if not seen.keys() - {COMM_EXPOSED.name}:  # of a record that was only profiled
+        return Missing(title=TITLE, reason=absence(view, rows[UNKNOWN_TIME.name] or step, "The phases of a step"))
     scale = common_scale(step if step is not None else next(iter(seen.values())))
     chart = vega.layer(*_bars(view, seen, scale), *_whole(view, step, scale))
     keys = [Key(mark="bar", role=role, text=name) for metric, name, role in PHASES if metric in seen]
@@ -71,7 +75,7 @@ def _y(field: str, top: float) -> vega.Spec:
 
 
 def _top(view: View, seen: dict[str, MetricRow], scale: Scale) -> float:
-    step = view.metric("step_time")
+    step = view.metric(STEP_TIME.name)
     whole = top_of(estimates(view, step).values(), scale.factor) if step is not None else 0.0
     sums: dict[str, float] = {}
     for parts in _parts(view, seen).values():
@@ -85,10 +89,10 @@ def _parts(view: View, seen: dict[str, MetricRow]) -> dict[str, dict[str, float]
     and is drawn once."""
     parts = {name: {key: max(one.value, 0.0) for key, one in estimates(view, row).items()} for name, row in seen.items()}
     between = dict(view.series.between)
-    for key, exposed in parts.get("comm_exposed", {}).items():
+    for key, exposed in parts.get(COMM_EXPOSED.name, {}).items():
         left = exposed
         # what was seen between the phases first: it is in none of them, but in what nobody names
-        for name, most in (("unknown_time", between.get(key, 0.0)), *((name, left) for name in HOLD_COMMUNICATION)):
+        for name, most in ((UNKNOWN_TIME.name, between.get(key, 0.0)), *((name, left) for name in HOLD_COMMUNICATION)):
             own = parts.get(name, {}).get(key, 0.0)
             taken = min(own, left, most)
             if taken:
@@ -125,8 +129,8 @@ def _whole(view: View, step: MetricRow | None, scale: Scale) -> list[vega.Chart]
 
 
 def _caption(rows: dict[str, MetricRow | None], seen: dict[str, MetricRow]) -> str:
-    absent = [name for metric, name, _ in PHASES if metric not in seen and (rows[metric] is not None or metric != "comm_exposed")]
+    absent = [name for metric, name, _ in PHASES if metric not in seen and (rows[metric] is not None or metric != COMM_EXPOSED.name)]
     text = "Medians of the slowest worker; what no phase explains is “not attributed”."
-    if "comm_exposed" in seen:
+    if COMM_EXPOSED.name in seen:
         text += " Exposed communication is a part of the phases that hold it, and is taken out of them here."
     return f"{text} Not marked by the script: {', '.join(absent)}." if absent else text

@@ -18,6 +18,8 @@ from assay.frames.record_data import Measured
 from assay.frames.training.parallelism import DDP, Kind, Parallelism, parallelism
 from assay.frames.training.saving_waits import saving_waits
 from assay.metrics.base import Results
+from assay.metrics.training.communication import COMM_EXPOSED, COMM_TOTAL, COMM_WAIT, OVERLAP
+from assay.metrics.training.ranks import STRAGGLER_WAIT
 from assay.units import FRACTION, SECONDS
 from assay.verdict.audits.support.audit import Audit
 from assay.verdict.audits.training.stragglers import slow_ranks
@@ -50,12 +52,12 @@ def examine(measured: Measured, results: Results) -> tuple[Finding, ...]:
 
 
 def _findings(measured: Measured, results: Results, name: str) -> Iterator[Finding]:
-    exposed = results.get("comm_exposed", {}).get(name)
-    whole = share(results, "comm_exposed", name)
+    exposed = results.get(COMM_EXPOSED.name, {}).get(name)
+    whole = share(results, COMM_EXPOSED.name, name)
     if not isinstance(exposed, Estimate) or whole is None or whole[0] < LEAST_SHARE:
         return
     waiting, least, most = (min(one, exposed.value) for one in _waiting_s(measured, results, name))
-    rest = share(results, "comm_exposed", name, less=waiting) or whole
+    rest = share(results, COMM_EXPOSED.name, name, less=waiting) or whole
     each, low, high = whole
     text, ends = bracketed(each, low, high, FRACTION) if low < high else (percent(each), "")
     told = (
@@ -93,7 +95,7 @@ def _waiting_s(measured: Measured, results: Results, name: str) -> tuple[float, 
     tell.
     """
     waits, total, exposed, lost = (
-        results.get(metric, {}).get(name) for metric in ("comm_wait", "comm_total", "comm_exposed", "straggler_wait")
+        results.get(metric, {}).get(name) for metric in (COMM_WAIT.name, COMM_TOTAL.name, COMM_EXPOSED.name, STRAGGLER_WAIT.name)
     )
     told = [(0.0, 0.0, 0.0)]
     if isinstance(waits, Estimate) and isinstance(total, Estimate) and isinstance(exposed, Estimate):
@@ -107,7 +109,7 @@ def _waiting_s(measured: Measured, results: Results, name: str) -> tuple[float, 
 
 
 def _hidden(results: Results, name: str) -> str:
-    overlap = results.get("overlap", {}).get(name)
+    overlap = results.get(OVERLAP.name, {}).get(name)
     return f" ({overlap.value:.0%} of all communication is hidden)" if isinstance(overlap, Estimate) else ""
 
 

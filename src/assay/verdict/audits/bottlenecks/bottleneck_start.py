@@ -12,7 +12,7 @@ import polars as pl
 
 from assay.frames.record_data import Measured
 from assay.metrics.base import Results
-from assay.metrics.rank_seconds import partition
+from assay.metrics.training.faults import partition
 from assay.verdict.audits.support.audit import Audit
 from assay.verdict.types import Finding
 

@@ -44,7 +44,7 @@ def _seeds(measured: Measured) -> list[Finding]:
 
 
 def _splits(measured: Measured) -> list[Finding]:
-    if measured.kind.name == "serving":
+    if measured.kind.sends_requests:
         return []  # a higher load asks more prompts of a file; examples are compared by their ids
     examples = measured.scores.join(measured.timed.select("launch", "configuration"), on="launch")
     own = {name: frozenset(examples.filter(pl.col("configuration") == name)["example"].to_list()) for name in measured.configurations}

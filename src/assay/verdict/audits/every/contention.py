@@ -132,7 +132,7 @@ def _drifts(measured: Measured, noise: pl.DataFrame) -> Iterable[Finding]:
 
 def _times(measured: Measured) -> tuple[str, pl.DataFrame]:
     """What should stay the same from block to block: the time of work or, of a load, that of an answered request."""
-    if measured.kind.name == "serving":
+    if measured.kind.sends_requests:
         answered = main(measured, "scheduled_ns", "done_ns", "status").filter(pl.col("status") == "ok")
         middle = seconds("done_ns", "scheduled_ns").median().alias("value")
         return "answer", answered.group_by("launch").agg(middle)

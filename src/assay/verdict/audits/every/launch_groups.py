@@ -19,7 +19,7 @@ from assay.frames.record_data import Measured
 from assay.metrics.base import EVERYTHING, Results
 from assay.stats.groups.launch_groups import SURE, Groups, groups, unseen_share
 from assay.verdict.audits.support.audit import Audit
-from assay.verdict.comparison.rules import AUTO
+from assay.verdict.comparison.rules import deciding_metrics
 from assay.verdict.evidence.sent_requests import in_launches
 from assay.verdict.types import Finding
 
@@ -38,7 +38,7 @@ def examine(measured: Measured, results: Results) -> tuple[Finding, ...]:
 
 
 def _split(measured: Measured, results: Results, configuration: str) -> Iterator[Found]:
-    names = AUTO[measured.kind.name]
+    names = deciding_metrics(measured.kind)
     for name in names:
         value = results.get(name, {}).get(configuration)
         if isinstance(value, Estimate):

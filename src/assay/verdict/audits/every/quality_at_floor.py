@@ -46,7 +46,7 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
 
 def _unanswered(measured: Measured) -> str | None:
     """Of a load: that every question with a reference answer was left without one."""
-    if measured.kind.name != "serving":
+    if not measured.kind.sends_requests:
         return None
     launches = measured.timed.filter(pl.col("configuration") == measured.base).select("launch")
     asked = measured.table("arrivals").filter((pl.col("kind") == "normal") & pl.col("expected").is_not_null())

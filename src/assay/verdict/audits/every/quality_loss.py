@@ -24,7 +24,7 @@ def examine(measured: Measured, results: Results) -> tuple[Finding, ...]:
             severity="warning",
             configuration=gate.configuration,
             evidence=gate.sentence,
-            remedy=OF_LOADS if measured.kind.name == "serving" else OF_TRAINING,
+            remedy=OF_LOADS if measured.kind.sends_requests else OF_TRAINING,
         )
         for gate in quality.GATE.check(measured, results)
         if gate.status == "FAIL"

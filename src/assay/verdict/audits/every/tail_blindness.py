@@ -32,7 +32,7 @@ TAIL = ("p90", "p95", "p99", "p999", "max")
 def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
     """A warning per configuration whose steps, or answers, have a heavy tail in most launches."""
     shares = _shares(measured)
-    words, remedy = (OF_LOADS, LOADS_REMEDY) if measured.kind.name == "serving" else (OF_STEPS, STEPS_REMEDY)
+    words, remedy = (OF_LOADS, LOADS_REMEDY) if measured.kind.sends_requests else (OF_STEPS, STEPS_REMEDY)
     found_here = []
     for name in measured.configurations:
         own = shares.filter(pl.col("configuration") == name)
@@ -62,7 +62,7 @@ def _shares(measured: Measured) -> pl.DataFrame:
 
 
 def _trials(measured: Measured) -> pl.DataFrame:
-    if measured.kind.name != "serving":
+    if not measured.kind.sends_requests:
         return measured.steady_steps
     answered = main(measured, "scheduled_ns", "done_ns", "status").filter(pl.col("status") == "ok")
     return answered.select("launch", "configuration", seconds("done_ns", "scheduled_ns").alias("step_s"))
@@ -72,7 +72,7 @@ def blind(measured: Measured, _: Results) -> str | None:
     """Too few steps show no tail."""
     if _shares(measured).height:
         return None
-    return f"no launch has {FEWEST_STEPS} {'answers' if measured.kind.name == 'serving' else 'steady steps'}, fewer show no tail"
+    return f"no launch has {FEWEST_STEPS} {'answers' if measured.kind.sends_requests else 'steady steps'}, fewer show no tail"
 
 
 def claim(said: Claim) -> tuple[Finding, ...]:

@@ -38,7 +38,7 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
 
 def _examined(measured: Measured) -> pl.DataFrame:
     """The launches in which assay's own worker made the calls: all timed ones, or those beside a training."""
-    if measured.kind.name == "collectives":
+    if measured.kind.sweeps:
         return measured.timed
     return measured.table("launches").filter((pl.col("role") == "sweep") & (pl.col("status") == "ok"))
 

@@ -70,7 +70,7 @@ def _functions(measured: Measured, count: int) -> tuple[Finding, ...]:
 
 def _launches(measured: Measured, count: int) -> tuple[Finding, ...]:
     """Processes of a launch, as its counter stood at any reading. A load's servers may be older than the launch."""
-    if measured.kind.name == "serving":
+    if measured.kind.sends_requests:
         return ()
     begins = measured.table("launches").select("launch", "begin_ns")
     read = measured.table("telemetry").filter((pl.col("device") == "launch") & (pl.col("counter") == "cpu_time"))

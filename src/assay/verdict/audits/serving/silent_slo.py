@@ -12,6 +12,8 @@ from assay.estimates.estimate import Estimate
 from assay.estimates.format import given, show
 from assay.frames.record_data import Measured
 from assay.metrics.base import WORKLOADS, Results
+from assay.metrics.serving.objectives import GOODPUT
+from assay.metrics.serving.throughput import OUTPUT_THROUGHPUT
 from assay.spec.claim import Claim, Number, Objective
 from assay.verdict.audits.support.audit import Audit
 from assay.verdict.evidence.claimed_numbers import found, unsaid
@@ -27,9 +29,9 @@ def examine(measured: Measured, results: Results) -> tuple[Finding, ...]:
     found_here = []
     for result in objectives.GATE.check(measured, results):
         name = result.configuration
-        rate = results.get("output_throughput", {}).get(name)
+        rate = results.get(OUTPUT_THROUGHPUT.name, {}).get(name)
         if result.status == "FAIL" and isinstance(rate, Estimate):
-            good = results.get("goodput", {}).get(name)
+            good = results.get(GOODPUT.name, {}).get(name)
             left = f", of which goodput is {show(good, work='requests').full}" if isinstance(good, Estimate) else ""
             found_here.append(
                 Finding(

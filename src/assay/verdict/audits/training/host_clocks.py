@@ -1,7 +1,7 @@
 """Can times of different hosts be compared?
 
 Durations are taken on one host and need no other's clock.  What compares hosts (recovery after a fault, timelines) goes through a measured
-offset with its bound (`metrics/clock_offsets.py`).  A warning where two ways of telling the offset disagree by more than both bounds, or no
+offset with its bound (`frames/clock_offsets.py`).  A warning where two ways of telling the offset disagree by more than both bounds, or no
 straight line fits the looks: a clock jumped during the launch (a machine that was suspended or moved).  A note where nobody looked.
 Cannot tell: an asymmetry of the network that all looks share; the bound holds it.
 """

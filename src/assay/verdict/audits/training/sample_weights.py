@@ -12,8 +12,8 @@ import polars as pl
 from assay.estimates.format import given
 from assay.frames.record_data import Measured, portions
 from assay.frames.training.parallelism import why_not
+from assay.frames.training.sample_weights import shares
 from assay.metrics.base import Results
-from assay.metrics.sample_weight_error import shares
 from assay.verdict.audits.support.audit import Audit
 from assay.verdict.evidence.training_faults import diagnose
 from assay.verdict.types import Finding

@@ -1,6 +1,6 @@
 """Is one rank slower than the others, and in which phase?
 
-Own times, waiting taken off (`metrics/straggler.py`), are compared between the ranks of the same step; a rank and phase is named where
+Own times, waiting taken off (`frames/training/rank_phases.py`), are compared between the ranks of the same step; a rank and phase is named where
 the interval of its excess lies above 2 ms and 5 % of the step, at a confidence that pays for looking at every rank and phase
 (`stats/stragglers.py`: in a launch whose ranks are alike, a false name comes in fewer than 1 of 100).  A warning if it is so in at
 least half of the launches of a configuration, else a note.
@@ -21,7 +21,7 @@ from assay.estimates.format import bracketed, count, percent
 from assay.frames.record_data import Measured
 from assay.frames.training.rank_phases import ASKING, BETWEEN, THROUGHOUT, Own, own_times
 from assay.metrics.base import Results
-from assay.metrics.straggler_wait import UNSEEN
+from assay.metrics.training.ranks import UNSEEN
 from assay.stats.groups.stragglers import Excess, Search
 from assay.stats.intervals.intervals import Interval, mean_t
 from assay.units import SECONDS

@@ -28,7 +28,7 @@ def of(*path: str) -> Read:
 
 def script(measured: Measured, _: Results) -> Any:
     """The script's name where its content was not recorded: else the digest says more. Of a load it is the engine's address."""
-    if measured.kind.name == "serving":
+    if measured.kind.sends_requests:
         return NOT_ASKED
     return None if seen(measured, "script", "sha256") else measured.experiment.workload.script
 
@@ -44,7 +44,7 @@ def levels(measured: Measured, _: Results) -> Any:
 
 def base(measured: Measured, _: Results) -> Any:
     """What speedups are relative to; a load has none."""
-    return NOT_ASKED if measured.kind.name == "serving" else measured.base
+    return NOT_ASKED if measured.kind.sends_requests else measured.base
 
 
 def ending(measured: Measured, _: Results) -> str:

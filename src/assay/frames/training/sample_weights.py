@@ -1,0 +1,47 @@
+"""How much did every sample weigh on every rank?
+
+Averaging the ranks' gradients gives each of rank r's samples the weight 1 / (W d_r), where d_r is what the rank's sum of losses was
+divided by; right is 1/N, N all items of the step.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from assay.frames.record_data import Measured, effective_steps
+
+ROUNDING = 1e-15  # of all items / workers, which need not be a whole number
+
+
+def weights(measured: Measured) -> pl.DataFrame:
+    """(launch, configuration, workers, step, rank, total, denominator, off) where a denominator was told."""
+    return measured.once("sample weights", _weights)
+
+
+def _weights(measured: Measured) -> pl.DataFrame:
+    reported = measured.table("fingerprints").filter(pl.col("what") == "denominator")
+    rows = effective_steps(reported).select("launch", "rank", "step", pl.col("value").alias("denominator"))
+    totals = shares(measured, rows.select("launch").unique()).group_by("launch", "step").agg(pl.col("items").sum().alias("total"))
+    joined = rows.join(totals, on=["launch", "step"]).join(measured.timed.select("launch", "configuration", "workers"), on="launch")
+    right = pl.col("workers") * pl.col("denominator")
+    return (
+        joined.with_columns((pl.col("total") / right - 1.0).abs().alias("off"))
+        .filter(pl.col("off").is_not_nan())
+        .with_columns(pl.when(pl.col("off") < ROUNDING).then(0.0).otherwise(pl.col("off")).alias("off"))
+        .sort("launch", "step", "rank")
+    )
+
+
+def shares(measured: Measured, launches: pl.DataFrame | None = None) -> pl.DataFrame:
+    """(launch, step, rank, items): the work of every rank in the steps of which all ranks' is known; without items, its samples.
+    `launches`: a frame (launch) of those that are wanted; default: the timed ones."""
+    wanted = measured.timed.select("launch") if launches is None else launches
+    tables = {name: measured.table(name).join(wanted, on="launch", how="semi") for name in ("steps", "samples")}
+    steps = effective_steps(tables["steps"]).lazy().select("launch", "step", "rank", "items")
+    ids = effective_steps(tables["samples"]).lazy().select("launch", "step", "rank", pl.col("ids").list.len().cast(pl.Float64).alias("ids"))
+    counted = ids.group_by("launch", "step", "rank").agg(pl.col("ids").sum())
+    both = steps.unique(["launch", "step", "rank"]).join(counted, on=["launch", "step", "rank"], how="full", coalesce=True)
+    known = both.with_columns(pl.coalesce("items", "ids").alias("items")).filter(pl.col("items").is_not_null())
+    timed = known.join(measured.timed.lazy().select("launch", "workers"), on="launch")
+    whole = timed.filter(pl.len().over("launch", "step") == pl.col("workers"))
+    return whole.select("launch", "step", "rank", "items").sort("launch", "step", "rank").collect()

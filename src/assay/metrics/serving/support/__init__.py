@@ -1,0 +1,1 @@
+"""What do the metrics of a load share?"""

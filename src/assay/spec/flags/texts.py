@@ -1,0 +1,59 @@
+"""How is the text of a flag read, where the type of its key does not say it all?  Times, objectives, NAME=TEXT and the like."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+OBJECTIVES: Final = {"ttft": "ttft_s", "ttft_visible": "ttft_visible_s", "tpot": "tpot_s", "itl": "itl_s", "e2e": "e2e_s", "e2el": "e2e_s"}
+PRICE_SOURCE: Final = "given as --price"
+UNITS: Final = {"ms": 1e-3, "s": 1.0, "": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
+
+
+class Unreadable(ValueError):
+    """Text that a flag cannot take: what is allowed, and how to mend it."""
+
+    def __init__(self, allowed: str, mend: str = "") -> None:
+        self.allowed, self.mend = allowed, mend
+        super().__init__(allowed)
+
+
+def seconds(text: str) -> float:
+    """ "120s", "2m", "500ms", "1.5" (seconds)."""
+    match = re.fullmatch(r"\s*([0-9]*\.?[0-9]+(?:e-?[0-9]+)?)\s*([a-z]*)\s*", text)
+    if match is None or match[2] not in UNITS:
+        raise Unreadable("a time such as 120s, 2m, 500ms or 1.5 (seconds)")
+    return float(match[1]) * UNITS[match[2]]
+
+
+def slo(text: str) -> dict[str, float]:
+    """ "ttft=0.2,tpot=50ms" as keys of serving.objectives; "ttft:200" is milliseconds, as in vLLM's --goodput."""
+    limits: dict[str, float] = {}
+    for part in text.replace(" ", ",").split(","):
+        name, sign, value = re.fullmatch(r"([a-z0-9_]*)([=:]?)(.*)", part.strip().lower()).groups()  # type: ignore[union-attr]
+        if name not in OBJECTIVES or not sign:
+            raise Unreadable(f"NAME=TIME with commas, NAME one of {', '.join(OBJECTIVES)}, as in ttft=0.2,tpot=50ms")
+        milliseconds = sign == ":" and re.fullmatch(r"[0-9.]+", value) is not None
+        limits[OBJECTIVES[name]] = seconds(f"{value}ms" if milliseconds else value)
+    return limits
+
+
+def header(text: str) -> tuple[str, str]:
+    """ "NAME: TEXT" as name and value."""
+    name, colon, value = text.partition(":")
+    if not colon or not name.strip():
+        raise Unreadable('"NAME: TEXT", as in "X-Team: search"; {env:NAME} takes a secret from the environment')
+    return name.strip(), value.strip()
+
+
+def variable(text: str) -> tuple[str, str]:
+    """ "NAME=TEXT" as name and value."""
+    name, equals, value = text.partition("=")
+    if not equals or not name:
+        raise Unreadable("NAME=TEXT", f"--env {text}=1")
+    return name, value
+
+
+def number_or_none(text: str) -> float | str:
+    """A number, or the word "none"."""
+    return text if text == "none" else float(text)

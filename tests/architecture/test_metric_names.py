@@ -1,0 +1,49 @@
+"""Is a metric named where it is declared, and nowhere else?
+
+What a metric needs, where it is shown, in which order, and whether it decides, it declares itself; code that needs one certain metric
+imports it.  A list of names kept by hand in a second place rots.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+from assay import catalog
+
+NAMES = frozenset(catalog.names("metrics"))
+FEW = 2  # names in one literal that are no list yet
+# Words that are metrics' names and other things too: dimensions, sections of an experiment, counters of an engine, symbols of a law.
+WORDS = frozenset({"cost", "energy", "quality", "throughput", "speedup", "efficiency", "goodput", "overlap", "alpha", "beta", "restarts"})
+# Importers name the metric that a program's number is like, for measuring does not see metrics (import contracts); claims and tables
+# from elsewhere have words of their own.
+OF_OTHERS = ("metrics", "runners/foreign", "verdict/stated")
+
+
+def literals(tree: ast.AST) -> Iterator[ast.expr]:
+    """The outermost tuples, lists, sets and dicts."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.Tuple | ast.List | ast.Set | ast.Dict):
+            yield node
+        else:
+            yield from literals(node)
+
+
+def listed(path: Path) -> set[str]:
+    """The metrics' names in the literal that holds most of them."""
+    held = (
+        {node.value for node in ast.walk(literal) if isinstance(node, ast.Constant) and isinstance(node.value, str)} & (NAMES - WORDS)
+        for literal in literals(ast.parse(path.read_text()))
+    )
+    return max(held, key=len, default=set())
+
+
+def test_no_list_of_metrics_is_kept_outside_of_them(repository: Path) -> None:
+    package = repository / "src" / "assay"
+    lists = {
+        str(path.relative_to(package)): names
+        for path in sorted(package.rglob("*.py"))
+        if not any(path.is_relative_to(package / folder) for folder in OF_OTHERS) and len(names := listed(path)) > FEW
+    }
+    assert not lists
