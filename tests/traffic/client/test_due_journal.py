@@ -17,8 +17,8 @@ from assay.traffic.client import due_journal
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from assay.traffic import due_notes
-noted = due_notes.opened(Path(sys.argv[1]), 5)
+from assay.traffic.client import due_journal
+noted = due_journal.opened(Path(sys.argv[1]), 5)
 noted[0], noted[3] = 10**18, 7
 os.kill(os.getpid(), signal.SIGKILL)
 """

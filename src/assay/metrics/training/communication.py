@@ -82,13 +82,8 @@ def _number(measured: Measured, joined: pl.DataFrame, configuration: str, words:
     )
 
 
-def by_kernels(measured: Measured, values: Mapping[str, Value], column: str = "total_ns") -> Mapping[str, Value]:
-    """The same of profiled kernels, where the calls' ends were not seen; the total, where nobody profiled, by torch's own list, if that
-    has durations."""
-    return {name: _of_kernels(measured, name, value, column) for name, value in values.items()}
-
-
 def _of_kernels(measured: Measured, configuration: str, value: Value, column: str) -> Value:
+    """The same of profiled kernels, where the calls' ends were not seen; the total, where nobody profiled, by torch's own list."""
     if not isinstance(value, Absent) or value.reason != "not_measured":
         return value
     own = pl.col("configuration") == configuration
@@ -247,10 +242,9 @@ def _calibrating(measured: Measured) -> pl.DataFrame:
     """(configuration, block, launch, alone_s, replays, exposed_s, thread_s, steps) of the launches that calibrate communication."""
     good = measured.table("launches").filter((pl.col("role") == "communication") & (pl.col("status") == "ok"))
     replays = replayed(measured.tables).select("launch", "alone_s", "replays")
-    turns = measured.communicated.ways.filter(pl.col("method") == "unsynchronised")
-    told = turns.select("launch", "exposed_s", "thread_s", "steps")
+    turns = measured.communicated.ways.filter(pl.col("method") == "unsynchronised").select("launch", "exposed_s", "thread_s", "steps")
     joined = good.select("configuration", "block", "launch").join(replays, on="launch", how="left")
-    return joined.join(told, on="launch", how="left").sort("block", "launch")
+    return joined.join(turns, on="launch", how="left").sort("block", "launch")
 
 
 def _calibrated(measured: Measured, launches: pl.DataFrame, configuration: str, name: str, words: str, of: Sequence[str]) -> Value:
@@ -281,7 +275,8 @@ def _calibrated(measured: Measured, launches: pl.DataFrame, configuration: str, 
 
 
 def _step_number(measured: Measured, _: Results, *, part: str, words: str, missing: str) -> Mapping[str, Value]:
-    return by_kernels(measured, step_numbers(measured, f"{part}_ns", words, f"comm_{part}", missing), f"{part}_ns")
+    values = step_numbers(measured, f"{part}_ns", words, f"comm_{part}", missing)
+    return {name: _of_kernels(measured, name, value, f"{part}_ns") for name, value in values.items()}
 
 
 measure = partial(Metric, unit=SECONDS, kind="cost", better="lower", dimension="performance", about=("training",))
