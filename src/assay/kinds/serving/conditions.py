@@ -11,6 +11,7 @@ from assay.verdict.conditions.declare import BEFORE, IMPORT, SPEC, condition, co
 from assay.verdict.conditions.sources import imported
 
 _identity = partial(identity, about=("serving",))
+_of_load = partial(_identity, follows=True)
 _condition = partial(condition, about=("serving",))
 _context = partial(context, about=("serving",))
 
@@ -31,16 +32,16 @@ CONDITIONS: Final[tuple[Condition, ...]] = (
     _identity("foreign.stamps", imported.meaning("stamps"), "a time taken after parsing is later, and a wall clock can be set", IMPORT),
     _identity("foreign.left_out", imported.meaning("left_out"), "percentiles without the slowest requests are lower", IMPORT),
     _identity("foreign.environment", imported.unseen("serving"), "another machine, accelerator or engine is another result", IMPORT),
-    _identity("serving.task", loads.of("task"), "each task is other work", SPEC),
-    _identity("serving.model", loads.of("model"), "another model is other work", SPEC),
-    _identity(
+    _of_load("serving.task", loads.of("task"), "each task is other work", SPEC),
+    _of_load("serving.model", loads.of("model"), "another model is other work", SPEC),
+    _of_load(
         "serving.tokenizer",
         loads.of("tokenizer"),
         "it decides how long a prompt of so many tokens is",
         f"{SPEC}; its content where that was recorded",
     ),
-    _identity("serving.files.*", loads.files, "other content is another load", f"{BEFORE} files, SHA-256", absent="note"),
-    _identity(
+    _of_load("serving.files.*", loads.files, "other content is another load", f"{BEFORE} files, SHA-256", absent="note"),
+    _of_load(
         "serving.scenarios",
         loads.of("scenarios"),
         "lengths decide what a request costs",
@@ -48,45 +49,43 @@ CONDITIONS: Final[tuple[Condition, ...]] = (
         same=loads.scenarios_fit,
         how="exactly; at least one in common where both sides have several",
     ),
-    _identity("serving.load", loads.kinds, "so many requests in flight are not so many per second", SPEC),
-    _identity("serving.arrivals.process", loads.of("arrivals", "process"), "waiting depends on how arrivals scatter", SPEC),
-    _identity("serving.arrivals.cv", loads.of("arrivals", "cv"), "bursts make queues", SPEC),
-    _identity("serving.arrivals.stages", loads.stages, "waiting depends on how the rate changes", SPEC),
-    _identity("serving.arrivals.trace", loads.of("arrivals", "trace"), "another trace is another load", SPEC),
-    _identity("serving.arrivals.trace_format", loads.of("arrivals", "trace_format"), "it decides how the trace is read", SPEC),
-    _identity("serving.arrivals.speed", loads.of("arrivals", "speed"), "a trace replayed faster is a higher rate", SPEC),
-    _identity(
+    _of_load("serving.load", loads.kinds, "so many requests in flight are not so many per second", SPEC),
+    _of_load("serving.arrivals.process", loads.of("arrivals", "process"), "waiting depends on how arrivals scatter", SPEC),
+    _of_load("serving.arrivals.cv", loads.of("arrivals", "cv"), "bursts make queues", SPEC),
+    _of_load("serving.arrivals.stages", loads.stages, "waiting depends on how the rate changes", SPEC),
+    _of_load("serving.arrivals.trace", loads.of("arrivals", "trace"), "another trace is another load", SPEC),
+    _of_load("serving.arrivals.trace_format", loads.of("arrivals", "trace_format"), "it decides how the trace is read", SPEC),
+    _of_load("serving.arrivals.speed", loads.of("arrivals", "speed"), "a trace replayed faster is a higher rate", SPEC),
+    _of_load(
         "serving.arrivals.samples_per_query",
         loads.of("arrivals", "samples_per_query"),
         "requests that come together wait for each other",
         SPEC,
     ),
-    _identity(
-        "serving.arrivals.requests", loads.of("arrivals", "requests"), "a load that ends after so many requests is another one", SPEC
-    ),
-    _identity("serving.prompts.source", loads.of("prompts", "source"), "other prompts are another load", SPEC),
-    _identity("serving.prompts.*", loads.prompts, "it changes what is sent", SPEC),
-    _identity("serving.stream", loads.of("stream"), "without a stream there is no first token", SPEC),
-    _identity("serving.temperature", loads.of("temperature"), "sampling changes the answers and their lengths", SPEC),
-    _identity("serving.ignore_eos", loads.of("ignore_eos"), "answers that end where they like are shorter", SPEC),
-    _identity("serving.correctness.*", loads.checks_sent, "requests that are sent for a check are part of the load", SPEC),
-    _identity("serving.objectives.*", loads.objectives, "goodput and attainment are relative to the objectives", SPEC),
-    _identity(
+    _of_load("serving.arrivals.requests", loads.of("arrivals", "requests"), "a load that ends after so many requests is another one", SPEC),
+    _of_load("serving.prompts.source", loads.of("prompts", "source"), "other prompts are another load", SPEC),
+    _of_load("serving.prompts.*", loads.prompts, "it changes what is sent", SPEC),
+    _of_load("serving.stream", loads.of("stream"), "without a stream there is no first token", SPEC),
+    _of_load("serving.temperature", loads.of("temperature"), "sampling changes the answers and their lengths", SPEC),
+    _of_load("serving.ignore_eos", loads.of("ignore_eos"), "answers that end where they like are shorter", SPEC),
+    _of_load("serving.correctness.*", loads.checks_sent, "requests that are sent for a check are part of the load", SPEC),
+    _of_load("serving.objectives.*", loads.objectives, "goodput and attainment are relative to the objectives", SPEC),
+    _of_load(
         "serving.tokens_from",
         loads.tokens_from,
         "counts by a server and by a tokenizer are different quantities",
         "tables requests and token_counts",
         absent="note",
     ),
-    _identity("engine.*", engines.of(engines.asked), "another engine, or one that is set otherwise, is what a comparison studies", SPEC),
-    _identity(
+    _of_load("engine.*", engines.of(engines.asked), "another engine, or one that is set otherwise, is what a comparison studies", SPEC),
+    _of_load(
         "engines.*",
         engines.of(engines.version),
         "engines change between releases",
         f"{BEFORE} engines: what the engine says of itself",
         absent="note",
     ),
-    _identity(
+    _of_load(
         "serving.schedules",
         loads.schedules,
         "the same settings with the same seed must give the same requests",

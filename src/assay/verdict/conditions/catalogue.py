@@ -286,10 +286,13 @@ COMMON: Final[tuple[Condition, ...]] = (
     context("launches.per_configuration", experiment.of("launches", "per_configuration"), "the intervals say what it means", SPEC),
     context("gates", lambda m, _: m.experiment.gates.model_dump(), "a gate judges a record and changes no number", SPEC),
 )
-# What the kinds ask of their records comes first: it says more than what all records have in common.
+OWN: Final[tuple[Condition, ...]] = tuple(
+    condition for conditions in catalog.parts("kinds", "conditions", "CONDITIONS").values() for condition in conditions
+)
 CONDITIONS: Final[tuple[Condition, ...]] = (
-    *(condition for group in catalog.parts("kinds", "conditions", "CONDITIONS").values() for condition in group),
+    *(condition for condition in OWN if not condition.follows),
     *COMMON,
+    *(condition for condition in OWN if condition.follows),
 )
 
 

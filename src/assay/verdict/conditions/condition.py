@@ -32,6 +32,7 @@ class Condition:
     how: str  # in words, how two values are compared
     absent: Absence = "differs"  # only where it is identity; what is not recorded on one side is a note elsewhere
     about: tuple[str, ...] = EVERYTHING  # records that have it; of others its absence is no gap
+    follows: bool = False  # of a kind's own: named after what all records have in common, not before
 
     @property
     def family(self) -> str | None:
