@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from assay.kinds.serving import engines, loads
 from assay.verdict.conditions.condition import Condition, agree_on_common
@@ -11,7 +12,12 @@ from assay.verdict.conditions.declare import BEFORE, IMPORT, SPEC, condition, co
 from assay.verdict.conditions.sources import imported
 
 _identity = partial(identity, about=("serving",))
-_of_load = partial(_identity, follows=True)
+
+
+def _of_load(*declared: Any, **options: Any) -> Condition:
+    return replace(_identity(*declared, **options), follows=True)
+
+
 _condition = partial(condition, about=("serving",))
 _context = partial(context, about=("serving",))
 

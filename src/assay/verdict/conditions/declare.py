@@ -22,11 +22,8 @@ def identity(
     how: str = "exactly",
     absent: Absence = "differs",
     about: tuple[str, ...] = EVERYTHING,
-    follows: bool = False,
 ) -> Condition:
-    return Condition(
-        name=name, kind="identity", read=read, why=why, source=source, same=same, how=how, absent=absent, about=about, follows=follows
-    )
+    return Condition(name=name, kind="identity", read=read, why=why, source=source, same=same, how=how, absent=absent, about=about)
 
 
 def hardware(
