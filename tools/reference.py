@@ -18,9 +18,9 @@ from assay import catalog, cli
 from assay.exit_codes import EXIT_CODES
 from assay.instruments.machine import meter
 from assay.record import environment, tables
-from assay.reports import check as check_report
 from assay.reports import json as json_report
-from assay.reports.comparisons import json as comparison_json
+from assay.reports.documents import check as check_document
+from assay.reports.documents import comparison as comparison_document
 from assay.spec import schema
 from assay.stats.intervals import means
 from assay.verdict.comparison import comparability
@@ -130,10 +130,10 @@ def plug_ins() -> str:
 
 
 PAGES: dict[str, Callable[[], str]] = {
-    "check.md": check_report.reference,
+    "check.md": check_document.reference,
     "claim.md": claim,
     "command-line.md": command_line,
-    "comparison.md": comparison_json.reference,
+    "comparison.md": comparison_document.reference,
     "conditions.md": lambda: catalogue.reference(comparability.ALIASES),
     "environment.md": environment.reference,
     "exit-codes.md": exit_codes,

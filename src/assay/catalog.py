@@ -29,6 +29,7 @@ PLUG_INS: dict[str, str] = {
     "verdict.audits": "AUDIT",
     "verdict.gates": "GATE",
     "reports": "REPORT",
+    "reports.writers": "WRITER",
     "cli.verbs": "VERB",
 }
 # Folders whose plug-ins are sorted into subfolders; elsewhere a subfolder is a package of its own.

@@ -6,19 +6,22 @@ import pytest
 
 from assay import catalog, cli
 
+# of every verb that shows something: see assay.cli.support.output
+FORMATS = "--json --excel --html --junit --latex --markdown --format"
+OUTPUT = f"{FORMATS} --output"
 # verb -> its positional words in capitals and its flags, in the order of its help
 SURFACE = {
     "audit": "TARGET --json --markdown --output --root",
     "check": (
         "RECORD --against --history --root --varying --force --primary --at --margin --day-to-day --all --accept --confirm "
-        "--baseline-folder --folder --blocks --show --output --json --junit --markdown --push --quiet"
+        "--baseline-folder --folder --blocks --show --json --excel --html --latex --format --output --junit --markdown --push --quiet"
     ),
     "comm": (
         "--workers --ops --sizes --factor --dtype --backend --placement --warm-up --seconds --calls --memory --root-rank --group-size --launches "
         "--seed --confidence --threads --pin --launcher --nodes --node-rank --rendezvous-endpoint --rendezvous-id --timeout --name "
         "--matrix --interface --net --root --dry-run --toml --quiet --json"
     ),
-    "compare": "RECORDS --varying --force --primary --at --history --day-to-day --json --markdown --html --output --root",
+    "compare": f"RECORDS --varying --force --primary --at --history --day-to-day {OUTPUT} --root",
     "doctor": "SUBJECT --seconds --show --quiet --json",
     "import": "FILE --tool --name --root --json",
     "list": "ROOT --store --json",
@@ -57,7 +60,7 @@ SURFACE = {
         "--launches --round --trials --warm-up --precision --confidence --timeout --shell --ignore-failure --show-output "
         "--name --root --quiet --json"
     ),
-    "tune": "FILE --root --resume --dry-run --quiet --json --html",
+    "tune": "FILE --root --resume --dry-run --quiet --json --excel --junit --latex --markdown --format --output --html",
     "verify": "RECORD --expect --signers --root",
 }
 

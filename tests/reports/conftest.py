@@ -8,7 +8,7 @@ from typing import Final
 import pytest
 
 from assay.reports import html
-from assay.reports.charts import svg
+from assay.reports.charts import record_charts, svg
 from assay.reports.view import View, build
 from assay.spec.experiment import Fault
 from assay.verdict.judge import judge
@@ -27,7 +27,7 @@ def view() -> View:
 @pytest.fixture(scope="session")
 def pictures(view: View) -> dict[str, svg.Picture]:
     """Its pictures by name."""
-    return {picture.name: picture for picture in svg.draw(view)}
+    return {picture.name: picture for picture in record_charts.draw(view)}
 
 
 @pytest.fixture(scope="session")

@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 
 from assay.reports import panel
-from assay.reports.comparisons import html as comparison_html
-from assay.reports.comparisons import view as comparison_view
 from assay.reports.html import render
+from assay.reports.pages import comparison as comparison_page
+from assay.reports.rows import comparison
 from assay.reports.view import View, build
+from assay.reports.writers import html
 from assay.verdict.comparison.compare import compare
 from assay.verdict.judge import judge
 from tests import builders
@@ -173,9 +174,9 @@ def test_a_fold_opens_without_scripts(browser: Any, pages: dict[str, Path]) -> N
 def test_a_forced_comparison_does_not_widen_a_narrow_screen(browser: Any, tmp_path: Path) -> None:
     first, other = side("A", complete()), side("B", complete(efficiency={2: 0.99}))
     other = with_experiment(other, "B", "workload.arguments", ("--lr", "1"))
-    view = comparison_view.build(compare([first, other], force=True), first.judgement.metrics)
+    view = comparison.build(compare([first, other], force=True), first.judgement.metrics)
     target = tmp_path / "comparison.html"
-    target.write_text(comparison_html.render(view), encoding="utf-8")
+    target.write_text(html.write(comparison_page.page(view)), encoding="utf-8")
     page = browser.new_page(viewport={"width": 390, "height": 900})
     page.goto(target.as_uri())
     assert "EXPLORATORY" in page.inner_text("h1")

@@ -8,7 +8,7 @@ from typing import Any
 
 from assay import catalog
 from assay.frames.record_data import Measured
-from assay.reports.charts import svg
+from assay.reports.charts import record_charts
 from assay.reports.charts.training import profile
 from assay.reports.profiled import ENGINE, launch_lines, of_record, rank_lines
 from assay.reports.view import View, build
@@ -123,7 +123,7 @@ def test_a_record_that_only_profiles_misses_no_timings() -> None:
     step = {"step": 5, "window_ns": 100 * US, "compute_ns": 40 * US, "exposed_ns": 0, "copy_ns": 0, "idle_ns": 60 * US}
     ranks = [rank(steps=[step], on_device=False, kernels=[], workers=1)]
     shown = view(replace(made.measured(), profiles=({"launch": 0, "ranks": ranks, "nsys": []},)))
-    (picture,) = svg.draw(shown)
+    (picture,) = record_charts.draw(shown)
     assert picture.description == "rank 0: 100 µs: computing 40 %, in no operator 60 %."
     assert [key.text for key in picture.key] == ["computing", "in no operator"]
     text = " ".join(catalog.load("reports", "terminal").render(shown).split())
@@ -179,7 +179,7 @@ def test_captures_of_nsight_systems_are_listed() -> None:
 
 def test_the_picture_has_a_bar_for_each_rank_that_left_a_trace() -> None:
     """Rank 0 as above, rank 1 without a trace that can be read, rank 2 idle throughout."""
-    from assay.reports.charts import svg
+    from assay.reports.charts import record_charts
     from tests.reports.schema import checked
 
     idle = [{"step": 5, "window_ns": 4000 * US, "compute_ns": 0, "exposed_ns": 0, "copy_ns": 0, "idle_ns": 4000 * US}]
@@ -188,5 +188,5 @@ def test_the_picture_has_a_bar_for_each_rank_that_left_a_trace() -> None:
     checked(drawing.chart)
     assert drawing.description == ("rank 0: 10 ms: computing 50 %, exposed communication 20 %, idle 30 %. rank 2: 4 ms: idle 100 %.")
     assert [key.text for key in drawing.key] == ["computing", "exposed communication", "idle"]
-    assert "profile" in [picture.name for picture in svg.draw(shown)]
+    assert "profile" in [picture.name for picture in record_charts.draw(shown)]
     assert profile.draw(view(good(levels=(1,)).measured())) == []

@@ -43,11 +43,11 @@ SIGNS: Final = {
 
 def render(view: View) -> str:
     """The whole page as one HTML document."""
-    from assay.reports.charts import svg
+    from assay.reports.charts import record_charts
 
-    pictures = svg.begun(view) if not view.timing else tuple
+    pictures = () if view.timing else record_charts.draw(view)
     template = _template()
-    drawn = tuple(one for one in pictures() if one.svg or view.dimensions == DIMENSIONS)  # what was not asked for is not missed
+    drawn = tuple(one for one in pictures if one.svg or view.dimensions == DIMENSIONS)  # what was not asked for is not missed
     page = template.render(
         view=view,
         signs=SIGNS,

@@ -7,21 +7,17 @@ is an object with `"measured": false` and a reason, and has no `value` key.  Key
 
 from __future__ import annotations
 
-import json
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final
 
-from assay.estimates.estimate import Absent, Estimate, Value
 from assay.frames.training.rank_time import CATEGORIES
-from assay.printable import json_text
 from assay.reports import json_serving, pair_tables
 from assay.reports.base import Report
+from assay.reports.documents.values import Row, encode, key_tables, value_object
 from assay.reports.view import View
 
 SCHEMA: Final = "assay-report/1"
 
-Row = tuple[str, str, str]  # key, type, meaning
 FIELDS: Final[Mapping[str, tuple[Row, ...]]] = {
     "(top)": (
         ("schema", "string", f"always `{SCHEMA}`; another number is another shape"),
@@ -290,35 +286,6 @@ def _collectives(view: View) -> list[dict[str, Any]]:
     ]
 
 
-def value_object(value: Value) -> dict[str, Any]:
-    """An estimate or an absent value as JSON."""
-    if isinstance(value, Absent):
-        return {"measured": False, "reason": value.reason, "detail": value.detail}
-    return _estimate_object(value)
-
-
-def _estimate_object(value: Estimate) -> dict[str, Any]:
-    ends = (value.value, value.low, value.high)
-    return {
-        "measured": True,
-        "value": finite(value.value),
-        "low": finite(value.low),
-        "high": finite(value.high),
-        "bounded": all(math.isfinite(end) for end in ends),
-        "confidence": value.confidence,
-        "n_launches": value.n_launches,
-        "n_trials": value.n_trials,
-        "method": value.method,
-        "signature": value.signature,
-        "launch_values": [finite(v) for v in value.launch_values],
-    }
-
-
-def finite(number: float | None) -> float | None:
-    """The number, or None for one that JSON cannot hold."""
-    return number if number is not None and math.isfinite(number) else None
-
-
 def _launches(view: View) -> list[dict[str, Any]]:
     return [
         {
@@ -349,11 +316,6 @@ def render(view: View) -> str:
     return encode(document(view))
 
 
-def encode(content: Mapping[str, Any]) -> str:
-    """A document as strict JSON, indented, in UTF-8 text. ValueError for a number that is not finite."""
-    return json_text(json.dumps(content, allow_nan=False, ensure_ascii=False, indent=2)) + "\n"
-
-
 def reference() -> str:
     """The page docs/reference/json.md, generated from FIELDS."""
     lines = [
@@ -367,16 +329,6 @@ def reference() -> str:
         *key_tables({**FIELDS, **json_serving.FIELDS}),
     ]
     return "\n".join(lines) + "\n"
-
-
-def key_tables(fields: Mapping[str, Sequence[Row]]) -> list[str]:
-    """Lines of Markdown: a heading and a table of keys for each object of a document."""
-    lines = []
-    for name, rows in fields.items():
-        heading = "The document" if name == "(top)" else f"`{name}`"
-        lines += ["", f"## {heading}", "", "| key | type | meaning |", "|---|---|---|"]
-        lines += [f"| `{key}` | {kind} | {meaning} |" for key, kind, meaning in rows]
-    return lines
 
 
 REPORT = Report(name="json", suffix=".json", summary="every number, raw, for other programs", render=render)

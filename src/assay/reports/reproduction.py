@@ -6,7 +6,7 @@ from typing import Final
 
 from assay.printable import printable
 from assay.reports.check import difference_fields, value_fields
-from assay.reports.json import encode
+from assay.reports.documents.values import encode
 from assay.verdict.comparison.change_phrases import difference_text
 from assay.verdict.reproduction import STATES, Reproduction
 

@@ -10,11 +10,12 @@ from html.parser import HTMLParser
 
 import pytest
 
-from assay.reports.charts import svg
+from assay.reports.charts import forest, svg
 from assay.reports.charts.chart import Drawing, Missing
-from assay.reports.comparisons import forest, html, markdown, terminal
-from assay.reports.comparisons import json as comparison_json
-from assay.reports.comparisons.view import ComparisonView, build
+from assay.reports.documents import comparison as document
+from assay.reports.pages.comparison import page
+from assay.reports.rows.comparison import ComparisonView, build
+from assay.reports.writers import html, markdown, terminal
 from assay.verdict.comparison.compare import compare
 from assay.verdict.comparison.sessions import Days
 from assay.verdict.comparison.types import Side
@@ -22,10 +23,10 @@ from tests.reports.schema import checked
 from tests.verdict.comparing import complete, relabelled, side, with_experiment
 
 RENDERINGS: dict[str, Callable[[ComparisonView], str]] = {
-    "terminal": terminal.render,
-    "markdown": markdown.render,
-    "html": html.render,
-    "json": comparison_json.render,
+    "terminal": lambda view: terminal.write(page(view)),
+    "markdown": lambda view: markdown.write(page(view)),
+    "html": lambda view: html.write(page(view)),
+    "json": lambda view: document.render(view.comparison),
 }
 QUIET = Days(assumed=1e-6)  # sessions that do not differ
 EVIL = "<script>alert(1)</script>|`x`"
@@ -95,32 +96,32 @@ def test_a_refusal_names_field_both_values_reason_and_override(name: str, refuse
 
 
 def test_numbers_that_do_not_count_are_struck_and_stay(struck: ComparisonView) -> None:
-    assert "~~+10.0 % \\[7.5, 12.5\\]~~" in markdown.render(struck)
-    assert "<del>+10.0 % [7.5, 12.5]</del>" in html.render(struck)
-    assert "struck out" in terminal.render(struck)
-    change = next(c for c in json.loads(comparison_json.render(struck))["changes"] if c["primary"])
+    assert "~~+10.0 % \\[7.5, 12.5\\]~~" in markdown.write(page(struck))
+    assert re.search(r">\+10.0 %</del>\s*<span class=\"interval\">\[7.5, 12.5\]", html.write(page(struck)))
+    assert "struck out" in terminal.write(page(struck))
+    change = next(c for c in json.loads(document.render(struck.comparison))["changes"] if c["primary"])
     assert (change["outcome"], round(change["ratio"], 3)) == ("struck_out", 1.1)
 
 
 def test_text_from_a_record_is_never_markup(refused: ComparisonView) -> None:
-    assert "<script>" not in html.render(refused)
-    assert "<script>" not in markdown.render(refused)
-    assert "\\|\\`x\\`" in markdown.render(refused)
+    assert "<script>" not in html.write(page(refused))
+    assert "<script>" not in markdown.write(page(refused))
+    assert "\\|\\`x\\`" in markdown.write(page(refused))
 
 
 def test_the_terminal_without_colour_is_plain_ascii_of_the_asked_width(decided: ComparisonView, refused: ComparisonView) -> None:
     for view in (decided, refused):
         for width in (60, 100, 140):
-            lines = terminal.render(view, width=width).splitlines()
+            lines = terminal.write(page(view), width=width).splitlines()
             assert max(map(len, lines)) <= width
             assert all(line.isascii() for line in lines)
-    assert "\x1b[" in terminal.render(decided, colour=True)
+    assert "\x1b[" in terminal.write(page(decided), colour=True)
 
 
 def test_no_name_and_no_note_of_a_record_steers_the_terminal(decided: ComparisonView) -> None:
     evil = "x\x1b[2J\x07\x9b31m\u202ey"
     hostile = replace(decided, sides=(evil, "B"), sentence=evil, notes=(evil,))
-    for text in (terminal.render(hostile, colour=True), markdown.render(hostile)):
+    for text in (terminal.write(page(hostile), colour=True), markdown.write(page(hostile))):
         assert not re.search("\x1b(?!\\[[0-9;]*m)|[\x07\x9b\u202e]", text)
 
 
@@ -128,7 +129,7 @@ def test_many_sides_stand_beside_one_another_each_against_the_first(plain: Side,
     view = build(compare([plain, better, relabelled(plain, "C")], days=QUIET), plain.judgement.metrics)
     assert [(row.side, row.word) for row in view.overview] == [("A", ""), ("B", "faster"), ("C", "equivalent")]
     assert {"Throughput", "Step time", "Cost of a run", "Quality"} <= set(view.heads)
-    for render in (terminal.render, markdown.render, html.render):
+    for render in list(RENDERINGS.values())[:3]:
         assert "Side by side" in render(view)
 
 
@@ -137,14 +138,14 @@ def test_a_number_that_no_side_has_is_no_column(decided: ComparisonView) -> None
 
 
 def test_the_json_has_exactly_the_documented_keys(decided: ComparisonView, forced: ComparisonView) -> None:
-    document = comparison_json.document(forced)
-    assert set(document) == {key for key, _, _ in comparison_json.FIELDS["(top)"]}
+    made = document.document(forced.comparison)
+    assert set(made) == {key for key, _, _ in document.FIELDS["(top)"]}
     for name in ("changes", "mismatches"):
-        keys = {key for key, _, _ in comparison_json.FIELDS[f"{name}[]"]}
-        assert all(set(row) == keys for row in document[name])
-        assert document[name]
-    json.loads(comparison_json.render(decided), parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
-    assert comparison_json.SCHEMA in comparison_json.reference()
+        keys = {key for key, _, _ in document.FIELDS[f"{name}[]"]}
+        assert all(set(row) == keys for row in made[name])
+        assert made[name]
+    json.loads(document.render(decided.comparison), parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
+    assert document.SCHEMA in document.reference()
 
 
 def test_the_forest_shows_the_band_of_equivalence_and_every_ratio_in_words(decided: ComparisonView, struck: ComparisonView) -> None:
@@ -195,18 +196,18 @@ class _Page(HTMLParser):
 
 
 def test_the_page_is_whole_runs_nothing_and_loads_nothing(decided: ComparisonView) -> None:
-    text = html.render(decided)
-    page = _Page()
-    page.feed(re.sub(r"<(path|circle|rect)([^>]*)/>", r"<\1\2></\1>", text))
-    assert page.open == []
-    assert "script" not in page.tags
+    text = html.write(page(decided))
+    parser = _Page()
+    parser.feed(re.sub(r"<(path|circle|rect)([^>]*)/>", r"<\1\2></\1>", text))
+    assert parser.open == []
+    assert "script" not in parser.tags
     assert not re.search(r'(src|href)="(?!data:,|#)', text)
 
 
 def test_a_metric_that_only_one_side_measured_says_so(plain: Side) -> None:
     view = build(compare([plain, side("B", complete(prices=None))]), plain.judgement.metrics)
     row = next(row for row in view.rows if row.metric == "cost" and row.configuration == "workers=2")
-    assert (row.word, row.effect, row.value) == ("not measured", "", "not measured")
+    assert (row.word, row.effect, row.value.text) == ("not measured", None, "not measured")
     assert "not measured on B" in row.sentence
 
 
@@ -220,4 +221,4 @@ def test_two_values_that_are_said_to_differ_do_not_read_alike(decided: Compariso
     for outcome, alike in (("improved", False), ("inconclusive", True)):
         close = replace(change, baseline=near[0], value=near[1], outcome=outcome)
         view = build(replace(decided.comparison, changes=(close,)), plain.judgement.metrics)
-        assert (view.rows[0].baseline == view.rows[0].value) is alike
+        assert (view.rows[0].baseline.text == view.rows[0].value.text) is alike

@@ -7,7 +7,7 @@ import math
 from assay.estimates.format import given
 from assay.reports.charts import vega
 from assay.reports.charts.chart import Drawing, Key, Missing, Rows, colour, level, markers, number_axis, sized
-from assay.reports.comparisons.view import ChangeRow, ComparisonView
+from assay.reports.rows.comparison import ChangeRow, ComparisonView
 
 TITLE = "Changes against the first side"
 MOST = 100.0  # per cent: beyond that an end is drawn at the edge, without a cap

@@ -1,6 +1,6 @@
-"""What does a comparison show?  One frozen tree with every text already written, from which all its renderings are made.
+"""What does a comparison show?  Rows with values, from which its page is made.
 
-Where the comparison is exploratory, the mark stands in the words themselves, so that no rendering can leave it out.
+Where the comparison is exploratory, the mark stands in the words themselves, so that no format can leave it out.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Final
 from assay.estimates.estimate import Absent, Estimate, Value
 from assay.estimates.format import Scale, Shown, given, reading, scale_for, show
 from assay.metrics.base import Metric
+from assay.reports.page import Tone
 from assay.units import FRACTION
 from assay.verdict.comparison.change_phrases import EXPLORATORY, change_text, detectable_text, needed_text, probability_text
 from assay.verdict.comparison.phrases import shortened
@@ -23,8 +24,7 @@ STATE_WORDS: Final[Mapping[State, str]] = {
     "incomparable": "not comparable",
     "nothing_measured": "nothing measured",
 }
-GOOD, BAD, OPEN, STRUCK = "good", "bad", "open", "struck"
-_TONES: Final = {"improved": GOOD, "worse": BAD, "equivalent": GOOD, "struck_out": STRUCK}
+_TONES: Final[Mapping[str, Tone]] = {"improved": "good", "worse": "bad", "equivalent": "good", "struck_out": "struck"}
 DECIDED: Final = ("improved", "worse", "higher", "lower")
 # The columns of the table of many sides, as far as a side has the number.
 OVERVIEW: Final = (
@@ -55,10 +55,10 @@ class ChangeRow:
     configuration: str
     side: str
     word: str  # with the mark where the comparison is exploratory
-    tone: str  # good, bad, open or struck
-    baseline: str
-    value: str
-    effect: str  # "+4.8 % [3.1, 6.5]"
+    tone: Tone
+    baseline: Shown
+    value: Shown
+    effect: Shown | None  # "+4.8 %" and "[3.1, 6.5]"
     detectable: str
     needed: str
     probability: str
@@ -171,10 +171,10 @@ def _row(change: Change, metric: Metric, comparison: Comparison, work: str) -> C
         configuration=change.configuration,
         side=change.side,
         word=_marked(change.word, comparison),
-        tone=_TONES.get(change.outcome, OPEN),
+        tone=_TONES.get(change.outcome, "open"),
         baseline=_short(change.baseline, scale, change),
         value=_short(change.value, scale, change),
-        effect=change_text(change),
+        effect=_effect(change, metric, comparison),
         detectable=detectable_text(change) if change.low is not None else "",
         needed=needed_text(change),
         probability=probability_text(p),
@@ -187,11 +187,32 @@ def _row(change: Change, metric: Metric, comparison: Comparison, work: str) -> C
     )
 
 
-def _short(value: Value, scale: Scale, change: Change) -> str:
+def _effect(change: Change, metric: Metric, comparison: Comparison) -> Shown | None:
+    if change.low is None or change.high is None:
+        return None
+    unit, value = ("ratio", change.ratio) if change.ratio is not None else (metric.unit, change.difference or 0.0)
+    text = change_text(change)
+    return effect(text, change_estimate(value, change.low, change.high, unit=unit, confidence=comparison.confidence, method=change.method))
+
+
+def change_estimate(value: float, low: float, high: float, *, unit: str, confidence: float, method: str) -> Estimate:
+    """A ratio or a difference with its interval, as a workbook keeps it."""
+    return Estimate(
+        value=value, low=low, high=high, unit=unit, confidence=confidence, n_launches=2, n_trials=0, method=method, signature=""
+    )
+
+
+def effect(text: str, value: Estimate) -> Shown:
+    """A change as it is said: the number, and below it its interval."""
+    words, bracket, interval = text.partition(" [")
+    return Shown(text=words, interval=f"{bracket.strip()}{interval}", note="", value=value, scale=Scale(factor=1.0))
+
+
+def _short(value: Value, scale: Scale, change: Change) -> Shown:
     """Two numbers that are said to differ do not read alike."""
     pair = (change.baseline, change.value) if change.outcome in DECIDED else ()
-    beside = [one.value for one in pair if isinstance(one, Estimate) and one is not value]
-    return show(value, None if isinstance(value, Absent) else scale, beside=beside).text
+    beside = [other.value for other in pair if isinstance(other, Estimate) and other is not value]
+    return show(value, None if isinstance(value, Absent) else scale, beside=beside)
 
 
 def _mismatch(mismatch: Mismatch, comparison: Comparison) -> MismatchRow:

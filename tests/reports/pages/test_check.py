@@ -10,8 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.reports import history as history_report
-from assay.reports.check import FIELDS, reference, to_json, to_junit, to_markdown, to_text
+from assay.reports.documents.check import FIELDS, reference, render
+from assay.reports.pages import history
+from assay.reports.pages.check import page
+from assay.reports.writers import html, junit, markdown, terminal
 from assay.verdict.checking.check import check
 from assay.verdict.checking.history import histories, in_order, worth_showing
 from assay.verdict.checking.types import STATES, Check
@@ -30,9 +32,9 @@ def regression(label: str = "new") -> Check:
 def test_junit_is_well_formed_for_any_text(label: str) -> None:
     found = replace(regression_once(), record=label, sentence=f"REGRESSION: {label}")
     found = replace(found, rows=tuple(replace(row, metric=label, sentence=label) for row in found.rows))
-    root = ElementTree.fromstring(to_junit(found).encode())
+    root = ElementTree.fromstring(junit.write(page(found)).encode())
     assert root.get("failures") == "1"
-    json.loads(to_json(found).encode("utf-8", "replace"))
+    json.loads(render(found).encode("utf-8", "replace"))
 
 
 _ONCE: list[Check] = []
@@ -57,13 +59,13 @@ def regression_once() -> Check:
 )
 def test_each_state_maps_to_one_outcome_of_junit(state: str, failures: int, errors: int, skipped: int) -> None:
     empty = replace(regression_once(), rows=(), state=state)  # type: ignore[arg-type]
-    root = ElementTree.fromstring(to_junit(empty))
+    root = ElementTree.fromstring(junit.write(page(empty)))
     assert [root.get(name) for name in ("tests", "failures", "errors", "skipped")] == ["1", str(failures), str(errors), str(skipped)]
     assert state in STATES
 
 
 def test_a_metric_that_only_is_listed_is_skipped_and_the_one_that_decides_fails() -> None:
-    root = ElementTree.fromstring(to_junit(regression_once()))
+    root = ElementTree.fromstring(junit.write(page(regression_once())))
     outcomes = {case.get("name"): [child.tag for child in case] for case in root.iter("testcase")}
     assert outcomes["wall_time at workers=1"] == ["failure"]
     assert outcomes["quality at workers=1"] == ["skipped"]
@@ -72,7 +74,7 @@ def test_a_metric_that_only_is_listed_is_skipped_and_the_one_that_decides_fails(
 def test_a_metric_that_decides_nothing_fails_no_junit_file() -> None:
     found = regression_once()
     rows = tuple(replace(row, decides=False, primary=False) for row in found.rows)
-    suite = ElementTree.fromstring(to_junit(replace(found, state="pass", rows=rows)))
+    suite = ElementTree.fromstring(junit.write(page(replace(found, state="pass", rows=rows))))
     assert suite.get("failures") == "0"
     skipped = suite.find("testcase[@name='wall_time at workers=1']/skipped")
     assert skipped is not None
@@ -82,26 +84,26 @@ def test_a_metric_that_decides_nothing_fails_no_junit_file() -> None:
 def test_text_and_markdown_name_both_records_and_what_the_star_means() -> None:
     rows = tuple(replace(row, decides=False) for row in regression_once().rows)
     found = replace(regression_once(), rows=rows)
-    assert to_text(found).splitlines()[1] == "new against base"
-    assert "note: *: decides nothing; only the primary metric and quality do" in to_text(found)
-    assert "new against base" in to_markdown(found)
-    assert "decides nothing" not in to_text(regression_once())
+    assert terminal.write(page(found)).splitlines()[0] == "REGRESSION  new against base"
+    assert "- *: decides nothing; only the primary metric and quality do" in terminal.write(page(found))
+    assert "new against base" in markdown.write(page(found))
+    assert "decides nothing" not in terminal.write(page(regression_once()))
 
 
 def test_exploratory_stands_beside_every_verdict_of_every_rendering() -> None:
     found = replace(regression_once(), exploratory=True)
     rows = [row for row in found.rows if row.state != "listed"]
     assert rows
-    assert to_text(found).count("EXPLORATORY regression") == len(rows)
-    assert to_markdown(found).startswith("## assay check: EXPLORATORY regression\n")
-    assert to_markdown(found).count("| EXPLORATORY regression |") == len(rows)
-    assert all(row["sentence"].startswith("EXPLORATORY ") for row in json.loads(to_json(found))["rows"])
-    failures = ElementTree.fromstring(to_junit(found)).iter("failure")
+    assert terminal.write(page(found)).count("EXPLORATORY regression") == len(rows)
+    assert markdown.write(page(found)).startswith("# new against base: EXPLORATORY REGRESSION\n")
+    assert markdown.write(page(found)).count("| EXPLORATORY regression |") == len(rows)
+    assert all(row["sentence"].startswith("EXPLORATORY ") for row in json.loads(render(found))["rows"])
+    failures = ElementTree.fromstring(junit.write(page(found))).iter("failure")
     assert [(one.get("message") or "").split()[0] for one in failures] == ["EXPLORATORY"] * len(rows)
 
 
 def test_json_has_the_documented_keys_and_no_other() -> None:
-    document = json.loads(to_json(regression_once()))
+    document = json.loads(render(regression_once()))
     assert sorted(document) == sorted(key for key, _, _ in FIELDS["(top)"])
     keys = [key for names, _, _ in FIELDS["rows[]"] for key in names.split(", ")]
     assert sorted(document["rows"][0]) == sorted(keys)
@@ -110,20 +112,21 @@ def test_json_has_the_documented_keys_and_no_other() -> None:
 
 def test_nothing_steers_a_terminal_or_becomes_markup() -> None:
     found = replace(regression_once(), sentence=NASTY, notes=(NASTY,))
-    assert "\x1b" not in to_text(found)
-    assert "\x00" not in to_text(found)
-    assert "<script>" not in to_markdown(found)
-    assert "\x1b" not in to_junit(found)
+    assert "\x1b" not in terminal.write(page(found))
+    assert "\x00" not in terminal.write(page(found))
+    assert "<script>" not in markdown.write(page(found))
+    assert "\x1b" not in junit.write(page(found))
 
 
 def test_the_page_of_a_history_escapes_labels_and_marks_the_change() -> None:
     factors = (1.0, 1.01, 0.99, 1.02, 0.985, 1.005, 0.995, 1.012, 0.991, 1.003, 1.008, 0.994, 1.2, 1.21, 1.19)
     sides = in_order([side(f"<b>{d}</b>&", made(10.0 * f, day=d)) for d, f in enumerate(factors, start=1)])
     found = histories(sides, list(worth_showing(sides[-1], "wall_time")))
-    page = history_report.page(found, "<i>title</i>")
-    assert "<b>" not in page
-    assert "<i>" not in page
-    assert "&lt;b&gt;1&lt;/b&gt;&amp;" in page
-    assert "rose by" in page
-    assert "at record 13 of 15" in history_report.to_text(found)
-    assert page.count("<svg") >= len(found)
+    shown = history.page(found, "<i>title</i>")
+    text = html.write(shown)
+    assert "<b>" not in text
+    assert "<i>" not in text
+    assert "&lt;b&gt;1&lt;/b&gt;&amp;" in text
+    assert "rose by" in text
+    assert "at record 13 of 15" in " ".join(terminal.write(shown).split())
+    assert text.count("<svg") >= len(found)
