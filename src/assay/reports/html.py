@@ -18,8 +18,9 @@ import jinja2
 from assay.estimates.format import Shown, count
 from assay.metrics.base import ALL
 from assay.printable import printable
-from assay.reports import collective_tables, grouping, load_tables, profiled
+from assay.reports import collective_tables, grouping, load_tables
 from assay.reports.base import Report
+from assay.reports.rows import profile
 from assay.reports.view import DIMENSION_TITLES, STATUS_MEANINGS, STATUS_WORDS, WHOLE, Column, MetricRow, View
 from assay.verdict.types import DIMENSIONS
 
@@ -68,7 +69,7 @@ def render(view: View) -> str:
         details=load_tables.details(view) if view.serving else (),
         capacity=load_tables.capacity(view),
         pictures=drawn,
-        profile=[(one["configuration"], list(profiled.launch_lines(one))) for one in view.profiles],
+        profile=[(one["configuration"], list(profile.launch_lines(one))) for one in view.profiles],
     )
     return printable(page)
 

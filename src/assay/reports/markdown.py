@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from assay.estimates.format import Shown
 from assay.printable import printable
-from assay.reports import grouping, profiled
+from assay.reports import grouping
 from assay.reports.base import Report
 from assay.reports.markup import plain, table
+from assay.reports.rows import profile
 from assay.reports.view import DIMENSION_QUESTIONS, DIMENSION_TITLES, MetricRow, View
 
 
@@ -94,7 +95,7 @@ def _facts(view: View) -> str:
 
 def _profiles(view: View) -> str:
     """What profiled launches say, as the lines that `assay profile` prints."""
-    lines = [printable(line).replace("`", "'") for one in view.profiles for line in profiled.launch_lines(one)]
+    lines = [printable(line).replace("`", "'") for one in view.profiles for line in profile.launch_lines(one)]
     return "## Profile\n\n```text\n" + "\n".join(lines) + "\n```" if lines else ""
 
 

@@ -41,7 +41,7 @@ def timing_metrics(judgement: Judgement) -> tuple[MetricRow, ...]:
 
 def timing_facts(measured: Measured, judgement: Judgement) -> tuple[Fact, ...]:
     """What the time rests on and what to beware of, besides the numbers and the findings, which stand elsewhere."""
-    from assay.reports.timing import lines, summary
+    from assay.reports.rows.timing import lines, summary
 
     made = summary(measured, judgement, measured.experiment.name)
     found = {finding.evidence for finding in judgement.verdict.findings}

@@ -63,6 +63,7 @@ class Figure:
 
     value: float
     style: str = GENERAL
+    text: str = ""  # for people; empty: as it is
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,7 +100,7 @@ def said(cell: Cell) -> Words:
         case None:
             return Words(text=DASH, tone="absent")
         case Figure():
-            return Words(text=f"{cell.value:g}")
+            return Words(text=cell.text or f"{cell.value:g}")
         case float():
             return Words(text=f"{cell:g}")
         case _:

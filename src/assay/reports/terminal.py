@@ -20,9 +20,10 @@ from rich.text import Text
 from assay.estimates.format import Shown, count
 from assay.metrics.base import ALL
 from assay.printable import printable
-from assay.reports import grouping, load_terminal, profiled
+from assay.reports import grouping, load_terminal
 from assay.reports.base import Report
 from assay.reports.hanging import hanging
+from assay.reports.rows import profile
 from assay.reports.view import DIMENSION_TITLES, STATUS_WORDS, Cell, Column, Fact, MetricRow, View
 
 WIDTH: Final = 100
@@ -117,7 +118,7 @@ def _sections(view: View, width: int) -> list[RenderableType]:
     if view.gates:
         parts += [title("Gates"), _gates(view)]
     if view.profiles:
-        parts += [title("Profile"), *(_indented(line) for one in view.profiles for line in profiled.launch_lines(one, most=PROFILE_ROWS))]
+        parts += [title("Profile"), *(_indented(line) for one in view.profiles for line in profile.launch_lines(one, most=PROFILE_ROWS))]
     parts += [title("Findings"), _grouped_findings(view)]
     parts += [title("Recommendation"), _recommendations(view)]
     return [*parts, Text(), *_footer(view)]

@@ -22,6 +22,12 @@ def printed(capsys: pytest.CaptureFixture[str], *words: str, code: int = 0) -> s
     return capsys.readouterr().out
 
 
+def rows(text: str) -> list[list[str]]:
+    """The table's lines, its heads first."""
+    table = text.partition("Rows ---")[2].partition("What they say")[0].splitlines()[1:]
+    return [line.split() for line in table if line.strip(" -")]
+
+
 def test_the_first_reference_table_is_printed_as_documented(scaling: str, capsys: pytest.CaptureFixture[str]) -> None:
     lines = printed(capsys, scaling).splitlines()
     assert lines[1].split() == ["1", "3600", "1.00", "1.000", "100", "0.871", "1.00", "8.333e-07", "1200000", "8.333e-07"]

@@ -64,7 +64,8 @@ def emit(output: Output, arguments: argparse.Namespace) -> None:
         EnvironmentLacks: there is no such format.
         RecordError: the file cannot be written.
     """
-    form, target = str(arguments.form), getattr(arguments, "output", None)
+    target: Path | None = getattr(arguments, "output", None)
+    form = str(arguments.form) if target is None or arguments.form != TERMINAL else _form_of(target)
     writer = None if form == JSON else catalog.load(WRITERS, form)
     if target is None and writer is not None and not writer.streams:
         target = Path(f"{output.name}{writer.suffix}")
@@ -73,6 +74,13 @@ def emit(output: Output, arguments: argparse.Namespace) -> None:
         return
     write(target, output.document() if writer is None else writer.write(output.page()))
     say(target)
+
+
+def _form_of(target: Path) -> str:
+    """The format that a file's name says, where no flag does."""
+    writers = catalog.load_all(WRITERS)
+    named = {f".{JSON}": JSON, **{writer.suffix: name for name, writer in writers.items()}}
+    return named.get(target.suffix, TERMINAL)
 
 
 def shown(writer: Writer, page: Page) -> str | bytes:

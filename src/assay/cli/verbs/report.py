@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from assay import catalog
 from assay.cli.support import threads
+from assay.cli.support.output import plain_stdout
 from assay.cli.support.verb import Verb, add_root
 from assay.printable import say
 
@@ -90,22 +91,22 @@ def judged(path: Path) -> tuple[View, Status]:
         return build(measured, judgement), judgement.verdict.status
 
 
-def judge_and_show(path: Path, *, json: bool = False, html: bool = True) -> int:
-    """After a run: print the terminal report (or JSON), write the HTML page, say where it is, give the exit code."""
+def judge_and_show(path: Path, arguments: argparse.Namespace, *, html: bool = True) -> int:
+    """After a run: show the report, write the HTML page, say where it is, give the exit code."""
     try:
-        return _judge_and_show(path, json=json, html=html)
+        return _judge_and_show(path, arguments, html=html)
     except KeyboardInterrupt:
         say(f"assay: interrupted; the record is kept. Judge it with: assay report {path}", file=sys.stderr)
         return 130
 
 
-def _judge_and_show(path: Path, *, json: bool, html: bool) -> int:
+def _judge_and_show(path: Path, arguments: argparse.Namespace, *, html: bool) -> int:
     from assay.cli.support.chart_process import ahead
 
+    where = sys.stdout if plain_stdout(arguments) else sys.stderr
     with ahead(html):
         view, status = judged(path)
-        _print(catalog.load("reports", "json" if json else "terminal"), view)
-        where = sys.stderr if json else sys.stdout
+        _print(catalog.load("reports", arguments.form), view)
         if html:
             page = write_inside(catalog.load("reports", "html"), view, path)
             say(f"report: {page}", file=where)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from assay.reports.timing import Summary, as_json, summary, text
+from assay.reports.documents.timing import as_json
+from assay.reports.rows.timing import Summary, summary, text
 from assay.verdict.judge import judge
 from tests.handmade import Handmade, S
 from tests.metrics.trials_made import timing, trials

@@ -6,7 +6,9 @@ import json
 
 import pytest
 
-from assay.reports.reproduction import SCHEMA, to_json, to_text
+from assay.reports.documents.reproduction import SCHEMA, render
+from assay.reports.pages.reproduction import page
+from assay.reports.writers import terminal
 from assay.verdict.comparison.compare import compare
 from assay.verdict.reproduction import Reproduction, reproduction
 from tests.verdict.checking import made, side
@@ -21,13 +23,13 @@ def found() -> Reproduction:
 
 
 def test_every_metric_stands_in_a_line_with_its_agreement_and_nothing_steers_the_terminal(found: Reproduction) -> None:
-    text = to_text(found)
-    assert all(f"{row.agreement.replace('_', ' ')}" in text and f"{row.metric} at" in text for row in found.rows)
+    text = terminal.write(page(found), width=140)
+    assert all(f"{row.agreement.replace('_', ' ')}" in text and row.metric in text for row in found.rows)
     assert not set("\x1b\x07\u202e") & set(text)
 
 
 def test_the_json_is_strict_and_holds_the_exit_code_and_every_row(found: Reproduction) -> None:
-    document = json.loads(to_json(found), parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
+    document = json.loads(render(found), parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
     assert (document["schema"], document["state"], document["exit_code"]) == (SCHEMA, "differs", 1)
     assert [row["metric"] for row in document["rows"]] == [row.metric for row in found.rows]
     assert all(row["first"]["measured"] or row["first"]["reason"] for row in document["rows"] if row["first"])

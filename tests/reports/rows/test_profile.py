@@ -10,7 +10,7 @@ from assay import catalog
 from assay.frames.record_data import Measured
 from assay.reports.charts import record_charts
 from assay.reports.charts.training import profile
-from assay.reports.profiled import ENGINE, launch_lines, of_record, rank_lines
+from assay.reports.rows.profile import ENGINE, launch_lines, of_record, rank_lines
 from assay.reports.view import View, build
 from assay.spec.sections.profile import Profile
 from assay.verdict.judge import judge

@@ -1,4 +1,4 @@
-"""How is the judgement of a table from elsewhere shown in a terminal?
+"""What is on the page of a table from elsewhere?  Its rows with what follows from them, the fitted laws, and which row to choose.
 
 With a fixed number of decimals, because a table without launches has no interval that could say how many digits mean something; the
 decimals are those of the reference tables.
@@ -6,79 +6,81 @@ decimals are those of the reference tables.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
 
-from assay.printable import columns
+from assay.reports.page import GENERAL, Bullet, Bullets, Cell, Figure, Mark, Page, Section, Table, heads, notes
 
 if TYPE_CHECKING:
     from assay.verdict.rubric.types import Fit, Gustafson, Row, Rubric, Scaling
 
 EFFECTIVE = ("$/effective item", "$/effective step")  # of what is paid, the part that sped the work up
+STYLES: Final = {".2f": "0.00", ".3f": "0.000", ".0f": "0", ".4f": "0.0000", ".3e": "0.000E+00"}
 
 
-def plain(result: Rubric) -> str:
-    """The whole answer as lines of text."""
-    headings, rows = _table(result)
-    return "\n".join([*columns((headings, *rows), right=len(headings)), "", *_sentences(result)])
+def page(result: Rubric, title: str = "rubric") -> Page:
+    """The page of a table."""
+    chosen = next((row for row in result.rows if row.workers == result.recommended), None)
+    picks = tuple(Bullet(title=pick.goal, text=_pick(result, pick.workers, pick.sentence)) for pick in result.picks)
+    return Page(
+        title=title,
+        mark=Mark(word="no row qualifies", tone="bad")
+        if chosen is None
+        else Mark(word=f"{chosen.workers} {_workers(result, chosen)}", tone="good"),
+        lead=_verdict(result),
+        sections=(
+            Section(key="rows", title="Rows", content=(_table(result),)),
+            Section(key="laws", title="What they say", content=(notes(_sentences(result)),)),
+            Section(key="picks", title="Which row", content=(Bullets(items=picks, empty="none was asked for"),)),
+            *((Section(key="notes", title="To know", content=(notes(result.notes),)),) if result.notes else ()),
+        ),
+        properties={"verb": "rubric"},
+    )
 
 
-def print_rich(result: Rubric) -> None:
-    """The same on a terminal, in its width."""
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    console = Console(highlight=False)
-    headings, rows = _narrowed(*_table(result), console.width)
-    table = Table(box=box.SIMPLE_HEAD)
-    for heading in headings:
-        table.add_column(heading, justify="right", no_wrap=True)
-    for cells, row in zip(rows, result.rows, strict=True):
-        style = "red" if row.refused else "bold green" if row.workers == result.recommended else ""
-        table.add_row(*cells, style=style)
-    console.print(table)
-    for sentence in _sentences(result):
-        console.print(Text(sentence))
-
-
-def _table(result: Rubric) -> tuple[list[str], list[list[str]]]:
-    """Headings and rows of text; columns for which nothing was given are left out."""
-    steps_only = all(row.usd_per_step == row.usd for row in result.rows)
+def _table(result: Rubric) -> Table:
+    """Columns for which nothing was given are left out."""
     of_steps = any(row.usd_per_step is not None for row in result.rows)
-    columns: list[tuple[str, list[str | None]]] = [
-        (result.worker_word, [str(row.workers) for row in result.rows]),
-        ("seconds", [_or_none(row.seconds, ".10g") for row in result.rows]),
-        (f"{result.rate}/s", [_or_none(row.per_second, ".10g") if result.rate else None for row in result.rows]),
-        ("S", [f"{row.speedup:.2f}" for row in result.rows]),
-        ("E", [f"{row.efficiency:.3f}" for row in result.rows]),
-        ("E %", [f"{100 * row.efficiency:.0f}" for row in result.rows]),
-        ("Karp-Flatt", [_or_none(row.karp_flatt, ".4f") for row in result.rows]),
-        ("serial", [_or_none(row.serial_share, ".4f") for row in result.rows]),
-        ("quality %" if result.percent else "quality", [_quality(result, row.quality) for row in result.rows]),
-        ("$", [None if steps_only else _dollars(row.usd) for row in result.rows]),
-        ("$/item", [_or_none(row.usd_per_item, ".3e") for row in result.rows]),
-        ("items/$", [_or_none(row.items_per_usd, ".0f") for row in result.rows]),
-        ("$/step", [_or_none(row.usd_per_step, ".4f") for row in result.rows]),
-        (EFFECTIVE[of_steps], [_or_none(row.usd_per_effective_work, ".4f" if of_steps else ".3e") for row in result.rows]),
-        ("J", [_or_none(row.joules, ".4g") for row in result.rows]),
-        ("J/item", [_or_none(row.joules_per_item, ".4g") for row in result.rows]),
-        ("", ["refused" if row.refused else None for row in result.rows]),
-    ]
+    steps_only = all(row.usd_per_step == row.usd for row in result.rows)
+    every: tuple[tuple[str, Callable[[Row], Cell]], ...] = (
+        (result.worker_word, lambda row: row.workers),
+        ("seconds", lambda row: _figure(row.seconds, ".10g")),
+        (f"{result.rate}/s", lambda row: _figure(row.per_second if result.rate else None, ".10g")),
+        ("S", lambda row: _figure(row.speedup, ".2f")),
+        ("E", lambda row: _figure(row.efficiency, ".3f")),
+        ("E %", lambda row: _figure(100 * row.efficiency, ".0f")),
+        ("Karp-Flatt", lambda row: _figure(row.karp_flatt, ".4f")),
+        ("serial", lambda row: _figure(row.serial_share, ".4f")),
+        ("quality %" if result.percent else "quality", lambda row: _quality_figure(result, row.quality)),
+        ("$", lambda row: None if steps_only or row.usd is None else Figure(value=row.usd, text=_dollars(row.usd) or "")),
+        ("$/item", lambda row: _figure(row.usd_per_item, ".3e")),
+        ("items/$", lambda row: _figure(row.items_per_usd, ".0f")),
+        ("$/step", lambda row: _figure(row.usd_per_step, ".4f")),
+        (EFFECTIVE[of_steps], lambda row: _figure(row.usd_per_effective_work, ".4f" if of_steps else ".3e")),
+        ("J", lambda row: _figure(row.joules, ".4g")),
+        ("J/item", lambda row: _figure(row.joules_per_item, ".4g")),
+        ("", lambda row: _standing(result, row)),
+    )
+    columns = [(heading, [of(row) for row in result.rows]) for heading, of in every]
     shown = [(heading, cells) for heading, cells in columns if any(cell is not None for cell in cells)]
-    rows = zip(*([cell or "" for cell in cells] for _, cells in shown), strict=True)
-    return [heading for heading, _ in shown], [list(row) for row in rows]
+    rows = zip(*(cells for _, cells in shown), strict=True)
+    return Table(name="rows", heads=heads(*(heading for heading, _ in shown)), rows=tuple(rows), inline=True)
 
 
-def _narrowed(headings: list[str], rows: list[list[str]], width: int) -> tuple[list[str], list[list[str]]]:
-    """Without the columns that can be worked out from the others, as many as must go in a narrow window."""
-    for spare in (*EFFECTIVE, "Karp-Flatt", "E %", "items/$"):
-        widths = [max(map(len, column)) + 3 for column in zip(headings, *rows, strict=True)]
-        if sum(widths) + 2 > width and spare in headings:
-            place = headings.index(spare)
-            headings = headings[:place] + headings[place + 1 :]
-            rows = [row[:place] + row[place + 1 :] for row in rows]
-    return headings, rows
+def _figure(value: float | None, form: str) -> Figure | None:
+    return None if value is None else Figure(value=value, style=STYLES.get(form, GENERAL), text=format(value, form))
+
+
+def _standing(result: Rubric, row: Row) -> Mark | None:
+    if row.refused:
+        return Mark(word="refused", tone="bad", why=row.refused)
+    return Mark(word="recommended", tone="good") if row.workers == result.recommended else None
+
+
+def _quality_figure(result: Rubric, value: float | None) -> Figure | None:
+    text = _quality(result, value)
+    return None if value is None or text is None else Figure(value=100.0 * value if result.percent else value, text=text)
 
 
 def _quality(result: Rubric, value: float | None) -> str | None:
@@ -89,14 +91,8 @@ def _quality(result: Rubric, value: float | None) -> str | None:
 
 def _quality_decimals(result: Rubric) -> int:
     """Three, or more where the tolerance is finer."""
-    import math
-
     tolerance = result.limits.tolerance
     return max(3, min(9, math.ceil(-math.log10(tolerance)))) if tolerance > 0 else 6
-
-
-def _or_none(value: float | None, form: str) -> str | None:
-    return None if value is None else format(value, form)
 
 
 def _dollars(usd: float | None) -> str | None:
@@ -104,6 +100,7 @@ def _dollars(usd: float | None) -> str | None:
 
 
 def _sentences(result: Rubric) -> list[str]:
+    """The fitted laws, the prediction, and whether quality was held."""
     lines = _fit_lines(result, result.fit) if result.fit else []
     lines += _gustafson_lines(result, result.gustafson) if result.gustafson else []
     lines += _scaling_lines(result.scaling) if result.scaling else []
@@ -113,8 +110,7 @@ def _sentences(result: Rubric) -> list[str]:
         drift, tolerance = (_quality(result, result.largest_drift), result.limits.tolerance * (100.0 if result.percent else 1.0))
         unit = " points" if result.percent else ""
         lines.append(f"quality: {held} (largest drift {drift}{unit}, tolerance {tolerance:g}{unit})")
-    lines += [_pick_line(result, pick.goal, pick.workers, pick.sentence) for pick in result.picks]
-    return [*lines, "", *result.notes, "", _verdict(result)]
+    return lines
 
 
 def _refused(result: Rubric) -> str:
@@ -155,11 +151,9 @@ def _scaling_lines(scaling: Scaling) -> list[str]:
     return [*lines, f"law: {scaling.why}", f"peak: {scaling.peak}", f"largest row held out: {scaling.held_out}"]
 
 
-def _pick_line(result: Rubric, goal: str, workers: int | None, sentence: str) -> str:
+def _pick(result: Rubric, workers: int | None, sentence: str) -> str:
     row = next((row for row in result.rows if row.workers == workers), None)
-    if row is None:
-        return f"{goal}: none (wanted: {sentence})"
-    return f"{goal}: p = {workers} ({sentence}; {_in_short(row)})"
+    return f"none (wanted: {sentence})" if row is None else f"p = {workers} ({sentence}; {_in_short(row)})"
 
 
 def _in_short(row: Row) -> str:
@@ -173,12 +167,16 @@ def _verdict(result: Rubric) -> str:
     if row is None:
         return f"Verdict: no row qualifies ({wanted})."
     held = "quality held" if row.quality is not None else "quality not measured"
-    counted = f"{row.workers} {result.worker_word if row.workers != 1 else result.worker_word.rstrip('s')}"
+    counted = f"{row.workers} {_workers(result, row)}"
     if row.workers == result.base_workers:
         return f"Verdict: stay at {counted}: no larger row qualifies ({wanted}); from single timings, without intervals."
     speedup = f"{row.speedup:.2f} times as fast as {result.base_workers}" + (" (superlinear)" if row.workers in result.superlinear else "")
     efficiency = f"efficiency {row.efficiency:.2f} (at least {result.limits.efficiency:.2f})"
     return f"Verdict: {counted}: {speedup}, {efficiency}, {held}{_cost(row)}; from single timings, without intervals."
+
+
+def _workers(result: Rubric, row: Row) -> str:
+    return result.worker_word if row.workers != 1 else result.worker_word.rstrip("s")
 
 
 def _cost(row: Row) -> str:
