@@ -26,6 +26,7 @@ Weight = Literal["lead", "body", "quiet", "code"]
 Outcome = Literal["passed", "failure", "error", "skipped"]
 GENERAL: Final = "General"
 DASH: Final = "–"
+DIGITS: Final = frozenset("0123456789$−–")
 
 # ---- cells -----------------------------------------------------------------------------------------------------------
 
@@ -158,6 +159,7 @@ class Bullet:
     where: str = ""
     more: tuple[tuple[str, str], ...] = ()
     todo: str = ""
+    folded: bool = False  # the text is read once the item is opened, where that is possible
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -180,6 +182,13 @@ class Table:
     def whole(self, row: tuple[Cell, ...]) -> bool:
         """Whether a row says one thing of all columns."""
         return len(row) == self.stub + 1 < len(self.heads)
+
+    def numeric(self, place: int) -> bool:
+        """Whether a column holds numbers, or texts that all begin like one."""
+        cells = [row[place] for row in self.rows if not self.whole(row)]
+        if any(isinstance(cell, (Number, Figure, int, float)) for cell in cells):
+            return True
+        return place >= self.stub and bool(cells) and all(said(cell).text[:1] in DIGITS for cell in cells)
 
 
 @dataclass(frozen=True, kw_only=True)

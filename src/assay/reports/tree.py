@@ -239,6 +239,15 @@ class View:
     wanted: tuple[str, ...] = DIMENSIONS  # the dimensions that were asked about
     timing: tuple[Fact, ...] = ()  # of a record that times a command or a function: what the time rests on
 
+    @property
+    def kind(self) -> str:
+        """What the record is of."""
+        if self.timing:
+            return "calls"
+        if self.serving is not None:
+            return "serving"
+        return "collectives" if self.collectives else "network" if self.network is not None else "training"
+
     @cached_property
     def dimensions(self) -> tuple[str, ...]:
         """The dimensions that are shown: those asked about, and those in which something is wrong."""

@@ -14,7 +14,8 @@ from assay.reports.charts.svg import Picture, begun
 from assay.reports.charts.training import communication_model, efficiency, fault, phases, profile, rank_time, ranks, speedup, step_timeline
 from assay.reports.view import View
 
-Draw = Callable[[View], "Drawing | Missing | Sequence[Drawing | Missing]"]
+Drawn = Drawing | Missing
+Draw = Callable[[View], Drawn | Sequence[Drawn]]
 PICTURES: Final[tuple[tuple[str, Draw], ...]] = (
     ("speedup", speedup.draw),
     ("wall", communication_model.draw),
@@ -51,7 +52,7 @@ def draw(view: View) -> tuple[Picture, ...]:
     return tuple(finished() for finished in pending)
 
 
-def drawings(view: View) -> Iterator[tuple[str, Drawing | Missing]]:
+def drawings(view: View) -> Iterator[tuple[str, Drawn]]:
     """All charts with their names."""
     for name, function in _lists(view):
         drawn = function(view)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 import jinja2
 
 from assay.printable import printable
-from assay.reports.page import Block, Bullets, Cell, Chart, Facts, Figure, Head, Mark, Number, Page, Prose, Section, Table, Tone, said
+from assay.reports.page import Block, Bullets, Cell, Chart, Facts, Head, Mark, Number, Page, Prose, Section, Table, Tone, said
 from assay.reports.writers.writer import Writer
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def _rows(table: Table) -> Iterator[tuple[Laid, ...]]:
                 cell=cell,
                 head=table.heads[place].full,
                 span=rest if table.whole(merged) and place == table.stub else 1,
-                number=isinstance(cell, (Number, Figure, int, float)) or (cell is None and _numeric(table, place)),
+                number=not isinstance(cell, Mark) and table.numeric(place),
                 name=place < table.stub,
             )
             for place, cell in enumerate(merged)
@@ -102,10 +102,6 @@ def _absent_alike(cells: Sequence[Cell]) -> bool:
     """Whether they say, all for one reason, that there is no number."""
     numbers = [cell for cell in cells if isinstance(cell, Number) and not cell.bare and not cell.shown.measured]
     return len(numbers) == len(cells) and len({cell.shown.full for cell in numbers}) == 1
-
-
-def _numeric(table: Table, place: int) -> bool:
-    return any(isinstance(row[place], (Number, Figure, int, float)) for row in table.rows if not table.whole(row))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,7 +138,6 @@ def _template() -> jinja2.Template:
     tools: dict[str, Callable[..., object]] = {
         "blocks_of": _blocks,
         "rows_of": _rows,
-        "numeric": _numeric,
         "spans": _spans,
         "sign": _sign,
         "said": said,

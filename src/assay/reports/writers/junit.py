@@ -50,4 +50,4 @@ def _add(suite: ElementTree.Element, case: Case) -> None:
         ElementTree.SubElement(element, case.outcome, message=words, type=case.kind).text = words
 
 
-WRITER = Writer(name="junit", suffix=".xml", summary="test cases for a CI server", write=write, streams=True)
+WRITER = Writer(name="junit", suffix=".xml", summary="test cases for a CI server", write=write)

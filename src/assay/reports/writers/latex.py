@@ -118,4 +118,4 @@ def _cells(row: tuple[Cell, ...]) -> list[str]:
     return [one_line(cell) for cell in row]
 
 
-WRITER = Writer(name="latex", suffix=".tex", summary="paragraphs and tables for a paper", write=write, streams=True)
+WRITER = Writer(name="latex", suffix=".tex", summary="paragraphs and tables for a paper", write=write)

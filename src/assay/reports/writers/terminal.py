@@ -21,24 +21,7 @@ from rich.text import Text
 
 from assay.estimates.format import count
 from assay.printable import printable
-from assay.reports.page import (
-    Block,
-    Bullet,
-    Bullets,
-    Cell,
-    Chart,
-    Facts,
-    Figure,
-    Head,
-    Mark,
-    Number,
-    Page,
-    Prose,
-    Section,
-    Table,
-    Tone,
-    said,
-)
+from assay.reports.page import Block, Bullet, Bullets, Cell, Chart, Facts, Head, Mark, Number, Page, Prose, Section, Table, Tone, said
 from assay.reports.writers.writer import Writer
 
 WIDTH: Final = 100
@@ -198,12 +181,9 @@ def _grid_of(table: Table, texts: Sequence[Sequence[Text]], sizes: Sequence[int]
     fits = _wide(places, sizes) <= width + 1  # else words are broken rather than lines
     for place in places:
         name = _head_text(table.heads[place])
+        side: JustifyMethod = "right" if table.numeric(place) else "left"
         grid.add_column(
-            name,
-            justify=_side(table, place),
-            vertical="bottom" if table.inline else "top",
-            width=sizes[place] if fits else None,
-            overflow="fold",
+            name, justify=side, vertical="bottom" if table.inline else "top", min_width=sizes[place] if fits else None, overflow="fold"
         )
     for row in texts:
         grid.add_row(*(row[place] for place in places))
@@ -212,12 +192,6 @@ def _grid_of(table: Table, texts: Sequence[Sequence[Text]], sizes: Sequence[int]
 
 def _head_text(head: Head) -> str:
     return f"{head.above}\n{head.text}" if head.above else head.text
-
-
-def _side(table: Table, place: int) -> JustifyMethod:
-    cells = [row[place] for row in table.rows if not table.whole(row)]
-    numeric = any(isinstance(cell, (Number, Figure, int, float)) for cell in cells)
-    return "right" if numeric else "left"
 
 
 # ---- drawing ---------------------------------------------------------------------------------------------------------

@@ -6,33 +6,16 @@ no number stands in the text: it is named, with the reason.  What was not measur
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 
 from assay.estimates.format import count
 from assay.metrics.base import ALL
 from assay.reports import grouping, load_tables
+from assay.reports.page import Blocks, Cell, Number, Page, Prose, Section, Table, heads
+from assay.reports.pages.page_plugin import RecordPage
 from assay.reports.view import DIMENSION_TITLES, Column, View
 from assay.verdict.types import DIMENSIONS
-
-
-@dataclass(frozen=True, kw_only=True)
-class Table:
-    """A table whose cells are plain text."""
-
-    caption: str
-    head: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Section:
-    """A heading, its sentences as one paragraph, and perhaps a table."""
-
-    title: str
-    sentences: tuple[str, ...]
-    table: Table | None = None
-
 
 LOAD_METRICS = (
     "output_throughput",
@@ -67,35 +50,42 @@ TABLE_METRICS = (
 )
 
 
-def results_section(view: View) -> tuple[Section, ...]:
+def results(view: View) -> tuple[Section, ...]:
     """System, workload, method, results, correctness, cost, reliability, limits."""
+    return tuple(_section(title, content) for title, content in _parts(view))
+
+
+def _parts(view: View) -> Iterator[tuple[str, Callable[[], tuple[Iterable[str], Table | None]]]]:
     if view.status == "INVALID":
         reasons = [found.evidence for found in view.findings if found.severity == "invalid"]
-        return (
-            Section(
-                title="Results",
-                sentences=("No number of this record may be reported: an audit found it inadmissible.", *map(_sentence, reasons)),
-            ),
-        )
+        told = ("No number of this record may be reported: an audit found it inadmissible.", *map(_sentence, reasons))
+        yield "Results", lambda: (told, None)
+        return
+    yield "System", lambda: (_system(view), None)
+    yield "Workload", lambda: (_workload(view), None)
+    yield "Method", lambda: (_method(view), None)
     if view.timing:
-        return (
-            Section(title="System", sentences=tuple(_system(view))),
-            Section(title="Workload", sentences=tuple(_workload(view))),
-            Section(title="Method", sentences=tuple(_method(view))),
-            Section(title="Results", sentences=(view.sentence,), table=_table(view)),
-            Section(title="Limits", sentences=tuple(_limits(view))),
-        )
-    sections = (
-        Section(title="System", sentences=tuple(_system(view))),
-        Section(title="Workload", sentences=tuple(_workload(view))),
-        Section(title="Method", sentences=tuple(_method(view))),
-        Section(title="Results", sentences=tuple(_performance(view)), table=_table(view)),
-        Section(title="Correctness", sentences=tuple(_of_dimension(view, "correctness"))),
-        Section(title="Cost and energy", sentences=tuple(_of_dimension(view, "cost"))),
-        Section(title="Reliability", sentences=tuple(_of_dimension(view, "reliability"))),
-        Section(title="Limits", sentences=tuple(_limits(view))),
-    )
-    return tuple(section for section in sections if section.sentences)
+        yield "Results", lambda: ((view.sentence,), _table(view))
+    else:
+        yield "Results", lambda: (_performance(view), _table(view))
+        yield "Correctness", lambda: (_of_dimension(view, "correctness"), None)
+        yield "Cost and energy", lambda: (_of_dimension(view, "cost"), None)
+        yield "Reliability", lambda: (_of_dimension(view, "reliability"), None)
+    yield "Limits", lambda: (_limits(view), None)
+
+
+def _section(title: str, content: Callable[[], tuple[Iterable[str], Table | None]]) -> Section:
+    def blocks() -> Blocks:
+        sentences, table = content()
+        text = "\n".join(sentences)
+        return (Prose(text=text), *([table] if table is not None else [])) if text else ()
+
+    return Section(key=f"paper-{title.split()[0].lower()}", title=title, depth="paper", content=blocks)
+
+
+def page(view: View) -> Page:
+    """The results section alone."""
+    return Page(title="", sections=tuple(replace(section, depth="front") for section in results(view)))
 
 
 def _system(view: View) -> Iterator[str]:
@@ -206,10 +196,15 @@ def _table(view: View) -> Table | None:
     used = [row for row in rows if any((shown := row.cells.get(c.key)) and shown.measured for c in columns)]
     if not columns or not used:
         return None
-    body = tuple((column.label, *(row.cells[column.key].full if column.key in row.cells else "" for row in used)) for column in columns)
+    body: tuple[tuple[Cell, ...], ...] = tuple(
+        (column.label, *(Number(shown=row.cells[column.key]) if column.key in row.cells else None for row in used)) for column in columns
+    )
     of = "" if view.timing else f"{count(len(columns), 'configurations')}, "
     return Table(
-        caption=f"{view.name}: {of}{view.confidence} intervals in brackets", head=("Configuration", *(row.title for row in used)), rows=body
+        name="results",
+        title=f"{view.name}: {of}{view.confidence} intervals in brackets",
+        heads=heads("Configuration", *(row.title for row in used)),
+        rows=body,
     )
 
 
@@ -221,3 +216,6 @@ def _sentence(text: str) -> str:
     """With a capital and a full stop."""
     stripped = text.strip()
     return f"{stripped[:1].upper()}{stripped[1:]}{'' if stripped.endswith(('.', '!', '?')) else '.'}"
+
+
+PAGE = RecordPage(name="results", summary="the written results section, from admissible numbers only", page=page, writer="markdown")
