@@ -40,7 +40,7 @@ SURFACE = {
         "--rendezvous-id --timeout --wait --warm-up --active --no-memory --tool --root --quiet "
         f"{OUTPUT}"
     ),
-    "report": "RECORD --format --output --root",  # and one flag for each report
+    "report": "RECORD --json --format --page --output --root",  # and one flag for each page and format
     "reproduce": f"RECORD --against --folder --root --history --day-to-day --force --dry-run {OUTPUT} --quiet",
     "resume": f"RECORD --root --force --quiet {OUTPUT}",
     "rubric": f"TABLE --tolerance --efficiency --deadline --budget --work --scaling --use --where --predict {OUTPUT}",
@@ -74,7 +74,8 @@ def surface(verb: str) -> list[str]:
     words: list[str] = []
     for action in cli.parser(catalog.load("cli.verbs", verb))._actions:
         words += action.option_strings or [action.dest.upper()]
-    own = {"-h", "--help", *(f"--{name}" for name in catalog.names("reports") if verb == "report")}
+    added = (*catalog.names("reports.writers"), *catalog.names("reports.pages"))
+    own = {"-h", "--help", *(f"--{name}" for name in added if verb == "report")}
     return [word for word in words if word not in own]
 
 

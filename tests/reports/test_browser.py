@@ -9,8 +9,6 @@ from typing import Any
 
 import pytest
 
-from assay.reports import panel
-from assay.reports.html import render
 from assay.reports.pages import comparison as comparison_page
 from assay.reports.rows import comparison
 from assay.reports.view import View, build
@@ -18,6 +16,7 @@ from assay.reports.writers import html
 from assay.verdict.comparison.compare import compare
 from assay.verdict.judge import judge
 from tests import builders
+from tests.reports.written import written
 from tests.verdict.comparing import complete, side, with_experiment
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -91,11 +90,11 @@ def pages(tmp_path_factory: pytest.TempPathFactory, page: str, load: View, scena
     made = {}
     texts = {
         "synthetic": page,
-        "wide": render(wide_view()),
-        "load": render(load),
-        "scenarios": render(scenarios),
-        "hostile": render(hostile),
-        "panel": panel.render(load),
+        "wide": written(wide_view(), "html"),
+        "load": written(load, "html"),
+        "scenarios": written(scenarios, "html"),
+        "hostile": written(hostile, "html"),
+        "panel": written(load, "html", page="panel"),
     }
     for name, text in texts.items():
         made[name] = folder / f"{name}.html"

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import re
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from assay.reports.writers.latex import tex, write
 from tests.reports.writers.small import DATA, PAGE
 
@@ -27,3 +30,16 @@ def test_without_them_the_front_is_written() -> None:
 def test_nothing_on_the_page_is_a_command() -> None:
     assert re.findall(r"\\input|<script|\x1b", write(PAGE)) == []
     assert tex("50 % of $x_1$ {a} \\b ≥ µ …") == r"50 \% of \$x\_1\$ \{a\} \textbackslash{}b $\geq$ $\mu$ ?"
+
+
+# What `tex` may write beside letters: each entry of its table.
+WRITTEN = re.compile(
+    r"\\text(backslash|asciitilde|asciicircum)\{\}|\\[{}$&#_%]|\$(<|>|\||-|\\times|\\geq|\\leq|\\mu|\\pm|\\infty)\$|\{\[\}|\{\]\}"
+)
+
+
+@given(st.text())
+def test_nothing_that_tex_interprets_is_left(text: str) -> None:
+    rest = WRITTEN.sub("", tex(text))
+    assert not set("\\{}$&#_%~^<>|[]\n\r") & set(rest)
+    assert rest.isascii()

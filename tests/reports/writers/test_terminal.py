@@ -19,7 +19,7 @@ def test_the_front_is_shown_with_every_number_its_interval_and_every_reason() ->
         "a gate was missed",
         "  B is slower than A.",
         "Numbers ---",
-        "100 ms        50.0 ms\n                    [90, 110]   [45.0, 55.0]",
+        "100 ms        50.0 ms\n                [90, 110]   [45.0, 55.0]",
         "- Serial fraction: 2.00 % [1.80, 2.20]",
         "- Quality: no evaluation was recorded",
         "- a note",

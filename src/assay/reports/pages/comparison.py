@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from assay.estimates.format import count
-from assay.reports.charts import forest
 from assay.reports.page import Blocks, Bullet, Bullets, Cell, Chart, Head, Mark, Number, Page, Section, Table, Tone, Words, heads, notes
 from assay.reports.rows.comparison import ChangeRow, ComparisonView, MismatchRow
+
+if TYPE_CHECKING:
+    from assay.reports.charts.chart import Drawing, Missing
 
 STATES: Final[dict[str, Tone]] = {"compared": "good", "exploratory": "open", "incomparable": "bad", "nothing_measured": "bad"}
 STANDINGS: Final[dict[str, Tone]] = {"refuses": "bad", "forced": "open", "studied": "good", "noted": "absent", "context": "plain"}
@@ -48,7 +50,7 @@ def _changes(view: ComparisonView) -> Iterator[Section]:
     first = [row for row in view.deciding if len(view.sides) == 2 or row.shown or row.primary]
     second = [row for row in view.elsewhere if row.shown]
     if first:
-        chart = Chart(name="forest", draw=partial(forest.draw, view))
+        chart = Chart(name="forest", draw=partial(_forest, view))
         where = {row.configuration for row in first}
         title = f"Changes at {where.pop()}" if len(where) == 1 else "Changes"
         yield Section(key="changes", title=title, content=(changes("changes", first), chart))
@@ -136,7 +138,13 @@ def footer(view: ComparisonView) -> Iterator[str]:
     )
 
 
+def _forest(view: ComparisonView) -> Drawing | Missing:
+    from assay.reports.charts import forest
+
+    return forest.draw(view)
+
+
 def last_round(view: ComparisonView) -> Blocks:
     """Of a tuning: the metric that decides, with every arm, and the chart."""
     rows = [row for row in view.deciding if row.primary]
-    return (changes("last", rows), Chart(name="forest", draw=partial(forest.draw, view)), notes(view.notes)) if rows else ()
+    return (changes("last", rows), Chart(name="forest", draw=partial(_forest, view)), notes(view.notes)) if rows else ()

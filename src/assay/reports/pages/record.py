@@ -9,13 +9,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from assay.estimates.format import count
 from assay.metrics.base import ALL
 from assay.reports import grouping
-from assay.reports.charts import record_charts
-from assay.reports.charts.chart import Missing
 from assay.reports.page import (
     Block,
     Blocks,
@@ -40,6 +38,9 @@ from assay.reports.rows.profile import launch_lines
 from assay.reports.view import DIMENSION_TITLES, WHOLE, Column, Fact, LaunchRow, MetricRow, View
 from assay.reports.view import Cell as DimensionCell
 from assay.verdict.types import DIMENSIONS
+
+if TYPE_CHECKING:
+    from assay.reports.charts.chart import Drawing, Missing
 
 TONES: Final[dict[str, Tone]] = {"PASS": "good", "FAIL": "bad", "INVALID": "void", "INCONCLUSIVE": "open", "NOT_MEASURED": "absent"}
 SEVERITIES: Final[dict[str, Tone]] = {"invalid": "void", "fail": "bad", "warning": "open", "note": "absent"}
@@ -302,19 +303,18 @@ def charts(view: View) -> Section:
     """All charts of the record."""
 
     def drawn() -> Blocks:
-        found = record_charts.drawings(view)
-        return tuple(Chart(name=name, draw=partial(_same, drawing)) for name, drawing in found if _wanted(view, drawing))
+        from assay.reports.charts.chart import Missing
+        from assay.reports.charts.record_charts import drawings
+
+        wanted = view.dimensions == DIMENSIONS  # what was not asked for is not missed
+        found = ((name, drawing) for name, drawing in drawings(view) if wanted or not isinstance(drawing, Missing))
+        return tuple(Chart(name=name, draw=partial(_same, drawing)) for name, drawing in found)
 
     return Section(key="charts", title="Charts", depth="appendix", content=drawn)
 
 
-def _same(drawing: record_charts.Drawn) -> record_charts.Drawn:
+def _same(drawing: Drawing | Missing) -> Drawing | Missing:
     return drawing
-
-
-def _wanted(view: View, drawing: record_charts.Drawn) -> bool:
-    """What was not asked for is not missed."""
-    return not isinstance(drawing, Missing) or view.dimensions == DIMENSIONS
 
 
 # ---- how it was measured ---------------------------------------------------------------------------------------------

@@ -64,7 +64,7 @@ def _table(result: Rubric) -> Table:
     )
     columns = [(heading, [of(row) for row in result.rows]) for heading, of in every]
     shown = [(heading, cells) for heading, cells in columns if any(cell is not None for cell in cells)]
-    rows = zip(*(cells for _, cells in shown), strict=True)
+    rows = zip(*([cell if heading or cell else "" for cell in cells] for heading, cells in shown), strict=True)
     return Table(name="rows", heads=heads(*(heading for heading, _ in shown)), rows=tuple(rows), inline=True)
 
 

@@ -26,8 +26,9 @@ from assay.reports.writers.writer import Writer
 
 WIDTH: Final = 100
 GAP: Final = 3  # columns between two of a table
-NAMES: Final = 34  # of a row's name, at most
+NAMES: Final = 24  # of a row's name, unless a word is longer
 TEXTS: Final = 40  # of other text in a cell
+LEAST: Final = 20  # to which text may be narrowed
 SHOWN: Final = 2  # sentences of an item; the others are counted
 STYLES: Final[dict[Tone, str]] = {
     "good": "green",
@@ -67,8 +68,10 @@ def _section(section: Section, width: int) -> Iterator[RenderableType]:
     if section.title:
         yield from (Text(), Rule(Text(section.title, style="bold"), align="left", characters="─", style="dim"))
     for place, block in enumerate(section.blocks):
+        if place and ((isinstance(block, Table) and block.title) or (isinstance(block, Prose) and block.weight == "lead")):
+            yield Text()
         if isinstance(block, Table) and block.title:
-            yield from (*([Text()] if place else []), Text(block.title, style="bold"))
+            yield Text(block.title, style="bold")
         yield from _block(block, width)
 
 
@@ -119,7 +122,7 @@ def _bullet(item: Bullet) -> Text:
 def _table(table: Table, width: int) -> Iterator[RenderableType]:
     rows = [row for row in table.rows if not table.whole(row)]
     texts = [[_text(cell, table) for cell in row] for row in rows]
-    sizes = [_size(table, texts, place) for place in range(len(table.heads))]
+    sizes = _sizes(table, texts, width)
     if rows:
         for part in _parts(table, sizes, width):
             yield _grid_of(table, texts, sizes, [*range(table.stub), *part], width)
@@ -143,11 +146,24 @@ def _text(cell: Cell, table: Table) -> Text:
     return Text.assemble((words.text, style), " " if table.inline else "\n", (words.below, "" if table.inline else below))
 
 
+def _sizes(table: Table, texts: Sequence[Sequence[Text]], width: int) -> list[int]:
+    """The width of every column; running text gives way where that keeps the columns beside each other."""
+    sizes = [_size(table, texts, place) for place in range(len(table.heads))]
+    for place in sorted(range(len(sizes)), key=lambda place: -sizes[place]):
+        over = _wide(range(len(sizes)), sizes) - width - 1
+        if over > 0 and not table.numeric(place):
+            sizes[place] = max(sizes[place] - over, min(sizes[place], LEAST))
+    return sizes
+
+
 def _size(table: Table, texts: Sequence[Sequence[Text]], place: int) -> int:
     """The width that a column takes: of its head the longest word, of running text no more than is easily read."""
     widest = max((len(line) for row in texts for line in row[place].plain.split("\n")[:2]), default=0)
     longest = max((len(word) for word in f"{table.heads[place].above} {table.heads[place].text}".split()), default=0)
-    return max(longest, min(widest, NAMES if place < table.stub else max(TEXTS, _widest_number(table, place))))
+    if place < table.stub:
+        words = max((len(word) for row in texts for word in row[place].plain.split()), default=0)
+        return max(longest, min(widest, max(NAMES, words)))
+    return max(longest, min(widest, max(TEXTS, _widest_number(table, place))))
 
 
 def _widest_number(table: Table, place: int) -> int:
@@ -179,15 +195,29 @@ def _wide(places: Sequence[int], sizes: Sequence[int]) -> int:
 def _grid_of(table: Table, texts: Sequence[Sequence[Text]], sizes: Sequence[int], places: Sequence[int], width: int) -> Grid:
     grid = Grid(box=box.SIMPLE_HEAD, pad_edge=False)
     fits = _wide(places, sizes) <= width + 1  # else words are broken rather than lines
+    grown = _grown(table, texts, sizes, places, width)
     for place in places:
-        name = _head_text(table.heads[place])
         side: JustifyMethod = "right" if table.numeric(place) else "left"
-        grid.add_column(
-            name, justify=side, vertical="bottom" if table.inline else "top", min_width=sizes[place] if fits else None, overflow="fold"
-        )
+        name = _head_text(table.heads[place])
+        align = "bottom" if table.inline else "top"
+        grid.add_column(name, justify=side, vertical=align, width=grown[place] if fits else None, overflow="fold")  # type: ignore[arg-type]
     for row in texts:
         grid.add_row(*(row[place] for place in places))
     return grid
+
+
+def _grown(table: Table, texts: Sequence[Sequence[Text]], sizes: Sequence[int], places: Sequence[int], width: int) -> dict[int, int]:
+    """What is left of the window goes to heads, and then to text, that would take another line."""
+    grown = {place: sizes[place] for place in places}
+    spare = width + 1 - _wide(places, sizes)
+    heads = {place: max(map(len, _head_text(table.heads[place]).split("\n"))) for place in places}
+    cells = {place: max((len(line) for row in texts for line in row[place].plain.split("\n")), default=0) for place in places}
+    for wanted in (heads, cells):
+        for place in places:
+            more = max(0, min(wanted[place] - grown[place], spare))
+            grown[place] += more
+            spare -= more
+    return grown
 
 
 def _head_text(head: Head) -> str:

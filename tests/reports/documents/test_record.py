@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-import assay.reports.json as json_report
+from assay.reports.documents import record as json_report
 from assay.reports.view import View, build
 from assay.verdict.judge import judge
 from tests import builders

@@ -10,10 +10,10 @@ from dataclasses import replace
 
 import pytest
 
-from assay import catalog
 from assay.reports.view import build
 from assay.verdict.judge import judge
 from tests import builders
+from tests.reports.written import content
 from tests.serving_made import simulated
 
 SEAL = "0123456789abcdef" * 4
@@ -25,15 +25,15 @@ MEASURED = {"training": builders.measured, "serving": lambda: simulated(rate=(6.
 def test_the_seal_stands_in_this_report(name: str, kind: str) -> None:
     measured = MEASURED[kind]()
     for sealed, shown in ((replace(measured, seal=SEAL), True), (measured, False)):
-        content = catalog.load("reports", name).render(build(sealed, judge(sealed)))
-        assert (SEAL in _text(content)) is shown
+        text = content(build(sealed, judge(sealed)), name)
+        assert (SEAL in _text(text)) is shown
 
 
 def test_json_names_it_by_its_key_and_an_unknown_one_is_null() -> None:
     measured = builders.measured()
     for seal, value in ((SEAL, SEAL), ("", None)):
         sealed = replace(measured, seal=seal)
-        told = json.loads(catalog.load("reports", "json").render(build(sealed, judge(sealed))))
+        told = json.loads(content(build(sealed, judge(sealed)), "json"))
         assert told["record"]["seal"] == value
 
 

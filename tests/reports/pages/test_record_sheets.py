@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-import io
 from dataclasses import replace
 from typing import Any
 
-import openpyxl
 import pytest
 
-from assay.reports import excel
 from assay.reports.view import View, build
 from tests import builders
+from tests.reports.written import book as opened
+from tests.reports.written import content, rows
 
 
 @pytest.fixture(scope="module")
 def book(view: View) -> Any:
     """The workbook as openpyxl reads it."""
-    return openpyxl.load_workbook(io.BytesIO(excel.render(view)))
-
-
-def table(book: Any, name: str) -> list[dict[str, Any]]:
-    head, *rows = book[name].iter_rows(values_only=True)
-    return [dict(zip(head, row, strict=True)) for row in rows]
+    return opened(view)
 
 
 def test_there_is_one_sheet_per_section(book: Any) -> None:
@@ -30,10 +24,10 @@ def test_there_is_one_sheet_per_section(book: Any) -> None:
 
 
 def test_the_heads_name_the_units_and_the_cells_are_numbers(book: Any) -> None:
-    rows = table(book, "Numbers")
-    assert [row["Step time (s)"] for row in rows] == [0.1, 0.055, 0.04]
-    assert rows[1]["Step time, low (s)"] == pytest.approx(0.053)
-    assert rows[0]["Energy of a run (J)"] == "not measured"
+    lines = rows(book, "Numbers")
+    assert [row["Step time (s)"] for row in lines] == [0.1, 0.055, 0.04]
+    assert lines[1]["Step time, low (s)"] == pytest.approx(0.053)
+    assert lines[0]["Energy of a run (J)"] == "not measured"
 
 
 def test_a_percentage_is_a_fraction_with_a_percent_format(book: Any) -> None:
@@ -44,27 +38,27 @@ def test_a_percentage_is_a_fraction_with_a_percent_format(book: Any) -> None:
 
 
 def test_every_metric_value_is_a_row(book: Any, view: View) -> None:
-    rows = table(book, "Metrics")
-    assert len(rows) == sum(len(row.cells) for row in view.metrics)
-    (ceiling,) = [row for row in rows if row["Metric"] == "amdahl_ceiling"]
+    lines = rows(book, "Metrics")
+    assert len(lines) == sum(len(row.cells) for row in view.metrics)
+    (ceiling,) = [row for row in lines if row["Metric"] == "amdahl_ceiling"]
     assert (ceiling["Value (in Unit)"], ceiling["High (in Unit)"]) == (5.9, "no upper bound")
-    (lost,) = [row for row in rows if row["Metric"] == "recovery_time" and row["Workers"] == 4]
+    (lost,) = [row for row in lines if row["Metric"] == "recovery_time" and row["Workers"] == 4]
     assert (lost["Value (in Unit)"], lost["Low (in Unit)"]) == (3.67, "no interval: one launch")
 
 
 def test_launches_keep_their_reason_and_their_seconds(book: Any) -> None:
-    rows = table(book, "Launches")
-    assert len(rows) == 17
-    assert rows[-1]["Reason"].startswith("the script exited with 3")
-    assert rows[-1]["Wall (s)"] == 2.0
-    assert all(isinstance(row["Wall (s)"], (int, float)) for row in rows)
+    lines = rows(book, "Launches")
+    assert len(lines) == 17
+    assert lines[-1]["Reason"].startswith("the script exited with 3")
+    assert lines[-1]["Wall (s)"] == 2.0
+    assert all(isinstance(row["Wall (s)"], (int, float)) for row in lines)
 
 
 @pytest.mark.parametrize("text", ["=cmd|' /C calc'!A0", "+1", "-1", "@SUM(A1)", "\t=1", "http://evil.example"])
 def test_text_never_becomes_a_formula_a_number_or_a_link(text: str) -> None:
     judged = builders.judgement()
     judged = replace(judged, verdict=replace(judged.verdict, sentence=text))
-    sheet = openpyxl.load_workbook(io.BytesIO(excel.render(build(builders.measured(), judged))))["Verdict"]
+    sheet = opened(build(builders.measured(), judged))["Verdict"]
     cell = sheet["D2"]
     assert (cell.value, cell.data_type, cell.hyperlink) == (text, "s", None)
 
@@ -72,12 +66,12 @@ def test_text_never_becomes_a_formula_a_number_or_a_link(text: str) -> None:
 def test_text_longer_than_a_cell_is_cut_and_control_characters_do_not_break_the_file() -> None:
     judged = builders.judgement()
     judged = replace(judged, verdict=replace(judged.verdict, sentence="\x00\x1b[31m" + "x" * 40_000))
-    sheet = openpyxl.load_workbook(io.BytesIO(excel.render(build(builders.measured(), judged))))["Verdict"]
+    sheet = opened(build(builders.measured(), judged))["Verdict"]
     assert len(sheet["D2"].value) >= 32_000
 
 
 def test_the_same_view_gives_the_same_bytes(view: View) -> None:
-    assert excel.render(view) == excel.render(view)
+    assert content(view, "excel") == content(view, "excel")
 
 
 @pytest.mark.parametrize(
@@ -93,7 +87,7 @@ def test_the_same_view_gives_the_same_bytes(view: View) -> None:
     ],
 )
 def test_an_end_is_shown_outwards_by_as_many_decimals_as_excel_needs(style: str, end: float, way: str, shown: str) -> None:
-    from assay.reports.excel import _outwards
+    from assay.reports.figures import _outwards
 
     found = _outwards(style, end, way)  # type: ignore[arg-type]
     assert found.startswith(shown.split("E")[0].rstrip("%"))

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-import assay.reports.json as json_report
-from assay.reports import json_serving
+from assay.reports.documents import record as json_report
+from assay.reports.documents import serving as json_serving
 from assay.reports.view import View
 
 

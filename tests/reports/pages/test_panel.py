@@ -6,17 +6,17 @@ import pytest
 
 from assay.reports.charts.chart import Drawing
 from assay.reports.charts.serving.panel import PRESET, conditions, draw
-from assay.reports.panel import REPORT, render
 from assay.reports.view import View
 from tests.reports.conftest import EVIL
+from tests.reports.pages.test_record import structure
 from tests.reports.schema import checked
-from tests.reports.test_html import structure
+from tests.reports.written import written
 
 
 def test_there_is_a_picture_for_each_condition_that_varies(load: View, scenarios: View) -> None:
     assert conditions(load) == ("engine", "load")
     assert conditions(scenarios) == ("scenario", "load")
-    assert render(load).count("<figure") == 2
+    assert written(load, "html", page="panel").count("<figure") == 2
 
 
 def test_eight_numbers_are_asked_for(load: View) -> None:
@@ -29,23 +29,19 @@ def test_eight_numbers_are_asked_for(load: View) -> None:
 
 
 def test_the_page_is_well_formed_and_loads_nothing(load: View) -> None:
-    found = structure(render(load))
+    found = structure(written(load, "html", page="panel"))
     assert not any(tag in ("script", "iframe", "img") for tag, _ in found.tags)
     ids = [attrs["id"] for _, attrs in found.tags if attrs.get("id")]
     assert len(ids) == len(set(ids))
 
 
 def test_a_record_without_a_load_says_so(view: View) -> None:
-    assert "This record holds no load." in render(view)
+    assert "This record holds no load." in written(view, "html", page="panel")
 
 
 @pytest.mark.parametrize("by", ["engine", "scenario", "load"])
 def test_names_from_a_record_are_text(hostile: View, by: str) -> None:
     drawn = draw(hostile, by)  # type: ignore[arg-type]
     assert isinstance(drawn, Drawing)
-    assert "<script" not in render(hostile)
+    assert "<script" not in written(hostile, "html", page="panel")
     assert EVIL in hostile.columns[0].engine
-
-
-def test_the_report_is_a_file_of_its_own() -> None:
-    assert (REPORT.name, REPORT.suffix) == ("panel", "-panel.html")

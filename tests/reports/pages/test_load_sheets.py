@@ -2,32 +2,22 @@
 
 from __future__ import annotations
 
-import io
 from dataclasses import replace
 from typing import Any
 
-import openpyxl
 import polars as pl
 import pytest
 
-from assay.reports import excel, excel_serving
-from assay.reports.excel_serving import sheet_names
+from assay.reports import excel_serving
 from assay.reports.view import View
 from tests.reports.conftest import EVIL
-
-
-def opened(view: View) -> Any:
-    return openpyxl.load_workbook(io.BytesIO(excel.render(view)))
+from tests.reports.written import book as opened
+from tests.reports.written import rows as table_of
 
 
 @pytest.fixture(scope="module")
 def book(load: View) -> Any:
     return opened(load)
-
-
-def table(book: Any, name: str) -> list[dict[str, Any]]:
-    head, *rows = book[name].iter_rows(values_only=True)
-    return [dict(zip(head, row, strict=True)) for row in rows]
 
 
 def test_the_sheets_of_a_load_stand_after_its_numbers(book: Any) -> None:
@@ -51,7 +41,7 @@ def test_the_sheets_of_a_load_stand_after_its_numbers(book: Any) -> None:
 
 
 def test_a_summary_has_a_row_per_engine_and_load(load: View, book: Any) -> None:
-    rows = table(book, "Summary D(100,100)")
+    rows = table_of(book, "Summary D(100,100)")
     assert [(row["Engine"], row["Rate (requests/s)"]) for row in rows] == [("a", 6), ("a", 12), ("b", 6), ("b", 12)]
     goodput = load.metric("goodput")
     assert goodput is not None
@@ -61,7 +51,7 @@ def test_a_summary_has_a_row_per_engine_and_load(load: View, book: Any) -> None:
 def test_percentiles_pool_the_counted_answered_requests(load: View, book: Any) -> None:
     assert load.serving is not None
     own = load.serving.requests.filter(configuration=load.columns[1].key, counted=True, role="timed", ok=True)
-    row = table(book, "Summary D(100,100)")[1]
+    row = table_of(book, "Summary D(100,100)")[1]
     assert row["Answered"] == own.height
     assert row["TTFT (s) p95"] == pytest.approx(own["ttft_s"].quantile(0.95, "linear"))
     assert row["TTFT (s) mean"] == pytest.approx(own["ttft_s"].mean())
@@ -69,7 +59,7 @@ def test_percentiles_pool_the_counted_answered_requests(load: View, book: Any) -
 
 def test_every_request_has_a_row(load: View, book: Any) -> None:
     assert load.serving is not None
-    rows = table(book, "Requests")
+    rows = table_of(book, "Requests")
     assert len(rows) == load.serving.requests.height
     first = load.serving.requests.row(0, named=True)
     assert rows[0]["Status"] == first["status"]
@@ -85,12 +75,12 @@ def test_answers_that_came_whole_have_no_speed_and_break_no_workbook(load: View)
         tpot_s=pl.when(mine).then(0.0 * pl.col("tpot_s")).otherwise("tpot_s"), e2e_s=pl.when(mine).then(float("inf")).otherwise("e2e_s")
     )
     book = opened(replace(load, serving=replace(load.serving, requests=requests)))
-    whole, other = table(book, "Summary D(100,100)")[:2]
+    whole, other = table_of(book, "Summary D(100,100)")[:2]
     speed = "Output speed of one request (tokens/s) mean"
     assert whole[speed] is None
     assert other[speed] > 0
     assert whole["End-to-end latency (s) p95"] == "no bound"
-    assert {row["End to end (s)"] for row in table(book, "Requests") if row["Configuration"] == load.columns[0].key} == {None}
+    assert {row["End to end (s)"] for row in table_of(book, "Requests") if row["Configuration"] == load.columns[0].key} == {None}
 
 
 def test_what_is_left_out_is_said(load: View, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -102,7 +92,7 @@ def test_what_is_left_out_is_said(load: View, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_launches_count_requests_and_no_steps(book: Any) -> None:
-    row = table(book, "Launches")[0]
+    row = table_of(book, "Launches")[0]
     assert row["Requests due"] == row["Answered"] + row["Failed"]
     assert "Steps" not in row
     assert "Workers" not in row
@@ -114,17 +104,3 @@ def test_what_a_server_wrote_is_no_formula(hostile: View) -> None:
     assert {cell.data_type for cell in cells} <= {"s", "n"}
     assert any(str(cell.value).startswith("=cmd()<script>") for cell in cells)
     assert EVIL[:6] == "=cmd()"
-
-
-@pytest.mark.parametrize(
-    ("texts", "names"),
-    [
-        (["Summary D(100,100)"], ["Summary D(100,100)"]),
-        (["Summary N(480,240)/(300,150)"], ["Summary N(480,240)-(300,150)"]),
-        (["Summary " + "x" * 40] * 2, ["Summary " + "x" * 23, "Summary " + "x" * 21 + " 2"]),
-        (["Summary a", "Summary A"], ["Summary a", "Summary A 2"]),
-        (["'quoted'"], ["quoted"]),
-    ],
-)
-def test_names_of_sheets_are_those_that_excel_takes(texts: list[str], names: list[str]) -> None:
-    assert sheet_names(texts) == names
