@@ -8,7 +8,7 @@ from typing import Any
 from assay.frames.links import pairs
 from assay.reports.charts import svg
 from assay.reports.charts.links import topology
-from assay.reports.tree import LayerRow, View
+from assay.reports.rows.types import LayerRow, View
 from tests.paired import kinds, matrix, record
 from tests.reports.conftest import EVIL
 from tests.reports.written import written

@@ -11,7 +11,7 @@ import pytest
 
 from assay.estimates.estimate import Absent
 from assay.metrics.base import ALL
-from assay.reports import conditions
+from assay.reports.rows import conditions
 from assay.reports.series import training
 from assay.reports.view import View, build
 from assay.spec.experiment import Fault

@@ -16,16 +16,14 @@ from assay.frames.links.collective_calls import asked_cells
 from assay.frames.links.network_probe import network as network_of
 from assay.frames.links.pairs import of_record as pairs_of
 from assay.frames.record_data import Measured
-from assay.reports import foreign, load_words
-from assay.reports.conditions import conditions
-from assay.reports.launch_rows import launches
-from assay.reports.machine_facts import environment
-from assay.reports.metric_rows import lag, overhead, timing_facts, timing_metrics
-from assay.reports.metric_rows import metrics as metric_rows
-from assay.reports.rows import profile
-from assay.reports.series import serving as serving_series
-from assay.reports.series import training
-from assay.reports.tree import (
+from assay.reports import load_words
+from assay.reports.rows import imported, profile
+from assay.reports.rows.conditions import conditions
+from assay.reports.rows.launches import launches
+from assay.reports.rows.machine import environment
+from assay.reports.rows.metrics import lag, overhead, timing_facts, timing_metrics
+from assay.reports.rows.metrics import metrics as metric_rows
+from assay.reports.rows.types import (
     Cell,
     Column,
     EnvironmentGroup,
@@ -40,7 +38,9 @@ from assay.reports.tree import (
     VectorRow,
     View,
 )
-from assay.reports.vocabulary import (
+from assay.reports.series import serving as serving_series
+from assay.reports.series import training
+from assay.reports.words import (
     COLLECTIVE_MEANINGS,
     COLLECTIVE_QUESTIONS,
     DIMENSION_QUESTIONS,
@@ -150,7 +150,7 @@ def build(measured: Measured, judgement: Judgement) -> View:
         pairs=pairs_of(measured) if measured.subject == "collectives" else (),
         network=network_of(measured) if measured.subject == "network" else None,
         profiles=profile.of_record(measured),
-        foreign=tuple(Fact(name=name, text=words) for name, words in foreign.facts(measured, judgement.results)),
+        foreign=tuple(Fact(name=name, text=words) for name, words in imported.facts(measured, judgement.results)),
         serving=served,
         load_word="" if experiment.serving is None else "concurrency" if experiment.serving.concurrency else "rate",
     )

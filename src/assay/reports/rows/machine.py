@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 
 from assay.estimates.format import given
-from assay.reports.tree import EnvironmentGroup, EnvironmentRow
+from assay.reports.rows.types import EnvironmentGroup, EnvironmentRow
 
 
 def environment(recorded: object) -> tuple[EnvironmentGroup, ...]:

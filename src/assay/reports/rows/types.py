@@ -16,7 +16,7 @@ from assay.frames.links.pairs import Pairs
 from assay.metrics.base import ALL
 from assay.reports.series import training as series
 from assay.reports.series.serving import ServingSeries
-from assay.reports.vocabulary import WHOLE, questions
+from assay.reports.words import WHOLE, questions
 from assay.spec.sections.collectives import Cell as CollectiveCell
 from assay.verdict.hoefler_belli import ArtifactField, Rule
 from assay.verdict.types import DIMENSIONS, LayerState, Status

@@ -11,8 +11,8 @@ from assay.estimates.format import Shown, scale_for, show
 from assay.frames.record_data import Measured
 from assay.metrics.base import Metric
 from assay.reports.reading import ORDER, tool_of
-from assay.reports.tree import Fact, MetricRow
-from assay.reports.vocabulary import WHOLE, place_of
+from assay.reports.rows.types import Fact, MetricRow
+from assay.reports.words import WHOLE, place_of
 from assay.verdict.timing import own
 from assay.verdict.types import DIMENSIONS
 

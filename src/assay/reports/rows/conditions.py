@@ -11,8 +11,9 @@ import polars as pl
 from assay.estimates.format import count, given, percent
 from assay.frames.ended_launches import ended_words
 from assay.frames.record_data import Measured
-from assay.reports import foreign, load_words
-from assay.reports.tree import Fact
+from assay.reports import load_words
+from assay.reports.rows import imported
+from assay.reports.rows.types import Fact
 from assay.spec.experiment import Experiment
 from assay.spec.sections.collectives import asked_of
 from assay.verdict.sentence import launch_words
@@ -25,7 +26,7 @@ def conditions(experiment: Experiment, manifest: Mapping[str, Any], measured: Me
     """What was asked for: the conditions without which no number of the report may be quoted."""
     if experiment.serving is not None:
         asked = load_words.conditions(experiment, experiment.serving, manifest, measured)
-        words = foreign.conditions(asked, measured)
+        words = imported.conditions(asked, measured)
         return tuple(Fact(name=name, text=text) for name, text in words.items())
     launches, quality, prices = experiment.launches, experiment.quality, experiment.prices
     facts = {

@@ -10,8 +10,8 @@ import polars as pl
 
 from assay.estimates.format import reading
 from assay.frames.record_data import Measured
+from assay.reports.rows.types import LaunchRow
 from assay.reports.series.serving import ServingSeries
-from assay.reports.tree import LaunchRow
 from assay.units import NS_PER_S
 
 
