@@ -163,7 +163,7 @@ def test_a_fold_opens_without_scripts(browser: Any, pages: dict[str, Path]) -> N
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
     page.goto(pages["synthetic"].as_uri())
-    fold = page.locator(".numbers td details").first
+    fold = page.locator("td.number details").first
     assert not fold.locator("dl").is_visible()
     fold.locator("summary").click()
     assert fold.locator("dl").is_visible()

@@ -190,8 +190,6 @@ def metric_table(
     group: str | None = None,
     opens: bool = True,
     reasons: bool = False,
-    folded: str = "",
-    opened: bool = False,
 ) -> Table:
     """A line for each metric, a column for each configuration."""
     columns = _columns(view, rows, group)
@@ -202,8 +200,6 @@ def metric_table(
         rows=tuple(_metric(row, columns, opens=opens) for row in rows),
         opens=opens,
         reasons=_absences(view, rows) if reasons else (),
-        folded=folded,
-        opened=opened,
     )
 
 
@@ -283,17 +279,9 @@ def _by_group(view: View, name: str, rows: Sequence[MetricRow], *, closed: bool 
     blocks: list[Block] = []
     for place, group in enumerate(view.groups if known else ()):
         several = len(view.groups) > 1
-        blocks.append(
-            metric_table(
-                view,
-                f"{name}-{place}",
-                known,
-                title=group if several else "",
-                group=group if several else None,
-                folded=count(len(known), "metrics") if several or closed else "",
-                opened=place == 0 and not closed,
-            )
-        )
+        table = metric_table(view, f"{name}-{place}", known, title=group if several else "", group=group if several else None)
+        folded = count(len(known), "metrics") if several or closed else ""
+        blocks.append(replace(table, folded=folded, opened=place == 0 and not closed))
     if unknown:
         blocks.append(Bullets(items=tuple(Bullet(text=line) for line in grouping.absences(view, unknown))))
     return tuple(blocks)
