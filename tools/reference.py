@@ -19,9 +19,9 @@ from assay.exit_codes import EXIT_CODES
 from assay.instruments.machine import meter
 from assay.metrics.base import Metric
 from assay.record import environment, tables
-from assay.reports import check as check_report
-from assay.reports import json as json_report
-from assay.reports.comparisons import json as comparison_json
+from assay.reports.documents import check as check_document
+from assay.reports.documents import comparison as comparison_document
+from assay.reports.documents import record as record_document
 from assay.spec import schema
 from assay.spec.experiment import Experiment
 from assay.spec.keys import keys as every_key
@@ -151,24 +151,24 @@ def verdict() -> str:
 
 
 def plug_ins() -> str:
-    """Runners, launchers, faults and reports, in the words of their files."""
+    """Runners, launchers, faults, formats and pages, in the words of their files."""
     parts = []
-    for package in ("runners", "launchers", "faults", "reports"):
+    for package in ("runners", "launchers", "faults", "reports.writers", "reports.pages"):
         parts += [f"## {package}"]
         parts += [f"### {name}\n\n{module_words(package, name)}" for name in catalog.names(package)]
-    return page("Runners, launchers, faults and reports", "src/assay", *parts)
+    return page("Runners, launchers, faults, formats and pages", "src/assay", *parts)
 
 
 PAGES: dict[str, Callable[[], str]] = {
-    "check.md": check_report.reference,
+    "check.md": check_document.reference,
     "claim.md": claim,
     "command-line.md": command_line,
-    "comparison.md": comparison_json.reference,
+    "comparison.md": comparison_document.reference,
     "conditions.md": lambda: catalogue.reference(comparability.ALIASES),
     "environment.md": environment.reference,
     "exit-codes.md": exit_codes,
     "experiment.md": experiment,
-    "json.md": json_report.reference,
+    "json.md": record_document.reference,
     "metrics.md": metrics,
     "plug-ins.md": plug_ins,
     "record.md": lambda: tables.reference(),

@@ -13,7 +13,8 @@ import tempfile
 from pathlib import Path
 
 from assay.cli.verbs.report import judged
-from assay.reports.html import render
+from assay.reports.pages import record
+from assay.reports.writers.html import write
 
 IMAGES = Path(__file__).resolve().parents[1] / "docs" / "images"
 # file name, window, colour scheme, what is photographed (nothing: the window as it opens)
@@ -35,7 +36,7 @@ def main() -> int:
     view, _ = judged(Path(sys.argv[1]))
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         page_file = Path(folder) / "report.html"
-        page_file.write_text(render(view), encoding="utf-8")
+        page_file.write_text(write(record.page(view)), encoding="utf-8")
         browser = playwright.chromium.launch(
             executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-gpu", "--disable-quic"]
         )

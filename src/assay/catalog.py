@@ -28,7 +28,8 @@ PLUG_INS: dict[str, str] = {
     "traffic.tasks": "TASK",
     "verdict.audits": "AUDIT",
     "verdict.gates": "GATE",
-    "reports": "REPORT",
+    "reports.pages": "PAGE",
+    "reports.writers": "WRITER",
     "cli.verbs": "VERB",
     "kinds": "KIND",
 }

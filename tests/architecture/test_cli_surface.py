@@ -6,20 +6,24 @@ import pytest
 
 from assay import catalog, cli
 
+# of every verb that shows something: see assay.cli.support.output
+FORMATS = "--json --excel --html --junit --latex --markdown --format"
+OUTPUT = f"{FORMATS} --output"
 # verb -> its positional words in capitals and its flags, in the order of its help
 SURFACE = {
-    "audit": "TARGET --json --markdown --output --root",
+    "audit": f"TARGET {OUTPUT} --root",
     "check": (
         "RECORD --against --history --root --varying --force --primary --at --margin --day-to-day --all --accept --confirm "
-        "--baseline-folder --folder --blocks --show --output --json --junit --markdown --push --quiet"
+        "--baseline-folder --folder --blocks --show --json --excel --html --latex --format --output --junit --markdown --push --quiet"
     ),
     "comm": (
         "--workers --ops --sizes --factor --dtype --backend --placement --warm-up --seconds --calls --memory --root-rank --group-size --launches "
         "--seed --confidence --threads --pin --launcher --nodes --node-rank --rendezvous-endpoint --rendezvous-id --timeout --name "
-        "--matrix --interface --net --root --dry-run --toml --quiet --json"
+        "--matrix --interface --net --root --dry-run --toml --quiet "
+        f"{OUTPUT}"
     ),
-    "compare": "RECORDS --varying --force --primary --at --history --day-to-day --json --markdown --html --output --root",
-    "doctor": "SUBJECT --seconds --show --quiet --json",
+    "compare": f"RECORDS --varying --force --primary --at --history --day-to-day {OUTPUT} --root",
+    "doctor": f"SUBJECT --seconds --show --quiet {OUTPUT}",
     "import": "FILE --tool --name --root --json",
     "list": "ROOT --store --json",
     "load": (
@@ -28,16 +32,18 @@ SURFACE = {
         "--cluster-field --prefix-tokens --cache --turns "
         "--think --canaries --identity --api-key-env --header --metrics --processes --request-timeout --temperature --launches "
         "--seed --confidence --precision --name --price --price-date --price-source --watts --no-stream --no-verify-tls --search "
-        "--goodput --root --check --dry-run --toml --quiet --json"
+        "--goodput --root --check --dry-run --toml --quiet "
+        f"{OUTPUT}"
     ),
     "profile": (
         "EXPERIMENT --workers --seed --name --env --launcher --threads --pin --nodes --node-rank --rendezvous-endpoint "
-        "--rendezvous-id --timeout --wait --warm-up --active --no-memory --tool --root --quiet --json"
+        "--rendezvous-id --timeout --wait --warm-up --active --no-memory --tool --root --quiet "
+        f"{OUTPUT}"
     ),
-    "report": "RECORD --format --output --root",  # and one flag for each report
-    "reproduce": "RECORD --against --folder --root --history --day-to-day --force --dry-run --json --quiet",
-    "resume": "RECORD --root --force --quiet --json",
-    "rubric": "TABLE --tolerance --efficiency --deadline --budget --work --scaling --use --where --predict --json",
+    "report": "RECORD --json --format --page --output --root",  # and one flag for each page and format
+    "reproduce": f"RECORD --against --folder --root --history --day-to-day --force --dry-run {OUTPUT} --quiet",
+    "resume": f"RECORD --root --force --quiet {OUTPUT}",
+    "rubric": f"TABLE --tolerance --efficiency --deadline --budget --work --scaling --use --where --predict {OUTPUT}",
     "run": (
         "EXPERIMENT --workers --launches --seed --confidence --precision --at-most --repeat --name "
         "--runner --work --parallelism --env --steps --fresh-folder --scaling --base --time "
@@ -45,19 +51,20 @@ SURFACE = {
         "--required-workers --price --price-date --price-source --energy --watts "
         "--fault --launcher --max-restarts --threads --pin --nodes --node-rank "
         "--rendezvous-endpoint --rendezvous-id --timeout --total-timeout --root --dry-run "
-        "--quiet --json"
+        f"--quiet {OUTPUT}"
     ),
     "schema": "--keys --claim",
     "sign": "RECORD --key --root",
     "simulate": (
         "--workers --step-time --serial --alpha --gbps --beta-gbps --gradient --buckets --overlap --jitter --noise --stragglers "
-        "--slowdown --weak --steps --launches --seed --name --root --json"
+        "--slowdown --weak --steps --launches --seed --name --root "
+        f"{OUTPUT}"
     ),
     "time": (
         "--launches --round --trials --warm-up --precision --confidence --timeout --shell --ignore-failure --show-output "
-        "--name --root --quiet --json"
+        f"--name --root --quiet {OUTPUT}"
     ),
-    "tune": "FILE --root --resume --dry-run --quiet --json --html",
+    "tune": "FILE --root --resume --dry-run --quiet --json --excel --junit --latex --markdown --format --output --html",
     "verify": "RECORD --expect --signers --root",
 }
 
@@ -67,7 +74,8 @@ def surface(verb: str) -> list[str]:
     words: list[str] = []
     for action in cli.parser(catalog.load("cli.verbs", verb))._actions:
         words += action.option_strings or [action.dest.upper()]
-    own = {"-h", "--help", *(f"--{name}" for name in catalog.names("reports") if verb == "report")}
+    added = (*catalog.names("reports.writers"), *catalog.names("reports.pages"))
+    own = {"-h", "--help", *(f"--{name}" for name in added if verb == "report")}
     return [word for word in words if word not in own]
 
 

@@ -21,11 +21,16 @@ from collections.abc import Mapping
 from assay import catalog
 from assay.metrics.base import LAST, Metric
 from assay.reports import view
+from assay.reports.documents import record as document
 from assay.verdict.judge import judge
 from tests.builders import measured
 record = measured()
 tree = view.build(record, judge(record))
-print(json.dumps({name: catalog.load("reports", name).render(tree) for name in ("json", "markdown", "sentence")}))
+written = {"json": document.render(tree)}
+for page, writer in (("record", "markdown"), ("sentence", "markdown"), ("record", "outline")):
+    made = catalog.load("reports.pages", page).page(tree)
+    written[f"{page} {writer}"] = catalog.load("reports.writers", writer).write(made)
+print(json.dumps(written))
 """
 
 
@@ -64,16 +69,18 @@ def test_no_two_metrics_stand_in_the_same_place() -> None:
     assert len(set(places)) == len(places)
 
 
-def plant(package_copy: Path, page: Path, package: str) -> None:
-    (block,) = [block for block in blocks(page) if block.file]
-    assert block.file
-    (package_copy / "src" / "assay" / package / block.file).write_text(block.text)
+def plant(package_copy: Path, page: Path, *packages: str) -> None:
+    """The files of a page of the docs, in their order, each into its folder."""
+    files = [block for block in blocks(page) if block.file]
+    for block, package in zip(files, packages, strict=True):
+        assert block.file
+        (package_copy / "src" / "assay" / package / block.file).write_text(block.text)
 
 
-def test_a_metric_and_a_report_are_each_added_by_one_file(package_copy: Path, python: Run, repository: Path) -> None:
+def test_a_metric_a_page_and_a_writer_are_each_added_by_one_file(package_copy: Path, python: Run, repository: Path) -> None:
     how_to = repository / "docs" / "how-to"
     plant(package_copy, how_to / "add-a-metric.md", "metrics")
-    plant(package_copy, how_to / "add-a-report.md", "reports")
+    plant(package_copy, how_to / "add-a-report.md", "reports/pages", "reports/writers")
     (package_copy / "tests").symlink_to(repository / "tests")
 
     result = python(JUDGE_AND_RENDER, package_copy)
@@ -84,16 +91,20 @@ def test_a_metric_and_a_report_are_each_added_by_one_file(package_copy: Path, py
     assert [row["configuration"] for row in rows] == ["workers=1", "workers=2", "workers=4"]
     # tests/builders.py: a steady step of one worker takes 100 ms, blocks differ by 4 % either way, ripple at most 1 %.
     assert 0.0995 < rows[0]["value"] < 0.1015
-    assert "Longest step" in shown["markdown"]
-    assert shown["sentence"].count("\n") == 1
-    assert json.loads(shown["json"])["verdict"]["sentence"] in shown["sentence"]
+    assert "Longest step" in shown["record markdown"]
+    assert shown["sentence markdown"].count("\n") == 1
+    assert "# " not in shown["sentence markdown"]
+    assert shown["record outline"].splitlines()[:2] == ["synthetic", "Four dimensions"]
 
 
-def test_a_planted_report_is_a_flag_of_the_command_line(package_copy: Path, python: Run, repository: Path) -> None:
-    plant(package_copy, repository / "docs" / "how-to" / "add-a-report.md", "reports")
-    code = "import sys\nfrom assay.cli import main\nsys.exit(main(['report', '--help']))"
+@pytest.mark.parametrize(("verb", "flags"), [("report", ("--sentence", "--outline")), ("compare", ("--outline",))])
+def test_what_is_planted_is_a_flag_of_the_command_line(
+    verb: str, flags: tuple[str, ...], package_copy: Path, python: Run, repository: Path
+) -> None:
+    plant(package_copy, repository / "docs" / "how-to" / "add-a-report.md", "reports/pages", "reports/writers")
+    code = f"import sys\nfrom assay.cli import main\nsys.exit(main(['{verb}', '--help']))"
     result = python(code, package_copy)
-    assert "--sentence" in result.stdout
+    assert all(flag in result.stdout for flag in flags)
     assert result.returncode == 0
 
 

@@ -7,12 +7,12 @@ from typing import Final
 
 import pytest
 
-from assay.reports import html
-from assay.reports.charts import svg
+from assay.reports.charts import record_charts, svg
 from assay.reports.view import View, build
 from assay.spec.sections.faults import Fault
 from assay.verdict.judge import judge
 from tests import builders
+from tests.reports.written import written
 from tests.serving_made import ServingMade, simulated
 
 EVIL: Final = "=cmd()<script>alert('x')</script>\"'\\ \x1b[31m| [x](javascript:1) \\input{a}"
@@ -27,13 +27,13 @@ def view() -> View:
 @pytest.fixture(scope="session")
 def pictures(view: View) -> dict[str, svg.Picture]:
     """Its pictures by name."""
-    return {picture.name: picture for picture in svg.draw(view)}
+    return {picture.name: picture for picture in record_charts.draw(view)}
 
 
 @pytest.fixture(scope="session")
 def page(view: View) -> str:
     """Its page."""
-    return html.render(view)
+    return written(view, "html")
 
 
 @pytest.fixture(scope="session")

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from assay.reports import panel
-from assay.reports.comparisons import html as comparison_html
-from assay.reports.comparisons import view as comparison_view
-from assay.reports.html import render
+from assay.reports.pages import comparison as comparison_page
+from assay.reports.rows import comparison
 from assay.reports.view import View, build
+from assay.reports.writers import html
 from assay.verdict.comparison.compare import compare
 from assay.verdict.judge import judge
 from tests import builders
+from tests.reports.written import written
 from tests.verdict.comparing import complete, side, with_experiment
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -90,11 +90,11 @@ def pages(tmp_path_factory: pytest.TempPathFactory, page: str, load: View, scena
     made = {}
     texts = {
         "synthetic": page,
-        "wide": render(wide_view()),
-        "load": render(load),
-        "scenarios": render(scenarios),
-        "hostile": render(hostile),
-        "panel": panel.render(load),
+        "wide": written(wide_view(), "html"),
+        "load": written(load, "html"),
+        "scenarios": written(scenarios, "html"),
+        "hostile": written(hostile, "html"),
+        "panel": written(load, "html", page="panel"),
     }
     for name, text in texts.items():
         made[name] = folder / f"{name}.html"
@@ -163,7 +163,7 @@ def test_a_fold_opens_without_scripts(browser: Any, pages: dict[str, Path]) -> N
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
     page.goto(pages["synthetic"].as_uri())
-    fold = page.locator(".numbers td details").first
+    fold = page.locator("td.number details").first
     assert not fold.locator("dl").is_visible()
     fold.locator("summary").click()
     assert fold.locator("dl").is_visible()
@@ -173,9 +173,9 @@ def test_a_fold_opens_without_scripts(browser: Any, pages: dict[str, Path]) -> N
 def test_a_forced_comparison_does_not_widen_a_narrow_screen(browser: Any, tmp_path: Path) -> None:
     first, other = side("A", complete()), side("B", complete(efficiency={2: 0.99}))
     other = with_experiment(other, "B", "workload.arguments", ("--lr", "1"))
-    view = comparison_view.build(compare([first, other], force=True), first.judgement.metrics)
+    view = comparison.build(compare([first, other], force=True), first.judgement.metrics)
     target = tmp_path / "comparison.html"
-    target.write_text(comparison_html.render(view), encoding="utf-8")
+    target.write_text(html.write(comparison_page.page(view)), encoding="utf-8")
     page = browser.new_page(viewport={"width": 390, "height": 900})
     page.goto(target.as_uri())
     assert "EXPLORATORY" in page.inner_text("h1")

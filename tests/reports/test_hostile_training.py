@@ -6,12 +6,12 @@ from dataclasses import replace
 from typing import Any
 
 from assay.frames.links import pairs
-from assay.reports import html, markdown, terminal
 from assay.reports.charts import svg
 from assay.reports.charts.links import topology
-from assay.reports.tree import LayerRow, View
+from assay.reports.rows.types import LayerRow, View
 from tests.paired import kinds, matrix, record
 from tests.reports.conftest import EVIL
+from tests.reports.written import written
 
 
 def hostile(view: View) -> View:
@@ -43,7 +43,7 @@ def hostile(view: View) -> View:
 
 def test_no_name_of_a_profile_or_a_layer_is_markup(view: View) -> None:
     made = hostile(view)
-    page, text, shown = html.render(made), markdown.render(made), terminal.render(made)
+    page, text, shown = written(made, "html"), written(made, "markdown"), written(made, "terminal")
     assert "<script" not in page
     assert "alert(" in page
     assert "\x1b" not in page + text + shown

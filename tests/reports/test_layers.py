@@ -6,13 +6,13 @@ import json
 
 import pytest
 
-from assay import catalog
 from assay.frames.record_data import from_record
 from assay.record.reader import open_record
-from assay.reports.json import FIELDS
+from assay.reports.documents.record import FIELDS
 from assay.reports.view import View, build
 from assay.verdict.judge import judge
 from tests.records.make import HERE
+from tests.reports.written import content, written
 
 
 @pytest.fixture(scope="module")
@@ -31,14 +31,14 @@ def test_the_view_has_four_layers_for_each_count_of_several_workers(view: View) 
 
 
 def test_json_has_them_as_its_reference_says(view: View) -> None:
-    rows = json.loads(catalog.load("reports", "json").render(view))["layers"]
+    rows = json.loads(content(view, "json"))["layers"]
     assert [row["state"] for row in rows] == ["pass", "not run", "fail", "advice"]
     assert all(list(row) == [name for name, _, _ in FIELDS["layers[]"]] for row in rows)
 
 
 @pytest.mark.parametrize("name", ["markdown", "html", "terminal"])
 def test_people_read_them_too(name: str, view: View) -> None:
-    text = catalog.load("reports", name).render(view).replace("\\_", "_")
+    text = written(view, name).replace("\\_", "_")
     assert "Correctness by layer" in text
     assert "replica_seed_mismatch" in text.split("Correctness by layer")[1]
     assert "B, gradient of one step" in text

@@ -6,23 +6,24 @@ from dataclasses import replace
 
 from assay.estimates.estimate import Absent, Estimate
 from assay.estimates.format import scale_for, show
-from assay.reports.load_tables import LoadTable, capacity, cell, details, numbers
+from assay.reports.load_tables import capacity, cell, details, numbers
+from assay.reports.page import Table, said
 from assay.reports.view import View
 from tests.reports.conftest import judged
 from tests.serving_made import ServingMade, simulated
 
 
-def heads(table: LoadTable) -> list[str]:
-    return [f"{head.above}: {head.text}" if head.above else head.text for head in table.head]
+def heads(table: Table) -> list[str]:
+    return [f"{head.above}: {head.text}" if head.above else head.text for head in table.heads]
 
 
-def named(view: View, name: str) -> LoadTable:
+def named(view: View, name: str) -> Table:
     return next(table for table in details(view) if table.name == name)
 
 
 def test_engines_stand_beside_each_other_at_each_load(load: View) -> None:
     (table,) = numbers(load)
-    assert [[one.text for one in row[:2]] for row in table.rows] == [["6", "a"], ["6", "b"], ["12", "a"], ["12", "b"]]
+    assert [[said(one).text for one in row[:2]] for row in table.rows] == [["6", "a"], ["6", "b"], ["12", "a"], ["12", "b"]]
     assert heads(table)[:6] == [
         "Offered, req/s",
         "Engine",
@@ -40,8 +41,8 @@ def test_a_cell_is_the_number_of_the_metric_without_its_unit(load: View) -> None
     assert row.shown_unit == "ms"
     place = heads(table).index("TTFT: p50, ms")
     shown = row.cells[load.columns[0].key]
-    assert table.rows[0][place].text == shown.text.removesuffix(" ms")
-    assert table.rows[0][place].below == shown.interval
+    assert said(table.rows[0][place]).text == shown.text.removesuffix(" ms")
+    assert said(table.rows[0][place]).below == shown.interval
 
 
 def test_a_scenario_has_its_own_table(scenarios: View) -> None:
@@ -74,21 +75,21 @@ def test_a_share_keeps_its_sign_and_a_price_loses_its_unit() -> None:
         method="m",
         signature="s",
     )
-    assert cell(show(share)).text == "50 %"
+    assert said(cell(show(share))).text == "50 %"
     price = replace(share, unit="USD/token", value=2e-6, low=1e-6, high=3e-6)
-    assert cell(show(price, scale_for("USD/token", (2e-6,)))).text == "2.0"
+    assert said(cell(show(price, scale_for("USD/token", (2e-6,))))).text == "2.0"
 
 
 def test_an_absent_number_is_a_word_with_its_reason() -> None:
-    few = cell(show(Absent(reason="insufficient", detail="needs more requests")))
-    assert (few.text, few.made, few.absent) == ("too few data", "needs more requests", True)
-    assert cell(show(Absent(reason="not_measured", detail="why"))).text == "–"
-    assert cell(None).absent
+    few = said(cell(show(Absent(reason="insufficient", detail="needs more requests"))))
+    assert (few.text, few.note, few.tone) == ("too few data", "needs more requests", "absent")
+    assert said(cell(show(Absent(reason="not_measured", detail="why")))).text == "–"
+    assert said(cell(None)).tone == "absent"
 
 
 def test_faults_are_told_of_the_loads_that_had_one(load: View) -> None:
     table = named(load, "faults")
-    assert [[one.text for one in row[:2]] for row in table.rows] == [["6", "a"], ["6", "b"]]
+    assert [[said(one).text for one in row[:2]] for row in table.rows] == [["6", "a"], ["6", "b"]]
     assert heads(table)[2] == "outage, s"
     assert "One launch each, so no interval; counts are exact." in table.notes
 
@@ -101,12 +102,12 @@ def test_failures_are_counted_by_class(load: View) -> None:
     assert load.serving is not None
     table = named(load, "errors")
     assert heads(table)[2:] == ["5xx"]
-    assert [int(row[2].text) for row in table.rows] == [own["5xx"] for own in load.serving.errors.values()]
+    assert [int(said(row[2]).text) for row in table.rows] == [own["5xx"] for own in load.serving.errors.values()]
 
 
 def test_replicas_show_what_they_got(load: View) -> None:
     table = named(load, "replicas")
-    assert [[one.text for one in row[:2]] for row in table.rows] == [["a", "0"], ["a", "1"], ["b", "0"], ["b", "1"]]
+    assert [[said(one).text for one in row[:2]] for row in table.rows] == [["a", "0"], ["a", "1"], ["b", "0"], ["b", "1"]]
     assert heads(table)[-3:] == ["KV cache in use", "in the batch", "in the queue"]
 
 
@@ -120,8 +121,8 @@ def test_the_grade_of_agreement_is_shown_where_prompts_were_repeated() -> None:
     table = named(judged(made), "checks")
     (row,) = table.rows
     assert heads(table)[-2:] == ["grade of agreement", "answers that differ"]
-    assert row[-2].text == "different"  # no log probabilities: nothing better than "different" is shown
-    assert row[-1].text == "1 of 6"
+    assert said(row[-2]).text == "different"  # no log probabilities: nothing better than "different" is shown
+    assert said(row[-1]).text == "1 of 6"
 
 
 def test_capacity_is_said_in_the_unit_of_the_load() -> None:

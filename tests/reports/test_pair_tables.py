@@ -6,7 +6,8 @@ import json
 
 from assay.frames.links.pairs import of_record
 from assay.reports import pair_tables
-from assay.reports.json import value_object
+from assay.reports.documents.values import value_object
+from assay.reports.page import said
 from tests.paired import kinds, record
 
 HOSTS = ("a",) * 4 + ("b",) * 4
@@ -14,7 +15,7 @@ HOSTS = ("a",) * 4 + ("b",) * 4
 
 def test_each_class_has_its_row_and_its_range() -> None:
     classes, _ = pair_tables.tables(of_record(record(kinds(2, 2, 2), hosts=HOSTS)))
-    assert [[cell.text for cell in row] for row in classes.rows] == [
+    assert [[said(cell).text for cell in row] for row in classes.rows] == [
         ["same island", "8", "5,000", "0.2"],
         ["same host", "16", "9,000", "0.025"],
         ["across hosts", "32", "25,000", "0.01"],
@@ -25,7 +26,7 @@ def test_each_class_has_its_row_and_its_range() -> None:
 def test_the_slowest_pairs_come_first_and_the_rest_is_told() -> None:
     _, pairs = pair_tables.tables(of_record(record(kinds(2, 2, 2), hosts=HOSTS)))
     assert len(pairs.rows) == pair_tables.MOST_ROWS
-    assert {row[1].text for row in pairs.rows} == {"across hosts"}
+    assert {said(row[1]).text for row in pairs.rows} == {"across hosts"}
     assert "44 pairs more were faster" in pairs.notes[0]
 
 

@@ -27,6 +27,7 @@ from assay.runners.experiment.signals import StopRequest
 from assay.spec.experiment import Experiment
 from assay.spec.load import from_mapping
 from assay.verdict.judge import judge
+from tests.reports.written import written
 
 SERVER = [sys.executable, "-m", "assay.instruments.reference_server", "--port", "{port}", "--first-s", "0.01", "--next-s", "0.001"]
 
@@ -120,12 +121,11 @@ def test_a_killed_replica_is_seen_and_told(broken: Record) -> None:
 
 @pytest.mark.slow
 def test_the_record_is_judged_and_reported(broken: Record) -> None:
-    from assay.reports.html import render
     from assay.reports.view import build
 
     measured = from_record(broken)
     judgement = judge(measured)
-    page = render(build(measured, judgement))
+    page = written(build(measured, judgement), "html")
     assert judgement.verdict.status in ("PASS", "INCONCLUSIVE", "INVALID")  # a busy machine sends late
     assert "Under a fault" in page
 

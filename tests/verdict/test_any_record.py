@@ -7,7 +7,6 @@ import math
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from assay import catalog
 from assay.reports.view import build
 from assay.spec.experiment import Gates, Quality, Scaling
 from assay.spec.sections.costs import Energy
@@ -15,6 +14,7 @@ from assay.verdict.claims.pitfalls import of_record
 from assay.verdict.judge import judge
 from assay.verdict.types import DIMENSIONS
 from tests.handmade import Handmade
+from tests.reports.written import content
 from tests.verdict.making import MARGIN
 
 SECONDS = st.floats(0.0, 10.0) | st.sampled_from([0.0, 1.0, 1.0, 1e-9, 1e9])
@@ -124,5 +124,5 @@ def test_any_record_is_judged_and_shown(made: Handmade, state: str, sealed: bool
     assert all(tuple(row) == DIMENSIONS for row in judgement.verdict.dimensions.values())
     assert all(bool(p.reason) is (p.state == "not examined") for p in of_record(measured, judgement.results))
     view = build(measured, judgement)
-    for name in ("terminal", "json", "markdown"):
-        assert catalog.load("reports", name).render(view)
+    for name in ("terminal", "json", "markdown", "excel", "latex"):
+        assert content(view, name)

@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 
 from assay.errors import SpecError
-from assay.reports import html, markdown, terminal
-from assay.reports import json as as_json
+from assay.reports.documents import record as as_json
 from assay.reports.view import View, build
 from assay.spec.experiment import Experiment, Gates, Verdict
 from assay.spec.load import from_mapping
 from assay.spec.rules.notes import notes
 from assay.verdict.judge import Judgement
 from tests.handmade import Handmade
+from tests.reports.written import written
 from tests.verdict.making import good, judged, wrong
 
 UNASKED = ("quality", "cost", "reliability", "energy")
@@ -62,11 +62,11 @@ def test_reports_start_with_what_was_asked_about() -> None:
     assert view.dimensions == ("performance",)
     assert view.shown_layers == ()
     assert {row.dimension for row in view.primary} == {"performance"}
-    for text in (terminal.render(view), markdown.render(view)):
+    for text in (written(view, "terminal"), written(view, "markdown")):
         head = text[: text.lower().index("findings")]
         assert "Asked about" in head
         assert not any(word in head.lower() for word in (*UNASKED, "correctness", "not measured"))
-    page = html.render(view)
+    page = written(view, "html")
     head = page[page.index('<section aria-labelledby="vector">') : page.index('id="findings"')]
     assert not any(word in head.lower() for word in ("correctness", "cost and energy", "reliability"))
 
@@ -78,7 +78,7 @@ def test_a_result_that_is_wrong_counts_and_is_shown_whatever_was_asked_about() -
     assert wrong(judgement) == ["samples_lost"]
     assert judgement.verdict.status == "FAIL"
     assert view.dimensions == ("correctness", "performance")
-    assert "samples_lost" in terminal.render(view)
+    assert "samples_lost" in written(view, "terminal")
 
 
 def test_what_makes_the_record_inadmissible_counts_whatever_was_asked_about() -> None:

@@ -13,8 +13,8 @@ from assay.estimates.estimate import Absent, Estimate, Value
 from assay.estimates.format import GIGABYTES, Scale, count, show, size_words
 from assay.metrics.collectives import ALGBW, ALPHA, BETA, BUSBW, COLLECTIVE_ERRORS, COLLECTIVE_TIME, CROSSOVER_SIZE
 from assay.reports import load_tables, network_tables, pair_tables
-from assay.reports.load_tables import Cell as TableCell
-from assay.reports.load_tables import Head, LoadTable
+from assay.reports.page import Cell as TableCell
+from assay.reports.page import Head, Table, Words
 from assay.reports.view import View
 from assay.spec.sections.collectives import Cell
 
@@ -30,7 +30,7 @@ COLUMNS: Final = (
 PLACES: Final = {"in": "in place", "out": "out of place"}
 
 
-def numbers(view: View) -> tuple[LoadTable, ...]:
+def numbers(view: View) -> tuple[Table, ...]:
     """A table for each operation, then that of the links; of a look at the network its hosts and interfaces."""
     if view.network is not None:
         values = {row.name: {key: shown.value for key, shown in row.cells.items()} for row in view.metrics}
@@ -40,7 +40,7 @@ def numbers(view: View) -> tuple[LoadTable, ...]:
     return (*(table for table in made if table is not None), *_links(view), *pair_tables.tables(view.pairs))
 
 
-def _of_operation(view: View, op: str, place: int) -> LoadTable | None:
+def _of_operation(view: View, op: str, place: int) -> Table | None:
     cells = [cell for cell in view.collectives if cell.op == op]
     known = [cell for cell in cells if isinstance(_value(view, COLLECTIVE_TIME.name, cell.name), Estimate)]
     notes = tuple(_notes(view, [cell for cell in cells if cell not in known]))
@@ -67,11 +67,11 @@ def _of_operation(view: View, op: str, place: int) -> LoadTable | None:
     )
     title = op if several or not cells else f"{op}, {PLACES[cells[0].place]}"
     head = (*stub, *(Head(text=text) for text, _, _ in COLUMNS))
-    return LoadTable(name=f"collective-{place}", title=title, stub=len(stub), head=head, rows=rows, notes=notes)
+    return Table(inline=True, name=f"collective-{place}", title=title, stub=len(stub), heads=head, rows=rows, notes=notes)
 
 
 def _texts(*texts: str) -> tuple[TableCell, ...]:
-    return tuple(TableCell(text=text) for text in texts)
+    return tuple(Words(text=text) for text in texts)
 
 
 def _value(view: View, metric: str, key: str) -> Value | None:
@@ -96,7 +96,7 @@ def _notes(view: View, missing: Sequence[Cell]) -> Iterator[str]:
         yield f"Not measured ({'; '.join(where)}; {count(len(cells), 'sizes')}): {why}."
 
 
-def _links(view: View) -> tuple[LoadTable, ...]:
+def _links(view: View) -> tuple[Table, ...]:
     """alpha, 1/beta and the crossover size of each operation, or why there are none."""
     groups = {cell.group: cell for cell in view.collectives}
     fitted = (ALPHA.name, BETA.name, CROSSOVER_SIZE.name)
@@ -122,11 +122,12 @@ def _links(view: View) -> tuple[LoadTable, ...]:
     head = ("Operation", "Workers", "Placement", "alpha, µs", "1/beta, GB/s", "crossover, B")
     told = "T = rounds alpha + share bytes beta of a ring's links, fitted in every launch; below the crossover size half of the time or more is latency."
     return (
-        LoadTable(
+        Table(
+            inline=True,
             name="links",
             title="What a link costs",
             stub=3,
-            head=tuple(Head(text=text) for text in head),
+            heads=tuple(Head(text=text) for text in head),
             rows=rows,
             notes=(*((told,) if known else ()), *notes),
         ),

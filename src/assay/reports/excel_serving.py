@@ -7,7 +7,8 @@ answered requests of all timed launches and have no interval; those with one sta
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Final
 
 import polars as pl
@@ -15,7 +16,7 @@ import polars.selectors as cs
 
 from assay.estimates.estimate import Estimate
 from assay.reports import load_tables
-from assay.reports.sheets import Content, Figure, Sheet
+from assay.reports.page import Blocks, Cell, Figure, Raw, Section, Table, heads, said
 from assay.reports.view import Column, View
 from assay.units import NS_PER_S
 
@@ -51,49 +52,37 @@ REQUEST_COLUMNS: Final = (
 )
 
 
-def sheets(view: View) -> tuple[Sheet, ...]:
+def sheets(view: View) -> tuple[Section, ...]:
     """The sheets that only a load has."""
-    if view.serving is None:
-        return ()
     scenarios = tuple(dict.fromkeys(column.scenario for column in view.columns))
-    names = sheet_names([f"Summary {scenario}".strip() for scenario in scenarios])
-    summaries = (_summary(view, scenario, name) for scenario, name in zip(scenarios, names, strict=True))
-    return (*summaries, *_behind(view), _requests(view))
+    return (
+        *(_data(f"Summary {scenario}".strip(), partial(_summary, view, scenario)) for scenario in scenarios),
+        *(_data(table.title, partial(_as_text, table)) for table in load_tables.details(view)),
+        _data("Requests", partial(_requests, view)),
+    )
 
 
-def _summary(view: View, scenario: str, name: str) -> Sheet:
+def _data(name: str, content: Callable[[], Blocks]) -> Section:
+    return Section(key=f"sheet-{name}", title=name, depth="data", content=content)
+
+
+def _summary(view: View, scenario: str) -> Blocks:
     head = ["Scenario", "Engine", {"concurrency": "Concurrency", "rate": "Rate (requests/s)"}.get(view.load_word, "Load")]
     head += ["Requests counted", "Answered", *(place.head for place, _ in view.shown_in("workbook"))]
     for title, _ in LATENCIES:
         head += [f"{title} mean", *(f"{title} p{100 * share:g}" for share in SHARES)]
     head += ["Output speed of one request (tokens/s) mean"]
     rows = tuple(tuple(_row(view, column)) for column in view.columns if column.scenario == scenario)
-    return Sheet(name=name, head=tuple(head), rows=rows)
+    return (Table(name="summary", heads=heads(*head), rows=rows),)
 
 
-def sheet_names(texts: Sequence[str]) -> list[str]:
-    """Names that Excel takes: at most 31 characters, none of []:*?/\\, no apostrophe at an end, no two equal but for case."""
-    taken: set[str] = set()
-    found = []
-    for text in texts:
-        clean = "".join("-" if letter in "[]:*?/\\" or not letter.isprintable() else letter for letter in text)
-        endings = ("", *(f" {number}" for number in range(2, len(texts) + 2)))
-        shortened = (f"{clean[: 31 - len(ending)].strip(chr(39))}{ending}" for ending in endings)
-        name = next(name for name in shortened if name.casefold() not in taken)
-        taken.add(name.casefold())
-        found.append(name)
-    return found
+def _as_text(table: Table) -> Blocks:
+    """A table behind the numbers as texts: faults, cold starts, checks, failures, replicas."""
+    rows = tuple(tuple(f"{words.text} {words.below}".strip() for words in map(said, row)) for row in table.rows)
+    return (Table(name=table.name, heads=heads(*(head.full for head in table.heads)), rows=rows),)
 
 
-def _behind(view: View) -> Iterator[Sheet]:
-    """The tables behind the numbers, as texts: faults, cold starts, checks, failures, replicas."""
-    for table in load_tables.details(view):
-        head = tuple(f"{head.above}, {head.text}" if head.above else head.text for head in table.head)
-        rows = tuple(tuple(f"{cell.text} {cell.below}".strip() for cell in row) for row in table.rows)
-        yield Sheet(name=sheet_names([table.title])[0], head=head, rows=rows)
-
-
-def launches(view: View) -> Sheet:
+def launches(view: View) -> Blocks:
     """Every launch with its requests."""
     head = (
         "Launch",
@@ -132,10 +121,10 @@ def launches(view: View) -> Sheet:
         )
         for r in view.launches
     )
-    return Sheet(name="Launches", head=head, rows=rows)
+    return (Table(name="launches", heads=heads(*head), rows=rows),)
 
 
-def _row(view: View, column: Column) -> Iterator[Content]:
+def _row(view: View, column: Column) -> Iterator[Cell]:
     assert view.serving is not None
     own = view.serving.requests.filter((pl.col("configuration") == column.key) & pl.col("counted") & (pl.col("role") == "timed"))
     well = own.filter("ok")
@@ -151,11 +140,11 @@ def _row(view: View, column: Column) -> Iterator[Content]:
     yield _number((1.0 / paced.filter(paced > 0)).mean())  # an answer that came whole has no speed
 
 
-def _number(value: object) -> Content:
+def _number(value: object) -> Cell:
     return Figure(value=float(value), style="0.000000") if isinstance(value, int | float) else None
 
 
-def _requests(view: View) -> Sheet:
+def _requests(view: View) -> Blocks:
     assert view.serving is not None
     rows = view.serving.requests
     first = rows.group_by("launch").agg(pl.col("scheduled_ns").min().alias("_first"))
@@ -167,6 +156,5 @@ def _requests(view: View) -> Sheet:
     )
     left = rows.height - shown.height
     note = f"{left:,} further requests are in the record and not in this sheet"
-    return Sheet(
-        name="Requests", head=tuple(title for title, _ in known), rows=((note, *(None,) * (len(known) - 1)),) if left else (), frame=plain
-    )
+    rest = ((note, *(None,) * (len(known) - 1)),) if left else ()
+    return (Raw(name="requests", heads=tuple(title for title, _ in known), frame=plain, rows=rest),)

@@ -1,22 +1,22 @@
 """Which tables does a report on a load have?  Engines beside each other at every load, and what lies behind the numbers.
 
-A table holds finished text: reports only lay it out.  Units stand in the heads of columns, so that a cell is a number with
+Units stand in the heads of columns, so that a cell is a number with
 its interval below it.  A column without any number is left out, and the table's notes say why.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
-from assay.estimates.estimate import Estimate
-from assay.estimates.format import Shown, count, reading, scale_for
+from assay.estimates.format import Shown, reading, scale_for
 from assay.metrics.base import ALL
 from assay.metrics.base import Shown as Place
 from assay.metrics.serving.latency import TTFT_COLD
 from assay.metrics.serving.objectives import CAPACITY
 from assay.reports import grouping
+from assay.reports.page import Cell, Head, Number, Table, Words, said
 from assay.reports.view import Column, MetricRow, View
 
 ONE_LAUNCH: Final = "no interval: one launch"
@@ -29,37 +29,7 @@ GRADES: Final[Mapping[str, str]] = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
-class Head:
-    """Head of a column, and what stands above it and its neighbours."""
-
-    text: str
-    above: str = ""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Cell:
-    """A number or a word, what stands below it, and how it was made."""
-
-    text: str
-    below: str = ""
-    made: str = ""
-    absent: bool = False
-
-
-@dataclass(frozen=True, kw_only=True)
-class LoadTable:
-    """A table; its first `stub` columns name the row."""
-
-    name: str
-    title: str
-    stub: int
-    head: tuple[Head, ...]
-    rows: tuple[tuple[Cell, ...], ...]
-    notes: tuple[str, ...] = ()
-
-
-def numbers(view: View) -> tuple[LoadTable, ...]:
+def numbers(view: View) -> tuple[Table, ...]:
     """Engines at each load: a table per scenario."""
     scenarios = tuple(dict.fromkeys(column.scenario for column in view.columns))
     quality = [(Place(table="engines", head=row.title), row) for row in view.primary if row.name.startswith("quality")]
@@ -88,7 +58,7 @@ def capacity(view: View) -> tuple[str, ...]:
 
 
 def _load_in_words(view: View, shown: Shown) -> str:
-    bare = cell(shown)
+    bare = said(cell(shown))
     unit = {"concurrency": "requests in flight", "rate": "requests per second"}.get(view.load_word, "")
     return f"{bare.text} {unit} {bare.below if bare.below.startswith('[') else f'({bare.below})'}"
 
@@ -98,7 +68,7 @@ def _of(view: View, columns: Sequence[Column]) -> str:
     return f" of {'; '.join(groups)}" if groups and len(columns) < len(view.columns) else ""
 
 
-def details(view: View) -> tuple[LoadTable, ...]:
+def details(view: View) -> tuple[Table, ...]:
     """What lies behind the numbers: faults, cold starts, checks of answers, failures by class, replicas."""
     made = (
         _of_metrics(view, "faults", "Under faults", view.columns, view.shown_in("faults"), only_measured=True),
@@ -123,7 +93,7 @@ def _of_metrics(
     *,
     only_measured: bool = False,
     needs: str = "",
-) -> LoadTable | None:
+) -> Table | None:
     """A row per configuration; `only_measured` leaves out those without any number, `needs` names a metric without which
     there is no table."""
     rows = [(place, row) for place, row in shown if _known(row, columns)]
@@ -133,12 +103,12 @@ def _of_metrics(
         columns = [column for column in columns if any(_known(row, [column]) for _, row in rows)]
     head = [_head(place, row) for place, row in rows]
     body = [[cell(row.cells.get(column.key)) for _, row in rows] for column in columns]
-    if {one.below for own in body for one in own if not one.absent} <= {ONE_LAUNCH, "exact"}:
-        body = [[replace(one, below="") for one in own] for own in body]
+    if {said(one).below for own in body for one in own if said(one).tone != "absent"} <= {ONE_LAUNCH, "exact"}:
+        body = [[replace(one, interval=False) if isinstance(one, Number) else one for one in own] for own in body]
         notes = (*notes, "One launch each, so no interval; counts are exact.")
     stub = _stub_heads(columns, view)
     named = tuple((*_stub(stub, column), *own) for column, own in zip(columns, body, strict=True))
-    return LoadTable(name=name, title=title, stub=len(stub), head=(*stub, *head), rows=named, notes=notes)
+    return Table(inline=True, name=name, title=title, stub=len(stub), heads=(*stub, *head), rows=named, notes=notes)
 
 
 def _known(row: MetricRow, columns: Sequence[Column]) -> bool:
@@ -161,22 +131,12 @@ def _stub_heads(columns: Sequence[Column], view: View) -> tuple[Head, ...]:
 def _stub(heads: Sequence[Head], column: Column) -> tuple[Cell, ...]:
     load = column.brief.partition(" ")[0] if column.load is not None else column.brief
     texts = {"Engine": column.engine, "Scenario": column.scenario}
-    return tuple(Cell(text=texts.get(head.text, load)) for head in heads)
+    return tuple(Words(text=texts.get(head.text, load)) for head in heads)
 
 
 def cell(shown: Shown | None) -> Cell:
     """A number without the unit that stands in the head, except for shares; a short word where there is none."""
-    if shown is None:
-        return Cell(text="–", absent=True)
-    value = shown.value
-    if not isinstance(value, Estimate):
-        word = "too few data" if value.reason == "insufficient" else "–"
-        return Cell(text=word, made=shown.note, absent=True)
-    minus = "−" if shown.text.startswith("−") else ""
-    bare = shown.text.removeprefix(minus).removeprefix(shown.scale.before)
-    kept = bare if value.unit == "fraction" else bare.removesuffix(shown.scale.after)
-    made = f"{value.method}. {count(value.n_launches, 'launches')}, {count(value.n_trials, 'trials')}."
-    return Cell(text=f"{minus}{kept}", below=shown.interval, made=made)
+    return None if shown is None else Number(shown=shown, bare=True)
 
 
 def _rows(view: View, *names: str) -> list[MetricRow]:
@@ -186,7 +146,7 @@ def _rows(view: View, *names: str) -> list[MetricRow]:
 # ---- tables of counts --------------------------------------------------------------------------------------------
 
 
-def _checks(view: View) -> LoadTable | None:
+def _checks(view: View) -> Table | None:
     """Whether answers went to those who asked, and how nearly equal prompts were answered alike."""
     assert view.serving is not None
     table = _of_metrics(view, "checks", "Correctness of the answers", view.columns, view.shown_in("checks"))
@@ -194,21 +154,21 @@ def _checks(view: View) -> LoadTable | None:
     if table is None or not grades:
         return table
     rows = [(*row, *_grade(view, column)) for column, row in zip(view.columns, table.rows, strict=True)]
-    head = (*table.head, Head(text="grade of agreement"), Head(text="answers that differ"))
-    return LoadTable(name=table.name, title=table.title, stub=table.stub, head=head, rows=tuple(rows))
+    head = (*table.heads, Head(text="grade of agreement"), Head(text="answers that differ"))
+    return Table(inline=True, name=table.name, title=table.title, stub=table.stub, heads=head, rows=tuple(rows))
 
 
 def _grade(view: View, column: Column) -> tuple[Cell, Cell]:
     assert view.serving is not None
     found = view.serving.agreement.get(column.key)
     if found is None:
-        return Cell(text="–", absent=True), Cell(text="–", absent=True)
+        return None, None
     shown, possible = GRADES[found.shown], GRADES[found.possible]
     below = "" if shown == possible else f"or better, up to {possible}: not all could be told"
-    return Cell(text=shown, below=below), Cell(text=f"{found.differing} of {found.answers}", below=found.where)
+    return Words(text=shown, below=below), Words(text=f"{found.differing} of {found.answers}", below=found.where)
 
 
-def _errors(view: View) -> LoadTable | None:
+def _errors(view: View) -> Table | None:
     """Requests of the measured windows that failed, by class."""
     assert view.serving is not None
     errors = view.serving.errors
@@ -217,18 +177,19 @@ def _errors(view: View) -> LoadTable | None:
         return None
     columns = [column for column in view.columns if errors.get(column.key)]
     stub = _stub_heads(columns, view)
-    rows = [(*_stub(stub, column), *(Cell(text=f"{errors[column.key].get(status, 0):,}") for status in classes)) for column in columns]
-    return LoadTable(
+    rows = [(*_stub(stub, column), *(Words(text=f"{errors[column.key].get(status, 0):,}") for status in classes)) for column in columns]
+    return Table(
+        inline=True,
         name="errors",
         title="Failed requests by class",
         stub=len(stub),
-        head=(*stub, *(Head(text=status) for status in classes)),
+        heads=(*stub, *(Head(text=status) for status in classes)),
         rows=tuple(rows),
         notes=("Counted requests of the timed launches; what is not listed had none.",),
     )
 
 
-def _replicas(view: View) -> LoadTable | None:
+def _replicas(view: View) -> Table | None:
     """How the load was shared out, and what the engines said of themselves."""
     assert view.serving is not None
     found = view.serving.replicas
@@ -239,21 +200,22 @@ def _replicas(view: View) -> LoadTable | None:
     read = {name for one in found for name in one.readings}
     rows = [
         (
-            Cell(text=one.engine),
-            Cell(text=str(one.replica)),
-            Cell(text=f"{one.sent:,}"),
-            Cell(text=f"{one.sent - one.answered:,}"),
-            Cell(text=reading(one.ttft_s, "s", latency).removesuffix(latency.after)),
+            Words(text=one.engine),
+            Words(text=str(one.replica)),
+            Words(text=f"{one.sent:,}"),
+            Words(text=f"{one.sent - one.answered:,}"),
+            Words(text=reading(one.ttft_s, "s", latency).removesuffix(latency.after)),
             *_readings(one.readings, read),
         )
         for one in found
     ]
     head = ("Engine", "Replica", "requests", "failed", f"TTFT, median, {latency.label}", *(READ[n] for n in READ if n in read))
-    return LoadTable(
+    return Table(
+        inline=True,
         name="replicas",
         title="Replicas",
         stub=2,
-        head=tuple(Head(text=text) for text in head),
+        heads=tuple(Head(text=text) for text in head),
         rows=tuple(rows),
         notes=(*notes, f"Counted requests of the timed launches{'; means of what the engines told of themselves' if read else ''}."),
     )
@@ -271,4 +233,4 @@ def _readings(found: Mapping[str, float], read: set[str]) -> Iterator[Cell]:
         if name in read:
             known = found.get(name)
             unit = "fraction" if name == "kv_cache_used" else ""
-            yield Cell(text="–", absent=True) if known is None else Cell(text=reading(known, unit))
+            yield None if known is None else Words(text=reading(known, unit))

@@ -11,7 +11,7 @@ from assay.estimates.format import Scale, number, show
 from assay.frames.links.network_probe import BACK, Interface, Network
 from assay.metrics.network import ECHOES_LOST, LINK_RATE, ROUND_TRIP
 from assay.reports import load_tables
-from assay.reports.load_tables import Cell, Head, LoadTable
+from assay.reports.page import Cell, Head, Table, Words
 
 MILLISECONDS: Final = Scale(factor=1e3, after=" ms")
 MEGABITS: Final = Scale(factor=8e-6, after=" Mbit/s")
@@ -30,26 +30,28 @@ COUNTERS: Final = (
 )
 
 
-def tables(network: Network, values: Mapping[str, Mapping[str, Value]]) -> tuple[LoadTable, ...]:
+def tables(network: Network, values: Mapping[str, Mapping[str, Value]]) -> tuple[Table, ...]:
     """Hosts, then interfaces; `values`: metric -> key -> value."""
     rows = tuple(
-        (Cell(text=host), *(_cell(values.get(metric, {}).get(f"{host}{end}"), scale) for _, metric, end, scale in COLUMNS))
+        (Words(text=host), *(_cell(values.get(metric, {}).get(f"{host}{end}"), scale) for _, metric, end, scale in COLUMNS))
         for host in network.hosts
     )
-    by_host = LoadTable(
+    by_host = Table(
+        inline=True,
         name="hosts",
         title="Hosts",
         stub=1,
-        head=(Head(text="Host"), *(Head(text=text) for text, *_ in COLUMNS)),
+        heads=(Head(text="Host"), *(Head(text=text) for text, *_ in COLUMNS)),
         rows=rows,
         notes=("Rates are of payload over one TCP connection; a link's own rate counts headers too.",),
     )
     head = ("Interface", "to", "MTU", "speed, Mbit/s", "duplex", *(text for text, *_ in COUNTERS))
-    by_interface = LoadTable(
+    by_interface = Table(
+        inline=True,
         name="interfaces",
         title="Interfaces of this machine",
         stub=2,
-        head=tuple(Head(text=text) for text in head),
+        heads=tuple(Head(text=text) for text in head),
         rows=tuple(_interface(one) for one in network.interfaces),
         notes=("Counters: by how much they grew in all rounds, whoever used them.",),
     )
@@ -77,4 +79,4 @@ def _interface(one: Interface) -> tuple[Cell, ...]:
         str(one.settings.get("duplex", "–")),
         *(_grown(one.grew[counter] * factor) for _, counter, factor in COUNTERS),
     )
-    return tuple(Cell(text=text, absent=text == "–") for text in texts)
+    return tuple(Words(text=text, tone="absent" if text == "–" else "plain") for text in texts)

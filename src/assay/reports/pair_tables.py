@@ -13,41 +13,43 @@ from assay.estimates.estimate import Absent, Estimate, Value
 from assay.estimates.format import Scale, count, show
 from assay.frames.links.pairs import Link, Pairs
 from assay.reports import load_tables
-from assay.reports.load_tables import Cell, Head, LoadTable
+from assay.reports.page import Cell, Head, Table, Words
 
 MICROSECONDS: Final = Scale(factor=1e6, after=" µs")
 GIGABYTES: Final = Scale(factor=1e-9, after=" GB/s")
 MOST_ROWS: Final = 12
 
 
-def tables(several: Sequence[Pairs]) -> tuple[LoadTable, ...]:
+def tables(several: Sequence[Pairs]) -> tuple[Table, ...]:
     """Classes and pairs of every configuration."""
     return tuple(table for place, one in enumerate(several, 1) for table in _of(one, place))
 
 
-def _of(one: Pairs, place: int) -> tuple[LoadTable, ...]:
+def _of(one: Pairs, place: int) -> tuple[Table, ...]:
     seen, ranks = one.classes, count(one.matrix.ranks, "workers")
     where = tuple(Head(text=text) for text in ("latency, µs", "bandwidth, GB/s"))
     refused = (f"No classes are told: {seen.refused}.",) if seen.refused else ()
     rows = tuple(_class_row(one, name) for name in seen.names)
-    by_class = LoadTable(
+    by_class = Table(
+        inline=True,
         name=f"pair-classes-{place}",
         title=f"Who is near whom, {ranks}",
         stub=2,
         rows=rows,
         notes=(*seen.sentences, *refused, *_wrong(one)),
-        head=(Head(text="Pairs"), Head(text="ordered pairs"), *(Head(text=f"{head.text}, slowest and fastest") for head in where)),
+        heads=(Head(text="Pairs"), Head(text="ordered pairs"), *(Head(text=f"{head.text}, slowest and fastest") for head in where)),
     )
     links = sorted(one.matrix.links, key=_slowness)[:MOST_ROWS]
     left = len(one.matrix.links) - len(links)
     notes = (f"{count(left, 'pairs')} more were faster; the record holds all.",) if left else ()
     why = dict.fromkeys(link.bandwidth.detail for link in links if isinstance(link.bandwidth, Absent))
-    by_pair = LoadTable(
+    by_pair = Table(
+        inline=True,
         name=f"pairs-{place}",
         title=f"Pairs, {ranks}",
         stub=2,
         notes=(*notes, *(f"No bandwidth where {reason}." for reason in why)),
-        head=(Head(text="From, to"), Head(text="class"), *where),
+        heads=(Head(text="From, to"), Head(text="class"), *where),
         rows=tuple(_pair_row(one, link) for link in links),
     )
     return by_class, by_pair
@@ -63,7 +65,7 @@ def _class_row(one: Pairs, name: str) -> tuple[Cell, ...]:
     own = [link for link in one.matrix.links if one.classes.kinds[link.pair] == name]
     latencies = _ends([link.latency for link in own], slowest_is_high=True)
     bandwidths = _ends([link.bandwidth for link in own], slowest_is_high=False)
-    return (Cell(text=name), Cell(text=str(len(own))), _range(latencies, MICROSECONDS), _range(bandwidths, GIGABYTES))
+    return (Words(text=name), Words(text=str(len(own))), _range(latencies, MICROSECONDS), _range(bandwidths, GIGABYTES))
 
 
 def _ends(values: Sequence[Value], *, slowest_is_high: bool) -> tuple[Estimate, ...]:
@@ -76,14 +78,14 @@ def _ends(values: Sequence[Value], *, slowest_is_high: bool) -> tuple[Estimate, 
 
 def _range(ends: tuple[Estimate, ...], scale: Scale) -> Cell:
     texts = dict.fromkeys(show(end, scale).text.removesuffix(scale.after) for end in ends)
-    return Cell(text=" to ".join(texts) or "–", absent=not ends)
+    return Words(text=" to ".join(texts) or "–", tone="plain" if ends else "absent")
 
 
 def _pair_row(one: Pairs, link: Link) -> tuple[Cell, ...]:
     kind = one.classes.kinds.get(link.pair, "–")
     return (
-        Cell(text=f"{link.pair[0]} → {link.pair[1]}"),
-        Cell(text=kind),
+        Words(text=f"{link.pair[0]} → {link.pair[1]}"),
+        Words(text=kind),
         load_tables.cell(show(link.latency, MICROSECONDS)),
         load_tables.cell(show(link.bandwidth, GIGABYTES)),
     )

@@ -16,16 +16,14 @@ from assay.frames.links.collective_calls import asked_cells
 from assay.frames.links.network_probe import network as network_of
 from assay.frames.links.pairs import of_record as pairs_of
 from assay.frames.record_data import Measured
-from assay.frames.trials import is_timing
-from assay.reports import foreign, load_words, profiled
-from assay.reports.conditions import conditions
-from assay.reports.launch_rows import launches
-from assay.reports.machine_facts import environment
-from assay.reports.metric_rows import lag, overhead, timing_facts, timing_metrics
-from assay.reports.metric_rows import metrics as metric_rows
-from assay.reports.series import serving as serving_series
-from assay.reports.series import training
-from assay.reports.tree import (
+from assay.reports import load_words
+from assay.reports.rows import imported, profile
+from assay.reports.rows.conditions import conditions
+from assay.reports.rows.launches import launches
+from assay.reports.rows.machine import environment
+from assay.reports.rows.metrics import lag, overhead, timing_facts, timing_metrics
+from assay.reports.rows.metrics import metrics as metric_rows
+from assay.reports.rows.types import (
     Cell,
     Column,
     EnvironmentGroup,
@@ -40,7 +38,9 @@ from assay.reports.tree import (
     VectorRow,
     View,
 )
-from assay.reports.vocabulary import DIMENSION_TITLES, SEVERITIES, STATUS_WORDS, WHOLE, place_of
+from assay.reports.series import serving as serving_series
+from assay.reports.series import training
+from assay.reports.words import DIMENSION_TITLES, SEVERITIES, STATUS_WORDS, WHOLE, place_of
 from assay.spec.plan import Configuration
 from assay.spec.sections.serving import Serving
 from assay.verdict.artifact import artifact
@@ -81,7 +81,7 @@ def build(measured: Measured, judgement: Judgement) -> View:
     labels = {column.key: column.label for column in columns}
     verdict, experiment, manifest = judgement.verdict, measured.experiment, measured.manifest
     served = serving_series.build(measured)
-    metrics = timing_metrics(judgement) if is_timing(measured) else metric_rows(judgement, experiment.workload.work)
+    metrics = timing_metrics(judgement) if measured.kind.times_calls else metric_rows(judgement, experiment.workload.work)
     if experiment.serving is not None and experiment.quality is None:  # of a load, quality is asked for or it is not
         metrics = tuple(replace(row, primary=row.primary and row.name not in QUALITY) for row in metrics)
     if ended_words(measured):
@@ -121,12 +121,12 @@ def build(measured: Measured, judgement: Judgement) -> View:
         efficiency_gate=experiment.gates.efficiency,
         quality_metric=experiment.quality.metric if experiment.quality else None,
         quality_margin=experiment.quality.margin if experiment.quality else None,
-        timing=timing_facts(measured, judgement) if is_timing(measured) else (),
-        collectives=asked_cells(measured) if measured.kind.name == "collectives" else (),
-        pairs=pairs_of(measured) if measured.kind.name == "collectives" else (),
-        network=network_of(measured) if measured.kind.name == "network" else None,
-        profiles=profiled.of_record(measured),
-        foreign=tuple(Fact(name=name, text=words) for name, words in foreign.facts(measured, judgement.results)),
+        timing=timing_facts(measured, judgement) if measured.kind.times_calls else (),
+        collectives=asked_cells(measured) if measured.kind.sweeps else (),
+        pairs=pairs_of(measured) if measured.kind.sweeps else (),
+        network=network_of(measured) if measured.kind.probes_hosts else None,
+        profiles=profile.of_record(measured),
+        foreign=tuple(Fact(name=name, text=words) for name, words in imported.facts(measured, judgement.results)),
         serving=served,
         load_word="" if experiment.serving is None else "concurrency" if experiment.serving.concurrency else "rate",
     )
@@ -135,13 +135,7 @@ def build(measured: Measured, judgement: Judgement) -> View:
 def _columns(measured: Measured) -> tuple[Column, ...]:
     if (serving := measured.experiment.serving) is not None:
         return tuple(_load_column(serving, one) for one in measured.varied)
-    return tuple(Column(key=one.name, label=_label(measured, one.workers), workers=one.workers) for one in measured.varied)
-
-
-def _label(measured: Measured, workers: int) -> str:
-    if measured.kind.name == "network":
-        return "the network"
-    return "a call" if is_timing(measured) else _workers(workers)
+    return tuple(Column(key=one.name, label=measured.kind.label or _workers(one.workers), workers=one.workers) for one in measured.varied)
 
 
 def _load_column(serving: Serving, one: Configuration) -> Column:

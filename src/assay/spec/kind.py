@@ -50,10 +50,13 @@ class Kind:
     trains: bool = False  # its workers are ranks that train one model together
     sends_requests: bool = False  # its trials are requests to engines, not steps of workers
     sweeps: bool = False  # one launch measures every operation at every size
+    probes_hosts: bool = False  # it looks at other hosts and the way to them
     times_calls: bool = False  # it times calls and claims nothing else
     chooses: bool = True  # its configurations are alternatives, of which one can be recommended
     configurations: str = "worker counts"  # what its configurations are called
     workers: str = "Workers"  # the head of the column with their number
+    label: str = ""  # what its one configuration is called; empty: by the number of workers
+    facts: tuple[str, ...] = ()  # the facts about its making that a report names; empty: all
     own_cost: str = "Instrument's own cost"  # what measuring cost is called
 
     def concerns(self, about: tuple[str, ...]) -> bool:

@@ -44,7 +44,7 @@ def test_json_is_one_document_of_either(repository: Path, capsys: pytest.Capture
     assert record.keys() == claim.keys()
 
 
-@pytest.mark.parametrize(("name", "begin"), [("a.md", "# "), ("a.json", "{"), ("a.txt", "8 times")])
+@pytest.mark.parametrize(("name", "begin"), [("a.md", "# "), ("a.json", "{"), ("a.txt", "SOUND  8 times")])
 def test_the_output_file_says_the_form(tmp_path: Path, repository: Path, capsys: pytest.CaptureFixture[str], name: str, begin: str) -> None:
     claim = tmp_path / "claim.toml"
     claim.write_text((repository / "examples" / "claims" / "sound.toml").read_text().replace("On eight GPUs", "8 times"))
@@ -62,6 +62,7 @@ def test_what_cannot_be_read_or_written_is_one_sentence(tmp_path: Path, reposito
     assert "a TOML file that describes a claim" in capsys.readouterr().err
     assert main(["audit", "nothing", "--root", str(tmp_path)]) == 6
     claim = str(repository / "examples" / "claims" / "sound.toml")
+    (tmp_path / "no").write_text("")
     assert main(["audit", claim, "--output", str(tmp_path / "no" / "file")]) == 6
     assert "Give another place with --output" in capsys.readouterr().err
 
@@ -81,7 +82,7 @@ def test_a_secret_in_a_claim_reaches_neither_the_answer_nor_an_error(
     claim.write_text(unsound.replace('precision = "fp32"', f'precision = "{planted}"'))
     wrong.write_text(f'no_such_key = "{planted}"\n{unsound}')
     shown = audit(capsys, str(claim), *([form] if form else []), code=1)
-    assert "[redacted]" in shown
+    assert "[redacted]" in shown.replace("\\", "")
     assert planted not in shown
     assert main(["audit", str(wrong)]) == 2
     assert planted not in capsys.readouterr().err

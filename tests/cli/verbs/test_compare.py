@@ -136,6 +136,7 @@ def test_html_goes_to_a_file_that_is_named(
 
 
 def test_a_place_that_cannot_be_written_is_named(capsys: pytest.CaptureFixture[str], root: Path, tmp_path: Path) -> None:
+    (tmp_path / "no").write_text("")
     code, _, error = say(capsys, root, "before", "after", "--html", "--output", str(tmp_path / "no" / "c.html"))
     assert (code, "--output" in error) == (6, True)
 

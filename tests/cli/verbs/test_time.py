@@ -75,7 +75,7 @@ def test_one_command_is_timed_and_the_record_named(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     first, *rows = done.stdout.splitlines()
     assert first.startswith(sys.executable)
-    named = [row.split()[0] for row in rows if row.startswith("  ")]
+    named = [row.split()[0] for row in rows if row and row[0].islower()]
     assert named[:5] == ["time", "spread", "processor", "memory", "floor"]
     (record,) = [row.partition(": ")[2] for row in rows if row.startswith("record: ")]
     assert (tmp_path / record / "SEAL").is_file()

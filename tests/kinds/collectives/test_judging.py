@@ -7,14 +7,14 @@ from dataclasses import replace
 
 import pytest
 
-from assay.reports import html, markdown, terminal
-from assay.reports import json as json_report
+from assay.reports.documents import record as json_report
 from assay.reports.view import build
 from assay.verdict.comparison.compare import compare
 from assay.verdict.comparison.types import Side
 from assay.verdict.judge import judge
 from tests.builders import frame
 from tests.collectives_made import Made
+from tests.reports.written import written
 
 
 def test_right_data_on_enough_launches_pass() -> None:
@@ -44,10 +44,10 @@ def test_every_report_has_a_line_for_every_size() -> None:
         ops=("all_reduce", "all_to_all"), levels=(2, 3), sizes=("1K:1M",), unsupported={"all_to_all": "no support for alltoall"}
     ).measured()
     view = build(measured, judge(measured))
-    for text in (terminal.render(view), markdown.render(view), html.render(view)):
+    for text in (written(view, "terminal"), written(view, "markdown"), written(view, "html")):
         for part in ("256 KiB", "busbw, GB/s", "1/beta, GB/s", "no support for alltoall"):
             assert part in text
-    assert "Bandwidth of all_reduce" in html.render(view)
+    assert "Bandwidth of all_reduce" in written(view, "html")
     document = json.loads(json_report.render(view))
     sent = {one["bytes"] for one in document["collectives"] if one["workers"] == 3 and one["op"] == "all_to_all"}
     assert sent == {1020, 4092, 16380, 65532, 262140, 1048572}  # whole elements for each of three ranks

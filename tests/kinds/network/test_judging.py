@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from assay.reports import json as json_report
 from assay.reports import view
+from assay.reports.documents import record as json_report
 from assay.verdict.judge import judge
 from tests.looked import Seen, look
 

@@ -14,7 +14,6 @@ from assay.estimates.estimate import Estimate
 from assay.frames.links.bandwidth import factor
 from assay.frames.record_data import Measured, from_record
 from assay.record.reader import open_record
-from assay.reports import terminal
 from assay.reports.view import build
 from assay.runners.foreign.nccl_tests import read
 from assay.runners.foreign.support.base import Imported
@@ -22,6 +21,7 @@ from assay.runners.foreign.support.importing import import_results
 from assay.runners.foreign.support.nccl_runs import PROGRAMS
 from assay.spec.sections.collectives import Collectives
 from assay.verdict.judge import Judgement, judge
+from tests.reports.written import written
 
 # Lines as nccl-tests 2.13 prints them, with times and bandwidths that were published for two nodes of eight H100 (all_reduce_perf -b 8 -e
 # 8G).
@@ -139,7 +139,7 @@ def test_runs_of_a_folder_are_launches_and_fit_a_link(tmp_path: Path) -> None:
     assert "rank:mean of ranks" in value(judgement, "busbw", f"{group} bytes=1048576").signature
     assert judgement.verdict.status == "PASS"
     assert {"collective_check_apart"} <= {finding.rule for finding in judgement.verdict.findings}
-    assert "a separate iteration, not the timed ones" in terminal.render(build(measured, judgement), width=200)
+    assert "a separate iteration, not the timed ones" in written(build(measured, judgement), "terminal", width=200)
 
 
 def test_nothing_of_the_file_is_lost_but_other_peoples_variables(tmp_path: Path) -> None:

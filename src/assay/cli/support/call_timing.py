@@ -70,7 +70,7 @@ def time(
         WorkloadError: it raised.
     """
     from assay.cli.support import record_lookup
-    from assay.reports.timing import summary, text
+    from assay.reports.rows.timing import summary, text
 
     target, folder = target_of(function)
     words = _json_arguments(args, kwargs)

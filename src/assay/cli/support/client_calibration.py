@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import sys
 import tempfile
@@ -9,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from assay.cli.support.output import Output, emit, plain_stdout
 from assay.printable import say
 
 if TYPE_CHECKING:
@@ -17,20 +19,20 @@ if TYPE_CHECKING:
 SECONDS = 60.0
 
 
-def run(seconds: float, *, show: bool, quiet: bool, json_: bool) -> int:
+def run(arguments: argparse.Namespace, seconds: float) -> int:
     """Measure, judge and keep; or show what was kept. Gives the exit code."""
-    from assay.cli.support.examined import EXIT_OF
     from assay.record import machine_fitness
+    from assay.reports.pages.doctor import EXIT_OF
 
-    if show:
-        return _show(machine_fitness.read_client(), json_=json_)
-    result, stopped = calibrated(seconds, quiet=quiet)
+    if arguments.show:
+        return _show(machine_fitness.read_client(), arguments)
+    result, stopped = calibrated(seconds, quiet=arguments.quiet)
     if not result["errors"]:
         print(f"assay: {stopped or 'nothing was measured'}; too little was measured to be kept", file=sys.stderr)
         return 130
     path = machine_fitness.write_client(result)
-    print(json.dumps(result, indent=2) if json_ else text(result))
-    say(f"kept for later records: {path}", file=sys.stderr if json_ else sys.stdout)
+    emit(shown(result), arguments)
+    say(f"kept for later records: {path}", file=sys.stdout if plain_stdout(arguments) else sys.stderr)
     return 130 if stopped else EXIT_OF[result["fitness"]]
 
 
@@ -74,25 +76,29 @@ def result_of(seen: Calibrated, about: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
-def text(result: Mapping[str, Any]) -> str:
-    """The result for people."""
-    from assay.cli.support.examined import page
+def shown(result: Mapping[str, Any]) -> Output:
+    """The result: the verdict, every check, then what to do."""
+    from assay.reports.pages.doctor import page
 
     head = f"this client is {result['fitness']} to measure here (Python {result['python']}, {result['loop']}, {result['utc']})"
     if result["fitness"] == "unknown":
         head = "nothing is known about this client"
-    return page(head, result["checks"])
+    return Output(
+        name="doctor-client",
+        page=lambda: page("this client", head, result["fitness"], result["checks"]),
+        document=lambda: json.dumps(result, indent=2),
+    )
 
 
-def _show(found: Mapping[str, Any], *, json_: bool) -> int:
-    from assay.cli.support.examined import EXIT_OF
+def _show(found: Mapping[str, Any], arguments: argparse.Namespace) -> int:
     from assay.clock import SystemClock
     from assay.errors import RecordError
     from assay.record.machine_fitness import stale
+    from assay.reports.pages.doctor import EXIT_OF
 
     if "absent" in found:
         raise RecordError(f"{found['absent']}. Run it: assay doctor client")
-    print(json.dumps(found, indent=2) if json_ else text(found))
+    emit(shown(found), arguments)
     if why := stale(found, SystemClock().utc()):
         say(f"note: this result is {why}", file=sys.stderr)
     return EXIT_OF.get(str(found.get("fitness")), 4)

@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from assay.cli.support.output import JSON, plain_stdout
+
 if TYPE_CHECKING:
     from assay.spec.experiment import Experiment
 
@@ -76,9 +78,9 @@ def look(arguments: argparse.Namespace) -> int:
     if arguments.dry_run:
         rounds, hosts = experiment.launches.per_configuration, [target.name for target in targets]
         words = f"{rounds} rounds; in each, of {', '.join(hosts)}: echoes, a transfer of {seconds:g} s there and one back (iperf3)"
-        print(json.dumps({"rounds": rounds, "hosts": hosts, "seconds": seconds}) if arguments.json else words)
+        print(json.dumps({"rounds": rounds, "hosts": hosts, "seconds": seconds}) if arguments.form == JSON else words)
         return 0
     without_pandas()
-    with display(sys.stderr if arguments.json else sys.stdout, quiet=arguments.quiet) as show:
+    with display(sys.stdout if plain_stdout(arguments) else sys.stderr, quiet=arguments.quiet) as show:
         path = run(experiment, folder=Path(), root=arguments.root, on_progress=show)
-    return judge_and_show(path, json=arguments.json, html=True)
+    return judge_and_show(path, arguments)

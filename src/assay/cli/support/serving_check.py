@@ -1,7 +1,7 @@
 """What do ten requests reveal about a serving engine, before it is loaded?  (`assay load URL --check`)
 
 They are the requests of the load: the same client, texts and flags, one sent alone and nine with up to three in flight.  The record is
-read and deleted: ten requests show how an engine answers, not how fast.  Each line is a sentence; `!` marks a warning.
+read and deleted: ten requests show how an engine answers, not how fast.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import json
 import math
 import tempfile
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -21,9 +21,9 @@ from assay.cli.support.experiment_run import run
 from assay.errors import Interrupted, WorkloadError
 from assay.estimates.format import count, number, reading
 from assay.frames.serving.stamp_uncertainty import TEXT
-from assay.printable import columns, json_text
 from assay.record.lookup import record_folders
 from assay.record.reader import open_record
+from assay.reports.pages.serving_check import Line
 from assay.spec.sections.serving import Arrivals, Correctness
 from assay.units import NS_PER_S, SECONDS
 from assay.verdict.audits.serving.answer_model import a_form_of
@@ -51,16 +51,6 @@ HINTS: Final[Mapping[int, str]] = {
     400: "check --model, --task and the lengths (--scenario)",
     422: "check --model, --task and the lengths (--scenario)",
 }
-
-
-@dataclass(frozen=True, kw_only=True)
-class Line:
-    """One finding; `warning`: it would spoil a load, or distort what is read from it."""
-
-    name: str
-    text: str
-    warning: bool = False
-    data: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -323,22 +313,6 @@ def _cold(seen: Seen) -> Line:
 def _median(values: pl.Series) -> float:
     found = values.median()
     return float(found) if isinstance(found, int | float) else float("nan")
-
-
-# ---- presentation ------------------------------------------------------------------------------------------------
-
-
-def page(urls: tuple[str, ...], found: tuple[Line, ...]) -> str:
-    """A headline, then one line per finding."""
-    warnings = sum(line.warning for line in found)
-    head = f"{' '.join(urls)}: {count(warnings, 'warnings') if warnings else 'ready for a load'}"
-    return "\n".join([head, "", *columns(("!" if line.warning else " ", line.name, line.text) for line in found)])
-
-
-def document(urls: tuple[str, ...], found: tuple[Line, ...]) -> str:
-    """The same as JSON."""
-    told = {"urls": urls, "fit": not any(line.warning for line in found), "lines": [asdict(line) for line in found]}
-    return json_text(json.dumps(told, indent=2, ensure_ascii=False, allow_nan=False))
 
 
 def exit_code(seen: Seen) -> int:

@@ -6,11 +6,11 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from assay.cli.support.output import Output, add_formats, emit
 from assay.cli.support.verb import Verb, add_root
-from assay.printable import say
 
 if TYPE_CHECKING:
-    from assay.reports.pitfalls import Sheet
+    from assay.reports.pages.pitfalls import Sheet
 
 EXIT_OF_CLAIM = {"sound": 0, "unsound": 1, "cannot be judged": 4}
 DESCRIPTION = """\
@@ -30,27 +30,27 @@ Exit code of a claim: 0 sound as stated, 1 it fell into a pitfall, 4 into none, 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("target", metavar="TARGET", help="a record (folder, beginning of its name, or `latest`), or a claim's TOML file")
-    parser.add_argument("--json", dest="form", action="store_const", const="json", help="print JSON")
-    parser.add_argument("--markdown", dest="form", action="store_const", const="markdown", help="print Markdown")
-    parser.add_argument("--output", type=Path, metavar="FILE", help="write to this file instead of printing")
+    add_formats(parser)
     add_root(parser)
 
 
 def _run(arguments: argparse.Namespace) -> int:
     from assay.record.arrow_import import without_pandas
+    from assay.record.secrets.redact import redact
+    from assay.reports.documents.pitfalls import render
+    from assay.reports.page import mapped
+    from assay.reports.pages.pitfalls import page
 
     without_pandas()
     is_claim = arguments.target.endswith(".toml")
     sheet, code = _of_claim(Path(arguments.target)) if is_claim else _of_record(arguments.target, arguments.root)
-    if arguments.output is None:
-        print(_shown(sheet, arguments.form, terminal=True), end="")
-    else:
-        _write(arguments.output, _shown(sheet, arguments.form or _form_of(arguments.output), terminal=False))
+    # a claim's file was never looked through for secrets
+    emit(Output(name="audit", page=lambda: mapped(page(sheet), redact), document=lambda: redact(render(sheet))), arguments)
     return code
 
 
 def _of_claim(path: Path) -> tuple[Sheet, int]:
-    from assay.reports.pitfalls import of_claim
+    from assay.reports.pages.pitfalls import of_claim
     from assay.spec.claim import load_claim
     from assay.verdict.claims.claim import audit_claim
 
@@ -67,7 +67,7 @@ def _of_record(name: str, root: Path) -> tuple[Sheet, int]:
     from assay.record.lookup import resolve
     from assay.record.reader import open_record
     from assay.record.unjudged import judged_from
-    from assay.reports.pitfalls import Sheet
+    from assay.reports.pages.pitfalls import Sheet
     from assay.verdict.claims.claim import facts_needed, smallest_set
     from assay.verdict.claims.pitfalls import of_record
     from assay.verdict.judge import judge
@@ -88,45 +88,6 @@ def _of_record(name: str, root: Path) -> tuple[Sheet, int]:
         quantities=smallest_set(facts),
     )
     return sheet, EXIT_OF_STATUS[judgement.verdict.status]
-
-
-def _form_of(path: Path) -> str | None:
-    return {".json": "json", ".md": "markdown"}.get(path.suffix)
-
-
-def _shown(sheet: Sheet, form: str | None, *, terminal: bool) -> str:
-    """The sheet in a form; on a terminal in its width and colour."""
-    from assay.record.secrets.redact import redact
-
-    return redact(_as_it_is(sheet, form, terminal=terminal))  # a claim's file was never looked through for secrets
-
-
-def _as_it_is(sheet: Sheet, form: str | None, *, terminal: bool) -> str:
-    import os
-    import shutil
-    import sys
-
-    from assay.cli.verbs.report import WIDEST
-    from assay.reports.pitfalls import as_json, as_markdown, as_text
-
-    if form == "json":
-        return as_json(sheet) + "\n"
-    if form == "markdown":
-        return as_markdown(sheet)
-    if terminal and sys.stdout.isatty():
-        return as_text(sheet, width=min(shutil.get_terminal_size().columns, WIDEST), colour="NO_COLOR" not in os.environ)
-    return as_text(sheet)
-
-
-def _write(path: Path, text: str) -> None:
-    from assay.errors import RecordError
-    from assay.record import files
-
-    try:
-        files.write_output(path, text.encode())
-    except OSError as error:
-        raise RecordError(f"cannot write {path}: {error.strerror}. Give another place with --output.") from error
-    say(path)
 
 
 VERB = Verb(

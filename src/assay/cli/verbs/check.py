@@ -5,8 +5,10 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
+from assay.catalog import load
+from assay.cli.support.output import STDOUT, TERMINAL, WRITERS, Output, add_formats, emit, plain_stdout, shown, write
 from assay.cli.support.record_lookup import share
 from assay.cli.support.verb import Verb, add_root
 from assay.printable import say
@@ -42,10 +44,16 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--folder", type=Path, metavar="DIR", help="the record's code, to measure again (default: the working directory)")
     add("--blocks", type=int, default=5, metavar="N", help="blocks that are measured again (default: 5, at least 3)")
     add("--show", action="store_true", help="show the history as tables and write history.html")
-    add("--output", type=Path, metavar="FILE", help="where --show writes its page (default: PLACE/history.html)")
-    add("--json", action="store_true", help="print the documented JSON on stdout")
-    add("--junit", type=Path, metavar="FILE", help="write a JUnit file")
-    add("--markdown", type=Path, metavar="FILE", help="append a section to this file, for a job's summary")
+    add_formats(parser, besides=("junit", "markdown"))
+    add("--junit", type=Path, metavar="FILE", help="write a JUnit file as well")
+    add(
+        "--markdown",
+        type=Path,
+        nargs="?",
+        const=STDOUT,
+        metavar="FILE",
+        help="append a section to this file, for a job's summary; without a FILE, show it as markdown",
+    )
     add("--push", metavar="PLACE", help="keep the record in this folder or store, if the check gave exit code 0")
     add("--quiet", action="store_true", help="show no progress")
 
@@ -232,46 +240,39 @@ def _measured_again(arguments: argparse.Namespace, found: Check, baseline: Side,
 
 
 def _tell(arguments: argparse.Namespace, found: Check, fresh: Sequence[Path], *, accepted: bool) -> None:
-    from assay.reports import check as report
+    from assay.reports.documents.check import render
+    from assay.reports.pages.check import page
 
-    where = sys.stderr if arguments.json else sys.stdout
+    if arguments.markdown == STDOUT:
+        arguments.form = "markdown"
+    where = sys.stdout if plain_stdout(arguments) else sys.stderr
     if arguments.show:
-        _show(arguments, found)
-    if arguments.json:
-        sys.stdout.write(report.to_json(found, accepted=accepted, fresh=map(str, fresh)))
-    else:
-        sys.stdout.write(report.to_text(found))
+        _show(arguments, found, where)
+    result = Output(name="check", page=lambda: page(found), document=lambda: render(found, accepted=accepted, fresh=map(str, fresh)))
+    emit(result, arguments)
     for path in fresh:
         say(f"record: {path}", file=where)
     if accepted and found.state != "pass":
         say(f"accepted: {found.state.replace('_', ' ')}", file=where)
     if arguments.junit:
-        _write(arguments.junit, report.to_junit(found))
-    if arguments.markdown:
-        _write(arguments.markdown, report.to_markdown(found), append=True)
+        write(arguments.junit, load(WRITERS, "junit").write(page(found)))
+    if arguments.markdown not in (None, STDOUT):
+        write(arguments.markdown, load(WRITERS, "markdown").write(page(found)), append=True)
 
 
-def _show(arguments: argparse.Namespace, found: Check) -> None:
+def _show(arguments: argparse.Namespace, found: Check, where: TextIO) -> None:
+    """The history before the check: as text, and as a page beside its records."""
     from assay.record.store import Store
-    from assay.reports import history
+    from assay.reports.pages.history import page
 
-    where = sys.stderr if arguments.json else sys.stdout
-    where.write(history.to_text(found.histories))
+    history = page(found.histories, f"History of {found.record}")
+    where.write(str(shown(load(WRITERS, TERMINAL), history)))
     local = Store(arguments.history).local
-    target = arguments.output or (local or Path()) / "history.html"
-    _write(target, history.page(found.histories, f"History of {found.record}"))
+    target = (arguments.output if plain_stdout(arguments) else None) or (local or Path()) / "history.html"
+    write(target, load(WRITERS, "html").write(history))
     say(f"history: {target}", file=where)
-
-
-def _write(path: Path, text: str, *, append: bool = False) -> None:
-    from assay.errors import RecordError
-    from assay.record import files
-
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        files.write_output(path, text.encode(), append=append)
-    except OSError as error:
-        raise RecordError(f"cannot write {path}: {error.strerror}. Give another place.") from error
+    if plain_stdout(arguments):
+        arguments.output = None
 
 
 VERB = Verb(

@@ -6,6 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from assay.cli.support.output import JSON, plain_stdout
 from assay.cli.support.verb import Verb, add_root
 from assay.printable import say
 
@@ -44,7 +45,7 @@ def _run(arguments: argparse.Namespace) -> int:
         return 0
     show_notes(experiment)
     if arguments.dry_run:
-        say(dry_run_json(experiment, arguments.root) if arguments.json else dry_run(experiment, arguments.root))
+        say(dry_run_json(experiment, arguments.root) if arguments.form == JSON else dry_run(experiment, arguments.root))
         return 0
     from assay.cli.support.experiment_run import run
     from assay.cli.support.progress import display
@@ -52,9 +53,9 @@ def _run(arguments: argparse.Namespace) -> int:
     from assay.record.arrow_import import without_pandas
 
     without_pandas()
-    with display(sys.stderr if arguments.json else sys.stdout, quiet=arguments.quiet) as show, under_flags():
+    with display(sys.stdout if plain_stdout(arguments) else sys.stderr, quiet=arguments.quiet) as show, under_flags():
         path = run(experiment, folder=Path(), root=arguments.root, on_progress=show)
-    return judge_and_show(path, json=arguments.json, html=True)
+    return judge_and_show(path, arguments)
 
 
 VERB = Verb(

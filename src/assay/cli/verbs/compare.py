@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import argparse
-import os
-import shutil
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from assay.cli.support.output import Output, add_formats, emit
 from assay.cli.support.record_lookup import add_days
 from assay.cli.support.verb import Verb, add_root
 from assay.printable import say
 
 if TYPE_CHECKING:
-    from assay.reports.comparisons.view import ComparisonView
     from assay.verdict.comparison.sessions import Days
     from assay.verdict.comparison.types import Comparison, Side
 
-WIDEST = 140  # columns; longer lines are hard to read
-STDOUT = Path("-")  # as --output
-FORMATS = ("json", "markdown", "html")
 QUALITY = "quality"  # as --primary: that no speed decides
 
 
@@ -54,18 +49,15 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         "or of a record of several engines the load at which these are compared",
     )
     add_days(parser)
-    shape = parser.add_mutually_exclusive_group()
-    for name in FORMATS:
-        shape.add_argument(f"--{name}", dest="shape", action="store_const", const=name, help=f"the comparison as {name}")
-    parser.add_argument(
-        "--output", type=Path, metavar="PATH", help="write to this file, - for stdout (default: HTML to comparison.html, else stdout)"
-    )
+    add_formats(parser)
     add_root(parser)
 
 
 def _run(arguments: argparse.Namespace) -> int:
     from assay.record.arrow_import import without_pandas
-    from assay.reports.comparisons.view import build
+    from assay.reports.documents.comparison import render
+    from assay.reports.pages.comparison import page
+    from assay.reports.rows.comparison import build
 
     without_pandas()
     sides = load_sides(arguments.records, arguments.root)
@@ -75,7 +67,7 @@ def _run(arguments: argparse.Namespace) -> int:
     comparison = _compared(sides, arguments)
     base = sides[0]
     view = build(comparison, base.judgement.metrics, base.measured.experiment.workload.work)
-    _emit(view, arguments.shape or "terminal", arguments.output)
+    emit(Output(name="comparison", page=lambda: page(view), document=lambda: render(comparison)), arguments)
     if by_quality and comparison.quality:
         found = ", ".join(f"{label} {state.lower().replace('_', ' ')}" for label, state in comparison.quality.items())
         say(f"quality decides, not the speed: {found}", file=sys.stderr)
@@ -226,36 +218,6 @@ def exit_code(comparison: Comparison, *, by_quality: bool = False) -> int:
         return 1
     undecided = ("inconclusive", "not_measured", "struck_out")
     return 4 if any(change.outcome in undecided for change in comparison.decisive()) else 0
-
-
-# ---- where it is shown -----------------------------------------------------------------------------------------------
-
-
-def _emit(view: ComparisonView, shape: str, output: Path | None) -> None:
-    if shape == "html" and output is None:
-        output = Path("comparison.html")
-    if output is None or output == STDOUT:
-        sys.stdout.write(_rendered(view, shape))
-        return
-    from assay.errors import RecordError
-    from assay.record import files
-
-    try:
-        files.write_output(output, _rendered(view, shape, screen=False).encode())
-    except OSError as error:
-        raise RecordError(f"cannot write {output}: {error.strerror}. Give another place with --output.") from error
-    say(output)
-
-
-def _rendered(view: ComparisonView, shape: str, *, screen: bool = True) -> str:
-    import importlib
-
-    if shape == "terminal" and screen and sys.stdout.isatty():
-        from assay.reports.comparisons.terminal import render
-
-        width = min(shutil.get_terminal_size().columns, WIDEST)
-        return render(view, width=width, colour="NO_COLOR" not in os.environ)
-    return str(importlib.import_module(f"assay.reports.comparisons.{shape}").render(view))
 
 
 VERB = Verb(

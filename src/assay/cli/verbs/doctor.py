@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from assay.cli.support.examined import EXIT_OF, page
+from assay.cli.support.output import Output, add_formats, emit, plain_stdout
 from assay.cli.support.verb import Verb
 from assay.printable import say
 
@@ -34,26 +34,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seconds", type=float, metavar="S", help="how long it may take (180, for the client 60, at most 300)")
     parser.add_argument("--show", action="store_true", help="show what the last examination of this machine found")
     parser.add_argument("--quiet", action="store_true", help="show no progress")
-    parser.add_argument("--json", action="store_true", help="print the result as JSON on stdout")
+    add_formats(parser)
 
 
 def _run(arguments: argparse.Namespace) -> int:
     from assay.record import machine_fitness as machine
+    from assay.reports.pages.doctor import EXIT_OF
 
     if arguments.subject == "client":
         from assay.cli.support import client_calibration
 
         seconds = client_calibration.SECONDS if arguments.seconds is None else _seconds(arguments.seconds)
-        return client_calibration.run(seconds, show=arguments.show, quiet=arguments.quiet, json_=arguments.json)
+        return client_calibration.run(arguments, seconds)
     if arguments.show:
-        return _show(machine.read(), json_=arguments.json)
+        return _show(machine.read(), arguments)
     result, stopped = examined(_seconds(SECONDS if arguments.seconds is None else arguments.seconds), quiet=arguments.quiet)
     if result["launches"] < _enough() and stopped:
         say(f"assay: {stopped}; too little was measured to be kept", file=sys.stderr)
         return 130
     path = machine.write(result)
-    print(json.dumps(result, indent=2) if arguments.json else text(result))
-    say(f"kept for later records: {path}", file=sys.stderr if arguments.json else sys.stdout)
+    emit(shown(result), arguments)
+    say(f"kept for later records: {path}", file=sys.stdout if plain_stdout(arguments) else sys.stderr)
     return 130 if stopped else EXIT_OF[result["fitness"]]
 
 
@@ -145,25 +146,32 @@ def result_of(seen: Seen, begins: Sequence[float], values: Sequence[float]) -> d
     }
 
 
-def _show(found: Mapping[str, Any], *, json_: bool) -> int:
+def _show(found: Mapping[str, Any], arguments: argparse.Namespace) -> int:
     from assay.clock import SystemClock
     from assay.errors import RecordError
     from assay.record.machine_fitness import stale
+    from assay.reports.pages.doctor import EXIT_OF
 
     if "absent" in found:
         raise RecordError(f"{found['absent']}. Run it: assay doctor")
-    print(json.dumps(found, indent=2) if json_ else text(found))
+    emit(shown(found), arguments)
     if why := stale(found, SystemClock().utc()):
         say(f"note: this result is {why}", file=sys.stderr)
     return EXIT_OF.get(str(found.get("fitness")), 4)
 
 
-def text(result: Mapping[str, Any]) -> str:
-    """The result for people: the verdict, every check, then what to do."""
+def shown(result: Mapping[str, Any]) -> Output:
+    """The result: the verdict, every check, then what to do."""
+    from assay.reports.pages.doctor import page
+
     head = f"this machine is {result['fitness']} ({result['launches']} launches of fixed work, {result['utc']})"
     if result["fitness"] == "unknown":
         head = f"nothing is known about this machine ({result['launches']} launches of fixed work)"
-    return page(head, result["checks"])
+    return Output(
+        name="doctor",
+        page=lambda: page("this machine", head, result["fitness"], result["checks"]),
+        document=lambda: json.dumps(result, indent=2),
+    )
 
 
 VERB = Verb(

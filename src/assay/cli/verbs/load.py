@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from assay.cli.support.output import JSON, Output, emit, plain_stdout
 from assay.cli.support.verb import Verb, add_root
 from assay.printable import say
 
@@ -46,7 +47,7 @@ def _run(arguments: argparse.Namespace) -> int:
         say(f"note: {note}", file=sys.stderr)
     show_notes(experiment)
     if arguments.dry_run:
-        say(dry_run_json(experiment, arguments.root) if arguments.json else dry_run(experiment, arguments.root))
+        say(dry_run_json(experiment, arguments.root) if arguments.form == JSON else dry_run(experiment, arguments.root))
         return 0
     from assay.record.arrow_import import without_pandas
 
@@ -56,20 +57,23 @@ def _run(arguments: argparse.Namespace) -> int:
     from assay.cli.support.rate_search import ranged
     from assay.cli.verbs.report import judge_and_show
 
-    with display(sys.stderr if arguments.json else sys.stdout, quiet=arguments.quiet) as show:
+    with display(sys.stdout if plain_stdout(arguments) else sys.stderr, quiet=arguments.quiet) as show:
         experiment = ranged(experiment, Path(), arguments.root, show)
         path = run(experiment, folder=Path(), root=arguments.root, on_progress=show)
-    return judge_and_show(path, json=arguments.json, html=True)
+    return judge_and_show(path, arguments)
 
 
 def _check(experiment: Experiment, arguments: argparse.Namespace) -> int:
-    from assay.cli.support.serving_check import announcement, check, document, exit_code, lines, of_ten, page
+    from assay.cli.support.serving_check import announcement, check, exit_code, lines, of_ten
+    from assay.reports.documents.serving_check import render
+    from assay.reports.pages.serving_check import page
 
     urls, small = tuple(dict.fromkeys(arguments.urls)), of_ten(experiment)
-    if not (arguments.quiet or arguments.json):
+    if plain_stdout(arguments) and not arguments.quiet:
         say(announcement(small), file=sys.stderr)
     seen = check(small)
-    say(document(urls, lines(seen)) if arguments.json else page(urls, lines(seen)))
+    found = lines(seen)
+    emit(Output(name="check", page=lambda: page(urls, found), document=lambda: render(urls, found)), arguments)
     return exit_code(seen)
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 import json
-import shlex
 import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from assay.cli.support.output import Output, emit, plain_stdout
 from assay.cli.support.verb import Verb, add_root
 
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from assay.spec.flags.of_verb import KeyFlag
 
 NOTHING_KEPT = 4  # exit code: no step was kept
-SHOWN = 8  # rows of a list
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -52,34 +51,36 @@ def _run(arguments: argparse.Namespace) -> int:
             show(progress)
 
     try:
-        with display(sys.stderr if arguments.json else sys.stdout, quiet=arguments.quiet) as show:
+        with display(sys.stdout if plain_stdout(arguments) else sys.stderr, quiet=arguments.quiet) as show:
             path = run(experiment, folder=folder, root=arguments.root, on_progress=note)
     except WorkloadError:  # the script failed, perhaps long after its window
         if made:
-            tell_what_is_left(made[0], as_json=arguments.json)
+            tell_what_is_left(made[0], arguments)
         raise
-    return shown(path, as_json=arguments.json)
+    return shown(path, arguments)
 
 
-def tell_what_is_left(path: Path, *, as_json: bool) -> None:
-    """Print what a record's profiled launches left before something failed, which is what is told of in the end."""
+def tell_what_is_left(path: Path, arguments: argparse.Namespace) -> None:
+    """Show what a record's profiled launches left before something failed, which is what is told of in the end."""
     from assay.errors import AssayError
 
     with suppress(AssayError, OSError):
         if kept(told := profile_of(path)):
-            tell(told, as_json=as_json)
+            emit(output(told), arguments)
 
 
-def shown(path: Path, *, as_json: bool) -> int:
-    """Print what a record's profiled launches left; the exit code."""
+def shown(path: Path, arguments: argparse.Namespace) -> int:
+    """Show what a record's profiled launches left; the exit code."""
     told = profile_of(path)
-    tell(told, as_json=as_json)
+    emit(output(told), arguments)
     return 0 if kept(told) else NOTHING_KEPT
 
 
-def tell(told: dict[str, Any], *, as_json: bool) -> None:
-    """Print it."""
-    print(json.dumps(told, indent=2) if as_json else "\n".join(lines(told)))
+def output(told: dict[str, Any]) -> Output:
+    """The summary, as a page and as JSON."""
+    from assay.reports.pages.profile import page
+
+    return Output(name="profile", page=lambda: page(told), document=lambda: json.dumps(told, indent=2))
 
 
 def _flags() -> tuple[list[KeyFlag], list[KeyFlag]]:
@@ -110,7 +111,7 @@ def profile_of(path: Path) -> dict[str, Any]:
     from assay.record.reader import open_record
     from assay.record.unjudged import judged_from
     from assay.record.unsealed import launch_name
-    from assay.reports.profiled import of_record
+    from assay.reports.rows.profile import of_record
 
     with judged_from(path):
         found = of_record(from_record(open_record(path)))
@@ -122,27 +123,6 @@ def kept(told: dict[str, Any]) -> bool:
     return any(
         any(window["kept"] for window in one["windows"]) or any(part.get("file") for part in one["nsys"]) for one in told["launches"]
     )
-
-
-def lines(told: dict[str, Any]) -> list[str]:
-    """The summary for people."""
-    from assay.reports.profiled import launch_lines
-
-    shown = [line for one in told["launches"] for line in (*launch_lines(one, most=SHOWN), "")]
-    return [*shown, *_how_to_open(told), f"record: {told['record']}"]
-
-
-def _how_to_open(told: dict[str, Any]) -> list[str]:
-    traces = [Path(one["folder"]) / rank["file"] for one in told["launches"] for rank in one["ranks"]]
-    captures = [Path(one["folder"]) / part["file"] for one in told["launches"] for part in one["nsys"] if part["file"]]
-    shown = [f"trace: {path}" for path in (*traces, *captures)]
-    if traces:
-        folder = shlex.quote(str(traces[0].parent))
-        shown.append("open it: https://ui.perfetto.dev (Open trace file), chrome://tracing, or with TensorBoard:")
-        shown.append(f"    pip install torch-tb-profiler && tensorboard --logdir {folder}")
-    if captures:
-        shown.append(f"open it: nsys-ui {shlex.quote(str(captures[0]))}")
-    return shown
 
 
 VERB = Verb(

@@ -3,35 +3,35 @@
 from __future__ import annotations
 
 import argparse
-import os
-import shutil
 import sys
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Final
 
 from assay import catalog
 from assay.cli.support import threads
+from assay.cli.support.output import JSON, STDOUT, TERMINAL, WRITERS, Output, emit, plain_stdout, printed, shown, write
 from assay.cli.support.verb import Verb, add_root
 from assay.printable import say
 
 if TYPE_CHECKING:
-    from assay.reports.base import Report
     from assay.reports.view import View
     from assay.verdict.types import Status
 
 EXIT_OF_STATUS = {"PASS": 0, "FAIL": 1, "INVALID": 3, "INCONCLUSIVE": 4, "NOT_MEASURED": 4}
-WIDEST = 140  # columns; longer lines are hard to read
-STDOUT = Path("-")  # as --output
-ON_STDOUT = ("terminal", "markdown", "json")  # unless --output says otherwise
+PAGES: Final = "reports.pages"
+RECORD: Final = "record"  # the page that is shown unless another is named
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("record", metavar="RECORD", help="a record's folder, the unique beginning of its name, or `latest`")
-    for name in catalog.names("reports"):
+    for name in (JSON, *catalog.names(WRITERS), *(page for page in catalog.names(PAGES) if page != RECORD)):
         parser.add_argument(f"--{name}", dest="formats", action="append_const", const=name, help=f"the {name} report")
     parser.add_argument(
-        "--format", dest="formats", action="append", metavar="NAME", help="a report by name, for those that other packages add"
+        "--format", dest="formats", action="append", metavar="NAME", help="a format or a page by name, for those that other packages add"
     )
+    parser.add_argument("--page", default=RECORD, metavar="NAME", help=f"what is shown: {', '.join(catalog.names(PAGES))} (record)")
     parser.add_argument(
         "--output",
         type=Path,
@@ -41,39 +41,61 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_root(parser)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Shown:
+    """One report: what it is called as a file, whether it goes to stdout by itself, and how it is made."""
+
+    file: str
+    streams: bool
+    content: Callable[[View, bool], str | bytes]  # the flag: whether stdout shows it
+
+
 def _run(arguments: argparse.Namespace) -> int:
     from assay.cli.support.chart_process import ahead
     from assay.record.arrow_import import without_pandas
     from assay.record.lookup import resolve
 
     without_pandas()
-    formats = list(dict.fromkeys(arguments.formats or ["terminal"]))
-    shows = arguments.output == STDOUT or (arguments.output is None and any(name in ON_STDOUT for name in formats))
-    with ahead("html" in formats):
-        view, status = judged(resolve(arguments.record, arguments.root))
-        for name in formats:
-            _emit(
-                catalog.load("reports", name),
-                view,
-                arguments.output,
-                arguments.record,
-                arguments.root,
-                many=len(formats) > 1,
-                told=sys.stderr if shows else sys.stdout,  # a path between the lines would spoil JSON on stdout
-            )
+    reports = [_report(name, arguments.page) for name in dict.fromkeys(arguments.formats or [TERMINAL])]
+    streams = arguments.output == STDOUT or (arguments.output is None and any(one.streams for one in reports))
+    where = sys.stderr if streams else sys.stdout  # a path between the lines would spoil JSON on stdout
+    path = resolve(arguments.record, arguments.root)
+    with ahead(any(one.file.endswith(".html") for one in reports)):
+        view, status = judged(path)
+        for one in reports:
+            if arguments.output == STDOUT or (arguments.output is None and one.streams):
+                printed(one.content(view, True))
+            elif arguments.output is None:
+                say(write_inside(one, view, path), file=where)
+            else:
+                target = arguments.output
+                target = target / one.file if len(reports) > 1 or target.is_dir() else target
+                write(target, one.content(view, False))
+                say(target, file=where)
     return EXIT_OF_STATUS[status]
 
 
-def _emit(report: Report, view: View, output: Path | None, record: str, root: Path, *, many: bool, told: TextIO) -> None:
-    if output == STDOUT or (output is None and report.name in ON_STDOUT):
-        _print(report, view)
-        return
-    from assay.record.lookup import resolve
+def _report(name: str, page: str) -> Shown:
+    """A format of the page that was asked for, or a page in its own format."""
+    if name == JSON:
+        return Shown(file="report.json", streams=True, content=lambda view, _: document(view))
+    chosen, writer_name = page, name
+    if name in (*catalog.names(PAGES), *catalog.third_party(PAGES)):
+        chosen, writer_name = name, catalog.load(PAGES, name).writer
+    made, writer = catalog.load(PAGES, chosen), catalog.load(WRITERS, writer_name)
+    stem = "report" if chosen == RECORD else f"report-{chosen}"
+    return Shown(
+        file=f"{stem}{writer.suffix}",
+        streams=writer.streams and chosen == RECORD,
+        content=lambda view, screen: shown(writer, made.page(view)) if screen else writer.write(made.page(view)),
+    )
 
-    if output is None:
-        say(write_inside(report, view, resolve(record, root)), file=told)
-        return
-    say(write(report, view, output, as_folder=many or output.is_dir()), file=told)
+
+def document(view: View) -> str:
+    """The record as JSON."""
+    from assay.reports.documents.record import render
+
+    return render(view)
 
 
 def judged(path: Path) -> tuple[View, Status]:
@@ -91,87 +113,43 @@ def judged(path: Path) -> tuple[View, Status]:
         return build(measured, judgement), judgement.verdict.status
 
 
-def judge_and_show(path: Path, *, json: bool = False, html: bool = True) -> int:
-    """After a run: print the terminal report (or JSON), write the HTML page, say where it is, give the exit code."""
+def judge_and_show(path: Path, arguments: argparse.Namespace) -> int:
+    """After a run: show the report, write the HTML page, say where it is, give the exit code."""
     try:
-        return _judge_and_show(path, json=json, html=html)
+        return _judge_and_show(path, arguments)
     except KeyboardInterrupt:
         say(f"assay: interrupted; the record is kept. Judge it with: assay report {path}", file=sys.stderr)
         return 130
 
 
-def _judge_and_show(path: Path, *, json: bool, html: bool) -> int:
+def _judge_and_show(path: Path, arguments: argparse.Namespace) -> int:
     from assay.cli.support.chart_process import ahead
 
-    with ahead(html):
+    where = sys.stdout if plain_stdout(arguments) else sys.stderr
+    with ahead(True):
         view, status = judged(path)
-        _print(catalog.load("reports", "json" if json else "terminal"), view)
-        where = sys.stderr if json else sys.stdout
-        if html:
-            page = write_inside(catalog.load("reports", "html"), view, path)
-            say(f"report: {page}", file=where)
+        page = catalog.load(PAGES, RECORD).page
+        emit(Output(name="report", page=lambda: page(view), document=lambda: document(view)), arguments)
+        say(f"report: {write_inside(_report('html', RECORD), view, path)}", file=where)
     say(f"record: {path}", file=where)
     return EXIT_OF_STATUS[status]
 
 
-def write(report: Report, view: View, target: Path, *, as_folder: bool) -> Path:
-    """Write one report to a file, or as `report<suffix>` into a folder. Gives the file's path.
-
-    Raises:
-        RecordError: the file cannot be written.
-    """
-    from assay.record import files
-
-    path = target / f"report{report.suffix}" if as_folder else target
-    content = _content(report, view)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        files.write_output(path, content)
-    except OSError as error:
-        raise _not_written(path, error) from error
-    return path
-
-
-def write_inside(report: Report, view: View, record: Path) -> Path:
+def write_inside(report: Shown, view: View, record: Path) -> Path:
     """Write one report into a record's own folder `reports`, through no link that somebody put there. Gives the file's path.
 
     Raises:
         RecordError: the file cannot be written.
     """
+    from assay.errors import RecordError
     from assay.record.untrusted import paths
 
-    name = f"reports/report{report.suffix}"
-    content = _content(report, view)
+    name = f"reports/{report.file}"
+    content = report.content(view, False)
     try:
-        return paths.write(record, name, content)
+        return paths.write(record, name, content if isinstance(content, bytes) else content.encode())
     except OSError as error:
-        raise _not_written(record / name, error) from error
-
-
-def _content(report: Report, view: View) -> bytes:
-    content = report.render(view)
-    return content if isinstance(content, bytes) else content.encode()
-
-
-def _not_written(path: Path, error: OSError) -> Exception:
-    from assay.errors import RecordError
-
-    return RecordError(f"cannot write {path}: {error.strerror}. Give another place with --output.")
-
-
-def _print(report: Report, view: View) -> None:
-    """On stdout; in colour and in the window's width where that is a terminal."""
-    if report.name == "terminal" and sys.stdout.isatty():
-        from assay.reports.terminal import render
-
-        width = min(shutil.get_terminal_size().columns, WIDEST)
-        sys.stdout.write(render(view, width=width, colour="NO_COLOR" not in os.environ))
-        return
-    text = report.render(view)
-    if isinstance(text, bytes):
-        sys.stdout.buffer.write(text)
-        return
-    sys.stdout.write(text if text.endswith("\n") else f"{text}\n")
+        raise RecordError(f"cannot write {record / name}: {error.strerror}. Give another place with --output.") from error
 
 
 VERB = Verb(

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from assay.cli.support.output import JSON, Output, add_formats, emit, plain_stdout
 from assay.cli.support.record_lookup import add_days
 from assay.cli.support.verb import Verb, add_root
 from assay.printable import say
@@ -27,7 +28,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_days(parser)
     add("--force", action="store_true", help="also if the script or another condition of identity has changed")
     add("--dry-run", action="store_true", help="say what would be run and how long it took then; run nothing")
-    add("--json", action="store_true", help="print JSON on stdout; progress goes to stderr")
+    add_formats(parser)
     add("--quiet", action="store_true", help="show no progress")
 
 
@@ -52,17 +53,16 @@ def _run(arguments: argparse.Namespace) -> int:
 
 def _tell(arguments: argparse.Namespace, first: Side, second: Side, path: Path) -> int:
     from assay.cli.support import record_lookup
-    from assay.reports import reproduction as report
+    from assay.reports.documents.reproduction import render
+    from assay.reports.pages.reproduction import page
     from assay.verdict.comparison.compare import compare
     from assay.verdict.reproduction import STATES, reproduction
 
     days = record_lookup.days(arguments, (first, second), ())
     comparison = compare((first, second), force=True, days=days)
     found = reproduction(comparison, first, second, force=arguments.force, days=days)
-    if arguments.json:
-        sys.stdout.write(report.to_json(found, record=str(path)))
-    else:
-        sys.stdout.write(report.to_text(found))
+    emit(Output(name="reproduction", page=lambda: page(found), document=lambda: render(found, record=str(path))), arguments)
+    if plain_stdout(arguments):
         say(f"record: {path}")
     return STATES[found.state][0]
 
@@ -92,7 +92,7 @@ def _again(arguments: argparse.Namespace, measured: Measured) -> Path:
     _refuse_another_script(arguments, measured, folder)
     asked = again(measured)
     try:
-        with display(sys.stderr if arguments.json else sys.stdout, quiet=arguments.quiet) as show:
+        with display(sys.stdout if plain_stdout(arguments) else sys.stderr, quiet=arguments.quiet) as show:
             return run(asked, folder=folder, root=arguments.root, on_progress=show)
     except Interrupted as error:
         raise Interrupted(
@@ -174,7 +174,7 @@ def _dry_run(arguments: argparse.Namespace, path: Path) -> int:
     seconds = float(((rows["end_ns"] - rows["begin_ns"]) / 1e9).sum())
     launches = len(plan(fixed(measured)))
     same = script["sha256"] == _recorded(measured).get("sha256")
-    if arguments.json:
+    if arguments.form == JSON:
         told = {"launches": launches, "expected_s": seconds, "script": script["path"], "script_unchanged": same}
         print(json.dumps(told, indent=2))
         return 0

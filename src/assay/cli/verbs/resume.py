@@ -7,6 +7,7 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
+from assay.cli.support.output import plain_stdout
 from assay.cli.support.verb import Verb, add_root
 
 
@@ -31,16 +32,16 @@ def _run(arguments: argparse.Namespace) -> int:
     without_pandas()
     path = resolve(arguments.record, arguments.root)
     try:
-        with display(sys.stderr if arguments.json else sys.stdout, quiet=arguments.quiet) as show:
+        with display(sys.stdout if plain_stdout(arguments) else sys.stderr, quiet=arguments.quiet) as show:
             resume(path, force=arguments.force, on_progress=show)
     except WorkloadError:  # the script failed again, perhaps long after its window
         with suppress(AssayError, OSError):
             if only_profiled(path):
-                tell_what_is_left(path, as_json=arguments.json)
+                tell_what_is_left(path, arguments)
         raise
     if only_profiled(path):
-        return shown(path, as_json=arguments.json)
-    return judge_and_show(path, json=arguments.json, html=True)
+        return shown(path, arguments)
+    return judge_and_show(path, arguments)
 
 
 def only_profiled(path: Path) -> bool:

@@ -1,4 +1,4 @@
-"""`assay rubric`: what do these timings or throughputs from elsewhere amount to?  Shown by `rubric_text.py`."""
+"""`assay rubric`: what do these timings or throughputs from elsewhere amount to?"""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from assay.cli.support.output import Output, add_formats, emit
 from assay.cli.support.verb import Verb
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         "--where", metavar="HEADING=CELL", action="append", default=[], help="the rows that are meant, of several series in one table"
     )
     parser.add_argument("--predict", metavar="N", help="predict the speedup with N workers, or say why not")
-    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    add_formats(parser)
 
 
 WORKERS = "of at least 1"  # what --predict may be
@@ -63,21 +64,15 @@ MOST_EFFICIENCY = 2.0  # more is meant in percent
 
 def _run(arguments: argparse.Namespace) -> int:
     import dataclasses
-    import sys
 
-    from assay.cli.support.rubric_text import plain, print_rich
+    from assay.reports.pages.rubric import page
     from assay.spec.timings import read_timings, with_tolerance
     from assay.verdict.rubric.rubric import rubric
 
     limits, asked, wanted = _limits(arguments)
     timings, tolerance = with_tolerance(read_timings(arguments.table, asked=asked), arguments.tolerance)
     result = rubric(timings, dataclasses.replace(limits, tolerance=tolerance), predict_at=wanted)
-    if arguments.json:
-        print(_json(result))
-    elif sys.stdout.isatty():
-        print_rich(result)
-    else:
-        print(plain(result))
+    emit(Output(name="rubric", page=lambda: page(result, arguments.table.name), document=lambda: _json(result)), arguments)
     refused = result.predicted is not None and result.predicted.speedup is None
     return 1 if refused or result.recommended is None else 0
 

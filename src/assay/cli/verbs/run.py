@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from assay.cli.support.output import JSON, add_formats, plain_stdout
 from assay.cli.support.verb import Verb, add_root
 from assay.printable import say
 from assay.units import NS_PER_S
@@ -33,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def add_display_flags(parser: argparse.ArgumentParser) -> None:
     """What is shown while it runs, and after; the same for `run` and `resume`."""
     parser.add_argument("--quiet", action="store_true", help="show no progress")
-    parser.add_argument("--json", action="store_true", help="print the result as JSON on stdout; progress goes to stderr")
+    add_formats(parser)
 
 
 def _run(arguments: argparse.Namespace) -> int:
@@ -47,17 +48,17 @@ def _run(arguments: argparse.Namespace) -> int:
     show_notes(experiment)
     refuse_secrets(experiment)  # before anything of it is printed
     if arguments.dry_run:
-        say(dry_run_json(experiment, arguments.root) if arguments.json else dry_run(experiment, arguments.root))
+        say(dry_run_json(experiment, arguments.root) if arguments.form == JSON else dry_run(experiment, arguments.root))
         return 0
     from assay.cli.support.experiment_run import run
     from assay.cli.support.progress import display
     from assay.cli.support.rate_search import ranged
     from assay.cli.verbs.report import judge_and_show
 
-    with display(sys.stderr if arguments.json else sys.stdout, quiet=arguments.quiet) as show:
+    with display(sys.stdout if plain_stdout(arguments) else sys.stderr, quiet=arguments.quiet) as show:
         experiment = ranged(experiment, folder, arguments.root, show)
         path = run(experiment, folder=folder, root=arguments.root, on_progress=show)
-    return judge_and_show(path, json=arguments.json, html=True)
+    return judge_and_show(path, arguments)
 
 
 def dry_run(experiment: Experiment, root: Path) -> str:

@@ -6,6 +6,7 @@ import argparse
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from assay.cli.support.output import add_formats, plain_stdout
 from assay.cli.support.verb import Verb, add_root
 from assay.printable import say
 
@@ -60,7 +61,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--seed", type=int, default=20260101, metavar="N", help="the same seed gives the same times")
     add("--name", default="simulated", metavar="NAME", help="names the record (simulated)")
     add_root(parser, "where the record is made (default: records)")
-    add("--json", action="store_true", help="print the record's report as JSON on stdout")
+    add_formats(parser)
 
 
 def _run(arguments: argparse.Namespace) -> int:
@@ -72,9 +73,9 @@ def _run(arguments: argparse.Namespace) -> int:
 
     without_pandas()
     cluster, experiment = asked(arguments)
-    say(answer(cluster, experiment.factor.levels), file=sys.stderr if arguments.json else sys.stdout)
+    say(answer(cluster, experiment.factor.levels), file=sys.stdout if plain_stdout(arguments) else sys.stderr)
     path = run(experiment, root=arguments.root)
-    judge_and_show(path, json=arguments.json)
+    judge_and_show(path, arguments)
     return 0  # its verdict is INVALID by design: nothing went wrong
 
 

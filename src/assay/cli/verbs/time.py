@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from assay.cli.support.output import Output, add_formats, emit, plain_stdout
 from assay.cli.support.verb import Verb, add_root
 from assay.errors import Problem, SpecError
 from assay.printable import say
@@ -34,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     declare(parser, (item for item in flags_of("time") if item.flag.places["time"] > SHELL_PLACE))
     add_root(parser, "where the record is made (default: records)")
     parser.add_argument("--quiet", action="store_true", help="show no progress")
-    parser.add_argument("--json", action="store_true", help="print the result as JSON on stdout; progress goes to stderr")
+    add_formats(parser)
 
 
 def commands(words: Sequence[str], *, shell: bool) -> list[list[str]]:
@@ -130,6 +131,9 @@ def _run(arguments: argparse.Namespace) -> int:
     from assay.cli.support.call_timing import measure
     from assay.cli.support.progress import display
     from assay.record.arrow_import import without_pandas
+    from assay.reports.documents.timing import render
+    from assay.reports.pages.timing import page
+    from assay.reports.rows.timing import summary
 
     without_pandas()
     asked = commands(arguments.after_dashes, shell=arguments.shell)
@@ -140,12 +144,10 @@ def _run(arguments: argparse.Namespace) -> int:
     sides = [record_lookup.side(path, label) for path, label in zip(paths, names, strict=True)]
     _refuse_failures(sides)
     comparison = compared(sides)
-    if arguments.json:
-        print(_json(sides, paths, comparison))
-    else:
-        say(shown(sides, paths, comparison))
-        if arguments.key_show_output:
-            say(_output(paths))
+    summaries = [(summary(side.measured, side.judgement, side.label), str(path)) for side, path in zip(sides, paths, strict=True)]
+    emit(Output(name="time", page=lambda: page(summaries, comparison), document=lambda: render(summaries, comparison)), arguments)
+    if arguments.key_show_output and plain_stdout(arguments):
+        say(_output(paths))
     return 0
 
 
@@ -166,48 +168,6 @@ def compared(sides: Sequence[Side]) -> Comparison | None:
     from assay.verdict.comparison.compare import compare
 
     return compare(sides, varying=("workload",), primary="trial_time")
-
-
-def shown(sides: Sequence[Side], paths: Sequence[Path], comparison: Comparison | None) -> str:
-    """The result for people."""
-    from assay.reports.timing import summary, text
-
-    parts = [text(summary(side.measured, side.judgement, side.label), what="starts") for side in sides]
-    if comparison is not None:
-        here = f" at {comparison.configuration}"  # a command has no other configuration
-        found = [f"  {change.sentence.replace(here, '', 1)}" for change in comparison.changes if change.primary]
-        parts.append("\n".join(["against the first", *(found or [f"  {comparison.sentence}"])]))
-    parts.append("\n".join(f"record: {path}" for path in paths))
-    return "\n\n".join(parts)
-
-
-def _json(sides: Sequence[Side], paths: Sequence[Path], comparison: Comparison | None) -> str:
-    import json
-
-    from assay.reports.timing import as_json, summary
-
-    commands_ = [as_json(summary(side.measured, side.judgement, side.label), str(path)) for side, path in zip(sides, paths, strict=True)]
-    changes = [] if comparison is None else [change for change in comparison.changes if change.primary]
-    return json.dumps(
-        {
-            "commands": commands_,
-            "against_first": [
-                {
-                    "label": change.side,
-                    "outcome": change.outcome,
-                    "word": change.word,
-                    "ratio": change.ratio,
-                    "low": change.low,
-                    "high": change.high,
-                    "minimum_detectable_effect": change.minimum_detectable_effect,
-                    "sentence": change.sentence,
-                }
-                for change in changes
-            ],
-        },
-        indent=2,
-        allow_nan=False,
-    )
 
 
 def _output(paths: Sequence[Path]) -> str:

@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from assay.catalog import load
+from assay.cli.support.output import WRITERS, Output, add_formats, emit, plain_stdout, write
 from assay.cli.support.verb import Verb, add_root
 from assay.printable import say
 
@@ -25,53 +27,44 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--dry-run", action="store_true", help="show what would be tried out; run nothing")
     parser.add_argument("--quiet", action="store_true", help="show no progress")
-    parser.add_argument("--json", action="store_true", help="print the result as JSON on stdout; progress goes to stderr")
-    parser.add_argument("--html", type=Path, metavar="PATH", help="write a page of it as well")
+    add_formats(parser, besides=("html",))
+    parser.add_argument(
+        "--html", type=Path, nargs="?", const=Path("tuning.html"), metavar="PATH", help="write a page of it as well (tuning.html)"
+    )
 
 
 def _run(arguments: argparse.Namespace) -> int:
     from assay.cli.support.progress import display
     from assay.cli.support.tuning_rounds import tuned
     from assay.record.arrow_import import without_pandas
+    from assay.reports.documents.tuning import render
+    from assay.reports.pages.tuning import page
     from assay.spec.knobs import check
-    from assay.spec.load import load
+    from assay.spec.load import load as load_experiment
 
     without_pandas()
-    experiment = load(arguments.file)
+    experiment = load_experiment(arguments.file)
     tune = check(experiment)
     if arguments.dry_run:
         say(planned(tune, len(experiment.factor.levels)))
         return 0
     folder = arguments.file.resolve().parent
-    with display(sys.stderr if arguments.json else sys.stdout, quiet=arguments.quiet) as show:
+    with display(sys.stdout if plain_stdout(arguments) else sys.stderr, quiet=arguments.quiet) as show:
         found = tuned(experiment, folder, arguments.root, show, resume=arguments.resume)
     if arguments.html is not None:
         _write(arguments.html, found, experiment.name)
-    sys.stdout.write(_shown(found, json=arguments.json))
+    emit(Output(name="tuning", page=lambda: page(found, experiment.name), document=lambda: render(found)), arguments)
     return exit_code(found)
 
 
-def _shown(found: Tuned, *, json: bool) -> str:
-    import os
-    import shutil
-
-    from assay.cli.verbs.compare import WIDEST
-    from assay.reports import tuning
-
-    if json:
-        return tuning.json(found)
-    colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ
-    return tuning.text(found, width=min(shutil.get_terminal_size().columns, WIDEST), colour=colour)
-
-
 def _write(path: Path, found: Tuned, name: str) -> None:
-    from assay.record import files
-    from assay.reports.tuning import page
+    from assay.errors import RecordError
+    from assay.reports.pages.tuning import page
 
     try:
-        files.write_output(path, page(found, name).encode())
-    except OSError as error:  # it was measured: the result is printed all the same
-        say(f"assay: cannot write {path}: {error.strerror}. The result follows.", file=sys.stderr)
+        write(path, load(WRITERS, "html").write(page(found, name)))
+    except RecordError as error:  # it was measured: the result is printed all the same
+        say(f"assay: {error} The result follows.", file=sys.stderr)
 
 
 UNDECIDED: Final = {"": 0, "quality lost": 1, "not comparable": 3, "failed": 5}  # no arm came to a last comparison

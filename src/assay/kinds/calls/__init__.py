@@ -15,5 +15,7 @@ KIND = Kind(
         "INCONCLUSIVE": "too few launches for an interval that can be relied on",
     },
     chooses=False,
+    label="a call",
+    facts=("Workload", "Launches", "Intervals", "Record", "Made"),
     times_calls=True,
 )

@@ -21,4 +21,7 @@ KIND = Kind(
         "INCONCLUSIVE": "something that was asked for has no number that can be relied on",
     },
     chooses=False,
+    probes_hosts=True,
+    label="the network",
+    facts=("Workload", "Launches", "Intervals", "Record", "Made"),
 )

@@ -1,6 +1,6 @@
-"""How does a view become pictures?  As SVG that follows the page's light or dark colours, made without a network.
+"""How does a drawing become a picture?  As SVG that follows the page's light or dark colours, made without a network.
 
-Each picture is a function of `assay.reports.pictures`; vl-convert turns its Vega-Lite specification into SVG.  The
+vl-convert turns its Vega-Lite specification into SVG.  The
 placeholder colours of the specification become CSS variables, the fixed size becomes a view box, and a title and a
 description are put in for screen readers.  Where data are absent, the picture is a sentence that says why.
 """
@@ -8,50 +8,14 @@ description are put in for screen readers.  Where data are absent, the picture i
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from html import escape
 from typing import Any, Final
 
 from assay.printable import printable
-from assay.reports.charts import cost_time, launch_order, launch_timeline, quality
 from assay.reports.charts.chart import FONT_SIZE, PLACEHOLDERS, Drawing, Key, Missing, colour
 from assay.reports.charts.converter import CONVERT
-from assay.reports.charts.links import collective_bandwidth, topology
-from assay.reports.charts.serving import curve, panel, percentiles, timeline
-from assay.reports.charts.serving import goodput as load_goodput
-from assay.reports.charts.training import communication_model, efficiency, fault, phases, profile, rank_time, ranks, speedup, step_timeline
-from assay.reports.view import View
-
-Draw = Callable[[View], "Drawing | Missing | Sequence[Drawing | Missing]"]
-PICTURES: Final[tuple[tuple[str, Draw], ...]] = (
-    ("speedup", speedup.draw),
-    ("wall", communication_model.draw),
-    ("efficiency", efficiency.draw),
-    ("phases", phases.draw),
-    ("ranks", ranks.draw),
-    ("step-timeline", step_timeline.draw),
-    ("quality", quality.draw),
-    ("cost-time", cost_time.draw),
-    ("goodput", rank_time.draw),
-    ("fault", fault.draw),
-    ("launch-timeline", launch_timeline.draw),
-    ("launch-order", launch_order.draw),
-)
-
-LOAD_PICTURES: Final[tuple[tuple[str, Draw], ...]] = (
-    ("load-curve", curve.draw),
-    ("load-goodput", load_goodput.draw),
-    ("load-percentiles", percentiles.draw),
-    ("load-timeline", timeline.draw),
-    ("load-panel", panel.draw),
-    ("quality", lambda view: quality.draw(view) if view.quality_metric else ()),
-)
-
-COLLECTIVE_PICTURES: Final[tuple[tuple[str, Draw], ...]] = (
-    ("collective-bandwidth", collective_bandwidth.draw),
-    ("topology", lambda view: [topology.draw(one.matrix, one.classes) for one in view.pairs]),
-)
 
 # Room for text is measured in a monospaced font, wider than what the page will use: no label is clipped, whatever the
 # fonts of the machine that renders or reads.  The attribute is then removed, so that the page's own font applies.
@@ -94,38 +58,12 @@ class Picture:
     key: tuple[Key, ...] = ()
 
 
-def draw(view: View) -> tuple[Picture, ...]:
-    """All pictures of a view, in the order of PICTURES."""
-    return begun(view)()
-
-
-def begun(view: View) -> Callable[[], tuple[Picture, ...]]:
-    """All pictures of a view, to be taken later: somebody else may be drawing them meanwhile."""
-    found = []
-    for name, function in _pictures(view):
-        drawn = function(view)
-        several = [drawn] if isinstance(drawn, (Drawing, Missing)) else drawn
-        for place, drawing in enumerate(several):
-            found.append(_begun(name if place == 0 else f"{name}-{place + 1}", drawing))
-    return lambda: tuple(finished() for finished in found)
-
-
-def _pictures(view: View) -> tuple[tuple[str, Draw], ...]:
-    if view.of_links:
-        return COLLECTIVE_PICTURES
-    if view.serving is not None:
-        return LOAD_PICTURES
-    if view.launches and all(launch.role == "profile" for launch in view.launches):
-        return (("profile", profile.draw),)  # the others are of timed launches, of which there was to be none
-    return (("profile", profile.draw), *PICTURES) if view.profiles else PICTURES
-
-
 def picture(name: str, drawing: Drawing | Missing) -> Picture:
     """One drawing as SVG for a page; `name` becomes part of its ids."""
-    return _begun(name, drawing)()
+    return begun(name, drawing)()
 
 
-def _begun(name: str, drawing: Drawing | Missing) -> Callable[[], Picture]:
+def begun(name: str, drawing: Drawing | Missing) -> Callable[[], Picture]:
     """The picture to come: the next one can be laid out while somebody else draws this one."""
     if isinstance(drawing, Missing):
         absent = Picture(name=name, title=drawing.title, svg="", absent=drawing.reason)

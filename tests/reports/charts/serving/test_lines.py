@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from assay.reports.charts import svg
+from assay.reports.charts import record_charts
 from assay.reports.charts.chart import Drawing, Missing
 from assay.reports.charts.serving import curve, goodput, percentiles, timeline
 from assay.reports.charts.serving import panel as load_panel
@@ -41,7 +41,7 @@ def test_every_picture_is_valid_vega_lite(load: View, scenarios: View) -> None:
 
 
 def test_the_pictures_of_a_load_are_these(load: View) -> None:
-    assert [picture.name for picture in svg.draw(load)] == [
+    assert [picture.name for picture in record_charts.draw(load)] == [
         "load-curve",
         "load-goodput",
         "load-percentiles",
@@ -129,6 +129,6 @@ def test_without_objectives_goodput_is_said_to_be_missing() -> None:
 
 
 def test_what_a_server_wrote_is_text_in_every_picture(hostile: View) -> None:
-    for picture in svg.draw(hostile):
+    for picture in record_charts.draw(hostile):
         assert "<script" not in picture.svg
         assert "\x1b" not in picture.svg

@@ -7,11 +7,11 @@ import zipfile
 
 import pytest
 
-from assay import catalog
 from assay.reports.view import build
 from assay.verdict.comparison.compare import compare
 from assay.verdict.comparison.types import Side
 from assay.verdict.judge import judge
+from tests.reports.written import content
 from tests.serving_made import ServingMade
 from tests.verdict.served import found, steady
 
@@ -32,8 +32,8 @@ def test_unchecked_certificates_are_a_warning_and_checked_ones_are_nothing() -> 
 def test_every_report_shows_it(name: str) -> None:
     for verified in (True, False):
         measured = made(verified=verified).measured()
-        content = catalog.load("reports", name).render(build(measured, judge(measured)))
-        assert ("no-verify-tls" in _text(content)) is not verified
+        shown = content(build(measured, judge(measured)), name)
+        assert ("no-verify-tls" in _text(shown)) is not verified
 
 
 def _text(content: str | bytes) -> str:

@@ -8,7 +8,7 @@ from typing import Any, Final
 from assay.estimates.format import percent, reading, scale_for
 from assay.reports.charts import vega
 from assay.reports.charts.chart import Drawing, Key, Rows, above, colour, number_axis, sized
-from assay.reports.profiled import NO_OPERATOR
+from assay.reports.rows.profile import NO_OPERATOR
 from assay.reports.view import View
 
 TITLE: Final = "Inside of profiled steps"

@@ -1,0 +1,30 @@
+"""What is on the page of a training?  Its dimensions, the layers of correctness, primary numbers, gates and charts."""
+
+from __future__ import annotations
+
+from assay.reports.page import Section
+from assay.reports.pages import record
+from assay.reports.pages.record_sheets import sheets
+from assay.reports.pages.results import results
+from assay.reports.view import View
+
+
+def page(view: View) -> tuple[Section, ...]:
+    """The sections of a training."""
+    return (
+        record.dimensions(view),
+        *record.layers(view),
+        record.recommendation(view),
+        record.gates(view),
+        record.numbers(view),
+        record.charts(view),
+        *record.profile(view),
+        record.findings(view),
+        *record.metrics(view),
+        record.launches(view, record.TRAINING_COLUMNS),
+        *record.environment(view),
+        record.conditions(view),
+        record.methods(view),
+        *sheets(view),
+        *results(view),
+    )

@@ -1,0 +1,16 @@
+"""How do other programs read a first look at a serving engine?"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+
+from assay.printable import json_text
+from assay.reports.pages.serving_check import Line
+
+
+def render(urls: Sequence[str], lines: Sequence[Line]) -> str:
+    """The lines as JSON."""
+    told = {"urls": urls, "fit": not any(line.warning for line in lines), "lines": [asdict(line) for line in lines]}
+    return json_text(json.dumps(told, indent=2, ensure_ascii=False, allow_nan=False))

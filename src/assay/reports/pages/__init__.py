@@ -1,0 +1,1 @@
+"""WHAT IS SHOWN: one file for each thing that has a page."""

@@ -1,0 +1,127 @@
+"""What is on the page of a check?  The sentence, what was refused, a line for each metric, and what limits it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from assay.estimates.estimate import Estimate, Value
+from assay.estimates.format import show
+from assay.reports.page import Bullet, Bullets, Case, Cell, Mark, Number, Outcome, Page, Section, Table, Tone, heads, notes
+from assay.reports.rows.comparison import change_estimate, effect
+from assay.stats.comparing.comparison import Difference
+from assay.verdict.checking.types import Check, Row
+from assay.verdict.comparison.change_phrases import EXPLORATORY, difference_text
+
+TONES: Final[dict[str, Tone]] = {
+    "pass": "good",
+    "improvement": "good",
+    "regression": "bad",
+    "not_comparable": "bad",
+    "nothing_measured": "bad",
+}
+OUTCOMES: Final[dict[str, Outcome]] = {
+    "regression": "failure",
+    "nothing_measured": "error",
+    "not_comparable": "error",
+    "inconclusive": "skipped",
+    "listed": "skipped",
+}
+
+
+def page(check: Check) -> Page:
+    """The page of a check."""
+    told = {"state": check.state, "record": check.record, "baseline": check.baseline, "sentence": check.sentence}
+    return Page(
+        title=f"{check.record} against {check.baseline}" if check.baseline else check.record,
+        mark=Mark(word=f"{mark_of(check)}{check.state.replace('_', ' ')}", tone=TONES.get(check.state, "open")),
+        lead=check.sentence,
+        sections=tuple(_sections(check)),
+        properties={"verb": "check", **told},
+        cases=tuple(_cases(check)),
+    )
+
+
+def mark_of(check: Check) -> str:
+    """What stands before every verdict that conditions forbid and --force asked for."""
+    return f"{EXPLORATORY} " if check.exploratory else ""
+
+
+def _sections(check: Check) -> Iterator[Section]:
+    if check.refused:
+        yield Section(key="differs", title="What differs", content=(Bullets(items=tuple(_refused(check))),))
+    if check.rows:
+        table = Table(
+            name="changes",
+            heads=heads("Metric", "State", "At", "Change", "Baseline", "Record"),
+            rows=tuple(_row(row, check) for row in check.rows),
+        )
+        yield Section(key="changes", title="Changes", content=(table,))
+    if told := (*_legend(check), *check.gaps, *check.notes):
+        yield Section(key="notes", title="To know", content=(notes(told),))
+
+
+def _refused(check: Check) -> Iterator[Bullet]:
+    for mismatch in check.refused:
+        values = " against ".join(mismatch.values)
+        text = f"{values}; it matters because {mismatch.why}; allowed by: {mismatch.override or 'nothing'}"
+        yield Bullet(mark=Mark(word="differs", tone="bad"), title=mismatch.field, text=text)
+
+
+def _legend(check: Check) -> list[str]:
+    starred = any(not row.decides and row.state != "listed" for row in check.rows)
+    return ["*: decides nothing; only the primary metric and quality do, unless --all is given"] if starred else []
+
+
+def _row(row: Row, check: Check) -> tuple[Cell, ...]:
+    ends = (_number(value, row) for value in (row.baseline, row.value))
+    return (row.metric, _state(row, check), row.configuration, difference_number(row.difference), *ends)
+
+
+def _state(row: Row, check: Check) -> Mark:
+    if row.state == "listed":
+        return Mark(word="listed")
+    word = f"{row.state.replace('_', ' ')}{' (suspected)' if row.suspected else ''}{'' if row.decides else ' *'}"
+    return Mark(word=f"{mark_of(check)}{word}", tone=TONES.get(row.state, "open"), why=row.sentence)
+
+
+def difference_number(difference: Difference | None, *, unit: str = "") -> Number | None:
+    """A ratio or a difference as it is said; its value stays a number."""
+    if difference is None:
+        return None
+    made = change_estimate(
+        difference.value,
+        difference.low,
+        difference.high,
+        unit="ratio" if difference.scale == "ratio" else unit,
+        confidence=difference.confidence,
+        method=difference.method,
+    )
+    return Number(shown=effect(difference_text(difference), made))
+
+
+def _number(value: Value | None, row: Row) -> Number | None:
+    """The two do not read alike where they are said to differ."""
+    if value is None:
+        return None
+    pair = (row.baseline, row.value) if row.state in ("regression", "improvement") else ()
+    return Number(shown=show(value, beside=[other.value for other in pair if isinstance(other, Estimate) and other is not value]))
+
+
+def _cases(check: Check) -> Iterator[Case]:
+    """One for each metric and configuration: whoever reads the file alone sees the outcome of the exit code, but for accepted states."""
+    for row in check.rows:
+        state = row.state if row.decides else "listed"
+        yield _case(f"{row.metric} at {row.configuration}", row.configuration, state, _told(row, check))
+    if not check.rows or (check.gaps and check.state == "inconclusive"):
+        yield _case("comparison", "assay", check.state, check.sentence)
+
+
+def _case(name: str, group: str, state: str, text: str) -> Case:
+    return Case(name=name, group=group, outcome=OUTCOMES.get(state, "passed"), kind=state, text=text)
+
+
+def _told(row: Row, check: Check) -> str:
+    """A metric that cannot fail the build must not fail its file, nor pass as if it had been asked."""
+    listed = "" if row.decides else f"{row.state.replace('_', ' ')}, which decides nothing: "
+    return f"{mark_of(check)}{listed}{row.sentence}"

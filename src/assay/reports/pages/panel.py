@@ -1,0 +1,22 @@
+"""How do eight numbers look beside each other?  The 2 x 4 panel, once by each condition that the record varies.
+
+By engine, by scenario and by load, as far as there are several of them.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from assay.reports.charts.serving.panel import conditions, draw
+from assay.reports.page import Chart, Page, Section
+from assay.reports.pages.page_plugin import RecordPage
+from assay.reports.view import View
+
+
+def page(view: View) -> Page:
+    """The panels of a load."""
+    charts = tuple(Chart(name=f"panel-{by}", draw=partial(draw, view, by)) for by in conditions(view))
+    return Page(title=view.name, lead=view.sentence, sections=(Section(key="panels", title="Eight numbers", content=charts),))
+
+
+PAGE = RecordPage(name="panel", summary="eight numbers over the load, by engine, scenario and load", page=page, writer="html")

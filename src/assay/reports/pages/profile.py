@@ -1,0 +1,38 @@
+"""What is on the page of a profile?  Of each profiled launch what its traces say, and how to open them."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from assay.reports.page import Page, Prose, Section
+from assay.reports.rows.profile import launch_lines
+
+SHOWN: Final = 8  # rows of a list
+
+
+def page(told: Mapping[str, Any]) -> Page:
+    """The page of the profiled launches of a record."""
+    return Page(
+        title=str(told["record"]), sections=tuple(_sections(told)), footer=(f"record: {told['record']}",), properties={"verb": "profile"}
+    )
+
+
+def _sections(told: Mapping[str, Any]) -> Iterator[Section]:
+    for place, launch in enumerate(told["launches"], 1):
+        head, *lines = launch_lines(launch, most=SHOWN)
+        yield Section(key=f"launch-{place}", title=head, content=(Prose(text="\n".join(lines), weight="code"),))
+    if lines := list(_how_to_open(told)):
+        yield Section(key="traces", title="Traces", content=(Prose(text="\n".join(lines), weight="code"),))
+
+
+def _how_to_open(told: Mapping[str, Any]) -> Iterator[str]:
+    traces = [f"{launch['folder']}/{rank['file']}" for launch in told["launches"] for rank in launch["ranks"]]
+    captures = [f"{launch['folder']}/{part['file']}" for launch in told["launches"] for part in launch["nsys"] if part["file"]]
+    yield from (f"trace: {path}" for path in (*traces, *captures))
+    if traces:
+        yield "open it: https://ui.perfetto.dev (Open trace file), chrome://tracing, or with TensorBoard:"
+        yield f"    pip install torch-tb-profiler && tensorboard --logdir {shlex.quote(traces[0].rpartition('/')[0])}"
+    if captures:
+        yield f"open it: nsys-ui {shlex.quote(captures[0])}"

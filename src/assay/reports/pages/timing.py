@@ -1,0 +1,37 @@
+"""What is on the page of several timed commands?  Of each its time and what it rests on, then each against the first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from assay.reports.page import Cell, Facts, Page, Section, Table, heads, notes, number
+from assay.reports.rows.timing import Summary, lines
+from assay.verdict.comparison.types import Comparison
+
+
+def page(summaries: Sequence[tuple[Summary, str]], comparison: Comparison | None) -> Page:
+    """The page of some commands with their records; `comparison` of every one against the first."""
+    return Page(
+        title=", ".join(summary.label for summary, _ in summaries),
+        sections=tuple(_sections(summaries, comparison)),
+        footer=tuple(f"record: {record}" for _, record in summaries),
+        properties={"verb": "time"},
+    )
+
+
+def _sections(summaries: Sequence[tuple[Summary, str]], comparison: Comparison | None) -> Iterator[Section]:
+    for place, (summary, _) in enumerate(summaries, 1):
+        title = summary.label if len(summaries) > 1 else "Time"
+        yield Section(key=f"command-{place}", title=title, content=(Facts(rows=tuple(lines(summary, what="starts"))),))
+    if comparison is not None:
+        here = f" at {comparison.configuration}"  # a command has no other configuration
+        found = [change.sentence.replace(here, "", 1) for change in comparison.changes if change.primary]
+        yield Section(key="changes", title="Against the first", content=(notes(found or [comparison.sentence]),))
+    yield Section(key="numbers", title="Numbers", depth="detail", content=(_table(summaries),))
+
+
+def _table(summaries: Sequence[tuple[Summary, str]]) -> Table:
+    rows: tuple[tuple[Cell, ...], ...] = tuple(
+        (one.label, number(one.time), number(one.processor), number(one.memory)) for one, _ in summaries
+    )
+    return Table(name="numbers", heads=heads("Command", "Time", "Processor time", "Memory"), rows=rows, opens=True)

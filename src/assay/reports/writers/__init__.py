@@ -1,0 +1,1 @@
+"""HOW A PAGE BECOMES A FILE: one walk over it per format."""

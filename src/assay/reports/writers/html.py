@@ -1,0 +1,150 @@
+"""What does a person read who was sent a link?  One self-contained page: no network, no script, no external font.
+
+Everything on the page is untrusted text: jinja2 escapes it, only our own SVG is inserted as it is, and a content security policy
+forbids the page to run or to load anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import groupby
+from typing import TYPE_CHECKING, Final
+
+import jinja2
+
+from assay.printable import printable
+from assay.reports.page import Block, Bullets, Cell, Chart, Facts, Head, Mark, Number, Page, Prose, Section, Table, Tone, said
+from assay.reports.writers.writer import Writer
+
+if TYPE_CHECKING:
+    from assay.reports.charts.svg import Picture
+
+# A sign beside every status word, so that nothing is said by colour alone.
+SIGNS: Final[Mapping[Tone, str]] = {"good": "✓", "bad": "✕", "void": "!", "open": "?", "absent": "–", "struck": "–", "plain": "•"}
+MANY: Final = 4  # columns: beyond that the reason of a missing number is a tooltip
+LEAST_LINKS: Final = 4  # sections: fewer need no list of links
+SHOWN: Final = 3  # sentences of an item; the others are folded away
+KINDS: Final = {Table: "table", Facts: "facts", Bullets: "bullets", Prose: "prose", Chart: "chart"}
+
+
+def write(page: Page) -> str:
+    """The whole page as one HTML document."""
+    sections = page.of_depth("front", "detail", "appendix") or page.of_depth("paper")
+    pending = _asked_for(sections)
+    template = _template()
+    pictures = {name: finished() for name, finished in pending}
+    links = sections if len(sections) >= LEAST_LINKS else ()
+    return printable(template.render(page=page, rows=tuple(_beside(sections)), links=links, pictures=pictures))
+
+
+def _beside(sections: Sequence[Section]) -> Iterator[tuple[Section, ...]]:
+    """Each alone, but for neighbours that take half of the width."""
+    for half, some in groupby(sections, key=lambda section: section.half):
+        beside = tuple(some)
+        yield from [beside] if half else [(section,) for section in beside]
+
+
+def _asked_for(sections: Sequence[Section]) -> list[tuple[str, Callable[[], Picture]]]:
+    """All charts, asked for before the first is taken: another process may be drawing them meanwhile."""
+    charts = [block for section in sections for block in section.blocks if isinstance(block, Chart)]
+    if not charts:
+        return []
+    from assay.reports.charts.svg import begun
+
+    return [(chart.name, begun(chart.name, chart.draw())) for chart in charts]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Group:
+    """Neighbouring blocks of one kind: several charts stand in columns, several tables beside each other."""
+
+    kind: str
+    blocks: tuple[Block, ...]
+
+
+def _blocks(section: Section) -> Iterator[Group]:
+    for kind, some in groupby((block for block in section.blocks if type(block) in KINDS), key=lambda block: KINDS[type(block)]):
+        yield Group(kind=kind, blocks=tuple(some))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Laid:
+    """A cell in its place."""
+
+    cell: Cell
+    head: str
+    span: int
+    number: bool
+    name: bool  # whether it names the row
+
+
+def _rows(table: Table) -> Iterator[tuple[Laid, ...]]:
+    rest = len(table.heads) - table.stub
+    for row in table.rows:
+        merged = row
+        if not table.whole(row) and rest > 1 and _absent_alike(row[table.stub :]):
+            merged = row[: table.stub + 1]
+        yield tuple(
+            Laid(
+                cell=cell,
+                head=table.heads[place].full,
+                span=rest if table.whole(merged) and place == table.stub else 1,
+                number=not isinstance(cell, Mark) and table.numeric(place),
+                name=place < table.stub,
+            )
+            for place, cell in enumerate(merged)
+        )
+
+
+def _absent_alike(cells: Sequence[Cell]) -> bool:
+    """Whether they say, all for one reason, that there is no number."""
+    numbers = [cell for cell in cells if isinstance(cell, Number) and not cell.bare and not cell.shown.measured]
+    return len(numbers) == len(cells) and len({cell.shown.full for cell in numbers}) == 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Span:
+    """A head above neighbouring columns."""
+
+    above: str
+    span: int
+
+
+def _spans(heads: Sequence[Head]) -> tuple[Span, ...]:
+    """Neighbours with the same head above them, as one."""
+    grouped = ((above, len(list(some))) for above, some in groupby(heads, key=lambda head: head.above))
+    return tuple(Span(above=above, span=number) for above, number in grouped)
+
+
+def _sign(mark: Mark) -> str:
+    return mark.sign or SIGNS[mark.tone]
+
+
+def _kind(cell: Cell) -> str:
+    return "mark" if isinstance(cell, Mark) else "number" if isinstance(cell, Number) else "words"
+
+
+@cache
+def _template() -> jinja2.Template:
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("assay.reports.writers", "templates"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    tools: dict[str, Callable[..., object]] = {
+        "blocks_of": _blocks,
+        "rows_of": _rows,
+        "spans": _spans,
+        "sign": _sign,
+        "said": said,
+        "kind": _kind,
+    }
+    environment.globals.update(tools, MANY=MANY, SHOWN=SHOWN)
+    return environment.get_template("page.html")
+
+
+WRITER = Writer(name="html", suffix=".html", summary="one self-contained page with charts", write=write)

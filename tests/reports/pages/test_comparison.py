@@ -1,0 +1,224 @@
+"""Does every rendering show every verdict, say EXPLORATORY beside each, strike out what does not count, and escape what it was given?"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import pytest
+
+from assay.reports.charts import forest, svg
+from assay.reports.charts.chart import Drawing, Missing
+from assay.reports.documents import comparison as document
+from assay.reports.pages.comparison import page
+from assay.reports.rows.comparison import ComparisonView, build
+from assay.reports.writers import html, markdown, terminal
+from assay.verdict.comparison.compare import compare
+from assay.verdict.comparison.sessions import Days
+from assay.verdict.comparison.types import Side
+from tests.reports.schema import checked
+from tests.verdict.comparing import complete, relabelled, side, with_experiment
+
+RENDERINGS: dict[str, Callable[[ComparisonView], str]] = {
+    "terminal": lambda view: terminal.write(page(view)),
+    "markdown": lambda view: markdown.write(page(view)),
+    "html": lambda view: html.write(page(view)),
+    "json": lambda view: document.render(view.comparison),
+}
+QUIET = Days(assumed=1e-6)  # sessions that do not differ
+EVIL = "<script>alert(1)</script>|`x`"
+
+
+@pytest.fixture(scope="module")
+def plain() -> Side:
+    return side("A", complete())
+
+
+@pytest.fixture(scope="module")
+def better() -> Side:
+    return side("B", complete(efficiency={2: 0.99}))
+
+
+@pytest.fixture(scope="module")
+def decided(plain: Side, better: Side) -> ComparisonView:
+    return build(compare([plain, better], days=QUIET), plain.judgement.metrics)
+
+
+@pytest.fixture(scope="module")
+def forced(plain: Side, better: Side) -> ComparisonView:
+    other = with_experiment(better, "B", "workload.arguments", ("--lr", "1"))
+    return build(compare([plain, other], force=True, days=QUIET), plain.judgement.metrics)
+
+
+@pytest.fixture(scope="module")
+def struck(plain: Side) -> ComparisonView:
+    lost = side("B", complete(efficiency={2: 0.99}, right={2: 20}))
+    return build(compare([plain, lost], days=QUIET), plain.judgement.metrics)
+
+
+@pytest.fixture(scope="module")
+def refused(plain: Side, better: Side) -> ComparisonView:
+    other = with_experiment(better, "B", "workload.arguments", (EVIL,))
+    return build(compare([plain, other], days=QUIET), plain.judgement.metrics)
+
+
+@pytest.mark.parametrize("name", RENDERINGS)
+def test_the_sentence_and_the_deciding_verdict_are_in_every_rendering(name: str, decided: ComparisonView) -> None:
+    text = " ".join(RENDERINGS[name](decided).split())
+    assert "faster" in text
+    assert "could have found" in text
+    assert "Throughput" in text or name == "json"
+
+
+@pytest.mark.parametrize("name", RENDERINGS)
+def test_every_verdict_of_a_forced_comparison_has_its_mark(name: str, forced: ComparisonView) -> None:
+    text = RENDERINGS[name](forced)
+    if name == "json":
+        assert [change for change in json.loads(text)["changes"] if change["exploratory"] is not True] == []
+    shown = {"terminal": [r for r in forced.rows if r.shown or r.primary], "json": []}.get(name, list(forced.rows))
+    assert text.count("EXPLORATORY") >= len(shown) + 2  # and in the heading and the sentence
+    assert [row.word for row in forced.rows if "EXPLORATORY" not in row.word] == []
+
+
+@pytest.mark.parametrize("name", RENDERINGS)
+def test_a_comparison_that_was_not_forced_never_has_the_mark(name: str, decided: ComparisonView) -> None:
+    assert "EXPLORATORY" not in RENDERINGS[name](decided)
+
+
+@pytest.mark.parametrize("name", RENDERINGS)
+def test_a_refusal_names_field_both_values_reason_and_override(name: str, refused: ComparisonView) -> None:
+    text = " ".join(RENDERINGS[name](refused).split())
+    for wanted in ("workload.arguments", "(none)", "alert(1)", "--varying workload.arguments", "--force"):
+        assert wanted in text.replace("\\", ""), wanted
+
+
+def test_numbers_that_do_not_count_are_struck_and_stay(struck: ComparisonView) -> None:
+    assert "~~+10.0 % \\[7.5, 12.5\\]~~" in markdown.write(page(struck))
+    assert re.search(r">\+10.0 %</del>\s*<span class=\"interval\">\[7.5, 12.5\]", html.write(page(struck)))
+    assert "struck out" in terminal.write(page(struck))
+    change = next(c for c in json.loads(document.render(struck.comparison))["changes"] if c["primary"])
+    assert (change["outcome"], round(change["ratio"], 3)) == ("struck_out", 1.1)
+
+
+def test_text_from_a_record_is_never_markup(refused: ComparisonView) -> None:
+    assert "<script>" not in html.write(page(refused))
+    assert "<script>" not in markdown.write(page(refused))
+    assert "\\|\\`x\\`" in markdown.write(page(refused))
+
+
+def test_the_terminal_without_colour_is_plain_ascii_of_the_asked_width(decided: ComparisonView, refused: ComparisonView) -> None:
+    for view in (decided, refused):
+        for width in (60, 100, 140):
+            lines = terminal.write(page(view), width=width).splitlines()
+            assert max(map(len, lines)) <= width
+            assert all(line.isascii() for line in lines)
+    assert "\x1b[" in terminal.write(page(decided), colour=True)
+
+
+def test_no_name_and_no_note_of_a_record_steers_the_terminal(decided: ComparisonView) -> None:
+    evil = "x\x1b[2J\x07\x9b31m\u202ey"
+    hostile = replace(decided, sides=(evil, "B"), sentence=evil, notes=(evil,))
+    for text in (terminal.write(page(hostile), colour=True), markdown.write(page(hostile))):
+        assert not re.search("\x1b(?!\\[[0-9;]*m)|[\x07\x9b\u202e]", text)
+
+
+def test_many_sides_stand_beside_one_another_each_against_the_first(plain: Side, better: Side) -> None:
+    view = build(compare([plain, better, relabelled(plain, "C")], days=QUIET), plain.judgement.metrics)
+    assert [(row.side, row.word) for row in view.overview] == [("A", ""), ("B", "faster"), ("C", "equivalent")]
+    assert {"Throughput", "Step time", "Cost of a run", "Quality"} <= set(view.heads)
+    for render in list(RENDERINGS.values())[:3]:
+        assert "Side by side" in render(view)
+
+
+def test_a_number_that_no_side_has_is_no_column(decided: ComparisonView) -> None:
+    assert "Energy of a run" not in decided.heads
+
+
+def test_the_json_has_exactly_the_documented_keys(decided: ComparisonView, forced: ComparisonView) -> None:
+    made = document.document(forced.comparison)
+    assert set(made) == {key for key, _, _ in document.FIELDS["(top)"]}
+    for name in ("changes", "mismatches"):
+        keys = {key for key, _, _ in document.FIELDS[f"{name}[]"]}
+        assert all(set(row) == keys for row in made[name])
+        assert made[name]
+    json.loads(document.render(decided.comparison), parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
+    assert document.SCHEMA in document.reference()
+
+
+def test_the_forest_shows_the_band_of_equivalence_and_every_ratio_in_words(decided: ComparisonView, struck: ComparisonView) -> None:
+    drawn = forest.draw(decided)
+    assert isinstance(drawn, Drawing)
+    checked(drawn.chart)
+    assert any("within 3 %" in key.text for key in drawn.key)
+    assert "Throughput of B against A at workers=2, between these two sessions: faster" in drawn.description
+    picture = svg.picture("forest", drawn)
+    assert picture.svg.startswith("<svg")
+    marked = forest.draw(struck)
+    assert isinstance(marked, Drawing)
+    assert any(key.text == "struck out" for key in marked.key)
+
+
+def test_an_interval_that_goes_on_beyond_the_picture_has_no_cap_there(decided: ComparisonView) -> None:
+    """An interval to +140 % was drawn as one that ends at the edge, at 108 %."""
+
+    def ends(high: float) -> tuple[list[bool], bool]:
+        (row,) = [one for one in decided.rows if one.primary]
+        wide = replace(row, change=replace(row.change, high=high))
+        shown = replace(decided, rows=tuple(wide if one is row else one for one in decided.rows))
+        drawn = forest.draw(shown)
+        assert isinstance(drawn, Drawing)
+        low, top = forest._reach([wide], 3.0)
+        return [bool(one["cut"]) for one in forest._rows([wide], shown, low, top)], "goes on" in drawn.key[0].text
+
+    assert ends(1.9) == ([False], False)
+    assert ends(2.4) == ([True], True)
+
+
+def test_without_a_ratio_there_is_a_sentence_in_place_of_the_picture(refused: ComparisonView) -> None:
+    assert isinstance(forest.draw(refused), Missing)
+
+
+class _Page(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        self.tags.add(tag)
+        self.open += [tag] if tag not in ("meta", "link", "br") else []
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def test_the_page_is_whole_runs_nothing_and_loads_nothing(decided: ComparisonView) -> None:
+    text = html.write(page(decided))
+    parser = _Page()
+    parser.feed(re.sub(r"<(path|circle|rect)([^>]*)/>", r"<\1\2></\1>", text))
+    assert parser.open == []
+    assert "script" not in parser.tags
+    assert not re.search(r'(src|href)="(?!data:,|#)', text)
+
+
+def test_a_metric_that_only_one_side_measured_says_so(plain: Side) -> None:
+    view = build(compare([plain, side("B", complete(prices=None))]), plain.judgement.metrics)
+    row = next(row for row in view.rows if row.metric == "cost" and row.configuration == "workers=2")
+    assert (row.word, row.effect, row.value.text) == ("not measured", None, "not measured")
+    assert "not measured on B" in row.sentence
+
+
+def test_two_values_that_are_said_to_differ_do_not_read_alike(decided: ComparisonView, plain: Side) -> None:
+    """1.0004 and 1.0001 s, each +-0.1 s, surely different by pairs: 1,000 and 1,000 ms would contradict the verdict."""
+    from assay.estimates.estimate import Estimate
+
+    change = next(row.change for row in decided.rows if row.metric == "step_time" and row.change.outcome == "improved")
+    assert isinstance(change.value, Estimate)
+    near = [replace(change.value, value=one, low=one - 0.1, high=one + 0.1) for one in (1.0004, 1.0001)]
+    for outcome, alike in (("improved", False), ("inconclusive", True)):
+        close = replace(change, baseline=near[0], value=near[1], outcome=outcome)
+        view = build(replace(decided.comparison, changes=(close,)), plain.judgement.metrics)
+        assert (view.rows[0].baseline.text == view.rows[0].value.text) is alike

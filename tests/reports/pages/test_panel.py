@@ -1,0 +1,48 @@
+"""The panel: one page with eight numbers, once by each condition that the record varies."""
+
+from __future__ import annotations
+
+import pytest
+
+from assay.reports.charts.chart import Drawing
+from assay.reports.charts.serving.panel import conditions, draw
+from assay.reports.view import View
+from tests.reports.conftest import EVIL
+from tests.reports.pages.test_record import structure
+from tests.reports.schema import checked
+from tests.reports.written import written
+
+
+def test_there_is_a_picture_for_each_condition_that_varies(load: View, scenarios: View) -> None:
+    assert conditions(load) == ("engine", "load")
+    assert conditions(scenarios) == ("scenario", "load")
+    assert written(load, "html", page="panel").count("<figure") == 2
+
+
+def test_eight_numbers_are_asked_for(load: View) -> None:
+    rows = [row for _, row in load.shown_in("panel")]
+    assert len(rows) == 8
+    drawn = draw(load)
+    assert isinstance(drawn, Drawing)
+    specification = checked(drawn.chart)
+    assert len(specification["concat"]) == sum(row.known for row in rows)
+    assert specification["columns"] == 2
+
+
+def test_the_page_is_well_formed_and_loads_nothing(load: View) -> None:
+    found = structure(written(load, "html", page="panel"))
+    assert not any(tag in ("script", "iframe", "img") for tag, _ in found.tags)
+    ids = [attrs["id"] for _, attrs in found.tags if attrs.get("id")]
+    assert len(ids) == len(set(ids))
+
+
+def test_a_record_without_a_load_says_so(view: View) -> None:
+    assert "This record holds no load." in written(view, "html", page="panel")
+
+
+@pytest.mark.parametrize("by", ["engine", "scenario", "load"])
+def test_names_from_a_record_are_text(hostile: View, by: str) -> None:
+    drawn = draw(hostile, by)  # type: ignore[arg-type]
+    assert isinstance(drawn, Drawing)
+    assert "<script" not in written(hostile, "html", page="panel")
+    assert EVIL in hostile.columns[0].engine

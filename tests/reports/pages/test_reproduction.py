@@ -1,0 +1,35 @@
+"""A reproduction is shown with every agreement and every condition that differs; its labels steer nothing."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from assay.reports.documents.reproduction import SCHEMA, render
+from assay.reports.pages.reproduction import page
+from assay.reports.writers import terminal
+from assay.verdict.comparison.compare import compare
+from assay.verdict.reproduction import Reproduction, reproduction
+from tests.verdict.sides import made, side
+
+EVIL = "first\x1b[2J\x07\u202e"
+
+
+@pytest.fixture(scope="module")
+def found() -> Reproduction:
+    first, second = side(EVIL, made(10.0, day=1)), side("again", made(20.0, day=2))
+    return reproduction(compare((first, second), force=True), first, second)
+
+
+def test_every_metric_stands_in_a_line_with_its_agreement_and_nothing_steers_the_terminal(found: Reproduction) -> None:
+    text = terminal.write(page(found), width=140)
+    assert all(f"{row.agreement.replace('_', ' ')}" in text and row.metric in text for row in found.rows)
+    assert not set("\x1b\x07\u202e") & set(text)
+
+
+def test_the_json_is_strict_and_holds_the_exit_code_and_every_row(found: Reproduction) -> None:
+    document = json.loads(render(found), parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
+    assert (document["schema"], document["state"], document["exit_code"]) == (SCHEMA, "differs", 1)
+    assert [row["metric"] for row in document["rows"]] == [row.metric for row in found.rows]
+    assert all(row["first"]["measured"] or row["first"]["reason"] for row in document["rows"] if row["first"])

@@ -1,0 +1,44 @@
+"""Every report says which record it was made from: the seal's digest, in every writer, of every kind of record."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import zipfile
+from dataclasses import replace
+
+import pytest
+
+from assay.reports.view import build
+from assay.verdict.judge import judge
+from tests import builders
+from tests.reports.written import content
+from tests.serving_made import simulated
+
+SEAL = "0123456789abcdef" * 4
+MEASURED = {"training": builders.measured, "serving": lambda: simulated(rate=(6.0,), seconds=4.0, seed=3).measured()}
+
+
+@pytest.mark.parametrize("kind", MEASURED)
+@pytest.mark.parametrize("name", ["terminal", "html", "markdown", "latex", "excel", "json"])
+def test_the_seal_stands_in_this_report(name: str, kind: str) -> None:
+    measured = MEASURED[kind]()
+    for sealed, shown in ((replace(measured, seal=SEAL), True), (measured, False)):
+        text = content(build(sealed, judge(sealed)), name)
+        assert (SEAL in _text(text)) is shown
+
+
+def test_json_names_it_by_its_key_and_an_unknown_one_is_null() -> None:
+    measured = builders.measured()
+    for seal, value in ((SEAL, SEAL), ("", None)):
+        sealed = replace(measured, seal=seal)
+        told = json.loads(content(build(sealed, judge(sealed)), "json"))
+        assert told["record"]["seal"] == value
+
+
+def _text(content: str | bytes) -> str:
+    if isinstance(content, bytes):
+        with zipfile.ZipFile(io.BytesIO(content)) as book:
+            content = "".join(book.read(name).decode("utf-8", "replace") for name in book.namelist())
+    return re.sub(r"\s+", "", content)  # a narrow page breaks it

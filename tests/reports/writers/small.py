@@ -1,0 +1,117 @@
+"""A small page that holds one of everything, with text from somebody who means harm."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import polars as pl
+
+from assay.estimates.estimate import Absent, Estimate
+from assay.reports.charts.chart import Missing
+from assay.reports.page import Bullet, Bullets, Chart, Facts, Figure, Head, Mark, Page, Prose, Raw, Section, Table, Words, heads, number
+
+EVIL: Final = "=cmd()<script>alert('x')</script>\"'\\ \x1b[31m\x9b| [x](javascript:1) \\input{a} \u202e"
+
+
+def estimate(value: float, unit: str = "s") -> Estimate:
+    return Estimate(
+        value=value,
+        low=0.9 * value,
+        high=1.1 * value,
+        unit=unit,
+        confidence=0.95,
+        n_launches=5,
+        n_trials=50,
+        method="Student t",
+        signature="step_time|k:5",
+    )
+
+
+ABSENT: Final = Absent(reason="not_measured", detail="no evaluation was recorded")
+NUMBERS: Final = Table(
+    name="numbers",
+    heads=heads("Metric", "1 worker", "2 workers"),
+    rows=(
+        ("Step time", number(estimate(0.1)), number(estimate(0.05))),
+        ("Quality", number(ABSENT), number(ABSENT)),
+        ("Serial fraction", number(estimate(0.02, "fraction"))),
+    ),
+    notes=("a note",),
+    reasons=(Bullet(title="Quality", text=ABSENT.detail),),
+)
+LOADS: Final = Table(
+    name="loads",
+    title="Loads",
+    inline=True,
+    opens=True,
+    heads=(Head(text="In flight"), Head(text="p50, ms", above="TTFT"), Head(text="p99, ms", above="TTFT")),
+    rows=(("8", number(estimate(0.2), bare=True), number(Absent(reason="insufficient", detail="5 requests"), bare=True)),),
+)
+STATES: Final = Table(
+    name="states",
+    explained=True,
+    heads=heads("Configuration", "Correctness"),
+    rows=((Words(text="1 worker"), Mark(word="fail", tone="bad", why="the losses differ")),),
+)
+PAGE: Final = Page(
+    title=f"small {EVIL}",
+    mark=Mark(word="fail", tone="bad"),
+    meaning="a gate was missed",
+    lead="B is slower than A.",
+    about=("Studied: code.",),
+    sections=(
+        Section(
+            key="numbers", title="Numbers", content=(NUMBERS, Chart(name="none", draw=lambda: Missing(title="Chart", reason="no data")))
+        ),
+        Section(key="states", title="States", content=(STATES,)),
+        Section(
+            key="findings",
+            title="Findings",
+            content=(
+                Bullets(
+                    items=(
+                        Bullet(
+                            mark=Mark(word="warning", tone="open", sign="!"), title="few_trials", where="a", text=EVIL, todo="make more"
+                        ),
+                        Bullet(title="several", where="a", text="one", more=(("b", "two"), ("c", "three"), ("d", "four"))),
+                    )
+                ),
+            ),
+        ),
+        Section(key="empty", title="Nothing", content=(Bullets(items=(), empty="none: every audit passed"),)),
+        Section(
+            key="facts",
+            title="Conditions",
+            depth="detail",
+            content=(Facts(rows=(("Launches", EVIL),)), Prose(text="line\n  indented", weight="code"), Prose(text="quiet", weight="quiet")),
+        ),
+        Section(key="loads", title="All loads", depth="appendix", content=lambda: (LOADS,)),
+    ),
+    footer=("Intervals: 95 %.",),
+    properties={"created": "2026-02-03T00:00:00Z"},
+)
+DATA: Final = Page(
+    title="data",
+    sections=(
+        PAGE.sections[0],
+        Section(
+            key="sheet",
+            title="Sheet",
+            depth="data",
+            content=(
+                Table(
+                    name="sheet",
+                    heads=heads("Name", "s"),
+                    rows=((EVIL, Figure(value=0.25, style="0.000")), ("inf", Figure(value=float("inf")))),
+                ),
+            ),
+        ),
+        Section(
+            key="raw",
+            title="Raw",
+            depth="data",
+            content=(Raw(name="raw", heads=("a", "b"), frame=pl.DataFrame({"a": ["x"], "b": [1.5]}), rows=(("left", None),)),),
+        ),
+        Section(key="paper", title="Results", depth="paper", content=(Prose(text="It is fast."),)),
+    ),
+)
