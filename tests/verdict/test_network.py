@@ -37,10 +37,11 @@ def test_the_reports_have_a_row_for_every_host_and_interface() -> None:
     record = look({"a": Seen(scatter=0.01), "b": SILENT}, grew={"errors": 4.0})
     tree = view.build(record, judge(record))
     from assay.reports.collective_tables import numbers
+    from assay.reports.page import said
 
     hosts, interfaces = numbers(tree)
-    assert [row[0].text for row in hosts.rows] == ["a", "b"]
-    assert [cell.text for cell in hosts.rows[0]][2:] == ["800", "800", "0 %"]  # 100 MB/s in Mbit/s
-    assert hosts.rows[1][2].absent
-    assert [cell.text for cell in interfaces.rows[0]] == ["eth0", "a, b", "1500", "–", "full", "0", "0", "12", "0"]
+    assert [said(row[0]).text for row in hosts.rows] == ["a", "b"]
+    assert [said(cell).text for cell in hosts.rows[0]][2:] == ["800", "800", "0 %"]  # 100 MB/s in Mbit/s
+    assert said(hosts.rows[1][2]).tone == "absent"
+    assert [said(cell).text for cell in interfaces.rows[0]] == ["eth0", "a, b", "1500", "–", "full", "0", "0", "12", "0"]
     assert '"round_trip"' in json_report.render(tree)
