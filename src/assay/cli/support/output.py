@@ -65,7 +65,7 @@ def emit(output: Output, arguments: argparse.Namespace) -> None:
         RecordError: the file cannot be written.
     """
     target: Path | None = getattr(arguments, "output", None)
-    form = str(arguments.form) if target is None or arguments.form != TERMINAL else _form_of(target)
+    form = form_of(target) if arguments.form == TERMINAL else str(arguments.form)
     writer = None if form == JSON else catalog.load(WRITERS, form)
     if target is None and writer is not None and not writer.streams:
         target = Path(f"{output.name}{writer.suffix}")
@@ -76,8 +76,10 @@ def emit(output: Output, arguments: argparse.Namespace) -> None:
     say(target)
 
 
-def _form_of(target: Path) -> str:
+def form_of(target: Path | None) -> str:
     """The format that a file's name says, where no flag does."""
+    if target is None or not target.suffix:
+        return TERMINAL
     writers = catalog.load_all(WRITERS)
     named = {f".{JSON}": JSON, **{writer.suffix: name for name, writer in writers.items()}}
     return named.get(target.suffix, TERMINAL)
