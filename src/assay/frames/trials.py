@@ -16,15 +16,9 @@ from assay.estimates.estimate import Absent
 from assay.frames.record_data import Measured
 from assay.stats.series.steady_state import SteadyState, steady_state
 
-RUNNERS: Final = ("command", "function")  # whose launches hold trials
 LEAST_SERIES: Final = 20  # shorter series do not show a warm-up
 NOT_TIMED: Final = "its launches hold no timed calls; assay time makes such a record"
 FAR: Final = 10.0  # robust standard deviations above the median of its launch: an outlier
-
-
-def is_timing(measured: Measured) -> bool:
-    """Whether this record times a command or a function, and nothing else."""
-    return measured.experiment.workload.runner in RUNNERS
 
 
 def refused(measured: Measured) -> Absent | None:

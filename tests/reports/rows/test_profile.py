@@ -13,11 +13,7 @@ from assay.reports.rows.profile import ENGINE, launch_lines, of_record, rank_lin
 from assay.reports.view import View, build
 from assay.spec.sections.profile import Profile
 from assay.verdict.judge import judge
-<<<<<<< HEAD
-from tests.reports.written import content
-=======
 from tests.reports.written import content, written
->>>>>>> pages
 from tests.verdict.making import good
 
 US = 1000
@@ -111,11 +107,7 @@ def test_every_report_shows_it() -> None:
     shown = view(measured([rank()]))
     sentence = "computing 50 %, exposed communication 20 %"
     for name in ("terminal", "markdown", "html"):
-<<<<<<< HEAD
-        text = content(shown, name)
-=======
         text = written(shown, name)
->>>>>>> pages
         assert "profiled (launch 5" in " ".join(text.split()), name
         assert sentence in " ".join(text.split()), name
     (told,) = json.loads(content(shown, "json"))["profiles"]
@@ -134,11 +126,7 @@ def test_a_record_that_only_profiles_misses_no_timings() -> None:
     (picture,) = record_charts.draw(shown)
     assert picture.description == "rank 0: 100 µs: computing 40 %, in no operator 60 %."
     assert [key.text for key in picture.key] == ["computing", "in no operator"]
-<<<<<<< HEAD
-    text = " ".join(content(shown, "terminal").split())
-=======
     text = " ".join(written(shown, "terminal").split())
->>>>>>> pages
     assert "this record only profiles, and no launch was timed; `assay run` times them" in text
     assert "no timed launch of" not in text
 
@@ -147,23 +135,14 @@ def test_a_record_without_profiled_launches_says_nothing_of_them() -> None:
     plain = view(good(levels=(1,)).measured())
     assert plain.profiles == ()
     assert "profiles" not in json.loads(content(plain, "json"))
-<<<<<<< HEAD
-    assert "Profile" not in content(plain, "markdown")
-=======
     assert "Profile" not in written(plain, "markdown")
->>>>>>> pages
 
 
 def test_a_name_out_of_a_trace_cannot_leave_its_place() -> None:
     evil = rank(kernels=[{"name": "<script>`|", "class": "other", "calls": 1, "ns": 1, "total_ns": 1}])
     shown = view(measured([evil]))
-<<<<<<< HEAD
-    assert "<script>" not in content(shown, "html")
-    body = content(shown, "markdown").partition("## Profile")[2].partition("## ")[0]
-=======
     assert "<script>" not in written(shown, "html")
     body = written(shown, "markdown").partition("## Profile")[2].partition("## ")[0]
->>>>>>> pages
     assert body.count("`") == 6  # the fence alone
 
 

@@ -65,7 +65,7 @@ class StepTimeline:
 
 def phases(measured: Measured) -> tuple[RankPhases, ...]:
     """The ranks of the largest worker count that has steady steps and more than one rank; at most `MOST_RANKS`."""
-    if measured.kind.name != "training":
+    if not measured.kind.trains:
         return ()
     for configuration, level in sorted(zip(measured.configurations, measured.levels, strict=True), key=lambda one: -one[1]):
         if level > 1 and (found := _phases(measured, configuration)):
@@ -107,7 +107,7 @@ def _phases(measured: Measured, configuration: str) -> tuple[RankPhases, ...]:
 def between(measured: Measured) -> tuple[tuple[str, float], ...]:
     """(configuration, seconds) that its ranks stood still for communication between the phases of a step, where that was seen: the median
     over launches of the median over steady steps of the mean over ranks, as `comm_exposed` is made."""
-    if measured.kind.name != "training":
+    if not measured.kind.trains:
         return ()
     rows = measured.table("waits").filter(pl.col("phase").eq(BETWEEN) & pl.col("waiting_ns").is_not_null())
     if rows.height == 0:
