@@ -191,7 +191,7 @@ def _exonerated(parting: Parting, equal: Sequence[int]) -> bool:
     return every or states.filter(pl.col("text") != STATELESS).height > 0
 
 
-# ---- reading the record -----------------------------------------------------------------------------------------------
+# ---- reading the record ----------------------------------------------------------------------------------------------
 
 
 def _seen_apart(parting: Parting) -> str:

@@ -29,7 +29,7 @@ from assay.verdict.evidence.sent_requests import main, seconds
 from assay.verdict.types import Finding
 
 SURE: Final = 0.01  # p-value below which a trend is named
-WARMER: Final = 5.0  # degrees: a smaller change says nothing about heat
+WARMER: Final = 5.0  # degrees: a smaller change is no evidence of heat
 SEEN: Final = {  # source a reader expects to be monitored -> key under which the meter reports why it is not
     "foreign": "processor_time",
     "steal": "processor_time",
@@ -41,7 +41,7 @@ SEEN: Final = {  # source a reader expects to be monitored -> key under which th
 
 def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
     """One warning per kind of disturbance, with its launches; drift; repeated launches; unmonitored sources."""
-    if measured.timed.height == 0:  # no timed launches
+    if measured.timed.height == 0:
         return tuple(_made_again(measured))
     noise = fold(measured).join(measured.timed.select("launch"), on="launch")
     if noise.select(pl.any_horizontal(pl.col(name).is_not_null() for name in ("foreign", "steal")).any()).item() is not True:
@@ -172,7 +172,7 @@ def _heat(measured: Measured) -> str:
     return f"; a GPU's temperature {'rose' if found.change > 0 else 'fell'} by {number(abs(found.change), 0)} degrees meanwhile"
 
 
-# ---- unmonitored sources -----------------------------------------------------------------------------------------------
+# ---- unmonitored sources ---------------------------------------------------------------------------------------------
 
 
 def _made_again(measured: Measured) -> Iterable[Finding]:

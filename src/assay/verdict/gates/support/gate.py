@@ -37,7 +37,7 @@ def threshold(gate: str, configuration: str, title: str, value: Value, bound: Va
     assert not isinstance(bound, Absent)
     limit, shown = asked(bound.value, bound.unit), show(value, beside=(bound.value,))
     status = _status(value.low, value.high, bound.value, side)
-    few = value.n_launches < FEWEST_LAUNCHES and value.confidence < 1.0  # equal values of two launches are luck
+    few = value.n_launches < FEWEST_LAUNCHES and value.confidence < 1.0  # two launches may agree by chance
     if few:
         status = "INCONCLUSIVE"
     words = {"PASS": "meets", "FAIL": "misses", "INCONCLUSIVE": "may or may not meet"}[status]
