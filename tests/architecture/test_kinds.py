@@ -6,6 +6,8 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests.architecture.conftest import Run
+
 QUESTIONS = ("subject", "is_timing")  # how a record's kind was asked before it was declared
 FILES = {
     "__init__": '''"""How long does it take to brew?"""
