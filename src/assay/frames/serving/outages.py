@@ -220,9 +220,9 @@ def _allowed(size: int, share_of_misses: float) -> int:
 def seconds(
     measured: Measured, name: str, how: str, span: Callable[[Outage], float | Absent], *, delayed: bool = False
 ) -> dict[str, Value]:
-    """A duration per configuration over its fault launches; the first reason where no launch has one.
+    """A duration per configuration over its fault launches; the first reason if no launch has one.
 
-    `delayed`: what assay itself took to start the replica again was taken off it.
+    `delayed`: the time that assay itself took to restart the replica was subtracted.
     """
 
     def one(own: Sequence[Outage]) -> Value:
