@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from typing import Final, Literal
 
-MOST_DIGITS: Final = 6  # significant digits; nobody reads further
+MOST_DIGITS: Final = 6  # significant digits; more are unreadable
 DIGITS_OF_HALF_WIDTH: Final = 2
 DIGITS_WITHOUT_INTERVAL: Final = 3
 DIGITS_OF_EQUAL_ENDS: Final = 4
@@ -123,7 +123,7 @@ def written(number: Decimal) -> str:
         return "no upper bound" if number > 0 else "no lower bound"
     places = max(0, -_exponent_of(number))
     if number == 0:
-        return f"{Decimal(0):.{min(places, MOST_DECIMALS)}f}"  # no minus before a zero
+        return f"{Decimal(0):.{min(places, MOST_DECIMALS)}f}"  # no minus sign before zero
     size = abs(number)
     if size >= Decimal(LARGEST_WRITTEN_OUT) or (places > MOST_DECIMALS and size < Decimal(SMALLEST_WRITTEN_OUT)):
         mantissa, _, power = f"{number:e}".partition("e")

@@ -36,7 +36,7 @@ NOUNS: Final = {"pings": "looks at rank 0's clock", "collectives": "collectives 
 MOVED: Final = ("events", "steps", "collectives", "launches", "telemetry")  # tables whose times are compared
 GRID: Final = 257
 CALL: Final = ["incarnation", "group", "call"]
-STRETCHES, LOOKS = 10, 50  # intervals of a launch, and collectives used of each: the shortest, which bound best
+STRETCHES, LOOKS = 10, 50  # parts of a launch's calls, and the number used of each: the shortest, which bound best
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -323,7 +323,7 @@ def _spans(calls: pl.DataFrame, placed: pl.DataFrame) -> dict[str, pl.DataFrame]
 
 
 def _joint(own: pl.DataFrame | None, other: pl.DataFrame | None) -> list[Ping]:
-    """Calls shared by both hosts, the shortest of every interval; impossible ones, from a clock that jumped, are left out."""
+    """Calls shared by both hosts, the shortest of every part; impossible ones, from a clock that jumped, are left out."""
     if own is None or other is None:
         return []
     both = own.join(other, on=CALL, suffix="_there").sort("begin_ns")

@@ -105,7 +105,7 @@ def grown(measured: Measured, device: str, counter: str) -> float:
 
 
 def network(measured: Measured) -> Network:
-    """From a record."""
+    """The network of a record."""
     seen = ways(measured)
     names = dict.fromkeys(one["interface"] for one in seen.values() if one.get("interface"))
     return Network(

@@ -125,7 +125,7 @@ def _apart(key: tuple[int, int], of_rank: Mapping[int, Clip]) -> ClippedApart:
 
 
 def _norms_differ(of_rank: Mapping[int, Clip]) -> bool:
-    """Whether every rank made as many calls, and the finite norms of some call differ."""
+    """Whether every rank made the same number of calls, and the norms of some call are finite and differ."""
     lists = [one.norms for one in of_rank.values()]
     return len({len(one) for one in lists}) == 1 and any(_far(norms) for norms in zip(*lists, strict=True))
 

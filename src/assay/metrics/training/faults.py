@@ -1,4 +1,4 @@
-"""What does a fault cost a training: time, steps, work, dollars?
+"""What does a fault cost a training run: time, steps, work, dollars?
 
 Durations lie between instants of the timeline of each fault launch (`assay.frames.training.recovery`). Goodput is productive
 rank-seconds over workers x wall time (`assay.frames.training.rank_time`). Lost rank-seconds = detect + restart + reload + recompute of
