@@ -16,10 +16,6 @@ from assay.estimates.estimate import Absent
 from assay.frames.record_data import Measured
 from assay.stats.series.steady_state import SteadyState, steady_state
 
-<<<<<<< HEAD
-=======
-RUNNERS: Final = ("command", "function")  # runners whose launches hold trials
->>>>>>> lang5
 LEAST_SERIES: Final = 20  # shorter series do not show a warm-up
 NOT_TIMED: Final = "its launches hold no timed calls; assay time makes such a record"
 FAR: Final = 10.0  # robust standard deviations above the median of its launch: an outlier
