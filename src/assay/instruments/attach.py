@@ -1,10 +1,10 @@
-"""How is a script measured that knows nothing of assay?  By hooks that are put into torch when the script imports it.
+"""How do we measure a training script that does not know assay?
 
-`arm` puts a finder before all others that waits for torch, lets it load, and then installs `_hooks`.  A script that marks its
-own steps (`assay.instruments.probe.start`) has the last word: the hooks are taken out again, but for those that see the communication of
-several ranks, which no mark can tell (`marked_steps`).
-Nothing is drawn from a random number generator, no tensor is changed, no collective is added: weights stay what they were.
-Whatever goes wrong here is said once on standard error and ends the measuring, never the training.
+`arm` puts a finder first in `sys.meta_path`: it waits for torch, lets it load, then installs the hooks. A script that marks its own
+steps (`assay.instruments.probe.start`) takes precedence: the hooks are removed, except those that record communication between
+several ranks, which marks cannot give (`marked_steps`).
+The hooks use no random number generator, change no tensor and add no collective, so weights are unaffected.
+An error here is printed once on standard error and ends the measurement, never the training.
 """
 
 from __future__ import annotations
