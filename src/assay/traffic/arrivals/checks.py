@@ -156,10 +156,9 @@ def _without(load: Schedule, begins: Ints) -> Schedule:
 
 
 def canaries(load: Schedule, share: float, seed: int) -> Schedule:
-    """The load with a nonce in this share of its measured requests: one at random in each group of 1/share. In conversations only first
-    turns carry one, because later turns would repeat the nonces of earlier ones.
+    """The load with a nonce in this share of its measured requests: one at random in each group of 1/share.
 
-    In conversations only first turns do, as later ones would hold the nonces of earlier ones.
+    In conversations only first turns carry one, because later turns would repeat the nonces of earlier ones.
     """
     if share <= 0.0:
         return load

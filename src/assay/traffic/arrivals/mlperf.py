@@ -19,10 +19,9 @@ if TYPE_CHECKING:
 
 
 def foreseen(arrivals: Arrivals, load: float | None) -> str:
-    """Requirements that the run is certain to miss, worded as in `validity`; empty if none, or not an MLPerf scenario. The request count of
-    a closed loop is unknown in advance unless `arrivals.requests` sets it.
+    """Requirements that the run is certain to miss, worded as in `validity`; empty if none, or not an MLPerf scenario.
 
-    How many requests a closed loop sends is not known beforehand, unless `arrivals.requests` says it.
+    The request count of a closed loop is unknown in advance unless `arrivals.requests` sets it.
     """
     asked = requirements(arrivals.process)
     if asked is None:

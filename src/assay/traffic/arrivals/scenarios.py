@@ -34,12 +34,10 @@ def lengths(scenario: Scenario, prompts: Prompts, numbers: np.random.Generator, 
 
 
 def draw(scenario: Scenario, numbers: np.random.Generator, n: int, documents: int = 1) -> tuple[Counts, Counts]:
-    """Input and output tokens of `n` requests, int64; -1 where the scenario fixes none. Every request consumes the same number of draws, so
-    a shorter sequence is a prefix of a longer one.  Embeddings count the tokens of all `documents`; rerank counts those of the query and
-    all documents.
+    """Input and output tokens of `n` requests, int64; -1 where the scenario fixes none.
 
-    Every request takes the same amount from the generator, so the first of many are equal to fewer.  Embeddings count the
-    tokens of all `documents`; rerank those of the query and of all documents.
+    Every request consumes the same number of draws, so a shorter sequence is a prefix of a longer one.  Embeddings count the
+    tokens of all `documents`; rerank counts those of the query and all documents.
     """
     if scenario.letter == "N":
         return _normal(scenario.numbers, numbers, n)

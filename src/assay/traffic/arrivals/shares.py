@@ -9,10 +9,9 @@ from assay.traffic.arrivals.schedule import NONE, Schedule
 
 
 def mine(schedule: Schedule, k: int, n: int) -> Ints:
-    """Numbers of the requests that client process `k` of `n` sends, ascending; shape [requests of this client]. All cold requests belong to
-    process 0.  A request belongs to the same process as its predecessor.
+    """Numbers of the requests that client process `k` of `n` sends, ascending; shape [requests of this client].
 
-    Cold requests all belong to process 0.  What follows another request belongs to the same process as that.
+    All cold requests belong to process 0.  A request belongs to the same process as its predecessor.
     """
     if not 0 <= k < n:
         raise ValueError(f"there is no client process {k} of {n}")
@@ -20,10 +19,9 @@ def mine(schedule: Schedule, k: int, n: int) -> Ints:
 
 
 def predecessors(schedule: Schedule) -> Ints:
-    """Each request's predecessor, -1 where it has its own due time; shape [requests]. With `together` it is the last request of the
-    previous group, all of which must have ended.
+    """Each request's predecessor, -1 where it has its own due time; shape [requests].
 
-    With `together` it is the last one of the group before, all of which must have ended.
+    With `together` it is the last request of the previous group, all of which must have ended.
     """
     found = np.full(len(schedule), NONE, dtype=np.int64)
     cold = schedule.phase == COLD

@@ -26,10 +26,9 @@ def name(client: int) -> str:
 
 
 def opened(path: Path, requests: int) -> memoryview:
-    """Due time of each request, plus one slot; absolute monotonic ns, 0: not due yet.  Shape [requests + 1]. Falls back to plain memory
-    where the disk has no room.
+    """Due time of each request, plus one slot; absolute monotonic ns, 0: not due yet.  Shape [requests + 1].
 
-    Where the disk has no room for it the numbers are kept in memory alone.
+    Falls back to plain memory where the disk has no room.
     """
     size = (requests + 1) * WIDTH
     try:

@@ -121,10 +121,9 @@ def _n(value: int | None) -> int:
 
 @dataclass(kw_only=True)
 class RequestLog:
-    """Rows of table `requests`, collected into batches. put: receives a finished batch and removes secrets from its texts
-    (`assay.record.secrets.batches`).
+    """Rows of table `requests`, collected into batches.
 
-    put: takes a ready batch, and takes secrets out of its texts (`assay.record.secrets.batches`).
+    put: receives a finished batch and removes secrets from its texts (`assay.record.secrets.batches`).
     """
 
     launch: int

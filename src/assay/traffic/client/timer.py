@@ -31,10 +31,9 @@ class _Itimerspec(ctypes.Structure):
 
 
 class Timer:
-    """Calls `fire` once, at or just after the time last set. Setting it again replaces the time. awake_ns: how early it may wake up to
-    busy-wait.
+    """Calls `fire` once, at or just after the time last set. Setting it again replaces the time.
 
-    awake_ns: how long before that it may wake up, to wait for the time awake.
+    awake_ns: how early it may wake up to busy-wait.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, fire: Callable[[], None], awake_ns: int = 0) -> None:

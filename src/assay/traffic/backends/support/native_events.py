@@ -128,10 +128,9 @@ Take = Callable[[Mapping[str, Any], str, int, Gathered], None]  # an event's JSO
 
 
 def read_events(reply: Reply, take: Take, *, errors: bool = True) -> Answer:
-    """Parse a reply of server-sent events or of one JSON document. Never raises, whatever the server sent. `errors`: whether an object with
-    a member `error` reports an error, whatever else it contains.
+    """Parse a reply of server-sent events or of one JSON document. Never raises, whatever the server sent.
 
-    `errors`: whether an object with a member `error` tells of one, whatever else it says.
+    `errors`: whether an object with a member `error` reports an error, whatever else it contains.
     """
     failed = failure(reply)
     if failed is not None and not _began_well(reply):
