@@ -3,8 +3,8 @@
 Held: the one-sided lower bound of the mean paired difference lies above -margin.  "No significant difference" is not held.
 Differences are candidate minus reference, higher is better; flip the sign of a loss.
 
-    items      right or wrong, independent, equal in every launch: Tango's score test plus exact rules (`stats.tango`);
-               otherwise Gaffke's bound for bounded values of any shape, with clusters as units (`stats.bounded_mean`).
+    items      right or wrong, independent, equal in every launch: Tango's score test plus exact rules (`tango`);
+               otherwise Gaffke's bound for bounded values of any shape, with clusters as units (`bounded_mean`).
                No item changes by more than `largest_change`; if larger changes occurred, the bound is extrapolated from their tail
     launches   crossed random effects d_ij = mu + launch_i + unit_j + rest_ij: with A = var(row means)/k and E = residual
                variance/(k units), both bounds move out by t[k-1]^2 A - z^2 E, squared (at least 0: the items' part includes E)

@@ -7,7 +7,7 @@ Input: each rank's own time in each phase of every step, without waiting for oth
     longer than their turns (step by step, each would be late by its share);
     interval = exact order statistics of the blocks' median (David & Nagaraja, 7.1), distribution-free, at 1 - family/(ranks x
     phases) (Bonferroni over all ranks and phases); n dependent blocks count as n/tau, tau the autocorrelation time of
-    "this block is above the least excess" (`stats.autocorrelation`).
+    "this block is above the least excess" (`assay.stats.intervals.autocorrelation`).
 Reported: ranks and phases whose interval lies above the least excess that matters, the larger of 2 ms and 5 % of the median
 step.  A clean run is one whose ranks differ by less; the chance of any false report in it is below `family`.
 Cannot tell: lateness in fewer than about half of the blocks; half of the ranks being slow together; why; whether slowness that
