@@ -36,10 +36,20 @@ NOWHERE = "/tmp/same-as-no-state"  # as HOME's folders of state and cache: what 
 def clean_environment(source: Path) -> dict[str, str]:
     """The same for every process: nothing of the caller's but where its programs are."""
     return {
-        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '/usr/bin:/bin')}", "HOME": NOWHERE, "LANG": "C.UTF-8", "TZ": "UTC",
-        "PYTHONPATH": str(source), "PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1", "XDG_STATE_HOME": NOWHERE, "XDG_CACHE_HOME": NOWHERE,
-        "XDG_CONFIG_HOME": NOWHERE, "OMP_NUM_THREADS": "1", "POLARS_MAX_THREADS": "1", "TMPDIR": os.environ.get("TMPDIR", "/tmp"),
-    }  # fmt: skip
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '/usr/bin:/bin')}",
+        "HOME": NOWHERE,
+        "LANG": "C.UTF-8",
+        "TZ": "UTC",
+        "PYTHONPATH": str(source),
+        "PYTHONHASHSEED": "0",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "XDG_STATE_HOME": NOWHERE,
+        "XDG_CACHE_HOME": NOWHERE,
+        "XDG_CONFIG_HOME": NOWHERE,
+        "OMP_NUM_THREADS": "1",
+        "POLARS_MAX_THREADS": "1",
+        "TMPDIR": os.environ.get("TMPDIR", "/tmp"),
+    }
 
 
 # ---------------------------------------------------------------------------------------------------------- records
@@ -178,9 +188,14 @@ class Maker:
 
     def cli(self, *words: object, cwd: Path | None = None, ok: tuple[int, ...] = (0, 1, 3, 4), limit: float = 300) -> str:
         done = subprocess.run(
-            [sys.executable, "-m", self.package, *map(str, words)], cwd=cwd or self.folder, env=self.environment, text=True,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, timeout=limit,
-        )  # fmt: skip
+            [sys.executable, "-m", self.package, *map(str, words)],
+            cwd=cwd or self.folder,
+            env=self.environment,
+            text=True,
+            capture_output=True,
+            stdin=subprocess.DEVNULL,
+            timeout=limit,
+        )
         if done.returncode not in ok:
             print(f"!! {' '.join(map(str, words))}: {done.returncode}\n{done.stdout[-1500:]}\n{done.stderr[-1500:]}", flush=True)
         return done.stdout + done.stderr
@@ -302,8 +317,14 @@ def training_real(maker: Maker) -> None:
         "tiny.py",
     )
     root = maker.folder / ".making-stopped"
-    job = subprocess.Popen([sys.executable, "-m", maker.package, "run", "more.toml", "--quiet", "--root", root.name], cwd=maker.folder,
-                           env=maker.environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # fmt: skip
+    job = subprocess.Popen(
+        [sys.executable, "-m", maker.package, "run", "more.toml", "--quiet", "--root", root.name],
+        cwd=maker.folder,
+        env=maker.environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
     time.sleep(7)
     job.send_signal(signal.SIGINT)
     job.wait(60)
@@ -375,10 +396,16 @@ def timed(maker: Maker) -> None:
 def serving_real(maker: Maker) -> None:
     def against(settings: Mapping[str, Any], label: str, *words: str, servers: int = 1) -> None:
         started = [
-            subprocess.Popen([sys.executable, "-c", SERVER, json.dumps({"first_s": 0.01, "next_s": 0.002, **settings})], cwd=maker.folder,
-                             env=maker.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            subprocess.Popen(
+                [sys.executable, "-c", SERVER, json.dumps({"first_s": 0.01, "next_s": 0.002, **settings})],
+                cwd=maker.folder,
+                env=maker.environment,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+            )
             for _ in range(servers)
-        ]  # fmt: skip
+        ]
         urls = [one.stdout.readline().strip() for one in started]
         maker.made(
             label,
@@ -547,9 +574,13 @@ def built(maker: Maker) -> None:
     """Records written by the tests' builders, and the inputs of imports: in a process of its own, with the base code on its path."""
     began = time.monotonic()
     done = subprocess.run(
-        [sys.executable, __file__, "_build", str(maker.folder), "--source", str(maker.source)], cwd=maker.source.parent,
-        env={**maker.environment, "PYTHONPATH": f"{maker.source}{os.pathsep}{maker.source.parent}"}, stdout=subprocess.PIPE, text=True, timeout=600,
-    )  # fmt: skip
+        [sys.executable, __file__, "_build", str(maker.folder), "--source", str(maker.source)],
+        cwd=maker.source.parent,
+        env={**maker.environment, "PYTHONPATH": f"{maker.source}{os.pathsep}{maker.source.parent}"},
+        stdout=subprocess.PIPE,
+        text=True,
+        timeout=600,
+    )
     for line in done.stdout.splitlines():
         label, kind, path = line.split("\t")
         maker.note(label, kind, path)
@@ -694,8 +725,28 @@ def build(folder: Path, source: Path) -> None:
 # --------------------------------------------------------------------------------------------------------- snapshot
 
 REPORTS = ("terminal", "markdown", "json", "html", "excel", "latex", "methods", "panel", "results")
-VERBS = ("comm", "load", "profile", "run", "simulate", "time", "tune", "audit", "check", "compare", "report", "rubric", "import", "list", "reproduce",
-         "resume", "sign", "verify", "doctor", "schema")  # fmt: skip
+VERBS = (
+    "comm",
+    "load",
+    "profile",
+    "run",
+    "simulate",
+    "time",
+    "tune",
+    "audit",
+    "check",
+    "compare",
+    "report",
+    "rubric",
+    "import",
+    "list",
+    "reproduce",
+    "resume",
+    "sign",
+    "verify",
+    "doctor",
+    "schema",
+)
 SCRATCH = "{scratch}"  # in the words of a case: a new folder of its own, kept outside of FOLDER
 
 # What depends on time, place or name, and is therefore replaced before it is stored: (pattern, replacement, only in cases that measure or import anew).
@@ -724,8 +775,23 @@ def case(name: str, type_: str, *words: object, **how: Any) -> Case:
     return Case(name=name, type=type_, words=[str(word) for word in words], **how)
 
 
-FULL = ("good", "run-ddp", "synthetic", "sim-strong", "time-two-1", "time-function", "closed", "open", "engines-real", "coll", "comm", "looked", "import-vllm",
-        "import-all_gather_perf", "damaged")  # every output, each asked for by itself  # fmt: skip
+FULL = (
+    "good",
+    "run-ddp",
+    "synthetic",
+    "sim-strong",
+    "time-two-1",
+    "time-function",
+    "closed",
+    "open",
+    "engines-real",
+    "coll",
+    "comm",
+    "looked",
+    "import-vllm",
+    "import-all_gather_perf",
+    "damaged",
+)  # every output, each asked for by itself
 
 
 def record_cases(one: Mapping[str, str]) -> list[Case]:
@@ -867,8 +933,14 @@ def check_cases(path: Mapping[str, str]) -> Iterator[Case]:
             f"{SCRATCH}/check.md",
             *more,
         )
-    for name, first, second in (("slower", "turn-base", "turn-slower"), ("alike", "day-1", "day-6"), ("served", "served-closed", "served-closed-b"),
-                                ("unlike", "good", "served-closed"), ("quality", "good", "worse_accuracy"), ("imported", "import-genai_before", "import-genai_after")):  # fmt: skip
+    for name, first, second in (
+        ("slower", "turn-base", "turn-slower"),
+        ("alike", "day-1", "day-6"),
+        ("served", "served-closed", "served-closed-b"),
+        ("unlike", "good", "served-closed"),
+        ("quality", "good", "worse_accuracy"),
+        ("imported", "import-genai_before", "import-genai_after"),
+    ):
         yield case(f"reproduce-{name}", "reproduce", "reproduce", path[first], "--against", path[second])
         yield case(f"reproduce-{name}-json", "reproduce json", "reproduce", path[first], "--against", path[second], "--json", "--force")
 
@@ -878,19 +950,47 @@ def other_cases(path: Mapping[str, str]) -> Iterator[Case]:
         yield case(f"help-{columns}", "help", "--help", columns=columns)
         for verb in VERBS:
             yield case(f"help-{verb}-{columns}", "help", verb, "--help", columns=columns)
-    for name, words in {"nothing": (), "version": ("--version",), "unknown": ("reprot",), "unknown-option": ("--reprot",), "flag": ("report", "--jsno", "x"),
-                        "no-record": ("report",), "absent": ("report", "nowhere"), "two-shapes": ("compare", "a", "b", "--json", "--html"),
-                        "verify-digest": ("verify", path["good"], "--expect", "xyz"), "report-format": ("report", path["good"], "--format", "nothing"),
-                        "unwritable": ("report", path["good"], "--html", "--output", "/proc/none/x.html"), "audit-absent": ("audit", "nothing.toml"),
-                        "signers": ("verify", path["signed"], "--signers", "inputs/signers"), "signers-none": ("verify", path["good"], "--signers", "inputs/signers"),
-                        "schema": ("schema",), "schema-claim": ("schema", "--claim"), "schema-keys": ("schema", "--keys"), "schema-claim-keys": ("schema", "--claim", "--keys"),
-                        "list": ("list", "."), "list-json": ("list", ".", "--json"), "list-history": ("list", "history"), "list-tuning": ("list", "tuning/records"),
-                        "list-store": ("list", "--store", "history"), "list-store-json": ("list", "--store", "history", "--json"), "list-none": ("list", "inputs"),
-                        "list-absent": ("list", "nowhere"), "doctor-show": ("doctor", "--show"), "doctor-client-show": ("doctor", "client", "--show")}.items():  # fmt: skip
+    for name, words in {
+        "nothing": (),
+        "version": ("--version",),
+        "unknown": ("reprot",),
+        "unknown-option": ("--reprot",),
+        "flag": ("report", "--jsno", "x"),
+        "no-record": ("report",),
+        "absent": ("report", "nowhere"),
+        "two-shapes": ("compare", "a", "b", "--json", "--html"),
+        "verify-digest": ("verify", path["good"], "--expect", "xyz"),
+        "report-format": ("report", path["good"], "--format", "nothing"),
+        "unwritable": ("report", path["good"], "--html", "--output", "/proc/none/x.html"),
+        "audit-absent": ("audit", "nothing.toml"),
+        "signers": ("verify", path["signed"], "--signers", "inputs/signers"),
+        "signers-none": ("verify", path["good"], "--signers", "inputs/signers"),
+        "schema": ("schema",),
+        "schema-claim": ("schema", "--claim"),
+        "schema-keys": ("schema", "--keys"),
+        "schema-claim-keys": ("schema", "--claim", "--keys"),
+        "list": ("list", "."),
+        "list-json": ("list", ".", "--json"),
+        "list-history": ("list", "history"),
+        "list-tuning": ("list", "tuning/records"),
+        "list-store": ("list", "--store", "history"),
+        "list-store-json": ("list", "--store", "history", "--json"),
+        "list-none": ("list", "inputs"),
+        "list-absent": ("list", "nowhere"),
+        "doctor-show": ("doctor", "--show"),
+        "doctor-client-show": ("doctor", "client", "--show"),
+    }.items():
         yield case(name, "json" if name.endswith("json") or name in ("schema", "schema-claim") else "other text", *words)
-    for name, words in {"scaling": ("scaling.csv",), "scaling-limits": ("scaling.csv", "--deadline", "600", "--budget", "1.50"), "scaling-predict": ("scaling.csv", "--predict", "48"),
-                        "scaling-far": ("scaling.csv", "--predict", "4000"), "steps": ("steps.csv",), "steps-weak": ("steps.csv", "--scaling", "weak", "--work", "1000"),
-                        "wrong": ("scaling.csv", "--efficiency", "abc", "--tolerance", "-1"), "absent": ("nothing.csv",)}.items():  # fmt: skip
+    for name, words in {
+        "scaling": ("scaling.csv",),
+        "scaling-limits": ("scaling.csv", "--deadline", "600", "--budget", "1.50"),
+        "scaling-predict": ("scaling.csv", "--predict", "48"),
+        "scaling-far": ("scaling.csv", "--predict", "4000"),
+        "steps": ("steps.csv",),
+        "steps-weak": ("steps.csv", "--scaling", "weak", "--work", "1000"),
+        "wrong": ("scaling.csv", "--efficiency", "abc", "--tolerance", "-1"),
+        "absent": ("nothing.csv",),
+    }.items():
         asked = ("rubric", f"inputs/rubric/{words[0]}", *words[1:])
         yield case(f"rubric-{name}", "rubric text", *asked)
         yield case(f"rubric-{name}-tty", "rubric text", *asked, tty=True, columns=80, colour=True)
@@ -902,13 +1002,20 @@ def other_cases(path: Mapping[str, str]) -> Iterator[Case]:
         yield case(f"claim-{claim}-markdown", "audit markdown", "audit", f"inputs/claims/{claim}.toml", "--markdown")
     url = "http://127.0.0.1:9"
     for name, words in {
-        "run": ("run", "run.toml"), "run-engines": ("run", "engines.toml"), "run-digits": ("run", "inputs/digits.toml"), "run-comm": ("run", "inputs/comm.toml"),
-        "run-quantised": ("run", "inputs/quantised.toml"), "run-serving": ("run", "inputs/serving.toml"), "run-vllm": ("run", "inputs/serving_vllm_cpu.toml"),
+        "run": ("run", "run.toml"),
+        "run-engines": ("run", "engines.toml"),
+        "run-digits": ("run", "inputs/digits.toml"),
+        "run-comm": ("run", "inputs/comm.toml"),
+        "run-quantised": ("run", "inputs/quantised.toml"),
+        "run-serving": ("run", "inputs/serving.toml"),
+        "run-vllm": ("run", "inputs/serving_vllm_cpu.toml"),
         "run-flags": ("run", "--workers", "1,2", "--launches", "3", "--fault", "kill", "--price", "1", "--price-date", "2026-01-01"),
-        "load": ("load", url, "--concurrency", "1,8", "--duration", "10s", "--warm-up", "2s", "--slo", "ttft=0.2"), "load-rate": ("load", url, "--rate", "2.5,5", "--launches", "4"),
-        "load-server": ("load", url, "--rate", "5", "--arrival", "server", "--duration", "30s"), "comm": ("comm", "--workers", "2,4", "--ops", "all"),
+        "load": ("load", url, "--concurrency", "1,8", "--duration", "10s", "--warm-up", "2s", "--slo", "ttft=0.2"),
+        "load-rate": ("load", url, "--rate", "2.5,5", "--launches", "4"),
+        "load-server": ("load", url, "--rate", "5", "--arrival", "server", "--duration", "30s"),
+        "comm": ("comm", "--workers", "2,4", "--ops", "all"),
         "comm-net": ("comm", "--net", "a", "b", "--seconds", "2"),
-    }.items():  # fmt: skip
+    }.items():
         tail = ("--", "tiny.py") if name == "run-flags" else ()
         root = "." if name == "run" else "inputs"
         yield case(f"dry-{name}", "dry run", *words, "--dry-run", "--root", root, *tail)
@@ -921,27 +1028,56 @@ def other_cases(path: Mapping[str, str]) -> Iterator[Case]:
     for number, name in enumerate(BAD):
         yield case(f"bad-{number:02d}-{name}", "errors", "run", f"inputs/bad/{name}.toml", "--dry-run", "--root", "inputs")
     for name, words in {
-        "load": ("load", "localhost:8000", "--slo", "speed=1", "--concurrency", "0"), "load-both": ("load", url, "--concurrency", "1", "--rate", "1", "--dry-run"),
-        "comm": ("comm", "--workers", "2,x", "--ops", "all_redcue", "--sizes", "1K:big", "--backend", "smoke", "--root-rank", "5", "--calls", "0"),
-        "comm-net": ("comm", "--net", "a", "--ops", "all_reduce"), "simulate": ("simulate", "--workers", "1,b", "--step-time", "-1", "--alpha", "x", "--gbps", "0", "--slowdown", "2"),
-        "time": ("time", "--"), "time-none": ("time", "ls"), "run-none": ("run",), "run-script": ("run", "--workers", "1", "--", "nothing.py"),
-        "profile": ("profile", "--active", "9", "--", "tiny.py"), "secret": ("load", url, "--header", "Authorization: Bearer sk-Abcdefghijklmnopqrstuvwx12", "--toml"),
-        "import-absent": ("import", "nothing.json"), "import-tool": ("import", "inputs/foreign/vllm.json", "--tool", "wrk"), "import-garbage": ("import", "run.toml"),
-        "sign-key": ("sign", path["good"], "--key", "inputs/nokey"), "reproduce-imported": ("reproduce", path["import-vllm"]),
-    }.items():  # fmt: skip
+        "load": ("load", "localhost:8000", "--slo", "speed=1", "--concurrency", "0"),
+        "load-both": ("load", url, "--concurrency", "1", "--rate", "1", "--dry-run"),
+        "comm": (
+            "comm",
+            "--workers",
+            "2,x",
+            "--ops",
+            "all_redcue",
+            "--sizes",
+            "1K:big",
+            "--backend",
+            "smoke",
+            "--root-rank",
+            "5",
+            "--calls",
+            "0",
+        ),
+        "comm-net": ("comm", "--net", "a", "--ops", "all_reduce"),
+        "simulate": ("simulate", "--workers", "1,b", "--step-time", "-1", "--alpha", "x", "--gbps", "0", "--slowdown", "2"),
+        "time": ("time", "--"),
+        "time-none": ("time", "ls"),
+        "run-none": ("run",),
+        "run-script": ("run", "--workers", "1", "--", "nothing.py"),
+        "profile": ("profile", "--active", "9", "--", "tiny.py"),
+        "secret": ("load", url, "--header", "Authorization: Bearer sk-Abcdefghijklmnopqrstuvwx12", "--toml"),
+        "import-absent": ("import", "nothing.json"),
+        "import-tool": ("import", "inputs/foreign/vllm.json", "--tool", "wrk"),
+        "import-garbage": ("import", "run.toml"),
+        "sign-key": ("sign", path["good"], "--key", "inputs/nokey"),
+        "reproduce-imported": ("reproduce", path["import-vllm"]),
+    }.items():
         yield case(f"error-{name}", "errors", *words, *(("--root", SCRATCH) if words[0] == "import" else ()))
 
 
 # Experiments that make no sense, each in its own way; written below FOLDER/inputs/bad by `records`.
 BAD: dict[str, str] = {
-    "syntax": "name = \n", "empty": "", "unknown-key": "name='x'\n[workload]\nscript='a.py'\nscirpt='b'\n", "levels": "name='x'\nfactor={levels=[0,'b']}\n[workload]\nscript='a.py'\n",
+    "syntax": "name = \n",
+    "empty": "",
+    "unknown-key": "name='x'\n[workload]\nscript='a.py'\nscirpt='b'\n",
+    "levels": "name='x'\nfactor={levels=[0,'b']}\n[workload]\nscript='a.py'\n",
     "several": "name='x y'\n[launches]\nper_configuration=0\nconfidence=2\n[workload]\nscript='a.py'\n[gates]\nefficiency=7\n[quality]\nmetric=''\nmargin=-1\n",
-    "runner": "name='x'\n[workload]\nrunner='nothing'\nscript='a.py'\n", "fault": "name='x'\n[workload]\nscript='a.py'\n[[faults]]\nkind='explode'\n",
-    "prices": "name='x'\n[workload]\nscript='a.py'\n[prices]\nusd_per_worker_hour=-1\ndate='soon'\nsource=''\n", "serving": "name='x'\n[workload]\nrunner='serving'\n",
+    "runner": "name='x'\n[workload]\nrunner='nothing'\nscript='a.py'\n",
+    "fault": "name='x'\n[workload]\nscript='a.py'\n[[faults]]\nkind='explode'\n",
+    "prices": "name='x'\n[workload]\nscript='a.py'\n[prices]\nusd_per_worker_hour=-1\ndate='soon'\nsource=''\n",
+    "serving": "name='x'\n[workload]\nrunner='serving'\n",
     "serving-both": "name='x'\n[workload]\nrunner='serving'\n[serving]\nmodel='m'\nconcurrency=[1]\nrate=[2.0]\n[[serving.targets]]\nname='a'\nurls=['nothing']\ncommand=['x']\n",
-    "collectives": "name='x'\n[workload]\nrunner='collectives'\n[collectives]\noperations=['sum']\nsizes=['big']\n", "secret": "name='x'\n[workload]\nscript='a.py'\narguments=['--api-key','sk-Abcdefghijklmnopqrstuvwx12']\n",
+    "collectives": "name='x'\n[workload]\nrunner='collectives'\n[collectives]\noperations=['sum']\nsizes=['big']\n",
+    "secret": "name='x'\n[workload]\nscript='a.py'\narguments=['--api-key','sk-Abcdefghijklmnopqrstuvwx12']\n",
     "tune": "name='x'\n[workload]\nscript='a.py'\n[tune.knobs]\nbatch=[1]\n",
-}  # fmt: skip
+}
 
 
 def made_cases(folder: Path) -> Iterator[Case]:
@@ -1013,8 +1149,16 @@ def snapshot(folder: Path, out: Path, source: Path, package: str, only: str) -> 
             environment["PYTHONPYCACHEPREFIX"] = f"/tmp/same-as-pyc-{hashlib.sha256(str(source).encode()).hexdigest()[:12]}"
             environment.pop("PYTHONDONTWRITEBYTECODE")
             told = json.dumps({"groups": batch, "folder": str(folder), "out": str(out), "source": str(source), "package": package})
-            done = subprocess.run([sys.executable, __file__, "_work"], input=told, text=True, env=environment, cwd=folder, stdout=subprocess.PIPE,
-                                  stderr=subprocess.STDOUT, timeout=900)  # fmt: skip
+            done = subprocess.run(
+                [sys.executable, __file__, "_work"],
+                input=told,
+                text=True,
+                env=environment,
+                cwd=folder,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                timeout=900,
+            )
             if done.returncode:
                 failed.append(name)
                 print(f"!! {name}: {done.stdout[-3000:]}", flush=True)
@@ -1235,8 +1379,10 @@ def cells(path: Path) -> str:
     lines = []
     book = openpyxl.load_workbook(path)
     for sheet in book.worksheets:
-        lines.append(f"sheet {sheet.title!r} {sheet.dimensions} state={sheet.sheet_state} freeze={sheet.freeze_panes} filter={sheet.auto_filter.ref} "
-                     f"merged={sorted(map(str, sheet.merged_cells.ranges))}")  # fmt: skip
+        lines.append(
+            f"sheet {sheet.title!r} {sheet.dimensions} state={sheet.sheet_state} freeze={sheet.freeze_panes} filter={sheet.auto_filter.ref} "
+            f"merged={sorted(map(str, sheet.merged_cells.ranges))}"
+        )
         widths = {letter: round(one.width, 2) for letter, one in sheet.column_dimensions.items()}
         lines.append(f"  widths {dict(sorted(widths.items()))}")
         for row in sheet.iter_rows():
