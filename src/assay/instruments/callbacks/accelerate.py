@@ -1,8 +1,9 @@
-"""How is a training by accelerate measured by one line?  `accelerator = measured(Accelerator())`.
+"""How do we measure a training by accelerate in one line?
 
-Steps, phases, losses and samples are seen by hooks, evaluations by their passes without gradients; `save_state` and `load_state` of
-the accelerator are checkpoints.  Nothing has to be prepared: what `accelerator.prepare` gives is seen as it is.
-Cannot tell: files that the script writes by itself (`torch.save`, `save_model`).
+`accelerator = measured(Accelerator())`. Hooks record steps, phases, losses and samples, and evaluations by their passes without
+gradients; `save_state` and `load_state` of the accelerator are checkpoints. Nothing has to be prepared: the hooks handle the objects
+from `accelerator.prepare`.
+Cannot tell: files that the script writes itself (`torch.save`, `save_model`).
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ Accelerator = TypeVar("Accelerator")
 
 
 def measured(accelerator: Accelerator) -> Accelerator:
-    """The same accelerator, in a launch by assay with its checkpoints marked."""
+    """The same accelerator, with its checkpoints marked in a launch by assay."""
     training_pauses.arm()
     checkpoints: dict[str, Any] = {"save_state": "checkpoint_save", "load_state": "checkpoint_load"}
     for name, kind in checkpoints.items():

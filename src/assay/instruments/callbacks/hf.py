@@ -1,10 +1,10 @@
-"""How is a training by the Trainer of transformers measured by one line?  `Trainer(callbacks=[AssayCallback()])`.
+"""How do we measure a training by the Trainer of transformers in one line?
 
-Steps, phases, losses, samples and evaluations are seen by hooks.  The Trainer's own `on_step_begin` comes after the batches of a step
-were fetched, so that waiting for data could not be told from it, and there is no event when an evaluation begins.
-Saving a checkpoint has an event at its end alone (`on_save`): it is taken to begin with the last event before it, since the Trainer
-logs, evaluates and saves one after the other.
-Cannot tell: what other callbacks do between those events; it counts as saving.
+`Trainer(callbacks=[AssayCallback()])`. Hooks record steps, phases, losses, samples and evaluations. The Trainer's own `on_step_begin`
+comes after a step's batches were fetched, so it cannot show the wait for data, and no event marks the begin of an evaluation.
+Saving a checkpoint has an event at its end only (`on_save`): it is assumed to begin with the last event before it, since the Trainer
+logs, evaluates and saves in sequence.
+Cannot tell: the time of other callbacks between those events; it counts as saving.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from assay.instruments.callbacks import training_pauses
 
 
 class AssayCallback(TrainerCallback):
-    """Has a launch by assay measure the training; elsewhere it does nothing."""
+    """Measures the training in a launch by assay; elsewhere it does nothing."""
 
     def __init__(self) -> None:
         training_pauses.arm()

@@ -1,9 +1,9 @@
-"""How is a training by Lightning measured by one line?  `Trainer(callbacks=[AssayCallback()])`.
+"""How do we measure a training by Lightning in one line?
 
-Validation is an evaluation from its first event to its last, and `trainer.save_checkpoint`, which every checkpoint goes through, is a
-checkpoint.  Steps, phases, losses and samples are seen by hooks: an event of Lightning's at each of them would miss what happens
-between them, and its own fetcher asks for batches ahead.
-Cannot tell: a checkpoint that a plugin writes in another thread; it counts as saved when the call has come back.
+`Trainer(callbacks=[AssayCallback()])`. Validation is an evaluation from its first event to its last, and `trainer.save_checkpoint`,
+which every checkpoint uses, is a checkpoint. Hooks record steps, phases, losses and samples: Lightning's events would miss the time
+between them, and its fetcher prefetches batches.
+Cannot tell: a checkpoint that a plugin writes in another thread; it counts as saved when the call returns.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ except ImportError:
 
 
 class AssayCallback(Callback):  # type: ignore[misc]
-    """Has a launch by assay measure the training; elsewhere it does nothing."""
+    """Measures the training in a launch by assay; elsewhere it does nothing."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -31,12 +31,12 @@ class AssayCallback(Callback):  # type: ignore[misc]
         self._undo: Callable[[], None] | None = None
 
     def setup(self, trainer: Any, pl_module: Any, stage: str) -> None:
-        """Before anything is trained."""
+        """Before any training."""
         if self._undo is None:
             self._undo = training_pauses.wrapped(trainer, "save_checkpoint", "checkpoint_save")
 
     def teardown(self, trainer: Any, pl_module: Any, stage: str) -> None:
-        """After everything."""
+        """After all training."""
         if self._undo is not None:
             self._undo()
             self._undo = None
@@ -46,11 +46,11 @@ class AssayCallback(Callback):  # type: ignore[misc]
         self._since = training_pauses.begin("evaluation")
 
     def on_validation_end(self, trainer: Any, pl_module: Any) -> None:
-        """It is over."""
+        """The evaluation ends."""
         training_pauses.end("evaluation", self._since)
         self._since = None
 
     def on_exception(self, trainer: Any, pl_module: Any, exception: BaseException) -> None:
-        """It is over too, if one was under way."""
+        """End the current evaluation, if any."""
         training_pauses.end("evaluation", self._since, succeeded=False)
         self._since = None

@@ -1,4 +1,4 @@
-"""What do the callbacks of all frameworks say?  Pauses of the training, in words of the record."""
+"""How do the callbacks of all frameworks report pauses of the training?"""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ now = time.monotonic_ns
 
 
 def arm() -> None:
-    """Have the steps seen by hooks, if a launch by assay runs this script and it does not mark its own."""
+    """Install the hooks, if a launch by assay runs this script and it does not mark its own steps."""
     if attach.current() is None and singleton.recorder() is not None:
         attach.arm()
 
 
 def begin(kind: Kind) -> int | None:
-    """A pause begins; its time. None outside of a launch."""
+    """Begin a pause; returns its begin, or None outside a launch."""
     attached = _measuring()
     return attached.pause(kind) if attached is not None else None
 
 
 def end(kind: Kind, since: int | None, *, succeeded: bool = True) -> None:
-    """It ends."""
+    """End a pause."""
     attached = _measuring()
     if attached is not None and since is not None:
         attached.resume(kind, since, succeeded)
 
 
 def saved(since: int) -> None:
-    """A checkpoint was being saved since then, and is."""
+    """A checkpoint was saved, beginning at `since`."""
     attached = _measuring()
     if attached is not None:
         attached.saved(since, now())
@@ -46,7 +46,7 @@ def saved(since: int) -> None:
 
 @contextmanager
 def pause(kind: Kind) -> Iterator[None]:
-    """Round something that is no training."""
+    """Wrap work that is not training."""
     since, succeeded = begin(kind), False
     try:
         yield
@@ -56,7 +56,7 @@ def pause(kind: Kind) -> Iterator[None]:
 
 
 def wrapped(owner: Any, name: str, kind: Kind) -> Callable[[], None]:
-    """Have every call of an object's method be a pause; what is given takes that back."""
+    """Make every call of an object's method a pause; returns the undo."""
     original = getattr(owner, name)
 
     @wraps(original)

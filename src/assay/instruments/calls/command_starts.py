@@ -1,17 +1,16 @@
-"""How long does a start of a command take, from just before it is spawned until it is reaped?
+"""How long does a command take from just before its spawn until it is reaped?
 
-One process per launch of the runner `command`: `python -I -S spawn.py JOB` with the job as JSON (`Job`).  For every start:
+One process per launch of the runner `command`: `python -I -S command_starts.py JOB` with the job as JSON (`Job`). For every start:
 
     begin = CLOCK_MONOTONIC;  posix_spawn(2);  wait4(2);  end = CLOCK_MONOTONIC
 
-posix_spawn shares the parent's memory until the exec (vfork), so that its cost does not grow with this process; nothing
-else happens between the two readings.  wait4 gives the command's own processor time, memory and switches, children that
-it waited for included.  Standard library only and without site-packages: a small process, because Linux counts the
-memory of whoever spawned a command into the command's largest resident memory (exec keeps the high-water mark).
-The instrument's own cost is measured beside the command, by starts of an empty one, and never subtracted.
+posix_spawn shares the parent's memory until the exec (vfork), so its cost does not grow with this process; nothing else happens between
+the two readings. wait4 gives the command's own CPU time, memory and switches, including its reaped children. Standard library only and
+without site-packages: a small process, because Linux counts the spawner's memory into the command's peak resident memory (exec keeps
+the high-water mark). The instrument's own cost is measured with starts of an empty command, and never subtracted.
 
 Writes one JSON object per line, each with one unbuffered write after its end was read: {"floor": ...}, {"trial": ...}.
-Cannot tell: what a command does after its first process has ended (daemons), or the memory below this process's own.
+Cannot tell: a command's work after its first process has ended (daemons), or memory below this process's own.
 """
 
 from __future__ import annotations
@@ -26,15 +25,15 @@ from typing import Any
 EMPTY = ("/bin/true", "/usr/bin/true")
 FLOOR_STARTS = 15
 MOST_TRIALS = 10_000
-PROBE_STARTS = 3  # before which no number of trials is fixed
-FAILED = 1  # exit code: a start ended badly, and that was not to be ignored
-LAST_WORDS = 8192  # bytes of a failed command's errors that go into the log
+PROBE_STARTS = 3  # minimum before the number of trials is fixed
+FAILED = 1  # exit code: a start failed, and failures count
+LAST_WORDS = 8192  # bytes of a failed command's stderr that go into the log
 
 
 def main(job: dict[str, Any]) -> int:
-    """Warm up, measure the floor, then make the counted starts. Gives the exit code.
+    """Warm up, measure the floor, then make the counted starts. Returns the exit code.
 
-    The floor after the warm-up: while a launch begins, what started it is busy too, and the floor would exceed the time.
+    The floor follows the warm-up: while a launch begins its launcher is still busy, and the floor would exceed the measured time.
     """
     out = os.open(job["out"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
     job["errors"] = _nameless(f"{job['out']}.errors")
@@ -61,14 +60,14 @@ def main(job: dict[str, Any]) -> int:
 
 
 def _nameless(path: str) -> int:
-    """A file without a name: what a command says may hold a secret, and must not stay if all of this is killed."""
+    """An unnamed file: a command's output may hold a secret and must not survive a kill."""
     errors = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_TRUNC, 0o600)
     os.unlink(path)
     return errors
 
 
 def _warming_up(job: dict[str, Any], durations: list[int]) -> bool:
-    """As many as asked for; where the number of trials is to be found, a few more: one slow start must not decide it."""
+    """As many as requested; a few more if the number of trials depends on them, so that one slow start does not decide it."""
     if len(durations) < job["warm_up"]:
         return True
     finding = bool(durations) and not job["trials"]
@@ -104,7 +103,7 @@ def start(job: dict[str, Any], variables: dict[str, str], *, warm_up: int) -> di
 
 
 def floor(variables: dict[str, str]) -> dict[str, Any]:
-    """What starting an empty command takes, seconds and bytes (medians); null where there is none."""
+    """Median seconds and bytes of starting an empty command; null without one."""
     path = next((path for path in EMPTY if os.access(path, os.X_OK)), None)
     if path is None:
         return {"seconds": None, "rss_bytes": None, "command": None}
@@ -118,7 +117,7 @@ def floor(variables: dict[str, str]) -> dict[str, Any]:
 def _ended_well(row: dict[str, Any], job: dict[str, Any]) -> bool:
     code, errors = row["exit_code"], job["errors"]
     if code == 0 or job["ignore_failure"]:
-        os.ftruncate(errors, 0)  # between two starts, outside of both
+        os.ftruncate(errors, 0)  # between two starts, outside both
         return True
     size = os.fstat(errors).st_size
     os.write(2, os.pread(errors, LAST_WORDS, max(0, size - LAST_WORDS)))
@@ -128,9 +127,9 @@ def _ended_well(row: dict[str, Any], job: dict[str, Any]) -> bool:
 
 
 def _actions(job: dict[str, Any]) -> list[tuple[Any, ...]]:
-    """Nothing to read; what it prints goes nowhere, its errors into a file that is emptied between two starts.
+    """stdin is empty; stdout is discarded, stderr goes into a file that is emptied between two starts.
 
-    With `keep_output` both go to the log of the launch instead, through a pipe that somebody must drain meanwhile.
+    With `keep_output` both go to the launch's log instead, through a pipe that must be drained meanwhile.
     """
     actions: list[tuple[Any, ...]] = [(os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0)]
     if not job["keep_output"]:
@@ -144,7 +143,7 @@ def _write(out: int, line: dict[str, Any]) -> None:
 
 
 _RSS_UNIT = 1 if sys.platform == "darwin" else 1024  # getrusage(2)
-# What Python ignores (SIGPIPE, SIGXFSZ) would stay ignored in the command.
+# Signals that Python ignores (SIGPIPE, SIGXFSZ) would stay ignored in the command.
 _DEFAULT = [number for name in ("SIGPIPE", "SIGXFSZ") if (number := getattr(signal, name, None)) is not None]
 
 if __name__ == "__main__":

@@ -1,14 +1,14 @@
 """How long does a call of a Python function take, in a fresh process?
 
-One process per launch of the runner `function`: `python -m assay.instruments.calls.function_calls JOB`.  It imports "module:function", then
-times trials of so many calls each that a trial lasts at least `LEAST_NS` and `RESOLUTIONS` times the clock's resolution
-(doubling, as pyperf does; those trials are kept as warm-up), until the round is full.
+One process per launch of the runner `function`: `python -m assay.instruments.calls.function_calls JOB`. It imports "module:function", then
+times trials with so many calls that each lasts at least `LEAST_NS` and `RESOLUTIONS` times the clock's resolution (doubling, as pyperf
+does; the doubling trials are kept as warm-up), until the round is full.
 
     begin = CLOCK_MONOTONIC;  `calls` times function(*args, **kwargs);  end = CLOCK_MONOTONIC
 
-Processor time, memory and switches are read outside of that.  Arguments are JSON: nothing is ever unpickled.
-Writes the lines that `instruments/spawn.py` writes; the loop's own cost, with an empty function, is the floor.
-Cannot tell: what a call costs in a process that does something else as well, or without the garbage collector.
+CPU time, memory and switches are read outside that interval. Arguments are JSON: nothing is ever unpickled. Writes the same lines as
+`command_starts`; the loop's own cost, with an empty function, is the floor.
+Cannot tell: the cost of a call in a process with other work, or without the garbage collector.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def main(job: dict[str, Any]) -> None:
 
 
 def found(target: str) -> Callable[..., object]:
-    """The function that "module:function" names; dots after the colon go into classes."""
+    """The function at "module:function"; dots after the colon go into classes."""
     module, _, name = target.partition(":")
     value: Any = importlib.import_module(module)
     for part in name.split("."):
@@ -63,7 +63,7 @@ def found(target: str) -> Callable[..., object]:
 
 
 def timer(function: Callable[..., object], args: list[Any], kwargs: dict[str, Any]) -> Timed:
-    """How calls are timed together; without arguments the call itself is the cheapest."""
+    """A function that times calls together; without arguments the direct call is cheapest."""
 
     def bare(calls: int) -> tuple[int, int]:
         again, now = repeat(None, calls), time.monotonic_ns
@@ -83,7 +83,7 @@ def timer(function: Callable[..., object], args: list[Any], kwargs: dict[str, An
 
 
 def least_ns() -> int:
-    """How long a trial must be, so that the clock's resolution is at most a thousandth of it."""
+    """The minimum length of a trial: the clock's resolution is at most a thousandth of it."""
     return max(LEAST_NS, round(RESOLUTIONS * time.get_clock_info("monotonic").resolution * 1e9))
 
 
@@ -117,7 +117,7 @@ def trial(timed: Timed, calls: int, *, warm_up: int) -> dict[str, Any]:
 
 
 def floor() -> dict[str, Any]:
-    """Seconds that one turn of the timing loop takes with a function that does nothing (median)."""
+    """Median seconds per iteration of the timing loop with an empty function."""
     timed = timer(_nothing, [], {})
     rows = [trial(timed, FLOOR_CALLS, warm_up=1) for _ in range(FLOOR_TRIALS)]
     seconds = sorted((row["end_ns"] - row["begin_ns"]) / 1e9 / FLOOR_CALLS for row in rows)
@@ -125,7 +125,7 @@ def floor() -> dict[str, Any]:
 
 
 def _nothing() -> None:
-    """The least that can be called."""
+    """The cheapest callable."""
 
 
 def _write(out: int, line: dict[str, Any]) -> None:

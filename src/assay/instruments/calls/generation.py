@@ -1,13 +1,13 @@
-"""How long do the parts of one generation take, in a model in this very process?
+"""How long do the parts of one generation take, in a model in this process?
 
-A causal language model of `transformers` is driven step by step: the prompt is made into tokens, one pass over all of them
-fills the key-value cache (prefill), and each further pass takes one token and gives the next.  Every token is timed when it
-is known on the host: reading its number waits for the accelerator, so no time hides in a queue of kernels.
+A causal language model of `transformers` is driven step by step: the prompt is tokenised, one pass over all tokens fills the key-value
+cache (prefill), and each further pass takes one token and gives the next. Every token is timed when it is known on the host: reading it
+waits for the accelerator, so no time hides in a queue of kernels.
 
     Times: monotonic ns.  begin -- tokenize -- prefill -> first token -- step -> second token -- ...
 
-A token's text is what it adds to the text so far; bytes of a character that is not complete come with the token that
-completes it.  One sequence at a time; batches are what servers are for.
+A token's text is what it adds to the text so far; bytes of an incomplete character appear with the token that completes it.
+One sequence at a time, no batching.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from typing import Any
 
 from assay.errors import EnvironmentLacks, WorkloadError
 
-_HOLE = "\N{REPLACEMENT CHARACTER}"  # what a decoder writes for half a character
-_MOST_HELD = 16  # tokens whose text is waited for; then they are taken as they are
+_HOLE = "\N{REPLACEMENT CHARACTER}"  # a decoder's output for an incomplete character
+_MOST_HELD = 16  # tokens with pending text; then they are taken as they are
 
 
 @dataclass(slots=True, kw_only=True)
 class Generation:
-    """What came of one prompt. Lists have one entry per token."""
+    """The result of one prompt. Lists have one entry per token."""
 
     tokens_in: int
     tokenize_ns: int
     prefill_ns: int = 0  # from the end of tokenising until the first token is known
     tokens: list[int] = field(default_factory=list)
     token_ns: list[int] = field(default_factory=list)
-    pieces: list[str] = field(default_factory=list)  # the text that each token adds, perhaps none
+    pieces: list[str] = field(default_factory=list)  # the text that each token adds, possibly empty
     logprobs: list[float] = field(default_factory=list)
     finish: str = "length"  # or stop
 
@@ -82,7 +82,7 @@ class Generator:
         logprobs: bool = False,
         clock: Callable[[], int] = time.monotonic_ns,
     ) -> Generation:
-        """Answer a text, or a conversation by the model's own chat template; greedily with a temperature of 0.
+        """Answer a text, or a conversation by the model's own chat template; greedy at temperature 0.
 
         Raises:
             WorkloadError: the prompt is empty, has no template, or leaves no room for the answer in the model's context.
@@ -147,7 +147,7 @@ class Generator:
 
 
 def _ends(model: Any, tokenizer: Any) -> frozenset[int]:
-    """The tokens that end an answer, by the model's own configuration."""
+    """The end-of-sequence tokens of the model's own configuration."""
     found: set[int] = set()
     for told in (getattr(model.generation_config, "eos_token_id", None), tokenizer.eos_token_id):
         found.update(told if isinstance(told, (list, tuple)) else [] if told is None else [told])
@@ -155,7 +155,7 @@ def _ends(model: Any, tokenizer: Any) -> frozenset[int]:
 
 
 def _chooser(temperature: float, seed: int | None, device: str) -> Callable[[Any], Any]:
-    """Which token follows from some scores."""
+    """A function that picks the next token from scores."""
     import torch
 
     if temperature <= 0.0:
@@ -171,11 +171,11 @@ def _chooser(temperature: float, seed: int | None, device: str) -> Callable[[Any
 def pieces(tokens: Sequence[int], decode: Callable[[Sequence[int]], str]) -> list[str]:
     """The text that each token adds to those before it; their concatenation is the text of all of them.
 
-    The text of a token may depend on its neighbours (leading blanks), so it is the difference between two decodings that
-    begin at the last token that was shown.  A text that ends in half a character waits for the next token.
+    A token's text may depend on its neighbours (leading blanks), so it is the difference between two decodings that begin at the last
+    emitted token. A text that ends in an incomplete character waits for the next token.
     """
     out: list[str] = []
-    begin = held = 0  # the decoding begins at `begin`; tokens up to `held` are shown
+    begin = held = 0  # decoding starts at `begin`; tokens up to `held` are emitted
     for place in range(len(tokens)):
         before, now = decode(tokens[begin:held]), decode(tokens[begin : place + 1])
         last = place + 1 == len(tokens)
@@ -189,7 +189,7 @@ def pieces(tokens: Sequence[int], decode: Callable[[Sequence[int]], str]) -> lis
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """transformers prints bars while it loads; a client's output is its own."""
+    """Suppress transformers' progress bars while it loads: a client's output must stay clean."""
     from transformers.utils import logging as told
 
     logging: Any = told

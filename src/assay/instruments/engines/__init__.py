@@ -1,1 +1,1 @@
-"""What do serving engines say of themselves?"""
+"""What do serving engines report about themselves?"""

@@ -1,7 +1,7 @@
-"""How does a conversation with a server end in time, whatever it drips?
+"""How do we bound a conversation with a server that drips its bytes?
 
-A socket's own time-out begins anew with every byte, and an endless row of interim answers is never an answer.  A timer shuts the socket
-when the time of the whole conversation is over: the read that is under way ends then.
+A socket's own timeout restarts with every byte, and an endless series of interim responses never completes. A timer shuts the socket
+down at the deadline of the whole conversation, which ends the current read.
 """
 
 from __future__ import annotations
@@ -15,10 +15,12 @@ from contextlib import contextmanager, suppress
 
 @contextmanager
 def within(sock: socket.socket | None, timeout_s: float, what: str) -> Iterator[None]:
-    """Shut the socket when the time is over; `sock` is named now, for an answer that closes takes it from its connection.
+    """Shut the socket down at the deadline.
+
+    `sock` is passed in now, because a closing response removes it from its connection.
 
     Raises:
-        TimeoutError: the time was over: no `what`.
+        TimeoutError: the deadline passed: no `what`.
     """
     late = threading.Event()
     ender = threading.Timer(timeout_s, _cut, (sock, late))
@@ -39,4 +41,4 @@ def _cut(sock: socket.socket | None, late: threading.Event) -> None:
     late.set()
     if sock is not None:
         with suppress(OSError):  # closed meanwhile
-            socket.socket.shutdown(sock, socket.SHUT_RDWR)  # an SSLSocket's own would forget its keys under the reader
+            socket.socket.shutdown(sock, socket.SHUT_RDWR)  # an SSLSocket's own shutdown would drop its keys under the reader

@@ -1,8 +1,8 @@
-"""What does a page in Prometheus' text format say, as far as it is wanted?  Pure; survives pages that are garbage.
+"""Which wanted values does a page in Prometheus' text format hold?
 
-`KNOWN` lists what is kept of which engine.  Several series of one name (engines, ranks, models) are added up, or of a share
-the largest is taken.  Names in OpenMetrics style (`..._total`) and without are the same counter.  Sources: the engines' own pages of
-metrics (vLLM "Production Metrics", SGLang "Production Metrics", TGI "Metrics") and DCGM's field identifiers.
+Pure; robust against garbage. `KNOWN` lists the kept names per engine. Several series of one name (engines, ranks, models) are summed;
+for a share the largest is taken. Names in OpenMetrics style (`..._total`) and without are the same counter. Sources: the engines' own
+metrics pages (vLLM "Production Metrics", SGLang "Production Metrics", TGI "Metrics") and DCGM's field identifiers.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What a name becomes: our counter, its unit, what the value is multiplied by, and how several series become one."""
+    """How a name maps to our counter: its unit, the factor, and how several series are combined."""
 
     counter: str
     unit: str
@@ -46,9 +46,9 @@ _PREEMPTED = Wanted("preemptions", "count")
 _GENERATED, _PROMPT = Wanted("tokens_generated", "tokens"), Wanted("tokens_prompt", "tokens")
 _DONE = Wanted("requests_done", "count")
 
-# Without the ending _total, under which a counter may also be found.
+# Without the suffix _total, which a counter may also carry.
 KNOWN: Final[dict[str, Wanted]] = {
-    # vLLM; the names with gpu_ are those before 0.9
+    # vLLM; the names with gpu_ are from before 0.9
     "vllm:num_requests_running": _RUNNING,
     "vllm:num_requests_waiting": _WAITING,
     "vllm:kv_cache_usage_perc": _CACHE,
@@ -96,7 +96,7 @@ KNOWN: Final[dict[str, Wanted]] = {
     "llamacpp:prompt_tokens": _PROMPT,
 }
 
-# Of the DCGM exporter, per GPU.
+# From the DCGM exporter, per GPU.
 ENERGY: Final = "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION"  # millijoules since the driver was loaded
 GPUS: Final[dict[str, Wanted]] = {
     ENERGY: Wanted("energy", "J", 1e-3, "max"),
@@ -115,7 +115,7 @@ LONGEST_LINE: Final = 1 << 16
 
 
 def parse(page: bytes, names: Iterable[str]) -> list[Series]:
-    """The series of these names, in order. Lines that make no sense are left out, and so is what is no finite number."""
+    """The series of these names, in order. Skips malformed lines and non-finite values."""
     wanted = frozenset(names)
     found = []
     for raw in page.splitlines():
@@ -149,10 +149,10 @@ def _series(line: str, end: int) -> Series | None:
 
 
 def spellings(names: Iterable[str]) -> dict[str, str]:
-    """Every spelling of the names on a page -> the name: with and without _total."""
+    """Every spelling of a name on a page, with and without _total -> the name."""
     return {spelling: name for name in names for spelling in (name, f"{name}_total")}
 
 
 def combine(values: Iterable[float], together: Together) -> float:
-    """Several series as one."""
+    """Combine several series."""
     return math.fsum(values) if together == "sum" else max(values)

@@ -1,18 +1,18 @@
-"""When did a replica stop answering, and when did it answer again?  Probed every 50 ms, apart from the load.
+"""When did a replica stop answering, and when did it answer again?
 
-A probe is a new TCP connection and a GET of the ready path; the next one does not wait for the one before, so that a server
-that hangs is noticed as exactly as one that is gone.  It fails if it is refused or reset, gets a status that is not 2xx (a
-server that answers otherwise from the beginning, say 404 or 401, is held to that), or no answer within `TIMEOUT_S`.  Behind
-https only the connection is probed.  A single failed probe is none: two in a row, by the time of sending, are an outage.
+Probed every 50 ms, independently of the load. A probe is a new TCP connection and a GET of the ready path. Probes overlap, so that a
+hanging server is dated as precisely as a dead one. A probe fails if it is refused or reset, gets a status other than 2xx (or other than
+the server's first status, say 404 or 401), or gets no answer within `TIMEOUT_S`. Behind https only the connection is probed. A single
+failure does not count: two in a row, by send time, are an outage.
 
     replica_down  ns: begin of the outage   {"last_good_ns", "first_bad_ns", "known_ns", "why", "every_s"}
     replica_up    ns: end of the outage     {"last_bad_ns", "first_good_ns", "every_s"}
-    probed        ns: end of the probing    {"probes", "cpu_s", "every_s"}: what the prober itself cost; value null
+    probed        ns: end of the probing    {"probes", "cpu_s", "every_s"}: the prober's own cost; value null
 
-The begin is the sending of the first failed probe, or the last good answer if that came later: the server was alive when it
-gave its last answer (`last_good_ns`; null: there was none), and not any more when it should have given the next
-(`first_bad_ns`, its sending).  The end is the first good answer (`first_good_ns`); the last probe that failed was sent at
-`last_bad_ns`.  So either is known to within `every_s` and the time of one answer; `known_ns` is when the prober was sure.
+The begin is the send time of the first failed probe, or the last good answer if that is later: the server was alive at its last answer
+(`last_good_ns`; null: none) and no longer when the next was due (`first_bad_ns`, its send time). The end is the first good answer
+(`first_good_ns`); the last failed probe was sent at `last_bad_ns`. So both are known to within `every_s` plus one response time;
+`known_ns` is when the outage was certain.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from assay.units import NS_PER_S
 
 EVERY_S: Final = 0.05
 TIMEOUT_S: Final = 2.0
-ENOUGH: Final = 2  # failed probes in a row
-MOST_BYTES: Final = 1 << 16  # of one answer; more is not waited for
+ENOUGH: Final = 2  # consecutive failed probes
+MOST_BYTES: Final = 1 << 16  # per answer; the rest is not read
 Emit = Callable[[str, int, int | None, dict[str, Any]], None]
 
 
@@ -43,7 +43,7 @@ Emit = Callable[[str, int, int | None, dict[str, Any]], None]
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """What came of a probe: `why` is empty if it was answered well, at `known_ns`."""
+    """A probe's outcome: `why` is empty for a good answer at `known_ns`."""
 
     sent_ns: int
     known_ns: int
@@ -55,10 +55,10 @@ class Fold:
     """The outages of one replica, from its probes in the order in which they became known."""
 
     up: bool = True
-    good_sent_ns: int = -1  # the latest sending that was answered well
+    good_sent_ns: int = -1  # the latest send time with a good answer
     good_ns: int | None = None  # the latest good answer
     bad: list[Probe] = field(default_factory=list)  # sent after the last good one
-    begin_ns: int = 0  # of the outage: the sending of its first failed probe
+    begin_ns: int = 0  # of the outage: the send time of its first failed probe
 
     def feed(self, probe: Probe) -> tuple[str, int, dict[str, Any]] | None:
         """(kind, ns, detail) of the event that this probe makes certain, if any."""
@@ -66,7 +66,7 @@ class Fold:
 
     def _failed(self, probe: Probe) -> tuple[str, int, dict[str, Any]] | None:
         if probe.sent_ns < self.good_sent_ns:
-            return None  # a later one was answered: this one alone was lost
+            return None  # a later one was answered: only this one was lost
         self.bad.append(probe)
         if not self.up:
             self.bad = [max(self.bad, key=lambda one: one.sent_ns)]
@@ -83,7 +83,7 @@ class Fold:
 
     def _good(self, probe: Probe) -> tuple[str, int, dict[str, Any]] | None:
         if not self.up and probe.sent_ns < self.begin_ns:
-            return None  # answered before it went down, and read late
+            return None  # answered before the outage, and read late
         last_bad = max((one.sent_ns for one in self.bad), default=self.begin_ns)
         self.good_sent_ns = max(self.good_sent_ns, probe.sent_ns)
         self.good_ns = max(self.good_ns or 0, probe.known_ns)
@@ -99,7 +99,7 @@ class Fold:
 
 @dataclass(slots=True, eq=False)
 class _Connection:
-    """A probe under way."""
+    """A pending probe."""
 
     replica: int
     sent_ns: int
@@ -109,7 +109,7 @@ class _Connection:
 
 
 class _Replica:
-    """Where a replica is probed, and what is known of it."""
+    """A replica's probe address and state."""
 
     def __init__(self, url: str, path: str, headers: str) -> None:
         parts = urlsplit(url)
@@ -119,23 +119,23 @@ class _Replica:
         asks = parts.scheme != "https" and bool(path)
         self.request = f"GET {path} HTTP/1.1\r\nhost: {parts.netloc}\r\nconnection: close\r\n{headers}\r\n".encode() if asks else b""
         self.fold = Fold()
-        self.accepted: int | None = None  # the status that it gave first
+        self.accepted: int | None = None  # its first status
 
     def trouble(self, status: int) -> str:
-        """Why a status says that it does not serve; empty if it does."""
+        """Why a status means that it does not serve; empty if it does."""
         if self.accepted is None:
             self.accepted = status
         return "" if 200 <= status < 300 or (status == self.accepted and status < 500) else f"status {status}"
 
 
 class Prober:
-    """Probes replicas from a thread of its own, between `start` and `stop`."""
+    """Probes replicas from its own thread, between `start` and `stop`."""
 
     def __init__(self, urls: Sequence[str], target: Target, emit: Emit, *, every_s: float = EVERY_S, timeout_s: float = TIMEOUT_S) -> None:
         """`emit(kind, ns, replica, detail)` is called from the prober's thread."""
         self._urls, self._target, self._emit = tuple(urls), target, emit
         self._every_ns, self._timeout_ns = round(every_s * NS_PER_S), round(timeout_s * NS_PER_S)
-        self.probes, self.cpu_s, self.trouble = 0, 0.0, ""  # trouble: why it ended before its time
+        self.probes, self.cpu_s, self.trouble = 0, 0.0, ""  # trouble: why it ended early
         self._ended = threading.Event()
         self._selector = selectors.DefaultSelector()
         self._open: set[_Connection] = set()
@@ -150,12 +150,12 @@ class Prober:
         self.stop()
 
     def start(self) -> None:
-        """Begin to probe."""
+        """Start probing."""
         self._thread = threading.Thread(target=self._run, name="assay-prober", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
-        """End, and tell what it cost. Does nothing if it is not probing."""
+        """Stop and record the cost. No-op if it is not probing."""
         thread, self._thread = self._thread, None
         if thread is None:
             return
@@ -178,7 +178,7 @@ class Prober:
         try:
             self._replicas = [_Replica(url, self._target.ready, self._headers()) for url in self._urls]
             self._loop()
-        except Exception as error:  # a thread's exception would be seen by nobody
+        except Exception as error:  # an exception in a thread would go unnoticed
             self.trouble = f"{type(error).__name__}: {error}"[:200]
         finally:
             for one in list(self._open):
@@ -193,15 +193,15 @@ class Prober:
     def _loop(self) -> None:
         begin = time.monotonic_ns()
         count = len(self._replicas)
-        due = [begin + number * self._every_ns // count for number in range(count)]  # spread, so that they do not meet
+        due = [begin + number * self._every_ns // count for number in range(count)]  # staggered
         while not self._ended.is_set():
             now = time.monotonic_ns()
             for number, at in enumerate(due):
                 if now >= at:
                     self._begin(number)
-                    due[number] = max(at + self._every_ns, now)  # what was missed is not made up for
+                    due[number] = max(at + self._every_ns, now)  # missed probes are not made up for
             left_ns = max(0, min(due) - time.monotonic_ns())
-            # Before the time limit is looked at: an answer that waits to be read has come in time.
+            # Before the timeout check: an answer waiting to be read has arrived in time.
             for key, _ in self._selector.select(left_ns / NS_PER_S):
                 self._go_on(key.data)
             self._expire()

@@ -1,18 +1,20 @@
-"""What did the servers say of themselves while the load ran?  Their Prometheus endpoints, read once a second.
+"""What did the servers report about themselves during the load?
+
+Their Prometheus endpoints, scraped once a second.
 
     with Scraper(target.metrics, launch, emit, options=target.options, urls=replica_urls) as scraper: ...
 
-Each endpoint has a thread of its own, reads when the load begins, every second, and when it ends, and gives rows of the
-table `telemetry` on the load's own clock: device `replica-N` (the N-th endpoint), method `scraped`, for what
-`exposition.KNOWN` lists and for every name asked for by an option `metrics.NAME = "unit"`.  `{url}` in an endpoint is replaced by the
-address of each replica, for servers that assay starts on ports of its own.
+Each endpoint has its own thread, which reads at the begin of the load, every second, and at its end, and emits rows of the table
+`telemetry` on the load's own clock: device `replica-N` (the N-th endpoint), method `scraped`, for `exposition.KNOWN` and for every name
+in an option `metrics.NAME = "unit"`. `{url}` in an endpoint is replaced by the address of each replica, for servers that assay starts
+on ports of its own.
 
-A DCGM exporter's GPUs are devices of their own, by their UUID: `energy` is joules since the launch's first reading, method
-`counter`, so that they are counted like NVML's and a GPU that both see is counted once (host and device are the same).
-The option `metrics.gpus` ("0,1" or UUIDs, by their beginning) leaves out the others' GPUs on the same host.
+A DCGM exporter's GPUs are separate devices, by UUID: `energy` is joules since the launch's first reading, method `counter`, so that
+they are treated like NVML's and a GPU in both is counted once (host and device are equal). The option `metrics.gpus` ("0,1" or UUID
+prefixes) leaves out other GPUs on the same host.
 
-Nothing that an endpoint does can harm the load: time and size of an answer are bounded, and what cannot be read is counted
-in `scrape_failures`.  A bearer token comes from the variable named in `api_key_env`.
+An endpoint cannot harm the load: time and size of a response are bounded, and failures are counted in `scrape_failures`. A bearer token
+comes from the variable in `api_key_env`.
 """
 
 from __future__ import annotations
@@ -36,15 +38,15 @@ from assay.units import NS_PER_S
 
 Row = tuple[int, int, str, str, str, float, str, str]  # launch, ns, host, device, counter, value, unit, method
 EVERY_S: Final = 1.0
-TIMEOUT_S: Final = 3.0  # for a whole answer
+TIMEOUT_S: Final = 3.0  # for a whole response
 MOST_BYTES: Final = 16 << 20
 JOIN_S: Final = 2 * TIMEOUT_S + 1.0
-STALE_S: Final = 60.0  # an exporter shows energy of so long before its reading: DCGM's collects every 30 s by default
+STALE_S: Final = 60.0  # delay of an exporter's energy values: DCGM's collects every 30 s by default
 _LOCAL: Final = ("127.0.0.1", "localhost", "::1")
 
 
 class Scraper:
-    """Reads endpoints between `start` and `stop`."""
+    """Scrapes endpoints between `start` and `stop`."""
 
     def __init__(
         self,
@@ -75,16 +77,16 @@ class Scraper:
 
     @property
     def troubles(self) -> dict[str, str]:
-        """Endpoint -> why it could not be read when it last failed."""
+        """Endpoint -> the reason of its last failure."""
         return {one.address: one.trouble for one in self._endpoints if one.trouble}
 
     def start(self) -> None:
-        """Begin; returns at once."""
+        """Start; returns at once."""
         for endpoint in self._endpoints:
             endpoint.thread.start()
 
     def stop(self) -> None:
-        """End with a last reading of each endpoint. One that hangs is not waited for longer than its time limit."""
+        """Stop, with a last reading of each endpoint. A hanging one is abandoned at its time limit."""
         self._stopped.set()
         for endpoint in self._endpoints:
             if endpoint.thread.ident is not None:
@@ -92,7 +94,7 @@ class Scraper:
 
 
 def addresses(endpoints: Sequence[str], urls: Sequence[str]) -> list[str]:
-    """The endpoints, those with {url} once for every replica."""
+    """The endpoints; those with {url} once per replica."""
     found: list[str] = []
     for endpoint in endpoints:
         found += [endpoint.replace("{url}", url.rstrip("/")) for url in urls] if "{url}" in endpoint else [endpoint]
@@ -100,7 +102,7 @@ def addresses(endpoints: Sequence[str], urls: Sequence[str]) -> list[str]:
 
 
 class _Endpoint:
-    """One endpoint and the thread that reads it."""
+    """One endpoint and its thread."""
 
     def __init__(
         self,
@@ -141,7 +143,7 @@ class _Endpoint:
             ns = time.monotonic_ns()
             for row in self._rows(ns, exposition.parse(page, self._names)):
                 self._emit(row)
-        except Exception as error:  # whatever it is, the load matters more
+        except Exception as error:  # any error: the load matters more
             self._failures += 1
             self.trouble = f"{type(error).__name__}: {error}"[:200]
             ns = time.monotonic_ns()
@@ -156,10 +158,10 @@ class _Endpoint:
                 own[name].append(series.value)
             elif self._is_chosen(series.labels):
                 device = series.labels.get("UUID") or f"gpu-{series.labels.get('gpu', '?')}"
-                # Of this host the label says the container's name; the meter's rows say the host's.
+                # On this host the label holds the container's name, the meter's rows the host's.
                 host = self._name if self._host == self._name else series.labels.get("Hostname") or self._host
                 gpus[host, device, name].append(series.value)
-        # A page may hold a counter under its old name too.
+        # A page may also hold a counter under its old name.
         once = {self._own[name].counter: name for name in reversed(self._own) if name in own}
         rows = [self._row(ns, self._host, self._device, self._own[name], own[name]) for name in once.values()]
         for (host, device, name), values in gpus.items():
@@ -174,11 +176,11 @@ class _Endpoint:
         return self._launch, ns, host, device, wanted.counter, value, wanted.unit, "scraped"
 
     def _energy(self, ns: int, host: str, device: str, joules: float) -> list[Row]:
-        """Joules since the first reading, as the meter counts them (instruments/energy.py)."""
+        """Joules since the first reading, accumulated as in `machine.energy`."""
         state = self._energies.get((host, device), Accumulated())
         if state.last is None:
             state = step(state, Raw(ns - round(STALE_S * NS_PER_S), joules), None)
-        elif joules != state.last.joules:  # between two updates of the exporter nothing is learnt
+        elif joules != state.last.joules:  # skip repeats between two updates of the exporter
             state = step(state, Raw(ns, joules), None)
         self._energies[host, device] = state
         rows: list[Row] = [(self._launch, ns, host, device, "energy", state.joules, "J", "counter")]
@@ -192,7 +194,7 @@ class _Endpoint:
 
 
 def asked_for(options: Mapping[str, str | int | float | bool]) -> dict[str, Wanted]:
-    """What options `metrics.NAME = "unit"` ask for, under its own name."""
+    """The names requested by options `metrics.NAME = "unit"`."""
     names = {key.removeprefix("metrics."): unit for key, unit in options.items() if key.startswith("metrics.")}
     return {name: Wanted(name, unit if isinstance(unit, str) and unit else "count") for name, unit in names.items() if name != "gpus"}
 
@@ -201,7 +203,7 @@ def fetch(address: str, headers: Mapping[str, str], *, timeout_s: float = TIMEOU
     """The page at an address.
 
     Raises:
-        OSError, http.client.HTTPException: it does not come, not in time, is too large, or the status is not 200.
+        OSError, http.client.HTTPException: no response in time, too large, or a status other than 200.
     """
     parts = urlsplit(address)
     port = parts.port or (443 if parts.scheme == "https" else 80)
@@ -229,6 +231,6 @@ def fetch(address: str, headers: Mapping[str, str], *, timeout_s: float = TIMEOU
 
 
 def reference() -> str:
-    """The list of what is kept, in Markdown."""
+    """The list of kept names, in Markdown."""
     rows = [f"| `{name}` | `{wanted.counter}` | {wanted.unit} |" for name, wanted in (exposition.KNOWN | exposition.GPUS).items()]
     return "\n".join(["| name on the page | counter | unit |", "|---|---|---|", *rows, ""])

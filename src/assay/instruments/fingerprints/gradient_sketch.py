@@ -1,20 +1,20 @@
-"""What is kept of a gradient, so that two launches' gradients can be compared without keeping them?  A sketch.
+"""How do we compare two launches' gradients without storing them?
 
-A parameter of up to 251 elements is kept whole.  Of a larger one 251 sums are kept: element i goes with the sign s(i) into sum
-i mod 251, where s is a fixed function of i alone, so that sums of any two launches, machines and devices belong together.
-Sums are linear: equal gradients have equal sums, a gradient k times another has sums k times the other's, and the squared length
-of a difference is that of the sums' difference within sqrt(2/251) = 9 % (one standard deviation).  Two different gradients with equal
-sums would have to cancel in every one of them.
-A rank that holds a part of a parameter (FSDP2) keeps the sums of its part, with the signs that its elements have in the whole: being
-linear, the parts' sums add up to the whole's, and no rank has to ask another.
+By a sketch. A parameter of up to 251 elements is kept whole. Of a larger one 251 sums are kept: element i is added with the sign s(i)
+to sum i mod 251, where s is a fixed function of i alone, so that sums are comparable across launches, machines and devices.
+Sums are linear: equal gradients have equal sums, a gradient scaled by k has sums scaled by k, and the squared norm of a difference is
+that of the sums' difference within sqrt(2/251) = 9 % (one standard deviation). Two different gradients with equal sums would have to
+cancel in every one of them.
+A rank that holds a part of a parameter (FSDP2) keeps the sums of its part, with the signs of its elements in the whole: by linearity
+the parts' sums add up to the whole's, without communication.
 
-For trainers that keep gradients to themselves (fused, sharded or offloaded optimizers) the gradient can be had from outside:
+For trainers that keep gradients to themselves (fused, sharded or offloaded optimizers) the gradient can be derived:
 
     gradients.from_update(before, after, lr=1.0)     one step of plain SGD with this learning rate: (before - after) / lr
     gradients.from_adam(optimizer, model)            after Adam's first step exp_avg = (1 - beta1) gradient
-    p.gradients(them)                                 told to the probe, in the first step
+    p.gradients(them)                                 reports them to the probe, in the first step
 
-No random number is drawn and no gradient is changed.  torch is never imported here: the tensors bring it.
+No random number is drawn and no gradient is changed. torch is never imported here: the tensors bring it.
 """
 
 from __future__ import annotations
@@ -29,14 +29,16 @@ from assay.instruments.fingerprints import model_hash
 from assay.instruments.fingerprints.shards import Share, share
 
 SUMS: Final = 251  # a prime, so that the columns of a matrix fall into different sums
-_CHUNK: Final = {"cpu": SUMS * 64, "cuda": SUMS * 16384}  # elements at a time: what a processor's cache holds, what keeps a GPU busy
-_MULTIPLIERS: Final = (0x9E3779B97F4A7C15 - 2**64, 0xBF58476D1CE4E5B9 - 2**64)  # of SplitMix64, as signed numbers
+_CHUNK: Final = {"cpu": SUMS * 64, "cuda": SUMS * 16384}  # elements per chunk: what fits a CPU's cache, what keeps a GPU busy
+_MULTIPLIERS: Final = (0x9E3779B97F4A7C15 - 2**64, 0xBF58476D1CE4E5B9 - 2**64)  # SplitMix64's, as signed integers
 _HIGH: Final = 2**33 - 1
 
 
 def sketch(gradient: Any) -> list[float]:
-    """The elements of a gradient, or its 251 signed sums if there are more, in double precision; of a part those of the whole
-    in which all other elements are 0."""
+    """The elements of a gradient, or its 251 signed sums if there are more, in double precision.
+
+    For a part: those of the whole with all other elements 0.
+    """
     torch = sys.modules["torch"]
     with torch.no_grad():
         own = _own(torch, gradient)
@@ -59,7 +61,7 @@ def sketch(gradient: Any) -> list[float]:
 
 
 def norm(gradient: Any) -> float:
-    """Its Euclidean norm in double precision; of a part that of the part."""
+    """The Euclidean norm in double precision; of a part, the part's."""
     torch = sys.modules["torch"]
     with torch.no_grad():
         flat = _own(torch, gradient).local.reshape(-1)
@@ -69,8 +71,10 @@ def norm(gradient: Any) -> float:
 
 
 def start_hash(parameter: Any) -> int:
-    """A hash of the numbers of the elements and their bits that is a sum over them (modulo 2^64): of the parts of a tensor it adds up to
-    that of the whole, so that a sharded model can be seen to begin as one that is not."""
+    """A hash of element indices and bits that is a sum over elements (modulo 2^64).
+
+    The parts of a tensor add up to the whole, so a sharded model can be shown to start equal to an unsharded one.
+    """
     torch = sys.modules["torch"]
     with torch.no_grad():
         own, total = _own(torch, parameter), 0
@@ -85,9 +89,7 @@ def start_hash(parameter: Any) -> int:
 
 
 def of_model(model: Any) -> Iterator[tuple[str, Any]]:
-    """(name, gradient or None) of every parameter that is trained, or this rank's part of it; none of a model with flat parameters
-    (FSDP1).
-    """
+    """(name, gradient or None) of every trained parameter, or of this rank's part; nothing for flat parameters (FSDP1)."""
     if model_hash.is_flat(model):
         return
     for name, parameter in model_hash.unwrap(model).named_parameters():
@@ -96,20 +98,20 @@ def of_model(model: Any) -> Iterator[tuple[str, Any]]:
 
 
 def from_update(before: Mapping[str, Any], after: Mapping[str, Any], *, lr: float = 1.0) -> dict[str, Any]:
-    """The gradients that one step of SGD without momentum and weight decay applied: name -> (before - after) / lr.
+    """The gradients applied by one step of SGD without momentum and weight decay: name -> (before - after) / lr.
 
     Args:
         before: name -> a copy of the parameter before the step.
         after: name -> the parameter after it.
-        lr: the learning rate of the step; a power of two loses nothing to rounding but what the update lost.
+        lr: the learning rate of the step; with a power of two the division is exact.
     """
     return {name: (value.detach() - after[name].detach()) / lr for name, value in before.items()}
 
 
 def from_adam(optimizer: Any, model: Any) -> dict[str, Any]:
-    """The gradients of the first step of Adam or AdamW: its running mean is then (1 - beta1) x gradient.
+    """The gradients of the first step of Adam or AdamW: exp_avg is then (1 - beta1) x gradient.
 
-    Weight decay of plain Adam is a part of them; AdamW's is not.
+    They include the weight decay of plain Adam, but not AdamW's.
     """
     names = {id(parameter): name for name, parameter in model_hash.unwrap(model).named_parameters()}
     found = {}
@@ -123,7 +125,7 @@ def from_adam(optimizer: Any, model: Any) -> dict[str, Any]:
 
 
 def starts(model: Any) -> dict[str, int]:
-    """name -> `start_hash` of every parameter that is trained; of a part of it, where this rank has a part."""
+    """name -> `start_hash` of every trained parameter, or of this rank's part."""
     if model_hash.is_flat(model):
         return {}
     own = model_hash.unwrap(model).named_parameters()
@@ -133,7 +135,7 @@ def starts(model: Any) -> dict[str, int]:
 def rows(
     named: Iterable[tuple[str, Any]], precision: str | None, starts: Mapping[str, int] = MappingProxyType({})
 ) -> Iterator[tuple[Any, ...]]:
-    """(parameter, size, precision, norm, sums, part, parts, start) of each; without a gradient neither norm nor sums."""
+    """(parameter, size, precision, norm, sums, part, parts, start) of each; without a gradient, norm and sums are None."""
     for name, gradient in named:
         start = starts.get(name)
         if gradient is None:
@@ -146,7 +148,7 @@ def rows(
 
 
 def _own(torch: Any, tensor: Any) -> Share:
-    """What this rank holds of a tensor, as real numbers, where double precision exists."""
+    """This rank's share of a tensor, as real numbers in double precision where available."""
     held = share(tensor)
     plain = held.local
     if plain.layout is not torch.strided:
@@ -156,20 +158,20 @@ def _own(torch: Any, tensor: Any) -> Share:
         if held.parts > 1:
             raise ValueError("parts of complex tensors are not looked at")
         plain, whole = torch.view_as_real(plain), 2 * whole
-    if plain.device.type not in ("cpu", "cuda"):  # others may have no double precision
+    if plain.device.type not in ("cpu", "cuda"):  # others may lack double precision
         plain = plain.cpu()
     return replace(held, local=plain, whole=whole)
 
 
 def _portions(flat: Any) -> Iterator[tuple[int, Any]]:
-    """(number of its first element, portion) of a flat tensor."""
+    """(index of its first element, chunk) of a flat tensor."""
     size = _CHUNK[flat.device.type]
     for begin in range(0, flat.numel(), size):
         yield begin, flat[begin : begin + size]
 
 
 def _signs(numbers: Any) -> Any:
-    """The fixed signs of elements: one bit of their mixed numbers from 1."""
+    """The fixed signs of elements: one bit of their hashed indices, from 1."""
     mixed = numbers * _MULTIPLIERS[0]
     mixed = (mixed ^ ((mixed >> 31) & _HIGH)) * _MULTIPLIERS[1]
     return 1.0 - 2.0 * ((mixed >> 40) & 1).double()

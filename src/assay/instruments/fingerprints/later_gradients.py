@@ -1,18 +1,18 @@
-"""What does a rank train with after its first step?  A look in a few later steps, just before the optimizer steps.
+"""What does a rank train with after its first step?
 
-The steps are 1, 2, 3 and, from 4 on, one in each half of [2^k, 2^(k+1)): the same on all ranks and in all launches of a block, for they
-follow from the launch's seed.  The script's generators are not touched.
+Sampled in a few later steps, just before the optimizer steps: 1, 2, 3 and, from 4 on, one in each half of [2^k, 2^(k+1)). They follow
+from the launch's seed, so they are equal on all ranks and in all launches of a block. The script's generators are not used.
 
-| what is written | of what | where |
+| recorded | content | table |
 |---|---|---|
-| `mode` | modules in training mode; text: train or eval, and which modules are not | fingerprints |
-| `optimizer_settings` | learning rate and other numbers of every group of parameters | fingerprints |
-| `clip_norm`, `clip_limit` | of every call of torch's clipping since the step before: the norm it found, the limit it was given |
-fingerprints | | gradients | norm and up to 16 elements of each parameter, as the optimizer got them | gradients |
+| `mode` | modules in training mode; text: train or eval, and the exceptions | fingerprints |
+| `optimizer_settings` | learning rate and other numbers of every parameter group | fingerprints |
+| `clip_norm`, `clip_limit` | of every call of torch's clipping since the last step: the norm found, the limit given | fingerprints |
+| gradients | norm and up to 16 elements of each parameter, as the optimizer got them | gradients |
 
-The gradients of the first step are `_first_gradients`'s, in full.
-Cannot see: clipping by other means than `clip_grad_norm_` (by value, by hand); the norm of sharded gradients, which no rank knows alone;
-gradients that never lie in `.grad`; optimizers that are stepped under torch.compile.
+`first_gradients` records the first step's gradients in full.
+Cannot see: clipping other than `clip_grad_norm_` (by value, by hand); the norm of sharded gradients, which no rank knows alone;
+gradients that are never in `.grad`; optimizers stepped under torch.compile.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from assay.instruments.fingerprints.shards import share
 from assay.instruments.hooks.optimizer_watch import OptimizerWatch
 
 ELEMENTS: Final = 16  # of a gradient, evenly spaced
-CLIPS: Final = 8  # calls of a step
-GROUPS: Final = 16  # of an optimizer's parameters
-MODULES: Final = 3  # that are named
+CLIPS: Final = 8  # calls per step
+GROUPS: Final = 16  # an optimizer's parameter groups
+MODULES: Final = 3  # listed by name
 NEVER: Final = sys.maxsize
 Clip = tuple[float, float]  # norm, limit
 
@@ -43,7 +43,7 @@ def following(seed: int, step: int) -> int:
 
 
 def _stretch(step: int) -> tuple[int, int]:
-    """(begin, length) of the stretch that a step lies in, one step of which is chosen: 1, 2, 3, 4-5, 6-7, 8-11, 12-15, ..."""
+    """(begin, length) of a step's stretch, in which one step is chosen: 1, 2, 3, 4-5, 6-7, 8-11, 12-15, ..."""
     power = 1 << (step.bit_length() - 1)
     half = power // 2
     if half == 0:
@@ -62,18 +62,18 @@ class LaterSteps:
 
     def __init__(self, torch: Any, model: Any, seed: int, look: Callable[[Any, list[Clip]], None]) -> None:
         """`look(optimizer, clips)` is called just before the optimizer steps."""
-        self.next = NEVER  # the step to wait in
+        self.next = NEVER  # the next chosen step
         self.gradients_since: int | None = None  # the step of the first gradients: later ones are kept too
         self._seed, self._look = seed, look
         self.armed = True
         self._clips: list[Clip] = []
         self._watch = OptimizerWatch(torch, model)
-        self._compiling = getattr(torch.compiler, "is_dynamo_compiling", torch.compiler.is_compiling)  # one call less
+        self._compiling = getattr(torch.compiler, "is_dynamo_compiling", torch.compiler.is_compiling)  # saves a call
         self._watch.watch_steps(self._stepping)
         self._watch.watch_calls(torch.nn.utils.clip_grad, "_clip_grads_with_norm_", self._clipping)
 
     def leave(self) -> None:
-        """Take everything out again."""
+        """Remove all hooks."""
         self.armed, self.next = False, NEVER
         self._watch.leave()
 
@@ -83,7 +83,7 @@ class LaterSteps:
         self._clips = []
 
     def looked(self, step: int) -> None:
-        """It was looked at the step under way."""
+        """The current step was sampled."""
         self.armed = False
         self.next = following(self._seed, step)
 
@@ -101,16 +101,16 @@ class LaterSteps:
 
 
 def wait_for(model: Any, seed: int, look: Callable[[Any, list[Clip]], None]) -> LaterSteps | None:
-    """Begin to wait; None without torch."""
+    """Start waiting; None without torch."""
     torch = sys.modules.get("torch")
     return None if torch is None or not hasattr(torch, "optim") else LaterSteps(torch, model, seed, look)
 
 
-# ---- what is written ---------------------------------------------------------------------------------------------------
+# ---- recorded values
 
 
 def mode_of(model: Any) -> tuple[float, str]:
-    """How many modules are in training mode; in which mode the model is, and the outermost modules that are in the other."""
+    """(number of modules in training mode, the model's mode and the outermost modules in the other mode)."""
     plain = model_hash.unwrap(model)
     training = 0
     others: list[str] = []
@@ -125,7 +125,7 @@ def mode_of(model: Any) -> tuple[float, str]:
 
 
 def settings_of(optimizer: Any) -> str:
-    """JSON: the numbers that each group of parameters is trained with."""
+    """JSON: the numeric settings of each parameter group."""
     groups = optimizer.param_groups[:GROUPS]
     return json.dumps([dict(_numbers(group)) for group in groups], separators=(",", ":"))
 
@@ -144,8 +144,9 @@ def _numbers(group: dict[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def gradient_rows(model: Any, optimizer: Any) -> Iterator[tuple[Any, ...]]:
-    """(parameter, size, precision, norm, elements, part, parts, None) of every parameter that the optimizer trains: columns of
-    `gradients`.
+    """Columns of `gradients` for every parameter that the optimizer trains.
+
+    (parameter, size, precision, norm, elements, part, parts, None)
     """
     if model_hash.is_flat(model):
         return

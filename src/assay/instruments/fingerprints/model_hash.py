@@ -1,10 +1,10 @@
-"""Are two replicas bit for bit the same?  A hash over the names, shapes, types and raw bytes of a model's tensors.
+"""Are two replicas equal bit for bit?
 
-Parameters and buffers are hashed apart: replicas must agree in their parameters at every step, while buffers such as
-the running statistics of BatchNorm legitimately differ between the steps of DistributedDataParallel (rank 0's are
-broadcast at the next forward pass).  Sharded parameters (FSDP, DTensor) differ between ranks by design, so their local
-shards are hashed under a name of their own.  So are an optimizer's state, which must agree wherever the parameters do, and the state
-of the generator that dropout draws from: whether that is to agree is the script's to say.  Reading a state does not change it.
+A hash over the names, shapes, types and raw bytes of a model's tensors. Parameters and buffers are hashed separately: replicas must
+agree in their parameters at every step, while buffers such as BatchNorm's running statistics legitimately differ between the steps of
+DistributedDataParallel (rank 0's are broadcast at the next forward pass). Sharded parameters (FSDP, DTensor) differ between ranks by
+design, so local shards are hashed under a separate name. So are an optimizer's state, which must agree where the parameters do, and
+the state of the generator for dropout: whether that should agree is declared by the script. Reading a state does not change it.
 torch is never imported here: the model brings it.
 """
 
@@ -18,19 +18,19 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-# Wrappers whose parameters carry a prefix that the plain model's do not have.
+# Wrappers that add a prefix to the plain model's parameter names.
 _WRAPPERS = {"DistributedDataParallel": "module", "DataParallel": "module", "OptimizedModule": "_orig_mod"}
 
 
 class Watch:
     """A model whose tensors are hashed after 0, 1, 2, 4, 8, ... finished steps.
 
-    Of its parameters those that are trained when it is first watched: a frozen part (an average of each rank's own beginning, a teacher, a
-    target network) is nobody's replica.  Cannot see: parameters that are frozen then and trained later.
+    Covers the parameters that are trained when it is first watched: a frozen part (a rank's own average, a teacher, a target network) is
+    not a replica. Cannot see: parameters frozen then and trained later.
     """
 
     def __init__(self, model: Any, *, staged: bool = False, optimizers: Iterable[Any] = ()) -> None:
-        """`staged`: it is one rank's stage of a pipeline, and nobody else's replica, whatever its parameters are called."""
+        """`staged`: it is one rank's pipeline stage, so not a replica of anything, whatever its parameters are called."""
         self._model: Callable[[], Any] = lambda: model
         self.staged = staged
         self.sharded = is_sharded(model)
@@ -43,15 +43,15 @@ class Watch:
 
     @property
     def model(self) -> Any:
-        """The model; None once it is gone, which it cannot be before `release`."""
+        """The model; None once it is gone, which is impossible before `release`."""
         return self._model()
 
     def release(self) -> None:
-        """Keep it in memory no longer than its script does."""
+        """Hold only a weak reference from now on."""
         self._model = weakref.ref(self._model())
 
     def due(self, steps: int) -> bool:
-        """Whether it is time to hash after so many finished steps."""
+        """Whether a hash is due after so many finished steps."""
         return steps >= self._next
 
     def hashes(self, steps: int) -> list[tuple[str, str]]:
@@ -68,14 +68,14 @@ class Watch:
         return [(_of_part(what), text) for what, text in found] if self.staged else found
 
     def trained_by(self, optimizer: Any) -> bool:
-        """Its state is hashed from here on; whether that is new."""
+        """Hash this optimizer's state from here on; whether it is new."""
         known = None if self._optimizer is None else self._optimizer()
         if known is None:
             self._optimizer = weakref.ref(optimizer)
         return known is None
 
     def learning_rate(self) -> float | None:
-        """Of the first group of the optimizer's parameters; None before an optimizer was met."""
+        """Of the optimizer's first parameter group; None before an optimizer was met."""
         optimizer = None if self._optimizer is None else self._optimizer()
         rate = None if optimizer is None else optimizer.param_groups[0].get("lr")
         return None if rate is None else float(rate)
@@ -93,7 +93,7 @@ def _of_part(what: str) -> str:
 
 
 def is_called_as_a_stage() -> bool:
-    """Whether torch's own pipeline is just calling a module."""
+    """Whether torch's own pipeline is calling a module right now."""
     frame = sys._getframe(1)
     while (before := frame.f_back) is not None:
         frame = before
@@ -103,11 +103,11 @@ def is_called_as_a_stage() -> bool:
 
 
 def trained(model: Any, optimizers: Iterable[Any] = ()) -> frozenset[str]:
-    """The names of the parameters that are trained; of all where none is.
+    """The names of the trained parameters; all names if none is trained.
 
-    Beside a part that DistributedDataParallel reduces, one that neither it nor an optimizer holds is a copy (timm's task keeps an average
-    that is not frozen).  Without such a part, or where no optimizer is known, nothing tells a copy from what another rank's optimizer
-    holds.
+    Next to a part that DistributedDataParallel reduces, a parameter held neither by it nor by an optimizer is a copy (timm's task keeps an
+    average that is not frozen). Without such a part, or without a known optimizer, a copy cannot be told from a parameter of another rank's
+    optimizer.
     """
     named = dict(unwrap(model).named_parameters())
     reduced = {id(one) for part in model.modules() if _is_reduced(part) for one in getattr(part, "_module_parameters", ())}
@@ -119,12 +119,12 @@ def trained(model: Any, optimizers: Iterable[Any] = ()) -> frozenset[str]:
 
 
 def _is_reduced(module: Any) -> bool:
-    """Whether it is torch's own wrapper for data parallelism, or somebody's subclass of it."""
+    """Whether it is torch's own wrapper for data parallelism, or a subclass."""
     return any(base.__name__ == "DistributedDataParallel" for base in type(module).__mro__)
 
 
 def hashes(model: Any, kept: frozenset[str] | None = None) -> Iterator[tuple[str, str]]:
-    """(what, hash): `parameter_hash`, and `buffer_hash` if the model has buffers; `..._shard_hash` if it is sharded."""
+    """(name, hash): `parameter_hash`, and `buffer_hash` if the model has buffers; `..._shard_hash` if it is sharded."""
     plain = unwrap(model)
     parameters = _kept(plain, kept)
     buffers = list(plain.named_buffers())
@@ -139,8 +139,10 @@ def _kept(plain: Any, kept: frozenset[str] | None) -> list[tuple[str, Any]]:
 
 
 def each_parameter(model: Any, kept: frozenset[str] | None = None, *, named: bool) -> list[tuple[str, str]]:
-    """`parameter_hashes`: eight hexadecimal digits (CRC-32) for each parameter, by which one that differs is found; `named`: with their
-    names, a line each, in the same order.  None where ranks hold parts."""
+    """`parameter_hashes`: eight hexadecimal digits (CRC-32) per parameter, to find one that differs; empty if ranks hold parts.
+
+    `named`: also their names, one per line, in the same order.
+    """
     plain = unwrap(model)
     parameters = _kept(plain, kept)
     if _is_sharded(plain, parameters):
@@ -150,7 +152,7 @@ def each_parameter(model: Any, kept: frozenset[str] | None = None, *, named: boo
 
 
 def optimizer_hash(optimizer: Any) -> tuple[str, str]:
-    """(what, hash) of an optimizer's state, parameter by parameter; `optimizer_shard_hash` if every rank has its own part."""
+    """(name, hash) of an optimizer's state, parameter by parameter; `optimizer_shard_hash` if every rank has its own part."""
     found = []
     for group, place, parameter in _trained(optimizer):
         state = optimizer.state.get(parameter) or {}
@@ -167,8 +169,10 @@ def _trained(optimizer: Any) -> Iterator[tuple[int, int, Any]]:
 
 
 def random_hashes(device: str | None) -> Iterator[tuple[str, str]]:
-    """(`random_hash`, hash) of the generator of the model's device, from which dropout draws there; for a GPU also the host's
-    (`random_hash_host`), from which loaders of data draw the seeds of their helpers."""
+    """(`random_hash`, hash) of the generator that dropout uses on the model's device.
+
+    For a GPU also the host's (`random_hash_host`), which seeds the data loaders' helpers.
+    """
     torch = sys.modules.get("torch")
     if torch is None or device not in ("cpu", "cuda"):
         return
@@ -180,8 +184,10 @@ def random_hashes(device: str | None) -> Iterator[tuple[str, str]]:
 
 
 def layers(model: Any) -> tuple[int, int]:
-    """How many layers draw random numbers while training, and how many look at the batch of their own rank (BatchNorm, not
-    SyncBatchNorm, which looks at that of all ranks, nor frozen ones)."""
+    """(layers that draw random numbers in training, layers that use their own rank's batch statistics).
+
+    The latter are BatchNorm, but neither SyncBatchNorm, which uses all ranks' batches, nor frozen layers.
+    """
     modules = list(model.modules())
     draw = sum(1 for module in modules if _draws(module))
     names = [type(module).__name__ for module in modules]
@@ -190,18 +196,18 @@ def layers(model: Any) -> tuple[int, int]:
 
 
 def _draws(module: Any) -> bool:
-    """Dropout and its kin, and attention with a dropout of its own, unless their probability is 0."""
+    """Dropout layers, and attention with its own dropout, unless their probability is 0."""
     shares = (getattr(module, name, 0.0) for name in ("p", "dropout", "attention_dropout", "drop_prob"))
     return any(isinstance(share, float) and share > 0.0 for share in shares)
 
 
 def parameter_count(model: Any) -> int:
-    """The number of trained and frozen parameters (of this rank's shard, where it is sharded by FSDP1)."""
+    """The number of trained and frozen parameters (of this rank's shard, under FSDP1)."""
     return sum(int(parameter.numel()) for parameter in model.parameters())
 
 
 def device_of(model: Any) -> str | None:
-    """The type of the device that holds the first parameter: "cpu", "cuda", ...; None for a model without any."""
+    """The device type of the first parameter: "cpu", "cuda", ...; None for a model without any."""
     first = next(iter(model.parameters()), None)
     return None if first is None else str(first.device.type)
 
@@ -219,7 +225,7 @@ def tensor_hash(named: Iterable[tuple[str, Any]]) -> str:
 
 
 def _feed(digest: Any, tensor: Any) -> None:
-    """Hash the bytes where they lie: no numpy, no copy for a contiguous tensor in host memory, any element type."""
+    """Hash the bytes in place: no numpy, no copy for a contiguous tensor in host memory, any element type."""
     plain = _in_host_memory(tensor)
     size = plain.numel() * plain.element_size()
     if size:
@@ -246,12 +252,12 @@ def is_sharded(model: Any) -> bool:
 
 
 def is_flat(model: Any) -> bool:
-    """Whether FSDP1 has put its parameters end to end and cut that: then a rank's part is no part of one parameter."""
+    """Whether FSDP1 has concatenated and cut its parameters: then a rank's part is no part of one parameter."""
     return any(type(module).__name__ == "FullyShardedDataParallel" for module in model.modules())
 
 
 def computed_in(model: Any) -> str | None:
-    """The precision that FSDP2 or DistributedDataParallel was told to compute in, where that is not the parameters' own."""
+    """The compute precision set in FSDP2 or DistributedDataParallel, if it differs from the parameters' own."""
     for module in model.modules():
         state = getattr(module, "_get_fsdp_state", None)
         policy = getattr(module, "mixed_precision", None) if state is None else getattr(state(), "_mp_policy", None)

@@ -1,10 +1,10 @@
-"""Which elements of a whole tensor does this rank hold?  All of a plain one; of a sharded one (DTensor: FSDP2, tensor parallelism) its
-part.
+"""Which elements of a whole tensor does this rank hold?
 
-Every element has its number in the whole tensor, whatever rank it lies on.  What is a sum over elements (`gradients.sketch`,
-`gradients.start_hash`) can so be made of each part without asking another rank, and added up afterwards: no collective, and nothing to
-wait for. Cannot say: parts that are no block of the whole (`_StridedShard`, where FSDP cuts what tensor parallelism has cut along the same
-dimension), and the flat parameters of FSDP1.
+All of a plain one; its part of a sharded one (DTensor: FSDP2, tensor parallelism). Every element has its index in the whole tensor,
+on any rank. A sum over elements (`gradient_sketch.sketch`, `gradient_sketch.start_hash`) can thus be made of each part and added up
+afterwards, without a collective.
+Does not support: parts that are no block of the whole (`_StridedShard`, where FSDP cuts along the dimension already cut by tensor
+parallelism), and the flat parameters of FSDP1.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from typing import Any
 
 @dataclass(frozen=True, kw_only=True)
 class Share:
-    """This rank's elements, in their order, and where they belong."""
+    """This rank's elements, in their order, and their position in the whole."""
 
     local: Any  # a plain tensor
-    whole: int  # elements of the whole
+    whole: int  # number of elements in the whole
     part: int = 0  # ranks with the same number hold the same elements
-    parts: int = 1  # that make up the whole
-    first: int | None = 0  # number of the first element, where they lie in a row in the whole
-    shape: tuple[int, ...] = ()  # of the block, where they do not; with
+    parts: int = 1  # number of parts in the whole
+    first: int | None = 0  # index of the first element, if they are contiguous in the whole
+    shape: tuple[int, ...] = ()  # of the block, if they are not; with
     offset: tuple[int, ...] = ()  # its first corner, and
-    strides: tuple[int, ...] = ()  # the whole's
+    strides: tuple[int, ...] = ()  # the whole's strides
 
     def numbers(self, torch: Any, begin: int, length: int) -> Any:
-        """The numbers in the whole, from 1, of so many of its elements from `begin` on."""
+        """The indices in the whole, from 1, of `length` of its elements from `begin` on."""
         device = self.local.device
         if self.first is not None:
             start = self.first + begin + 1
@@ -42,10 +42,10 @@ class Share:
 
 
 def share(tensor: Any) -> Share:
-    """What this rank holds of a tensor.
+    """This rank's share of a tensor.
 
     Raises:
-        ValueError: its part is no block of the whole.
+        ValueError: its part is not a block of the whole.
     """
     plain = tensor.detach()
     if not hasattr(plain, "to_local"):
@@ -84,7 +84,7 @@ def _of_block(tensor: Any, local: Any) -> Share:
 
 
 def _chunk(length: int, parts: int, own: int) -> tuple[int, int]:
-    """(begin, length) of one of the parts that `torch.chunk` makes: equally long but for the last ones."""
+    """(begin, length) of one of the chunks of `torch.chunk`: equal lengths except the last ones."""
     each = -(-length // parts)
     begin = min(own * each, length)
     return begin, min(each, length - begin)

@@ -1,1 +1,1 @@
-"""How many floating-point operations does a step need, and how fast can the device be?"""
+"""How many FLOPs does a step need, and what is the device's peak?"""

@@ -1,18 +1,18 @@
-"""How many floating-point operations does a training step ask of this rank?  The first step's products, counted as they are called.
+"""How many floating-point operations does a training step require of this rank?
 
-Counted are the operations that PyTorch's own counter knows (`torch.utils.flop_counter`): matrix products, convolutions and attention,
-in the forward and the backward pass, by the shapes they are called with; a multiplication with its addition is 2.  Element-wise work
-is not counted, as in every convention.  What is different from that counter:
-* attention on processors is counted too (torch 2.13 does not know its name and says 0);
-* what is computed a second time only to save memory (activation checkpointing; the scores in the backward pass of fused attention)
-  is told apart: it is work of the hardware and not of the model;
-* the precision of each product and the device that made it are kept, for there is no peak without them;
-* no module is hooked: shapes are seen by a dispatch mode round the forward and the backward phase, which changes no number.
-Causal attention is counted whole, as in PaLM.  Only a step that is not timed is counted: the first.
+Counted as the first step's products are dispatched: the operations known to PyTorch's own counter (`torch.utils.flop_counter`), i.e.
+matrix products, convolutions and attention, forward and backward, by their shapes; a multiply-add is 2. Element-wise work is not
+counted, as in every convention. Differences from that counter:
+* attention on CPUs is counted too (torch 2.13 does not know its name and counts 0);
+* recomputation to save memory (activation checkpointing; the scores in the backward pass of fused attention) is separate: it is work of
+  the hardware and not of the model;
+* the precision and device of each product are kept, since a peak depends on both;
+* no module is hooked: a dispatch mode around the forward and backward phases sees the shapes and changes no number.
+Causal attention is counted in full, as in PaLM (Chowdhery et al., 2022). Only the first step is counted, which is not timed.
 
-Cannot tell: what torch.compile has taken in (the mode would make it run uncompiled, so nothing is counted); kernels outside of
-torch's dispatcher; the optimizer's own products; a forward pass outside of modules and phases (then there is no number: the
-backward pass of what was seen takes at most twice its operations).
+Cannot tell: code compiled by torch.compile (the mode would disable compilation, so nothing is counted); kernels outside torch's
+dispatcher; the optimizer's own products; a forward pass outside modules and phases (then there is no number: a backward pass takes at
+most twice the operations of its forward pass).
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from types import FrameType
 from typing import Any, Final
 
 CONVENTION: Final = "counter"
-MOST_BACKWARD: Final = 2.01  # backward / forward operations, above which a part of the forward pass was not seen
-TF32_SINCE: Final = 8  # compute capability of NVIDIA's GPUs; earlier ones are allowed to and cannot
+MOST_BACKWARD: Final = 2.01  # backward / forward operations; above it a part of the forward pass was missed
+TF32_SINCE: Final = 8  # compute capability of NVIDIA's GPUs; earlier ones allow TF32 but lack it
 COUNTED_PHASES: Final = ("forward", "backward")
-# Namespaces whose operators move or reduce data and multiply nothing, or are made of what is counted.
+# Namespaces whose operators move or reduce data without products, or decompose into counted operators.
 _NO_PRODUCTS: Final = frozenset(
     {
         "aten",
@@ -76,18 +76,18 @@ class StepCounter:
         self._registry: Mapping[Any, Callable[..., int]] = _registry()
         self._mode = _mode(torch, self)
         self._kinds: dict[Any, str] = {}
-        self._phases: list[str] = []  # under way, the innermost last
+        self._phases: list[str] = []  # active phases, innermost last
         self._counting = False
         self.sums: Sums[tuple[str, str, str]] = Sums()  # (phase or recomputed, device, precision) -> operations
         self.unknown: set[str] = set()  # operators that may multiply and are not counted
         self.trouble = ""
 
     def counted(self, named: Mapping[str, AbstractContextManager[None]]) -> dict[str, AbstractContextManager[None]]:
-        """The same phases; those that compute are counted while they last."""
+        """The same phases; computing ones are counted."""
         return {name: _Counted(phase, self, name) if name in COUNTED_PHASES else phase for name, phase in named.items()}
 
     def begin(self, phase: str) -> None:
-        """A phase begins."""
+        """Enter a phase."""
         self._phases.append(phase)
         if len(self._phases) > 1 or self.trouble:
             return
@@ -98,7 +98,7 @@ class StepCounter:
         self._counting = True
 
     def end(self) -> None:
-        """It ends."""
+        """Leave a phase."""
         if self._phases:
             self._phases.pop()
         if not self._phases and self._counting:
@@ -109,10 +109,10 @@ class StepCounter:
         frames: Any = sys.modules.get("torch._dynamo.eval_frame")
         return any(map(callable, getattr(frames, "cached_backends", {}).values()))  # None: made by torch._dynamo.disable
 
-    # ---- what an operator does
+    # ---- classifying operators
 
     def kind(self, function: Any) -> str:
-        """What an operator is to the counter; worked out once for each."""
+        """The counter's class of an operator; cached."""
         if (known := self._kinds.get(function)) is None:
             known = self._kinds[function] = self._kind(function)
         return known
@@ -125,13 +125,13 @@ class StepCounter:
             return "attention"
         if packet in self._registry:
             return "product"
-        multiplies = any(word in name for word in _KNOWN_TO_MULTIPLY) and "_thnn_fused" not in name  # those come after their products
+        multiplies = any(word in name for word in _KNOWN_TO_MULTIPLY) and "_thnn_fused" not in name  # those follow their products
         if function.namespace not in _NO_PRODUCTS or multiplies:
             self.unknown.add(name.removesuffix(".default"))
         return "other"
 
     def saw(self, function: Any, kind: str, out: Any, arguments: Sequence[Any], words: Mapping[str, Any]) -> None:
-        """A product was made, and this came of it."""
+        """Count a product, given its output."""
         try:
             self._saw(function, kind, out, arguments, words)
         except Exception as error:  # a shape that the formula does not expect
@@ -157,16 +157,16 @@ class StepCounter:
             self.sums[("recomputed", *where)] += again
 
     def _precision(self, tensor: Any, convolution: bool) -> str:
-        """As in `spec/peaks.toml`: the element type, but tf32 where a GPU may round the factors to it."""
+        """As in `spec/peaks.toml`: the element type, but tf32 if a GPU may round the factors to it."""
         name = str(tensor.dtype).removeprefix("torch.")
         if name == "float32" and tensor.device.type == "cuda":
             return "tf32" if rounds_to_tf32(self._torch, str(tensor.device), convolution=convolution) else "float32"
         return "float8" if name.startswith("float8") else name
 
-    # ---- what came of it
+    # ---- results
 
     def detail(self, items: float | None) -> tuple[float | None, dict[str, Any]]:
-        """The model's operations, None with a reason if they are not known, and what else there is to say."""
+        """(the model's operations, None with a reason if unknown; further details)."""
         phases: Sums[str] = Sums()
         parts: Sums[tuple[str, str]] = Sums()
         for (phase, device, precision), flops in self.sums.items():
@@ -227,7 +227,7 @@ def _mode(torch: Any, counter: StepCounter) -> Any:
     plain, tensors = torch.Tensor.__torch_dispatch__, torch.Tensor
 
     def _is_fake(kind: Any) -> bool:
-        """Without numbers: DTensor asks so how an operation would be sharded. Nothing is computed, so nothing is counted."""
+        """Fake tensors: DTensor uses them to find an operation's sharding. Nothing is computed, so nothing is counted."""
         fakes = sys.modules.get("torch._subclasses.fake_tensor")
         return fakes is not None and issubclass(kind, fakes.FakeTensor)
 
@@ -239,7 +239,7 @@ def _mode(torch: Any, counter: StepCounter) -> Any:
 
         @classmethod
         def _should_skip_dynamo(cls) -> bool:
-            """Hiding from torch.compile would import it, a second's work; a model that it compiled is not counted."""
+            """Hiding from torch.compile would import it (a second); a compiled model is not counted anyway."""
             return False
 
         def __torch_dispatch__(self, function: Any, types: Any, arguments: Any = (), words: Any = None) -> Any:
@@ -251,7 +251,7 @@ def _mode(torch: Any, counter: StepCounter) -> Any:
                 return function(*arguments, **words)
             kind = counter.kind(function)
             if kind == "layout" or (types and any(_is_made_of_others(one) for one in types)):
-                return NotImplemented  # the kind of tensor says what it is made of, and that is counted
+                return NotImplemented  # the tensor subclass decomposes the operation, and the parts are counted
             out = function(*arguments, **words)
             if kind != "other":
                 counter.saw(function, kind, out, arguments, words)
@@ -267,7 +267,7 @@ def _registry() -> Mapping[Any, Callable[..., int]]:
 
 
 def _computes_again() -> bool:
-    """Whether activations are computed again: by torch's checkpointing or by one that bears its name."""
+    """Whether activations are being recomputed: by torch's checkpointing or a function of that name."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         code = frame.f_code
@@ -278,10 +278,10 @@ def _computes_again() -> bool:
 
 
 def _attention(shapes: Sequence[Sequence[int]], *, backward: bool) -> tuple[int, int]:
-    """Operations of scaled dot-product attention, and those that are made again; keys may have fewer heads than queries.
+    """(operations of scaled dot-product attention, recomputed operations); keys may have fewer heads than queries.
 
-    Forward: scores = q k^T, out = scores v.  Backward: the gradients of v and of the scores, of q and of k; fused kernels
-    compute the scores again.  The backward pass gets the gradient of `out` before q, k and v.
+    Forward: scores = q k^T, out = scores v. Backward: the gradients of v and of the scores, of q and of k; fused kernels recompute the
+    scores. The backward pass gets the gradient of `out` before q, k and v.
     """
     query, key, value = shapes[1:4] if backward else shapes[:3]
     pairs = 2 * prod(query[:-1]) * key[-2]
@@ -298,7 +298,7 @@ def _tensors(values: Iterable[Any]) -> Iterator[Any]:
 
 
 def device_name(torch: Any, device: str) -> str:
-    """What a device calls itself; a processor by its model."""
+    """A device's name; for a CPU, its model."""
     kind = device.partition(":")[0]
     try:
         if kind == "cuda":
@@ -311,14 +311,14 @@ def device_name(torch: Any, device: str) -> str:
 
 
 def rounds_to_tf32(torch: Any, device: str, *, convolution: bool) -> bool:
-    """Whether this GPU rounds the factors of float32 products to tf32: it must have units for it, and be allowed to."""
+    """Whether this GPU rounds the factors of float32 products to tf32: it needs the hardware and the setting."""
     with suppress(Exception):
         if torch.version.hip is not None and convolution:
             return False
         if torch.version.hip is None and torch.cuda.get_device_capability(device)[0] < TF32_SINCE:
             return False
     backends = torch.backends
-    with suppress(Exception):  # two ways of asking must not be mixed in a process
+    with suppress(Exception):  # a process must not mix the two APIs
         asked = backends.cudnn.conv.fp32_precision if convolution else backends.cuda.matmul.fp32_precision
         if asked != "none":
             return bool(asked == "tf32")
@@ -328,7 +328,7 @@ def rounds_to_tf32(torch: Any, device: str, *, convolution: bool) -> bool:
 
 
 def identity(torch: Any, device: str) -> dict[str, str]:
-    """By what two ranks see that they use the same GPU, where the driver tells."""
+    """Identifies a GPU, so that ranks sharing it are recognised, if the driver reports it."""
     with suppress(Exception):
         if device.startswith("cuda"):
             return {"uuid": str(torch.cuda.get_device_properties(device).uuid)}

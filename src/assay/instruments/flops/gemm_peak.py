@@ -1,10 +1,10 @@
-"""How fast can this device multiply matrices at best, as far as a program can tell?  A peak that was measured and not promised.
+"""What is the highest matrix-multiplication rate measurable on this device?
 
-A square product of each size is repeated until it has lasted a while, three times; the fastest repetition of the best size counts.
-The factors are numbers between -1 and 1 from no random generator, so that the training draws what it would have drawn.
-It is a lower bound of the true peak: another size, layout or library may be faster.  A share of it is therefore at most an upper
-bound of the share of the true one, and is called by its own name.
-Cannot tell: what the device does once it is hot, or when all ranks of a host multiply at once and share its power and memory.
+A square product of each size is repeated for a minimum time, three times; the fastest repetition of the best size counts. The factors
+are numbers between -1 and 1 from no random generator, so the training's random numbers are unaffected.
+It is a lower bound of the true peak: another size, layout or library may be faster. A share of it is thus an upper bound of the share
+of the true peak, and has a name of its own.
+Cannot tell: the rate once the device is hot, or when all ranks of a host multiply at once and share its power and memory.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ MULTIPLIED: Final = {"float32": "float32", "tf32": "float32", "bfloat16": "bfloa
 def measure(
     torch: Any, device: str, precision: str, *, sizes: tuple[int, ...] | None = None, now: Callable[[], int] = time.monotonic_ns
 ) -> dict[str, Any]:
-    """The best speed of a device in a precision: `flops_per_s` (None with a reason under `absent`), `size`, `method`, `threads`."""
+    """The best rate of a device in a precision: `flops_per_s` (None with a reason under `absent`), `size`, `method`, `threads`."""
     told: dict[str, Any] = {
         "device": device,
         "precision": precision,
         "method": METHOD,
         "flops_per_s": None,
         "size": None,
-        "threads": torch.get_num_threads() if device.startswith("cpu") else None,  # a processor is as fast as these
+        "threads": torch.get_num_threads() if device.startswith("cpu") else None,  # the threads that a CPU's rate refers to
     }
     if why := _cannot(torch, device, precision):
         return {**told, "absent": why}
@@ -39,7 +39,7 @@ def measure(
     for size in sizes or (CPU_SIZES if device.startswith("cpu") else GPU_SIZES):
         try:
             speed = _speed(torch, device, getattr(torch, MULTIPLIED[precision]), size, now)
-        except RuntimeError as error:  # out of memory, or a type that the device lacks
+        except RuntimeError as error:  # out of memory, or an unsupported type
             told["absent"] = str(error).partition("\n")[0]
             continue
         if speed > best:
@@ -48,7 +48,7 @@ def measure(
 
 
 def _cannot(torch: Any, device: str, precision: str) -> str:
-    """Why no product of this precision is made; "" if one is. The switch for tf32 is the script's, and is left as it is."""
+    """Why this precision is unsupported; "" if it works. The script's tf32 setting is left as it is."""
     if precision not in MULTIPLIED:
         return f"no product of {precision} is made here"
     if device.startswith("cuda") and precision in ("float32", "tf32"):

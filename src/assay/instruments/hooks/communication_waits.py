@@ -24,7 +24,7 @@ class Waits:
     """Times of the current step, by phase."""
 
     def __init__(self, now: Callable[[], int] = time.monotonic_ns, phase: Callable[[], str | None] = lambda: BETWEEN) -> None:
-        self._now, self._phase = now, phase  # phase "": counted elsewhere, or not training
+        self._now, self._phase = now, phase  # phase None: counted elsewhere, or not training
         self.asked_ns: defaultdict[str, int] = defaultdict(int)
         self.waited_ns: defaultdict[str, int] = defaultdict(int)
         self._depth = self._since = self._inside = 0

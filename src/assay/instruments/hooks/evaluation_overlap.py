@@ -129,7 +129,7 @@ class Evaluated:
         self._views.clear()
 
     def close(self) -> None:
-        """End of the last evaluation."""
+        """Record the remaining evaluations."""
         self.ended()
         for (name, _), found in self._last.items():
             self._tell(name, found)

@@ -146,7 +146,7 @@ def _ranks_of(group: Any) -> int:
 
 
 def _mesh_size(parameter: Any) -> int:
-    """The size of a DTensor's mesh, if it is sharded over at least one dimension."""
+    """The size of a DTensor's mesh; 0 if it is replicated over every dimension."""
     mesh = getattr(parameter, "device_mesh", None)
     if mesh is None or all(type(one).__name__ == "Replicate" for one in parameter.placements):
         return 0

@@ -1,4 +1,7 @@
-"""How does assay get into a script that does not know of it?  This folder is put first on PYTHONPATH; Python does the rest."""
+"""How does assay get into an unmodified script?
+
+This folder is put first on PYTHONPATH; Python runs its `sitecustomize`.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from pathlib import Path
 
 
 def into(environment: Mapping[str, str]) -> dict[str, str]:
-    """The environment of a launch whose workers' steps are to be seen."""
+    """The environment of a launch whose workers' steps are recorded."""
     folder, before = str(Path(__file__).resolve().parent), environment.get("PYTHONPATH", "")
     path = os.pathsep.join(part for part in (folder, before) if part)
     return {**environment, "ASSAY_ATTACH": "1", "PYTHONPATH": path}

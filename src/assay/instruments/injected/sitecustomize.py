@@ -1,7 +1,8 @@
-"""What does Python run before an unmodified script?  This file, since its folder is the first of PYTHONPATH.
+"""What does Python run before an unmodified script?
 
-Only one `sitecustomize` is found; the one that would have been is run first.  In a worker of a launch by assay torch is then
-watched for: nothing is imported here that the script does not import itself, but for a page of the standard library.
+This file, since its folder comes first on PYTHONPATH. Python runs only one `sitecustomize`; the one hidden by this file is run first. In
+a worker of a launch by assay, hooks then wait for torch: nothing is imported here that the script does not import itself, except a
+small part of the standard library.
 """
 
 import os
@@ -9,7 +10,7 @@ import sys
 
 
 def _run_the_other() -> None:
-    """The sitecustomize that this one hides, of the user or of the virtual environment."""
+    """Run the sitecustomize that this one hides, of the user or of the virtual environment."""
     from importlib.machinery import PathFinder
     from importlib.util import module_from_spec
 
@@ -25,7 +26,7 @@ def _run_the_other() -> None:
 
 
 def _arm() -> None:
-    """Watch for torch, in a worker alone: not in the engine that starts workers, nor in a loader's helper."""
+    """Wait for torch, in workers only: not in the engine that starts workers, nor in a loader's helper."""
     if os.environ.get("ASSAY_ATTACH") != "1" or "RANK" not in os.environ or "ASSAY_LAUNCH_DIR" not in os.environ:
         return
     if any(word.startswith(("from multiprocessing.", "--multiprocessing-fork")) for word in sys.orig_argv):

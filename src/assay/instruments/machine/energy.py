@@ -1,13 +1,15 @@
-"""How many joules did the machine use?  Hardware counters, read as they are; nothing is guessed.
+"""How many joules did the machine use?
 
-* RAPL (powercap/intel-rapl, also on AMD): a package's energy holds its cores and its graphics; DRAM is counted apart
-  (Intel SDM volume 3B, 15.10).  So `package-N` and `dram-N` are read; `core`, `uncore` (inside the package), `psys` (the
-  package again, with the board) and the memory-mapped twin of a package are not: their sum counts nothing twice.
+Read from hardware counters; nothing is guessed.
+
+* RAPL (powercap/intel-rapl, also on AMD): a package's energy includes its cores and graphics; DRAM is counted separately (Intel SDM
+  volume 3B, 15.10). So `package-N` and `dram-N` are read; `core` and `uncore` (inside the package), `psys` (the package again, with
+  the board) and a package's memory-mapped twin are not, so the sum counts nothing twice.
 * NVML: total energy of a GPU since the driver was loaded (Volta and newer).
-* modelled: watts per worker from the experiment, only on request and labelled so.
+* modelled: watts per worker from the experiment, only on request and labelled as such.
 
-Counters measure whole devices: what strangers use on them is in the joules too.
-The pitfalls that `accumulate` avoids are collected in training research 2.7 (CodeCarbon issues 322, 309, 1309, 1321).
+Counters measure whole devices, so other users' consumption is included.
+`accumulate` avoids known pitfalls of wraps, resets and failed reads (CodeCarbon issues 322, 309, 1309, 1321).
 """
 
 from __future__ import annotations
@@ -26,9 +28,9 @@ from assay.record.machine import Machine, Unread
 from assay.spec.sections.costs import Energy
 from assay.units import NS_PER_S
 
-# No single package or GPU draws more. Decides between a wrap and a reset, and whether several wraps are possible.
+# No single package or GPU draws more. Separates a wrap from a reset, and bounds the number of possible wraps.
 MAX_WATTS: Final = 2000.0
-# A counter shows energy of up to this much time before the reading: NVML updates about every 0.1 s, some boards slower.
+# Delay of a counter: NVML updates about every 0.1 s, some boards slower.
 LATENCY_S: Final = 1.0
 
 
@@ -37,7 +39,7 @@ LATENCY_S: Final = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Raw:
-    """A counter as read: when, and joules since whenever it began; None if it could not be read."""
+    """A reading: time, and joules since the counter's origin; None if it could not be read."""
 
     ns: int
     joules: float | None
@@ -45,28 +47,28 @@ class Raw:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Accumulated:
-    """Joules used between the first and the last reading, and what was met on the way."""
+    """Joules used between the first and the last reading, with wraps and doubts."""
 
     joules: float = 0.0
     wraps: int = 0
-    doubts: int = 0  # intervals in which energy may be missing: a reset, a jump, or time enough for several wraps
+    doubts: int = 0  # intervals in which energy may be missing: a reset, a jump, or enough time for several wraps
     errors: int = 0
     last: Raw | None = None  # the last good reading
 
     @property
     def lower_bound(self) -> bool:
-        """Whether more may have been used than was counted."""
+        """Whether the true energy may be higher."""
         return self.doubts > 0
 
 
 def accumulate(readings: Iterable[Raw], max_range: float | None, *, max_watts: float = MAX_WATTS) -> Accumulated:
-    """Joules between the first and the last of the readings of one counter, in the order of time.
+    """Joules between the first and the last reading of one counter, in time order.
 
     Args:
-        max_range: joules at which the counter begins again at zero; None if it never does.
-        max_watts: more than this between two readings is not energy but a fault of the counter.
+        max_range: joules at which the counter wraps to zero; None if it never does.
+        max_watts: a higher power between two readings is a fault of the counter, not energy.
 
-    Never negative and never less after one more reading.  A reading that failed is skipped and is never taken for a wrap.
+    Never negative, and never lower after one more reading. A failed reading is skipped and never taken for a wrap.
     """
     state = Accumulated()
     for reading in readings:
@@ -75,7 +77,7 @@ def accumulate(readings: Iterable[Raw], max_range: float | None, *, max_watts: f
 
 
 def step(state: Accumulated, reading: Raw, max_range: float | None, *, max_watts: float = MAX_WATTS) -> Accumulated:
-    """`accumulate` by one reading."""
+    """Add one reading."""
     if not _good(reading, max_range):
         return replace(state, errors=state.errors + 1)
     if state.last is None:
@@ -92,7 +94,7 @@ def _good(reading: Raw, max_range: float | None) -> bool:
 
 
 def _used(before: Raw, now: Raw, max_range: float | None, max_watts: float) -> tuple[float, bool, bool]:
-    """Joules between two good readings, whether the counter wrapped, and whether energy may be missing."""
+    """(joules between two good readings, whether the counter wrapped, whether energy may be missing)."""
     assert before.joules is not None
     assert now.joules is not None
     seconds = max(0, now.ns - before.ns) / NS_PER_S
@@ -103,7 +105,7 @@ def _used(before: Raw, now: Raw, max_range: float | None, max_watts: float) -> t
         return rise, False, several
     if max_range is not None and rise < 0 and rise + max_range <= possible:
         return rise + max_range, True, several
-    if rise < 0:  # began again at zero: what it shows now was used since, if that is possible at all
+    if rise < 0:  # reset: the present value was used since, if that is physically possible
         return (now.joules if now.joules <= possible else 0.0), False, True
     return 0.0, False, True  # a jump that no device can have drawn
 
@@ -113,7 +115,7 @@ def _used(before: Raw, now: Raw, max_range: float | None, max_watts: float) -> t
 
 @dataclass(frozen=True, kw_only=True)
 class JouleCounter:
-    """A device's energy counter. `read` gives joules since whenever it began and raises when it cannot."""
+    """A device's energy counter. `read` returns joules since the counter's origin, and raises on failure."""
 
     device: str
     read: Callable[[], float]
@@ -132,7 +134,7 @@ _ZONE: Final = re.compile(r"^intel-rapl(?P<twin>-mmio)?:(?P<package>\d+)(?::(?P<
 
 
 def rapl(machine: Machine) -> Found:
-    """The RAPL counters of this machine's packages and of their memory."""
+    """The RAPL counters of this machine's packages and DRAM."""
     folder = machine.root / "sys/class/powercap"
     zones = sorted((zone for zone in folder.glob("intel-rapl*") if _ZONE.match(zone.name)), key=_zone_order)
     if not zones:
@@ -151,7 +153,7 @@ def rapl(machine: Machine) -> Found:
 
 
 def _zone_order(zone: Path) -> tuple[bool, int, int]:
-    """The register-mapped zones first, so that the memory-mapped twin of a package is the one left out."""
+    """Register-mapped zones first, so that a package's memory-mapped twin is the one dropped."""
     match = _ZONE.match(zone.name)
     assert match is not None
     return match["twin"] is not None, int(match["package"]), int(match["part"] or -1)
@@ -175,7 +177,7 @@ def _rapl_counter(machine: Machine, zone: Path) -> JouleCounter | None:
     max_range = machine.number(f"{path}/max_energy_range_uj") / 1e6
     if max_range <= 0:
         raise ValueError(f"max_energy_range_uj is {max_range:g}: wraps could not be recognised")
-    machine.number(f"{path}/energy_uj")  # fails here, with the reason, rather than at every reading
+    machine.number(f"{path}/energy_uj")  # fail here, with the reason, rather than at every reading
     return JouleCounter(device=device, read=lambda: machine.number(f"{path}/energy_uj") / 1e6, max_range=max_range)
 
 
@@ -187,7 +189,7 @@ def import_nvml() -> Any:
 
 
 def nvml(load: Callable[[], Any], environ: Mapping[str, str]) -> Found:
-    """The energy counters of the NVIDIA GPUs that a workload may use (CUDA_VISIBLE_DEVICES)."""
+    """The energy counters of the NVIDIA GPUs visible to a workload (CUDA_VISIBLE_DEVICES)."""
     try:
         library = load()
     except ImportError:
@@ -201,7 +203,7 @@ def nvml(load: Callable[[], Any], environ: Mapping[str, str]) -> Found:
 
 
 def devices_for(library: Any, environ: Mapping[str, str]) -> list[tuple[int, Any]]:
-    """(index, handle) of the NVIDIA GPUs that a workload may use. Raises the library's NVMLError."""
+    """(index, handle) of the NVIDIA GPUs visible to a workload. Raises the library's NVMLError."""
     devices = _devices(library)
     chosen = {uuid for _, uuid in _visible(devices, environ.get("CUDA_VISIBLE_DEVICES"))}
     return [(index, handle) for index, (handle, uuid) in enumerate(devices) if uuid in chosen]
@@ -214,7 +216,7 @@ def _devices(library: Any) -> list[tuple[Any, str]]:
 
 
 def _visible(devices: list[tuple[Any, str]], chosen: str | None) -> list[tuple[Any, str]]:
-    """The devices that CUDA_VISIBLE_DEVICES names, by number or by the beginning of their UUID; each once."""
+    """The devices in CUDA_VISIBLE_DEVICES, by index or UUID prefix; each once."""
     if chosen is None:
         return devices
     names = {name.strip() for name in chosen.split(",") if name.strip()}
@@ -238,7 +240,7 @@ def _readable(library: Any, devices: list[tuple[Any, str]]) -> Found:
 
 
 def _nvml_reader(library: Any, handle: Any) -> Callable[[], float]:
-    """Millijoules since the driver was loaded, as joules."""
+    """A reader of the energy since the driver was loaded: millijoules, converted to joules."""
 
     def read() -> float:
         try:
@@ -257,7 +259,7 @@ def _text(name: str | bytes) -> str:
 
 
 def find(energy: Energy, machine: Machine, load_nvml: Callable[[], Any]) -> tuple[tuple[JouleCounter, ...], dict[str, str]]:
-    """The counters that the experiment asks for, and why others are missing: "energy" if there is none at all."""
+    """The counters that the experiment requests, and why others are missing: "energy" if there is none at all."""
     kinds: dict[str, Callable[[], Found]] = {"rapl": lambda: rapl(machine), "nvml": lambda: nvml(load_nvml, machine.environ)}
     wanted = kinds if energy.source == "auto" else {name: kind for name, kind in kinds.items() if name == energy.source}
     found = {name: kind() for name, kind in wanted.items()}
@@ -278,7 +280,7 @@ class LaunchEnergy:
         self._states = {counter.device: Accumulated() for counter in counters}
 
     def read(self, clock: Clock) -> Iterator[Reading]:
-        """Joules since the first reading of this launch; a device that was never read gives nothing."""
+        """Joules since the first reading of this launch; nothing for a device that was never read."""
         for counter in self._counters:
             state = step(self._states[counter.device], _raw(counter, clock), counter.max_range)
             self._states[counter.device] = state
@@ -298,17 +300,16 @@ def _raw(counter: JouleCounter, clock: Clock) -> Raw:
 
 
 def modelled(watts_per_worker: float, workers: int, seconds: float) -> Reading:
-    """Joules by assumption: watts x workers x time. Not a measurement, and labelled so."""
+    """Joules by assumption: watts x workers x time. Labelled as modelled, not measured."""
     return Reading("workers", "energy", watts_per_worker * workers * seconds, "J", "modelled")
 
 
 def update_period_s(
     counter: JouleCounter, clock: Clock, stopped: Callable[[], bool], *, limit_s: float = 1.0, poll_s: float = 0.002
 ) -> float | None:
-    """How often the counter moves, seconds: the median gap between changes, from at most `limit_s` of polling.
+    """The counter's update period in seconds: the median gap between changes, from at most `limit_s` of polling.
 
-    None if fewer than three changes were seen.  A window shorter than 20 such periods cannot be trusted (METRICS.md).
-    The answer cannot be smaller than the polling itself.
+    None after fewer than three changes. A window shorter than 20 update periods is unreliable. The result is at least the polling interval.
     """
     begin, changes, before = clock.now_ns(), list[int](), _raw(counter, clock).joules
     while not stopped() and len(changes) < 12 and clock.now_ns() - begin < limit_s * NS_PER_S:

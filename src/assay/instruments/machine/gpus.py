@@ -1,9 +1,9 @@
-"""Was a GPU slowed down, and how fast and warm was it?  What NVML says at the moment of each reading.
+"""Was a GPU throttled, and what were its clock and temperature?
 
-`slowdown_hardware`, `slowdown_thermal` and `slowdown_power_brake` are 1 while the driver holds the clocks down for that
-reason, else 0; `slowdown_thermal` is the driver's or the hardware's.  The power cap (the board at its rated watts) is the
-normal state of a busy GPU and is not among them.  They are samples: the share of a launch is the share of its readings,
-so a short launch says little.  Source: NVML API reference, "Clocks Event Reasons" (before driver 535: "Throttle Reasons").
+Sampled from NVML. `slowdown_hardware`, `slowdown_thermal` and `slowdown_power_brake` are 1 while the driver lowers the clocks for that
+reason, else 0; `slowdown_thermal` covers the driver and the hardware. The power cap (the board at its rated watts) is the normal state
+of a busy GPU and is not included. A launch's share is the share of its readings, so a short launch says little.
+Source: NVML API reference, "Clocks Event Reasons" (before driver 535: "Throttle Reasons").
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from assay.instruments.machine.energy import devices_for
 from assay.instruments.machine.reading import Reading
 
 HERTZ_PER_MHZ: Final = 1e6
-# nvml.h: nvmlClocksEventReason...; the numbers are the same under the older names.
+# nvml.h, nvmlClocksEventReason...; the values are the same under the older names.
 HARDWARE: Final = 0x08
 SOFTWARE_THERMAL, HARDWARE_THERMAL, POWER_BRAKE = 0x20, 0x40, 0x80
 SLOWDOWNS: Final = {
@@ -29,14 +29,14 @@ SM_CLOCK, CORE_TEMPERATURE = 1, 0  # NVML_CLOCK_SM, NVML_TEMPERATURE_GPU
 
 @dataclass(frozen=True)
 class Gpu:
-    """One GPU that the workload may use."""
+    """A GPU visible to the workload."""
 
-    name: str  # gpu-N, N as nvidia-smi counts
+    name: str  # gpu-N, numbered as in nvidia-smi
     handle: Any
 
 
 class GpuState:
-    """Reads clocks, temperature and slowdowns of every GPU there is. `absences` says why something is missing."""
+    """Reads clocks, temperature and slowdowns of every GPU. `absences` gives the reason for missing values."""
 
     def __init__(self, load: Callable[[], Any], environ: Mapping[str, str]) -> None:
         self.absences: dict[str, str] = {}
@@ -55,7 +55,7 @@ class GpuState:
             self.absences["gpu_state"] = "NVML shows no GPU that the workload may use"
 
     def read(self) -> Iterator[Reading]:
-        """Every value that the driver gives. What it refuses is noted and asked again the next time."""
+        """Every value that the driver gives. A failed one is noted and retried at the next reading."""
         for gpu in self._gpus:
             for what, read in _READERS.items():
                 try:

@@ -1,13 +1,14 @@
-"""How noisy was the host?  Processor time, stolen time, pressure and throttling, as the kernel counts them.
+"""How noisy was the host?
 
-All values are totals: judging code takes differences between two readings.  Of a window,
+CPU time, steal time, pressure and throttling, from the kernel's counters. All values are totals: consumers take differences between
+two readings. For a window,
 
     foreign load = (busy - launch cpu_time - coordinator cpu_time) / (busy + idle + steal)
 
-is the share of the machine that was used by something else.  Sources: proc(5), Documentation/accounting/psi.rst,
-Documentation/admin-guide/cgroup-v1 and cgroup-v2.rst.  A counter that the kernel does not offer yields no reading.
-Resolution: one clock tick (10 ms) for processor time, one microsecond for pressure.  The processors' frequency is no total
-but a sample, and many virtual machines do not tell it.
+is the share of the machine used by other processes. Sources: proc(5), Documentation/accounting/psi.rst,
+Documentation/admin-guide/cgroup-v1 and cgroup-v2.rst. A counter that the kernel lacks yields no reading.
+Resolution: one clock tick (10 ms) for CPU time, one microsecond for pressure. CPU frequency is a sample, not a total, and many virtual
+machines do not report it.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ def clock_ticks_per_s() -> int:
 
 
 def processor_time(machine: Machine, ticks_per_s: int) -> Iterator[Reading]:
-    """busy, idle and steal of all processors together since boot, seconds. Guest time is already part of user time."""
+    """busy, idle and steal time of all CPUs together since boot, seconds. Guest time is already part of user time."""
     ticks = cpu_ticks(machine)
     busy = sum(ticks[use] for use in ("user", "nice", "system", "irq", "softirq"))
     yield Reading("cpu", "busy", busy / ticks_per_s, "s")
@@ -46,17 +47,17 @@ def stalls(machine: Machine, resource: str) -> Iterator[Reading]:
 
 
 def throttling(machine: Machine) -> Iterator[Reading]:
-    """How long and how often the control group was stopped because its quota was used up."""
+    """How long and how often the cgroup was throttled by its CPU quota."""
     counted = throttled(machine)
     yield Reading("cgroup", "throttled", counted["throttled_ns"] / 1e9, "s")
     yield Reading("cgroup", "throttled_periods", float(counted["throttled_periods"]), "count")
 
 
-MOST_ASKED = 16  # processors whose frequency is read: on a machine with hundreds, some stand for all
+MOST_ASKED = 16  # CPUs whose frequency is read: a sample, on a machine with hundreds
 
 
 def frequency(machine: Machine) -> Iterator[Reading]:
-    """Mean frequency of the processors now, Hz. The kernel gives kHz. Raises Unread where it does not tell."""
+    """Mean CPU frequency now, Hz (the kernel gives kHz). Raises Unread if it is not reported."""
     files = machine.names("sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_cur_freq")
     if not files:
         raise Unread("/sys/devices/system/cpu/cpu*/cpufreq is not there; virtual machines often have none")
@@ -68,7 +69,7 @@ Source = Callable[[Machine], Iterable[Reading]]
 
 
 def sources(ticks_per_s: int) -> dict[str, Source]:
-    """The host's sources by the name under which their absence is reported."""
+    """The host's sources, by the name under which their absence is reported."""
     return {
         "processor_time": lambda machine: processor_time(machine, ticks_per_s),
         "pressure_cpu": lambda machine: stalls(machine, "cpu"),
@@ -82,7 +83,7 @@ def sources(ticks_per_s: int) -> dict[str, Source]:
 
 
 class HostNoise:
-    """Reads every host counter there is. `absences` says why the others are missing."""
+    """Reads every available host counter. `absences` gives the reason for missing ones."""
 
     def __init__(self, machine: Machine, *, ticks_per_s: int | None = None) -> None:
         self._machine = machine
@@ -92,7 +93,7 @@ class HostNoise:
             pass  # once, for the absences
 
     def read(self) -> Iterator[Reading]:
-        """All counters, each read when it is asked for. A source that failed is noted and asked again the next time."""
+        """All counters, each read on demand. A failed source is noted and retried at the next reading."""
         for name, source in self._sources.items():
             try:
                 yield from source(self._machine)
@@ -100,47 +101,47 @@ class HostNoise:
                 self.absences[name] = str(error)
 
 
-# ---- the launch's own processor time ---------------------------------------------------------------------------------
+# ---- the launch's own CPU time
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessTime:
-    """What /proc/PID/stat says of a process: its parent, when it began (ticks since boot) and its processor time."""
+    """/proc/PID/stat of a process: its parent, its start (ticks since boot) and its CPU time."""
 
     parent: int
     begin: int
     own: int  # ticks, user and system, all threads
-    reaped: int  # ticks of its children that it has waited for, and of theirs
+    reaped: int  # ticks of its reaped children, and of theirs
 
 
 def process_time(machine: Machine, pid: int) -> ProcessTime | None:
     """A process's times, or None if it is gone."""
     try:
         text = machine.text(f"/proc/{pid}/stat")
-        values = text[text.rindex(")") + 1 :].split()  # the name before may hold spaces and parentheses
+        values = text[text.rindex(")") + 1 :].split()  # the name before may contain spaces and parentheses
         parent, begin, user, system, their_user, their_system = (int(values[field - 3]) for field in _STAT_FIELDS)
     except (Unread, ValueError, IndexError):
         return None
     return ProcessTime(parent=parent, begin=begin, own=user + system, reaped=their_user + their_system)
 
 
-_STAT_FIELDS = (4, 22, 14, 15, 16, 17)  # as proc_pid_stat(5) numbers them; the first after the name is 3
+_STAT_FIELDS = (4, 22, 14, 15, 16, 17)  # numbered as in proc_pid_stat(5); the first after the name is 3
 
 
 def reaped_s() -> float:
-    """Processor seconds of all children that this process has waited for, and of theirs (getrusage(2))."""
+    """CPU seconds of all reaped children of this process, and of theirs (getrusage(2))."""
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime
 
 
 @dataclass
 class TreeTime:
-    """The processor time of a launch's processes, also of those that have ended.
+    """The CPU time of a launch's processes, including ended ones.
 
-    A process that has ended is in the `reaped` of the nearest living one above it in the launch; of one without such
-    a process the last reading is kept, so at most one interval of an orphan's time is lost.  Once the coordinator has waited
-    for the launch's first process, its own count of its children's time holds the whole launch, and the larger one is
-    given: a launch shorter than the interval between readings is counted too.  The total never falls.
+    An ended process is in the `reaped` time of its nearest living ancestor in the launch; without one its last reading is kept, so at most
+    one interval of an orphan's time is lost. Once the coordinator has reaped the launch's first process, its own count of children's time
+    covers the whole launch, and the larger value is returned: this also covers launches shorter than the sampling interval. The total never
+    falls.
     """
 
     machine: Machine
@@ -154,12 +155,12 @@ class TreeTime:
         self._earlier_s = self.waited_for_s()
 
     def read(self, pids: Sequence[int]) -> Reading | None:
-        """Seconds used by the launch until now. None as long as no process of it was seen."""
+        """Seconds used by the launch so far; None until a process of it was read."""
         now = {pid: seen for pid in self._oldest_first(pids) if (seen := process_time(self.machine, pid)) is not None}
         for pid, before in self._living.items():
             if not _same(now.get(pid), before) and not _was_handed_on(before, self._living, now):
                 self._ended_ticks += before.own + before.reaped
-        # A known pid whose process was replaced by a stranger's leaves the launch with it.
+        # A known pid whose process was replaced by an unrelated one leaves the launch.
         self._living = {pid: seen for pid, seen in now.items() if pid in pids or _same(seen, self._living.get(pid))}
         ticks = self._ended_ticks + sum(seen.own + seen.reaped for seen in self._living.values())
         self._total_s = max(self._total_s, ticks / self.ticks_per_s, self.waited_for_s() - self._earlier_s)
@@ -167,25 +168,26 @@ class TreeTime:
         return Reading("launch", "cpu_time", self._total_s, "s") if seen_any else None
 
     def _oldest_first(self, pids: Sequence[int]) -> list[int]:
-        """Parents before their children: a child that ends between two reads is then missed once, never counted twice."""
+        """Parents before children: a child that ends between two reads is then missed once, never counted twice."""
         begins = {pid: seen.begin for pid, seen in self._living.items()}
         return sorted({*pids, *begins}, key=lambda pid: (begins.get(pid, math.inf), pid))
 
 
 def reaped_counts() -> tuple[int, int, int]:
-    """Involuntary context switches, major and minor page faults of all children that this process has waited for, and of
-    theirs: all threads, ended ones included (getrusage(2))."""
+    """(involuntary context switches, major, minor page faults) of all reaped children of this process and of theirs.
+
+    Covers all threads, ended ones included (getrusage(2)).
+    """
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_nivcsw, usage.ru_majflt, usage.ru_minflt
 
 
 @dataclass
 class TreeCounts:
-    """What the scheduler and the memory did to a launch's processes.
+    """Context switches and page faults of a launch's processes.
 
-    The kernel hands it over when the coordinator waits for the launch's first process, so until then the totals stand at
-    0 and the last reading of a launch holds all of it.  Reading every thread in /proc meanwhile would disturb the launch,
-    and would lose those that have ended.
+    The kernel reports them when the coordinator reaps the launch's first process, so the totals stay at 0 until then and the last reading
+    of a launch holds all of them. Reading every thread in /proc meanwhile would disturb the launch and miss ended threads.
     """
 
     counts: Callable[[], tuple[int, int, int]] = reaped_counts
@@ -201,12 +203,12 @@ class TreeCounts:
 
 
 def _same(one: ProcessTime | None, other: ProcessTime | None) -> bool:
-    """Whether both are the same process: a pid is used again, but not with the same time of beginning."""
+    """Whether both are the same process: a reused pid has another start time."""
     return one is not None and other is not None and one.begin == other.begin
 
 
 def _was_handed_on(ended: ProcessTime, before: dict[int, ProcessTime], now: dict[int, ProcessTime]) -> bool:
-    """Whether its time is in the `reaped` of a process that lives: its parent's, or beyond those that ended with it."""
+    """Whether its time is in a living process's `reaped`: its parent's, or further up if those ended with it."""
     passed: set[int] = set()
     while ended.parent in before and ended.parent not in passed:
         passed.add(ended.parent)
@@ -217,5 +219,5 @@ def _was_handed_on(ended: ProcessTime, before: dict[int, ProcessTime], now: dict
 
 
 def coordinator_time() -> Reading:
-    """The processor time that assay itself has used in this process, seconds."""
+    """CPU seconds used by assay itself in this process."""
     return Reading("coordinator", "cpu_time", time.process_time_ns() / 1e9, "s", "self")

@@ -1,9 +1,9 @@
-"""What did the network interfaces carry, lose and mistake?  As the kernel counts it, since boot: what iftop and nload show.
+"""What did the network interfaces transmit, drop and corrupt?
 
-/proc/net/dev holds all interfaces in one read; they are those of this process's network namespace.  Errors and drops are those of
-both directions together.  Of many interfaces (containers have one each) the ones that had carried most when the reading began.
-Settings (size of a packet, speed, duplex, carrier) are from /sys/class/net; virtual interfaces have no speed of their own.
-TCP's counts are the whole namespace's: which connection was repaired cannot be told from them.
+The kernel's counters since boot, as shown by iftop and nload. /proc/net/dev holds all interfaces of this process's network namespace in
+one read. Errors and drops are summed over both directions. Of many interfaces (containers have one each) the busiest at the first
+reading are kept. Settings (MTU, speed, duplex, carrier) come from /sys/class/net; virtual interfaces have no speed.
+TCP's counters cover the whole namespace: they cannot be assigned to connections.
 Sources: proc_pid_net(5), Documentation/networking/statistics.rst, RFC 4022 for TCP.
 """
 
@@ -17,15 +17,15 @@ from typing import Any, Final
 from assay.instruments.machine.reading import Reading
 from assay.record.machine import Machine, Unread
 
-MOST: Final = 8  # interfaces that are read
-# the columns of /proc/net/dev: eight of receiving, then eight of sending
+MOST: Final = 8  # interfaces read
+# columns of /proc/net/dev: eight for receiving, then eight for sending
 _COLUMNS: Final = ("bytes", "packets", "errs", "drop")
 COUNTS: Final = ("received_bytes", "sent_bytes", "received_packets", "sent_packets", "errors", "dropped")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Counts:
-    """What one interface has counted."""
+    """One interface's counters."""
 
     received_bytes: int
     sent_bytes: int
@@ -36,7 +36,7 @@ class Counts:
 
 
 def counted(machine: Machine) -> dict[str, Counts]:
-    """Every interface. Raises Unread or ValueError where the kernel does not say."""
+    """Every interface's counters. Raises Unread or ValueError if they are not available."""
     found = {}
     for line in machine.text("/proc/net/dev").splitlines()[2:]:
         name, _, rest = line.partition(":")
@@ -56,7 +56,7 @@ def counted(machine: Machine) -> dict[str, Counts]:
 
 
 def tcp(machine: Machine) -> dict[str, int]:
-    """Segments that TCP has sent, and how many of them again. Raises Unread or LookupError."""
+    """Segments that TCP sent, and how many were retransmitted. Raises Unread or LookupError."""
     lines = [line.split() for line in machine.text("/proc/net/snmp").splitlines() if line.startswith("Tcp:")]
     names, values = lines[0], lines[1]
     said = dict(zip(names[1:], values[1:], strict=True))
@@ -76,7 +76,7 @@ class Interfaces:
             busy = sorted(found, key=lambda name: -(found[name].received_bytes + found[name].sent_bytes))
             self._names = tuple(sorted(busy[:MOST]))
         for name in self._names:
-            if name in found:  # one may be taken away meanwhile
+            if name in found:  # an interface may be removed meanwhile
                 for counter in COUNTS:
                     unit = "B" if counter.endswith("bytes") else "count"
                     yield Reading(f"net-{name}", counter, float(getattr(found[name], counter)), unit)
@@ -89,12 +89,12 @@ def tcp_readings(machine: Machine) -> Iterator[Reading]:
 
 
 def settings(machine: Machine, name: str) -> Mapping[str, Any]:
-    """What an interface is set to: mtu, speed_bits, duplex, carrier, state; without those that it does not tell."""
+    """An interface's settings: mtu, speed_bits, duplex, carrier, state, as far as known."""
     folder = f"/sys/class/net/{name}"
     found: dict[str, Any] = {}
     with suppress(Unread):
         found["mtu"] = machine.number(f"{folder}/mtu")
-    with suppress(Unread):  # a virtual one says -1, or that the question is invalid
+    with suppress(Unread):  # a virtual one gives -1 or EINVAL
         speed = machine.number(f"{folder}/speed")
         found |= {"speed_bits": speed * 1_000_000} if speed > 0 else {}
     for key, file in (("duplex", "duplex"), ("state", "operstate"), ("carrier", "carrier")):

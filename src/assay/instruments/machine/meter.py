@@ -1,8 +1,8 @@
-"""What did the machine do while a launch ran?  A thread of the coordinator reads the counters and writes telemetry.
+"""What did the machine do while a launch ran?
 
-It reads when a launch begins, every `energy.sample_every_s` seconds, and when the launch ends, so the first and the last
-row of a counter enclose the launch.  `COUNTERS` says which counters exist.  What the meter itself costs is telemetry too
-(device `meter`).  Nothing that fails here can end a launch: it leaves rows out and says why in `absences`.
+A thread of the coordinator reads the counters and writes telemetry: when a launch begins, every `energy.sample_every_s` seconds, and
+when it ends, so a counter's first and last row enclose the launch. `COUNTERS` lists the counters. The meter's own cost is telemetry too
+(device `meter`). A failure here never ends a launch: rows are left out, with the reason in `absences`.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from assay.spec.sections.costs import Energy
 from assay.units import NS_PER_S
 
 Row = tuple[int, int, str, str, str, float, str, str]  # launch, ns, host, device, counter, value, unit, method
-MOST_COST: Final = 0.005  # of a processor, for asking which processes there are: a host may have many thousands
-JOIN_S: Final = 10.0  # a driver that hangs must not hold up the experiment
+MOST_COST: Final = 0.005  # CPU share for listing processes: a host may have many thousands
+JOIN_S: Final = 10.0  # a hanging driver must not block the experiment
 
 
 @dataclass(frozen=True)
@@ -153,10 +153,10 @@ class Meter:
         return {**self._host.absences, **self._gpus.absences, **self._absences}
 
     def start(self, launch: int, pids: Callable[[], Sequence[int]], *, workers: int | None = None) -> None:
-        """Begin with a launch: one reading now, then one every `sample_every_s`.
+        """Start metering a launch: one reading now, then one every `sample_every_s`.
 
         Args:
-            pids: gives the launch's processes as they are at the time of asking.
+            pids: returns the launch's processes at the time of the call.
             workers: needed only for modelled energy.
         """
         self.stop()
@@ -168,7 +168,7 @@ class Meter:
         self._run.thread.start()
 
     def stop(self) -> None:
-        """End with the launch: a last reading. Does nothing if no launch is being metered."""
+        """Stop metering, with a last reading. No-op if no launch is metered."""
         run, self._run = self._run, None
         if run is None or run.thread is None:
             return
@@ -196,7 +196,7 @@ class Meter:
         self._emit_all(run, self._readings(run))
 
     def _emit_all(self, run: _Run, readings: Iterable[Reading]) -> None:
-        """Write the rows as they are read. Whatever goes wrong is noted, never raised: the launch matters more."""
+        """Write the rows as they are read. Errors are noted, never raised: the launch matters more."""
         began = time.thread_time_ns()
         try:
             for reading in readings:
@@ -209,7 +209,7 @@ class Meter:
         self._absences["meter"] = f"{type(error).__name__}: {error}"[:200]
 
     def _readings(self, run: _Run) -> Iterator[Reading]:
-        """Every counter, read one by one, so that each row's time is the time of its own reading."""
+        """Every counter, read one by one, so that each row carries the time of its own reading."""
         yield from run.energy.read(self._clock)
         yield from self._host.read()
         yield from self._gpus.read()
@@ -224,14 +224,14 @@ class Meter:
         yield Reading("meter", "cpu_time", run.cost_ns / NS_PER_S, "s", "self")
 
     def _pids(self, run: _Run) -> Sequence[int]:
-        """The launch's processes, if asking for them is cheap enough by now; those that are known are followed anyhow."""
+        """The launch's processes, if listing them is cheap enough by now; known ones are followed anyway."""
         now = self._clock.now_ns()
         if now < run.ask_again_ns and not run.stopped.is_set():
             return ()
         began = time.thread_time_ns()
         try:
             return run.pids()
-        except Exception as error:  # the launcher's trouble; the other counters are still there
+        except Exception as error:  # the launcher's error; the other counters still work
             self._note(error)
             return ()
         finally:
@@ -242,18 +242,18 @@ class Meter:
         self._emit((run.launch, now, self._name, reading.device, reading.counter, reading.value, reading.unit, reading.method))
 
     def _sensor_periods(self, run: _Run) -> Iterator[Reading]:
-        """How often each energy counter moves: measured once, repeated in every launch's rows."""
+        """Each energy counter's update period: measured once, repeated in every launch's rows."""
         if self._periods is None:
             found = {c.device: update_period_s(c, self._clock, run.stopped.is_set) for c in self._counters}
             if run.stopped.is_set():
-                return  # too short a launch to measure them; the next one tries again
+                return  # too short a launch to measure them; the next one retries
             self._periods = {device: period for device, period in found.items() if period is not None}
         for device, period in self._periods.items():
             yield Reading(device, "sensor_period", period, "s", "sampled")
 
 
 class _Run:
-    """The launch that is being metered."""
+    """The launch being metered."""
 
     def __init__(
         self, launch: int, pids: Callable[[], Sequence[int]], workers: int | None, energy: LaunchEnergy, tree: TreeTime, begin_ns: int

@@ -1,4 +1,4 @@
-"""What does an instrument hand over?  One value of one counter of one device.
+"""What does an instrument return for one counter of one device?
 
 The meter adds the launch, the time and the host, and writes the row of the `telemetry` table.
 """
@@ -13,8 +13,10 @@ Method = Literal["counter", "sampled", "modelled", "self", "scraped"]
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A counter's value. `method`: counter (the machine counted), sampled (we polled), modelled (assumed), self (about assay),
-    scraped (a server said so)."""
+    """A counter's value.
+
+    `method`: counter (counted by the machine), sampled (polled by us), modelled (assumed), self (about assay), scraped (from a server).
+    """
 
     device: str
     counter: str

@@ -1,10 +1,10 @@
-"""Is the machine itself as fast as it was?  A fixed piece of work, timed by the coordinator while no launch runs.
+"""Is the machine itself as fast as before?
 
-The work is a loop of additions and multiplications on numbers that Python holds already: no memory is taken, no file is
-read, no other thread is asked.  How many rounds make up the wanted time is found once per experiment and kept in the
-manifest (`sentinel`), so that every later reading, also after a resume, times the same work (methodology 1c).
-A single slow reading is a disturbance at that moment; a slow rise is heat or somebody else's load.  It sees one processor
-and its caches; it cannot see a slow disk, a slow network or a slow GPU.
+A fixed piece of work, timed by the coordinator while no launch runs: a loop of additions and multiplications on numbers that Python
+already holds, without allocations, file access or other threads. The number of rounds is calibrated once per experiment and kept in
+the manifest (`sentinel`), so that every later reading, also after a resume, times the same work.
+A single slow reading is a momentary disturbance; a gradual rise is heat or foreign load. It covers one CPU and its caches, not a slow
+disk, network or GPU.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from assay.instruments.machine.reading import Reading
 from assay.units import NS_PER_S
 
 CHUNK: Final = 20_000  # rounds; about a millisecond
-CALIBRATIONS: Final = 5  # the fastest of them counts: a disturbed one would make the work too short
+CALIBRATIONS: Final = 5  # the fastest counts: a disturbed one would make the work too short
 
 
 def work(rounds: int) -> float:
-    """Whole numbers below 256, which Python keeps ready, and floats, which take the place of the one before."""
+    """Integers below 256, which Python caches, and floats, which reuse the previous one's memory."""
     whole, real = 1, 1.0
     for _ in repeat(None, rounds):
         whole = (whole + 7) & 127
@@ -33,7 +33,7 @@ def work(rounds: int) -> float:
 
 @dataclass(frozen=True)
 class Sentinel:
-    """A fixed number of rounds, timed whenever it is asked."""
+    """A fixed number of rounds, timed on demand."""
 
     rounds: int
     clock: Clock
@@ -47,7 +47,7 @@ class Sentinel:
 
 
 def calibrated(seconds: float, clock: Clock, do: Callable[[int], object] = work) -> Sentinel:
-    """A sentinel that takes about `seconds` on this machine when nothing disturbs it; at least one chunk of work."""
+    """A sentinel that takes about `seconds` on this machine when undisturbed; at least one chunk of work."""
     fastest = min(_chunk_ns(clock, do) for _ in range(CALIBRATIONS))
     chunks = round(seconds * NS_PER_S / fastest) if fastest > 0 else 1
     return Sentinel(rounds=CHUNK * max(1, chunks), clock=clock, work=do)

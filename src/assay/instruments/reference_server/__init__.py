@@ -1,1 +1,4 @@
-"""Which server knows exactly when it sent each token?  The truth that the client is tested against."""
+"""Which server knows exactly when it sent each token?
+
+The ground truth for tests of the client.
+"""

@@ -1,4 +1,7 @@
-"""`python -m assay.instruments.reference_server`."""
+"""How is the reference server started?
+
+`python -m assay.instruments.reference_server`.
+"""
 
 import sys
 

@@ -1,12 +1,11 @@
 """What does the reference server answer, and in which bytes?
 
-An answer begins with the word that the prompt asks it to begin with, else with the prompt's last word, repeats the words before
-that, and goes on with words from a fixed tape, at a place
-that is a hash of those last words and of the server's salt.  So equal prompts have equal answers, on every replica with the
-same salt, and an answer tells whose it is.  One word is one token.
+An answer begins with the word that the prompt asks for, else with the prompt's last word, repeats the words before that, and continues
+with words from a fixed tape, at an offset that is a hash of those last words and the server's salt. So equal prompts have equal answers
+on every replica with the same salt, and an answer identifies its prompt. One word is one token.
 
-The bytes of a word's chunk are made once and used again: a stream costs the server little more than its sends.  All answers
-therefore have the same id.
+The bytes of a word's chunk are made once and reused: a stream costs the server little more than its sends. All answers therefore have
+the same id.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ def _tape() -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a request asks for, as far as the server looks at it."""
+    """The parts of a request that the server uses."""
 
     chat: bool
     stream: bool
@@ -46,15 +45,15 @@ class Asked:
     whole: int  # a hash of all of them
     tokens_in: int  # words of the whole prompt
     tokens_out: int | None
-    usage: bool  # whether the stream is asked for its usage
-    model: str  # "": none is named
+    usage: bool  # whether the stream should include its usage
+    model: str  # "": unspecified
 
 
 def asked(body: bytes, *, chat: bool) -> Asked:
-    """Read a request's body.
+    """Parse a request's body.
 
     Raises:
-        ValueError: it is no JSON object with a prompt or messages, in words for the asker.
+        ValueError: not a JSON object with a prompt or messages; the message is for the client.
     """
     found = json.loads(body)
     if not isinstance(found, dict):
@@ -85,7 +84,7 @@ def asked(body: bytes, *, chat: bool) -> Asked:
 
 
 def _told_to_say(words: Sequence[str]) -> tuple[str, ...]:
-    """The one word that the prompt asks to begin with, as canaries do: "... Begin your answer with it: CODE"."""
+    """The word that a canary prompt asks to begin with: "... Begin your answer with it: CODE"."""
     places = [place for place, word in enumerate(words[:-1]) if word == "it:" and place >= 4 and words[place - 4] == "Begin"]
     return (words[places[0] + 1].rstrip("."),) if places else ()
 
@@ -106,7 +105,7 @@ def _text(content: Any) -> str:
 
 
 def _sayable(word: str) -> str:
-    """Half a surrogate pair is valid JSON and no text: it cannot be echoed as UTF-8."""
+    """Replace lone surrogates: valid in JSON, but not encodable as UTF-8."""
     return word if word.isascii() else word.encode("utf-8", "replace").decode()
 
 
@@ -118,7 +117,7 @@ class Texts:
         self._tape = _tape()
 
     def words(self, tail: Sequence[str], count: int, *, salt: str = "") -> list[str]:
-        """So many words for a prompt that ends with these."""
+        """`count` words for a prompt that ends with `tail`."""
         echo = [tail[-1], *tail[:-1]] if tail else []
         begin = crc32("\0".join((self._salt, salt, *tail)).encode("utf-8", "replace")) % TAPE
         tape = self._tape[begin : begin + count]
@@ -128,7 +127,7 @@ class Texts:
 
 
 class Chunks:
-    """The bytes of a dialect: chat or completions, as this server's settings want them."""
+    """The bytes of a dialect, chat or completions, by this server's settings."""
 
     def __init__(self, settings: Settings, *, chat: bool, model: str = "") -> None:
         self._end = "\r\n" if settings.crlf else "\n"
@@ -159,14 +158,14 @@ class Chunks:
         return self.framed(self._comment + self._event([{"index": 0, **part, "logprobs": None, "finish_reason": None}]))
 
     def _tail(self, usage: str, finish: str) -> bytes:
-        """What comes after the last text: finish reason, usage if any, end mark, and the end of the HTTP message."""
+        """The bytes after the last text: finish reason, usage if any, end mark, and the end of the HTTP message."""
         part: dict[str, Any] = {"delta": {}} if self._chat else {"text": ""}
         events = self._event([{"index": 0, **part, "finish_reason": finish}])
         events += self._event([], f',"usage":{usage}') if usage else ""
         return self.framed(events + self._done) + LAST_CHUNK
 
     def event(self, payload: str) -> bytes:
-        """An event with this payload, whatever it is."""
+        """An event with any payload."""
         return self.framed(f"data: {payload}{2 * self._end}")
 
     def whole(self, text: str, usage: str, finish: str = "length") -> bytes:
@@ -183,7 +182,7 @@ def dumped(told: Any) -> str:
 
 
 def usage_of(tokens_in: int, tokens_out: int | str) -> str:
-    """Usage in OpenAI's form, as JSON; the output tokens may be any JSON text, for servers that tell nonsense."""
+    """Usage in OpenAI's form, as JSON; the output tokens may be any JSON text, for servers that report nonsense."""
     total = tokens_in + tokens_out if isinstance(tokens_out, int) else tokens_in
     return f'{{"prompt_tokens":{tokens_in},"completion_tokens":{tokens_out},"total_tokens":{total}}}'
 
@@ -209,7 +208,7 @@ def head(status: int, mime: str, more: bytes = b"") -> bytes:
 
 
 def reply(status: int, told: Any, more: bytes = b"", mime: str = "application/json") -> bytes:
-    """A whole answer: JSON of a value, or bytes as they are."""
+    """A whole response: JSON of a value, or raw bytes."""
     body = told if isinstance(told, bytes) else dumped(told).encode("utf-8", "surrogateescape")
     return head(status, mime, b"content-length: %d\r\n%b" % (len(body), more)) + body
 

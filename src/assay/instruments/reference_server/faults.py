@@ -1,36 +1,36 @@
-"""Which faults has the reference server, and when do they strike?
+"""Which faults can the reference server inject, and when?
 
-A fault is written as `name:key=value,...`.  When it strikes:
+A fault is written as `name:key=value,...`. When it strikes:
 
     share=0.05        this share of the requests, drawn from the server's seed
     every=20          every 20th request: numbers 19, 39 ...
     requests=3+7      these requests, by their number in the order of reading
-    at=5,for=2        requests read from 5 s to 7 s after the first one (after the faults were set, if they were set later)
-    above=50          requests read while more than 50 others are under way
+    at=5,for=2        requests read from 5 s to 7 s after the first one (or after the faults were set, if that was later)
+    above=50          requests read while more than 50 others are in flight
 
-All that are given must hold; with none, every request is struck.  A request may also bring a fault with it, in the header
-`x-reference-fault`.  What it does (`after`: pieces of text that come before; left out: half of them):
+All given conditions must hold; without any, every request is struck. A request may also carry a fault in the header
+`x-reference-fault`. The effects (`after`: pieces of text sent before; default: half of them):
 
     status:code=500               an HTTP status and an error object; 429 and 503 with Retry-After
     close, reset  :after=         the connection is closed, or reset, in the middle
     hang:after=0                  nothing further is ever sent
-    stall:at=5,for=2              the whole server does nothing; the schedule of what is under way moves by that time
+    stall:at=5,for=2              the whole server pauses; the schedule of answers in flight moves by that time
     truncate:after=               the HTTP message ends well, without finish reason, usage and end mark
-    error:after=                  an error object inside of the stream
-    garbage:after=                text that is no JSON in the place of chunks;  utf8:after=  bytes that are no UTF-8
+    error:after=                  an error object inside the stream
+    garbage:after=                text that is not JSON instead of chunks;  utf8:after=  bytes that are not UTF-8
     html                          text with HTML and a script in it
     content_type:type=text/html   the answer under another type
-    redirect                      a redirect to the same place
-    flood:mib=64                  so much without a single line end
+    redirect                      a redirect to the same address
+    flood:mib=64                  so much data without a single line end
     drip:bytes=1,gap=0.01         the answer in small pieces
     slow:factor=3                 all times of the answer longer
     usage:factor=1.05  usage:value=NaN   another number of output tokens than was sent
-    short:to=0.5                  this share of the tokens that were asked for, finish reason stop
+    short:to=0.5                  this share of the requested tokens, finish reason stop
     differ:from=4                 other words from that word on
-    duplicate                     the answer of the request before
+    duplicate                     the answer of the previous request
     swap                          two struck requests get each other's answer, if the second comes before the first one's text
-    cache:words=0                 a prompt seen before is answered at once, with the old answer; words > 0: seen means that
-                                  so many first words are the same (at most 8)
+    cache:words=0                 a repeated prompt is answered at once, with the old answer; words > 0: repeated means that
+                                  so many first words are equal (at most 8)
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from typing import Final, TypeVar
 
 Number = TypeVar("Number", int, float)
 
-# name -> parameters with the value that holds where none is given; "" is half of the pieces
+# name -> parameters with their defaults; "" means half of the pieces
 NAMES: Final[Mapping[str, Mapping[str, str]]] = {
     "status": {"code": "500"},
     "close": {"after": ""},
@@ -65,7 +65,7 @@ NAMES: Final[Mapping[str, Mapping[str, str]]] = {
     "swap": {},
     "cache": {"words": "0"},
 }
-TEXTS: Final = frozenset({"type", "value"})  # parameters that are no number
+TEXTS: Final = frozenset({"type", "value"})  # parameters that are not numbers
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,7 +94,7 @@ class Fault:
         )
 
     def number(self, key: str) -> float:
-        """A parameter that is a number."""
+        """A numeric parameter."""
         return float(self.parameters[key])
 
     def after(self, pieces: int) -> int:
@@ -104,10 +104,10 @@ class Fault:
 
 
 def parse(text: str) -> Fault:
-    """A fault as it is written.
+    """Parse a fault.
 
     Raises:
-        ValueError: there is no such fault, or it knows no such key, in words for people.
+        ValueError: unknown fault or key; the message is for people.
     """
     name, _, rest = text.strip().partition(":")
     if name not in NAMES:

@@ -1,7 +1,7 @@
-"""What does a request to the reference server say, and who sends it?
+"""How does the reference server parse HTTP requests?
 
-HTTP/1.1 with keep-alive, one request at a time on a connection: one that comes before the answer to the one before it has
-ended is refused, since no client of a measurement should pipeline.  Bodies have a content-length; chunked ones are refused.
+HTTP/1.1 with keep-alive, one request at a time per connection: a pipelined request is refused, since no measuring client should
+pipeline. Bodies need a content-length; chunked ones are refused.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import Final
 
 LONGEST_HEAD: Final = 64 * 1024
 LONGEST_BODY: Final = 256 * 1024 * 1024
-READ: Final = 32 * 1024  # the buffer is made anew for every read, and larger ones come from the kernel
-SO_TIMESTAMPNS: Final = 35  # Linux, include/uapi/asm-generic/socket.h; the module socket does not name it
+READ: Final = 32 * 1024  # allocated for every read; larger ones come from mmap
+SO_TIMESTAMPNS: Final = 35  # Linux, include/uapi/asm-generic/socket.h; missing in the module socket
 _ANCILLARY: Final = socket.CMSG_SPACE(16)
 
 
@@ -30,7 +30,7 @@ class Refused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The head of a request, as far as it matters here."""
+    """The needed parts of a request's head."""
 
     method: str
     path: str
@@ -43,10 +43,10 @@ class Head:
 
 @lru_cache(maxsize=4096)
 def parsed(head: bytes) -> Head:
-    """Read a head without its empty line. Equal heads, the rule in a load, are read once.
+    """Parse a head without its empty line. Cached: in a load most heads are equal.
 
     Raises:
-        Refused: it is no HTTP/1 request, or has no length.
+        Refused: not an HTTP/1 request, or without a length.
     """
     first, *rest = head.decode("latin-1").split("\r\n")
     words = first.split(" ")
@@ -77,7 +77,7 @@ def parsed(head: bytes) -> Head:
 
 
 class Inbox:
-    """The bytes of one connection that were read and not yet used."""
+    """The bytes of one connection that were read but not consumed yet."""
 
     __slots__ = ("_continued", "_data", "_head", "_stamps", "arrived_ns", "link")
 
@@ -90,7 +90,7 @@ class Inbox:
         self._stamps = stamped(link)
 
     def read(self) -> bool:
-        """Take what has come; False if the other side has closed.
+        """Read available bytes; False if the peer has closed.
 
         Raises:
             OSError: the connection is broken.
@@ -107,10 +107,10 @@ class Inbox:
         return bool(data)
 
     def request(self) -> tuple[Head, bytes] | None:
-        """The request that has come whole, if any.
+        """The next complete request, if any.
 
         Raises:
-            Refused: what has come is none.
+            Refused: the bytes are not a valid request.
         """
         head, data = self._head, self._data
         if head is None:
@@ -133,12 +133,12 @@ class Inbox:
 
     @property
     def waiting(self) -> bool:
-        """Whether there are bytes that belong to no request that was taken."""
+        """Whether there are unconsumed bytes."""
         return bool(self._data)
 
 
 def stamped(link: socket.socket) -> bool:
-    """Ask the kernel to say when the bytes of this connection came; whether it does."""
+    """Enable kernel timestamps for received bytes; whether they are supported."""
     try:
         link.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
     except OSError:
@@ -147,11 +147,11 @@ def stamped(link: socket.socket) -> bool:
 
 
 def _monotonic(ancillary: list[tuple[int, int, bytes]]) -> int | None:
-    """The kernel's time of arrival (wall clock) on the monotonic clock: by how long ago it was."""
+    """Convert the kernel's arrival time (wall clock) to the monotonic clock, by its age."""
     for level, kind, data in ancillary:
         if level == socket.SOL_SOCKET and kind == SO_TIMESTAMPNS and len(data) >= 16:
             seconds, ns = struct.unpack("qq", data[:16])
             ago = time.time_ns() - (seconds * 1_000_000_000 + ns)
-            # a wall clock that was set in between would give nonsense
+            # a wall clock set in between would give nonsense
             return time.monotonic_ns() - ago if 0 <= ago < 60_000_000_000 else None
     return None

@@ -1,8 +1,8 @@
-"""How are many streams kept on their times by one thread?
+"""How does one thread keep many streams on schedule?
 
-epoll, a heap of absolute due times, and a wait that ends with looking at the clock.  The clock is read just before every
-send(); sockets are looked at after every few sends, so that a burst of sends delays no reading for long.  The kernel's own time
-of arrival is kept where it has one, so that the truth does not depend on when this program came to read.
+epoll, a heap of absolute due times, and a wait that ends by spinning on the clock. The clock is read just before every send(); sockets
+are polled after every few sends, so that a burst of sends delays no read for long. The kernel's own arrival time is kept where
+available, so that the truth does not depend on when this program read the request.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from assay.instruments.reference_server.streams import Connection, Stream, Strea
 from assay.instruments.reference_server.truth import Entry, lines
 
 ANSWERS: Final = {"/v1/chat/completions": True, "/v1/completions": False}
-SENDS_BETWEEN: Final = 4  # looks at the sockets
+SENDS_BETWEEN: Final = 4  # polls of the sockets
 BACKLOG: Final = 4096
 
-# what came of a piece
+# result of sending a piece
 NEXT, LAST, STUCK = range(3)
 
 
@@ -39,15 +39,15 @@ class Server(Streams):
     """The server. `run` serves in the calling thread until `stop` is called, by any thread or signal handler.
 
     Raises:
-        ValueError: a fault is none.
-        OSError: the address is taken.
+        ValueError: a fault is invalid.
+        OSError: the address is in use.
     """
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings)
         self._listener = socket.create_server((settings.host, settings.port), backlog=BACKLOG)
         self._listener.setblocking(False)
-        stamped(self._listener)  # connections inherit it, so that even their first bytes have a time
+        stamped(self._listener)  # inherited by connections, so that even their first bytes have a timestamp
         self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self._epoll = select.epoll()
         for fd in (self._listener.fileno(), self._wake):
@@ -62,7 +62,7 @@ class Server(Streams):
     # ---- the loop ----------------------------------------------------------------------------------------------------
 
     def run(self) -> None:
-        """Serve until it is stopped, then close everything and write the truth."""
+        """Serve until stopped, then close everything and write the truth."""
         try:
             while not self._stopped:
                 self._look(self._timeout())
@@ -78,12 +78,12 @@ class Server(Streams):
             os.eventfd_write(self._wake, 1)
 
     def stop_with(self, fd: int) -> None:
-        """Stop too when this pipe has no writer any more."""
+        """Also stop when this pipe has no writer any more."""
         self._ends_with = fd
         self._epoll.register(fd, select.EPOLLIN)
 
     def close(self) -> None:
-        """Close all sockets; write the truth file, if one was asked for."""
+        """Close all sockets; write the truth file, if configured."""
         for connection in list(self._links.values()):
             self._close(connection)
         if not self._epoll.closed:
@@ -95,16 +95,16 @@ class Server(Streams):
                     file.writelines(lines(self.log))
 
     def _timeout(self) -> int | None:
-        """Nanoseconds until something is due; None: nothing is."""
+        """Nanoseconds until the next due time; None if nothing is due."""
         dues = [self._heap[0][0]] if self._heap else []
         dues += [self._begin + round(self._stalls[0][0] * SECOND)] if self._stalls and self._began else []
         return max(0, min(dues) - time.monotonic_ns()) if dues else None
 
     def _look(self, timeout: int | None) -> None:
-        """Wait for a socket or for the time, then read what has come.
+        """Wait for a socket or until the timeout, then read.
 
-        epoll waits in whole milliseconds; select on the epoll's own descriptor waits in microseconds.  The last part is
-        spent looking at the clock, since the kernel wakes up late by some tens of microseconds.
+        epoll waits in whole milliseconds; select on the epoll's own descriptor waits in microseconds. The last part spins on the clock,
+        since the kernel wakes up late by some tens of microseconds.
         """
         spin = round(self.settings.spin_s * SECOND)
         if timeout is None or timeout > spin:
@@ -147,7 +147,7 @@ class Server(Streams):
             self._epoll.register(connection.fd, select.EPOLLIN)
 
     def _stall(self) -> None:
-        """Do nothing for the whole of a stall that has begun, then let everything be due so much later."""
+        """Sleep through a stall that has begun, then shift all due times by its length."""
         while self._stalls and self._began and not self._stopped:
             at_s, for_s = self._stalls[0]
             end = self._begin + round((at_s + for_s) * SECOND)
@@ -166,7 +166,7 @@ class Server(Streams):
     # ---- sending -----------------------------------------------------------------------------------------------------
 
     def _send_due(self) -> None:
-        """Send every piece that is due, the most overdue first."""
+        """Send every due piece, the most overdue first."""
         clock, heap = time.monotonic_ns, self._heap
         sends = 0
         now = clock()
@@ -176,7 +176,7 @@ class Server(Streams):
             if what == NEXT:
                 heapreplace(heap, (stream.base + stream.plan.offsets[stream.at], key, stream))
             else:
-                # the end of an answer may have put another stream's begin before it, so its place is looked for
+                # the end of an answer may have put another stream's begin before it, so search for its entry
                 self._drop(due, key, stream)
                 if what == LAST:
                     self._finish(stream)
@@ -217,7 +217,7 @@ class Server(Streams):
         return NEXT if stream.at < len(pieces) else LAST
 
     def _keep(self, connection: Connection, rest: bytes) -> None:
-        """Bytes that the kernel did not take wait for it."""
+        """Keep the bytes that the kernel did not take."""
         connection.unsent += rest
         self._epoll.modify(connection.fd, select.EPOLLIN | select.EPOLLOUT)
 
@@ -237,7 +237,7 @@ class Server(Streams):
             heappush(self._heap, (stream.base + stream.plan.offsets[stream.at], stream.key, stream))
 
     def _finish(self, stream: Stream) -> None:
-        """The last piece was sent, or nobody is there to take it."""
+        """The last piece was sent, or the client is gone."""
         connection, ending = stream.connection, stream.plan.ending
         if connection.stream is not stream:
             return
@@ -280,7 +280,7 @@ class Server(Streams):
             self._refuse(connection, refused)
 
     def _refuse(self, connection: Connection, refused: Refused) -> None:
-        """Say why, and hang up: what follows on this connection cannot be told apart."""
+        """Send the reason and close: later bytes on this connection cannot be framed."""
         if connection.stream is not None:
             self._end(connection.stream, "invalid")
         else:
@@ -290,7 +290,7 @@ class Server(Streams):
             self._close(connection)
 
     def _say(self, connection: Connection, data: bytes) -> None:
-        """Send something that is no answer of a model."""
+        """Send a response that is not a model's answer."""
         sent = 0
         if not connection.unsent:
             with contextlib.suppress(BlockingIOError):
@@ -308,7 +308,7 @@ class Server(Streams):
             self._close(connection)
 
     def _other(self, head: Head, body: bytes) -> bytes:
-        """The answer to whatever asks no model."""
+        """The response to a request outside the model API."""
         if head.path in ANSWERS:
             return problem(405, "POST is needed")
         if head.path == "/reference/faults" and head.method == "POST":
@@ -329,7 +329,7 @@ class Server(Streams):
         return reply(200, b"", mime="text/plain") if head.path == "/health" else problem(404, f"there is no {head.path}")
 
     def state(self) -> dict[str, Any]:
-        """Totals so far, and what they cost this process."""
+        """Totals so far, and their cost to this process."""
         used = resource.getrusage(resource.RUSAGE_SELF)
         return {
             "ns": time.monotonic_ns(),
@@ -358,7 +358,7 @@ class Server(Streams):
     # ---- answering ---------------------------------------------------------------------------------------------------
 
     def _admit(self, connection: Connection, head: Head, body: bytes) -> None:
-        """A request for the model: plan its answer, and begin it or let it wait."""
+        """Plan the answer of a model request, then start or queue it."""
         now = time.monotonic_ns()
         if not self._began:
             self._begin, self._began = now, True
@@ -394,7 +394,7 @@ class Server(Streams):
         stream = connection.stream = Stream(connection, plan, entry, number)
         self._swap(stream, faults)
         if not self.settings.slots or self._in_service < self.settings.slots:
-            # a request that came during a stall was there for no server
+            # during a stall the server could not have received the request
             came = now if connection.inbox.arrived_ns is None else connection.inbox.arrived_ns
             self._begin_service(stream, max(came, self._stalled_until))
         elif 0 <= self.settings.queue <= len(self._waiting):
@@ -406,7 +406,7 @@ class Server(Streams):
     # ---- ends of connections -----------------------------------------------------------------------------------------
 
     def _gone(self, connection: Connection) -> None:
-        """The client has closed its side: nobody wants the rest."""
+        """The client has closed its side: drop the rest."""
         if connection.stream is not None:
             hung = connection.stream.entry.outcome == "hang"
             self._end(connection.stream, "hang" if hung else "abandoned")

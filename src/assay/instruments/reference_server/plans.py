@@ -1,10 +1,10 @@
 """What will the reference server send for a request, piece by piece, and when is each piece due?
 
-    what is said       words, usage, finish reason            changed by the faults in SAID
+    content            words, usage, finish reason            changed by the faults in SAID
     pieces             head and role, texts, tail             changed by the faults in PIECES
     times              of each piece, from the request on     changed by `slow`, `drip` and a hit of `cache`
 
-A piece is what one send() hands over.  Everything is known before the first piece is sent.
+A piece is the payload of one send(). Everything is known before the first piece is sent.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ FLOOD: Final = b"x" * 65536
 
 @dataclass(slots=True, kw_only=True)
 class Plan:
-    """What is sent for a request. `offsets[i]` is when `pieces[i]` is due, nanoseconds after the request's begin."""
+    """The pieces for a request. `offsets[i]` is when `pieces[i]` is due, nanoseconds after the request's begin."""
 
     pieces: list[bytes]
     offsets: Sequence[int]
     ending: str = "keep"  # keep, close, reset or hang
-    first_text: int = 0  # the piece that holds the first text
-    texts: int = 0  # pieces that hold text, from there on
+    first_text: int = 0  # index of the piece with the first text
+    texts: int = 0  # number of pieces with text, from there on
     tokens_in: int = 0
     tokens_out: int = 0
     said: Said | None = None
@@ -40,12 +40,12 @@ class Plan:
 
 @dataclass(slots=True, kw_only=True)
 class Said:
-    """What an answer says, before it is cut into pieces."""
+    """The content of an answer, before it is cut into pieces."""
 
     asked: Asked
     words: list[str]
     finish: str = "length"
-    usage_out: int | str | None = None  # told as output tokens; None: the truth
+    usage_out: int | str | None = None  # reported output tokens; None: the truth
     at_once: bool = False
     faults: Sequence[Fault] = ()
     number: int = 0
@@ -53,7 +53,7 @@ class Said:
 
 @dataclass
 class Planner:
-    """Makes plans; remembers what the faults with a memory need."""
+    """Makes plans; keeps the state of faults that need memory."""
 
     settings: Settings
     _texts: Texts = field(init=False)
@@ -77,7 +77,7 @@ class Planner:
         return self.pieces_of(self.say(asked, number, faults))
 
     def say(self, asked: Asked, number: int, faults: Sequence[Fault]) -> Said:
-        """The words of the answer, by what was asked and by the faults that change what is said."""
+        """The content of the answer, by the request and the faults in SAID."""
         count = asked.tokens_out or self.settings.tokens
         words = self._texts.words(asked.tail, count)
         if self.settings.numbered:
@@ -109,7 +109,7 @@ class Planner:
         return self._flushed(plan) if self.settings.flush_all else plan
 
     def _streamed(self, said: Said, chunks: Chunks, usage: str) -> Plan:
-        """Head, role, texts and tail as the settings want them."""
+        """Head, role, texts and tail by the settings."""
         texts = self._pieces_of_text(said.words, chunks)
         offsets = self._times(len(said.words))
         texts.append(chunks.tail(usage, said.finish))
@@ -127,7 +127,7 @@ class Planner:
         return [text(groups[0]), *[text(" " + group) for group in groups[1:]]]
 
     def _times(self, count: int) -> Sequence[int]:
-        """When each piece of text is due, and the tail with the last of them."""
+        """The due time of each piece of text; the tail comes with the last of them."""
         asked = self.settings
         size = asked.tokens_per_chunk
         if not (asked.spread_first_s or asked.spread_next_s or asked.exponential):
@@ -150,7 +150,7 @@ class Planner:
         return round((first + (self._random.uniform(0.0, asked.spread_first_s) if asked.spread_first_s else 0.0)) * SECOND)
 
     def _flushed(self, plan: Plan) -> Plan:
-        """The same in one piece, besides a role that comes at once; due with the first text."""
+        """Merge into one piece, due with the first text, except a role that is sent at once."""
         begin = plan.first_text
         rest = plan.pieces[begin:]
         if rest:
@@ -160,7 +160,7 @@ class Planner:
         return plan
 
     def seen(self, key: object, words: list[str]) -> list[str] | None:
-        """The words that were said for this key before; these are remembered if there are none."""
+        """The words given for this key before; if none, remember these."""
         found = self._seen.get(key)
         if found is None:
             self._seen[key] = words
@@ -168,15 +168,15 @@ class Planner:
 
     @property
     def before(self) -> list[str]:
-        """The words of the answer planned last."""
+        """The words of the last planned answer."""
         return self._before
 
     def otherwise(self, said: Said) -> list[str]:
-        """What another model would say."""
+        """Another model's answer."""
         return self._texts.words(said.asked.tail, len(said.words), salt="another model")
 
 
-# ---- faults of what is said ------------------------------------------------------------------------------------------
+# ---- faults of the content
 
 
 def _short(planner: Planner, fault: Fault, said: Said) -> None:
@@ -190,7 +190,7 @@ def _usage(planner: Planner, fault: Fault, said: Said) -> None:
 
 def _differ(planner: Planner, fault: Fault, said: Said) -> None:
     begin = int(fault.number("from"))
-    # the echo of the prompt is part of every answer, so the other model's words are taken from behind it
+    # every answer echoes the prompt, so the other model's words are taken from behind the echo
     other = [word[::-1] for word in planner.otherwise(said)]
     said.words = [*said.words[:begin], *other[begin:]]
 
@@ -220,11 +220,11 @@ SAID: Final[Mapping[str, Callable[[Planner, Fault, Said], None]]] = {
     "cache": _cache,
 }
 
-# ---- faults of the pieces --------------------------------------------------------------------------------------------
+# ---- faults of the pieces
 
 
 def _cut(plan: Plan, fault: Fault) -> int:
-    """Leave so many pieces of text and nothing after them; gives how many."""
+    """Keep `after` pieces of text and nothing after them; returns their number."""
     kept = fault.after(plan.texts)
     if plan.said is not None and not plan.said.asked.stream:
         # an answer in one piece is cut in the middle of its bytes
@@ -244,7 +244,7 @@ def _ended(ending: str) -> Callable[[Plan, Fault, Chunks], None]:
 
 
 def _append(plan: Plan, chunks: Chunks, last: bytes) -> None:
-    """Let this be the last piece, after a head if nothing was kept."""
+    """Make this the last piece, after a head if nothing was kept."""
     if plan.said is not None and not plan.said.asked.stream:
         return
     plan.pieces.append(last if plan.pieces else chunks.head + last)
@@ -253,7 +253,7 @@ def _append(plan: Plan, chunks: Chunks, last: bytes) -> None:
 def _truncate(plan: Plan, fault: Fault, chunks: Chunks) -> None:
     _cut(plan, fault)
     if plan.said is not None and not plan.said.asked.stream:
-        plan.ending = "close"  # there is no well-ended message without its whole length
+        plan.ending = "close"  # an incomplete body has no proper end
     _append(plan, chunks, LAST_CHUNK)
 
 
@@ -267,7 +267,7 @@ def _error(plan: Plan, fault: Fault, chunks: Chunks) -> None:
 
 
 def _replaced(payload: str) -> Callable[[Plan, Fault, Chunks], None]:
-    """Pieces of text that are this instead, from `after` on."""
+    """Replace pieces of text by this payload, from `after` on."""
 
     def replace(plan: Plan, fault: Fault, chunks: Chunks) -> None:
         if plan.said is not None and not plan.said.asked.stream:
@@ -299,7 +299,7 @@ def _slow(plan: Plan, fault: Fault, chunks: Chunks) -> None:
     plan.offsets = [round(offset * fault.number("factor")) for offset in plan.offsets]
 
 
-# a server that answers slowly and then breaks is both: times first, cuts after them
+# a slow server may also break: times first, cuts after them
 PIECES: Final[Mapping[str, Callable[[Plan, Fault, Chunks], None]]] = {
     "slow": _slow,
     "close": _ended("close"),

@@ -1,4 +1,6 @@
-"""What would a perfect client have seen?  A server of the OpenAI kind with known times and faults, which logs its own truth.
+"""What would a perfect client have measured?
+
+An OpenAI-style server with known times and faults, which logs the ground truth.
 
     python -m assay.instruments.reference_server --port 8000 --first-s 0.05 --next-s 0.01 --fault status:share=0.05
 
@@ -7,8 +9,8 @@
         server.truth()           # one entry per request: when it came, when every piece was handed to the kernel
 
 It answers /v1/chat/completions, /v1/completions, /v1/models, /health and /metrics, and /reference/truth, /reference/state and
-/reference/faults (POST: faults from now on, one per line; empty: none).  The standard library alone, one thread
-(reference_loop.py).  What it reaches is in benchmarks/results/serving_error.md.
+/reference/faults (POST: faults from now on, one per line; empty: none). Standard library only, one thread (`loop`). Its accuracy
+is in benchmarks/results/serving_error.md.
 """
 
 from __future__ import annotations
@@ -31,19 +33,19 @@ from assay.instruments.reference_server.loop import Server
 from assay.instruments.reference_server.settings import Settings, settings_of
 from assay.instruments.reference_server.truth import Entry, entries
 
-START_S: Final = 20.0  # a server that has not said where it listens by then has failed
+START_S: Final = 20.0  # limit for the server to report its port
 STOP_S: Final = 10.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class Served:
-    """A server in a process of its own."""
+    """A server in its own process."""
 
     url: str
     pid: int
 
     def get(self, path: str, body: bytes | None = None) -> bytes:
-        """What it says to GET, or to POST where there is a body."""
+        """The response to GET, or to POST if there is a body."""
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         with opener.open(urllib.request.Request(self.url + path, data=body), timeout=60) as answer:
             data: bytes = answer.read()
@@ -59,16 +61,16 @@ class Served:
         return found
 
     def faults(self, *faults: str) -> None:
-        """Let these faults strike from now on, and no others."""
+        """Replace the active faults."""
         self.get("/reference/faults", "\n".join(faults).encode())
 
 
 @contextlib.contextmanager
 def serving(settings: Settings | None = None) -> Iterator[Served]:
-    """A server in a process of its own, which ends with the block, and by itself if this process dies.
+    """Run a server in its own process, which ends with the block, or if this process dies.
 
     Raises:
-        OSError: it did not start; its own words are on standard error.
+        OSError: it did not start; its messages are on standard error.
     """
     words = (settings or Settings()).arguments()
     command = isolated.python("-m", "assay.instruments.reference_server", "--until-eof", *words)
@@ -105,7 +107,7 @@ def main(words: Sequence[str] | None = None) -> int:
     print(json.dumps({"url": server.url, "pid": os.getpid()}), flush=True)
     if until_eof:
         server.stop_with(sys.stdin.fileno())
-    # the log makes no cycles, and a collection would be a pause in the middle of the truth
+    # the log makes no cycles, and a collection would pause the server and distort the truth
     gc.collect()
     gc.freeze()
     gc.disable()

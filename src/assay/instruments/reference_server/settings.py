@@ -1,7 +1,7 @@
-"""How does the reference server behave?  Its times, the form of its answers, its capacity and its faults.
+"""How is the reference server configured?
 
-Times are seconds.  A request's answer has one token per word; the first one is due `first_s` after the request came, each
-further one `next_s` after the one before it, on an absolute schedule: a late token does not delay the ones after it.
+Its times, answer format, capacity and faults. Times are seconds. An answer has one token per word; the first is due `first_s` after the
+request came, each further one `next_s` after its predecessor, on an absolute schedule: a late token does not delay later ones.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def _setting(default: Any, about: str, **more: Any) -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """What is asked of the server; every field is a flag of its command line."""
+    """The server's configuration; every field is a command-line flag."""
 
     host: str = _setting("127.0.0.1", "address to listen on")
     port: int = _setting(0, "port; 0: any free one")
@@ -62,11 +62,11 @@ class Settings:
                 raise ValueError(f"{name} = {getattr(self, name)}, it must be from 0 to 1e6 seconds")
 
     def tells(self, asked: str = "") -> str:
-        """The model's name in an answer to a request for this one."""
+        """The model's name in an answer to a request for `asked`."""
         return self.model or asked or "reference"
 
     def arguments(self) -> list[str]:
-        """The flags of the command line that ask for exactly this."""
+        """The command-line flags for these settings."""
         words: list[str] = []
         for item in fields(self):
             value = getattr(self, item.name)
@@ -103,7 +103,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def settings_of(words: Sequence[str] | None = None) -> tuple[Settings, bool]:
-    """The settings of a command line, and whether the end of standard input ends the server.
+    """(settings of a command line, whether the end of standard input ends the server).
 
     Raises:
         ValueError: a setting is out of its range.

@@ -1,4 +1,4 @@
-"""Which answers are under way, which wait for a slot, and which faults strike them?"""
+"""Which answers are in flight, which wait for a slot, and which faults strike them?"""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ class Connection:
 
 
 class Stream:
-    """An answer under way."""
+    """An answer in flight."""
 
     __slots__ = ("at", "base", "connection", "entry", "key", "plan", "stuck")
 
     def __init__(self, connection: Connection, plan: Plan, entry: Entry, key: int) -> None:
         self.connection, self.plan, self.entry, self.key = connection, plan, entry, key
         self.base, self.at = 0, 0
-        self.stuck = False  # the connection is full: it goes on when there is room
+        self.stuck = False  # the connection is full: wait for room
 
 
 class Streams:
-    """The answers of a server: what is due when, what waits, and what was done."""
+    """A server's answers: due, waiting and finished."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -55,7 +55,7 @@ class Streams:
         self._set_faults([parse(text) for text in settings.fault])
 
     def _drop(self, due: int, key: int, stream: Stream) -> None:
-        """Take a stream out of the heap."""
+        """Remove a stream from the heap."""
         heap = self._heap
         if heap and heap[0][2] is stream:
             heappop(heap)
@@ -64,7 +64,7 @@ class Streams:
             heapify(heap)
 
     def _end(self, stream: Stream, outcome: str) -> None:
-        """The answer has ended in this way; its slot is free."""
+        """An answer has ended with this outcome; its slot is free."""
         stream.connection.stream = None
         stream.entry.outcome = outcome
         self._ended += 1
@@ -98,7 +98,7 @@ class Streams:
         return [fault for fault, draw in zip(self._faults, draws, strict=True) if fault.strikes(number, seconds, in_flight, draw)]
 
     def _swap(self, stream: Stream, faults: Sequence[Fault]) -> None:
-        """Exchange the words of two struck answers of which nothing was sent."""
+        """Exchange the words of two struck answers that were not sent yet."""
         if not any(fault.name == "swap" for fault in faults) or stream.plan.said is None:
             return
         other, self._half_swapped = self._half_swapped, stream

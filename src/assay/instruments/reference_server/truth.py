@@ -1,20 +1,19 @@
 """What did the reference server do, by its own clock?
 
-One line of JSON per request, in the order of reading.  Times are CLOCK_MONOTONIC nanoseconds, which all processes of a host
-share:
+One line of JSON per request, in the order of reading. Times are CLOCK_MONOTONIC nanoseconds, shared by all processes of a host:
 
-    request       number in the order of reading, from 0        id       the request's header x-request-id, if it had one
+    request       number in the order of reading, from 0        id       the request's header x-request-id, if any
     server        the replica's name                            sha256   first 16 digits of the body's SHA-256
     connection    number of the connection, from 0              stream   whether the answer was streamed
-    arrived_ns    when its last byte reached this host's socket, by the kernel; null where the kernel does not say
+    arrived_ns    when its last byte reached this host's socket, by the kernel; null if not reported
     read_ns       when this program had read it
-    begin_ns      when its service began: later than read_ns where it waited for a slot; null: never
+    begin_ns      when its service began: later than read_ns if it waited for a slot; null: never
     sent_ns       just before every send(), after read_ns       first_text, texts   which of the sends hold text, and how many
-    tokens_in, tokens_out   words of the prompt and of the answer; of an answer that was cut, the words that were meant
+    tokens_in, tokens_out   words of the prompt and of the answer; of a cut answer, the planned words
     fault         names of the faults that struck, with +
     outcome       complete, close, reset, hang, refused (no room), abandoned (the client went away), invalid, or open (not ended)
-    first_left_ns when the send() of the first text had returned: the kernel had it between these two times; null: there was none
-    blocked       sends that found the connection full: their bytes left later than their time says
+    first_left_ns when the send() of the first text had returned: the kernel got it between these two times; null: there was none
+    blocked       sends that found the connection full: their bytes left later than their recorded time
 """
 
 from __future__ import annotations
@@ -64,14 +63,14 @@ NAMES = tuple(Entry.__dataclass_fields__)
 
 
 def line(entry: Entry) -> str:
-    """An entry as it is written."""
+    """Serialise an entry."""
     told: dict[str, Any] = {name: getattr(entry, name) for name in NAMES}
     told["sent_ns"] = [ns - entry.read_ns for ns in entry.sent_ns]
     return json.dumps(told, separators=(",", ":"))
 
 
 def lines(entries: Iterable[Entry]) -> Iterator[bytes]:
-    """All entries, in pieces that are not too small to be written one by one."""
+    """All entries, in chunks large enough for writing."""
     kept: list[str] = []
     for entry in entries:
         kept.append(line(entry))
@@ -82,10 +81,10 @@ def lines(entries: Iterable[Entry]) -> Iterator[bytes]:
 
 
 def entries(told: str | bytes) -> list[Entry]:
-    """The entries of a truth file or of an answer to /reference/truth.
+    """The entries of a truth file or of a response from /reference/truth.
 
     Raises:
-        ValueError: a line is none of this server's.
+        ValueError: a line is not from this server.
     """
     found = []
     for text in told.splitlines():
