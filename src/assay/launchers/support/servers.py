@@ -8,10 +8,10 @@
 Each replica runs under its own supervisor (launchers/support/supervisor.py), so nothing is left running whatever dies.  A thread polls
 each every 50 ms and reports to `emit(kind, ns, replica, detail)`, with `replica` None for the router:
 
-    server_start  just before the process was started     {"pid", "port", "url", "log", "start"}: start 0 is the first
-    server_ready  the ready path answered                 {"port", "after_s", "started_ns"}: seconds since server_start; time just before
-                                                          the process was started: the difference is assay's own overhead
-    server_exit   the replica's last process exited       {"exit_code", "signal", "asked", "trouble"}; asked: assay ended it
+    server_start  just before the supervisor starts    {"port", "url", "log", "start"}: start 0 is the first
+    server_ready  the ready path answered              {"port", "after_s", "started_ns"}: seconds since server_start; time just before the
+                                                       server's process started: the difference is assay's own overhead
+    server_exit   the replica's last process exited    {"exit_code", "signal", "asked", "trouble"}; asked: assay ended it
 
 `emit` is also called from that thread, one call at a time, and may be replaced between launches.  The server inherits the user's
 environment except the variables of an outer launch; `environment` takes the same placeholders as `command`

@@ -26,7 +26,7 @@ def length(prompts: Prompts) -> int:
 
 
 def paused(load: Schedule, prompts: Prompts, seed: int, between_s: float = 0.0) -> Schedule:
-    """The load with its pauses: before every later request of a conversation, and `between_s` before a stream's next conversation."""
+    """The load with its pauses: before every later request of a conversation, and of mean `between_s` before a stream's next one."""
     if not (prompts.think_s or prompts.tool_steps or between_s):
         return load
     follows = load.due_ns == NONE

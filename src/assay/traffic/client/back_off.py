@@ -1,8 +1,8 @@
 """How long does a stream back off after 429 or 503, and when is a target given up as dead?
 
 The stream's next request waits for `Retry-After` (seconds or a date, RFC 9110, 10.2.3), at most `most_s`; without it, for twice as
-long after each consecutive refusal, starting at `first_s`.  Any other answer resets the count.  Requests with their own due time (an open loop) are
-sent when due regardless: the load would otherwise change.
+long after each consecutive refusal, starting at `first_s`.  Any other answer resets the count.  Requests with their own due time (an open
+loop) are sent when due regardless: the load would otherwise change.
 
 A target is dead once no replica has sent anything for `dead_after_s` while requests were refused.
 """

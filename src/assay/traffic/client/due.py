@@ -102,7 +102,7 @@ class Agenda:
         return number, due
 
     def followers(self, number: int) -> Iterable[int]:
-        """The followers of a request that has ended."""
+        """The followers of a request that has ended; for a query, once all its requests have."""
         if self._together:
             group = (number - self._first) // self._together
             ended = self._groups.get(group, 0) + 1

@@ -1,9 +1,9 @@
 """How are requests sent when they are due, and each accounted for exactly once?
 
 With the compiled core (`assay.traffic.wire.compiled`), requests are handed over ahead of time, followers as soon as their body is
-built, and nothing done here delays a send or a timestamp.  Without it, each turn of the loop has an order: incoming data is timestamped and queued;
-due requests are sent; only then, for less than a millisecond at a time, are finished answers parsed and recorded and the next bodies
-built.  Memory holds requests in flight, replies waiting to be parsed (bounded), and some prebuilt bodies.
+built, and nothing done here delays a send or a timestamp.  Without it, each turn of the loop has an order: incoming data is timestamped and
+queued; due requests are sent; only then, for less than a millisecond at a time, are finished answers parsed and recorded and the next
+bodies built.  Memory holds requests in flight, replies waiting to be parsed (bounded), and some prebuilt bodies.
 
 Nothing becomes due after the load's end.  Requests in flight are then awaited for at most `drain_s`.
 """

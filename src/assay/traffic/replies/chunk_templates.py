@@ -32,7 +32,7 @@ STARTS: Final = bytes.startswith
 
 
 class Heads(dict[int, bytes]):
-    """The bytes before a text, from the end of the previous text, by both lengths together, which determine the chunk size."""
+    """Length of head and text -> head: the bytes between two texts, whose chunk size follows from that length."""
 
     def __init__(self, before: bytes, after: bytes) -> None:
         super().__init__()
