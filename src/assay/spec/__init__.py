@@ -1,1 +1,4 @@
-"""WHAT IS ASKED: the experiment, written down before anything runs, and its plan."""
+"""What is asked, written down before anything runs?
+
+The experiment and its plan.
+"""
