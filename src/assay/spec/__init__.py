@@ -1,4 +1,1 @@
-"""What is asked, written down before anything runs?
-
-The experiment and its plan.
-"""
+"""What is an experiment before anything runs, and what is its plan?"""

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 TERA: Final = 1e12
-QUANTISED: Final = ("float8", "int8", "uint8", "int4", "quint8", "qint8", "qint32")  # no model FLOP/s against a peak
+QUANTISED: Final = ("float8", "int8", "uint8", "int4", "quint8", "qint8", "qint32")  # no MFU is defined for these
 _TABLE: Final = Path(__file__).with_suffix(".toml")
 _OTHER_KEYS: Final = frozenset({"device", "source", "sparse_factor"})
 

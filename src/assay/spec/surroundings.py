@@ -15,7 +15,7 @@ _ENGINES = ("python", "python3", "torchrun", "accelerate", "deepspeed", "srun", 
 
 
 def missing_around(data: Mapping[str, Any], folder: Path) -> tuple[Problem, ...]:
-    """What the experiment names but does not exist. Ignores values of the wrong type, which are reported elsewhere.
+    """Files and plug-ins that the experiment names but that do not exist. Wrong types are reported elsewhere.
 
     Args:
         data: the experiment as nested mappings, possibly invalid.
