@@ -1,1 +1,1 @@
-"""WHAT IS ASKED: the experiment, written down before anything runs, and its plan."""
+"""What is an experiment before anything runs, and what is its plan?"""

@@ -1,8 +1,8 @@
 """What did somebody claim, and under which conditions?
 
-A claim file holds numbers that were published, and what was said about how they came to be: what they said.  A key that is
-left out was not said.  `assay audit claim.toml` asks which pitfalls that leaves (`assay.verdict.claims.claim`).  Cannot tell: whether
-what was said is true.
+A claim file holds published numbers and what was said about how they were obtained; a missing key means not stated.
+`assay audit claim.toml` finds the pitfalls that leaves open (`assay.verdict.claims.claim`).  Cannot tell: whether the statements
+are true.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from assay.spec.model import Model, Words, listed
 from assay.spec.sections.costs import iso_date
 
 Fact = str | int | float | bool
-Count = Annotated[int, Field(ge=1, le=10**12)]  # more is a slip of the pen
-MOST_NUMBERS = 500  # every two are held against each other
+Count = Annotated[int, Field(ge=1, le=10**12)]  # more is a typo
+MOST_NUMBERS = 500  # every pair is compared
 Statistic = Literal["mean", "median", "best", "min", "max", "p50", "p90", "p95", "p99", "p999", "ratio", "single"]
 
 
@@ -193,7 +193,7 @@ class Claim(Model):
         try:
             claim = handler(data)
         except ValidationError as error:
-            # `from None`: the library's own wording must not reach the user.
+            # `from None`: hide the library's wording from users.
             raise SpecError(tuple(map(_worded, explain(cls, error))), "the claim") from None
         if problems := tuple(_contradictions(claim)):
             raise SpecError(problems, "the claim")
@@ -201,10 +201,10 @@ class Claim(Model):
 
 
 def load_claim(path: str | Path) -> Claim:
-    """A claim from a TOML file.
+    """Read a claim from a TOML file.
 
     Raises:
-        SpecError: the file cannot be read, is not TOML, or describes no claim: all problems at once, with their lines.
+        SpecError: the file cannot be read, is not TOML, or is no valid claim: all problems at once, with their lines.
     """
     from assay.spec.load import parse, with_lines
 
@@ -225,7 +225,7 @@ def claim_from(data: Mapping[str, Any]) -> Claim:
 
 
 def _worded(problem: Problem) -> Problem:
-    """The same problem, of a claim; a number with its unit in one text is taken apart."""
+    """The same problem, worded for a claim; splits text that holds a number and its unit."""
     if problem.where == "the experiment":
         return replace(problem, where="the claim")
     both = re.fullmatch(r'"\s*(?:USD|[$€])?\s*([-+]?[\d.,]+)\s*([^\d\s"][^"]*?)\s*"', problem.found)

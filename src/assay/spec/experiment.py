@@ -1,9 +1,9 @@
-"""What is an experiment?  Everything that a user may ask for, with its unit and its default.
+"""What is an experiment?
 
-The models are frozen and are never rewritten at run time; what is read here is what the record stores.
-TOML files, Python objects and command-line flags all end in the same `Experiment`, and whatever is wrong with one
-is told as one `SpecError` that lists every problem: single values are checked here, keys that contradict one
-another in `assay.spec.rules.experiment`.
+Everything a user can request, with units and defaults.  The models are frozen and never rewritten at run time: what is read here
+is what the record stores.  TOML files, Python objects and command-line flags all become the same `Experiment`, and errors
+raise one `SpecError` that lists every problem: single values are checked here, contradictions between keys in
+`assay.spec.rules.experiment`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from assay.spec.sections.workload import Measure, Workload
 
 
 def _none_word(value: object) -> object:
-    """TOML cannot say "nothing"; the word "none" switches off what has a default."""
+    """TOML has no null; the word "none" switches off a default."""
     return None if value == "none" else value
 
 
@@ -205,12 +205,12 @@ class Verdict(Model):
 
     @property
     def wanted(self) -> tuple[Dimension, ...]:
-        """The dimensions that are asked about, in their usual order."""
+        """The requested dimensions, in their usual order."""
         return tuple(one for one in EVERY_DIMENSION if not self.only or one in self.only)
 
     @property
     def words(self) -> str:
-        """Those that are asked about, where that is not all: "performance and cost"; else ""."""
+        """The requested dimensions if not all, such as "performance and cost"; else ""."""
         return " and ".join(self.wanted) if len(self.wanted) < len(EVERY_DIMENSION) else ""
 
 
@@ -273,7 +273,7 @@ class Experiment(Model):
             problems = explain(cls, error)
             wrong = tuple(problem.where for problem in problems)
             more = [problem for problem in contradictions(data) if not problem.where.startswith(wrong)]
-            # `from None`: the library's own wording must not reach the user.
+            # `from None`: hide the library's wording from users.
             raise SpecError((*problems, *more)) from None
         if problems := contradictions(data):
             raise SpecError(problems)
@@ -281,23 +281,23 @@ class Experiment(Model):
 
     @property
     def blocks(self) -> int:
-        """Blocks that are planned: a fixed number, or with `launches.precision` as many as there may be."""
+        """Planned blocks: a fixed number, or with `launches.precision` the maximum."""
         launches = self.launches
         most = launches.per_configuration
         return most if launches.precision is None else max(most, launches.at_most)
 
     @property
     def secret_variables(self) -> tuple[str, ...]:
-        """The environment variables that are said to hold secrets, however they are called."""
+        """The environment variables declared to hold secrets, whatever their names."""
         targets = self.serving.targets if self.serving is not None else ()
         return tuple(name for target in targets for name in target.secret_variables)
 
     @property
     def collectives_requested(self) -> Collectives:
-        """Which collectives are to be timed; the defaults where the section is left out."""
+        """The collectives to time; defaults if the section is missing."""
         return self.collectives or Collectives()
 
     @property
     def base_level(self) -> int:
-        """The level that speedups are relative to."""
+        """The base level of speedups."""
         return self.scaling.base if self.scaling.base is not None else min(self.factor.levels)

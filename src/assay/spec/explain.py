@@ -1,7 +1,7 @@
-"""What is wrong with an experiment, in words that say how to mend it?
+"""What is wrong with an experiment, and how can the user fix it?
 
-Translates the validation library's findings.  Its own wording is never shown: what is allowed is told from the models
-themselves (`assay.spec.keys`), what was found is written as in TOML, and the closest valid key comes from difflib.
+Translates the validation library's errors, whose wording is never shown: the models say what is allowed (`assay.spec.keys`), the
+found value is written as in TOML, and difflib finds the closest valid key.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from assay.errors import Problem
 from assay.spec.keys import Key, keys, siblings
 
 NOTHING = "nothing"
-_SECRET = re.compile(r"key|token|secret|passw|auth|cred", re.IGNORECASE)  # names under which people write secrets
+_SECRET = re.compile(r"key|token|secret|passw|auth|cred", re.IGNORECASE)  # names that suggest secrets
 LONGEST_SHOWN = 60
 MOST = 100
 
 
 def explain(model: type[BaseModel], error: ValidationError) -> tuple[Problem, ...]:
-    """One problem for each finding, in the order of the keys; a value with two findings is told once."""
+    """One problem per error, in order of the keys; a value with two errors is reported once."""
     known = keys(model)
     problems: dict[str, Problem] = {}
     details = error.errors(include_url=False, include_context=False)
-    for detail in details[:MOST]:  # each is compared with every key; nobody mends a thousand at once
+    for detail in details[:MOST]:  # each is compared with every key, and nobody fixes a thousand at once
         problem = _problem(known, detail["type"], _without_choice(known, detail["loc"]), detail["input"])
         problems.setdefault(problem.where, problem)
-    # A list all of whose items are wrong counts as empty too; the items say it better.
+    # A list whose items are all wrong is also reported as empty; the items are more specific.
     inner = {path[:place] for path in problems for place, mark in enumerate(path) if mark == "["}
     told = tuple(problem for where, problem in problems.items() if where not in inner)
     rest = len(details) - MOST
@@ -40,13 +40,13 @@ def explain(model: type[BaseModel], error: ValidationError) -> tuple[Problem, ..
 
 
 def shown(value: object) -> str:
-    """A value as it would stand in a TOML file, shortened."""
+    """A value as in a TOML file, shortened."""
     text = _toml(value)
     return text if len(text) <= LONGEST_SHOWN else f"{text[: LONGEST_SHOWN - 4]} ..."
 
 
 def path_of(location: Iterable[int | str]) -> str:
-    """("factor", "levels", 1) is written factor.levels[1]."""
+    """("factor", "levels", 1) becomes factor.levels[1]."""
     text = ""
     for part in location:
         text += f"[{part}]" if isinstance(part, int) else f"{'.' if text else ''}{part}"
@@ -54,7 +54,7 @@ def path_of(location: Iterable[int | str]) -> str:
 
 
 def closest(word: str, among: Iterable[str]) -> str | None:
-    """The most similar of some words, or None if none is similar."""
+    """The most similar word, or None if none is similar."""
     words = list(among)
     folded = {candidate.lower(): candidate for candidate in words}
     found = difflib.get_close_matches(word.lower(), folded, n=1, cutoff=0.6)
@@ -62,7 +62,7 @@ def closest(word: str, among: Iterable[str]) -> str | None:
 
 
 def did_you_mean(word: str, among: Iterable[str]) -> str:
-    """The sentence that names the closest word, or nothing."""
+    """A sentence that names the closest word, or an empty string."""
     found = closest(word, among)
     return f"Did you mean {found}?" if found else ""
 
@@ -72,7 +72,7 @@ def _problem(known: Mapping[str, Key], kind: str, location: tuple[int | str, ...
     if kind == "extra_forbidden":
         return _unknown_key(known, location, found)
     key = known.get(_general(location)) or known.get(_general((*location[:-1], "*")))
-    if key is None:  # the whole experiment is no table
+    if key is None:  # the experiment itself is no table
         return Problem(where=where or "the experiment", found=shown(found), allowed="a table of keys")
     if kind == "missing":
         return Problem(where=where, found=NOTHING, allowed=key.allowed, mend=_add(key, where))
@@ -80,7 +80,7 @@ def _problem(known: Mapping[str, Key], kind: str, location: tuple[int | str, ...
 
 
 def _without_choice(known: Mapping[str, Key], location: tuple[int | str, ...]) -> tuple[int | str, ...]:
-    """A value that may be of several types is refused once for each: the type, which is no key, is left out."""
+    """A union-typed value has one error per type; drop the type, which is no key, from the location."""
     table = known.get(_general((*location[:-2], "*")))
     return location[:-1] if location[-1:] and location[-1] in CHOICES and table is not None else location
 
@@ -89,7 +89,7 @@ CHOICES = ("str", "int", "float", "bool")
 
 
 def _general(location: Iterable[int | str]) -> str:
-    """The path in the table of keys: faults[0].kind is faults[].kind there."""
+    """The path as in the table of keys: faults[0].kind becomes faults[].kind."""
     text = ""
     for part in location:
         text += "[]" if isinstance(part, int) else f"{'.' if text else ''}{part}"
@@ -99,14 +99,14 @@ def _general(location: Iterable[int | str]) -> str:
 def _unknown_key(known: Mapping[str, Key], location: tuple[int | str, ...], found: object) -> Problem:
     name = str(location[-1])
     names = siblings(known, _general(location[:-1]))
-    # The right key in the wrong section, else perhaps a slip of the pen.
+    # A valid key in the wrong section, else possibly a typo.
     homes = [path for path in known if path.rpartition(".")[2] == name and "." in path]
     mend = f"Did you mean {' or '.join(homes)}?" if homes else did_you_mean(name, names)
     return Problem(where=path_of(location), found=_unless_secret(location[-1], found), allowed=", ".join(names), mend=mend)
 
 
 def _unless_secret(name: int | str, found: object) -> str:
-    """A key written under a wrong name must not be repeated: the message may end in a log."""
+    """Never echo text that may be a secret under a misspelt key: the message may end up in a log."""
     return "text that is not repeated here" if isinstance(found, str) and _SECRET.search(str(name)) else shown(found)
 
 
@@ -119,7 +119,7 @@ def _add(key: Key, where: str) -> str:
 
 
 def _mend(key: Key, found: object) -> str:
-    """The line that was probably meant."""
+    """The line that was probably intended."""
     if key.section and isinstance(found, dict):
         return f"Write [[{key.path}]], with two brackets: there may be several."
     if key.section:

@@ -1,6 +1,6 @@
 """Which keys has an experiment, and what may each of them hold?
 
-The words of error messages, of the editor's schema and of the reference page all come from the models, through here.
+Error messages, the editor schema and the reference page all take their words from the models, through here.
 A key is written as a path: "launches.seed"; "faults[].kind" is a key of every table in a list.
 """
 
@@ -33,14 +33,14 @@ class Key:
     description: str
     required: bool
     default: object  # meaningless where required
-    section: bool  # holds further keys
-    flags: tuple[Flag, ...] = ()  # that set it
+    section: bool  # holds other keys
+    flags: tuple[Flag, ...] = ()  # flags that set it
 
 
 def keys(model: type[BaseModel], prefix: str = "", *, plug_ins: bool = True) -> dict[str, Key]:
-    """Every key below a model by its path, sections before their keys, in the order of the models.
+    """Every key below a model by path, sections before their keys, in model order.
 
-    With `plug_ins` those of plug-ins too, which are then loaded.
+    With `plug_ins`, loads plug-ins and includes their keys.
     """
     model = _complete(model) if plug_ins else model
     every: dict[str, Key] = {}
@@ -111,7 +111,7 @@ def _bare(annotation: Any, metadata: Sequence[Any]) -> tuple[Any, Sequence[Any]]
 
 
 def _model(kind: Any) -> type[BaseModel] | None:
-    """The model that a section, or a list of sections, is made of."""
+    """The model of a section, or of a list of sections."""
     if get_origin(kind) is tuple:
         kind, _ = _bare(get_args(kind)[0], ())
     return kind if isinstance(kind, type) and issubclass(kind, BaseModel) else None
@@ -145,7 +145,7 @@ def _type(kind: Any) -> str:
 
 
 def _mixed(kind: Any) -> bool:
-    """Whether a table takes values of several types."""
+    """Whether a table holds values of several types."""
     return get_origin(get_args(kind)[1]) in (Union, types.UnionType)
 
 
@@ -155,7 +155,7 @@ def _tables(kind: Any, model: type[BaseModel]) -> str:
 
 
 def _allowed(kind: Any, bounds: Sequence[Any]) -> str:
-    """What may stand there, in words."""
+    """The allowed values, in words."""
     if get_origin(kind) is Literal:
         choices = get_args(kind)
         return f"one of {', '.join(map(str, choices))}" if len(choices) > 1 else f'only "{choices[0]}"'

@@ -1,8 +1,8 @@
-"""Which kind of record does an experiment make, and what may everybody ask of a kind?
+"""Which kind of record does an experiment make, and what does a kind declare?
 
-A kind is one folder, `kinds/<name>/`.  Its `__init__` declares KIND, which knows words and asks only the experiment; `judging` says how
-its records are judged, `page` what is shown of them.  Those parts are loaded by the catalog where they are needed, so that naming
-a record loads neither judge nor page.
+A kind is one folder, `kinds/<name>/`.  Its `__init__` declares KIND, which holds wording and depends only on the experiment;
+`judging` says how its records are judged, `page` what is shown of them.  The catalog loads those parts on demand, so that naming
+a record loads neither.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Final
 from assay import catalog
 from assay.spec.experiment import Experiment
 
-EVERY: Final = "every"  # in the `about` of a metric, audit or gate: it has a meaning for records of every kind
+EVERY: Final = "every"  # in the `about` of a metric, audit or gate: applies to records of every kind
 STATUS_MEANINGS: Final[Mapping[str, str]] = MappingProxyType(
     {
         "PASS": "the recommended configuration passes every gate on admissible numbers",
@@ -36,40 +36,40 @@ DIMENSION_QUESTIONS: Final[Mapping[str, str]] = MappingProxyType(
 )
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)  # a kind is itself and nothing else
+@dataclass(frozen=True, kw_only=True, eq=False)  # kinds compare by identity
 class Kind:
     """One kind of record."""
 
     name: str  # "serving"
     title: str  # "a load on serving engines"
-    precedence: int  # the kind that is asked first has the smallest; training is asked last and takes the rest
+    precedence: int  # smallest is tried first; training comes last and takes the rest
     applies: Callable[[Experiment], bool]
-    about: frozenset[str] = frozenset()  # kinds whose metrics, audits and gates have a meaning for this one too
-    questions: Mapping[str, str] = field(default_factory=lambda: DIMENSION_QUESTIONS)  # what each dimension asks
-    meanings: Mapping[str, str] = field(default_factory=lambda: STATUS_MEANINGS)  # what each status means
-    trains: bool = False  # its workers are ranks that train one model together
+    about: frozenset[str] = frozenset()  # other kinds whose metrics, audits and gates apply too
+    questions: Mapping[str, str] = field(default_factory=lambda: DIMENSION_QUESTIONS)  # the question of each dimension
+    meanings: Mapping[str, str] = field(default_factory=lambda: STATUS_MEANINGS)  # the meaning of each status
+    trains: bool = False  # its workers are ranks of one training
     sends_requests: bool = False  # its trials are requests to engines, not steps of workers
     sweeps: bool = False  # one launch measures every operation at every size
-    probes_hosts: bool = False  # it looks at other hosts and the way to them
-    times_calls: bool = False  # it times calls and claims nothing else
-    chooses: bool = True  # its configurations are alternatives, of which one can be recommended
-    configurations: str = "worker counts"  # what its configurations are called
-    workers: str = "Workers"  # the head of the column with their number
-    label: str = ""  # what its one configuration is called; empty: by the number of workers
-    facts: tuple[str, ...] = ()  # the facts about its making that a report names; empty: all
-    own_cost: str = "Instrument's own cost"  # what measuring cost is called
+    probes_hosts: bool = False  # it probes other hosts and the network to them
+    times_calls: bool = False  # it times calls only
+    chooses: bool = True  # its configurations are alternatives; one can be recommended
+    configurations: str = "worker counts"  # name of its configurations
+    workers: str = "Workers"  # heading of the column with their number
+    label: str = ""  # name of its only configuration; empty: by the number of workers
+    facts: tuple[str, ...] = ()  # provenance facts in reports; empty: all
+    own_cost: str = "Instrument's own cost"  # name of the measurement overhead
 
     def concerns(self, about: tuple[str, ...]) -> bool:
-        """Whether something that is about these kinds has a meaning for records of this one."""
+        """Whether something about these kinds applies to records of this one."""
         return EVERY in about or self.name in about or not self.about.isdisjoint(about)
 
 
 @cache
 def kinds() -> tuple[Kind, ...]:
-    """All kinds, in the order in which they are asked."""
+    """All kinds, by precedence."""
     return tuple(sorted(catalog.load_all("kinds").values(), key=lambda kind: kind.precedence))
 
 
 def kind_of(experiment: Experiment) -> Kind:
-    """The kind of the records that an experiment makes."""
+    """The kind of an experiment's records."""
     return next(kind for kind in kinds() if kind.applies(experiment))

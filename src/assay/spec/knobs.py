@@ -1,7 +1,7 @@
-"""Do the knobs of a tuning turn anything, and what is the experiment with them turned?
+"""Does every knob of a tuning have an effect, and what is the experiment with knobs set?
 
-An arm is an ordinary experiment: the knobs' values stand in its arguments and variables, and again in its conditions.
-Its name says its place: <name>-<round>-<number of the arm>.
+A candidate is an ordinary experiment: its knob values appear in its arguments and variables, and again in its conditions.
+Its name is <name>-<round>-<number of the candidate>.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
     from assay.spec.experiment import Experiment
 
 FEWEST_VALUES: Final = 2
-LONGEST_NAME: Final = 64  # of the experiment, inside of an arm's
-SEEDS_APART: Final = 1000  # between the rounds, so that none repeats the seeds of another
+LONGEST_NAME: Final = 64  # of the experiment's part of a candidate's name
+SEEDS_APART: Final = 1000  # between rounds, so that no two share seeds
 
 
 def check(experiment: Experiment) -> Tune:
-    """The knobs, if every one of them turns something.
+    """The knobs, if each has an effect.
 
     Raises:
-        SpecError: there is none, or one is used nowhere.
+        SpecError: no knobs, or one that is never used.
     """
     tune = experiment.tune
     if tune is None:
@@ -64,7 +64,7 @@ def _problems(experiment: Experiment, tune: Tune) -> Iterator[Problem]:
 
 
 def arm(experiment: Experiment, choice: Choice, blocks: int, place: int, number: int) -> Experiment:
-    """The experiment with the knobs turned, for `blocks` launches of each configuration."""
+    """The experiment with the knobs set, for `blocks` launches of each configuration."""
 
     def filled(word: str) -> str:
         for name, value in choice.settings.items():
@@ -93,7 +93,7 @@ def arm(experiment: Experiment, choice: Choice, blocks: int, place: int, number:
 
 
 def varying(experiment: Experiment, tune: Tune) -> tuple[str, ...]:
-    """What is studied: the knobs, and where they stand."""
+    """The conditions that vary: the knobs, and the keys that hold them."""
     names = [f"conditions.{name}" for name in tune.knobs]
     if any("{" in word for word in experiment.workload.arguments):
         names.append("workload.arguments")
@@ -103,17 +103,17 @@ def varying(experiment: Experiment, tune: Tune) -> tuple[str, ...]:
 
 
 def survivors_at_most(arms: int, keep: float) -> int:
-    """How many of the arms beside today's go on."""
+    """How many candidates besides today's survive a round."""
     return max(1, math.floor(arms * keep)) if arms else 0
 
 
 def rounds_at_most(tune: Tune) -> tuple[tuple[int, int], ...]:
-    """(arms with today's, launches of each) of every round and of the last, if none goes out early."""
+    """(candidates including today's, launches of each) per round, the last included, if none is dropped early."""
     return tuple(rounds_after(tune, len(choices(tune)), tune.first_blocks))
 
 
 def rounds_after(tune: Tune, arms: int, blocks: int) -> Iterator[tuple[int, int]]:
-    """The same from a round of so many arms and launches on."""
+    """The same, starting from a round of `arms` candidates and `blocks` launches."""
     while arms > FEWEST_VALUES:
         yield arms, blocks
         arms, blocks = 1 + survivors_at_most(arms - 1, tune.keep), 2 * blocks

@@ -1,8 +1,8 @@
-"""On which line of a TOML file does a key stand?
+"""On which line of a TOML file is a key?
 
-The standard library's parser does not tell, so the lines are read again: headers of tables and the first key of each
+The standard library's parser does not report lines, so the text is scanned again for table headers and the first key of each
 line, which is how experiments are written.  A key inside braces gets the line of the key that holds the braces.
-Cannot tell: keys inside a list of tables in braces; they get the line of the list.
+Cannot tell: keys inside a list of inline tables; they get the line of the list.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _KEY = re.compile(r"\s*((?:[A-Za-z0-9_-]+|\"[^\"]*\"|'[^']*')(?:\s*\.\s*(?:[A-Za
 
 
 def key_lines(text: str) -> dict[str, int]:
-    """The line (from 1) of every key and section found, by its path: launches.seed, faults[0].kind."""
+    """The line (from 1) of every key and section by path: launches.seed, faults[0].kind."""
     lines: dict[str, int] = {}
     seen: Counter[str] = Counter()
     section, inside_text = "", False
@@ -32,7 +32,7 @@ def key_lines(text: str) -> dict[str, int]:
 
 
 def line_of(path: str, lines: dict[str, int]) -> int | None:
-    """The line of a path, or of the closest key or section round it."""
+    """The line of a path, or of the closest enclosing key or section."""
     while path:
         if path in lines:
             return lines[path]

@@ -1,10 +1,10 @@
 """How does a file become an experiment, and back?
 
-    load       a file that somebody wrote: everything is checked, also what stands round it (script, plug-ins)
-    read       a file that assay stored: the same, but nothing outside the file is looked at
+    load       a file written by a user: checks everything, including the surroundings (script, plug-ins)
+    read       a file stored by assay: the same, without the surroundings
     from_mapping, to_toml      the same without files
 
-Every problem is told at once, with its line.
+All problems are reported at once, with their lines.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 def load(path: str | Path) -> Experiment:
-    """An experiment from a TOML file; its script is looked for relative to the file's folder.
+    """An experiment from a TOML file; its script is relative to the file's folder.
 
     Raises:
-        SpecError: the file cannot be read, is not TOML, or describes no sensible experiment: all problems at once.
+        SpecError: the file cannot be read, is not TOML, or is no valid experiment: all problems at once.
     """
     path = Path(path)
     text = _text(path)
@@ -39,7 +39,7 @@ def load(path: str | Path) -> Experiment:
 
 
 def read(path: str | Path) -> Experiment:
-    """An experiment from a TOML file, without looking whether its script is there (that was asked when it ran).
+    """An experiment from a TOML file, without checking that its script exists (checked when it ran).
 
     Raises:
         SpecError: as `load`.
@@ -52,7 +52,7 @@ def from_mapping(data: Mapping[str, Any], source: str = "") -> Experiment:
     """An experiment from nested mappings, as `tomllib` gives them.
 
     Raises:
-        SpecError: all problems at once; `source` says in the message where the data are from.
+        SpecError: all problems at once; `source` names the origin of the data in the message.
     """
     try:
         return Experiment.model_validate(data)
@@ -61,7 +61,7 @@ def from_mapping(data: Mapping[str, Any], source: str = "") -> Experiment:
 
 
 def checked(data: Mapping[str, Any], folder: Path, source: str, lines: dict[str, int]) -> Experiment:
-    """An experiment from nested mappings, and everything round it looked at.
+    """An experiment from nested mappings, with its surroundings checked.
 
     Raises:
         SpecError: all problems of the data and of their surroundings at once.
@@ -79,20 +79,20 @@ def checked(data: Mapping[str, Any], folder: Path, source: str, lines: dict[str,
 def to_toml(experiment: Experiment) -> str:
     """The resolved experiment as TOML: `from_mapping` of it gives an equal experiment.
 
-    Keys without a value are left out, except where leaving them out means a default: those read "none".
+    Omits keys without a value, unless omission means a default: those read "none".
     """
     import tomli_w
 
     data = experiment.model_dump(by_alias=True, exclude_none=True)
     if experiment.serving is not None:
-        del data["factor"]  # its loads stand in [serving]
+        del data["factor"]  # its loads are in [serving]
     if experiment.gates.efficiency is None:
         data["gates"]["efficiency"] = "none"
     return tomli_w.dumps(data)
 
 
 def parse(path: Path, what: str = "an experiment") -> tuple[dict[str, Any], dict[str, int]]:
-    """The raw keys of a TOML file and the line of each; `what` says in errors what such a file describes.
+    """The raw keys of a TOML file and the line of each; `what` names in errors what such a file describes.
 
     Raises:
         SpecError: the file cannot be read or is not TOML.
@@ -102,7 +102,7 @@ def parse(path: Path, what: str = "an experiment") -> tuple[dict[str, Any], dict
 
 
 def with_lines(problems: tuple[Problem, ...], lines: dict[str, int]) -> tuple[Problem, ...]:
-    """The same problems, in the order of the file, each with its line where one is known."""
+    """The same problems in file order, with lines where known."""
     placed = [(line_of(problem.where, lines), problem) for problem in problems]
     placed.sort(key=lambda pair: pair[0] or 0)
     return tuple(replace(problem, where=f"{problem.where} (line {line})") if line else problem for line, problem in placed)
@@ -118,7 +118,7 @@ def _text(path: Path, what: str = "an experiment") -> str:
         raw = path.read_bytes()
     except FileNotFoundError:
         raise _file_problem(path, "no such file", allowed, _similar_file(path)) from None
-    except (OSError, ValueError) as error:  # ValueError: a zero byte in the name
+    except (OSError, ValueError) as error:  # ValueError: null byte in the name
         raise _file_problem(path, f"a file that cannot be read ({error})", allowed) from None
     return _decoded(path, raw)
 
@@ -146,7 +146,7 @@ def _parsed(text: str, source: str) -> dict[str, Any]:
         raise SpecError((_syntax_problem(str(error), text),), source) from None
     except RecursionError:
         raise SpecError((Problem(where="the file", found="very deep nesting", allowed="TOML"),), source) from None
-    except ValueError:  # Python reads no whole number of more than 4300 digits
+    except ValueError:  # Python rejects integers of more than 4300 digits
         raise SpecError((Problem(where="the file", found="a whole number of thousands of digits", allowed="TOML"),), source) from None
 
 

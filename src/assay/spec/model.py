@@ -1,4 +1,7 @@
-"""What do all parts of an experiment share?  Frozen models that know all of their keys, and the kinds of values in them."""
+"""What do all parts of an experiment share?
+
+Frozen models that reject unknown keys, and common value types.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
 
 
 def listed(value: object) -> object:
-    """TOML has lists, frozen models have tuples."""
+    """Lists (TOML) to tuples (frozen models)."""
     return tuple(value) if isinstance(value, list) else value
 
 
@@ -27,5 +30,5 @@ class Model(BaseModel):
 
     @classmethod
     def complete(cls) -> type[Self]:
-        """The same with the keys that plug-ins add."""
+        """The same model with the keys that plug-ins add."""
         return cls

@@ -1,8 +1,8 @@
-"""What can a device do at most, in the precision that was used?  The table `peaks.toml`, and no guess beside it.
+"""What is a device's peak in the precision that was used?
 
-A device's name is looked for as a whole: "NVIDIA L40S" is neither an L40 nor an L4, a laptop's card is not the desktop's, a slice
-of a GPU (MIG) is not the GPU.  What is not in the table is unknown, and so is a precision for which a device has no figure: there is
-no device and no precision to fall back to.  Other tools give an L40S an A100's 312 or an L4's 121 (house research, 2.3).
+From the table `peaks.toml`, never guessed.  Device names match as a whole: "NVIDIA L40S" is neither an L40 nor an L4, a laptop
+card is not the desktop card, a slice of a GPU (MIG) is not the GPU.  Devices and precisions missing from the table are unknown,
+without a fallback: for an L40S, torchtitan falls back to an A100's 312 TFLOP/s, and Lightning matches an L4's 121.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from pathlib import Path
 from typing import Final
 
 TERA: Final = 1e12
-QUANTISED: Final = ("float8", "int8", "uint8", "int4", "quint8", "qint8", "qint32")  # no model FLOP/s against a peak
+QUANTISED: Final = ("float8", "int8", "uint8", "int4", "quint8", "qint8", "qint32")  # no MFU is defined for these
 _TABLE: Final = Path(__file__).with_suffix(".toml")
 _OTHER_KEYS: Final = frozenset({"device", "source", "sparse_factor"})
 
 
 @dataclass(frozen=True, kw_only=True)
 class Peak:
-    """The most that a device does in a precision, dense, and where that is from."""
+    """A device's dense peak in a precision, and its source."""
 
     flops_per_s: float
     precision: str
     source: str
-    sparse_factor: float = 1.0  # by which the maker's figure with sparsity is larger
+    sparse_factor: float = 1.0  # vendor figure with sparsity over the dense one
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +39,7 @@ class _Entry:
 
 
 def peak_of(device: str, precision: str) -> Peak | None:
-    """The peak of a device by the name that it gives itself; None: not known."""
+    """The peak of a device by its reported name; None: unknown."""
     found = [entry for entry in _entries() if entry.device.fullmatch(device.strip())]
     if len(found) != 1 or precision not in found[0].tflops:
         return None
@@ -48,7 +48,7 @@ def peak_of(device: str, precision: str) -> Peak | None:
 
 
 def knows(device: str) -> bool:
-    """Whether the table has the device at all."""
+    """Whether the table has the device."""
     return any(entry.device.fullmatch(device.strip()) for entry in _entries())
 
 

@@ -1,14 +1,14 @@
-"""Which launches will be made, in which order, with which seeds?  A pure function of the experiment.
+"""Which launches are made, in which order, with which seeds?
 
-Randomised complete blocks: each block holds every configuration once, in a random order whose seed is the
-experiment's.  A slow drift of the machine then hits all configurations alike (methodology section 1c).
-All launches of a block share one training seed, so that configurations are compared on paired randomness.
-Launches that calibrate communication or sweep collectives come after the timed ones, and fault launches last: neither is timed, and what
-faults break cannot disturb another launch.
+A pure function of the experiment.  Randomised complete blocks: each block holds every configuration once, in a random order
+seeded by the experiment, so that slow drift of the machine affects all configurations alike (Fisher 1935, "The Design of
+Experiments").  All launches of a block share one training seed, which pairs configurations on the same randomness.
+Launches that calibrate communication or sweep collectives follow the timed ones, and fault launches come last: none of them is
+timed, and damage done by faults cannot disturb another launch.
 
-Equal on every machine and Python version: of the standard generator only `random()` after seeding with a whole number
-is promised to stay the same (Python documentation, "random", Notes on Reproducibility), so whole numbers and
-the order (Fisher and Yates, in Durstenfeld's form, CACM 7(7):420, 1964) are made from it here.
+Equal on every machine and Python version: of the standard generator only `random()` after an integer seed is guaranteed to be
+stable (Python documentation, "random", Notes on Reproducibility), so integers and the order (Fisher-Yates in Durstenfeld's
+form, CACM 7(7):420, 1964) are derived from it here.
 """
 
 from __future__ import annotations
@@ -26,32 +26,32 @@ from assay.spec.sections.serving import Serving, Target
 
 Role = Literal["timed", "communication", "sweep", "profile", "fault"]
 MOST_LAUNCHES = 100_000
-SEEDS = 2**31  # training seeds are below this: numpy, torch and C programs all take them
+SEEDS = 2**31  # training seeds are below this: valid for numpy, torch and C programs
 
 
 @dataclass(frozen=True, kw_only=True)
 class PlannedFault:
-    """A fault with everything random already drawn."""
+    """A fault with all random choices drawn."""
 
     kind: str
-    rank: int  # the rank that is hit
+    rank: int  # the affected rank
     after_checkpoints: int
     delay_steps: int  # steps after the checkpoint at which it strikes
     signal: str
-    serving: Fault | None = None  # of a load: the fault as asked for; `rank` is the replica then
-    training: Fault | None = None  # of a training: likewise
-    during_checkpoint: bool = False  # strikes whoever is saving the checkpoint after `after_checkpoints`
-    times: int = 1  # in each of the first so many incarnations once
+    serving: Fault | None = None  # of a load: the fault as specified; `rank` is then the replica
+    training: Fault | None = None  # of a training: the fault as specified
+    during_checkpoint: bool = False  # strikes the rank that saves the checkpoint after `after_checkpoints`
+    times: int = 1  # once in each of the first `times` incarnations
 
     @property
     def may_strike_in_the_middle(self) -> bool:
-        """Whether it strikes in the middle of the steps where no checkpoint is saved: nobody asked for another moment."""
+        """Whether it may strike mid-run if no checkpoint is saved, as the user set no other moment."""
         asked = self.training
         return asked is not None and asked.after_checkpoints is None and asked.at_step is None and not self.during_checkpoint
 
     @property
     def when(self) -> str:
-        """At which moment it strikes, in words."""
+        """When it strikes, in words."""
         if self.during_checkpoint:
             return f"while checkpoint {self.after_checkpoints + 1} is saved"
         if self.after_checkpoints:
@@ -61,24 +61,24 @@ class PlannedFault:
 
 @dataclass(frozen=True, kw_only=True)
 class Configuration:
-    """One level of what is varied, with everything else fixed."""
+    """One level of the factor, with everything else fixed."""
 
     name: str  # "workers=2", "concurrency=8", "engine=b scenario=D(100,100) rate=5"
-    workers: int  # worker processes; of an engine its replicas
+    workers: int  # worker processes; for an engine, replicas
     target: str = ""  # serving: the engine's name
     scenario: str = ""  # serving
-    load: float | None = None  # serving: concurrency or requests per second; None: the arrivals say it themselves
+    load: float | None = None  # serving: concurrency or requests per second; None: defined by the arrivals
 
 
 @dataclass(frozen=True, kw_only=True)
 class PlannedLaunch:
-    """One start of one configuration, before it has happened."""
+    """One planned start of one configuration."""
 
-    slot: int  # place in the plan, from 0
+    slot: int  # index in the plan, from 0
     configuration: str  # its name
     workers: int
     block: int
-    order: int  # place inside the block
+    order: int  # index in the block
     role: Role
     seed: int  # shared by all launches of a block
     fault: PlannedFault | None = None
@@ -90,14 +90,14 @@ def configuration_name(workers: int) -> str:
 
 
 def configurations(experiment: Experiment) -> tuple[Configuration, ...]:
-    """What a block holds once each: worker counts ascending, or engines, scenarios and loads in the order asked for."""
+    """The configurations of a block: worker counts ascending, or engines, scenarios and loads in the given order."""
     if experiment.serving is None:
         return tuple(Configuration(name=configuration_name(level), workers=level) for level in sorted(experiment.factor.levels))
     return _loads(experiment.serving)
 
 
 def targets_of(serving: Serving) -> tuple[Target, ...]:
-    """The engines; without any named, the one at the URL of workload.script."""
+    """The engines; if none is named, the one at the URL in workload.script."""
     return serving.targets or (Target(),)
 
 
@@ -121,15 +121,15 @@ def _loads(serving: Serving) -> tuple[Configuration, ...]:
 
 
 def configuration_of(experiment: Experiment, launch: PlannedLaunch) -> Configuration:
-    """The configuration that a planned launch starts."""
+    """The configuration of a planned launch."""
     return next(one for one in configurations(experiment) if one.name == launch.configuration)
 
 
-AFTER_A_FAULT_S = 20.0  # of load after a fault was undone: an engine takes seconds to start again
+AFTER_A_FAULT_S = 20.0  # of load after a fault is undone: an engine takes seconds to restart
 
 
 def measured_seconds(experiment: Experiment, launch: PlannedLaunch) -> float:
-    """How long the measured part of a launch's load lasts; with a fault at least until well after its end."""
+    """Duration of the measured part of a launch's load; with a fault, at least until well after its end."""
     assert experiment.serving is not None
     asked = experiment.serving.arrivals.duration_s
     fault = launch.fault.serving if launch.fault is not None else None
@@ -139,10 +139,10 @@ def measured_seconds(experiment: Experiment, launch: PlannedLaunch) -> float:
 
 
 def refuse_endless(experiment: Experiment) -> None:
-    """Whether so many launches could ever be made: a few lines of a file from elsewhere may ask for more than memory holds.
+    """Refuse more launches than can be made: a short file from elsewhere may request more than memory holds.
 
     Raises:
-        SpecError: they could not.
+        SpecError: more than `MOST_LAUNCHES`.
     """
     serving, each = experiment.serving, len(experiment.factor.levels)
     if serving is not None:
@@ -177,7 +177,7 @@ PLAN_COLUMNS = ("slot", "block", "order", "configuration", "role", "seed", "faul
 
 
 def plan_table(experiment: Experiment) -> tuple[tuple[str, ...], ...]:
-    """The plan as rows of text under `PLAN_COLUMNS`, for people."""
+    """The plan as rows of text under `PLAN_COLUMNS`."""
     return tuple(
         (
             str(launch.slot),
@@ -193,7 +193,7 @@ def plan_table(experiment: Experiment) -> tuple[tuple[str, ...], ...]:
 
 
 def expected_seconds(experiment: Experiment, known: Mapping[str, float]) -> float | None:
-    """How long the whole plan takes, from the known seconds of one launch of each configuration; None if one is unknown."""
+    """Duration of the whole plan, from the seconds of one launch per configuration; None if one is unknown."""
     launches = plan(experiment)
     if any(launch.configuration not in known for launch in launches):
         return None
@@ -207,24 +207,24 @@ def _timed_launches(experiment: Experiment) -> list[PlannedLaunch]:
         return launches
     for block in range(experiment.blocks):
         seed = _below(numbers, SEEDS)
-        # The levels as a set: writing them in another order is the same experiment.
+        # Levels as a set: their order does not change the experiment.
         for order, one in enumerate(_in_a_block(numbers, experiment)):
             launches.append(_launch(len(launches), one, block, order, "timed", seed))
     return launches
 
 
 def _in_a_block(numbers: random.Random, experiment: Experiment) -> list[Configuration]:
-    """Every configuration once, in random order; loads of an engine that assay starts stay together, so that it starts once."""
+    """Every configuration once, in random order; loads of an engine started by assay stay together, so it starts once."""
     drawn = _shuffled(numbers, configurations(experiment))
     serving = experiment.serving
     if serving is None or not any(target.command for target in targets_of(serving)):
         return drawn
-    engines = list(dict.fromkeys(one.target for one in drawn))  # in an order as random as theirs
+    engines = list(dict.fromkeys(one.target for one in drawn))  # in their random order
     return sorted(drawn, key=lambda one: engines.index(one.target))
 
 
 def _communication_launches(experiment: Experiment, first_slot: int) -> list[PlannedLaunch]:
-    """Some of every configuration that has somebody to communicate with; by numbers of their own, as fault launches are."""
+    """Calibration launches of every configuration with several workers; random numbers of their own, as for fault launches."""
     numbers = random.Random(experiment.launches.seed + 2**65)
     launches: list[PlannedLaunch] = []
     for place in range(experiment.workload.calibrate_communication):
@@ -236,7 +236,7 @@ def _communication_launches(experiment: Experiment, first_slot: int) -> list[Pla
 
 
 def _sweep_launches(experiment: Experiment, first_slot: int) -> list[PlannedLaunch]:
-    """One of every configuration that has somebody to communicate with, in which collectives are timed at several sizes."""
+    """One launch per configuration with several workers, timing collectives at several sizes."""
     if not experiment.measure.communication:
         return []
     numbers = random.Random(experiment.launches.seed + 2**67)
@@ -245,7 +245,7 @@ def _sweep_launches(experiment: Experiment, first_slot: int) -> list[PlannedLaun
 
 
 def _profile_launches(experiment: Experiment, first_slot: int) -> list[PlannedLaunch]:
-    """One of every configuration that is to be profiled, by numbers of their own."""
+    """One launch per profiled configuration, with random numbers of their own."""
     if experiment.profile is None:
         return []
     numbers = random.Random(experiment.launches.seed + 2**66)
@@ -255,8 +255,8 @@ def _profile_launches(experiment: Experiment, first_slot: int) -> list[PlannedLa
 
 
 def _fault_launches(experiment: Experiment, first_slot: int) -> list[PlannedLaunch]:
-    # Numbers of their own, so that more timed launches leave the faults as they were. Text seeds are not promised to
-    # be stable, whole numbers are; timed seeds are below 2**63.
+    # A generator of their own, so that more timed launches leave the faults unchanged.  Only integer seeds are
+    # guaranteed to be stable; timed seeds are below 2**63.
     numbers = random.Random(experiment.launches.seed + 2**64)
     block = experiment.blocks
     launches: list[PlannedLaunch] = []
@@ -269,7 +269,7 @@ def _fault_launches(experiment: Experiment, first_slot: int) -> list[PlannedLaun
 
 
 def _struck(experiment: Experiment, fault: Fault) -> list[Configuration]:
-    """The configurations that get a launch with this fault."""
+    """The configurations with a launch for this fault."""
     every = configurations(experiment)
     if experiment.serving is None:
         levels = fault.levels or (max(experiment.factor.levels),)
@@ -299,7 +299,7 @@ def _drawn(numbers: random.Random, fault: Fault, workers: int, serving: bool) ->
 
 
 def _below(numbers: random.Random, limit: int) -> int:
-    """A whole number from 0 to limit - 1, each equally likely but for 2**-53 * limit."""
+    """An integer from 0 to limit - 1, uniform up to 2**-53 * limit."""
     return int(numbers.random() * limit)
 
 

@@ -1,7 +1,7 @@
-"""How does an editor, or a reader of the reference, learn which keys there are?
+"""How does an editor, or a reader of the reference, learn which keys exist?
 
 JSON Schema 2020-12 of the TOML file (editors: Taplo, Even Better TOML) and the table of keys for the docs, both from
-the models.  Cannot tell: contradictions between keys (`assay.spec.rules.experiment`); a schema has no words for most of them.
+the models.  Cannot tell: contradictions between keys (`assay.spec.rules.experiment`); a schema cannot express most of them.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
 def claim_schema() -> dict[str, Any]:
-    """The JSON Schema of a claim's file (`assay.spec.claim`)."""
+    """JSON Schema of a claim file (`assay.spec.claim`)."""
     from assay.spec.claim import Claim
 
     return {"$schema": DIALECT, **_toml_only(Claim.model_json_schema(by_alias=True))}
 
 
 def json_schema() -> dict[str, Any]:
-    """The JSON Schema of an experiment's file, with descriptions and defaults."""
+    """JSON Schema of an experiment file, with descriptions and defaults."""
     schema: dict[str, Any] = _toml_only(Experiment.model_json_schema(by_alias=True))
     schema["$defs"]["Fault"] = _toml_only(Fault.complete().model_json_schema(by_alias=True))
     efficiency = schema["$defs"]["Gates"]["properties"]["efficiency"]
@@ -36,7 +36,7 @@ def json_schema() -> dict[str, Any]:
 
 
 def key_table(model: type[BaseModel] = Experiment) -> tuple[tuple[str, str, str, str], ...]:
-    """(key path, type, default, description) of every key that holds a value, sections in the order of the models."""
+    """(key path, type, default, description) of every key that holds a value, in model order."""
     known = keys(model)
     return tuple(
         (key.path, key.type, _default(key), key.description)
@@ -74,7 +74,7 @@ def _default(key: Key) -> str:
 
 
 def _toml_only(schema: Any) -> Any:
-    """The schema without null: TOML has no such value, so editors must not offer it."""
+    """The schema without null, which TOML lacks and editors must not offer."""
     if isinstance(schema, list):
         return [_toml_only(part) for part in schema]
     if not isinstance(schema, dict):

@@ -1,4 +1,4 @@
-"""Is everything there that the experiment names: its script, and the plug-ins for runner, launcher and faults?"""
+"""Does everything that the experiment names exist: its script, and the plug-ins for runner, launcher and faults?"""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _ENGINES = ("python", "python3", "torchrun", "accelerate", "deepspeed", "srun", 
 
 
 def missing_around(data: Mapping[str, Any], folder: Path) -> tuple[Problem, ...]:
-    """What the experiment names and is not there. Values of the wrong type are passed over: they are told elsewhere.
+    """Files and plug-ins that the experiment names but that do not exist. Wrong types are reported elsewhere.
 
     Args:
-        data: the experiment as nested mappings, perhaps not valid.
-        folder: the folder that the script is relative to.
+        data: the experiment as nested mappings, possibly invalid.
+        folder: base of the script's path.
     """
     return (*_missing_script(data, folder), *_missing_plug_ins(data))
 
@@ -54,7 +54,7 @@ def _missing_script(data: Mapping[str, Any], folder: Path) -> Iterator[Problem]:
     if not isinstance(script, str) or not script or "\0" in script:
         return
     if _at(data, "workload", "runner") in ("command", "function", "serving", "collectives", "simulated", "network"):
-        return  # a program on the PATH, a module, an address, or nothing at all: looked for by its runner
+        return  # a program on the PATH, a module, an address, or nothing: checked by its runner
     path = folder / _at_home(script)
     # A replay reads a folder; everything else starts a file.
     wants_file = _at(data, "workload", "runner") != "replay"

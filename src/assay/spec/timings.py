@@ -1,10 +1,9 @@
-"""What does somebody else's table of timings or throughputs say?  The input of `assay rubric`.
+"""What does an external table of timings or throughputs say?
 
-One row for each number of workers; columns are found by name (`table_headings.py`), cells are read as people write them
-(`table_numbers.py`, `table.py`).  Of several columns that mean the same, `use` says which; of several series in one table, `where`.  Rows
-with
-equal counts are repetitions: their medians stand for them.  Every problem is told at once, with the row as a spreadsheet numbers it (the
-header is row 1).
+The input of `assay rubric`.  One row per number of workers; columns are found by name (`tables/headings.py`), cells are read as
+people write them (`tables/numbers.py`, `tables/cells.py`).  `use` chooses between columns that mean the same, `where` between
+several series.  Rows with equal counts are repetitions, replaced by their medians.  All problems are reported at once, with
+spreadsheet row numbers (the header is row 1).
 """
 
 from __future__ import annotations
@@ -24,10 +23,10 @@ from assay.spec.tables.types import Timings as Timings
 
 
 def read_timings(path: str | Path, *, work: float | None = None, asked: Asked | None = None) -> Timings:
-    """A table from a file. `work`: units of useful work of every row, where the file has no such column.
+    """A table from a file. `work`: units of useful work per row, if the file has no such column.
 
     Raises:
-        SpecError: the file cannot be read or makes no sense; all problems at once.
+        SpecError: the file cannot be read or is invalid; all problems at once.
     """
     path = Path(path)
     try:
@@ -36,7 +35,7 @@ def read_timings(path: str | Path, *, work: float | None = None, asked: Asked | 
         found = "a folder" if path.is_dir() else "no such file" if isinstance(error, FileNotFoundError) else str(error)
         raise SpecError((Problem(where=str(path), found=found, allowed="a CSV file"),), str(path)) from None
     try:
-        # Spreadsheets write a byte-order mark; it says nothing that is not known.
+        # Spreadsheets write a byte-order mark, which carries no information.
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         row = raw[: error.start].count(b"\n") + 1
@@ -102,10 +101,10 @@ TOLERANCE: Final = 0.005
 
 
 def with_tolerance(timings: Timings, text: str | None) -> tuple[Timings, float]:
-    """The largest drift that is tolerated, in the unit of the rows' quality. "0.5%" are half a point of a hundred.
+    """Add the largest tolerated drift, in the unit of the rows' quality. "0.5%" is half a percentage point.
 
     Raises:
-        SpecError: the quality and the tolerance are not told in one unit.
+        SpecError: quality and tolerance differ in unit.
     """
     percent = text is not None and text.strip().endswith("%")
     value = TOLERANCE if text is None else float(text.strip().removesuffix("%")) * (0.01 if percent else 1.0)

@@ -2,7 +2,7 @@
 
     assay comm --workers 2,4 --ops all_reduce,all_gather --sizes 1K:256M
 
-Every flag stands for one key, but for --interface; what is wrong is told under the names that the user wrote, all at once.
+Every flag except --interface sets one key; all errors are reported at once, under the flags' names.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def experiment_from(namespace: argparse.Namespace) -> Experiment:
-    """The experiment.
+    """The experiment that the flags describe.
 
     Raises:
         SpecError: every problem of the flags at once.
@@ -49,7 +49,7 @@ def experiment_from(namespace: argparse.Namespace) -> Experiment:
 
 @contextmanager
 def under_flags() -> Iterator[None]:
-    """What the runner finds wrong beforehand, told under the flags too: nobody wrote its keys.
+    """Report the runner's preflight problems under the flags' names too, as the user wrote no keys.
 
     Raises:
         SpecError: the same problems under the names of their flags.
@@ -61,7 +61,7 @@ def under_flags() -> Iterator[None]:
 
 
 def as_flag(problem: Problem) -> Problem:
-    """The problem under the name of the flag that gives its key."""
+    """The problem under the name of the flag that sets its key."""
     if problem.where in _INTERFACE_KEYS:
         return replace(problem, where="--interface")
     return of_verb.as_flag(problem, of_verb.flags_of(VERB))

@@ -3,9 +3,9 @@
     assay run --workers 1,2,4 --launches 5 -- train.py --epochs 3
     assay run examples/digits.toml --launches 3
 
-Every flag stands for one key of the experiment, and a flag overrides the file's key.  The words after `--`
-are the script and its arguments.  Values are taken as text here and checked together with everything else, so that a
-wrong flag, a wrong key in the file and a missing script are told in one message.
+Every flag sets one key of the experiment and overrides the file's.  The words after `--` are the script and its arguments.  Values
+are read as text and validated together with everything else, so that a wrong flag, a wrong key in the file and a missing script
+share one message.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ NAME_LENGTH = 80
 
 
 def add_flags(parser: argparse.ArgumentParser, flags: Iterable[KeyFlag]) -> None:
-    """Declare the experiment's file, some flags, and the command after `--` (`after_dashes` of the namespace).
+    """Declare the experiment file, some flags, and the command after `--` (`after_dashes` of the namespace).
 
-    Values stay text: they are checked by `experiment_from`.
+    Values stay text until `experiment_from` checks them.
     """
     keep_command(parser)
     parser.usage = "%(prog)s [options] [FILE] [-- SCRIPT ARGUMENT ...]"
@@ -45,7 +45,7 @@ def add_flags(parser: argparse.ArgumentParser, flags: Iterable[KeyFlag]) -> None
 
 
 def split_at_dashes(words: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:
-    """What stands before the first `--`, and the user's own command after it."""
+    """The words before the first `--`, and the user's command after it."""
     if "--" not in words:
         return list(words), ()
     place = list(words).index("--")
@@ -55,7 +55,7 @@ def split_at_dashes(words: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:
 def keep_command(parser: argparse.ArgumentParser) -> None:
     """Let the parser put the words after `--` in `after_dashes`.
 
-    argparse cannot: it forgets where `--` stood, and it gives up on optional positional words round options.
+    argparse cannot: it forgets the position of `--` and fails on optional positionals around options.
     """
     parse = parser.parse_known_args
 
@@ -72,9 +72,9 @@ def experiment_from(namespace: argparse.Namespace, flags: Sequence[KeyFlag], *, 
     """The experiment, and the folder that its script is relative to.
 
     Args:
-        namespace: what a parser with `add_flags` gave. The words after `--` override the file's script and arguments.
-        flags: those that the parser has.
-        today: the date of a price that was given without one.
+        namespace: from a parser with `add_flags`. The words after `--` override the file's script and arguments.
+        flags: those of the parser.
+        today: date for prices given without one.
 
     Raises:
         SpecError: every problem of the file, the flags and the script at once.
@@ -103,7 +103,7 @@ def experiment_from(namespace: argparse.Namespace, flags: Sequence[KeyFlag], *, 
 def merge(
     data: Mapping[str, Any], texts: Mapping[KeyFlag, Text], command: Sequence[str], today: date
 ) -> tuple[dict[str, Any], list[Problem]]:
-    """A file's keys with the flags' values and the command in their places, and the flags that could not be read."""
+    """A file's keys overridden by the flags and the command, and the flags that could not be read."""
     merged = copy.deepcopy(dict(data))
     problems = put_all(merged, texts)
     if any(item.path == "prices.usd_per_worker_hour" for item in texts):
@@ -142,7 +142,7 @@ def _path(problem: Problem) -> str:
 
 
 def _as_flag(problem: Problem, texts: Container[KeyFlag], flags: Iterable[KeyFlag], with_file: bool) -> Problem:
-    """The problem under the flag's name where the value came from a flag, or where there is no file to mend."""
+    """The problem under the flag's name if the value came from a flag, or if there is no file to fix."""
     path = _path(problem)
     item = next((item for item in flags if item.path == path and (item in texts or not with_file)), None)
     if path == "workload.script" and not with_file:
@@ -156,5 +156,5 @@ def _as_flag(problem: Problem, texts: Container[KeyFlag], flags: Iterable[KeyFla
 
 
 def _mend(item: KeyFlag, problem: Problem) -> str:
-    """Flags are mended by flags."""
+    """The fix, written as a flag."""
     return "Add --price USD." if item.path == "gates.budget_usd" and "[prices]" in problem.mend else problem.mend

@@ -2,8 +2,8 @@
 
     assay load http://localhost:8000 --model M --scenario "D(100,100)" --concurrency 1,8,16 --slo ttft=0.2,tpot=0.05
 
-Every flag stands for one key, but for --goodput; the addresses are the replicas of one engine.  All wrong flags are told at once, under
-the names that the user wrote.
+Every flag except --goodput sets one key; the addresses are the replicas of one engine.  All errors are reported at once, under
+the flags' names.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from assay.spec.experiment import Experiment
 
 VERB: Final = "load"
-# What --goodput asks for where no objectives are given: MLPerf's server constraints of llama2-70b, 2 s and 0.2 s.
+# Objectives of --goodput if none are given: MLPerf's server constraints for llama2-70b, 2 s and 0.2 s.
 DEFAULT_OBJECTIVES: Final = {"ttft_s": 2.0, "tpot_s": 0.2}
 URLS: Final = "serving.targets[0].urls"
 
@@ -45,7 +45,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def experiment_from(namespace: argparse.Namespace, *, today: date | None = None) -> Experiment:
-    """The experiment.
+    """The experiment that the flags describe.
 
     Raises:
         SpecError: every problem of the flags at once.
@@ -55,7 +55,7 @@ def experiment_from(namespace: argparse.Namespace, *, today: date | None = None)
 
 
 def mapping(namespace: argparse.Namespace, today: date) -> tuple[dict[str, Any], list[Problem]]:
-    """The keys as a file would hold them, and the flags that could not be read."""
+    """The keys as in a file, and the flags that could not be read."""
     problems = [problem for url in namespace.urls if (problem := _wrong_url(url)) is not None]
     data: dict[str, Any] = {
         "workload": {"runner": "serving", "work": "tokens"},
@@ -72,7 +72,7 @@ def mapping(namespace: argparse.Namespace, today: date) -> tuple[dict[str, Any],
 
 
 def _goodput(data: dict[str, Any], text: str) -> list[Problem]:
-    """Let goodput decide, by the objectives given; what could not be read."""
+    """Make goodput primary, by the given objectives; returns what could not be read."""
     problems = []
     of_verb.put(data, "comparison.primary", "goodput")
     limits = data["serving"].setdefault("objectives", {})
@@ -104,7 +104,7 @@ def _defaults(data: dict[str, Any], namespace: argparse.Namespace, today: date) 
 
 
 def name_from(model: str, url: str) -> str:
-    """A record's name: the model's, else the host's."""
+    """A record's name: from the model, else from the host."""
     text = model.rpartition("/")[2] or (urlsplit(url).hostname or "load")
     return re.sub(r"[^A-Za-z0-9._-]+", "-", text).strip("-._")[:80] or "load"
 
@@ -122,14 +122,14 @@ def _wrong_url(url: str) -> Problem | None:
 
 
 def _as_flag(problem: Problem) -> Problem:
-    """The problem under the name of the flag that gives its key."""
+    """The problem under the name of the flag that sets its key."""
     if problem.where.startswith(URLS):
         return replace(problem, where="URL")
     return of_verb.as_flag(problem, of_verb.flags_of(VERB))
 
 
 def notes(given: argparse.Namespace) -> tuple[str, ...]:
-    """What was taken as a default and is worth knowing."""
+    """Defaults worth knowing about."""
     found = []
     if getattr(given, "goodput", None) == "" and getattr(given, "key_slo", None) is None:
         found.append("no objectives were given: a good request has its first token within 2 s and 0.2 s for each one after (--slo).")

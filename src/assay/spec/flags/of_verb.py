@@ -1,7 +1,7 @@
-"""Which flags has a verb, and which keys of the experiment do they set?  All from the fields' own `assay.spec.flags.flag`.
+"""Which flags has a verb, and which keys of the experiment do they set?
 
-Values stay text until they are put into the mapping that a file would give, so that a wrong flag and everything else that is wrong
-are told in one message, under the names that the user wrote.
+All from the fields' own `assay.spec.flags.flag`.  Values stay text until they enter the mapping that a file would give, so that
+every error is reported in one message, under the names that the user wrote.
 """
 
 from __future__ import annotations
@@ -24,41 +24,41 @@ from assay.spec.keys import Key, keys
 if TYPE_CHECKING:
     import argparse
 
-PREFIX = "key_"  # of the namespace's attributes, so that the verb's own flags never collide with these
-Text = str | bool | list[str]  # what a parser gives
+PREFIX = "key_"  # of namespace attributes, so that the verb's own flags never collide
+Text = str | bool | list[str]  # a parser's value
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class KeyFlag:
-    """A flag of a verb with the key that it sets."""
+    """A flag of a verb and the key that it sets."""
 
     flag: Flag
     key: Key
 
     @property
     def name(self) -> str:
-        """As it is written: --seed."""
+        """As written: --seed."""
         return self.flag.name
 
     @property
     def path(self) -> str:
-        """The key; of a list of tables a flag sets the first."""
+        """The key; in a list of tables, that of the first."""
         return self.key.path.replace("[]", "[0]")
 
     @property
     def attribute(self) -> str:
-        """The name under which the parser keeps it."""
+        """The namespace attribute."""
         return PREFIX + self.name.removeprefix("--").replace("-", "_")
 
     @property
     def help(self) -> str:
-        """What it does, with the default."""
+        """Help text with the default."""
         default = self.key.default if self.flag.default is None else self.flag.default
         return self.flag.help.format(default=",".join(map(str, default)) if isinstance(default, tuple) else default)
 
     @property
     def allowed(self) -> str:
-        """What may be written, in words."""
+        """The allowed values, in words."""
         if self.key.type.startswith("list of") and not self.flag.many:
             return f"{self.key.type.removeprefix('list of ')} with commas and no spaces, as in {self.flag.metavar}"
         return self.key.allowed
@@ -66,13 +66,13 @@ class KeyFlag:
 
 @cache
 def flags_of(verb: str) -> tuple[KeyFlag, ...]:
-    """The flags of a verb in the order of its help."""
+    """The flags of a verb in help order."""
     every = [KeyFlag(flag=flag, key=key) for key in keys(Experiment, plug_ins=False).values() for flag in key.flags if verb in flag.places]
     return tuple(sorted(every, key=lambda item: item.flag.places[verb]))
 
 
 def declare(group: argparse._ActionsContainer, flags: Iterable[KeyFlag], *, with_paths: bool = False) -> None:
-    """Declare flags in a parser or in a group of one."""
+    """Declare flags in a parser or a group."""
     for item in flags:
         flag, words = item.flag, f"{item.help}  [{item.path}]" if with_paths else item.help
         if not flag.metavar:
@@ -86,13 +86,13 @@ def declare(group: argparse._ActionsContainer, flags: Iterable[KeyFlag], *, with
 
 
 def given(namespace: argparse.Namespace, flags: Iterable[KeyFlag]) -> dict[KeyFlag, Text]:
-    """The flags that were given, with their text."""
+    """The given flags, with their text."""
     texts = {item: getattr(namespace, item.attribute, None) for item in flags}
     return {item: text for item, text in texts.items() if text is not None}
 
 
 def put_all(data: dict[str, Any], texts: Mapping[KeyFlag, Text]) -> list[Problem]:
-    """Put the values of flags into their places; the flags that cannot be read."""
+    """Set the keys of flags in `data`; returns problems for unreadable ones."""
     problems: list[Problem] = []
     for item, text in texts.items():
         parts = [_read(item, part) for part in text] if isinstance(text, list) else [_read(item, text)]
@@ -106,7 +106,7 @@ def put_all(data: dict[str, Any], texts: Mapping[KeyFlag, Text]) -> list[Problem
 
 
 def put_defaults(data: dict[str, Any], flags: Iterable[KeyFlag]) -> None:
-    """Put the verb's own defaults into their places."""
+    """Set the verb's own defaults in `data`."""
     for item in flags:
         if item.flag.default is not None:
             default = item.flag.default
@@ -114,7 +114,7 @@ def put_defaults(data: dict[str, Any], flags: Iterable[KeyFlag]) -> None:
 
 
 def put(data: dict[str, Any], path: str, value: Any) -> None:
-    """Set one key; a table is added to the one that is there. What is there and is no table is replaced."""
+    """Set one key; tables merge, other values are replaced."""
     table: Any = data
     *above, key = path.split(".")
     for part in above:
@@ -139,10 +139,10 @@ def as_flag(problem: Problem, flags: Iterable[KeyFlag]) -> Problem:
 def experiment_of(
     data: Mapping[str, Any], problems: Iterable[Problem], rename: Callable[[Problem], Problem], folder: Path | None = None
 ) -> Experiment:
-    """The experiment of flags alone; `rename` gives a problem the name that the user wrote. A script is relative to `folder`.
+    """The experiment from flags alone; `rename` puts a problem under the user's name for it. Scripts are relative to `folder`.
 
     Raises:
-        SpecError: the flags that could not be read, and whatever else is wrong, at once.
+        SpecError: unreadable flags and all other problems, at once.
     """
     from assay.spec.load import checked
 
@@ -158,7 +158,7 @@ def experiment_of(
 
 
 def _read(item: KeyFlag, text: str | bool) -> Any:
-    """The value in its key's type, or the problem."""
+    """The value in its key's type, or a problem."""
     if isinstance(text, bool):
         return text
     try:
@@ -170,7 +170,7 @@ def _read(item: KeyFlag, text: str | bool) -> Any:
 
 
 def _reader(item: KeyFlag) -> Callable[[str], Any]:
-    """How the text of one value is read, by the key's type."""
+    """The parser of one value, by the key's type."""
     kind = item.key.type
     if kind.startswith("list of") and not item.flag.many:
         one = _READERS.get(kind.removeprefix("list of ").removesuffix("s"), str.strip)
@@ -179,7 +179,7 @@ def _reader(item: KeyFlag) -> Callable[[str], Any]:
 
 
 def whole(text: str) -> int:
-    """A whole number; ValueError else."""
+    """A whole number, else ValueError."""
     if not re.fullmatch(r"\s*[+-]?[0-9]+\s*", text) or len(text) > sys.int_info.default_max_str_digits:
         raise ValueError(text)
     return int(text)

@@ -1,4 +1,7 @@
-"""How is the text of a flag read, where the type of its key does not say it all?  Times, objectives, NAME=TEXT and the like."""
+"""How is the text of a flag read if its key's type does not determine it?
+
+Times, objectives, NAME=TEXT and the like.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ UNITS: Final = {"ms": 1e-3, "s": 1.0, "": 1.0, "m": 60.0, "min": 60.0, "h": 3600
 
 
 class Unreadable(ValueError):
-    """Text that a flag cannot take: what is allowed, and how to mend it."""
+    """Text that a flag rejects: what is allowed, and how to fix it."""
 
     def __init__(self, allowed: str, mend: str = "") -> None:
         self.allowed, self.mend = allowed, mend

@@ -1,1 +1,1 @@
-"""Which fields contradict one another?"""
+"""Which fields contradict each other?"""

@@ -1,4 +1,4 @@
-"""Which keys of an experiment on collectives contradict one another?"""
+"""Which keys of a collectives experiment contradict each other?"""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Data = Mapping[str, Any]
 
 
 def times_collectives(data: Data) -> bool:
-    """Whether the workload is a collective of assay's own."""
+    """Whether assay itself runs the collectives."""
     workload = data.get("workload")
     return isinstance(workload, Mapping) and workload.get("runner") == RUNNER
 

@@ -1,4 +1,7 @@
-"""How is data read that may be anything?  For rules that look at an experiment before it is known to be valid."""
+"""How do rules read an experiment before it is known to be valid?
+
+The data may be anything.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Which keys of an experiment contradict one another?
+"""Which keys of an experiment contradict each other?
 
-Each rule looks at the data as they were given, before anything is known to be valid, so that contradictions are told
-together with single wrong values.  A rule that meets a value of the wrong type says nothing: that is told elsewhere.
+Each rule sees the raw data before validation, so that contradictions are reported together with wrong values.  A rule ignores
+values of the wrong type: those are reported elsewhere.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def contradictions(data: object) -> tuple[Problem, ...]:
 
 
 LAUNCHES, AT_MOST = 5, 60  # defaults of launches.per_configuration and launches.at_most
-FEWEST_LAUNCHES = 3  # of a configuration, below which the gates give no verdict (assay.verdict.gates.support.gate has the same)
+FEWEST_LAUNCHES = 3  # per configuration; gates give no verdict below it (same as assay.verdict.gates.support.gate)
 
 
 def _plain(data: object) -> object:
@@ -57,7 +57,7 @@ def _counts(value: object) -> tuple[int, ...] | None:
 
 
 def _whole_numbers(value: object) -> tuple[int, ...]:
-    """The whole numbers of a list, whatever else is in it: one wrong item must not hide another problem."""
+    """The integers of a list, ignoring other items: one wrong item must not hide another problem."""
     return tuple(item for item in value if type(item) is int) if isinstance(value, list) else ()
 
 
@@ -70,7 +70,7 @@ def _serves(data: Data) -> bool:
 
 
 def _something_to_start(data: Data) -> Iterator[Problem]:
-    """Only a load on engines that are named elsewhere starts no script, and only a load has no factor."""
+    """Only a load on external engines starts no script, and only a load has no factor."""
     if _serves(data):
         return
     script = _at(data, "workload", "script")
@@ -158,7 +158,7 @@ def _modelled_energy_needs_watts(data: Data) -> Iterator[Problem]:
 
 
 def _calibrating_needs_hooks(data: Data) -> Iterator[Problem]:
-    """Steps without synchronising are made by the hooks of a training, of two or more workers."""
+    """Steps without synchronisation need the training hooks, and two or more workers."""
     asked, levels = _at(data, "workload", "calibrate_communication"), _levels(data)
     if type(asked) is not int or asked < 1:
         return
@@ -180,7 +180,7 @@ def _calibrating_needs_hooks(data: Data) -> Iterator[Problem]:
 
 
 def _fresh_folder_on_one_node(data: Data) -> Iterator[Problem]:
-    """The copy is made by the coordinator of a training, beside its record."""
+    """The coordinator of a training makes the copy, next to its record."""
     if _at(data, "workload", "fresh_folder") is not True:
         if _at(data, "workload", "keep_folders") is True:
             yield Problem(
@@ -208,7 +208,7 @@ def _fresh_folder_on_one_node(data: Data) -> Iterator[Problem]:
 
 
 def _steps_end_a_training(data: Data) -> Iterator[Problem]:
-    """A launch that is ended early has steps, and neither the wall time nor the cost of the whole job."""
+    """A launch ended early has steps, but neither wall time nor cost of the whole job."""
     steps = _at(data, "workload", "steps")
     if type(steps) is not int:
         return
@@ -280,7 +280,7 @@ def _endpoint_is_host_and_port(data: Data) -> Iterator[Problem]:
 
 
 def _words_can_be_passed(data: Data) -> Iterator[Problem]:
-    """The operating system cannot pass a zero byte, nor a variable whose name holds an equals sign."""
+    """The operating system cannot pass a null byte, or a variable with an equals sign in its name."""
     words = [("workload.script", _at(data, "workload", "script"))]
     arguments, environment = _at(data, "workload", "arguments"), _at(data, "workload", "environment")
     for index, word in enumerate(arguments if isinstance(arguments, list) else ()):

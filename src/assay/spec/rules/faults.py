@@ -1,7 +1,7 @@
-"""Which keys of a fault contradict one another, or what they are to break?
+"""Which keys of a fault contradict each other, or the workload they break?
 
-As in `assay.spec.rules.experiment`: each rule looks at the data as they were given, and says nothing of values of the wrong type.
-What a kind of fault asks of its own keys is a rule of the kind (`assay.faults.support.base.Fault.rule`).
+As in `assay.spec.rules.experiment`: each rule sees the raw data and ignores values of the wrong type.
+Requirements of a kind of fault on its own keys are rules of the kind (`assay.faults.support.base.Fault.rule`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What of an experiment is allowed but probably not meant?"""
+"""What in an experiment is allowed but probably not intended?"""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from assay.spec.rules.experiment import AT_MOST, FEWEST_LAUNCHES
 
 
 def notes(experiment: Experiment, today: date) -> tuple[str, ...]:
-    """What is allowed but probably not meant: sentences to show before the run."""
+    """Warnings before the run about settings that are allowed but probably not intended."""
     return tuple(_notes(experiment, today))
 
 
@@ -31,7 +31,7 @@ def _notes(experiment: Experiment, today: date) -> Iterator[str]:
             f"launches.per_configuration is {launches}: intervals from so few launches carry no verdict. "
             f"Write at least {FEWEST_LAUNCHES}; 5 is the default."
         )
-    # A file that assay wrote (--toml, a record's) holds the default too: whoever runs it back did not write it.
+    # A file written by assay (--toml, a record's) holds the default too, which its user did not choose.
     if experiment.launches.precision is None and experiment.launches.at_most != AT_MOST:
         yield "launches.at_most is not used, because there is no launches.precision: the number of launches is fixed."
     of_collectives = experiment.workload.runner == "collectives"
@@ -61,7 +61,7 @@ def _notes(experiment: Experiment, today: date) -> Iterator[str]:
 
 
 def _open_ports(experiment: Experiment) -> Iterator[str]:
-    """torch's stores listen on every interface and ask nobody who he is."""
+    """torch's stores listen on every interface without authentication."""
     launcher, workload = experiment.launcher, experiment.workload
     if launcher.nodes > 1 or launcher.hosts:
         yield (

@@ -1,7 +1,7 @@
-"""Can the score that is to decide be computed for this kind of workload at all?
+"""Can this kind of workload compute the deciding score at all?
 
-Looked at before anything runs, and not where a record is read: what was measured stays readable whatever it asked for.
-A script names its scores itself, so of a training nothing can be told beforehand.
+Checked before a run but not when reading a record: measurements stay readable whatever was requested.
+The scores of a training come from its script, so they cannot be checked beforehand.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from assay.spec.rules.data import Data, table
 from assay.spec.rules.serving import WITHOUT_TEXT
 from assay.spec.sections.scenario import DATASET
 
-SCORED: Final = ("exact_match", "accuracy", "contains")  # what a load scores by reference answers (assay.frames.serving.answers)
-SCORELESS: Final = ("command", "function", "collectives", "network")  # runners whose workload can report no scores
-FIELDLESS: Final = ("text", "sharegpt")  # formats of prompts without reference answers
+SCORED: Final = ("exact_match", "accuracy", "contains")  # scores of a load by reference answers (assay.frames.serving.answers)
+SCORELESS: Final = ("command", "function", "collectives", "network")  # runners whose workload reports no scores
+FIELDLESS: Final = ("text", "sharegpt")  # prompt formats without reference answers
 
 
 def uncomputable(data: Data) -> Iterator[Problem]:
-    """Why [quality] cannot be answered, as problems of single keys; values of the wrong type are passed over."""
+    """Why [quality] cannot be answered, as problems of single keys; ignores values of the wrong type."""
     quality, runner = data.get("quality"), table(data, "workload").get("runner")
     if not isinstance(quality, Mapping):
         return

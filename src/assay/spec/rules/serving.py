@@ -1,6 +1,6 @@
-"""Which keys of a load on engines contradict one another?
+"""Which keys of a load on engines contradict each other?
 
-As in `assay.spec.rules.experiment`: each rule looks at the data as they were given, and says nothing of values of the wrong type.
+As in `assay.spec.rules.experiment`: each rule sees the raw data and ignores values of the wrong type.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from assay.spec.sections import scenario
 from assay.spec.sections.serving import Arrivals
 
 DURATION_S: Final[float] = Arrivals.model_fields["duration_s"].default
-INSIDE: Final = "process"  # the backend that answers in the client's own process: there is nothing to connect to
-WITHOUT_TEXT: Final = ("embeddings", "rerank")  # tasks that are answered with numbers
+INSIDE: Final = "process"  # the backend inside the client's process: no connection
+WITHOUT_TEXT: Final = ("embeddings", "rerank")  # tasks with numeric answers
 OPEN: Final = ("constant", "poisson", "gamma", "server")
-LOADS: Final[dict[str, tuple[str, ...]]] = {  # process -> the keys of which exactly one is needed
+LOADS: Final[dict[str, tuple[str, ...]]] = {  # process -> keys, exactly one of which is required
     "closed": ("concurrency",),
     "users": ("concurrency", "rate"),
     **dict.fromkeys(OPEN, ("rate",)),
 }
-FIXED: Final = ("trace", "single_stream", "multi_stream", "offline")  # processes that say their load themselves
-ONE_REQUEST: Final = ("trace", "multi_stream", "offline")  # processes that start no conversations of their own
+FIXED: Final = ("trace", "single_stream", "multi_stream", "offline")  # processes that define their own load
+ONE_REQUEST: Final = ("trace", "multi_stream", "offline")  # processes without conversations
 TOKEN_TIMES: Final = ("ttft_s", "ttft_visible_s", "tpot_s", "itl_s")
 
 

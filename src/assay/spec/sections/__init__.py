@@ -1,1 +1,1 @@
-"""Which sections does an experiment have beside the workload?"""
+"""Which sections does an experiment have besides the workload?"""

@@ -1,9 +1,10 @@
-"""Which collectives are to be timed, of which sizes, and how?  The section [collectives] and what follows from it.
+"""Which collectives are timed, at which sizes, and how?
 
-A size is what nccl-tests calls one (its -b, -e, -f): the bytes S of the whole result or input of all ranks for a gathering, a
-scattering or an exchange, else those of one rank's tensor (`assay.frames.links.bandwidth`).  1K is 1024 bytes, as there.  The
-number of elements is rounded down so that every rank has as many; the record holds the bytes that were really sent.
-A *cell* is one operation at one size and one placement of its result, on so many workers: what a line of nccl-tests is.
+The section [collectives] and what follows from it.  A size is defined as in nccl-tests (-b, -e, -f): for gathers, scatters and
+exchanges the bytes S of the whole result or input of all ranks, else those of one rank's tensor (`assay.frames.links.bandwidth`).
+1K is 1024 bytes, as there.  The number of elements is rounded down to the same number per rank; the record holds the bytes
+actually sent.  A *cell* is one operation at one size and one placement of its result on a number of workers, like a line of
+nccl-tests.
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ from pydantic import BeforeValidator, Field
 from assay.spec.flags.flag import flag
 from assay.spec.model import Model, Words, listed
 
-# operations whose size is that of all ranks together
+# operations whose size counts all ranks
 WHOLE: Final = ("all_gather", "reduce_scatter", "all_to_all", "gather", "scatter")
 Operation = Literal["all_reduce", "all_gather", "reduce_scatter", "all_to_all", "gather", "scatter", "broadcast", "reduce", "send_recv"]
 OPERATIONS: Final[tuple[str, ...]] = get_args(Operation)
-# torch.distributed writes the result where the input was: always, never, or as it is asked to
+# whether torch.distributed works in place: always, never, or on request
 PLACEMENTS: Final = {
     "all_reduce": ("in",),
     "broadcast": ("in",),
@@ -34,7 +35,7 @@ PLACEMENTS: Final = {
     "scatter": ("out",),
     "send_recv": ("out",),
 }
-# bytes of an element, and up to where every whole number is exact in it: sums of ranks must be
+# bytes per element, and the limit up to which integers (sums over ranks) are exact
 DTYPES: Final = {
     "float32": (4, 2**24),
     "float64": (8, 2**53),
@@ -45,19 +46,19 @@ DTYPES: Final = {
     "int8": (1, 127),
     "uint8": (1, 254),
 }
-# bytes of types that only results of other programs have: assay's own data are not checked in them, and so not timed
+# bytes of types found only in results of other programs: assay cannot check data in them, so it does not time them
 IMPORTED: Final = {"uint32": 4, "uint64": 8, "float8_e4m3fn": 1, "float8_e5m2": 1}
-LEAST_SPAN: Final = 2  # different values that each rank must be able to send
+LEAST_SPAN: Final = 2  # least distinct values per rank
 UNITS: Final = {"": 1, "B": 1, "K": 2**10, "M": 2**20, "G": 2**30}
 LARGEST: Final = 2**36
-LEAST_MATRIX: Final = 2**10  # bytes of a message between pairs that still says something of a bandwidth
+LEAST_MATRIX: Final = 2**10  # least bytes of a pairwise message that show a bandwidth
 MOST_SIZES: Final = 100
 
 Place = Literal["in", "out"]
 
 
 def one_size(text: str) -> int:
-    """Bytes of "1K", "64KiB", "16M", "1000". ValueError with what is allowed."""
+    """Bytes of "1K", "64KiB", "16M", "1000". ValueError names what is allowed."""
     found = re.fullmatch(r"\s*([0-9]+)\s*([BKMG]?)(?:iB|B)?\s*", text, re.IGNORECASE)
     size = int(found[1]) * UNITS[found[2].upper()] if found is not None else 0
     if not 1 <= size <= LARGEST:
@@ -66,7 +67,7 @@ def one_size(text: str) -> int:
 
 
 def sizes_of(text: str, factor: int) -> tuple[int, ...]:
-    """The sizes of "1K" or "1K:16M", the range in steps of `factor`. ValueError with what is allowed."""
+    """The sizes of "1K" or "1K:16M", the range in steps of `factor`. ValueError names what is allowed."""
     low, colon, high = text.partition(":")
     if not colon:
         return (one_size(low),)
@@ -169,40 +170,40 @@ class Collectives(Model):
 
     @property
     def every_size(self) -> tuple[int, ...]:
-        """All sizes, ascending, each once."""
+        """All distinct sizes, ascending."""
         return tuple(sorted({size for text in self.sizes for size in sizes_of(text, self.factor)}))
 
     @property
     def element_size(self) -> int:
-        """Bytes of an element."""
+        """Bytes per element."""
         return IMPORTED[self.dtype] if self.dtype in IMPORTED else DTYPES[self.dtype][0]
 
     @property
     def matrix_size(self) -> int:
-        """Bytes of the larger messages between pairs; 0 where pairs are not measured."""
+        """Bytes of the larger pairwise messages; 0 if pairs are not measured."""
         return one_size(self.matrix) if self.matrix else 0
 
     def ranks(self, workers: int) -> int:
-        """Ranks of a group where there are so many workers."""
+        """Ranks per group with this many workers."""
         return self.group_size or workers
 
     def places(self, op: str) -> tuple[Place, ...]:
-        """The placements of an operation that are asked for and exist in torch.distributed."""
+        """The requested placements of an operation that torch.distributed supports."""
         asked = ("out", "in") if self.placement == "both" else (self.placement,)
         return tuple(place for place in asked if place in PLACEMENTS[op])  # type: ignore[misc]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Cell:
-    """One operation at one size and placement on so many workers."""
+    """One operation at one size and placement on a number of workers."""
 
     op: str
-    size: int  # as asked for
+    size: int  # as requested
     place: Place
     workers: int
-    ranks: int  # of a group
-    count: int  # elements of a rank
-    nbytes: int  # what is really sent, as nccl-tests counts
+    ranks: int  # per group
+    count: int  # elements per rank
+    nbytes: int  # actually sent, as nccl-tests counts
 
     @property
     def name(self) -> str:
@@ -211,17 +212,17 @@ class Cell:
 
     @property
     def group(self) -> str:
-        """The name of all sizes together."""
+        """The common name of all sizes."""
         return group_name(self.workers, self.op, self.place)
 
 
 def group_name(workers: int, op: str, place: str) -> str:
-    """The name of an operation with its placement on so many workers."""
+    """The name of an operation with its placement and number of workers."""
     return f"workers={workers} op={op} place={place}"
 
 
 def count_of(op: str, ranks: int, size: int, element_size: int) -> int:
-    """Elements of a rank for a size: at least one."""
+    """Elements per rank for a size, at least one."""
     return max(1, size // element_size // (ranks if op in WHOLE else 1))
 
 
@@ -234,11 +235,11 @@ def cell(op: str, size: int, place: Place, workers: int, element_size: int, grou
 
 
 def cells(asked: Collectives, workers: int) -> Iterator[Cell]:
-    """Every cell of a worker count: by operation, placement and size."""
+    """Every cell of a worker count, by operation, placement and size."""
     for op in asked.operations:
         for place in asked.places(op):
             for size in asked.every_size:
                 yield cell(op, size, place, workers, asked.element_size, asked.group_size)
 
 
-SWEEP: Final = Collectives(sizes=("1K:16M",), placement="in", backend="auto", seconds=0.1)  # beside a training
+SWEEP: Final = Collectives(sizes=("1K:16M",), placement="in", backend="auto", seconds=0.1)  # next to a training

@@ -1,4 +1,7 @@
-"""What does a worker cost, and where do joules come from?  The sections [prices] and [energy]."""
+"""What does a worker cost, and where do joules come from?
+
+The sections [prices] and [energy].
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from assay.spec.model import Model
 
 
 def iso_date(value: object) -> object:
-    """A date in quotes means the same as one without."""
+    """Accept a quoted date like an unquoted one."""
     try:
         return date.fromisoformat(value) if isinstance(value, str) and len(value) == len("2026-01-31") else value
     except ValueError:

@@ -1,8 +1,8 @@
-"""What is broken on purpose, and when?  The section [[faults]].
+"""What is broken on purpose, and when?
 
-`Fault` has the keys of every fault.  Those of one kind alone are declared in the kind's own file (`assay/faults`), by a model that
-extends it; the kinds are found by the catalog when the first fault is read, and a fault that was read has the keys of all of them, as
-it has in a stored experiment.
+The section [[faults]].  `Fault` has the keys of every fault.  Keys of one kind are declared in the kind's own file
+(`assay/faults`), by a model that extends it; the catalog finds the kinds when the first fault is read.  A fault that was read has
+the keys of all kinds, as in a stored experiment.
 """
 
 from __future__ import annotations
@@ -80,22 +80,22 @@ class Fault(Model):
 
     @classmethod
     def complete(cls) -> type[Self]:
-        """The same with the keys of every kind."""
+        """The same model with the keys of every kind."""
         return _with_keys_of(kind_names()) if cls is Fault else cls  # type: ignore[return-value]
 
 
 def kind_names() -> tuple[str, ...]:
-    """The kinds that there are."""
+    """The available kinds."""
     return (*catalog.names("faults"), *catalog.third_party("faults"))
 
 
 def of_kind(name: str) -> dict[str, str]:
-    """A fault as it is written, of which only the kind is given."""
+    """A raw fault with nothing but its kind."""
     return {"kind": name}
 
 
 def kind_of(data: Mapping[str, Any]) -> Any:
-    """The plug-in (`assay.faults.support.base.Fault`) of a fault as it was written, or None if there is no such kind."""
+    """The plug-in (`assay.faults.support.base.Fault`) of a raw fault, or None if there is no such kind."""
     name = data.get("kind", DEFAULT_KIND)
     return catalog.load("faults", name) if isinstance(name, str) and name in kind_names() else None
 
@@ -107,7 +107,7 @@ def own_keys(model: type[Fault]) -> dict[str, FieldInfo]:
 
 @cache
 def _with_keys_of(names: tuple[str, ...]) -> type[Fault]:
-    """`Fault` with the keys of these kinds: first those that need nothing, then those that need processes, then a proxy."""
+    """`Fault` with the keys of these kinds: those without needs first, then those that need processes, then a proxy."""
     kinds = sorted((catalog.load("faults", name) for name in names), key=lambda kind: (kind.needs, kind.name))
     declared: dict[str, dict[str, FieldInfo]] = {}
     for kind in kinds:
@@ -118,10 +118,10 @@ def _with_keys_of(names: tuple[str, ...]) -> type[Fault]:
 
 
 def _one_of(key: str, by_kind: Mapping[str, FieldInfo]) -> tuple[Any, FieldInfo]:
-    """The type and the field of a key that one or more kinds declare.
+    """The type and field of a key declared by one or more kinds.
 
     Raises:
-        EnvironmentLacks: they disagree about its type or its default.
+        EnvironmentLacks: kinds disagree about its type or default.
     """
     field = copy(next(iter(by_kind.values())))
     for name, other in by_kind.items():
@@ -132,7 +132,7 @@ def _one_of(key: str, by_kind: Mapping[str, FieldInfo]) -> tuple[Any, FieldInfo]
 
 
 def _sentences(by_kind: Mapping[str, FieldInfo]) -> Iterator[str]:
-    """What a key means for which kinds."""
+    """Sentences on what a key means for which kinds."""
     meanings: dict[str, list[str]] = {}
     for name, field in by_kind.items():
         meanings.setdefault(field.description or "", []).append(name)
@@ -146,7 +146,7 @@ def _row(names: Iterable[str]) -> str:
 
 
 def _of_any_kind(value: object) -> object:
-    """A table, or a fault with the keys of one kind, as a fault with those of all."""
+    """Convert a table, or a fault with the keys of one kind, to a fault with the keys of all."""
     complete = Fault.complete()
     if isinstance(value, Fault) and not isinstance(value, complete):
         value = value.model_dump()

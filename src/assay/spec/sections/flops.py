@@ -1,6 +1,7 @@
-"""How is it said what a model's work is, and what its devices could do?  The section [flops] of an experiment.
+"""How much work does a model need, and what is the peak of its devices?
 
-Which keys a convention needs stands in `NEEDS`; the conventions themselves are in `assay.stats.models.flops`.
+The section [flops] of an experiment.  `NEEDS` lists the keys that each convention requires; the conventions themselves are in
+`assay.stats.models.flops`.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from assay.spec.model import Model
 
 Convention = Literal["counter", "palm", "torchtitan", "megatron", "megatron_2021", "none"]
 Precision = Literal["float64", "float32", "tf32", "bfloat16", "float16", "float8", "int8"]
-NEEDS: Final[dict[str, tuple[str, ...]]] = {  # convention -> the keys without which it says nothing
+NEEDS: Final[dict[str, tuple[str, ...]]] = {  # convention -> required keys
     "palm": ("parameters", "layers", "heads", "head_dim", "sequence"),
     "torchtitan": ("parameters", "embedding_parameters", "layers", "heads", "head_dim", "sequence"),
     "megatron": ("layers", "hidden", "heads", "head_dim", "feed_forward", "vocabulary", "sequence"),
@@ -71,7 +72,7 @@ class Flops(Model):
 
 
 def flops_say_enough(data: Mapping[str, Any]) -> Iterator[Problem]:
-    """A formula without its numbers, and a peak without its source."""
+    """Report a formula without its numbers, or a peak without its source."""
     section = data.get("flops")
     if not isinstance(section, Mapping):
         return

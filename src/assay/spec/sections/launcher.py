@@ -1,4 +1,7 @@
-"""Where do the workers run, and when is waiting given up?  The sections [launcher] and [limits]."""
+"""Where do the workers run, and when does waiting end?
+
+The sections [launcher] and [limits].
+"""
 
 from __future__ import annotations
 

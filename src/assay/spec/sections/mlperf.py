@@ -1,9 +1,10 @@
-"""What does MLPerf ask of a run of one of its scenarios?  Constants, and what a run falls short of.
+"""What does MLPerf require of a run of one of its scenarios?
 
-Source: mlcommons/inference, loadgen/mlperf.conf at 001712e9; mlcommons/inference_policies, inference_rules.adoc, "Scenarios"
-and "Early stopping".  Early stopping replaces fixed query counts: an estimate of the p-quantile at confidence 0.99 needs
-h(1) + 1 queries (`assay.stats.models.early_stopping.floor`), and Server, which counts what is over the bound, h(0) if nothing is.
-Meeting these is necessary for a valid run and not sufficient: accuracy, compliance and equipment are judged elsewhere.
+Constants, and what a run falls short of.  Source: mlcommons/inference, loadgen/mlperf.conf at 001712e9;
+mlcommons/inference_policies, inference_rules.adoc, "Scenarios" and "Early stopping".  Early stopping replaces fixed query counts:
+an estimate of the p-quantile at confidence 0.99 needs h(1) + 1 queries (`assay.stats.models.early_stopping.floor`), and Server,
+which counts queries over the bound, h(0) if there are none.
+Meeting these is necessary but not sufficient for a valid run: accuracy, compliance and equipment are judged elsewhere.
 """
 
 from __future__ import annotations
@@ -13,18 +14,18 @@ from typing import Final
 
 CONFIDENCE: Final = 0.99  # of early stopping
 SECONDS: Final = 600.0
-SAMPLES: Final = 24_576  # of the one Offline query, or the whole data set if it is smaller
+SAMPLES: Final = 24_576  # of the single Offline query, or the whole data set if smaller
 
 
 @dataclass(frozen=True, kw_only=True)
 class Requirements:
     """The minimums of a scenario."""
 
-    name: str  # as MLPerf writes it
+    name: str  # in MLPerf's spelling
     seconds: float  # of the measured part
     queries: int
     samples_per_query: int
-    percentile: float | None  # of the latency that is reported (SingleStream, MultiStream) or bounded (Server), 0..1
+    percentile: float | None  # of the reported (SingleStream, MultiStream) or bounded (Server) latency, 0..1
 
 
 _SCENARIOS: Final = {
@@ -36,14 +37,14 @@ _SCENARIOS: Final = {
 
 
 def requirements(process: str) -> Requirements | None:
-    """The minimums of this kind of arrivals; None for those that are no scenario of MLPerf."""
+    """The minimums for these arrivals; None if they are no MLPerf scenario."""
     return _SCENARIOS.get(process)
 
 
 def shortfalls(process: str, seconds: float, queries: int, samples_per_query: int = 1) -> tuple[str, ...]:
-    """What a run falls short of, a few words each: "30 s of 600 s"; empty where it meets the minimums or none are known.
+    """What a run falls short of, such as "30 s of 600 s"; empty if it meets the minimums or none are known.
 
-    `seconds`: of the measured part; Offline: until the last answer.  `queries`: that were answered in it.
+    `seconds`: of the measured part; Offline: until the last response.  `queries`: answered in it.
     """
     asked = requirements(process)
     if asked is None:
@@ -59,7 +60,7 @@ def shortfalls(process: str, seconds: float, queries: int, samples_per_query: in
 
 
 def validity(process: str, seconds: float, queries: int, samples_per_query: int = 1) -> str:
-    """A sentence for reports: "MLPerf Server valid: no, 30 s of 600 s"; empty for arrivals that are no scenario of MLPerf."""
+    """A sentence for reports: "MLPerf Server valid: no, 30 s of 600 s"; empty if the arrivals are no MLPerf scenario."""
     asked = requirements(process)
     if asked is None:
         return ""

@@ -1,4 +1,7 @@
-"""Which disturbances of the machine are too many?  The section [noise]."""
+"""Which disturbances of the machine are too many?
+
+The section [noise].
+"""
 
 from __future__ import annotations
 

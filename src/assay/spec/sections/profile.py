@@ -1,4 +1,7 @@
-"""How are a few steps looked at closely?  The section [profile]: launches of their own that are never timed."""
+"""How are a few steps profiled?
+
+The section [profile]: launches of their own that are never timed.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from pydantic import BeforeValidator, Field
 from assay.spec.flags.flag import flag
 from assay.spec.model import Model, listed
 
-MOST_STEPS = 3  # that are profiled: a trace of more is of gigabytes
+MOST_STEPS = 3  # profiled: a longer trace takes gigabytes
 
 
 class Profile(Model):
@@ -41,5 +44,5 @@ class Profile(Model):
 
     @property
     def steps(self) -> int:
-        """Steps that a script must make for all of it to be kept."""
+        """Steps a script needs for a complete profile."""
         return self.wait + self.warm_up + self.active

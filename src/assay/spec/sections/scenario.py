@@ -1,18 +1,20 @@
-"""What does a traffic scenario ask for?  The grammar of genai-bench, read from text.
+"""What does a traffic scenario ask for?
+
+The grammar of genai-bench:
 
     N(480,240)/(300,150)   normal: mean, standard deviation of the input / of the output, in tokens
     U(50,100)/(200,300)    uniform: least, most of the input / of the output; both ends can occur
     U(100,200)             uniform from 1: most of the input, most of the output
-    D(100,100)             always so many: input, output
-    P(2000,500)/200        always so many: shared prefix, rest of the input / output
+    D(100,100)             fixed: input, output
+    P(2000,500)/200        fixed: shared prefix, rest of the input / output
     E(1024)                embeddings: tokens of a document
     R(1024,100)            rerank: tokens of a document, tokens of the query
     I(512,512) I(512,512,2)  image and text: width, height[, number of images], in pixels
     A(100)                 speech: characters of the text
     dataset                the rows of a file, as they are
 
-A form is matched whole: whole numbers that are not negative, no spaces.  `U` alone and `U` in pairs mean different things;
-that is genai-bench's choice and is kept.  (genai_bench/scenarios at commit 059245a; its V, videos, is not known here.)
+A form must match completely: non-negative integers, no spaces.  `U` alone and `U` in pairs mean different things, as in
+genai-bench (genai_bench/scenarios at commit 059245a; its V, videos, is not supported).
 """
 
 from __future__ import annotations
@@ -25,18 +27,18 @@ from typing import Final, Literal, cast
 from assay.errors import Problem, SpecError
 
 Letter = Literal["N", "U", "D", "P", "E", "R", "I", "A", "dataset"]
-LARGEST: Final = 10_000_000  # tokens, characters or pixels; more is a slip of the finger
+LARGEST: Final = 10_000_000  # tokens, characters or pixels; more is a typo
 PIXELS: Final = 100_000_000  # width times height of one image
 DATASET: Final = "dataset"
 OWN_TASKS: Final = ("chat", "completions", "embeddings", "image_chat", "rerank", "responses")
-TASKS: Final = {  # letters that only some tasks can be given
+TASKS: Final = {  # letters valid only for some tasks
     "E": ("embeddings",),
     "R": ("rerank",),
     "I": ("image_chat", "chat", "responses"),
 }
-SHOWN: Final = 80  # characters of a wrong form that are repeated
+SHOWN: Final = 80  # characters of an invalid form that are echoed
 
-_N = r"([0-9]{1,18})"  # int() refuses thousands of digits
+_N = r"([0-9]{1,18})"  # int() rejects thousands of digits
 _PAIR = rf"\({_N},{_N}\)"
 _FORMS: Final = {
     "N": (rf"N{_PAIR}/{_PAIR}", "N(mean,deviation)/(mean,deviation)", "N(480,240)/(300,150)"),
@@ -54,7 +56,7 @@ ALLOWED: Final = "one of " + ", ".join(example for _, _, example in _FORMS.value
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Scenario:
-    """One form, read. `numbers` are in the order in which they are written."""
+    """One parsed form. `numbers` are in written order."""
 
     text: str
     letter: Letter
@@ -62,17 +64,17 @@ class Scenario:
 
     @property
     def generates(self) -> bool:
-        """Whether its requests are answered with text, so that there are output tokens."""
+        """Whether its requests produce output tokens."""
         return self.letter not in ("E", "R", "A")
 
     @property
     def prefix_tokens(self) -> int:
-        """Tokens that the scenario itself makes all prompts share."""
+        """Prompt tokens shared by all requests of the scenario."""
         return self.numbers[0] if self.letter == "P" else 0
 
     @property
     def images(self) -> tuple[int, int, int]:
-        """Width, height and number of the images of a request; zeros where there are none."""
+        """Width, height and number of a request's images; zeros if there are none."""
         if self.letter != "I":
             return 0, 0, 0
         width, height, *many = self.numbers
@@ -80,7 +82,7 @@ class Scenario:
 
 
 def parse(text: str, where: str = "serving.scenarios") -> Scenario:
-    """Read a form. Raises SpecError, with the closest form, for anything else."""
+    """Parse a form. Raises SpecError, naming the closest form, for anything else."""
     wrong = problem(text, where)
     if wrong is not None:
         raise SpecError((wrong,))
@@ -88,7 +90,7 @@ def parse(text: str, where: str = "serving.scenarios") -> Scenario:
 
 
 def problem(text: str, where: str = "serving.scenarios") -> Problem | None:
-    """What is wrong with `text` as a scenario; None if nothing is."""
+    """What is wrong with `text` as a scenario; None if valid."""
     found = f'"{text if len(text) <= SHOWN else text[:SHOWN] + " ..."}"'
     if not _matches(text):
         return Problem(where=where, found=found, allowed=_allowed(text), mend=_mend(text))
@@ -96,7 +98,7 @@ def problem(text: str, where: str = "serving.scenarios") -> Problem | None:
 
 
 def unsuited(one: Scenario, task: str, where: str = "serving.task") -> Problem | None:
-    """Why a task cannot be given the requests of a scenario; None if it can, or if nothing is known of the task."""
+    """Why a task cannot take a scenario's requests; None if it can, or if the task is unknown."""
     wanted = TASKS.get(one.letter)
     if task == "rerank":
         wanted = ("rerank",) if one.letter in ("R", DATASET) else ()
@@ -118,7 +120,7 @@ def _read(text: str) -> Scenario:
 
 
 def _of_numbers(one: Scenario, where: str, found: str) -> Problem | None:
-    """What is wrong with the numbers of a form that is well written."""
+    """What is wrong with the numbers of a well-formed scenario."""
     if any(number > LARGEST for number in one.numbers):
         return Problem(where=where, found=found, allowed=f"numbers of at most {LARGEST}")
     width, height, images = one.images
@@ -144,7 +146,7 @@ def _of_range(numbers: Sequence[int], where: str, found: str) -> Problem | None:
 
 
 def _letter(text: str) -> str | None:
-    """The form that was probably meant."""
+    """The form that was probably intended."""
     bare = text.strip()
     if bare.lower().startswith("data"):
         return DATASET
@@ -169,7 +171,7 @@ def _mend(text: str) -> str:
 
 
 def _tidied(text: str) -> str | None:
-    """The same with spaces, brackets, case and separators mended, if that makes it a form."""
+    """The text with spaces, brackets, case and separators fixed, if that makes it a form."""
     plain = re.sub(r"\s", "", text).translate(str.maketrans("[]{};:", "()(),,"))
     plain = re.sub(r"([0-9])\.0+(?![0-9])", r"\1", plain)
     plain = DATASET if plain.lower() == DATASET else plain[:1].upper() + plain[1:]

@@ -1,8 +1,8 @@
-"""What is asked of a serving experiment?  The section [serving]: which engines, which traffic, at which loads.
+"""What does a serving experiment specify?
 
-The configurations are every load at every scenario on every engine (`assay.spec.plan.configurations`).  A load is a
-concurrency or a rate; the arrivals of a launch, and everything that is sent, are fixed before it starts and depend on
-nothing but the experiment and the launch's seed.
+The section [serving]: engines, traffic and loads.  The configurations are every load at every scenario on every engine
+(`assay.spec.plan.configurations`).  A load is a concurrency or a rate; the arrivals of a launch, and everything it sends, are
+fixed before it starts and depend only on the experiment and the launch's seed.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class Target(Model):
 
     @property
     def secret_variables(self) -> tuple[str, ...]:
-        """The environment variables that its headers need, the API key's first."""
+        """The environment variables in its headers, the API key's first."""
         named = [self.api_key_env] if self.api_key_env else []
         return (*named, *(name for value in self.headers.values() for name in ENVIRONMENT_VARIABLE.findall(value)))
 
@@ -97,7 +97,7 @@ class Objectives(Model):
 
     @property
     def any(self) -> bool:
-        """Whether anything is asked for."""
+        """Whether there is any objective."""
         return any(value is not None for value in (self.ttft_s, self.ttft_visible_s, self.tpot_s, self.itl_s, self.e2e_s))
 
 

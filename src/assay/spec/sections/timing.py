@@ -1,4 +1,7 @@
-"""How are calls of a command or a function timed?  The section [timing]."""
+"""How are calls of a command or a function timed?
+
+The section [timing].
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from pydantic import Field
 from assay.spec.flags.flag import flag
 from assay.spec.model import Model
 
-ROUNDS = 10  # launches of what is timed, where nothing else is asked for
+ROUNDS = 10  # default number of launches
 
 
 class Timing(Model):

@@ -1,14 +1,16 @@
-"""What may be turned, and how is it tried out?  The table [tune] of an experiment that `assay tune` runs.
+"""Which knobs are tuned, and how?
+
+The table [tune] of an experiment for `assay tune`:
 
     [workload]
     script = "train.py"
     arguments = ["--bucket-mb", "{bucket_mb}", "--loaders", "{loaders}"]
 
     [tune.knobs]
-    bucket_mb = [25, 1, 100]      # the first is what is used today
+    bucket_mb = [25, 1, 100]      # the first is today's value
     loaders = [0, 2, 4]
 
-A knob's name in braces stands for its value in the workload's arguments and variables.
+In the workload's arguments and variables, a knob's name in braces is replaced by its value.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ from assay.spec.model import NAME_PATTERN, Model, listed
 Setting = str | int | float | bool
 Values = Annotated[tuple[Setting, ...], BeforeValidator(listed)]
 KnobName = Annotated[str, Field(pattern=NAME_PATTERN)]
-RESERVED = ("workers", "seed", "launch")  # placeholders that a launch fills in
+RESERVED = ("workers", "seed", "launch")  # placeholders filled in per launch
 
 
 class Tune(Model):
@@ -52,36 +54,36 @@ class Choice:
     """One value for each knob."""
 
     settings: Mapping[str, Setting]
-    label: str  # what differs from today's, or "today"
+    label: str  # difference from today's settings, or "today"
 
 
 TODAY = "today"
 
 
 def choices(tune: Tune) -> tuple[Choice, ...]:
-    """What is tried out in the first round; today's first. At most `at_most` of them, in the order in which they are written."""
+    """Candidates of the first round, today's first; at most `at_most`, in written order."""
     every = tuple(itertools.islice(_choices(tune), tune.at_most))
     return tuple(Choice(settings=one, label=label(tune, one)) for one in every)
 
 
 def left_out(tune: Tune) -> int:
-    """How many combinations are not tried out for want of room."""
+    """Number of combinations beyond the limit."""
     return max(0, sum(1 for _ in _choices(tune)) - tune.at_most)
 
 
 def today(tune: Tune) -> dict[str, Setting]:
-    """The first value of every knob."""
+    """Today's settings: the first value of every knob."""
     return {name: values[0] for name, values in tune.knobs.items()}
 
 
 def label(tune: Tune, settings: Mapping[str, Setting]) -> str:
-    """What differs from today's."""
+    """The difference from today's settings."""
     base = today(tune)
     return " ".join(f"{name}={shown(value)}" for name, value in settings.items() if value != base[name]) or TODAY
 
 
 def shown(value: Setting) -> str:
-    """A value as it is written into an argument: short where six digits say it, else all of them."""
+    """A value as an argument: six digits if exact, else all."""
     if not isinstance(value, float):
         return str(value).lower() if isinstance(value, bool) else str(value)
     short = f"{value:g}"
@@ -89,7 +91,7 @@ def shown(value: Setting) -> str:
 
 
 def is_grid(tune: Tune) -> bool:
-    """Whether every combination is tried out."""
+    """Whether every combination is tried."""
     size = 1
     for values in tune.knobs.values():
         size *= len(values)

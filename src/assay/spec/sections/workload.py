@@ -1,4 +1,7 @@
-"""What is run, and what is measured beside it?  The sections [workload] and [measure]."""
+"""What is run, and what is measured besides?
+
+The sections [workload] and [measure].
+"""
 
 from __future__ import annotations
 
@@ -81,7 +84,7 @@ class Workload(Model):
 
     @property
     def every_step(self) -> int | None:
-        """Steps after which a launch is ended, warm-up included; None: it runs to its end."""
+        """Steps after which a launch ends, including warm-up; None: it runs to completion."""
         return None if self.steps is None else self.warm_up_steps + self.steps
 
 

@@ -1,1 +1,1 @@
-"""What does a table of timings from elsewhere say?"""
+"""What does an external table of timings say?"""

@@ -1,8 +1,8 @@
 """Which cells does a table of text hold, be it CSV, TSV, semicolons or Markdown?
 
-The separator is the one that gives the most known headings, then the most cells.  Lines that begin with # are remarks; text round a
-Markdown table is passed over, and so are its stars, links and notes.  A table that lies on its side, worker counts along the top, is
-stood up. Rows are numbered as a spreadsheet or an editor numbers them; the header is a row too.
+The separator is the one that gives the most known headings, then the most cells.  Lines that begin with # are comments; text
+around a Markdown table is ignored, and so are its asterisks, links and notes.  A table with worker counts along the top is
+transposed.  Rows are numbered as in a spreadsheet or editor, including the header.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from assay.spec.tables.headings import heading
 from assay.spec.tables.numbers import PLAIN
 
 SEPARATORS: Final = (",", "\t", ";", "|")
-MOST_REMARKS: Final = 100  # lines before the header
+MOST_REMARKS: Final = 100  # comment lines before the header
 _RULE: Final = re.compile(r"^\s*\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)+\|?\s*$")
 _MARKUP: Final = re.compile(r"\*\*|`|<br\s*/?>|<su[bp]>.*?</su[bp]>|</?[bi]>|\[\^\w+\]", re.IGNORECASE)
 _LINK: Final = re.compile(r"\[([^\]]*)\]\([^)]*\)")
@@ -37,7 +37,7 @@ class Table:
 
 
 def read_table(text: str, source: str) -> Table | None:
-    """The table in a text; None without any row. Raises SpecError where it cannot be cut into cells."""
+    """The table in a text; None without any row. Raises SpecError if it cannot be split into cells."""
     lines = text.splitlines()
     rules = [place for place, line in enumerate(lines) if _RULE.match(line)]
     if rules:
@@ -50,7 +50,7 @@ def read_table(text: str, source: str) -> Table | None:
 
 
 def _markdown(lines: Sequence[str], rules: Sequence[int], source: str) -> Table:
-    """The one table of a page: the line above the rule and those below it that have bars."""
+    """The only table of a page: the line above the rule and those with bars below it."""
     if len(rules) > 1:
         where = ", ".join(str(place) for place in rules)
         problem = Problem(where=f"lines {where}", found=f"{len(rules)} tables", allowed="one table", mend="Keep one of them in the file.")
@@ -71,7 +71,7 @@ def _bars(line: str) -> Cells:
 
 
 def plain(cell: str) -> str:
-    """A cell without what only formats it."""
+    """A cell without its formatting."""
     return _MARKUP.sub("", _LINK.sub(r"\1", cell)).strip()
 
 
@@ -94,13 +94,13 @@ def _delimited(text: str, source: str) -> tuple[list[tuple[int, Cells]], str]:
 
 
 def _remark(cells: Sequence[str], *, headed: bool) -> bool:
-    """A line that begins with #, unless that is the heading "# GPUs"."""
+    """A line that begins with #, except the heading "# GPUs"."""
     first = cells[0].lstrip()
     return first.startswith("#") and (headed or len(cells) < 2 or heading(first) is None)
 
 
 def _worth(line: str, separator: str) -> tuple[int, int]:
-    """Known headings, and cells, of a line that is cut by this sign."""
+    """(known headings, cells) of a line split by this separator."""
     try:
         cells = next(csv.reader([line], delimiter=separator), [])
     except csv.Error:
@@ -109,7 +109,7 @@ def _worth(line: str, separator: str) -> tuple[int, int]:
 
 
 def _upright(table: Table) -> Table:
-    """A table whose header holds the worker counts, with a row for each of them."""
+    """Transpose a table whose header holds the worker counts."""
     first, *counts = table.header
     known = heading(first)
     if known is None or known.meaning != "workers" or len(counts) < 2 or not all(PLAIN.fullmatch(count.strip()) for count in counts):

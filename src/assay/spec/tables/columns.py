@@ -1,6 +1,7 @@
-"""Which columns of a table from elsewhere count?  One of each meaning; where several say the same, the user says which.
+"""Which columns of an external table count?
 
-Nodes beside GPUs: the GPUs count.  A speedup or an efficiency counts only where there is neither a time nor a throughput.
+One per meaning; if several mean the same, the user chooses.  GPUs take precedence over nodes.  A speedup or an efficiency counts
+only if there is neither a time nor a throughput.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from assay.spec.tables.cells import Table, plain
 from assay.spec.tables.headings import Heading, heading
 from assay.spec.tables.types import Asked
 
-# What one of must be there, the best first; the last two are relative to a row that is not shown.
+# One of these is required, best first; the last two are relative to a row that is not shown.
 MEASURED: Final = ("seconds", "step_seconds", "rate", "speedup", "efficiency")
 PRICES: Final = ("usd", "usd_per_hour")
 ENERGIES: Final = ("joules", "watts")
@@ -35,12 +36,12 @@ Columns = dict[str, Column]
 
 
 def named(name: str, other: str) -> bool:
-    """Whether a heading or cell is the one that the user names."""
+    """Whether a heading or cell matches the user's name for it."""
     return plain(name).casefold() == other.strip().casefold()
 
 
 def columns_of(table: Table, asked: Asked) -> tuple[Columns, list[Problem]]:
-    """Where each known column stands. Unknown columns are left alone, if what is needed is there."""
+    """The position of each known column. Ignores unknown columns if the required ones exist."""
     problems = [
         Problem(
             where="--use",
@@ -71,7 +72,7 @@ def columns_of(table: Table, asked: Asked) -> tuple[Columns, list[Problem]]:
             )
         )
     problems += [*_missing(table, columns), *_only_one_of(columns, asked)]
-    for meaning in MEASURED:  # the best is taken, the rest is derived from it
+    for meaning in MEASURED:  # take the best, the rest is derived from it
         if any(better in columns for better in MEASURED[: MEASURED.index(meaning)]) and meaning in ("speedup", "efficiency"):
             columns.pop(meaning, None)
     return columns, problems
@@ -82,7 +83,7 @@ _BIG: Final = ("node", "machine", "server", "instance", "host")
 
 
 def _finer(columns: Sequence[Column]) -> list[Column]:
-    """Nodes beside GPUs: the GPUs count; else all of them."""
+    """The GPU column if it is the only one besides nodes, else all."""
     if columns[0].heading.meaning != "workers" or len(columns) < 2:
         return list(columns)
     fine = [column for column in columns if not any(word in column.heading.word for word in _BIG)]
@@ -113,7 +114,7 @@ _NAMES: Final = {"workers": ("workers", "nodes", "GPUs"), "seconds": ("seconds",
 
 
 def _only_one_of(columns: Columns, asked: Asked) -> Iterator[Problem]:
-    """Different ways to say one thing; those that --use does not name are left out."""
+    """Report several columns of one meaning; drops those that --use does not name."""
     for pair, what in ((("seconds", "step_seconds"), "the time"), (PRICES, "the price"), (ENERGIES, "the energy")):
         there = [meaning for meaning in pair if meaning in columns]
         meant = [meaning for meaning in there if any(named(columns[meaning].name, name) for name in asked.use)]

@@ -1,7 +1,7 @@
-"""What does a column of a table from elsewhere mean, by its heading, and in which unit?
+"""What does a column of an external table mean, by its heading, and in which unit?
 
-Names are taken tolerantly: capitals, spaces, dashes and "number of" do not matter; a unit stands in brackets or at the end.
-A heading that is not known gives None, and its column is left alone.  A heading in another currency is refused: costs are in US dollars.
+Matching is tolerant: case, spaces, dashes and "number of" are ignored; a unit may be in brackets or at the end.
+An unknown heading gives None, and its column is ignored.  Currencies other than US dollars are refused.
 """
 
 from __future__ import annotations
@@ -62,18 +62,18 @@ _STEPS: Final = re.compile(r"(?:n |num |total )?(?:steps|iterations|iters)")
 
 @dataclass(frozen=True, kw_only=True)
 class Heading:
-    """A column's meaning. `factor`: what a number in it is multiplied by."""
+    """A column's meaning. `factor`: multiplier of its numbers."""
 
     meaning: str
     factor: float = 1.0
     per_worker: bool = False
     percent: bool = False
     unit_said: bool = True
-    word: str = ""  # of a rate what is counted; of workers what they are called
+    word: str = ""  # of a rate: the unit counted; of workers: their name
 
 
 def heading(name: str) -> Heading | None:
-    """What a heading means; None: nothing that is known."""
+    """The meaning of a heading; None: unknown."""
     text = re.sub(r"\s+", " ", re.sub(r"[\s_-]+", " ", name.lower().replace("µ", "μ"))).strip()
     inside = " ".join(re.findall(r"[\[(]([^\])]*)[\])]", text)).strip()
     base = re.sub(r"\s*[\[(].*?[\])]\s*", " ", text).strip().strip(":,").strip()
@@ -106,7 +106,7 @@ def _money(text: str) -> Heading | None:
 
 
 def _unit(base: str, inside: str, units: dict[str, float]) -> tuple[str, float | None]:
-    """The name without its unit, and the unit's factor; None: no unit of this kind is said."""
+    """The name without its unit, and the unit's factor; None: no unit of this kind."""
     for word in re.split(r"[\s,;]+", inside):
         if word in units:
             return base, units[word]
@@ -146,7 +146,7 @@ def _batch(base: str) -> Heading | None:
 
 
 def _said(base: str, inside: str) -> Heading | None:
-    """Numbers that were derived, or have no unit but percent."""
+    """The meaning of derived numbers, and of those without a unit except percent."""
     percent = "%" in inside or "%" in base or bool(re.search(r"\b(?:pct|percent)\b", f"{base} {inside}"))
     name = re.sub(r"\s*(?:%|\bpct\b|\bpercent\b|\bin percent\b)\s*", " ", base).strip().removesuffix(" in").removesuffix(",").strip()
     found = (("quality", _QUALITY), ("speedup", _SPEEDUP), ("efficiency", _EFFICIENCY))

@@ -1,8 +1,8 @@
-"""Which number stands in a cell: thousands separators, decimal commas, percent signs, units and notes?
+"""Which number does a cell hold, among thousands separators, decimal commas, percent signs, units and notes?
 
-A comma or a point is what the table's other cells show it to be: "1.234,5" or "0,87" can only hold decimal commas, "12.5" or "1,345.8" only
-decimal points; both in one table are refused.  "1,345" alone is read as 1345, and said so, except between semicolons, where it is asked.
-"~", "± 3", "(10.0x)", "*" and stars of a footnote are left off.
+The table's other cells decide what a comma or a point is: "1.234,5" or "0,87" imply decimal commas, "12.5" or "1,345.8" decimal
+points; both in one table are refused.  "1,345" alone is read as 1345 with a note, except in semicolon-separated tables, where the
+user must decide.  "~", "± 3", "(10.0x)", "*" and footnote asterisks are dropped.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Mark = Literal["point", "comma"]
 
 @dataclass(frozen=True, kw_only=True)
 class Number:
-    """A number and what stood behind it."""
+    """A number and the text after it."""
 
     value: float
     unit: str = ""
@@ -33,7 +33,7 @@ class Number:
 
 @dataclass(frozen=True, kw_only=True)
 class Marks:
-    """What a table's cells show of its decimal mark, each with the cell that shows it."""
+    """Evidence of a table's decimal mark, with the cells that show it."""
 
     point: str | None = None
     comma: str | None = None
@@ -41,12 +41,12 @@ class Marks:
 
     @property
     def decimal(self) -> Mark:
-        """The decimal mark; a point where nothing shows it."""
+        """The decimal mark; a point without evidence."""
         return "comma" if self.comma is not None and self.point is None else "point"
 
 
 def marks(cells: Iterable[str]) -> Marks:
-    """What the cells show together."""
+    """Combine the evidence of all cells."""
     shown: dict[str, str] = {}
     for cell in cells:
         digits = _digits(cell)
@@ -81,7 +81,7 @@ def _digits(cell: str) -> str | None:
 
 
 def _bare(cell: str) -> str:
-    """Without currency, notes, deviations and spaces between digits."""
+    """A cell without currency, notes, deviations and spaces between digits."""
     text = cell.strip().replace("−", "-").replace("×", "x")
     text = re.sub(r"(?<=\d)[\s\u00a0\u2009\u202f_](?=\d{3}(?!\d))", "", text)
     text = re.sub(r"\s*(?:±|\+/?-)\s*[\d.,]+\s*%?\s*$", "", text)
@@ -90,12 +90,12 @@ def _bare(cell: str) -> str:
 
 
 def missing(cell: str) -> bool:
-    """Whether a cell says that there is no value: "-", "n/a", "OOM"."""
+    """Whether a cell states that there is no value: "-", "n/a", "OOM"."""
     return cell.strip().lower() in MISSING
 
 
 def number(cell: str, decimal: Mark = "point") -> Number | None:
-    """The number in a cell; None: there is none that can be told."""
+    """The number in a cell; None: unreadable."""
     clock = _CLOCK.fullmatch(cell.strip())
     if clock:
         return Number(value=3600.0 * int(clock[1]) + 60.0 * int(clock[2]) + float(clock[3]), unit="s")
@@ -115,7 +115,7 @@ def number(cell: str, decimal: Mark = "point") -> Number | None:
 
 
 def _plain(digits: str, decimal: Mark) -> str | None:
-    """The digits with a point; None where groups are not of three."""
+    """The digits with a decimal point; None if groups are not of three."""
     mark, other = (".", ",") if decimal == "point" else (",", ".")
     whole, _, rest = digits.partition(mark)
     if other in rest or mark in rest:

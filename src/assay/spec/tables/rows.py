@@ -1,6 +1,6 @@
-"""What do the rows of a table from elsewhere hold: numbers in the units of their meaning, without gaps, each worker count once?
+"""Which numbers do the rows of an external table hold, in base units, without gaps, one row per worker count?
 
-Of several series in one table the user says which; rows with equal counts that are no other series are repetitions.
+If a table holds several series, the user chooses; rows with equal counts in one series are repetitions.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from assay.spec.tables.numbers import Marks, Number, marks, missing, number
 from assay.spec.tables.types import Asked
 
 MOST_WORKERS: Final = 10_000_000
-LARGEST: Final = 1e30  # of any number, and its inverse the smallest: their ratios are still numbers
+LARGEST: Final = 1e30  # of any number, with its inverse as the smallest: ratios stay finite
 Values = dict[str, float | None]
 Row = tuple[int, tuple[str, ...]]
 Read = tuple[int, tuple[str, ...], Values]
 
 
 def chosen(table: Table, asked: Asked, problems: list[Problem]) -> list[Row]:
-    """The rows that --where means."""
+    """The rows selected by --where."""
     rows = list(table.rows)
     for name, wanted in asked.where:
         place = next((place for place, head in enumerate(table.header) if named(head, name)), None)
@@ -78,7 +78,7 @@ def grouped(found: Marks) -> Iterator[str]:
 def values(
     at: int, cells: Sequence[str], columns: Mapping[str, Column], width: int, found: Marks, problems: list[Problem], notes: list[str]
 ) -> Values | None:
-    """One row, or None where it says that it has no value, or after its problems were noted."""
+    """One row; None if it states no value, or after noting its problems."""
     if len(cells) > width and any(cell.strip() for cell in cells[width:]):
         mend = 'Write numbers with a point and without thousands separators, or between quotation marks: "1,234".'
         problems.append(Problem(where=f"row {at}", found=f"{len(cells)} cells", allowed=f"{width}, as in the header", mend=mend))
@@ -97,7 +97,7 @@ def values(
 
 
 def _value(at: int, meaning: str, cells: Sequence[str], column: Column, found: Marks, problems: list[Problem]) -> float | None:
-    """The number in a cell, in the unit of its meaning; None if it is empty and may be."""
+    """The number in a cell, in base units; None if allowed to be empty."""
     text = cells[column.place].strip() if column.place < len(cells) else ""
     if meaning in FILLED and (not text or missing(text)):
         return None
@@ -129,7 +129,7 @@ _ALLOWED = {
 
 
 def _factor(meaning: str, read: Number, head: Heading) -> float | None:
-    """By what the number is multiplied; None: its unit is not known here."""
+    """Multiplier of the number; None: unknown unit."""
     unit = read.unit.lower()
     if meaning in ("quality", "efficiency"):
         return (0.01 if read.percent or head.percent else 1.0) if not unit else None
@@ -164,7 +164,7 @@ def is_percent(rows: Sequence[Read], column: Column | None) -> bool:
 
 
 def gaps(rows: Sequence[Read], columns: Mapping[str, Column]) -> Iterator[Problem]:
-    """A column that is there must be filled, and in one unit: rows are compared with one another."""
+    """A column must be complete and in one unit, since rows are compared."""
     for name in FILLED:
         empty = [at for at, _, values in rows if name in columns and values.get(name) is None]
         if empty:
@@ -188,7 +188,7 @@ def _rows(numbers: Sequence[int], column: str) -> str:
 
 
 def series(table: Table, rows: Sequence[Read], columns: Mapping[str, Column]) -> Iterator[Problem]:
-    """Rows of one count that are no repetitions, since they differ in what is said of them."""
+    """Report rows of one count that differ in their settings and so are no repetitions."""
     free = {column.place for meaning, column in columns.items() if meaning not in ("batch", "accumulation")}
     first: dict[float, Read] = {}
     for at, cells, values in rows:
@@ -203,13 +203,13 @@ def series(table: Table, rows: Sequence[Read], columns: Mapping[str, Column]) ->
 
 
 def _looks_measured(one: str, other: str) -> bool:
-    """Numbers that are no whole ones differ between repetitions; whole ones and words are settings."""
+    """Whether cells differ like measurements: fractions do, whole numbers and words are settings."""
     read = [number(text) for text in (one, other)]
     return all(value is not None and not float(value.value).is_integer() for value in read)
 
 
 def medians(rows: Sequence[Read], notes: list[str]) -> Iterator[tuple[int, Values]]:
-    """One row for each count."""
+    """One row per count: the median of its repetitions."""
     for count in dict.fromkeys(values["workers"] for _, _, values in rows):
         same = [(at, values) for at, _, values in rows if values["workers"] == count]
         if len(same) > 1:

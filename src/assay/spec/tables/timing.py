@@ -1,4 +1,4 @@
-"""What does a row of a table from elsewhere amount to: seconds, work, cost and energy, from whichever of them it has?"""
+"""Which seconds, work, cost and energy does a row of an external table imply, from whichever it has?"""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from assay.spec.tables.rows import Values
 from assay.spec.tables.types import Asked, Scaling, Timing
 
 SECONDS_PER_HOUR: Final = 3600.0
-AGREE: Final = 0.02  # by which a time, a rate and the work may disagree: published numbers are rounded
+AGREE: Final = 0.02  # tolerated disagreement of time, rate and work: published numbers are rounded
 
 
 def timing(at: int, values: Values, asked: Asked, columns: Mapping[str, Column], problems: list[Problem]) -> Timing:
@@ -50,7 +50,7 @@ def timing(at: int, values: Values, asked: Asked, columns: Mapping[str, Column],
 
 
 def _rate(values: Values, workers: float, columns: Mapping[str, Column]) -> float | None:
-    """Work per second of all workers; of a table of speedups or efficiencies, in units of the row that they are relative to."""
+    """Work per second of all workers; for speedups or efficiencies, in units of their base row."""
     if (rate := values.get("rate")) is not None:
         return rate * workers if columns["rate"].heading.per_worker else rate
     if (efficiency := values.get("efficiency")) is not None and "speedup" not in values:
@@ -59,7 +59,7 @@ def _rate(values: Values, workers: float, columns: Mapping[str, Column]) -> floa
 
 
 def _batch(values: Values, workers: float, columns: Mapping[str, Column]) -> float | None:
-    """Units of work of one step."""
+    """Units of work per step."""
     batch = values.get("batch")
     if batch is None:
         return None
@@ -69,7 +69,7 @@ def _batch(values: Values, workers: float, columns: Mapping[str, Column]) -> flo
 
 
 def batches(rows: Sequence[Values], columns: Mapping[str, Column], asked: Asked, problems: list[Problem]) -> Scaling:
-    """What the batches say where no work is given: one batch for all is strong scaling, one for each worker weak."""
+    """Scaling mode from batches if no work is given: one batch for all is strong, one per worker weak."""
     batches = [(_batch(values, values["workers"] or 1.0, columns), values["workers"] or 1.0) for values in rows]
     whole = [batch for batch, _ in batches if batch is not None]
     each = [batch / workers for batch, workers in batches if batch is not None]
@@ -85,14 +85,14 @@ def _equal(values: Sequence[float]) -> bool:
 
 
 def rate_word(columns: Mapping[str, Column], asked: Asked) -> str:
-    """What a table without times counts each second."""
+    """The unit counted per second by a table without times."""
     if any(name in columns for name in ("seconds", "step_seconds", "work")) or asked.work is not None:
         return ""
     return columns["rate"].heading.word if "rate" in columns else "of the base"
 
 
 def _usd(values: Values, workers: float, seconds: float, columns: Mapping[str, Column]) -> float | None:
-    """What the row cost: a price per hour is that of all the row's workers together, unless it says that it is one worker's."""
+    """Cost of the row: a price per hour covers all workers of the row, unless stated per worker."""
     if (cost := values.get("usd")) is not None:
         return cost
     if (hour := values.get("usd_per_hour")) is None:
@@ -101,7 +101,7 @@ def _usd(values: Values, workers: float, seconds: float, columns: Mapping[str, C
 
 
 def _joules(values: Values, workers: float, seconds: float, columns: Mapping[str, Column]) -> float | None:
-    """What the row used: given as energy, or as mean power."""
+    """Energy of the row, given directly or as mean power."""
     for name, time in (("joules", 1.0), ("watts", seconds)):
         if (value := values.get(name)) is not None:
             return value * time * (workers if columns[name].heading.per_worker else 1.0)
