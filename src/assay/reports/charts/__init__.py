@@ -1,1 +1,1 @@
-"""The pictures of a report: one file per picture, each a function from the view to a drawing or to why there is none."""
+"""Charts of a report: one file per chart, each a function from the view to a drawing or to the reason for its absence."""

@@ -1,4 +1,7 @@
-"""Which charts has a record?  A list for each kind, in the order in which they stand on the page."""
+"""Which charts has a record?
+
+A list per kind, in page order.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +50,7 @@ COLLECTIVE_PICTURES: Final[tuple[tuple[str, Draw], ...]] = (
 
 
 def draw(view: View) -> tuple[Picture, ...]:
-    """All pictures of a record, in their order."""
+    """All rendered charts of a record, in order."""
     pending = [begun(name, drawing) for name, drawing in drawings(view)]
     return tuple(finished() for finished in pending)
 
@@ -66,5 +69,5 @@ def _lists(view: View) -> tuple[tuple[str, Draw], ...]:
     if view.serving is not None:
         return LOAD_PICTURES
     if view.launches and all(launch.role == "profile" for launch in view.launches):
-        return (("profile", profile.draw),)  # the others are of timed launches, of which there was to be none
+        return (("profile", profile.draw),)  # the other charts need timed launches, and none were requested
     return (("profile", profile.draw), *PICTURES) if view.profiles else PICTURES

@@ -115,7 +115,7 @@ def _series(trend: Drift | None, memory: float | None, launches: int) -> Iterato
     if trend is not None:
         certain = trend.p_value < CERTAIN
         evidence = (
-            f"{percent(trend.over_the_run, 3)} from the first launch to the last"  # the run is no hour, so no drift per hour
+            f"{percent(trend.over_the_run, 3)} from the first launch to the last"  # over the run only: no extrapolation to an hour
             if certain
             else "none that is certain"
         )
