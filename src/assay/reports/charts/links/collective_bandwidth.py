@@ -1,7 +1,7 @@
 """How does a collective's bandwidth grow with its size, and does the latency-bandwidth model explain it?
 
-busbw over the size, both logarithmic, one mark per size with its interval; dashed: T = rounds alpha + share bytes beta (Hockney's
-alpha-beta model), fitted to the same launches. Marks far below the dashes are sizes at which the engine switches algorithm or protocol.
+busbw over the size, both logarithmic, one mark per size with its interval; dashed: T = rounds alpha + share bytes beta, fitted to the
+same launches. Marks far below the dashes are sizes at which the engine works differently.
 """
 
 from __future__ import annotations

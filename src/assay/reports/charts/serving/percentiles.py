@@ -92,7 +92,7 @@ def _of(view: View, latency: str) -> Drawing | Missing:
 
 
 def _chosen(view: View, curves: Sequence[PercentileCurve]) -> list[PercentileCurve]:
-    """The largest load of each engine and scenario, then the smallest ones, up to MOST curves."""
+    """Up to MOST curves: the largest load of each engine and scenario, then the smallest ones, then the others."""
     if len(curves) <= MOST:
         return list(curves)
     groups: dict[str, list[str]] = {}

@@ -74,7 +74,7 @@ def _mean(steps: list[Mapping[str, Any]]) -> dict[str, float]:
 
 
 def _named(view: View, text: str) -> str:
-    """Label of a part: time without kernels is idle on a device, but may be Python on a CPU."""
+    """Label of a part: without a device, time outside of operators is not idle but may be Python."""
     on_device = any(rank.get("on_device") for one in view.profiles for rank in one["ranks"])
     return NO_OPERATOR if text == "idle" and not on_device else text
 
