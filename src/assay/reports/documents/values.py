@@ -35,7 +35,7 @@ Keys = tuple[Key[T], ...]
 
 
 def made(keys: Keys[T], thing: T) -> dict[str, Any]:
-    """Build the JSON object of a thing."""
+    """Build the JSON object of `thing`."""
     return {key.name: key.of(thing) for key in keys}
 
 

@@ -1,4 +1,4 @@
-"""What is shown?
+"""What does a page show?
 
 One file for each subject that has a page.
 """

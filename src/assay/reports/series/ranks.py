@@ -107,7 +107,8 @@ def _phases(measured: Measured, configuration: str) -> tuple[RankPhases, ...]:
 def between(measured: Measured) -> tuple[tuple[str, float], ...]:
     """(configuration, seconds) of exposed communication between the phases of a step, if recorded.
 
-    Median over launches of the median over steady steps of the mean over ranks, as for `comm_exposed`."""
+    Median over launches of the median over steady steps of the mean over ranks, as for `comm_exposed`.
+    """
     if measured.kind.name != "training":
         return ()
     rows = measured.table("waits").filter(pl.col("phase").eq(BETWEEN) & pl.col("waiting_ns").is_not_null())
@@ -125,7 +126,8 @@ def _own(measured: Measured, steps: pl.DataFrame) -> pl.DataFrame:
 
     Exposed communication is subtracted from the phases in which it was recorded; the part without a phase from the backward pass, where
     DDP waits, and any excess from the forward pass. Communication between phases (a script's own all_reduce after its backward pass) is
-    subtracted from the rest."""
+    subtracted from the rest.
+    """
     keys = ["launch", "rank", "incarnation", "step"]
     outside = [*(part for part in PARTS if part != "backward"), BETWEEN]
     seen = measured.table("waits").filter(pl.col("waiting_ns").is_not_null() & pl.col("phase").is_in(outside))
@@ -202,7 +204,8 @@ def _timeline(measured: Measured, calls: pl.DataFrame, row: dict[str, object], s
 def _laid(step: dict[str, int | None], begin: int) -> list[Span]:
     """The phases of a rank's step, laid end to end from its begin: lengths are measured, gaps are not.
 
-    A phase's exposed communication is laid at its end, where a backward pass waits for its last buckets."""
+    A phase's exposed communication is laid at its end, where a backward pass waits for its last buckets.
+    """
     at, found, rank = int(step["begin_ns"] or 0) - begin, list[Span](), int(step["rank"] or 0)
     for part in PARTS:
         whole = step[f"{part}_ns"]

@@ -424,7 +424,8 @@ def _recovery(
 ) -> tuple[tuple[RecoveryPhase, ...], tuple[str, ...]]:
     """The phases end to end from the fault. The first absent one ends the chain, because later ones have no known begin.
 
-    A transient fault has one phase: while it lasted."""
+    A transient fault has one phase: while it lasted.
+    """
     if fault_s is None:
         return (), ("no fault struck in this launch",)
     number, begin = int(str(launch["launch"])), _began(measured, launch)

@@ -93,8 +93,9 @@ def occasion_text(change: Change) -> str:
 
 
 def allowed_text(change: Change) -> str:
-    """The change with the allowance for sessions: "+5.1 % [−31.0, 61.4] with 15 % assumed between sessions (launches alone:
-    +5.10 % [4.02, 6.18])".
+    """The change with the allowance for sessions.
+
+    "+5.1 % [−31.0, 61.4] with 15 % assumed between sessions (launches alone: +5.10 % [4.02, 6.18])".
     """
     text, occasion = change_text(change), change.occasion
     if not text or occasion is None or not occasion.allowance:

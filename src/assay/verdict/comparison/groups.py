@@ -148,8 +148,9 @@ class Quality:
 
 
 def qualities(base: Arm, others: Sequence[Arm]) -> dict[str, Quality]:
-    """label -> quality against the base. Holm's steps, applied to bounds, keep the chance of any wrong HELD below
-    1 - confidence; DEGRADED is decided for each side separately.
+    """label -> quality against the base.
+
+    Holm's steps, applied to bounds, keep the chance of any wrong HELD below 1 - confidence; DEGRADED is decided for each side separately.
     """
     found = {arm.label: quality(base, arm) for arm in others}
     open_ = [arm for arm in others if found[arm.label].held == "HELD"]

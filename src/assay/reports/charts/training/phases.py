@@ -85,8 +85,10 @@ def _top(view: View, seen: dict[str, MetricRow], scale: Scale) -> float:
 
 
 def _parts(view: View, seen: dict[str, MetricRow]) -> dict[str, dict[str, float]]:
-    """Metric -> configuration -> seconds in the bar. Exposed communication lies inside of phases, and is subtracted from
-    them so that it is drawn once."""
+    """Metric -> configuration -> seconds in the bar.
+
+    Exposed communication lies inside of phases, and is subtracted from them so that it is drawn once.
+    """
     parts = {name: {key: max(one.value, 0.0) for key, one in estimates(view, row).items()} for name, row in seen.items()}
     between = dict(view.series.between)
     for key, exposed in parts.get(COMM_EXPOSED.name, {}).items():
