@@ -231,8 +231,7 @@ def _quality(experiment: Experiment, earlier: Measured | None) -> Iterator[Expec
 
 
 def _examples(earlier: Measured) -> tuple[int | None, int | None, float | None]:
-    """Distinct examples, independent units (clusters, and examples outside of any), and flip rate between the base's launches.
-    """
+    """Distinct examples, independent units (clusters, and examples outside of any), and flip rate between the base's launches."""
     scores = earlier.scores.join(earlier.timed.select("launch", "configuration"), on="launch")
     if scores.height == 0:
         return None, None, None

@@ -76,5 +76,5 @@ class Verdict:
     gates: tuple[GateResult, ...]
     dimensions: Mapping[str, Mapping[str, DimensionResult]]  # configuration -> dimension -> result
     recommendations: tuple[Recommendation, ...]
-    sentence: str  # the one that may be quoted
+    sentence: str  # quotable
     layers: Mapping[str, tuple[LayerResult, ...]] = field(default_factory=dict)  # for training on several workers

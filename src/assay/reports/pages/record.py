@@ -131,7 +131,7 @@ def recommendation(view: View) -> Section:
 
 
 def gates(view: View) -> Section:
-    """Every gate, once for each status."""
+    """All gates, one line per gate and status."""
     items = tuple(
         _said(Bullet(mark=Mark(word=gate.word, tone=TONES[gate.status]), title=gate.gate, text=""), gate.told)
         for gate in grouping.gates(view)

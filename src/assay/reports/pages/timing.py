@@ -1,6 +1,6 @@
 """What does the page of several timed commands show?
 
-The time of each command and its basis, then each against the first.
+The time of each command and its sample, then each command against the first.
 """
 
 from __future__ import annotations

@@ -196,7 +196,7 @@ def design_of(settings: Settings) -> Design:
 
 
 def _at_once(settings: Settings) -> Found | None:
-    """What decides."""
+    """The primary change's numbers, if any."""
     deciding = [change for change in settings.comparison.changes if _key(change) == primary_of(settings.comparison)]
     return _found(settings, deciding[0]) if deciding else None
 

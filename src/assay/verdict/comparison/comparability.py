@@ -118,7 +118,7 @@ def _of_condition(condition: Condition, values: Sequence[Mapping[str, Any]]) -> 
 
 
 def _of_field(condition: Condition, field: str, values: Sequence[Mapping[str, Any]]) -> Mismatch | None:
-    """One field over all sides; None where they agree."""
+    """The mismatch in one field over all sides; None if they agree."""
     absent = [field not in one for one in values]
     if any(absent) and condition.family is not None and condition.absent == "skip" and all(values):
         return None  # a configuration of one side only

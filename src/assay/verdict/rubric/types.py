@@ -49,7 +49,7 @@ class Fit:
     serial_fraction: float
     ceiling: float | None  # largest speedup; None: unbounded by the fit
     half_efficiency_workers: float | None  # workers at which the fit predicts E = 0.5
-    at_workers: int  # the largest row of the fit ...
+    at_workers: int  # largest row of the fit, with its measured and predicted speedup
     measured_there: float
     expected_there: float
 

@@ -168,7 +168,7 @@ ENERGIES: Final = ("energy", "joule", "power", "watt", "kwh", "carbon", "co2", "
 LAST_UNIT: Final = r"_(ms|us|s|seconds|milliseconds|percent|pct|usd|joules|hours|minutes|gbps|tflops|qps|rps|tps)$"
 OTHER_EFFICIENCIES: Final = ("energy", "power", "cost", "memory", "sample", "data", "token", "bandwidth", "compute", "model")
 EFFORT_TO: Final = r"(time|hours|minutes|seconds|days|steps|epochs|iterations|samples|tokens|cost|energy)(_\w+)?_(to|until|till)(_|$)"
-LONGEST_WAIT: Final = 3600.0  # s; longer durations are no latency
+LONGEST_WAIT: Final = 3600.0  # s; longer durations are no user's wait
 SERVING: Final = r"\b(serv(e|es|ed|ing)|inference|requests?|decod|prompt|output tok|generat|concurren|rps|qps|req/s|chat|streaming)"
 
 

@@ -26,7 +26,7 @@ PARTS: Final = (  # name, colour, categories; left to right
 
 
 def draw(view: View) -> Drawing | Missing:
-    """One bar per worker count, and one per worker count with a fault: shares of workers x wall time."""
+    """One bar per worker count, without and with a fault: shares of workers x wall time."""
     spent = view.series.spent
     if not spent:
         return Missing(title=TITLE, reason="Where the paid time went: not measured (no rank marked its steps).")

@@ -80,7 +80,7 @@ def definitions(_: Measured, results: Results) -> Any:
 
 
 def tag(metric: str, tag: str) -> Read:
-    """A tag of a metric's signature; None where the metric is absent."""
+    """A tag of a metric's signature; None if the metric is absent."""
 
     def read(_: Measured, results: Results) -> Any:
         values = (value for value in results.get(metric, {}).values() if isinstance(value, Estimate))
