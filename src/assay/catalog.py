@@ -38,6 +38,7 @@ SORTED = frozenset({"metrics", "verdict.audits"})
 # Folders whose files hold a family each: a tuple of plug-ins, each with a name of its own.
 FAMILIES = {"metrics": "METRICS"}
 FOLDERS = frozenset({"kinds"})  # a plug-in is a folder, whose `__init__` defines the constant
+OF_KINDS = frozenset({"metrics", "verdict.audits", "verdict.gates"})  # a kind of record may hold its own
 HELPERS = "support"  # a subfolder that holds no plug-ins
 
 
@@ -144,17 +145,27 @@ def _twice(package: str, name: str, where: str) -> Exception:
 @cache
 def _modules(package: str) -> dict[str, str]:
     """Name -> module of the files that define a package's plug-ins. Nothing is imported."""
-    top = os.path.join(os.path.dirname(__file__), *package.split("."))
+    home = os.path.dirname(__file__)
+    top = os.path.join(home, *package.split("."))
     if package in FOLDERS:
         folders = sorted(entry.name for entry in os.scandir(top) if os.path.isfile(os.path.join(entry.path, "__init__.py")))
         return {name: f"assay.{package}.{name}" for name in folders}
     constants = (PLUG_INS[package], FAMILIES.get(package, PLUG_INS[package]))
+    paths = [*_files(top, package in SORTED), *(_of_kinds(package.rpartition(".")[2]) if package in OF_KINDS else [])]
     return {
-        ".".join(part[len(package.split(".")) :]) if package in FAMILIES else part[-1]: ".".join(("assay", *part))
-        for path in _files(top, package in SORTED)
+        ".".join(parts) if package in FAMILIES else parts[-1]: ".".join(("assay", *parts))
+        for path in paths
         if _defines(path, constants)
-        for part in [(*package.split("."), *os.path.relpath(path, top).removesuffix(".py").split(os.sep))]
+        for parts in [os.path.relpath(path, home).removesuffix(".py").split(os.sep)]
     }
+
+
+def _of_kinds(name: str) -> list[str]:
+    """The Python files that the kinds of records hold of one sort: `kinds/<kind>/metrics.py`, or those of a folder of that name."""
+    below = os.path.join(os.path.dirname(__file__), "kinds")
+    homes = [os.path.join(entry.path, name) for entry in sorted(os.scandir(below), key=lambda entry: entry.name) if entry.is_dir()]
+    alone = [f"{home}.py" for home in homes if os.path.isfile(f"{home}.py")]
+    return alone + [path for home in homes if os.path.isdir(home) for path in _files(home, False)]
 
 
 def _files(folder: str, deep: bool) -> list[str]:

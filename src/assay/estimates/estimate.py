@@ -1,6 +1,7 @@
-"""What is a number in assay?  A value with its interval and how it was made; or a typed "not measured".
+"""What is a number in assay?
 
-A number without its interval does not exist here, and a missing number is never 0, NaN or -1.
+A value with its interval and how it was made, or a typed "not measured". No number exists without its interval, and a
+missing number is never 0, NaN or -1.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ class Estimate:
     n_trials: int
     method: str  # in words: "Student t on log of 5 per-launch medians, paired by block"
     signature: str  # "speedup|basis:step|base:workers=1|agg:median|k:5|ci:t-log-paired|v:1"
-    launch_values: tuple[float, ...] = ()  # one per launch or block, for the dots in pictures
+    launch_values: tuple[float, ...] = ()  # one per launch or block, for the dots in charts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +36,7 @@ class Absent:
     """Not measured, with the reason and what would be needed."""
 
     reason: Reason
-    detail: str  # one sentence: what is missing, and what to do to have it
+    detail: str  # one sentence: what is missing and how to get it
 
 
 Value = Estimate | Absent

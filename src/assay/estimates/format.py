@@ -1,11 +1,10 @@
-"""How is a number written for people?  The only place in assay that turns numbers into text.
+"""How is a number written for people?
 
-A value is written with as many digits as its interval supports, the ends rounded outwards, and all three so that they lie on
-the same side of a limit printed beside them as the real numbers do (`assay.estimates.rounding`).  Where the interval excludes zero
-and is wider than the value itself (a ratio of few launches), value and ends keep two digits each: none of them is zero, and none
-must read so.  One row of a table uses one scale (s, ms, us ...), so that its numbers can be compared by looking at them.  A
-number that was given rather than measured (a gate, a margin) is written as given.
-Cannot tell: anything that the interval itself leaves out.
+The only module that turns numbers into text. A value has as many digits as its interval supports; the ends are rounded
+outwards. All three stay on the same side of a limit printed beside them as the exact numbers (`assay.estimates.rounding`).
+If the interval excludes zero and is wider than the value (a ratio of few launches), value and ends keep two digits each, so
+that none of them reads as zero. A table row uses one scale (s, ms, us ...), so that its numbers compare at a glance. A given
+number (a gate, a margin) is written as given.
 """
 
 from __future__ import annotations
@@ -20,8 +19,8 @@ from assay.estimates.estimate import Absent, Estimate, Value
 from assay.estimates.rounding import DIGITS_WITHOUT_INTERVAL, Way, fewest, outwards, rounded, significant, written
 from assay.stats.groups.launch_groups import LEAST, groups
 
-CLEARLY: Final = 0.002  # p below which launches that fall apart are marked beside every interval: a report has many
-APART: Final = 0.01  # and by how much they must differ at least
+CLEARLY: Final = 0.002  # p below which diverging launches are marked beside the interval: strict, as a report has many intervals
+APART: Final = 0.01  # and the least relative difference between them
 
 ABSENT_WORDS: Final = {
     "not_measured": "not measured",
@@ -45,7 +44,7 @@ _SUFFIXES: Final = {"ratio": "", "count": "", "score": "", "": "", "1/s": "/s", 
 
 @dataclass(frozen=True, kw_only=True)
 class Scale:
-    """How a unit is shown: shown number = value * factor, written between `before` and `after`."""
+    """How a unit is displayed: displayed number = value * factor, written between `before` and `after`."""
 
     factor: float
     before: str = ""
@@ -53,13 +52,13 @@ class Scale:
 
     @property
     def label(self) -> str:
-        """The unit alone, for axes and heads of columns: "ms", "%", "$ per million samples"."""
+        """The unit alone, for axes and column heads: "ms", "%", "$ per million samples"."""
         return f"{self.before}{' ' if self.before and self.after.startswith('per') else ''}{self.after}".strip()
 
 
 @dataclass(frozen=True, kw_only=True)
 class Shown:
-    """A value as people see it. `interval` is never empty for an estimate; `note` says why a value is absent."""
+    """A value as displayed. `interval` is never empty for an estimate; `note` says why a value is absent."""
 
     text: str  # "12.3 ms" or "not measured"
     interval: str  # "[12.1, 12.5]", "exact", "no interval: one launch"; empty for an absent value
@@ -81,9 +80,9 @@ class Shown:
 
 
 def scale_for(unit: str, magnitudes: Iterable[float], work: str = "items") -> Scale:
-    """The scale of a row: SI prefixes for s, J, B and W; "per million" for small prices and energies of an item.
+    """The scale of a row: SI prefixes for s, J, B and W; "per million" for small prices and energies per item.
 
-    `magnitudes` are all values of the row, in `unit`; the largest decides. `work` names one item in the plural.
+    `magnitudes` are all values of the row, in `unit`; the largest decides. `work` names an item in the plural.
     """
     largest = max((abs(m) for m in magnitudes if math.isfinite(m)), default=0.0)
     head, _, per = unit.partition("/")
@@ -130,9 +129,9 @@ def _plural(word: str) -> str:
 
 
 def show(value: Value, scale: Scale | None = None, work: str = "items", *, beside: Sequence[float] = ()) -> Shown:
-    """One value as text; without a scale it gets the one that suits it alone.
+    """One value as text; without a scale it gets the one that fits it best.
 
-    `beside`: limits, in the value's unit, with which a reader will compare it (a gate, a margin, no change).
+    `beside`: limits, in the value's unit, that a reader compares it with (a gate, a margin, no change).
     """
     if isinstance(value, Absent):
         empty = scale or Scale(factor=1.0)
@@ -148,7 +147,7 @@ def show(value: Value, scale: Scale | None = None, work: str = "items", *, besid
 def bracketed(
     value: float, low: float, high: float, unit: str = "ratio", *, beside: Sequence[float] = (), launches: int = 2
 ) -> tuple[str, str]:
-    """A number and its interval that belong to no metric, as text: ("1.25", "[1.19, 1.32]")."""
+    """A number and its interval outside of any metric, as text: ("1.25", "[1.19, 1.32]")."""
     shown = show(
         Estimate(value=value, low=low, high=high, unit=unit, confidence=0.95, n_launches=launches, n_trials=0, method="", signature=""),
         beside=beside,
@@ -176,21 +175,21 @@ def _interval(value: Estimate, low: Decimal, high: Decimal) -> str:
 
 
 def _caution(value: Estimate) -> str:
-    """What the interval cannot say: its launches fall apart (`assay.stats.groups.launch_groups`)."""
+    """What the interval does not show: its launches form separate groups (`assay.stats.groups.launch_groups`)."""
     if len(value.launch_values) < LEAST or (seen := groups(value.launch_values, smallest_effect=APART)) is None:
         return ""
     return "" if seen.p >= CLEARLY else " (two groups)" if seen.outlying is None else " (one far out)"
 
 
 def number(value: float, decimals: int, way: Way = "nearest") -> str:
-    """A number with so many decimals, thousands separated, a true minus; very small or large ones with an exponent."""
+    """A number with this many decimals, separators for thousands and a true minus; an exponent if very small or large."""
     return written(rounded(value, decimals, way))
 
 
 def reading(value: float | None, unit: str, scale: Scale | None = None, *, beside: Sequence[float] = (), way: Way = "nearest") -> str:
-    """A single measured reading (one launch's wall time): three digits, no interval; a dash where there is none.
+    """A single reading (such as one launch's wall time): three digits, no interval; a dash for None.
 
-    `beside`: limits, in the same unit, that it is compared with; `way`: "up" or "down" for what is itself a bound.
+    `beside`: limits it is compared with, in the same unit; `way`: "up" or "down" for a value that is itself a bound.
     """
     if value is None or not math.isfinite(value):
         return "–"
@@ -201,7 +200,7 @@ def reading(value: float | None, unit: str, scale: Scale | None = None, *, besid
 
 
 def asked(value: float, unit: str, work: str = "items") -> str:
-    """A limit that was given, as given, with its unit: "70 %", "1.5 s", "$0.25"."""
+    """A given limit, unrounded, with its unit: "70 %", "1.5 s", "$0.25"."""
     fitting = scale_for(unit, (value,), work)
     return dressed(written(Decimal(f"{value * fitting.factor:.12g}")), fitting)
 
@@ -213,7 +212,7 @@ def count(value: int, thing: str = "") -> str:
 
 
 def percent(share: float, digits: int = 2, *, beside: Sequence[float] = (), way: Way = "nearest") -> str:
-    """A share or a relative change in at most so many significant digits: 0.05 is "5 %", 0.0123 "1.2 %", 1.5 "150 %".
+    """A share or relative change in at most `digits` significant digits: 0.05 is "5 %", 0.0123 "1.2 %", 1.5 "150 %".
 
     `beside` and `way` as in `reading`.
     """
@@ -225,7 +224,7 @@ def percent(share: float, digits: int = 2, *, beside: Sequence[float] = (), way:
 
 
 def given(value: float, digits: int = 12) -> str:
-    """A number that was given rather than measured (a gate, a price, a setting), as given."""
+    """A given number (a gate, a price, a setting), unrounded."""
     return f"{value:.{digits}g}".replace("-", "−")
 
 

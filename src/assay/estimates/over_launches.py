@@ -1,7 +1,7 @@
-"""How do per-launch values become an estimate?  The launch is the unit of analysis.
+"""How do per-launch values become an estimate?
 
-Times, rates and costs: Student t on the log of one value per launch (methodology 3.1).  Ratios between two
-configurations: Student t on the log ratios inside each block, so that a drift of the machine cancels (3.4).
+The launch is the unit of analysis. Times, rates and costs: Student t on the log of one value per launch. Ratios between two
+configurations: Student t on the log ratios within each block, so that drift of the machine cancels.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ def no_launch(configuration: str) -> Absent:
 
 
 def no_logarithm(values: Sequence[float], name: str) -> Absent | None:
-    """Times, rates and costs are above 0, or all 0 (a price of nothing): anything else is a damaged measurement."""
+    """Times, rates and costs are above 0, or all 0 (free of charge); anything else is a damaged measurement."""
     bad = sum(value <= 0.0 for value in values)
     if bad == 0 or not any(values):
         return None
@@ -28,7 +28,7 @@ def no_logarithm(values: Sequence[float], name: str) -> Absent | None:
 
 
 def positive(values: Sequence[float], confidence: float, *, unit: str, aggregate: str, name: str, n_trials: int) -> Estimate:
-    """Student t on the logs of positive values. Three or more equal whole numbers are a count, and exact."""
+    """Student t on the logs of positive values. Three or more equal whole numbers are an exact count."""
     if all(value == 0.0 for value in values) or _is_a_count(values):
         how = f"{aggregate}; the same in all {len(values)} launches"
         return exact(values[0], unit=unit, name=name, n_launches=len(values), n_trials=n_trials, how=how)
@@ -45,7 +45,7 @@ def positive(values: Sequence[float], confidence: float, *, unit: str, aggregate
 
 
 def _is_a_count(values: Sequence[float]) -> bool:
-    """Determinism is tested, not assumed: at least 3 launches gave the same whole number (Hoefler & Belli rule 5)."""
+    """Determinism is tested, never assumed: at least 3 launches gave the same whole number (Hoefler & Belli, SC'15, rule 5)."""
     return len(values) >= 3 and len(set(values)) == 1 and values[0] == int(values[0])
 
 
@@ -66,7 +66,7 @@ def average(values: Sequence[float], confidence: float, *, unit: str, aggregate:
 def of_interval(
     interval: Interval, values: Sequence[float], confidence: float, *, unit: str, name: str, n_trials: int, method: str, tags: str
 ) -> Estimate:
-    """Dress an interval as an estimate."""
+    """An estimate from an interval."""
     return Estimate(
         value=interval.value,
         low=interval.low,
@@ -82,7 +82,7 @@ def of_interval(
 
 
 def exact(value: float, *, unit: str, name: str, n_launches: int, n_trials: int, how: str) -> Estimate:
-    """A count: what was looked at was looked at completely, so the interval is the value."""
+    """A complete count: the interval is the value."""
     return Estimate(
         value=value,
         low=value,
@@ -97,7 +97,7 @@ def exact(value: float, *, unit: str, name: str, n_launches: int, n_trials: int,
 
 
 def transform(source: Estimate, function: Callable[[float], float], *, unit: str, name: str, how: str) -> Estimate:
-    """A monotone function of an estimate; a falling function swaps the ends of the interval."""
+    """A monotone function of an estimate; a decreasing one swaps the ends of the interval."""
     ends = sorted((function(source.low), function(source.high)))
     return Estimate(
         value=function(source.value),

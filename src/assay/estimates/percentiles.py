@@ -1,8 +1,8 @@
-"""How is a percentile formed?  Shared by the percentiles of the step time and, through `latencies`, of requests.
+"""How is a percentile estimated?
 
-The values (steady steps, requests) of all timed launches of a configuration are pooled; the interval comes from the spread
-between launches (cluster-Woodruff, `assay.stats.intervals.quantiles`).  Percentiles of launches are never averaged: that is biased low
-in the tail.
+The values (steady steps or requests) of all timed launches of a configuration are pooled; the interval comes from the spread
+between launches (cluster-Woodruff, `assay.stats.intervals.quantiles`). Percentiles of launches are never averaged: in the
+tail the average is biased low.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ Series = Sequence[NDArray[np.float64]]
 
 
 def tail_value(series: Series, p: float, name: str, confidence: float, things: str, unit: str = SECONDS, *, few: bool = False) -> Value:
-    """The p-quantile (0..1) of all launches' values, one series per launch in order; Absent where it cannot be carried.
+    """The p-quantile (0..1) of all launches' values, one series per launch in order; Absent if the data do not support it.
 
-    `things` names what the values are of, in the plural: "steps", "requests".  `few`: where only the launches are too few for
-    an interval of pooled ranks, take that of `assay.stats.intervals.launch_quantiles`.
+    `things` names the values in the plural: "steps", "requests". `few`: if only the launches are too few for an interval from
+    pooled ranks, use that of `assay.stats.intervals.launch_quantiles`.
     """
     tail = cluster_woodruff(series, p, confidence)
     if tail.insufficient and few and carried(tail, series):
@@ -65,7 +65,7 @@ def _from_launches(tail: Tail, series: Series, name: str, things: str, unit: str
 
 
 def _method(tail: Tail, things: str) -> str:
-    """Of which values, whose spread, and what their dependence leaves of them."""
+    """The values, the source of the spread, and the effective sample size under dependence."""
     launches, values = count(tail.k, "launches"), count(tail.n, things)
     return (
         f"quantile of the {values} of {launches} pooled; cluster-Woodruff interval from the spread between launches; "

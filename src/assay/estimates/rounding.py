@@ -1,12 +1,12 @@
-"""How many digits does a number need, and which way is it rounded?  The arithmetic behind `assay.estimates.format`.
+"""How many digits does a number need, and which way is it rounded?
 
-The half-width of an interval keeps two significant digits.  The lower end is rounded down and the upper one up, so that the
-printed interval holds the real one and is wider by less than a tenth of it on either side.  The value is rounded to the nearest
-at the same decimal, or one further where fewer than two significant digits would be left.  A number that is read beside a limit
-(a margin, a gate, no change) gets as many further digits as show on which side of it the real number lies.
-Binary fractions are taken to 14 significant digits first, so that 0.07 in per cent is 7 and its upper end not 8.
-Source: Particle Data Group, "Review of Particle Physics", section 5.3, for two digits of an uncertainty; rounding outwards is
-the rule of interval arithmetic (IEEE 1788).  Cannot tell: anything that the interval itself leaves out.
+The half-width of an interval keeps two significant digits. The lower end is rounded down and the upper one up, so that the
+printed interval contains the exact one and exceeds it by less than a tenth of its half-width on either side. The value is rounded
+to the nearest at the same decimal, or one further if fewer than two significant digits would remain. A number read beside a
+limit (a margin, a gate, no change) gets enough digits to show its side of the limit.
+Binary fractions are first rounded to 14 significant digits: 0.07 in per cent is 7, and its upper end is not 8.
+Source: Particle Data Group, "Review of Particle Physics", section 5.3 (two digits of an uncertainty); IEEE 1788, interval
+arithmetic (outward rounding).
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from typing import Final, Literal
 
-MOST_DIGITS: Final = 6  # significant digits beyond which nobody reads
+MOST_DIGITS: Final = 6  # significant digits; more are unreadable
 DIGITS_OF_HALF_WIDTH: Final = 2
 DIGITS_WITHOUT_INTERVAL: Final = 3
 DIGITS_OF_EQUAL_ENDS: Final = 4
-DIGITS_AT_LEAST: Final = 2  # of a value, and of ends that are orders of magnitude apart
-MOST_DECIMALS: Final = 7  # beyond that a small number gets an exponent
+DIGITS_AT_LEAST: Final = 2  # of a value, and of ends orders of magnitude apart
+MOST_DECIMALS: Final = 7  # above which a small number gets an exponent
 LARGEST_WRITTEN_OUT: Final = 1e12
 SMALLEST_WRITTEN_OUT: Final = 1e-4
 _EXACT: Final = 14  # significant digits that survive a multiplication by a scale
@@ -51,7 +51,7 @@ class Rounded:
 
 
 def rounded(value: float, decimals: int, way: Way = "nearest", beside: Iterable[float] = ()) -> Decimal:
-    """The value at a decimal, or at the first further one where it lies on the right side of every limit `beside` it."""
+    """The value at a decimal, or at the first further one that puts it on the right side of every limit in `beside`."""
     if not math.isfinite(value):
         return Decimal(value)
     exact, *edges = _exactly([value, *(limit for limit in beside if math.isfinite(limit))])
@@ -65,11 +65,11 @@ def rounded(value: float, decimals: int, way: Way = "nearest", beside: Iterable[
 
 
 def outwards(value: float, low: float, high: float, beside: Sequence[float] = ()) -> Rounded:
-    """A value and its ends, each with the digits that it needs; `beside`: limits that are printed with them.
+    """A value and its ends, each with the digits it needs; `beside`: limits printed with them.
 
-    Zero is such a limit wherever the interval excludes it.
+    Zero is such a limit if the interval excludes it.
     """
-    low, high = -math.inf if math.isnan(low) else low, math.inf if math.isnan(high) else high  # bounds nothing
+    low, high = -math.inf if math.isnan(low) else low, math.inf if math.isnan(high) else high  # NaN: unbounded
     places = decimals_of(value, low, high)
     limits = (*beside, 0.0) if low > 0.0 or high < 0.0 else tuple(beside)
     bottom = rounded(low, places.low, "down", limits)
@@ -89,7 +89,7 @@ def decimals_of(value: float, low: float, high: float) -> Decimals:
     if half == 0.0:
         place = fewest(value, DIGITS_OF_EQUAL_ENDS)
         return Decimals(value=place, low=place, high=place)
-    if half > abs(value) and (low > 0.0 or high < 0.0):  # ends that may be orders of magnitude apart, and are not zero
+    if half > abs(value) and (low > 0.0 or high < 0.0):  # nonzero ends that may be orders of magnitude apart
         return Decimals(
             value=significant(value, DIGITS_AT_LEAST), low=significant(low, DIGITS_AT_LEAST), high=significant(high, DIGITS_AT_LEAST)
         )
@@ -100,14 +100,14 @@ def decimals_of(value: float, low: float, high: float) -> Decimals:
 
 
 def significant(value: float, digits: int) -> int:
-    """The decimal at which a number has so many significant digits; 0 for zero and infinity."""
+    """The decimal at which a number has this many significant digits; 0 for zero and infinity."""
     if value == 0.0 or not math.isfinite(value):
         return 0
     return digits - 1 - math.floor(math.log10(abs(value)))
 
 
 def fewest(value: float, digits: int) -> int:
-    """The fewest decimals that show the value to so many significant digits; all digits of a whole number."""
+    """The fewest decimals that show the value to this many significant digits; all digits of a whole number."""
     if not math.isfinite(value) or value == round(value):
         return 0
     most = max(0, significant(value, digits))
@@ -116,14 +116,14 @@ def fewest(value: float, digits: int) -> int:
 
 
 def written(number: Decimal) -> str:
-    """The digits as they are: thousands separated, a true minus; very small or large numbers with an exponent."""
+    """The digits unchanged, with separators for thousands and a true minus; an exponent for very small or large numbers."""
     if number.is_nan():
         return "not a number"
     if number.is_infinite():
         return "no upper bound" if number > 0 else "no lower bound"
     places = max(0, -_exponent_of(number))
     if number == 0:
-        return f"{Decimal(0):.{min(places, MOST_DECIMALS)}f}"  # no minus before a zero
+        return f"{Decimal(0):.{min(places, MOST_DECIMALS)}f}"  # no minus sign before zero
     size = abs(number)
     if size >= Decimal(LARGEST_WRITTEN_OUT) or (places > MOST_DECIMALS and size < Decimal(SMALLEST_WRITTEN_OUT)):
         mantissa, _, power = f"{number:e}".partition("e")
@@ -142,14 +142,14 @@ def _half_width(value: float, low: float, high: float) -> float | None:
     if not ends or not math.isfinite(value):
         return None
     if len(ends) == 2:
-        half = float(f"{high / 2.0 - low / 2.0:.12g}")  # 0.1 and not 0.0999...
+        half = float(f"{high / 2.0 - low / 2.0:.12g}")  # 0.1, not 0.0999...
         return half if half > abs(value) * 1e-12 else 0.0
     distance = abs(value - ends[0])
-    return distance if distance < abs(value) else None  # (v, 0, inf) bounds nothing
+    return distance if distance < abs(value) else None  # (v, 0, inf) is unbounded
 
 
 def _exactly(numbers: Sequence[float]) -> list[Decimal]:
-    """The numbers that were meant; with all their digits where fewer would put the first onto another one."""
+    """The intended decimal numbers; with all their digits if rounding would merge the first with another one."""
     meant = [Decimal(f"{number:.{_EXACT}g}") for number in numbers]
     hidden = any(number != numbers[0] and short == meant[0] for number, short in zip(numbers[1:], meant[1:], strict=True))
     return [Decimal(repr(number)) for number in numbers] if hidden else meant

@@ -1,1 +1,1 @@
-"""WHAT breaks: one file per fault."""
+"""Which faults can an experiment inject, one file per fault?"""

@@ -1,9 +1,8 @@
-"""What happens when anything else breaks?  A line for the shell says what: `kubectl delete pod vllm-{replica}` and the like.
+"""How does an experiment inject any other fault, with a shell command such as `kubectl delete pod vllm-{replica}`?
 
-{replica}, {port}, {pid} (of the replica's first process, where assay started it) and {url} are replaced; in a training
-{rank} and {pid} of the worker.  The line runs in
-the fault's own thread, in a process group that is killed after `LONGEST_S`; `undo`, if given, runs after `for_s`.
-What it prints goes to the fault's log, without secrets.  The moment of the fault is the line's start.
+Placeholders: {replica}, {port}, {pid} (the replica's first process, if assay started it) and {url} under load; {rank} and {pid} of
+the worker in training.  The command runs on the fault's own thread, in a process group that is killed after `LONGEST_S`; `undo`, if
+given, runs after `for_s`.  The command's output goes to the fault's log with secrets removed.  The fault is timed at the command's start.
 """
 
 from __future__ import annotations
@@ -31,11 +30,11 @@ from assay.spec.sections.serving import Target
 
 LONGEST_S = 60.0
 POLL_S = 0.005
-MOST_SAID = 2000  # characters of its output that are kept
+MOST_SAID = 2000  # characters of output kept in the message
 
 
 class Keys(Asked):
-    """What may be asked for."""
+    """Keys of this fault."""
 
     command: str = Field(
         "", description="the line for the shell. {replica}, {port}, {pid} and {url} are replaced; in a training {rank} and {pid}."
@@ -44,7 +43,7 @@ class Keys(Asked):
 
 
 def rule(asked: Mapping[str, Any]) -> Iterator[Problem]:
-    """There must be a line."""
+    """Require a command."""
     line = asked.get("command", "")
     if isinstance(line, str) and not line.strip():
         yield Problem(
@@ -56,10 +55,10 @@ def rule(asked: Mapping[str, Any]) -> Iterator[Problem]:
 
 
 def check(asked: Keys, target: Target) -> None:
-    """Whether the line can be filled in.
+    """Check that every placeholder can be filled.
 
     Raises:
-        SpecError: it needs a process id that nobody knows.
+        SpecError: the command needs a process ID that is unknown.
     """
     if not target.command and "{pid}" in asked.command + asked.undo:
         raise SpecError(
@@ -68,10 +67,10 @@ def check(asked: Keys, target: Target) -> None:
 
 
 def strike(victim: Victim, fault: PlannedFault) -> Undo:
-    """Run the line and wait for its end; undone by the other line.
+    """Run the command and wait for it to end; `undo` reverts it.
 
     Raises:
-        OSError: it failed; what it said is in the message.
+        OSError: the command failed; its output is in the message.
     """
     asked = of_kind(Keys, fault)
 
@@ -83,17 +82,17 @@ def strike(victim: Victim, fault: PlannedFault) -> Undo:
 
 
 def on_load(struck: Struck, asked: Keys) -> Undo | None:
-    """Run the line and wait for its end; undone by the other line.
+    """Run the command and wait for it to end; `undo` reverts it.
 
     Raises:
-        OSError: it failed; what it said is in the message.
+        OSError: the command failed; its output is in the message.
     """
     run(filled(asked.command, struck), struck)
     return (lambda: run(filled(asked.undo, struck), struck)) if asked.undo else (lambda: None)
 
 
 def filled(line: str, struck: Struck) -> str:
-    """The line with its placeholders replaced."""
+    """Fill the placeholders of a command."""
     parts = urlsplit(struck.url)
     pids = struck.replicas.pids(struck.replica) if struck.replicas is not None else ()
     values = {
@@ -110,10 +109,10 @@ def filled(line: str, struck: Struck) -> str:
 
 
 def run(line: str, struck: Struck | Victim, *, longest_s: float = LONGEST_S) -> None:
-    """Run a line in a shell. What it leaves in the background goes on, until the fault is over.
+    """Run a command in a shell. Its background processes keep running until the fault ends.
 
     Raises:
-        OSError: it could not be started, ended with another code than 0, or took too long.
+        OSError: the command did not start, exited non-zero, or timed out.
     """
     process = subprocess.Popen(
         line,
@@ -136,7 +135,7 @@ def run(line: str, struck: Struck | Victim, *, longest_s: float = LONGEST_S) -> 
 
 
 def _until_the_end(process: subprocess.Popen[bytes], descriptor: int, longest_s: float) -> tuple[bytes, bool]:
-    """The last of what it printed, and whether it had to be killed. Does not wait for what it left in the background."""
+    """The end of its output, and whether it was killed. Does not wait for background processes."""
     os.set_blocking(descriptor, False)
     deadline, output, late = time.monotonic() + longest_s, b"", False
     while True:

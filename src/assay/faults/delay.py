@@ -1,6 +1,7 @@
-"""What happens when the network is slow?  On a share of a replica's connections every byte of the answers is held back.
+"""How does the system behave on a slow network?
 
-Through a proxy of assay's own (`assay.traffic.proxy`): bytes stay in order, and come at once when the fault ends.
+assay's own proxy (`assay.traffic.proxy`) delays every response byte on a share of a replica's connections.  Byte order is
+preserved; held bytes are released when the fault ends.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from assay.faults.support.base import Fault, Struck, Undo
 
 
 def on_load(struck: Struck, asked: own_proxy.Delayed) -> Undo:
-    """Hold answers back by `delay_s` on the share of the connections until it is undone.
+    """Delay responses by `delay_s` on the share of connections until undone.
 
     Raises:
         RuntimeError: the proxy is gone.

@@ -1,6 +1,7 @@
-"""What happens when a worker, or a replica, dies at once?  The victim gets the planned signal (kill(2)), SIGKILL by default.
+"""How does the system behave when a worker or replica dies abruptly?
 
-Under a load every process of the replica gets it; after `for_s` the replica is started again, on its old port.
+The victim gets the configured signal (kill(2)), SIGKILL by default.  Under load, every process of the replica gets it; after
+`for_s` the replica restarts on its old port.
 """
 
 from __future__ import annotations
@@ -14,19 +15,19 @@ from assay.spec.sections.faults import Fault as Asked
 
 
 def strike(victim: Victim, fault: PlannedFault) -> None:
-    """Send the signal to the worker; the engine starts it again.
+    """Send the signal to the worker; the engine restarts it.
 
     Raises:
-        ProcessLookupError: the victim is gone already.
+        ProcessLookupError: the victim has already exited.
     """
     os.kill(victim.pid, signal.Signals[f"SIG{fault.signal}"])
 
 
 def on_load(struck: Struck, asked: Asked) -> Undo:
-    """Send the signal to the replica's whole family; undone by starting it again.
+    """Send the signal to all processes of the replica; the undo restarts it.
 
     Raises:
-        ProcessLookupError: it is gone already.
+        ProcessLookupError: the replica has already exited.
     """
     replicas = struck.own
     replicas.kill(struck.replica, signal.Signals[f"SIG{asked.signal}"])

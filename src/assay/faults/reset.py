@@ -1,6 +1,6 @@
-"""What happens when connections are reset?  Of those to a replica a share is, open and new ones, through a proxy of assay's own.
+"""How does the system behave when connections are reset?
 
-What exactly is reset says `assay.traffic.proxy`.
+assay's own proxy resets a share of a replica's connections, open and new; `assay.traffic.proxy` defines which.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from assay.faults.support.base import Fault, Struck, Undo
 
 
 def on_load(struck: Struck, asked: own_proxy.Shared) -> Undo:
-    """Reset the share of the connections until it is undone.
+    """Reset the share of connections until undone.
 
     Raises:
         RuntimeError: the proxy is gone.

@@ -1,8 +1,8 @@
-"""What happens when a worker, or a replica, gets slow?  All of its processes together get a share of one processor (CFS quota).
+"""How does the system behave when a worker or replica slows down?
 
-A control group of assay's own takes them in (cgroup v1: cpu.cfs_quota_us; v2: cpu.max) and gives them back afterwards.
-The period is as short as the quota allows (1 ms is the kernel's least), so that the replica slows down rather than stutters.
-A share of 0.1 is 1 ms in every 10 ms.
+All its processes together get a share of one processor (CFS quota): assay moves them into a control group of its own (cgroup v1:
+cpu.cfs_quota_us; v2: cpu.max) and back afterwards.  The period is as short as the quota allows (the kernel's minimum quota is 1 ms),
+so the replica slows down instead of stuttering.  A share of 0.1 is 1 ms in every 10 ms.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from assay.spec.plan import PlannedFault
 from assay.spec.sections.faults import Fault as Asked
 from assay.spec.sections.serving import Target
 
-ROOT = Path("/")  # of /proc and /sys: another one in tests
+ROOT = Path("/")  # root of /proc and /sys; tests replace it
 LEAST_QUOTA_US, SHORTEST_US, LONGEST_US = 1000, 10_000, 1_000_000  # kernel/sched/core.c: quota >= 1 ms, period <= 1 s
-LEFT_S = 60.0  # a group that is younger may be another container's, whose processes are not seen here
-REMOVE_S = 5.0  # of trying again to take a group away
-MOST_LOOKS = 20  # for processes that are started while the others are moved
+LEFT_S = 60.0  # a younger group may belong to another container, whose processes are invisible here
+REMOVE_S = 5.0  # how long to retry removing a group
+MOST_LOOKS = 20  # passes over processes that start while others are moved
 MEND = (
     "Run assay as root, or in a delegated group of its own (cgroup v2: systemd-run --user --scope -p Delegate=yes ...), "
     'or use kind = "stop" or "delay".'
@@ -38,13 +38,13 @@ _numbers = itertools.count()
 
 @dataclass(frozen=True, kw_only=True)
 class Group:
-    """A control group with a quota, made by assay."""
+    """A control group with a quota, created by assay."""
 
     path: Path
     version: int
 
     def limit(self, share: float) -> None:
-        """Leave all its processes together a share of one processor."""
+        """Limit all its processes together to a share of one processor."""
         quota, period = quota_us(share)
         if self.version == 1:
             (self.path / "cpu.cfs_period_us").write_text(str(period))
@@ -53,18 +53,18 @@ class Group:
             (self.path / "cpu.max").write_text(f"{quota} {period}")
 
     def free(self) -> None:
-        """Take the limit away."""
+        """Remove the limit."""
         if self.version == 1:
             (self.path / "cpu.cfs_quota_us").write_text("-1")
         else:
             (self.path / "cpu.max").write_text("max")
 
     def pids(self) -> list[int]:
-        """The processes in it."""
+        """The processes in the group."""
         return [int(word) for word in (self.path / "cgroup.procs").read_text().split()]
 
     def remove(self, home: Path) -> None:
-        """Give the processes back and take the group away: one that is just ending, or was just forked, holds it up."""
+        """Move the processes back and remove the group; retry while exiting or newly forked processes keep it busy."""
         last = time.monotonic() + REMOVE_S
         while True:
             for pid in self.pids():
@@ -79,21 +79,21 @@ class Group:
 
 
 def quota_us(share: float) -> tuple[int, int]:
-    """Quota and period, microseconds: the shortest period of which the share is a quota that the kernel takes."""
+    """Quota and period in microseconds: the shortest period for which the kernel accepts the share as a quota."""
     period = min(LONGEST_US, max(SHORTEST_US, round(LEAST_QUOTA_US / share)))
     return max(LEAST_QUOTA_US, round(share * period)), period
 
 
 def move(pid: int, group: Path) -> None:
-    """Put a process, with all its threads, into a group."""
+    """Move a process, with all its threads, into a group."""
     (group / "cgroup.procs").write_text(str(pid))
 
 
 def home_of(pid: int | str = "self") -> tuple[Path, int]:
-    """The folder of the group that rules a process's processor time, and the version of its hierarchy.
+    """Folder of the group that controls a process's CPU time, and the version of its hierarchy.
 
     Raises:
-        EnvironmentLacks: there is no controller of processor time.
+        EnvironmentLacks: there is no CPU controller.
     """
     mounts = [line.split() for line in _text("proc/self/mounts").splitlines()]
     groups = [line.split(":", 2) for line in _text(f"proc/{pid}/cgroup").splitlines()]
@@ -115,10 +115,10 @@ def _inside(mount: str, path: str) -> Path:
 
 
 def make(home: Path, version: int) -> Group:
-    """A new group.
+    """Create a group.
 
     Raises:
-        EnvironmentLacks: it may not be made here.
+        EnvironmentLacks: this user may not create one here.
     """
     why = "no parent group hands the cpu controller on"
     for parent in _parents(home, version):
@@ -134,17 +134,17 @@ def make(home: Path, version: int) -> Group:
 
 
 def _sweep(parent: Path) -> None:
-    """Take empty groups away of an assay that was killed before it could."""
+    """Remove empty groups left by an assay that was killed."""
     for left in parent.glob("assay-*-*"):
         pid = left.name.split("-")[1]
-        with suppress(OSError):  # processes are in it, or another assay was quicker
+        with suppress(OSError):  # it has processes, or another assay removed it first
             old = time.time() - left.stat().st_mtime > LEFT_S
             if old and pid.isdigit() and not (ROOT / "proc" / pid).exists():
                 left.rmdir()
 
 
 def _parents(home: Path, version: int) -> list[Path]:
-    """Where a group may be made. In v2 a group with processes hands nothing on, so it is made beside the process's own."""
+    """Folders in which a group may be created. In v2 a group with processes cannot delegate controllers: create a sibling."""
     if version == 1:
         return [home]
     top = ROOT / "sys/fs/cgroup"
@@ -164,16 +164,16 @@ def _text_of(path: Path) -> str:
 
 
 class Keys(Asked):
-    """What may be asked for."""
+    """Keys of this fault."""
 
     share: float = Field(0.1, gt=0.0, le=1.0, description="the share of a processor that is left.")
 
 
 def check_training(asked: Keys) -> None:
-    """Whether a group can be made.
+    """Check that a group can be created.
 
     Raises:
-        EnvironmentLacks: it may not; says what to do.
+        EnvironmentLacks: it cannot; the message says what to do.
     """
     home, version = home_of()
     group = make(home, version)
@@ -186,16 +186,16 @@ def check_training(asked: Keys) -> None:
 
 
 def check(asked: Keys, target: Target) -> None:
-    """As `check_training`, for any engine."""
+    """`check_training`, for any engine."""
     check_training(asked)
 
 
 def strike(victim: Victim, fault: PlannedFault) -> Undo:
-    """Take the worker with whatever it started into the group; undone by giving them back.
+    """Move the worker and its children into the group; the undo moves them back.
 
     Raises:
-        ProcessLookupError: it is gone already.
-        OSError: they may not be moved.
+        ProcessLookupError: the worker has already exited.
+        OSError: this user may not move them.
     """
     victim.family()
     try:
@@ -205,12 +205,12 @@ def strike(victim: Victim, fault: PlannedFault) -> Undo:
 
 
 def on_load(struck: Struck, asked: Keys) -> Undo:
-    """Take the replica's processes into the group; undone by giving them back.
+    """Move the replica's processes into the group; the undo moves them back.
 
     Raises:
-        ProcessLookupError: it is gone already.
-        OSError: they may not be moved.
-        EnvironmentLacks: the group could not be made.
+        ProcessLookupError: the replica has already exited.
+        OSError: this user may not move them.
+        EnvironmentLacks: the group could not be created.
     """
     replicas = struck.own
     pids = replicas.pids(struck.replica)
@@ -220,7 +220,7 @@ def on_load(struck: Struck, asked: Keys) -> Undo:
 
 
 def limited(pids: Callable[[], Iterable[int]], where: tuple[Path, int], share: float) -> Undo:
-    """Take processes into a group of their own, together with those that they start meanwhile; undone by giving them back."""
+    """Move processes, and those they start meanwhile, into a new group; the undo moves them back."""
     home, version = where
     group = make(home, version)
 

@@ -1,7 +1,7 @@
-"""What happens when a worker, or a replica, hangs with its connections open?  All of its processes are stopped (SIGSTOP), then go on.
+"""How does the system behave when a worker or replica hangs with its connections open?
 
-The kernel still accepts connections for it, so that nothing is refused: it is the fault that only time limits notice.
-In a training every other rank waits for it; nothing is lost if it comes back in time.
+All its processes are stopped (SIGSTOP), then continued.  The kernel still accepts connections on its behalf, so nothing is refused:
+only timeouts notice this fault.  In training, every other rank waits; nothing is lost if the worker resumes in time.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from assay.spec.sections.faults import Fault as Asked
 
 
 def strike(victim: Victim, fault: PlannedFault) -> Undo:
-    """Stop the worker with whatever it started; undone by SIGCONT.
+    """Stop the worker and its children; SIGCONT undoes it.
 
     Raises:
-        ProcessLookupError: it is gone already.
+        ProcessLookupError: the worker has already exited.
     """
     supervisor.send(victim.family(), signal.SIGSTOP)
     return lambda: supervisor.send(victim.family(), signal.SIGCONT)
 
 
 def on_load(struck: Struck, asked: Asked) -> Undo:
-    """Stop the replica's whole family; undone by SIGCONT.
+    """Stop all processes of the replica; SIGCONT undoes it.
 
     Raises:
-        ProcessLookupError: it is gone already.
+        ProcessLookupError: the replica has already exited.
     """
     replicas = struck.own
     replicas.kill(struck.replica, signal.SIGSTOP)

@@ -1,9 +1,9 @@
-"""What happens when a worker's network gets narrow?  The sending of one interface is held to a rate (tc, a token bucket).
+"""How does the system behave when a worker's network bandwidth drops?
 
-It holds for everything that the interface sends, in the network namespace of the victim: on a machine that does other things, name
-an interface that only the job uses.  Undone by taking the rule away: by a process of its own that waits for that on a pipe, so that
-the rule goes too if assay is killed meanwhile.  An interface that has a rule of somebody's own is refused.
-A kernel's queue drops what does not fit for 50 ms (`LATENCY_MS`), as a narrow link does: senders see it and slow down.
+The egress of one interface is rate-limited (tc-tbf(8), a token bucket).  The limit applies to everything that the interface sends in
+the victim's network namespace: on a shared machine, name an interface that only the job uses.  A separate process holds a pipe and
+removes the rule when the pipe closes, so the rule is removed even if assay is killed.  An interface that already has a rule is refused.
+Packets that would wait longer than 50 ms (`LATENCY_MS`) are dropped, as on a narrow link, and senders back off.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ from assay.spec.sections.faults import Fault as Asked
 
 LATENCY_MS = 50
 LONGEST_S = 10.0
-NOBODYS = ("noqueue", "pfifo_fast", "fq_codel", "fq", "mq")  # what the kernel gives an interface by itself
+NOBODYS = ("noqueue", "pfifo_fast", "fq_codel", "fq", "mq")  # qdiscs that the kernel sets by default
 
 
 class Keys(Asked):
-    """What may be asked for."""
+    """Keys of this fault."""
 
     interface: str = Field("", description="the network interface whose sending is held back, for example eth0.")
     rate_mbit: float = Field(10.0, gt=0.0, le=1_000_000.0, description="what is left of its bandwidth, Mbit/s (1e6 bits).")
 
 
 def check_training(asked: Keys) -> None:
-    """Whether it can be done here.
+    """Check that this machine can throttle.
 
     Raises:
-        SpecError: no interface is named.
-        EnvironmentLacks: the programs are missing, or this user may not.
+        SpecError: no interface given.
+        EnvironmentLacks: a program or a permission is missing.
     """
     if not asked.interface:
         found = ", ".join(sorted(one.name for one in Path("/sys/class/net").glob("*"))) or "none that can be listed"
@@ -56,20 +56,20 @@ def check_training(asked: Keys) -> None:
 
 
 def rule(interface: str, rate_mbit: float) -> list[str]:
-    """The words of tc that hold an interface back; the bucket holds what it may send in 10 ms, at least four large frames."""
+    """Arguments of tc that limit an interface; the bucket holds 10 ms of traffic, at least four 1600-byte frames."""
     burst = max(4 * 1600, round(rate_mbit * 1e6 / 8 * 0.010))
     shape = ["rate", f"{round(rate_mbit * 1e6)}bit", "burst", f"{burst}b", "latency", f"{LATENCY_MS}ms"]
     return ["qdisc", "replace", "dev", interface, "root", "tbf", *shape]
 
 
 def strike(victim: Victim, fault: PlannedFault) -> Undo:
-    """Hold the interface back; undone by taking the rule away.
+    """Limit the interface; the undo removes the rule.
 
     Raises:
-        OSError: the interface is not there, has a rule already, or this user may not.
+        OSError: the interface does not exist, already has a rule, or permission is denied.
     """
     asked = of_kind(Keys, fault)
-    # The namespace's file stays open, so that the rule can be taken away when the victim is gone.
+    # Keep the namespace's file open, so that the rule can be removed after the victim exits.
     namespace = open(f"/proc/{victim.pid}/ns/net", "rb")  # noqa: SIM115
 
     def tc(*words: str) -> str:
@@ -88,16 +88,16 @@ def strike(victim: Victim, fault: PlannedFault) -> Undo:
         try:
             tc(*rule(asked.interface, asked.rate_mbit))
         except BaseException:
-            waiting.kill()  # there is nothing to take away
+            waiting.kill()  # there is nothing to remove
             waiting.communicate()
             raise
     finally:
-        namespace.close()  # whoever frees the interface has it open itself
+        namespace.close()  # the removing process holds its own descriptor
     return lambda: _free(waiting)
 
 
 def _will_free(namespace: int, interface: str) -> subprocess.Popen[str]:
-    """A process that takes the rule away once its standard input is closed, by the undoing or by this process's end."""
+    """A process that removes the rule when its standard input closes: on undo, or when this process exits."""
     line = ["nsenter", f"--net=/proc/self/fd/{namespace}", "sh", "-c", 'cat > /dev/null; exec tc qdisc del dev "$0" root', interface]
     return subprocess.Popen(
         line,
@@ -111,10 +111,10 @@ def _will_free(namespace: int, interface: str) -> subprocess.Popen[str]:
 
 
 def _free(waiting: subprocess.Popen[str]) -> None:
-    """Take the rule away.
+    """Remove the rule.
 
     Raises:
-        OSError: it could not be.
+        OSError: it could not be removed.
     """
     try:
         _, said = waiting.communicate(timeout=LONGEST_S)

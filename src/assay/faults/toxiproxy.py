@@ -1,12 +1,12 @@
-"""What happens when the network misbehaves in any of Toxiproxy's ways?  Its server (github.com/Shopify/toxiproxy) does it.
+"""How does the system behave under any of Toxiproxy's network faults?
 
-assay creates a proxy before the replica by the server's HTTP API, sends the load through it, adds a toxic at the moment of
-the fault, removes it after `for_s`, and the proxy at the end.  In the target's options: `toxiproxy.api`, the server
-(default http://127.0.0.1:8474), and `toxiproxy.listen`, on which of its addresses it shall listen (default 127.0.0.1:0 if the
-server is on this host, else 0.0.0.0:0).
+A Toxiproxy server (github.com/Shopify/toxiproxy) injects them.  Through its HTTP API, assay creates a proxy in front of the replica,
+sends the load through it, adds a toxic when the fault strikes, removes it after `for_s`, and removes the proxy at the end.
+Target options: `toxiproxy.api`, the server (default http://127.0.0.1:8474), and `toxiproxy.listen`, the address it listens on
+(default 127.0.0.1:0 if the server is on this host, else 0.0.0.0:0).
 
-The toxic is `latency` of `delay_s` on a `share` of the connections, on the way of the answers.  Another one stands in `command`: its
-type and, in JSON, its attributes, for example `reset_peer {"timeout": 0}` or `bandwidth {"rate": 100}`.
+The default toxic is `latency` of `delay_s` on a `share` of the connections, downstream.  `command` selects another: its type and, in
+JSON, its attributes, for example `reset_peer {"timeout": 0}` or `bandwidth {"rate": 100}`.
 """
 
 from __future__ import annotations
@@ -31,24 +31,24 @@ _LOCAL = ("127.0.0.1", "localhost", "::1")
 
 
 class Toxiproxy:
-    """The proxies that assay created on a server."""
+    """Proxies that assay created on a server."""
 
     def __init__(self, api: str, listen: str = "") -> None:
         parts = urlsplit(api)
         self._host, self._port = parts.hostname or "", parts.port or 8474
         self._listen = listen or ("127.0.0.1:0" if self._host in _LOCAL else "0.0.0.0:0")
-        self._names: dict[str, str] = {}  # address through it -> the proxy's name
+        self._names: dict[str, str] = {}  # proxy address -> proxy name
 
     def version(self) -> str:
-        """What the server says of itself.
+        """The server's version.
 
         Raises:
-            RuntimeError: nothing answers, or something else than Toxiproxy.
+            RuntimeError: nothing answers, or it is not Toxiproxy.
         """
         return str(self.ask("GET", "/version"))
 
     def before(self, url: str) -> str:
-        """Create a proxy; the URL that leads through it.
+        """Create a proxy and return the URL that leads through it.
 
         Raises:
             ValueError: `url` is not http.
@@ -59,7 +59,7 @@ class Toxiproxy:
             raise ValueError(f"Toxiproxy stands before http:// alone, not {parts.scheme}://")
         upstream = f"{parts.hostname}:{parts.port or 80}"
         name = f"assay-{upstream.replace(':', '-')}"
-        if name in self.ask("GET", "/proxies"):  # of a run that was killed
+        if name in self.ask("GET", "/proxies"):  # left by a run that was killed
             self.ask("DELETE", f"/proxies/{quote(name)}")
         made = self.ask("POST", "/proxies", {"name": name, "listen": self._listen, "upstream": upstream, "enabled": True})
         found = f"http://{self._host}:{str(made['listen']).rpartition(':')[2]}{parts.path.rstrip('/')}"
@@ -79,7 +79,7 @@ class Toxiproxy:
         )
 
     def remove(self, url: str) -> None:
-        """Remove the toxic again.
+        """Remove the toxic.
 
         Raises:
             RuntimeError: the server refuses.
@@ -96,10 +96,10 @@ class Toxiproxy:
                 continue
 
     def ask(self, method: str, path: str, body: dict[str, Any] | None = None) -> Any:
-        """One request to the server.
+        """Send one request to the server.
 
         Raises:
-            RuntimeError: it does not answer, or not with success and JSON (or text).
+            RuntimeError: no answer, an error status, or neither JSON nor text.
         """
         connection = http.client.HTTPConnection(self._host, self._port, timeout=TIMEOUT_S)
         try:
@@ -122,7 +122,7 @@ class Toxiproxy:
 
 
 class Keys(Delayed):
-    """What may be asked for."""
+    """Keys of this fault."""
 
     command: str = Field("", description="another toxic than latency and, in JSON, its attributes.")
 
@@ -131,7 +131,7 @@ def toxic(asked: Keys) -> tuple[str, dict[str, Any]]:
     """Type and attributes of the toxic.
 
     Raises:
-        SpecError: `command` is no type and JSON.
+        SpecError: `command` is not a type followed by JSON.
     """
     if not asked.command.strip():
         return "latency", {"latency": round(1000 * asked.delay_s), "jitter": 0}
@@ -159,10 +159,10 @@ def _server(target: Target) -> Toxiproxy:
 
 
 def check(asked: Keys, target: Target) -> None:
-    """Whether the server answers and can stand before the engine.
+    """Check that the server answers and can proxy the engine.
 
     Raises:
-        SpecError: the toxic makes no sense, or an address is not http://.
+        SpecError: the toxic is invalid, or an address is not http://.
         EnvironmentLacks: nothing answers.
     """
     toxic(asked)

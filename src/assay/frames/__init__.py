@@ -1,1 +1,1 @@
-"""Which frames derived from a record's tables do several metrics share?"""
+"""Which frames, derived from a record's tables, do several metrics share?"""

@@ -1,14 +1,14 @@
-"""What does one host's clock say when another's says something else, and how far off may that be?
+"""How far is each host's clock from the common one, and how large can the error be?
 
     common time = own time + offset,   |error| <= bound
-The common clock is rank 0's host's.  Hosts whose workers name the same running kernel (containers, namespaces of one machine) share
-it exactly.  Else the offset comes from the looks at rank 0's clock (table clocks: four times and a bound each, `stats/clocks.py`), as a
-straight line over time since clocks drift; or, where nobody looked, from collectives: nobody is done with an all_reduce before everybody
-has asked for it, so two ranks' begins and ends of one call are such a look as well, with half of both durations as its bound.  Where both
-are there the one checks the other: their intervals must overlap.
-Outside of the time of the looks the line goes on, and the bound grows with what its slope may be off.
-An interval between two hosts shorter than 10 bounds is refused (`between`); so is every one without a bound.
-Source: RFC 5905; DESIGN.md, clock rule.  Cannot tell: a clock that was set, or changed its rate, between the looks: no line fits, and it
+The common clock is that of rank 0's host. Hosts whose workers report the same running kernel (containers, namespaces of one
+machine) share it exactly. Otherwise the offset is a straight line over time, since clocks drift, fitted to probes of rank 0's clock
+(table clocks: four times and a bound each, `stats/clocks.py`). Without probes, collectives serve: no rank leaves an
+all_reduce before every rank has entered it, so the begins and ends of one call on two ranks are such a probe, bounded by half of both
+durations. If both exist, one checks the other: their intervals must overlap.
+Outside the probed time the line is extrapolated, and the bound grows with the uncertainty of its slope.
+An interval between two hosts shorter than 10 bounds, or without a bound, is refused (`between`).
+Source: RFC 5905. Cannot tell: the offset of a clock that was set or changed its rate between probes; no line fits, and it
 is refused.
 """
 
@@ -30,18 +30,18 @@ from assay.units import NS_PER_S
 
 Array = NDArray[np.float64]
 Way = Literal["same", "pings", "collectives", "none"]
-# nobody is done with them before everybody has begun
+# no rank leaves them before every rank has entered
 JOINT: Final = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all", "barrier")
 NOUNS: Final = {"pings": "looks at rank 0's clock", "collectives": "collectives with rank 0's host"}
-MOVED: Final = ("events", "steps", "collectives", "launches", "telemetry")  # tables with times that are held against each other
+MOVED: Final = ("events", "steps", "collectives", "launches", "telemetry")  # tables whose times are compared
 GRID: Final = 257
 CALL: Final = ["incarnation", "group", "call"]
-STRETCHES, LOOKS = 10, 50  # of a launch, and collectives of each that are looked at: the shortest ones bound best
+STRETCHES, LOOKS = 10, 50  # parts of a launch's calls, and the number used of each: the shortest, which bound best
 
 
 @dataclass(frozen=True, kw_only=True)
 class HostClock:
-    """A host's clock against the common one, in nanoseconds; `offset` and `bound` in the middle of the looks."""
+    """A host's clock against the common one, in nanoseconds; `offset` and `bound` at the middle of the probes."""
 
     launch: int
     host: str
@@ -52,18 +52,18 @@ class HostClock:
     slope_bound: float = 0.0
     looks: int = 0
     line: Drift | None = field(default=None, repr=False)
-    trouble: str = ""  # why times of this host cannot be compared with others', or in doubt; empty: they can
+    trouble: str = ""  # why times of this host are doubtful or cannot be compared with others'; empty: they can
 
     @property
     def known(self) -> bool:
-        """Whether its times can be put on the common clock."""
+        """Whether its times can be converted to the common clock."""
         return self.way != "none"
 
     def common(self, ns: int) -> Offset:
         """A time of this host on the common clock, and its bound.
 
         Raises:
-            ValueError: nothing is known of this clock.
+            ValueError: this clock's offset is unknown.
         """
         if not self.known:
             raise ValueError(f"the clock of {self.host} in launch {self.launch} is not known: {self.trouble}")
@@ -74,7 +74,7 @@ class HostClock:
         return Offset(offset=ns + at.offset + self.slope * beyond, bound=at.bound + self.slope_bound * abs(beyond))
 
     def shifts(self, ns: Array) -> tuple[Array, float]:
-        """Common minus own at many times at once, and the largest bound of them: between points so dense that a line joins them."""
+        """Common minus own for many times at once, and the largest bound: linear between points dense enough for that."""
         if self.line is None or len(ns) == 0:
             return np.full(len(ns), self.offset), self.bound
         grid = np.linspace(self.line.begin, self.line.end, GRID)
@@ -86,7 +86,7 @@ class HostClock:
 
 
 def clock_offsets(measured: Measured) -> Mapping[tuple[int, str], HostClock]:
-    """(launch, host) -> its clock, of every host on which a worker began. Made once."""
+    """(launch, host) -> clock, for every host on which a worker began. Memoised."""
     return measured.once("clock offsets", _clock_offsets)
 
 
@@ -96,7 +96,7 @@ def _clock_offsets(measured: Measured) -> Mapping[tuple[int, str], HostClock]:
 
 
 def hosts_of(measured: Measured) -> pl.DataFrame:
-    """(launch, rank, incarnation, host, boot): where every worker ran; boot is null where its kernel is not named."""
+    """(launch, rank, incarnation, host, boot): where each worker ran; boot is null if its kernel is not reported."""
     begun = measured.table("events").filter(pl.col("kind") == "worker_start")
     boot = pl.col("detail").str.json_path_match("$.boot_id")
     return begun.select("launch", "rank", "incarnation", "host", pl.when(boot != "").then(boot).alias("boot")).unique(
@@ -105,7 +105,7 @@ def hosts_of(measured: Measured) -> pl.DataFrame:
 
 
 def between(first: HostClock, first_ns: int, second: HostClock, second_ns: int) -> float | Absent:
-    """Seconds from a time of one host to a time of another, or why that cannot be said."""
+    """Seconds from a time of one host to a time of another, or why they cannot be compared."""
     if first.host == second.host:
         return (second_ns - first_ns) / NS_PER_S
     for clock in (first, second):
@@ -119,19 +119,19 @@ def between(first: HostClock, first_ns: int, second: HostClock, second_ns: int) 
 
 @dataclass(frozen=True, kw_only=True)
 class Aligned:
-    """What a launch recorded with all its times on one clock, and by how much two of them can be wrong against each other."""
+    """A launch's tables with all times on one clock, and the largest error between two of them."""
 
     events: pl.DataFrame = field(repr=False)
     steps: pl.DataFrame = field(repr=False)
     collectives: pl.DataFrame = field(repr=False)
-    launches: pl.DataFrame = field(repr=False)  # the one row: its begin and end are the coordinator's times
+    launches: pl.DataFrame = field(repr=False)  # one row: begin and end are the coordinator's times
     telemetry: pl.DataFrame = field(repr=False)  # the counters are those of the coordinator's host
     bound_ns: float = 0.0
-    trouble: str = ""  # why times of its hosts cannot be compared; empty: they can
+    trouble: str = ""  # why its hosts' times cannot be compared; empty: they can
 
 
 def aligned(measured: Measured, launch: int) -> Aligned:
-    """Times of workers and of the coordinator on one clock. Where all ran on one host, or on one kernel, they are as they were."""
+    """Times of workers and coordinator on one clock; unchanged if all ran on one host or one kernel."""
     events, steps, calls, row, read = (measured.table(name).filter(pl.col("launch") == launch) for name in MOVED)
     whole = Aligned(events=events, steps=steps, collectives=calls, launches=row, telemetry=read)
     if events["host"].n_unique() <= 1:
@@ -152,7 +152,7 @@ def aligned(measured: Measured, launch: int) -> Aligned:
     moved_events = _with_starts(_moved(events, clocks, ("ns",), bounds), events)
     moved_steps = _moved(stepped, clocks, ("begin_ns", "end_ns"), bounds).select(steps.columns)
     moved_calls = _moved(called, clocks, ("begin_ns", "end_ns"), bounds).select(calls.columns)
-    read = read.filter(pl.col("host").is_in(list(clocks)))  # of another host nobody knows the clock
+    read = read.filter(pl.col("host").is_in(list(clocks)))  # other hosts' clocks are unknown
     return Aligned(
         events=moved_events,
         steps=moved_steps,
@@ -164,7 +164,7 @@ def aligned(measured: Measured, launch: int) -> Aligned:
 
 
 def _launch_moved(launch: pl.DataFrame, events: pl.DataFrame, clocks: Mapping[str, HostClock], bounds: list[float]) -> pl.DataFrame:
-    """Begin and end of the launch, by the clock of the host that says that it began: the coordinator's."""
+    """Begin and end of the launch, on the clock of the coordinator: the host that reports its begin."""
     told = events.filter(pl.col("kind") == "launch_begin")["host"]
     if len(told) == 0:
         return launch
@@ -174,14 +174,14 @@ def _launch_moved(launch: pl.DataFrame, events: pl.DataFrame, clocks: Mapping[st
 
 @dataclass(frozen=True, kw_only=True)
 class OneClock:
-    """A record whose launches, steps, events, collectives and telemetry are on one clock in every launch where that can be."""
+    """A record with launches, steps, events, collectives and telemetry on one clock, in every launch that allows it."""
 
     measured: Measured = field(repr=False)
-    troubles: Mapping[int, str]  # launch -> why its hosts' times cannot be compared; they are as they were
+    troubles: Mapping[int, str]  # launch -> why its hosts' times cannot be compared; they are unchanged
 
 
 def on_one_clock(measured: Measured) -> OneClock:
-    """For folds that compare times of workers with each other's and the coordinator's over all launches. Made once."""
+    """For frames that compare times across workers and with the coordinator, over all launches. Memoised."""
     return measured.once("on one clock", _on_one_clock)
 
 
@@ -200,7 +200,7 @@ def _on_one_clock(measured: Measured) -> OneClock:
 
 
 def _coordinators(measured: Measured, placed: pl.DataFrame, host: str, clocks: Mapping[str, HostClock]) -> HostClock:
-    """The clock of a host on which no worker began: the coordinator's, known if its kernel is also some worker's."""
+    """The clock of the coordinator's host if no worker began there; known if it shares a kernel with some worker."""
     coordinator = measured.manifest.get("coordinator")
     boot = coordinator.get("boot_id") if isinstance(coordinator, Mapping) else None
     beside = placed.filter(pl.col("boot") == pl.lit(boot, dtype=pl.String))
@@ -211,7 +211,7 @@ def _coordinators(measured: Measured, placed: pl.DataFrame, host: str, clocks: M
 
 
 def _moved(rows: pl.DataFrame, clocks: Mapping[str, HostClock], columns: tuple[str, ...], bounds: list[float]) -> pl.DataFrame:
-    """The rows with these columns on the common clock; their bounds are added to `bounds`."""
+    """The rows with these columns on the common clock; appends their bounds to `bounds`."""
     moved = []
     for own in rows.with_row_index("_place").partition_by("host"):
         clock, changed = clocks[str(own["host"][0])], []
@@ -228,7 +228,7 @@ def _moved(rows: pl.DataFrame, clocks: Mapping[str, HostClock], columns: tuple[s
 
 
 def _with_starts(moved: pl.DataFrame, events: pl.DataFrame) -> pl.DataFrame:
-    """When a worker's process began stands in the detail of its worker_start: it is put on the common clock as well."""
+    """Also convert the begin of a worker's process, which is in the detail of its worker_start."""
     shifts = (moved["ns"] - events["ns"]).to_list()
     return moved.with_columns(pl.Series("detail", [_shifted(text, ns) for text, ns in zip(moved["detail"], shifts, strict=True)]))
 
@@ -262,7 +262,7 @@ def _of_launch(measured: Measured, begun: pl.DataFrame) -> Iterator[HostClock]:
 
 
 def checked(pings: HostClock, collectives: HostClock) -> HostClock:
-    """The better known of the two, with their disagreement, if any."""
+    """The clock with the smaller bound, with their disagreement, if any."""
     if not (pings.known and collectives.known):
         return pings if pings.known or pings.looks >= max(LEAST_PINGS, collectives.looks) or not collectives.looks else collectives
     there = _at(collectives, pings)
@@ -277,7 +277,7 @@ def checked(pings: HostClock, collectives: HostClock) -> HostClock:
 
 
 def _at(clock: HostClock, other: HostClock) -> Offset:
-    """The offset of one in the middle of the other's looks, with what is not known of its slope where that lies outside of its own."""
+    """One clock's offset at the middle of the other's probes; its slope's uncertainty counts outside its own probes."""
     assert other.line is not None
     middle = round((other.line.begin + other.line.end) / 2)
     told = clock.common(middle)
@@ -312,7 +312,7 @@ def _pings(looks: pl.DataFrame) -> list[Ping]:
 
 
 def _spans(calls: pl.DataFrame, placed: pl.DataFrame) -> dict[str, pl.DataFrame]:
-    """Host -> of every collective when it was asked last and done first on the host."""
+    """Host -> per collective, its last begin and first end on the host."""
     joint = calls.filter(pl.col("op").is_in(JOINT) & pl.col("end_ns").is_not_null())
     spans = (
         joint.join(placed.select("rank", "incarnation", "host"), on=["rank", "incarnation"])
@@ -323,7 +323,7 @@ def _spans(calls: pl.DataFrame, placed: pl.DataFrame) -> dict[str, pl.DataFrame]
 
 
 def _joint(own: pl.DataFrame | None, other: pl.DataFrame | None) -> list[Ping]:
-    """Calls that both hosts had a part in, the shortest of every stretch of time; what cannot be, since a clock jumped, is left out."""
+    """Calls shared by both hosts, the shortest of every part; impossible ones, from a clock that jumped, are left out."""
     if own is None or other is None:
         return []
     both = own.join(other, on=CALL, suffix="_there").sort("begin_ns")

@@ -1,8 +1,8 @@
-"""Which launches were ended after a number of steps, as asked, and what cannot be said of them?
+"""Which launches were ended after a requested number of steps, and what can they not show?
 
-`workload.steps` ends a job long before it is done: its last epoch is cut, and there is no final model.  What only a whole job shows is
-absent with that reason, never a loss and never a worse quality.  The workers themselves say that they reached the number (event
-`steps_reached`); a script that ended earlier by itself ran to its end and is judged as usual.
+`workload.steps` ends a job early: its last epoch is cut and there is no final model. Values that need a whole job are absent
+for that reason, never a loss or a worse quality. The workers report that they reached the number (event `steps_reached`); a
+script that stopped earlier by itself counts as complete.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def _ended(measured: RecordTables) -> frozenset[int]:
 
 
 def ended_words(measured: RecordTables) -> str:
-    """How many steps were asked for: "ended after 200 steps as asked, beside 20 to warm up"; "" if no launch was ended."""
+    """The requested number of steps: "ended after 200 steps as asked, beside 20 to warm up"; "" if no launch was ended."""
     workload = measured.experiment.workload
     if workload.steps is None or not ended(measured):
         return ""
@@ -36,7 +36,7 @@ def ended_words(measured: RecordTables) -> str:
 
 
 def not_to_its_end(measured: RecordTables, configuration: str, lacking: str) -> Absent | None:
-    """Why a configuration's launches do not show this; None if any of them ran to its end."""
+    """Why a configuration's launches do not show this; None if any of them ran to completion."""
     own = measured.timed.filter(pl.col("configuration") == configuration)["launch"].to_list()
     if not own or not set(own) <= ended(measured):
         return None

@@ -1,7 +1,7 @@
-"""How many joules did each launch use, and how were they counted?  Shared by the energy metrics.
+"""How many joules did each launch use, and by which method?
 
-Counted joules of all devices are added; a modelled estimate is a method of its own and is never added to them
-(METRICS.md, "Cost, energy").  Each device's counter runs from the launch's first reading to its last.
+Counted joules of all devices are added; modelled estimates are a separate method and never added to them. Each device's
+counter runs from the launch's first reading to its last.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from assay.frames.record_data import Measured
 
 
 def energy_method(measured: Measured) -> str | None:
-    """counter or modelled, as found in the telemetry; None where there is no energy reading."""
+    """counter or modelled, from the telemetry; None without energy readings."""
     methods = set(_readings(measured)["method"].to_list())
     return "counter" if "counter" in methods else "modelled" if "modelled" in methods else None
 
@@ -27,7 +27,7 @@ def launch_joules(measured: Measured) -> pl.DataFrame:
 
 
 def no_energy(measured: Measured) -> Absent:
-    """Why there are no joules, in the words of the instrument that looked for them."""
+    """Why there are no joules, as the instrument reported it."""
     if measured.experiment.energy.source == "none":
         return Absent(reason="not_measured", detail='the experiment asks for no energy (energy.source = "none")')
     energy = measured.before.get("energy")

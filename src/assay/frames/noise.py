@@ -1,20 +1,20 @@
 """How was each launch disturbed, and is that more than the experiment allows?
 
-Shares are differences of counters between a launch's first and last reading.  Of one launch:
+Shares are differences of counters between a launch's first and last reading. Per launch:
 
 * foreign = (busy - the launch's own processor time - assay's) / (busy + idle + steal); steal / the same;
 * throttled, psi_cpu, psi_io, psi_memory: seconds / seconds between the two readings;
 * switches_per_s: involuntary context switches of the launch's own threads;
-* gpu_throttled: the largest share of readings in which one GPU was held down for one reason (hardware, heat, power brake);
-* clock_ratio: its median GPU clock / the median over launches, clock_lost = 1 - that; frequency_ratio: the processors' likewise;
+* gpu_throttled: the largest share of readings in which one GPU was throttled for one reason (hardware, heat, power brake);
+* clock_ratio: its median GPU clock / the median over launches, clock_lost = 1 - that; frequency_ratio: likewise for processors;
 * sentinel: the slower of the readings before and after it; sentinel_ratio: that / the median of all readings;
-  deviations: (sentinel - median) / (1.4826 MAD), the robust standard deviations of methodology 1c.
+  deviations: (sentinel - median) / (1.4826 MAD), in robust standard deviations.
 
-`disturbed` applies the experiment's `noise` limits, which were written down before anything ran, and never looks at what
-was measured.  Waiting for a processor (psi_cpu) and involuntary switches are given but have no limit: four workers on two
-cores wait for each other, and that is what is measured; what others take shows as `foreign`.  Waiting for disk and memory
-cannot be told apart in this way: a workload that reads a lot is flagged in every launch, and its limit should be raised.
-A gap in the counters is a null, never a 0.  What happened between two samples of a GPU is not seen.
+`disturbed` applies the experiment's `noise` limits, fixed before anything ran, and ignores the measured values. Waiting for
+a processor (psi_cpu) and involuntary switches are reported without a limit: four workers on two cores wait for each other,
+and that is the measurement; load from others shows as `foreign`. Cannot tell: whose load causes waits for disk and memory; a
+workload that reads a lot is flagged in every launch, and its limit should be raised. Nor what happened between two
+samples of a GPU. A gap in the counters is null, never 0.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from assay.spec.sections.noise import Noise
 from assay.units import FRACTION
 
 MAD_TO_SIGMA: Final = 1.4826  # of the normal distribution
-LEAST_SLOWER: Final = 1.05  # a sentinel within 5 % of the median is no disturbance, however quiet the others were
+LEAST_SLOWER: Final = 1.05  # a sentinel within 5 % of the median is no disturbance, however quiet the others are
 _TOTALS: Final = {
     ("cpu", "busy"): "busy",
     ("cpu", "idle"): "idle",
@@ -63,7 +63,7 @@ COLUMNS: Final = (
 
 @dataclass(frozen=True, kw_only=True)
 class Limit:
-    """What one kind of disturbance may be at most."""
+    """The most that one kind of disturbance may reach."""
 
     rule: str  # name of the finding
     column: str
@@ -73,7 +73,7 @@ class Limit:
 
 
 def limits(noise: Noise) -> tuple[Limit, ...]:
-    """The experiment's limits, the commonest disturbance first. The sentinel has a rule of its own (`slow_sentinel`)."""
+    """The experiment's limits, the most common disturbance first. The sentinel has its own rule (`slow_sentinel`)."""
     return (
         Limit(
             rule="foreign_load",
@@ -128,7 +128,7 @@ def limits(noise: Noise) -> tuple[Limit, ...]:
 
 
 def fold(measured: Measured) -> pl.DataFrame:
-    """One row per launch with telemetry: `launch` and `COLUMNS`; null where it was not read."""
+    """One row per launch with telemetry: `launch` and `COLUMNS`; null if not read."""
     rows = measured.table("telemetry")
     found = rows.select("launch").unique().sort("launch")
     for part in (_shares(rows), _gpu(rows), _sentinel(rows)):
@@ -137,9 +137,9 @@ def fold(measured: Measured) -> pl.DataFrame:
 
 
 def disturbed(measured: Measured, launch: int) -> str:
-    """Why a launch counts as disturbed, by the limits of the experiment; "" if it does not.
+    """Why a launch counts as disturbed by the experiment's limits; "" if it does not.
 
-    It sees every launch of the record so far: the median of the sentinel is theirs.
+    All launches recorded so far contribute to the median of the sentinel.
     """
     row = fold(measured).filter(pl.col("launch") == launch)
     if row.height == 0:
@@ -168,7 +168,7 @@ def sentinel_words(ratio: float, deviations: float) -> str:
 
 
 def _shares(rows: pl.DataFrame) -> pl.DataFrame:
-    """Differences between the first and the last reading of the totals, as shares."""
+    """Increases of the totals between the first and the last reading, as shares."""
     key = pl.concat_str("device", "counter", separator="/")
     names = {"/".join(pair): name for pair, name in _TOTALS.items()}
     known = rows.with_columns(key.replace_strict(names, default=None, return_dtype=pl.String).alias("what"))
@@ -190,12 +190,12 @@ def _shares(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _over(part: pl.Expr, whole: pl.Expr) -> pl.Expr:
-    """A share; null where there is nothing to share."""
+    """A share; null if the whole is zero."""
     return pl.when(whole > 0.0).then(part / whole)
 
 
 def _gpu(rows: pl.DataFrame) -> pl.DataFrame:
-    """The largest share of a slowdown, and the clock against the median launch."""
+    """The largest throttled share, and the clock relative to the median launch."""
     flags = rows.filter(pl.col("device").str.starts_with("gpu-") & pl.col("counter").str.starts_with("slowdown_"))
     shares = flags.group_by("launch", "device", "counter").agg(pl.col("value").mean())
     most = shares.group_by("launch").agg(pl.col("value").max().alias("gpu_throttled"))
@@ -211,7 +211,7 @@ def _relative(rows: pl.DataFrame, device: str, counter: str, name: str) -> pl.Da
 
 
 def _sentinel(rows: pl.DataFrame) -> pl.DataFrame:
-    """The slower of a launch's two readings, against all of them."""
+    """The slower of a launch's two readings, relative to all readings."""
     own = rows.filter(pl.col("device") == "sentinel")
     median = own["value"].median()
     spread = (own["value"] - median).abs().median() if isinstance(median, float) else None

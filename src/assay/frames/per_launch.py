@@ -1,4 +1,4 @@
-"""How does a frame of launches and values become one estimate per configuration, or values per block?"""
+"""How do values per launch become one estimate per configuration, or values per block?"""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def from_frame(
 ) -> dict[str, Value]:
     """One estimate per configuration from a frame (launch, value[, trials]); positive values, Student t on their logs.
 
-    `missing` completes the sentence of an absent value; `aggregate` says how a launch's value was made.
+    `missing` completes the sentence of an absent value; `aggregate` says how a launch's value is formed.
     """
     known = {row["launch"]: row for row in values.iter_rows(named=True)}
     found: dict[str, Value] = {}

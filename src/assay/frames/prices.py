@@ -1,4 +1,4 @@
-"""What does a worker-second cost?  Shared by the cost metrics."""
+"""What does a worker-second cost?"""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ NO_PRICES = Absent(reason="not_measured", detail="the experiment gives no prices
 
 
 def usd_per_worker_second(measured: Measured) -> float | None:
-    """The price asked for in the experiment, per second; None where it gives none."""
+    """The price per second from the experiment; None if it gives none."""
     prices = measured.experiment.prices
     return None if prices is None else prices.usd_per_worker_hour / SECONDS_PER_HOUR
 
 
 def launch_usd(launches: pl.DataFrame, usd_per_second: float) -> pl.DataFrame:
-    """(launch, value): workers x price x wall time of every launch given, whatever its status."""
+    """(launch, value): workers x price x wall time of every given launch, whatever its status."""
     seconds = (pl.col("end_ns") - pl.col("begin_ns")) / 1e9
     return launches.select("launch", (pl.col("workers") * seconds * usd_per_second).alias("value"))

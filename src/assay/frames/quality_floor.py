@@ -1,9 +1,9 @@
 """Can the reference's quality show a loss at all?
 
-A comparison with a reference that gets nothing right, or no more than guessing would, holds whatever the candidate does; so does a
-margin that is as wide as what the reference is above its floor (ICH E10 calls it assay sensitivity).  The floor is quality.chance;
-without it 0 for scores of 0 to 1 (1 where lower is better and each is 0 or 1).  Answers without any text are none, whatever their score.
-Cannot tell: the chance level of a task, where nobody declares it.
+A comparison holds whatever the candidate does if the reference gets nothing right, scores no better than guessing, or exceeds
+its floor by no more than the margin (assay sensitivity, ICH E10). The floor is quality.chance; without it 0 for scores of 0 to 1
+(1 if lower is better and each score is 0 or 1). Empty answers have no quality, whatever their score.
+Cannot tell: an undeclared chance level of a task.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from assay.spec.experiment import Quality
 
 
 def at_floor(scores: pl.DataFrame, quality: Quality) -> str | None:
-    """Why these scores (launch, example, score, empty) are no reference; None where they are one, or where there are none."""
+    """Why these scores (launch, example, score, empty) are no usable reference; None if they are, or if there are none."""
     values = scores["score"]
     if scores.height == 0 or not values.is_finite().all():
         return None
@@ -37,7 +37,7 @@ def at_floor(scores: pl.DataFrame, quality: Quality) -> str | None:
 
 
 def floor_of(values: pl.Series, quality: Quality) -> float | None:
-    """The score of who knows nothing; None where it cannot be told."""
+    """The score of a guesser without knowledge; None if unknown."""
     if quality.chance is not None:
         return quality.chance
     if not bool(values.is_between(0.0, 1.0).all()):
@@ -48,7 +48,7 @@ def floor_of(values: pl.Series, quality: Quality) -> float | None:
 
 
 def near_chance(value: Value, quality: Quality) -> str | None:
-    """Why the reference is not shown to be above the declared chance, though its mean is; None where it is shown."""
+    """Why the reference is not shown to exceed the declared chance though its mean does; None if it is shown."""
     if quality.chance is None or not isinstance(value, Estimate):
         return None
     above = value.low > quality.chance if quality.direction == "higher" else value.high < quality.chance

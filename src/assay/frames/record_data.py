@@ -1,10 +1,11 @@
-"""What do metrics look at?  The record's tables, loaded once, with the folds that several metrics share.
+"""Which data do metrics read?
 
-Pure: a `Measured` is built from frames; it never opens a file.  Folds:
-* the step of a launch is its last incarnation's version of that step, and its time is the slowest rank's
-  (end - begin - checkpoint), so that a saved checkpoint is not training time (METRICS.md, `step_time`);
-* warm-up steps are recognised per launch (`assay.stats.series.steady_state`) and left out of steady-state numbers; of a launch
-  without a steady state the later half of its steps is kept, and the audit `warm_up` names it.
+The record's tables, loaded once, and frames that several metrics share. Pure: a `Measured` is built from frames; it never
+opens a file. Rules:
+* a step of a launch is its last incarnation's version, and its time is the slowest rank's (end - begin - checkpoint):
+  saving a checkpoint is not training time;
+* warm-up steps are detected per launch (`assay.stats.series.steady_state`) and excluded from steady-state numbers; a launch
+  without a steady state keeps the later half of its steps, and the audit `warm_up` names it.
 """
 
 from __future__ import annotations
@@ -31,11 +32,11 @@ from assay.stats.series.steady_state import SteadyState, steady_state
 
 @dataclass(frozen=True)
 class Measured(RecordTables):
-    """One record, ready to be folded."""
+    """One record, ready for metrics."""
 
     @cached_property
     def mode(self) -> scaling_mode.Mode:
-        """Strong or weak scaling: as declared, else as the recorded work says."""
+        """Strong or weak scaling: as declared, otherwise from the recorded work."""
         declared = self.experiment.scaling.mode
         if declared != "auto":
             return declared
@@ -46,19 +47,19 @@ class Measured(RecordTables):
         """One row per (launch, step) of every launch: slowest rank's time, phases of that slowest rank, items of all ranks.
 
         Columns: launch, step, step_s, data_s, forward_s, backward_s, optimizer_s, unknown_s, items, ranks, fastest_s.
-        Phases that were not seen are null; `unknown_s` is the rest of the step.  No moments: ranks may be on hosts whose
-        clocks differ, and only durations of one host cross them (`assay.frames.clock_offsets` puts moments on one clock).
+        Unrecorded phases are null; `unknown_s` is the rest of the step. No timestamps: ranks may be on hosts whose clocks differ,
+        and only durations are comparable across them (`assay.frames.clock_offsets` converts timestamps to one clock).
         """
         return parallelism.recount(self, fold_steps(self.tables["steps"]))
 
     @cached_property
     def communicated(self) -> Communicated:
-        """What the collectives of each step took: see `assay.frames.training.step_communication`."""
+        """Communication time of each step: see `assay.frames.training.step_communication`."""
         return fold(self.tables, effective_steps(self.tables["steps"]), self.steady_steps.select("launch", "step"))
 
     @cached_property
     def served(self) -> Served:
-        """The requests of a record about serving, folded: see `assay.frames.serving.requests`."""
+        """The requests of a serving record: see `assay.frames.serving.requests`."""
         return serve(self.experiment, self.tables, timeless=self.timeless)
 
     @cached_property
@@ -70,21 +71,21 @@ class Measured(RecordTables):
 
     @cached_property
     def counted_requests(self) -> pl.DataFrame:
-        """Those of them that were due in the measured window of their launch."""
+        """The timed requests due in the measured window of their launch."""
         return self.timed_requests.filter("counted")
 
     @cached_property
     def peers(self) -> pl.DataFrame:
-        """One row per answered request that counts, with its numbers by other tools' definitions: see `assay.metrics.serving.other_tools`."""
+        """One row per answered, counted request, with its numbers by other tools' definitions: see `assay.metrics.serving.other_tools`."""
         answered = self.counted_requests.filter("ok").select("launch", "request", "configuration")
         return answered.join(numbers(self.tables), on=["launch", "request"])
 
     @cached_property
     def scores(self) -> pl.DataFrame:
-        """(launch, example, score, cluster, empty) of the metric that decides; a repeated score: the last incarnation's, its last
-        rank's.  `empty`: the prediction was kept, and is nothing.
+        """(launch, example, score, cluster, empty) of the deciding metric; of repeated scores the last incarnation's, last
+        rank's. `empty`: the prediction was kept and is empty.
 
-        Of serving, where nothing else scored the answers: `assay.frames.serving.answers`.
+        For serving without other scores: `assay.frames.serving.answers`.
         """
         quality = self.experiment.quality
         if self.kind.sends_requests and self.tables["examples"].height == 0:
@@ -92,8 +93,8 @@ class Measured(RecordTables):
         return self.scores_of(quality.metric if quality else "")
 
     def scores_of(self, metric: str) -> pl.DataFrame:
-        """The same of any reported metric, of launches that ran to their end."""
-        finished = ~pl.col("launch").is_in(sorted(ended(self)))  # of the others the model is not the final one
+        """The same for any reported metric, from launches that ran to completion."""
+        finished = ~pl.col("launch").is_in(sorted(ended(self)))  # the others have no final model
         rows = self.tables["examples"].filter((pl.col("metric") == metric) & finished)
         ordered = rows.sort("incarnation", "rank", maintain_order=True)
         empty = (pl.col("prediction").str.strip_chars() == "").fill_null(value=False).alias("empty")
@@ -102,9 +103,9 @@ class Measured(RecordTables):
 
     @cached_property
     def steady(self) -> Mapping[int, SteadyState]:
-        """Per launch: how many steps at its beginning are warm-up, and of which class the series is."""
+        """Per launch: the number of warm-up steps at its start, and the class of the series."""
         states = {launch: steady_state(steps.to_numpy()) for launch, steps in self._step_series}
-        # a step whose operations were counted is slower for it: it is warm-up, whatever it took (a lone step stays)
+        # counting a step's operations slows it: it is warm-up, whatever it took (a lone step stays)
         counted = set(self.tables["events"].filter(pl.col("kind") == "flops")["launch"].unique().to_list())
         for launch, steps in self._step_series:
             if launch in counted and states[launch].warmup == 0 and len(steps) > 1:
@@ -147,7 +148,7 @@ PORTION: Final = 100_000  # steps
 
 
 def portions(measured: Measured, launches: pl.DataFrame) -> Iterator[pl.DataFrame]:
-    """The launches in groups of at most `PORTION` steps, or of one launch: what is made of a step takes ten times its memory."""
+    """The launches in groups of at most `PORTION` steps, or of one launch: derived frames take ten times a step's memory."""
     rows = dict(measured.table("steps").group_by("launch").len().iter_rows())
     groups: list[list[int]] = []
     held = 0
@@ -161,7 +162,7 @@ def portions(measured: Measured, launches: pl.DataFrame) -> Iterator[pl.DataFram
 
 
 def by_launch(frame: pl.DataFrame) -> Iterator[pl.DataFrame]:
-    """The frame's rows launch by launch: a fold of one launch at a time needs the memory of one launch."""
+    """The frame's rows launch by launch, to bound memory by one launch."""
     ordered = frame if frame["launch"].is_sorted() else frame.sort("launch", maintain_order=True)
     begin = 0
     for length in ordered["launch"].rle().struct.field("len"):  # slices: a filter per launch would be quadratic
@@ -183,7 +184,7 @@ def _fold_launch(steps: pl.DataFrame) -> pl.DataFrame:
     folded = (
         effective_steps(steps)
         .lazy()
-        .sort("launch", "step", "rank")  # of ranks that were equally slow, the first gives the phases
+        .sort("launch", "step", "rank")  # the first of equally slow ranks gives the phases
         .with_columns(_own=own, _known=known)
         .group_by("launch", "step")
         .agg(

@@ -1,6 +1,7 @@
-"""What is in a record: its tables, configurations and timed launches, and a memo of frames derived from them?
+"""What is in a record: its tables, configurations and timed launches?
 
-Pure: built from frames; it never opens a file.  A launch is *timed* if its role is timed and its status is ok.
+Pure: built from frames; it never opens a file. Also memoises frames derived from them. A launch is *timed* if its role is timed
+and its status is ok.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ class RecordTables:
     state: str  # complete | interrupted | failed
     sealed: bool
     tables: Mapping[str, pl.DataFrame] = field(repr=False)
-    seal: str = ""  # SHA-256 of the sealed manifest; empty where it is not known
-    profiles: tuple[Mapping[str, Any], ...] = field(default=(), repr=False)  # what the traces of profiled launches say
+    seal: str = ""  # SHA-256 of the sealed manifest; empty if unknown
+    profiles: tuple[Mapping[str, Any], ...] = field(default=(), repr=False)  # summaries of the traces of profiled launches
 
     def table(self, name: str) -> pl.DataFrame:
         """A raw table."""
@@ -42,48 +43,48 @@ class RecordTables:
 
     @property
     def before(self) -> Mapping[str, Any]:
-        """What the machine, the software and the script were like before the first launch; empty if nothing was written."""
+        """State of machine, software and script before the first launch; empty if not recorded."""
         before = (self.manifest.get("environment") or {}).get("before")
         return before if isinstance(before, Mapping) else {}
 
     @property
     def confidence(self) -> float:
-        """The confidence of every interval: the one asked for, or after looks at the intervals the one that pays for the
-        looking (`assay.stats.comparing.sequential`), as the manifest holds it."""
+        """The confidence of every interval: as requested, or after interim analyses the one that pays for them
+        (`assay.stats.comparing.sequential`), as the manifest states it."""
         looks = self.looks
         return float(looks[-1]["confidence"]) if looks else self.experiment.launches.confidence
 
     @property
     def looks(self) -> Sequence[Mapping[str, Any]]:
-        """The looks at the intervals between blocks, in order; none where the number of launches was fixed."""
+        """The interim analyses between blocks, in order; empty if the number of launches was fixed."""
         looks = self.manifest.get("looks")
         return looks if isinstance(looks, list) else ()
 
     @property
     def session(self) -> Mapping[str, Any] | None:
-        """Which other records were made in turn with this one: only launches of one session share blocks."""
+        """Which other records were interleaved with this one: only launches of one session share blocks."""
         session = self.manifest.get("session")
         return session if isinstance(session, Mapping) else None
 
     @property
     def foreign(self) -> Mapping[str, Any] | None:
-        """Of a record that was imported from another program: which one, what its numbers mean and what they lack."""
+        """For an imported record: the program, what its numbers mean and what they lack."""
         foreign = self.manifest.get("foreign")
         return foreign if isinstance(foreign, Mapping) else None
 
     @property
     def timeless(self) -> bool:
-        """Whether an imported record does not say when each of its requests was sent, so that it has no rates."""
+        """Whether an imported record lacks the send times of its requests, and so has no rates."""
         return self.foreign is not None and self.foreign.get("times") != "whole"
 
     @property
     def noise_floor(self) -> float | None:
-        """The smallest relative difference that this machine can show between launches made in turn; None: not known."""
+        """The smallest relative difference this machine can show between interleaved launches; None: unknown."""
         return self._doctors("noise_floor")
 
     @property
     def noise_floor_apart(self) -> float | None:
-        """The same between records made one after the other, by the machine's last `assay doctor`."""
+        """The same between records made one after the other, from the machine's last `assay doctor`."""
         return self._doctors("noise_floor_apart") or self.noise_floor
 
     def _doctors(self, name: str) -> float | None:
@@ -93,12 +94,12 @@ class RecordTables:
 
     @cached_property
     def kind(self) -> Kind:
-        """What the record is about: which metrics, audits and gates have a meaning for it, and what its parts are called."""
+        """The kind of the record: which metrics, audits and gates apply to it, and how its parts are called."""
         return kind_of(self.experiment)
 
     @cached_property
     def varied(self) -> tuple[Configuration, ...]:
-        """The configurations, in the order of reports."""
+        """The configurations, in report order."""
         return configurations(self.experiment)
 
     @property
@@ -135,7 +136,7 @@ class RecordTables:
         return {}
 
     def once(self, name: str, fold: Callable[[Self], T]) -> T:
-        """A fold of another module that several metrics share: made by the first that asks."""
+        """Memoise a derived frame that several metrics share."""
         if name not in self._kept:
             self._kept[name] = fold(self)
         frame: T = self._kept[name]

@@ -1,6 +1,6 @@
-"""Which examples share their fate?  The cluster of each scored example, and how that is said.
+"""Which examples belong to one cluster, and how is that stated?
 
-An example's cluster comes with its scores, and must be the same wherever it was scored; a side that was recorded without clusters
+An example's cluster comes with its scores and must be the same wherever it was scored; a side recorded without clusters
 takes the other's.
 """
 
@@ -16,7 +16,7 @@ from assay.stats.comparing.noninferiority import Labels
 
 
 def clusters_of(scores: pl.DataFrame, examples: Sequence[str]) -> list[str | None] | Absent:
-    """The cluster of each of the examples, None for one on its own, from a frame (example, cluster, ...)."""
+    """The cluster of each of the examples, None for a single one, from a frame (example, cluster, ...)."""
     if scores["cluster"].null_count() == scores.height:
         return [None] * len(examples)
     known = scores.filter(pl.col("cluster").is_not_null()).select("example", "cluster").unique()
@@ -30,7 +30,7 @@ def clusters_of(scores: pl.DataFrame, examples: Sequence[str]) -> list[str | Non
 
 
 def undeclared(clusters: Labels, declared: str) -> Absent | None:
-    """What is wrong where the experiment says what examples share, and none was given it."""
+    """Why declared clusters are unusable if no example has one."""
     if not declared or any(label is not None for label in clusters):
         return None
     return Absent(
@@ -41,13 +41,13 @@ def undeclared(clusters: Labels, declared: str) -> Absent | None:
 
 
 def examples_words(examples: int, clusters: int | None, alone: int) -> str:
-    """ "500 examples in 50 clusters", or that they are taken as independent, because no cluster was given."""
+    """ "500 examples in 50 clusters", or that they count as independent because no cluster was given."""
     if clusters is None:
         return f"{count(examples, 'examples')} taken as independent, as no clusters are given"
     return f"{count(examples, 'examples')} in {count(clusters, 'clusters')}{f', {alone:,} of them in none' if alone else ''}"
 
 
 def labels_words(clusters: Labels) -> str:
-    """The same of labels."""
+    """The same for labels."""
     given = [label for label in clusters if label is not None]
     return examples_words(len(clusters), len(set(given)) if given else None, len(clusters) - len(given))

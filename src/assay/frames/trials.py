@@ -1,9 +1,9 @@
-"""What does a launch say about the time of one call?  The fold over the table `trials` that several metrics share.
+"""What does a launch say about the time of one call?
 
-A trial counts if it was made after the warm-up that was asked for, and after the warm-up that its launch's own series
-shows (`assay.stats.series.steady_state`, from `LEAST_SERIES` trials on; methodology 3.5).  A series that gets slower or keeps
-changing has no warm-up that could be left out: all of it counts, and its launch is named in the report.  Nothing is dropped for being
-slow: outliers are flagged (`outliers`), and the median of a launch bears them.
+A trial counts if it came after the requested warm-up, and after the warm-up detected in its launch's own series
+(`assay.stats.series.steady_state`, from `LEAST_SERIES` trials on). A series that slows down or keeps changing has no
+warm-up to exclude: all of it counts, and the report names its launch. Slow trials are never dropped: outliers are flagged
+(`outliers`), and the median of a launch includes them.
 """
 
 from __future__ import annotations
@@ -16,15 +16,9 @@ from assay.estimates.estimate import Absent
 from assay.frames.record_data import Measured
 from assay.stats.series.steady_state import SteadyState, steady_state
 
-RUNNERS: Final = ("command", "function")  # whose launches hold trials
 LEAST_SERIES: Final = 20  # shorter series do not show a warm-up
 NOT_TIMED: Final = "its launches hold no timed calls; assay time makes such a record"
 FAR: Final = 10.0  # robust standard deviations above the median of its launch: an outlier
-
-
-def is_timing(measured: Measured) -> bool:
-    """Whether this record times a command or a function, and nothing else."""
-    return measured.experiment.workload.runner in RUNNERS
 
 
 def refused(measured: Measured) -> Absent | None:
@@ -35,7 +29,7 @@ def refused(measured: Measured) -> Absent | None:
 
 
 def asked_to_count(measured: Measured) -> pl.DataFrame:
-    """The trials of timed launches without the warm-up that was asked for, with `seconds`, `cpu_s` of one call."""
+    """The trials of timed launches without the requested warm-up, with `seconds`, `cpu_s` of one call."""
     rows = measured.table("trials").filter(pl.col("warm_up") == 0).sort("launch", "trial")
     rows = rows.join(measured.timed.select("launch", "configuration", "block"), on="launch")
     return rows.with_columns(
@@ -45,13 +39,13 @@ def asked_to_count(measured: Measured) -> pl.DataFrame:
 
 
 def states(rows: pl.DataFrame) -> dict[int, SteadyState]:
-    """launch -> what its series of trials shows, for launches with enough of them."""
+    """launch -> steady state of its series of trials, for launches with enough of them."""
     groups = rows.partition_by("launch", maintain_order=True)
     return {int(group["launch"][0]): steady_state(group["seconds"].to_numpy()) for group in groups if group.height >= LEAST_SERIES}
 
 
 def counted(measured: Measured) -> pl.DataFrame:
-    """`asked_to_count` without the warm-up that the series show."""
+    """`asked_to_count` without the detected warm-up."""
     rows = asked_to_count(measured)
     found = states(rows)
     begins = [state.warmup if state.kind in ("flat", "warm-up") else 0 for state in found.values()]

@@ -1,1 +1,4 @@
-"""WHAT measures: in-process probes and counters; the only place where torch is imported, lazily."""
+"""How does assay measure from inside a process?
+
+Probes, hooks and counters. torch is imported nowhere else, and only lazily.
+"""

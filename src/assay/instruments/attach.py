@@ -1,10 +1,10 @@
-"""How is a script measured that knows nothing of assay?  By hooks that are put into torch when the script imports it.
+"""How do we measure a training script that does not know assay?
 
-`arm` puts a finder before all others that waits for torch, lets it load, and then installs `_hooks`.  A script that marks its
-own steps (`assay.instruments.probe.start`) has the last word: the hooks are taken out again, but for those that see the communication of
-several ranks, which no mark can tell (`marked_steps`).
-Nothing is drawn from a random number generator, no tensor is changed, no collective is added: weights stay what they were.
-Whatever goes wrong here is said once on standard error and ends the measuring, never the training.
+`arm` puts a finder first in `sys.meta_path`: it waits for torch, lets it load, then installs the hooks. A script that marks its own
+steps (`assay.instruments.probe.start`) takes precedence: the hooks are removed, except those that record communication between
+several ranks, which marks cannot give (`marked_steps`).
+The hooks use no random number generator, change no tensor and add no collective, so weights are unaffected.
+An error here is printed once on standard error and ends the measurement, never the training.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
 _undo: list[Callable[[], None]] = []
 _current: Attached | None = None
 _marked: Recorder | None = None  # of a script that marks its own steps
-_trouble = ""  # why the hooks are not in
+_trouble = ""  # why the hooks are not installed
 
 
 def current() -> Attached | None:
-    """Who measures this process by hooks, if they are in."""
+    """The hooks' state in this process; None without hooks."""
     return _current
 
 
 def unseen() -> str:
-    """Why no step was seen in this process, where none was."""
+    """Why this process recorded no step."""
     if _marked is not None:
         return "the script opened the probe and marked no step"
     if _current is None:
@@ -41,7 +41,7 @@ def unseen() -> str:
 
 
 def arm() -> None:
-    """Install the hooks as soon as torch is imported; at once if it is. Those that are in stay as they are."""
+    """Install the hooks once torch is imported, or now if it already is; no-op if they are in."""
     marks = _marked is not None and _marked.active
     if marks or _current is not None or any(_is_ours(finder) and finder.name == "torch" for finder in sys.meta_path):
         return
@@ -53,19 +53,19 @@ def _is_ours(finder: object) -> TypeGuard[Waits]:
 
 
 def silence() -> None:
-    """Measure nothing more in this process, which was forked from the one that is measured."""
+    """Stop measuring in this process, a fork of the measured one."""
     if _current is not None:
         _current.silence()
 
 
 def mark(recorder: Recorder) -> None:
-    """A script marks its own steps: take the hooks out, but for those that see the communication of several ranks."""
+    """Remove the hooks because the script marks its own steps; keep those that record communication between several ranks."""
     global _marked
     if _marked is recorder:
         return
     before, _marked = _current, recorder
     detach()
-    # `workload.attach = false`: nothing is put into torch
+    # with `workload.attach = false` torch stays unpatched
     if recorder.workers > 1 and os.environ.get("ASSAY_ATTACH") == "1":
         when_there(lambda torch: _see_communication(torch, recorder, before))
     else:
@@ -87,13 +87,13 @@ def _see_communication(torch: Any, recorder: Recorder, before: Attached | None) 
 
 
 def _forget(before: Attached | None) -> None:
-    """A group that was given to a DistributedDataParallel stays there: what it notes would pile up."""
+    """A DistributedDataParallel keeps its timed group after the hooks are out: without this its notes would pile up."""
     if before is not None:
         before.calls.wanted = False
 
 
 def detach() -> None:
-    """Take the hooks out again, and wait for torch no longer: somebody else measures the steps."""
+    """Remove the hooks and stop waiting for torch: the script marks its own steps."""
     global _current
     _current = None
     sys.meta_path[:] = [finder for finder in sys.meta_path if not _is_ours(finder)]

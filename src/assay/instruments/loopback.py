@@ -1,10 +1,9 @@
-"""How do the workers of one machine keep their meeting place off the network?
+"""How do workers on one machine keep their rendezvous off the network?
 
-Rank 0 of a job serves a `TCPStore`, over which the others find it.  torch lets it listen on every interface, and it asks nobody who
-he is: whoever reaches the port can read and change what the ranks tell one another.  Where all of them are on this machine
-(`ASSAY_LOOPBACK`), torch is given a socket that listens on 127.0.0.1 alone.  The rest is told by the launcher: torchrun meets in a file,
-and gloo and NCCL use the loopback interface.
-Cannot reach a store that a script makes itself, or one of a script that is not attached to (`workload.attach = false`).
+Rank 0 of a job serves a `TCPStore` for the rendezvous. torch binds it to every interface, without authentication: anyone who reaches
+the port can read and change what the ranks exchange. If all ranks run on this machine (`ASSAY_LOOPBACK`), torch gets a socket bound
+to 127.0.0.1. The launcher does the rest: torchrun uses a file rendezvous, gloo and NCCL the loopback interface.
+Does not cover a store that the script creates itself, or a script run with `workload.attach = false`.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ BACKLOG: Final = 1024
 
 
 def arm() -> None:
-    """Do it as soon as the script has torch, if the launcher said that all workers are here."""
+    """Patch torch on import if the launcher says that all workers are local."""
     if os.environ.get(VARIABLE) == "1":
         when_there(_install, stays=True)
 
@@ -35,7 +34,7 @@ def _install(torch: Any) -> None:
 
 
 def here(store: Any) -> Any:
-    """`TCPStore`, whose server listens on the loopback interface where it is reached by it."""
+    """Wrap `TCPStore`: its server listens on the loopback interface only, if clients reach it there."""
 
     def made(host_name: str, port: int, *rest: Any, **named: Any) -> Any:
         server = named.get("is_master", rest[1] if len(rest) > 1 else False)

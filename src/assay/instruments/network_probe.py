@@ -1,12 +1,14 @@
-"""How far is another host, how fast is the way there and back, and what is in the way?  By ping and iperf3, where they are.
+"""How far away is another host, how fast is the link in each direction, and what limits it?
 
-    echo      `ping`; where it is missing or not permitted the time of a TCP connection (an answer that refuses is an answer too)
-    stream    `iperf3 -c HOST -J`, and once more with -R for the way back: payload that arrived per second, segments sent again
-    path      `ping -M do` with packets as large as the interface sends: whether such a packet arrives unbroken
+Measured with ping and iperf3, where installed.
 
-Every tool runs with a time limit; what cannot be measured is a `Lack`: what, why, and the line that mends it.
-Sources: ping(8) of iputils, iperf3(1) (`-J`), RFC 4821 for why the path's packet size must be tried.
-Cannot tell: what of a bandwidth is the network's and what the two machines' (`host_busy` says how busy this one was).
+    echo      `ping`; if missing or not permitted, the time of a TCP connection (a refusal counts as a reply)
+    stream    `iperf3 -c HOST -J`, and with -R for the reverse direction: received payload per second, retransmitted segments
+    path      `ping -M do` with packets of the interface's MTU: whether they arrive unfragmented
+
+Every tool runs with a time limit. A failed measurement gives a `Lack`: what, why, and how to fix it.
+Sources: ping(8) of iputils, iperf3(1) (`-J`); RFC 4821 on why the path MTU must be probed.
+Cannot tell: whether the network or the two machines limit bandwidth (`host_busy` gives this machine's load).
 """
 
 from __future__ import annotations
@@ -24,34 +26,34 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
-PORT: Final = 5201  # of iperf3
+PORT: Final = 5201  # iperf3's default
 ECHOES: Final = 10
-SECONDS: Final = 2.0  # of an iperf3 run
-PATIENCE_S: Final = 10.0  # what a tool may take beyond what it was asked for
+SECONDS: Final = 2.0  # length of an iperf3 run
+PATIENCE_S: Final = 10.0  # beyond a tool's requested run time
 CONNECT_S: Final = 2.0
-BUSY: Final = "server is busy"  # in iperf3's words
-BUSY_S: Final = (0.2, 1.0)  # after so long a busy server is asked again
-HEADERS: Final = 28  # bytes of IPv4 and ICMP before an echo's payload
+BUSY: Final = "server is busy"  # iperf3's message
+BUSY_S: Final = (0.2, 1.0)  # delays before retrying a busy server
+HEADERS: Final = 28  # bytes of IPv4 and ICMP headers
 
 Stopped = Callable[[], bool]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Target:
-    """A host as it was asked for, with the port of its iperf3 server."""
+    """A host as given by the user, with the port of its iperf3 server."""
 
     host: str
     port: int = PORT
 
     @property
     def name(self) -> str:
-        """As it was written."""
+        """The target as the user wrote it."""
         return self.host if self.port == PORT else f"{self.host}:{self.port}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Lack:
-    """Something that could not be measured. `mend`: the line or command that repairs it; empty where nobody knows."""
+    """Something that could not be measured. `mend`: a line or command that fixes it; empty if unknown."""
 
     what: str
     why: str
@@ -60,39 +62,39 @@ class Lack:
 
 @dataclass(frozen=True, kw_only=True)
 class Echo:
-    """Round trips: `by` is ping or connect."""
+    """Round-trip times; `by` is ping or connect."""
 
     by: str
     sent: int
-    seconds: tuple[float, ...]  # of those that came back
-    why: str = ""  # why none came back, where the system said so
+    seconds: tuple[float, ...]  # of the replies
+    why: str = ""  # why no reply came, if the system said so
 
 
 @dataclass(frozen=True, kw_only=True)
 class Stream:
     """A bulk transfer in one direction."""
 
-    sent: float  # bytes per second that left the sender
-    received: float  # bytes per second that arrived
-    again: int | None  # segments sent again; None where the sender's system does not count them
-    rtt_s: float | None  # mean round trip under load, by the sender's TCP
-    host_busy: float | None  # share of this machine's processors
+    sent: float  # bytes per second sent
+    received: float  # bytes per second received
+    again: int | None  # retransmitted segments; None if the sender's system does not count them
+    rtt_s: float | None  # mean round trip under load, from the sender's TCP
+    host_busy: float | None  # CPU share used on this machine
 
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """What a tool printed and how it ended. `code` None: it took too long, or was stopped."""
+    """A tool's output and exit code; `code` is None after a timeout or a stop."""
 
     code: int | None
     out: str
     err: str
 
 
-# ---- where to ----------------------------------------------------------------------------------------------------
+# ---- targets
 
 
 def target(text: str) -> Target:
-    """HOST, HOST:PORT or [ADDRESS]:PORT. Raises ValueError with what is allowed."""
+    """Parse HOST, HOST:PORT or [ADDRESS]:PORT. Raises ValueError with the allowed forms."""
     found = re.fullmatch(r"\[([0-9a-fA-F:.]+)\](?::(\d+))?", text) or re.fullmatch(r"([^:\s/]+)(?::(\d+))?", text)
     bare = re.fullmatch(r"[0-9a-fA-F]*:[0-9a-fA-F]*:[0-9a-fA-F:.]*", text)
     host, port = (text, None) if bare else (found[1], found[2]) if found else ("", None)
@@ -102,21 +104,21 @@ def target(text: str) -> Target:
 
 
 def resolve(host: str) -> str:
-    """The first address of a host. Raises OSError where nobody knows it."""
+    """The first address of a host. Raises OSError if it does not resolve."""
     return str(socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)[0][4][0])
 
 
 def way(address: str) -> tuple[str, str]:
-    """(own address, interface) by which packets to an address leave; the interface is empty where it is not found.
+    """(local address, interface) used to reach an address; the interface is empty if unknown.
 
     Raises:
-        OSError: there is no way there.
+        OSError: there is no route.
     """
     import psutil
 
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     with socket.socket(family, socket.SOCK_DGRAM) as probe:
-        probe.connect((address, 9))  # nothing is sent: the kernel looks up the way
+        probe.connect((address, 9))  # sends nothing: the kernel only looks up the route
         own = str(probe.getsockname()[0])
     for name, addresses in psutil.net_if_addrs().items():
         if any(one.address.partition("%")[0] == own for one in addresses):
@@ -128,7 +130,7 @@ def way(address: str) -> tuple[str, str]:
 
 
 def run(words: Sequence[str], limit_s: float, stopped: Stopped = lambda: False) -> Answer:
-    """Run a tool in plain English; it is killed when it takes too long or when somebody asks to stop."""
+    """Run a tool in the C locale; kill it on timeout or when `stopped` says so."""
     environment = {**os.environ, "LC_ALL": "C", "LANG": "C"}
     pipe = subprocess.PIPE
     with subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, env=environment) as process:
@@ -156,14 +158,14 @@ _SENT = re.compile(r"(\d+) packets transmitted")
 
 
 def parse_ping(text: str) -> Echo | None:
-    """What ping printed (iputils, BusyBox, macOS); None where it sent nothing."""
+    """Parse ping's output (iputils, BusyBox, macOS); None if it sent nothing."""
     sent = _SENT.search(text)
     times = tuple(float(found) / 1e3 for found in _TIME.findall(text))
     return Echo(by="ping", sent=int(sent[1]), seconds=times) if sent and int(sent[1]) > 0 else None
 
 
 def ping(address: str, *, count: int = ECHOES, stopped: Stopped = lambda: False, tool: Callable[..., Answer] = run) -> Echo | Lack:
-    """Echoes by the system's ping."""
+    """Measure round trips with the system's ping."""
     if shutil.which("ping") is None:
         return Lack(what="ping", why="ping is not installed", mend="apt-get install iputils-ping")
     wait = "1000" if sys.platform == "darwin" else "1"
@@ -180,7 +182,7 @@ def ping(address: str, *, count: int = ECHOES, stopped: Stopped = lambda: False,
 def connect(
     address: str, port: int, *, count: int = ECHOES, stopped: Stopped = lambda: False, now: Callable[[], float] = time.monotonic
 ) -> Echo:
-    """Round trips by opening TCP connections; a refusal comes back as quickly as a welcome."""
+    """Measure round trips by opening TCP connections; a refusal is as fast as an accept."""
     times, why = [], ""
     for _ in range(count):
         if stopped():
@@ -198,7 +200,7 @@ def connect(
 
 
 def echo(where: Target, address: str, *, count: int = ECHOES, stopped: Stopped = lambda: False) -> Iterator[Echo | Lack]:
-    """By ping; where that cannot be, or nothing came back (some networks swallow it), by connections too."""
+    """Ping; if ping is unavailable or gets no reply (some networks drop ICMP), also try TCP connections."""
     found = ping(address, count=count, stopped=stopped)
     yield found
     if isinstance(found, Lack) or not found.seconds:
@@ -206,7 +208,7 @@ def echo(where: Target, address: str, *, count: int = ECHOES, stopped: Stopped =
 
 
 def unbroken(address: str, mtu: int, *, stopped: Stopped = lambda: False, tool: Callable[..., Answer] = run) -> bool | Lack:
-    """Whether a packet as large as the interface sends arrives unbroken; three tries."""
+    """Whether a packet of the interface's MTU arrives unfragmented, in three tries."""
     if not sys.platform.startswith("linux") or shutil.which("ping") is None or ":" in address:
         return Lack(what="path", why="the path's packet size needs Linux's ping and IPv4")
     words = ["ping", "-n", "-c", "3", "-i", "0.2", "-W", "1", "-M", "do", "-s", str(mtu - HEADERS), address]
@@ -226,7 +228,7 @@ def stream(
     stopped: Stopped = lambda: False,
     tool: Callable[..., Answer] = run,
 ) -> Stream | Lack:
-    """A bulk transfer by iperf3: from here, or with `reverse` to here."""
+    """Run iperf3 from here, or with `reverse` to here."""
     if shutil.which("iperf3") is None:
         return Lack(what="iperf3", why="iperf3 is not installed here", mend="apt-get install iperf3, here and on the other host")
     words = ["iperf3", "-c", address, "-p", str(where.port), "-t", str(max(1, round(seconds))), "-J"]
@@ -238,12 +240,12 @@ def stream(
             return Lack(what="iperf3", why=why, mend="look for a firewall that drops its packets")
         if wait_s is None or BUSY not in answer.out or stopped():
             break
-        time.sleep(wait_s)  # a server takes a moment to let go of the test before
+        time.sleep(wait_s)  # a server needs a moment to release the previous test
     return parse_iperf3(answer.out or answer.err, where)
 
 
 def parse_iperf3(text: str, where: Target) -> Stream | Lack:
-    """What `iperf3 -J` printed."""
+    """Parse the output of `iperf3 -J`."""
     try:
         said = json.loads(text)
         if isinstance(said, Mapping) and said.get("error"):
@@ -287,7 +289,7 @@ def _whole(found: Any) -> int | None:
 
 
 def _rtt(end: Mapping[str, Any]) -> float | None:
-    """Mean over the streams, of those that say one; iperf3 counts microseconds, and 0 where it did not look."""
+    """Mean over the streams that report one; iperf3 counts microseconds, and 0 where it did not measure."""
     found = [one["sender"]["mean_rtt"] for one in end.get("streams", ()) if one.get("sender", {}).get("mean_rtt")]
     return sum(found) / len(found) / 1e6 if found else None
 

@@ -1,4 +1,6 @@
-"""What does a training script tell assay about itself?  The public API for the user's script.
+"""How does a training script report its steps to assay?
+
+The public API for the user's script.
 
     from assay import probe
 
@@ -15,9 +17,9 @@
                 p.samples(ids)
                 p.log(loss=loss)
 
-Outside of a launch by assay (no ASSAY_LAUNCH_DIR) `start` returns the `Probe` of `recorder.inactive`, whose methods do nothing, and
-nothing is imported.  Inside a launch it returns the recording one of `recorder.recorder`.  Neither touches a random number
-generator, synchronises a GPU per step, or lets an error of its own reach the training.
+Outside a launch (no ASSAY_LAUNCH_DIR) `start` returns the `Probe` of `recorder.inactive`: its methods do nothing, and nothing is
+imported. Inside a launch it returns the recording one of `recorder.recorder`. Neither touches a random number generator, synchronises
+a GPU per step, or lets its own errors reach the training.
 """
 
 from __future__ import annotations
@@ -33,10 +35,10 @@ if TYPE_CHECKING:
 
 
 def start() -> Probe:
-    """The probe of this process: recording inside a launch by assay, else doing nothing. Never raises."""
+    """The probe of this process: recording inside a launch, inactive otherwise. Never raises."""
     found = started()
     if found.active or "assay.instruments.attach" in sys.modules:
-        from assay.instruments import attach  # a script that marks its own steps has the last word
+        from assay.instruments import attach  # a script that marks its own steps takes precedence
 
         attach.mark(cast("Recorder", found)) if found.active else attach.detach()
     return found

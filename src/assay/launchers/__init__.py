@@ -1,1 +1,1 @@
-"""WHERE it runs: one file per launcher."""
+"""Where do the workers run, one file per launcher?"""

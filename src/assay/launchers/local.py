@@ -1,11 +1,11 @@
-"""How are the workers started on this machine?  By `torchrun`, which also restarts them in fault launches.
+"""How are workers started on this machine?
 
-Every worker count goes through torchrun, one worker too, so that a speedup compares like with like.  Where torch is
-not installed, one worker is started directly: a script that needs no torch can still be measured.
-On one node nothing of it can be reached from other machines: torchrun meets in a file of a folder that only this user can open, and
+By `torchrun`, which also restarts them in fault launches.  Every worker count goes through torchrun, one worker too, so that a speedup
+compares like with like.  Without torch, a single worker is started directly: a script that needs no torch can still be measured.
+On one node, nothing is reachable from other machines: torchrun's rendezvous is a file in a folder that only this user can open, and
 the workers listen on the loopback interface (`base.worker_environment`).
-Several nodes: assay is started on each node with its own node_rank; c10d rendezvous at rendezvous_endpoint, of which
-node 0 is told that it is the host (host names that resolve to 127.0.0.1 make the rendezvous hang otherwise).
+Several nodes: start assay on each node with its own node_rank.  They meet by c10d rendezvous at rendezvous_endpoint; node 0 is declared
+its host, because the rendezvous hangs where host names resolve to 127.0.0.1.
 Source: https://docs.pytorch.org/docs/stable/elastic/run.html
 """
 
@@ -28,16 +28,16 @@ from assay.spec.experiment import Experiment
 
 
 def torch_is_installed() -> bool:
-    """Whether the workers' Python has torch; nothing is imported."""
+    """Whether the workers' Python has torch; imports nothing."""
     return importlib.util.find_spec("torch") is not None
 
 
 def check(experiment: Experiment) -> None:
-    """Whether this machine can start what is asked.
+    """Check that this machine can run the experiment.
 
     Raises:
-        EnvironmentLacks: several workers are asked for and torch is not installed, or nothing can be pinned here.
-        SpecError: a worker count cannot be spread over the nodes, or the workers cannot be pinned.
+        EnvironmentLacks: several workers but no torch, or CPU pinning is unavailable.
+        SpecError: a worker count does not divide over the nodes, or the workers cannot be pinned.
     """
     nodes = experiment.launcher.nodes
     uneven = [level for level in experiment.factor.levels if level % nodes]
@@ -61,7 +61,7 @@ def check(experiment: Experiment) -> None:
 
 
 def command(request: Request, *, with_torch: bool, meeting: str = "") -> list[str]:
-    """The engine's command line. `meeting`: the file in which the workers of one node meet; "" leaves it to torchrun."""
+    """The engine's command line. `meeting`: rendezvous file of a single node; "" leaves the rendezvous to torchrun."""
     own, entry = [str(request.script), *request.arguments], processors.entry(request)
     if not with_torch:
         binding = [sys.executable, "-I", "-S", *entry] if entry else []
@@ -83,7 +83,7 @@ def command(request: Request, *, with_torch: bool, meeting: str = "") -> list[st
 
 def _rendezvous(request: Request, meeting: str) -> list[str]:
     settings = request.settings
-    if settings.nodes == 1:  # they meet in a file: the store of --standalone listens on every interface
+    if settings.nodes == 1:  # file rendezvous: the store of --standalone listens on every interface
         return [
             "--nnodes",
             "1",
@@ -116,10 +116,10 @@ def _rendezvous(request: Request, meeting: str) -> list[str]:
 
 
 def start(request: Request) -> Handle:
-    """Start torchrun, or the script itself where there is no torch."""
+    """Start torchrun, or the script itself without torch."""
     if not torch_is_installed() or request.settings.nodes > 1:
         return supervisor_client.start(request, command(request, with_torch=torch_is_installed()))
-    folder = tempfile.mkdtemp(prefix="assay-")  # on a local disk: locks do not work on every network file system
+    folder = tempfile.mkdtemp(prefix="assay-")  # on a local disk: file locks fail on some network file systems
     words = command(request, with_torch=True, meeting=str(Path(folder) / "rendezvous"))
     return supervisor_client.start(request, words, after=partial(shutil.rmtree, folder, ignore_errors=True))
 

@@ -1,4 +1,6 @@
-"""How does one experiment span several machines?  One torchrun on each, started through a command prefix, found together by c10d.
+"""How does one experiment span several machines?
+
+One torchrun per machine, started through a command prefix; they meet by c10d rendezvous.
 
     [launcher]
     kind = "nodes"
@@ -7,11 +9,11 @@
       { name = "b", address = "10.0.0.2", prefix = ["ssh", "b"], environment = { GLOO_SOCKET_IFNAME = "eth0" } },
     ]
 
-The engine is torch elastic, here as everywhere; assay only starts it on every node, under a guard of its own there
-(`launchers/support/supervisor.py`), so that a connection that breaks leaves nothing running.  The first host holds the rendezvous.
-What it needs: assay's and the script's files and the record's folder at the same paths on every node (a shared folder), and a Python
-at the path of this one.  The workers of a node call their host by its name here (ASSAY_HOST), since machines made from one image,
-and namespaces, share a host name.
+The engine is torch elastic; assay starts it on every node under a local supervisor (`launchers/support/supervisor.py`), so a broken
+connection leaves nothing running.  The first host runs the rendezvous.
+Requirements: the files of assay and of the script and the record's folder at the same paths on every node (a shared folder), and a
+Python at this Python's path.  Workers identify their host by its name here (ASSAY_HOST), because machines from one image, and
+namespaces, share a host name.
 Source: https://docs.pytorch.org/docs/stable/elastic/run.html
 """
 
@@ -34,16 +36,16 @@ from assay.launchers.support.base import Handle, Launcher, Request
 from assay.spec.experiment import Experiment
 from assay.spec.sections.launcher import Host
 
-HOST = "ASSAY_HOST"  # what the workers of a node call their host
-SHELLS = ("ssh",)  # programs that hand their words to a shell on the other side
+HOST = "ASSAY_HOST"  # the host name that a node's workers report
+SHELLS = ("ssh",)  # programs that pass their arguments to a remote shell
 
 
 def check(experiment: Experiment) -> None:
-    """Whether this machine can start what is asked.
+    """Check that this machine can run the experiment.
 
     Raises:
         EnvironmentLacks: torch is not installed.
-        SpecError: no hosts, two of one name, or worker counts that cannot be spread over them.
+        SpecError: no hosts, duplicate names, or worker counts that do not divide over them.
     """
     hosts = experiment.launcher.hosts
     problems = [*_hosts(hosts), *_levels(experiment)]
@@ -117,7 +119,7 @@ def _levels(experiment: Experiment) -> list[Problem]:
 
 
 def engine(request: Request, host: Host, endpoint: str, run_id: str) -> list[str]:
-    """The command line of a node's torchrun."""
+    """Command line of a node's torchrun."""
     hosts = request.settings.hosts
     first = host.name == hosts[0].name
     return [
@@ -146,15 +148,15 @@ def engine(request: Request, host: Host, endpoint: str, run_id: str) -> list[str
 
 
 def over(prefix: tuple[str, ...], words: list[str]) -> list[str]:
-    """A command through a prefix; a program that joins its words for a shell gets them quoted."""
+    """Run a command through a prefix; arguments are quoted for programs that join them for a shell."""
     return [*prefix, *(shlex.join([word]) if prefix and Path(prefix[0]).name in SHELLS else word for word in words)]
 
 
 def told(request: Request, endpoint: str) -> dict[str, object]:
-    """What the engine is to start: for each node its guard's command line, and the job that the guard is told."""
+    """The engine's job: for each node, its supervisor's command line and the job sent to that supervisor."""
     found = []
     for host in request.settings.hosts:
-        mark = f"{request.mark}{host.name}."  # begins with the launch's: that finds all of them, this one the node's own
+        mark = f"{request.mark}{host.name}."  # starts with the launch's mark, which matches all nodes; this one matches one node
         job = {
             "command": engine(request, host, endpoint, request.mark),
             "cwd": str(request.cwd),
@@ -170,7 +172,7 @@ def told(request: Request, endpoint: str) -> dict[str, object]:
 
 
 def log_of(request: Request, host: Host) -> Path:
-    """Where a node's output goes, beside the launch's own log."""
+    """A node's log, beside the launch's own."""
     return request.log.with_name(f"{request.log.stem}.{host.name}{request.log.suffix}")
 
 
@@ -182,7 +184,7 @@ def start(request: Request) -> Handle:
 
 
 def endpoint_of(request: Request) -> str:
-    """host:port of the rendezvous: as asked, else the first host's address and a port that is free here."""
+    """host:port of the rendezvous: as configured, else the first host's address and a port that is free here."""
     if request.settings.rendezvous_endpoint:
         return request.settings.rendezvous_endpoint
     with socket.socket() as probe:
@@ -191,7 +193,7 @@ def endpoint_of(request: Request) -> str:
 
 
 def describe(request: Request) -> dict[str, object]:
-    """The launch's placement."""
+    """Placement of the launch."""
     hosts = request.settings.hosts
     return {
         "launcher": "nodes",

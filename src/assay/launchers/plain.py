@@ -1,7 +1,8 @@
-"""How are workers started without torch?  As plain processes with RANK and WORLD_SIZE, restarted together.
+"""How are workers started without torch?
 
-For scripts of any other kind, and for machines without torch.  The engine is `launchers/engine.py`: when one worker
-fails, the others are ended and all are started again, at most max_restarts times, as torchrun does it.
+As plain processes with RANK and WORLD_SIZE, for any other kind of script and for machines without torch.  The engine is
+`launchers/support/process_group.py`: when one worker fails, the others are ended and all are restarted, at most max_restarts times, as in
+torchrun.
 """
 
 from __future__ import annotations
@@ -16,11 +17,11 @@ from assay.spec.experiment import Experiment
 
 
 def check(experiment: Experiment) -> None:
-    """Whether this launcher can do what is asked.
+    """Check that this launcher can run the experiment.
 
     Raises:
         SpecError: several nodes, or the workers cannot be pinned.
-        EnvironmentLacks: nothing can be pinned here.
+        EnvironmentLacks: CPU pinning is unavailable.
     """
     if experiment.launcher.nodes > 1:
         raise SpecError(
@@ -46,7 +47,7 @@ def start(request: Request) -> Handle:
 
 
 def describe(request: Request) -> dict[str, object]:
-    """The launch's placement."""
+    """Placement of the launch."""
     return {"launcher": "plain", "engine": "assay", "host": platform.node(), "nodes": 1, "node_rank": 0, **processors.placed(request)}
 
 

@@ -1,1 +1,1 @@
-"""Pure functions from a record to numbers with intervals, in families."""
+"""Which numbers, with intervals, follow from a record?"""

@@ -1,7 +1,7 @@
 """How long does a call take, in wall and processor time, and how much memory?
 
-A call is a start of a command or a call of a function.  A launch's value is folded over its counted trials, warm-up left out
-(`assay.frames.trials`); the interval is Student t on the logs of the launch values.  Processor time and memory of a command are those
+A call is a start of a command or a call of a function. A launch's value aggregates its counted trials, without warm-up
+(`assay.frames.trials`); the interval is Student t on the logs of the launch values. Processor time and memory of a command are those
 of wait4(2).
 """
 
@@ -84,14 +84,14 @@ def _memory(measured: Measured, results: Results) -> Mapping[str, Value]:
 
 
 def starter_bytes(measured: Measured) -> float | None:
-    """What an empty command shows: the memory of assay's starter. None for functions, which nobody spawns."""
+    """The memory of assay's starter, as shown by an empty command. None for functions, which are not spawned."""
     rows = measured.table("telemetry").filter((pl.col("device") == "spawn") & (pl.col("counter") == "start_rss"))
     middle = rows["value"].median()
     return float(middle) if isinstance(middle, int | float) else None
 
 
 def _unless_below(value: Value, floor: float | None) -> Value:
-    """Linux counts the memory of the process that spawned a command into it: exec keeps the high-water mark."""
+    """Linux includes the memory of the spawning process in a command's: exec keeps the high-water mark."""
     if floor is None or not isinstance(value, Estimate) or value.value > NEAR_FLOOR * floor:
         return value
     detail = f"at most {reading(floor, BYTES)}, which is what assay's starter holds itself"
@@ -117,5 +117,5 @@ METRICS = (TRIAL_TIME, TRIAL_CPU_TIME, TRIAL_MEMORY)
 
 
 def of_calls(results: Results) -> Results:
-    """The results that say something about a call; of a record of calls the rest says nothing."""
+    """The results that apply to calls; for a record of calls the others are empty."""
     return {metric.name: results[metric.name] for metric in METRICS if metric.name in results}

@@ -1,11 +1,12 @@
-"""How fast and how right are collectives and links?
+"""How fast and how correct are collectives and links?
 
-A cell is an operation at a size and placement on so many workers; its time is that of a loop of back-to-back calls on the slowest rank,
-over the calls (nccl-tests common.cu, -a 3; on a GPU events in its stream), a launch's value the median of its loops, and the interval
-Student t on the logs of the launch values.  Bandwidths: nccl-tests doc/PERFORMANCE.md.
-Links: T(S) = a + b S is fitted by relative errors to the times of an operation at all sizes, in every launch by itself, and a and b are
-divided by what a ring of n ranks does one after the other: Hockney, Parallel Computing 20 (1994) 389-398; Thakur et al., IJHPCA 19 (2005)
-49-66.  The residuals say how well the line fits, not whether an engine uses a ring or where it changes its protocol.
+A cell is an operation at one size, placement and worker count; its time is that of a loop of back-to-back calls on the slowest rank,
+divided by the number of calls (nccl-tests common.cu, -a 3; on a GPU events in its stream). A launch's value is the median of its
+loops, and the interval is Student t on the logs of the launch values. Bandwidths: nccl-tests doc/PERFORMANCE.md.
+Links: T(S) = a + b S is fitted by relative errors to an operation's times at all sizes, separately for every launch; a and b are
+divided by the number of sequential steps of a ring of n ranks: Hockney, Parallel Computing 20 (1994) 389-398; Thakur et al.,
+IJHPCA 19 (2005) 49-66. The residuals show how well the line fits. Cannot tell: whether an engine uses a ring, or where it changes
+its protocol.
 """
 
 from __future__ import annotations
@@ -42,8 +43,8 @@ from assay.units import BYTES, BYTES_PER_SECOND, COUNT, SECONDS, SECONDS_PER_BYT
 
 Part = Literal["fixed", "growing"]
 ENOUGH_SIZES: Final = max(4, LEAST_SIZES)  # three points leave one residual for two parameters
-LEAST_SEEN: Final = 0.1  # of the time at the smallest size for a fixed part, at the largest for one that grows, in every launch
-LEAST_RANGE: Final = 16.0  # largest / smallest size: below that neither part is seen apart from the other
+LEAST_SEEN: Final = 0.1  # fixed part's share of the time at the smallest size, growing part's at the largest, in every launch
+LEAST_RANGE: Final = 16.0  # largest / smallest size: with less, the two parts cannot be separated
 
 measure = partial(Metric, unit=SECONDS, kind="cost", better="lower", dimension="performance", about=("collectives",), primary=True)
 
@@ -134,7 +135,7 @@ def _fit(measured: Measured, members: list[Cell], values: Mapping[str, pl.DataFr
 def _over_groups(
     measured: Measured, of: Callable[[Cell, Affine], float], *, unit: str, name: str, needs: tuple[Part, ...]
 ) -> Mapping[str, Value]:
-    """One estimate per group, from a number of each launch's fit; Absent where a part that it needs is hardly seen in a launch."""
+    """One estimate per group, from a number of each launch's fit; Absent if a required part is too small in a launch."""
     results: dict[str, Value] = {}
     members = _groups(measured)
     for group, fitted in _fits(measured).items():
@@ -161,7 +162,7 @@ def _over_groups(
 
 
 def _unseen(members: list[Cell], fitted: Mapping[int, Affine], needs: tuple[Part, ...]) -> Absent | None:
-    """A part that hardly shows has a value of any order of magnitude, and its reciprocal too."""
+    """A part that hardly shows could have any order of magnitude, and so could its reciprocal."""
     first, last = members[0].nbytes, members[-1].nbytes
     shares = {
         "fixed": min(one.fixed / one.at(first) for one in fitted.values()),

@@ -1,7 +1,7 @@
 """How much does a run, a step and an item cost?
 
-Cost is workers x price x wall time: start-up, evaluation and failed time are paid for too.  The price is an input with its date and
-source.  Useful work is what counted in the end (`assay.frames.training.useful_work`).
+Cost is workers x price x wall time, including start-up, evaluation and failed time. The price is an input with its date and
+source. Useful work is what finally counted (`assay.frames.training.useful_work`).
 """
 
 from __future__ import annotations

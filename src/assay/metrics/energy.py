@@ -1,7 +1,7 @@
 """How many joules does a run and an item take?
 
-Joules of all counters (RAPL packages and DRAM, NVML GPUs) between the first and last reading of a launch.  A modelled estimate exists
-only on request and says so in its method and signature.
+Joules of all counters (RAPL packages and DRAM, NVML GPUs) between the first and last reading of a launch. A modelled estimate exists
+only on request and is marked in its method and signature.
 """
 
 from __future__ import annotations

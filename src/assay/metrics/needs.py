@@ -1,9 +1,9 @@
-"""What does a metric need of a record, and why does a record lack it?
+"""What does a metric need from a record, and why does a record lack it?
 
-Asked in one place before a metric is computed.  A record of our own may lack chunks, objectives or joules.  An imported one
-(`assay.runners.foreign`) holds what its file had: totals alone give no metric; requests without times of day give no rates; a clock
-that starts at sending says nothing of how late a request was sent; and the definitions of yet other programs need chunks of known kinds.
-All other metrics of an imported record are computed as always, on the program's time stamps.
+Checked here only, before a metric is computed. A native record may lack chunks, objectives or joules. An imported one
+(`assay.runners.foreign`) has only its file's content: totals give no metric; requests without times of day give no rates; a clock
+that starts at sending does not show how late a request was sent; and the definitions of other tools need chunks of known kinds.
+All other metrics of an imported record are computed as usual, from the program's time stamps.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ BEHIND_A_SERVER: Final = "the answers came from a server, which does not tell it
 
 
 def values(metric: Metric, measured: Measured, results: Results) -> Mapping[str, Value]:
-    """What a metric says of a record; why it says nothing, for every configuration, where the record lacks what it needs."""
+    """A metric's values for a record; if the record lacks what it needs, the reason for every configuration."""
     why = unmet(metric, measured)
     if why is not None:
         return dict.fromkeys(measured.configurations, why)
@@ -37,9 +37,9 @@ def values(metric: Metric, measured: Measured, results: Results) -> Mapping[str,
 
 
 def unmet(metric: Metric, measured: Measured) -> Absent | None:
-    """The first thing that a metric needs and a record lacks; None where it has all."""
+    """The first thing that a metric needs and a record lacks; None if it has all."""
     foreign = measured.foreign
-    if foreign is not None and not measured.kind.sweeps:  # of these the file holds every time that a metric needs
+    if foreign is not None and not measured.kind.sweeps:  # the file of a sweep holds every time that a metric needs
         if not foreign.get("requests"):
             return _only_totals(str(foreign.get("title")))
         lacking = (lack(measured, metric) for need, lack in OF_IMPORTS.items() if need in metric.needs)
@@ -49,8 +49,8 @@ def unmet(metric: Metric, measured: Measured) -> Absent | None:
 
 
 def reworded(measured: Measured, values: Mapping[str, Value]) -> Mapping[str, Value]:
-    """The values with what their methods say of a measured window put right, where the record has none; of a profile alone,
-    with why no launch was timed."""
+    """The values, without mention of a measured window in their methods if the record has none; for a profile alone,
+    with the reason why no launch was timed."""
     if measured.experiment.profile is not None and measured.experiment.profile.only:
         untimed = [no_launch(name) for name in measured.configurations]
         return {name: PROFILED if value in untimed else value for name, value in values.items()}

@@ -1,6 +1,6 @@
-"""How far and how fast are other hosts?
+"""How distant and how fast are other hosts?
 
-Echoes by ping(8), or by TCP connections where there is no ping; transfers by iperf3(1).  Over rounds Student t on the logarithms.
+Echoes by ping(8), or by TCP connections without ping; transfers by iperf3(1). Over rounds Student t on the logarithms.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ ROUND_TRIP = Metric(
 
 
 def _link_rate(measured: Measured, _: Results) -> Mapping[str, Value]:
-    """One estimate per host and direction; the way back under "HOST back"."""
+    """One estimate per host and direction; the reverse direction under "HOST back"."""
     return {
         key: medians(measured, host, counter, unit=BYTES_PER_SECOND, name="link_rate", missing=why_not(measured, host, "iperf3"))
         for host in hosts(measured)

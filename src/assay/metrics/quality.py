@@ -1,8 +1,8 @@
 """How good is the result, and was quality held?
 
-Quality is the mean score over the held-out examples of a launch, then over launches.  Its interval counts both: examples, or whole
-clusters of them where they share their fate, are a sample (Gaffke's bound: Clopper & Pearson's where each is right or wrong), and the
-launches are others than tomorrow's (Student's t); 0 of 3 right is 0 [0, 0.71].  Against the base, differences are paired by block and
+Quality is the mean score over the held-out examples of a launch, then over launches. Its interval covers both sources of error:
+examples, or whole clusters of dependent ones, are a sample (Gaffke's bound; Clopper & Pearson's if each is right or wrong),
+and so are launches (Student's t); 0 of 3 right is 0 [0, 0.71]. Against the base, differences are paired by block and
 example, positive is better whatever the direction of the score, and the bounds are one-sided
 (`assay.stats.comparing.noninferiority.crossed`): quality is held if the lower one is above -margin.
 """
@@ -45,7 +45,7 @@ def _quality(measured: Measured, _: Results) -> Mapping[str, Value]:
 
 
 def scores_of(measured: Measured, configuration: str) -> pl.DataFrame:
-    """(launch, example, score, cluster, empty) of a configuration's timed launches, of the metric that decides."""
+    """(launch, example, score, cluster, empty) of a configuration's timed launches, for the deciding metric."""
 
     def fold(one: Measured) -> pl.DataFrame:
         scored = one.timed.filter(pl.col("configuration") == configuration).select("launch", "block")
@@ -94,14 +94,14 @@ def _mean_score(measured: Measured, configuration: str) -> Value:
 
 
 def _interval(scored: pl.DataFrame, means: np.ndarray, clusters: Labels, launches: np.ndarray, confidence: float) -> Interval:
-    """Examples and launches together; never outside of the scores that there can be."""
+    """Over examples and launches; limited to the range of possible scores."""
     tail = (1.0 + confidence) / 2.0
     units, values = units_of(means, clusters), scored["score"].to_numpy()
     least, most = min(0.0, float(values.min())), max(1.0, float(values.max()))
     below, above = units.mean - lower(units, least, tail), upper(units, most, tail) - units.mean
     if scored.height == len(launches) * len(means):  # every launch scored every example
         half = launches_of(values.reshape(len(launches), -1), clusters, tail).half
-    else:  # the launches' means then differ by their examples too: counted twice, on the safe side
+    else:  # the launches' means then also differ by their examples: counted twice, which is conservative
         k = len(launches)
         half = t_quantile(tail, k - 1) * float(launches.std(ddof=1)) / math.sqrt(k) if k > 1 else math.inf
     value = float(launches.mean())
@@ -140,7 +140,7 @@ def _difference(measured: Measured, _: Results) -> Mapping[str, Value]:
 
 
 def decide(measured: Measured, configuration: str) -> Decision | Absent:
-    """The non-inferiority decision, with what would be needed where the data cannot decide."""
+    """The non-inferiority decision, with the data needed if it is inconclusive."""
     quality = measured.experiment.quality
     if quality is None:
         return NOT_ASKED
@@ -161,7 +161,7 @@ def _decided(measured: Measured, quality: Quality, configuration: str) -> Decisi
 
 
 def paired(measured: Measured, configuration: str) -> Pairs | Absent:
-    """The scores of a configuration beside the base's, block by block; Absent where nothing can be paired."""
+    """The scores of a configuration paired with the base's, block by block; Absent if nothing can be paired."""
     if measured.timed.filter(pl.col("configuration") == configuration).height == 0:
         return no_launch(configuration)
     if measured.scores.height == 0:

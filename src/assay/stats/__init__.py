@@ -1,1 +1,4 @@
-"""Pure mathematics, no domain words."""
+"""Which mathematics do metrics and verdicts rest on?
+
+Pure functions, without domain terms.
+"""

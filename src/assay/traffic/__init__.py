@@ -1,1 +1,1 @@
-"""The parts of a load on serving engines: arrivals, scenarios, prompts, the client, what the answers say, backends and tasks."""
+"""What makes up a load on serving engines: arrivals, prompts, the client, replies, backends and tasks?"""

@@ -1,7 +1,7 @@
-"""How is the chunked framing of an answer taken off, and how much of its body had come by each read?
+"""How is chunked framing removed from an answer, and how much of the body had arrived by each read?
 
-Most bodies are plain: every chunk is a size, its data and a line end, without extensions or trailers.  Those are taken apart as a
-whole, after their end; anything else goes through `Dechunker`, read by read.  Source: RFC 9112, section 7.1.
+Most bodies are plain: every chunk is a size, its data and a line end, without extensions or trailers.  Those are split in one pass after
+they have ended; anything else goes through `Dechunker`, read by read.  Source: RFC 9112, section 7.1.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from itertools import accumulate
 from typing import Final, NamedTuple, cast
 
 LAST: Final = b"0\r\n\r\n"
-LONGEST_LINE: Final = 1 << 16  # bytes of a chunk's line, its extensions included
-_FEW: Final = 12  # reads: up to here it is faster to look at each
+LONGEST_LINE: Final = 1 << 16  # bytes of a chunk's size line, extensions included
+_FEW: Final = 12  # reads: up to this many, checking each is faster
 
 
 class _Sizes(dict[bytes, int]):
-    """Chunk sizes in hexadecimal, as numbers."""
+    """Cache: chunk size in hexadecimal -> integer."""
 
     def __missing__(self, text: bytes) -> int:
         if not text or len(text) > 12 or text.strip(b"0123456789abcdefABCDEF"):
@@ -32,21 +32,21 @@ SIZES: Final = _Sizes()
 
 
 class Framed(NamedTuple):
-    """A chunked body as it came, and how many of its bytes had come by each read (negative: the head was still coming)."""
+    """A chunked body as received, and how many of its bytes had arrived by each read (negative: still in the head)."""
 
     raw: bytes
     ends: list[int]
 
     def without_framing(self, unsure: Sequence[int]) -> list[int]:
-        """Each read's uncertainty (`Reply.unsure`) for the bytes of the body: behind its last one, framing may have come later."""
+        """Each read's uncertainty (`Reply.unsure`) for body bytes: after the last one, framing may have arrived later."""
         raw = self.raw
         return [certain_end(raw[max(0, end - 3) : max(0, end)], one) for one, end in zip(unsure, self.ends, strict=bool(unsure))]
 
     def unframed(self) -> tuple[bytes, list[int]]:
-        """The body, and how much of it had come by each read. What stands behind its end is nobody's.
+        """The body, and how much of it had arrived by each read. Ignores anything after its end.
 
         Raises:
-            ValueError: it is not chunked framing, or does not end.
+            ValueError: the framing is not chunked, or has no end.
         """
         pieces = plain_chunks(self.raw)
         if pieces is not None:
@@ -63,28 +63,28 @@ class Framed(NamedTuple):
 
 
 def certain_end(tail: bytes, unsure: int) -> int:
-    """A read's uncertainty for the body, by the last bytes of the read: only an event's end is known to be no framing alone."""
+    """A read's uncertainty for the body, from the read's last bytes: only an event's end rules out trailing framing."""
     return unsure if unsure < 0 or tail.endswith(b"\n\r\n") else -max(1, unsure)
 
 
 class Dechunker:
-    """Takes chunked framing off, read by read. For whatever `plain_chunks` cannot: extensions, trailers, CR LF inside."""
+    """Removes chunked framing read by read, for what `plain_chunks` cannot handle: extensions, trailers, CR LF inside."""
 
     def __init__(self) -> None:
         self.pieces: list[bytes] = []
         self.size = 0  # bytes of the body so far
         self.done = False
-        self.rest = b""  # what came after the end
-        self._line = b""  # a line that has begun
-        self._left = 0  # bytes of the current chunk that are still to come
-        self._after = False  # the CR LF after a chunk's data is still to come
+        self.rest = b""  # bytes after the end
+        self._line = b""  # an unfinished line
+        self._left = 0  # missing bytes of the current chunk
+        self._after = False  # the CR LF after a chunk's data is still missing
         self._trailer = False
 
     def feed(self, data: bytes) -> None:
-        """Take one read.
+        """Process one read.
 
         Raises:
-            ValueError: it is not chunked framing.
+            ValueError: the framing is not chunked.
         """
         place = 0
         while place < len(data) and not self.done:
@@ -121,7 +121,7 @@ class Dechunker:
 
 
 def plain_chunks(raw: bytes) -> list[bytes] | None:
-    """Sizes and data of a chunked body in turn; None if it has not ended, or is not as plain as most are."""
+    """Sizes and data of a chunked body, alternating; None if it has not ended or is not plain."""
     pieces = raw.split(b"\r\n")
     if pieces[-3:] != [b"0", b"", b""]:
         return None
@@ -134,9 +134,9 @@ def plain_chunks(raw: bytes) -> list[bytes] | None:
 
 
 def plain_ends(pieces: Sequence[bytes], framed: Framed) -> list[int]:
-    """How much of a body of plain chunks had come by each read.
+    """How much of a body of plain chunks had arrived by each read.
 
-    Reads nearly always end where a chunk ends: there the line ends so far tell how many chunks came, and so how much framing.
+    Nearly all reads end at a chunk boundary: there, the line ends so far give the number of chunks, and so the amount of framing.
     """
     raw_ends = framed.ends
     total = sum(map(len, pieces[1::2]))
@@ -144,7 +144,7 @@ def plain_ends(pieces: Sequence[bytes], framed: Framed) -> list[int]:
         return [total]
     if len(raw_ends) > _FEW:
         return _exact_ends(pieces, raw_ends)
-    widths = list(accumulate(map(len, pieces[::2]), initial=0))  # of the sizes before each chunk
+    widths = list(accumulate(map(len, pieces[::2]), initial=0))  # total width of the sizes before each chunk
     whole = len(widths) - 1
     ends: list[int] = []
     lines = begin = 0
@@ -162,7 +162,7 @@ def plain_ends(pieces: Sequence[bytes], framed: Framed) -> list[int]:
 
 
 def _exact_ends(pieces: Sequence[bytes], raw_ends: Sequence[int]) -> list[int]:
-    """The same, wherever the reads ended."""
+    """The same for reads that end anywhere."""
     widths = list(map(len, pieces))
     body_ends = list(accumulate(widths[1::2]))
     stops = [stop + 4 * n for n, stop in enumerate(accumulate(map(int.__add__, widths[::2], widths[1::2])), 1)]
@@ -170,13 +170,13 @@ def _exact_ends(pieces: Sequence[bytes], raw_ends: Sequence[int]) -> list[int]:
     known[0] = 0
     known[raw_ends[-1]] = body_ends[-1] if body_ends else 0
     ends = list(map(known.get, raw_ends))
-    if None in ends:  # a read that ended inside of a chunk
+    if None in ends:  # a read that ended inside a chunk
         ends = [_body_end(end, stops, body_ends, widths) for end in raw_ends]
     return cast(list[int], ends)
 
 
 def _body_end(raw_end: int, stops: list[int], body_ends: list[int], widths: list[int]) -> int:
-    """How much of the body stands in the first `raw_end` raw bytes."""
+    """Body bytes within the first `raw_end` raw bytes."""
     whole = bisect_right(stops, raw_end)
     before = body_ends[whole - 1] if whole else 0
     if whole == len(stops):

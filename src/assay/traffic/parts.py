@@ -1,12 +1,12 @@
-"""What do the parts of a load hand to each other?
+"""Which data do the parts of a load pass to each other?
 
-    Ask    what is wanted, in the terms of the task           made by a task from a prompt
-    Wire   what goes over the connection                      made by a backend from an Ask
-    Reply  what came back, with the time of every read        made by the transport
-    Answer what the reply says                                made by the backend from a Reply
+    Ask    the request, in the task's terms             built by a task from a prompt
+    Wire   the bytes and headers on the connection      built by a backend from an Ask
+    Reply  the response, with the time of every read    built by the transport
+    Answer the meaning of the response                  built by the backend from a Reply
 
-Times are monotonic nanoseconds, the kernel's or taken at the socket read, before anything is parsed, with how unsure they are.  Nothing
-here keeps state.
+Times are monotonic nanoseconds with their uncertainty: the kernel's, or taken at the socket read before any parsing.  All of these are
+stateless.
 """
 
 from __future__ import annotations
@@ -26,42 +26,42 @@ Ended = Literal["complete", "closed", "timeout", "too_large", "refused", "cancel
 
 
 class Kind(IntEnum):
-    """What a chunk carries: the column `chunk_kind` of the table `requests`."""
+    """Content of a chunk: column `chunk_kind` of table `requests`."""
 
-    ROLE = 0  # a choice without any text: the role, or nothing
+    ROLE = 0  # a choice without text: the role, or nothing
     CONTENT = 1
     REASONING = 2
     TOOL = 3
-    FINISH = 4  # a finish reason and no text
-    USAGE = 5  # usage and no choice
+    FINISH = 4  # a finish reason without text
+    USAGE = 5  # usage without a choice
     DONE = 6  # the end mark
     ERROR = 7
     OTHER = 8
 
 
-TEXT = frozenset({Kind.CONTENT, Kind.REASONING, Kind.TOOL})  # kinds that bear tokens
+TEXT = frozenset({Kind.CONTENT, Kind.REASONING, Kind.TOOL})  # kinds that carry tokens
 
 
 class Prompt(NamedTuple):
-    """One text to be sent, as the traffic made it."""
+    """One text to send, as the traffic generated it."""
 
     text: str = ""
-    messages: tuple[Json, ...] = ()  # of a conversation, oldest first; empty: `text` alone
+    messages: tuple[Json, ...] = ()  # of a conversation, oldest first; empty: only `text`
     documents: tuple[str, ...] = ()  # embeddings and rerank
     query: str = ""  # rerank
     images: tuple[bytes, ...] = ()  # PNG
-    tokens_in: int | None = None  # as asked for
+    tokens_in: int | None = None  # requested
     tokens_out: int | None = None
     example: str | None = None
     expected: str | None = None
 
 
 class Ask(NamedTuple):
-    """What is wanted of a model, whatever the dialect."""
+    """One model request, independent of dialect."""
 
     task: str
     model: str
-    messages: tuple[Json, ...] = ()  # chat, in OpenAI's form; images are data URLs inside of them
+    messages: tuple[Json, ...] = ()  # chat, in OpenAI's format; images are embedded as data URLs
     prompt: str = ""  # completions
     documents: tuple[str, ...] = ()
     query: str = ""
@@ -74,7 +74,7 @@ class Ask(NamedTuple):
 
 
 class Wire(NamedTuple):
-    """A request as it is sent. `path` begins with a slash and comes after the replica's URL and its own path."""
+    """A request as sent. `path` begins with a slash and is appended to the replica's URL and its path."""
 
     path: str
     body: bytes
@@ -83,13 +83,13 @@ class Wire(NamedTuple):
 
 
 class Reply:
-    """What came back. `body` is without transfer framing; `ends[i]` is how much of it had come by the read at `ns[i]`.
+    """A response. `body` has no transfer framing; `ends[i]` is how much of it had arrived by the read at `ns[i]`.
 
-    `unsure[i]`, nanoseconds, of that read: 0 or more: its last byte came at `ns[i]`, each of the others at most so much before.
-    Below 0: the last byte, too, may have come so much before.  Empty: nothing is known.
+    `unsure[i]`: uncertainty of that read, ns.  0 or more: its last byte arrived at `ns[i]`, each other byte at most that much earlier.
+    Below 0: the last byte, too, may have arrived that much earlier.  Empty: unknown.
 
-    A reader that knows the common form of a stream takes it from `framed`, framing and all, and then sets `size`; who asks for
-    `body`, `ends` or `ended` gets them with the framing taken off and checked.
+    A reader that knows the common form of a stream parses `framed`, framing included, and then sets `size`; `body`, `ends` and
+    `ended` remove and check the framing on access.
     """
 
     __slots__ = ("_body", "_end_unsure", "_ended", "_ends", "_why", "framed", "headers", "http_status", "ns", "size", "unsure")
@@ -106,7 +106,7 @@ class Reply:
         why: str = "",
         unsure: Sequence[int] = (),
     ) -> None:
-        self.framed: Framed | None = None  # a chunked body that is still in its framing
+        self.framed: Framed | None = None  # a chunked body with its framing
         self._body = b""
         if isinstance(body, Framed):
             self.framed = body
@@ -127,24 +127,24 @@ class Reply:
 
     @property
     def why(self) -> str:
-        """What went wrong below HTTP."""
+        """The failure below HTTP."""
         self._unframe()
         return self._why
 
     @property
     def body(self) -> bytes:
-        """The body, without framing."""
+        """The body without framing."""
         self._unframe()
         return self._body
 
     @property
     def ends(self) -> Sequence[int]:
-        """How much of the body had come by each read."""
+        """How much of the body had arrived by each read."""
         self._unframe()
         return self._ends
 
     def begin(self, most: int) -> bytes:
-        """The first bytes of the body, in their framing where it has not been taken off."""
+        """First bytes of the body, with framing unless already removed."""
         return (self.framed.raw if self.framed is not None else self._body)[:most]
 
     def _unframe(self) -> None:
@@ -159,11 +159,11 @@ class Reply:
         self.size = len(self._body)
 
     def at(self, end: int) -> int:
-        """When the first `end` bytes of the body had all come."""
+        """When the first `end` bytes of the body had all arrived."""
         return self.ns[min(bisect_left(self.ends, end), len(self.ns) - 1)]
 
     def unsure_at(self, end: int) -> int | None:
-        """How much before that they may have come, ns; None: not known."""
+        """How much earlier they may have arrived, ns; None: unknown."""
         if not self.unsure:
             return None
         read = min(bisect_left(self.ends, end), len(self.ns) - 1)
@@ -171,15 +171,15 @@ class Reply:
         return 0 if unsure >= 0 and self.ends[read] == end else abs(unsure)
 
     def unsure_whole(self) -> list[int]:
-        """The uncertainty of an answer in one piece, which ends with its last read: one entry, or none if it is not known."""
+        """Uncertainty of a non-streamed answer, which ends with its last read: one entry, or none if unknown."""
         return [max(0, -unsure) for unsure in self._end_unsure]
 
 
 @dataclass(slots=True, kw_only=True)
 class Answer:
-    """What a reply says. Times are absolute; lists have one entry per chunk, but for what is not known.
+    """The meaning of a reply. Times are absolute; lists have one entry per chunk, or are empty if unknown.
 
-    chunk_uncertainty_ns: how much earlier than its time a chunk may have been complete; empty: not known.
+    chunk_uncertainty_ns: how much earlier than its time a chunk may have been complete; empty: unknown.
     """
 
     status: Status
@@ -196,13 +196,13 @@ class Answer:
     text: str | None = None
     reasoning: str | None = None
     logprobs: list[float] = field(default_factory=list)
-    tokenize_ns: int | None = None  # how long the prompt's tokens took; only where there is no server
-    prefill_ns: int | None = None  # how long the first pass over the prompt took; likewise
+    tokenize_ns: int | None = None  # time to tokenise the prompt; only without a server
+    prefill_ns: int | None = None  # time of the first forward pass over the prompt; only without a server
 
 
 @dataclass(frozen=True, kw_only=True)
 class Option:
-    """What `Target.options` may say to a backend under one name."""
+    """One option of `Target.options` that a backend accepts."""
 
     meaning: str
     kind: type[str] | type[int] | type[float] | type[bool] = str
@@ -212,29 +212,29 @@ class Option:
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
-    """What is asked of an engine: turns a prompt into an ask."""
+    """A kind of request: turns a prompt into an ask."""
 
     name: str
-    streams: bool  # whether its answers come in chunks
-    ask: Callable[[Prompt, Ask], Ask]  # the prompt, and an ask with everything but the content
+    streams: bool  # whether its answers are streamed
+    ask: Callable[[Prompt, Ask], Ask]  # the prompt, and an ask without its content
 
 
 @dataclass(frozen=True, kw_only=True)
 class Backend:
-    """A dialect over HTTP. `prepare` is called once per process, for what costs time: credentials, checks of options.
+    """A dialect over HTTP. `prepare` is called once per process for the expensive setup: credentials, checks of options.
 
-    `wire` must be fast: it is called once per request, just ahead of its time.  `read` is called when a reply has ended.
-    A backend without HTTP (`process`) gets the ask and gives the answer itself.
+    `wire` must be fast: it is called once per request, just before it is due.  `read` is called when a reply has ended.
+    A backend without HTTP (`process`) gets the ask and returns the answer itself.
     """
 
     name: str
     tasks: tuple[str, ...]
     wire: Callable[[Ask, Target], Wire]
     read: Callable[[Reply, Ask], Answer]
-    prepare: Callable[[Target], Callable[[Wire, str], Wire]] | None = None  # (wire, URL) -> signed wire, at the moment of sending
+    prepare: Callable[[Target], Callable[[Wire, str], Wire]] | None = None  # (wire, URL) -> signed wire, at send time
     process: Callable[[Target], Callable[[Ask], Answer]] | None = None  # in this process, no server
-    cached_tokens: bool = False  # whether its usage tells tokens from the cache
-    tokenize: str = ""  # path of its tokenize endpoint, if it has one
-    options: Mapping[str, Option] = field(default_factory=dict)  # what `Target.options` may say, by name
-    own_keys: tuple[str, ...] | None = None  # keys of its body that it writes itself; None: takes no `body.KEY`
+    cached_tokens: bool = False  # whether its usage reports cached tokens
+    tokenize: str = ""  # path of its tokenize endpoint, if any
+    options: Mapping[str, Option] = field(default_factory=dict)  # accepted `Target.options`, by name
+    own_keys: tuple[str, ...] | None = None  # body keys it writes itself; None: rejects `body.KEY`
     native: tuple[str, ...] = ()  # tasks of its own dialect, with the option `native`

@@ -1,20 +1,21 @@
-"""How does a load meet a bad network?  Through a TCP proxy on loopback that passes bytes on, until it is told otherwise.
+"""How does a load meet a bad network?
+
+Through a TCP proxy on loopback that forwards bytes until a fault is switched on.
 
     with Proxies(mark=mark) as proxies:
-        url = proxies.before("http://127.0.0.1:8000")       # a front: an address of its own for one upstream
+        url = proxies.before("http://127.0.0.1:8000")       # a front: its own address for one upstream
         proxies.control(url, delay_s=0.5, share=0.1)        # from now on
-        proxies.control(url)                                # passes everything again
+        proxies.control(url)                                # forward everything again
 
-The proxy is a process of its own (`python -I proxy.py`, uvloop where it is installed), so that it shares no interpreter with
-the coordinator or a client.  It ends when its standard input does: whatever becomes of the coordinator.
+The proxy is a separate process (`python -I proxy.py`, with uvloop if installed), so it shares no interpreter with the coordinator or a
+client.  It exits when its standard input closes, however the coordinator dies.
 
-* reset: of the connections that are open, each is reset (RST, both ways) with probability `share`, at once; each new one
-  likewise, when its first bytes come.
-* delay: of the open connections and of each new one, with probability `share`: every byte of the answers is held back for
-  `delay_s`, in order.  Bytes of requests pass at once, so that a first token comes exactly `delay_s` later.
+* reset: each open connection is reset (RST, both ways) with probability `share`, immediately; each new one likewise, when its first bytes
+  arrive.
+* delay: on each open or new connection, with probability `share`, every response byte is delayed by `delay_s`, in order.  Request bytes
+  pass immediately, so a first token arrives exactly `delay_s` later.
 
-A connection that the upstream refuses is reset, since it was accepted already.  What the proxy adds to a round trip is
-measured by `added_s`.
+If the upstream refuses a connection, the client's, already accepted, is reset.  `added_s` measures the round-trip time the proxy adds.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from typing import Any, Self, cast
 from urllib.parse import urlsplit
 
 HOST = "127.0.0.1"
-HIGH_BYTES = 1 << 20  # held back for one connection; then the upstream is not read on
+HIGH_BYTES = 1 << 20  # bytes buffered per connection before reading from the upstream pauses
 ANSWER_S = 10.0
 CONNECT_S = 30.0
 _LINGER_RST = struct.pack("ii", 1, 0)
@@ -46,7 +47,7 @@ _LINGER_RST = struct.pack("ii", 1, 0)
 
 
 class _Side(asyncio.Protocol):
-    """One side of a connection. What it reads is written to `other`."""
+    """One side of a connection. It forwards what it reads to `other`."""
 
     def __init__(self, link: _Link) -> None:
         self.link = link
@@ -64,7 +65,7 @@ class _Side(asyncio.Protocol):
     def eof_received(self) -> bool:
         self.ended = True
         self.link.pass_on(self, None)
-        return True  # the other direction goes on
+        return True  # the other direction stays open
 
     def connection_lost(self, error: Exception | None) -> None:
         self.link.lost(self, error)
@@ -104,9 +105,9 @@ class _Link:
         self.near, self.far = _Side(self), _Side(self)
         self.near.other, self.far.other = self.far, self.near
         self.doomed = self.over = False
-        self.early: list[bytes | None] = []  # of the client, before there is an upstream
+        self.early: list[bytes | None] = []  # from the client, before the upstream is connected
         self.delay_s = 0.0
-        self.held: deque[tuple[float, bytes | None]] = deque()  # of answers: when they are due, and the bytes
+        self.held: deque[tuple[float, bytes | None]] = deque()  # delayed responses: due time and bytes
         self.held_bytes = 0
         self.timer: asyncio.TimerHandle | None = None
 
@@ -152,14 +153,14 @@ class _Link:
         if error is not None or side is self.near:
             self.reset()
         else:
-            self.near.ended = True  # nobody is left to send to: its end is the end of the connection
+            self.near.ended = True  # no receiver is left: its end ends the connection
             if self.held:
                 self._hold(None)
             else:
                 self.near.put(None)
 
     def reset(self) -> None:
-        """End it both ways at once."""
+        """Reset both sides immediately."""
         self.over = True
         self.held.clear()
         if self.timer is not None:
@@ -168,7 +169,7 @@ class _Link:
         self.near.reset()
         self.far.reset()
 
-    # ---- holding back
+    # ---- delaying
 
     def _hold(self, data: bytes | None) -> None:
         loop = asyncio.get_running_loop()
@@ -180,7 +181,7 @@ class _Link:
             self.timer = loop.call_at(self.held[0][0], self.let_go)
 
     def let_go(self, *, everything: bool = False) -> None:
-        """Pass on what is due."""
+        """Forward what is due."""
         loop = asyncio.get_running_loop()
         if self.timer is not None:
             self.timer.cancel()
@@ -196,7 +197,7 @@ class _Link:
 
 
 class _Front:
-    """One upstream's address before it, and what happens to its connections."""
+    """The proxy address of one upstream, and the fault on its connections."""
 
     def __init__(self, upstream: tuple[str, int], seed: int) -> None:
         self.upstream, self.numbers = upstream, random.Random(seed)
@@ -216,7 +217,7 @@ class _Front:
         link.delay_s = self.delay_s if self.numbers.random() < self.delay_share else 0.0
 
     def control(self, reset_share: float, delay_share: float, delay_s: float) -> dict[str, int]:
-        """Change what happens from now on; how many of the open connections it hit."""
+        """Change the fault from now on; returns how many open connections it hit."""
         self.reset_share, self.delay_share, self.delay_s = reset_share, delay_share, delay_s
         hit, links = 0, list(self.links)
         for link in links:
@@ -231,14 +232,14 @@ class _Front:
 
 
 class _Server:
-    """All fronts of a process, driven by lines of JSON."""
+    """All fronts of a process, controlled by lines of JSON."""
 
     def __init__(self) -> None:
         self.fronts: list[_Front] = []
         self.servers: list[asyncio.Server] = []
 
     async def run(self) -> None:
-        """Obey until standard input ends."""
+        """Process orders until standard input closes."""
         loop = asyncio.get_running_loop()
         reader = asyncio.StreamReader()
         await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
@@ -259,7 +260,7 @@ class _Server:
 
 
 def main() -> None:
-    """The proxy's process."""
+    """Entry point of the proxy process."""
     make: Callable[[], asyncio.AbstractEventLoop] = asyncio.new_event_loop
     with suppress(ImportError):
         import uvloop
@@ -269,18 +270,18 @@ def main() -> None:
         runner.run(_Server().run())
 
 
-# ---- who drives it -----------------------------------------------------------------------------------------------
+# ---- the controlling side ---------------------------------------------------------------------------------------
 
 
 class Proxies:
-    """A proxy process and its fronts. May be used by several threads."""
+    """A proxy process and its fronts. Thread-safe."""
 
     def __init__(self, *, mark: str = "", seed: int = 0) -> None:
         """Start the process.
 
         Args:
-            mark: value of ASSAY_MARK, by which the process is found if everything else fails.
-            seed: of the draws which connections are hit.
+            mark: value of ASSAY_MARK, which identifies the process as a last resort for cleanup.
+            seed: of the random choice of connections.
         """
         self._seed, self._lock = seed, threading.Lock()
         self._fronts: dict[str, int] = {}
@@ -303,15 +304,15 @@ class Proxies:
 
     @property
     def pid(self) -> int:
-        """Of the proxy's process."""
+        """Process ID of the proxy."""
         return self._process.pid
 
     def before(self, url: str) -> str:
         """A URL that leads through the proxy to `url`, with the same path.
 
         Raises:
-            ValueError: it is not http: a certificate would not name the proxy.
-            RuntimeError: the proxy is gone.
+            ValueError: `url` is not http: a certificate would not match the proxy.
+            RuntimeError: the proxy has exited.
         """
         parts = urlsplit(url)
         if parts.scheme != "http" or parts.hostname is None:
@@ -322,14 +323,14 @@ class Proxies:
         return found + parts.path.rstrip("/")
 
     def control(self, url: str, *, reset_share: float = 0.0, delay_s: float = 0.0, share: float = 1.0) -> dict[str, int]:
-        """Change what happens at a front; without arguments everything passes.
+        """Change the fault of a front; without arguments everything passes.
 
         Returns:
-            ns: when the proxy began to do so; open: connections before; hit: how many of them were hit.
+            ns: when the change took effect; open: connections before; hit: how many of them were hit.
 
         Raises:
             KeyError: no such front.
-            RuntimeError: the proxy is gone.
+            RuntimeError: the proxy has exited.
         """
         parts = urlsplit(url)
         front = self._fronts[f"http://{parts.netloc}"]
@@ -337,7 +338,7 @@ class Proxies:
         return self._ask(do="set", front=front, reset_share=reset_share, delay_share=delayed, delay_s=delay_s)
 
     def added_s(self, rounds: int = 100) -> float:
-        """Seconds that the proxy adds to a round trip of one byte: the difference of two medians, measured now."""
+        """Round-trip time that the proxy adds to one byte, s: the difference of two medians, measured now."""
         with socket.create_server((HOST, 0)) as listening:
             port = listening.getsockname()[1]
             threading.Thread(target=_echo, args=(listening, 2), daemon=True).start()
@@ -346,11 +347,11 @@ class Proxies:
         return max(0.0, through - direct)
 
     def close(self) -> None:
-        """End the process; open connections end with it."""
+        """End the process and all its connections."""
         stdin, stdout = self._process.stdin, self._process.stdout
         assert stdin is not None
         assert stdout is not None
-        with suppress(OSError):  # it is gone already
+        with suppress(OSError):  # it has already exited
             stdin.close()
         try:
             self._process.wait(ANSWER_S)

@@ -15,7 +15,6 @@ import polars as pl
 from assay.estimates.estimate import Estimate
 from assay.estimates.format import count, given, show
 from assay.frames.record_data import Measured
-from assay.frames.trials import is_timing
 from assay.metrics.base import Results
 from assay.units import NS_PER_S
 from assay.verdict.judge import Judgement
@@ -46,14 +45,14 @@ def _fields(measured: Measured) -> Iterator[tuple[str, str, str]]:
         ),
         "",
     )
-    if not is_timing(measured):
+    if not measured.kind.times_calls:
         yield "Seeds", f"launches.seed = {experiment.launches.seed} fixes order and training seeds", ""
     yield "Settings", _settings(measured), ""
     yield "Code", _code(before), "no commit was recorded: the script is no part of a repository"
     yield "Processors", _text(before, "cpu", "model"), "not recorded"
     yield "Accelerators", _gpus(before), "none seen"
     yield "Memory", _bytes(before), "not recorded"
-    if not is_timing(measured):
+    if not measured.kind.times_calls:
         yield "Time of a run", _times(measured), "no launch ended well"
     seconds = float(((launches["end_ns"] - launches["begin_ns"]) / NS_PER_S).sum()) if launches.height else 0.0
     yield (
@@ -67,9 +66,9 @@ def _fields(measured: Measured) -> Iterator[tuple[str, str, str]]:
 
 
 def _what_is_fresh(measured: Measured) -> str:
-    if is_timing(measured):
+    if measured.kind.times_calls:
         return "fresh processes"
-    fresh = "fresh processes" if measured.kind.name != "serving" else "a load of its own by fresh client processes"
+    fresh = "fresh processes" if not measured.kind.sends_requests else "a load of its own by fresh client processes"
     return f"{fresh}, own place in a random order, seeds shared inside a block"
 
 
@@ -138,7 +137,7 @@ def _software(before: Mapping[str, Any]) -> str:
 
 def _times(measured: Measured) -> str:
     wall = measured.timed.with_columns(seconds=(pl.col("end_ns") - pl.col("begin_ns")) / NS_PER_S)
-    if measured.kind.name == "serving":
+    if measured.kind.sends_requests:
         return f"{given(float(wall['seconds'].median()), 3)} s a launch" if wall.height else ""  # type: ignore[arg-type]
     medians = dict(wall.group_by("workers").agg(pl.col("seconds").median()).sort("workers").iter_rows())
     return ", ".join(f"{given(seconds, 3)} s on {count(workers, 'workers')}" for workers, seconds in medians.items())

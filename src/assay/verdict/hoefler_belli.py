@@ -18,7 +18,6 @@ import polars as pl
 from assay.estimates.estimate import Estimate, Value
 from assay.estimates.format import count, given, show
 from assay.frames.record_data import Measured
-from assay.frames.trials import is_timing
 from assay.metrics.base import ALL, Results
 from assay.metrics.calls import TRIAL_TIME, of_calls
 from assay.metrics.serving.latency import E2E_P50, E2E_P95, E2E_P99, TTFT_P95, TTFT_P99
@@ -46,7 +45,7 @@ class Rule:
 
 def checklist(measured: Measured, judgement: Judgement) -> tuple[Rule, ...]:
     """All twelve rules in order."""
-    results = of_calls(judgement.results) if is_timing(measured) else judgement.results
+    results = of_calls(judgement.results) if measured.kind.times_calls else judgement.results
     answered = (
         _base(measured, results),
         _subset(measured),
@@ -132,7 +131,7 @@ def _never_started(measured: Measured) -> int:
 
 
 def _means(measured: Measured) -> _Answered:
-    if measured.kind.name == "serving":
+    if measured.kind.sends_requests:
         return "kept", OF_LOADS, ""
     return (
         "kept",
@@ -208,9 +207,9 @@ def _comparison(measured: Measured, results: Results) -> _Answered:
 
 
 def _statistic(measured: Measured, results: Results) -> _Answered:
-    if measured.kind.name == "serving":
+    if measured.kind.sends_requests:
         return _statistic_of_load(results)
-    if is_timing(measured):
+    if measured.kind.times_calls:
         return ("kept", "the median of a launch's trials stands beside the fastest and the slowest of all; outliers are counted", "")
     tails = [results.get(name, {}) for name in ("step_time_p95", "step_time_p99")]
     shown = [value for row in tails for value in row.values() if isinstance(value, Estimate)]
@@ -244,9 +243,9 @@ def _factors(measured: Measured) -> _Answered:
         return "not kept", "the record holds no environment", "run with assay run, which captures it"
     told = f"{known} facts about machine and software are in the record, {missing} could not be read and say why"
     extra = len(measured.experiment.conditions)
-    if measured.kind.name == "serving":
+    if measured.kind.sends_requests:
         return _factors_of_load(measured, told)
-    if extra == 0 and is_timing(measured):
+    if extra == 0 and measured.kind.times_calls:
         mend = "name them with --name, or time a script that holds them"
         return "in part", f"{told}; what it read (files, settings) is known only through its words", mend
     if extra == 0:
@@ -272,7 +271,7 @@ def _factors_of_load(measured: Measured, told: str) -> _Answered:
 
 
 def _parallel_timing(measured: Measured) -> _Answered:
-    if measured.kind.name == "serving":
+    if measured.kind.sends_requests:
         clients = count(measured.experiment.serving.client.processes, "client process") if measured.experiment.serving else ""
         return "kept", f"{TIMING_OF_LOAD} ({clients})", ""
     if max(measured.levels) < 2:
@@ -302,10 +301,10 @@ TIMING_OF_LOAD = (
 
 
 def _bounds(measured: Measured, results: Results) -> _Answered:
-    if measured.kind.name == "serving":
+    if measured.kind.sends_requests:
         mend = "`assay doctor client` measures what the client can do; a bound of the hardware needs FLOP counts or bandwidth"
         return "in part", "shown against the load that was offered; no hardware bound was measured", mend
-    if is_timing(measured):
+    if measured.kind.times_calls:
         mend = "a bound of the hardware needs FLOP counts or the bytes that are moved"
         return "in part", "what an empty call or start takes is told beside it; no hardware bound was measured", mend
     ceiling = results.get("amdahl_ceiling", {}).get(ALL)
@@ -323,7 +322,7 @@ def _bounds(measured: Measured, results: Results) -> _Answered:
 
 
 def _pictures(measured: Measured) -> _Answered:
-    if is_timing(measured):
+    if measured.kind.times_calls:
         return "not applicable", "the report of a timing has no picture", ""
     return ("kept", ("every launch is a dot beside its interval; lines join points only along a fitted model or one launch's steps"), "")
 

@@ -6,6 +6,7 @@ import json
 import shutil
 import subprocess
 import sys
+from argparse import Namespace
 from pathlib import Path
 
 import pytest
@@ -144,7 +145,7 @@ def test_ctrl_c_while_judging_says_where_the_record_is(
         raise KeyboardInterrupt
 
     monkeypatch.setattr("assay.cli.verbs.report.judged", stopped)
-    assert judge_and_show(record) == 130
+    assert judge_and_show(record, Namespace(form="terminal")) == 130
     assert capsys.readouterr().err.endswith(f"assay report {record}\n")
 
 

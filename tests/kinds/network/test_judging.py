@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from assay.kinds.network.page import page
 from assay.reports import view
 from assay.reports.documents import record as json_report
+from assay.reports.page import said
 from assay.verdict.judge import judge
 from tests.looked import Seen, look
 
@@ -36,11 +38,10 @@ def test_the_sentence_names_each_host_with_its_numbers_and_conditions() -> None:
 def test_the_reports_have_a_row_for_every_host_and_interface() -> None:
     record = look({"a": Seen(scatter=0.01), "b": SILENT}, grew={"errors": 4.0})
     tree = view.build(record, judge(record))
-    from assay.reports.collective_tables import numbers
 
-    hosts, interfaces = numbers(tree)
-    assert [row[0].text for row in hosts.rows] == ["a", "b"]
-    assert [cell.text for cell in hosts.rows[0]][2:] == ["800", "800", "0 %"]  # 100 MB/s in Mbit/s
-    assert hosts.rows[1][2].absent
-    assert [cell.text for cell in interfaces.rows[0]] == ["eth0", "a, b", "1500", "–", "full", "0", "0", "12", "0"]
+    hosts, interfaces = next(section for section in page(tree) if section.key == "numbers").blocks
+    assert [said(row[0]).text for row in hosts.rows] == ["a", "b"]
+    assert [said(cell).text for cell in hosts.rows[0]][2:] == ["800", "800", "0 %"]  # 100 MB/s in Mbit/s
+    assert said(hosts.rows[1][2]).tone == "absent"
+    assert [said(cell).text for cell in interfaces.rows[0]] == ["eth0", "a, b", "1500", "–", "full", "0", "0", "12", "0"]
     assert '"round_trip"' in json_report.render(tree)

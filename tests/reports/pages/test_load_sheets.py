@@ -9,9 +9,8 @@ import polars as pl
 import pytest
 
 from assay.estimates.estimate import Estimate
-from assay.reports import excel_serving
+from assay.kinds.serving import sheets
 from assay.reports.view import View
-from assay.spec.rules.data import table
 from tests.reports.conftest import EVIL
 from tests.reports.written import book as opened
 from tests.reports.written import rows as table_of
@@ -51,7 +50,7 @@ def test_a_summary_has_a_row_per_engine_and_load(load: View, book: Any) -> None:
 
 
 def test_every_metric_of_the_summary_has_its_column_filled(load: View, book: Any) -> None:
-    rows = table(book, "Summary D(100,100)")
+    rows = table_of(book, "Summary D(100,100)")
     assert len(load.shown_in("workbook")) == 7
     for place, metric in load.shown_in("workbook"):
         cells = [metric.cells[column.key] for column in load.columns]
@@ -98,7 +97,7 @@ def test_answers_that_came_whole_have_no_speed_and_break_no_workbook(load: View)
 
 
 def test_what_is_left_out_is_said(load: View, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(excel_serving, "MOST_ROWS", 10)
+    monkeypatch.setattr(sheets, "MOST_ROWS", 10)
     assert load.serving is not None
     rows = list(opened(load)["Requests"].iter_rows(values_only=True))
     assert len(rows) == 12

@@ -6,7 +6,6 @@ import json
 from dataclasses import replace
 from typing import Any
 
-from assay import catalog
 from assay.frames.record_data import Measured
 from assay.reports.charts import record_charts
 from assay.reports.charts.training import profile
@@ -14,6 +13,7 @@ from assay.reports.rows.profile import ENGINE, launch_lines, of_record, rank_lin
 from assay.reports.view import View, build
 from assay.spec.sections.profile import Profile
 from assay.verdict.judge import judge
+from tests.reports.written import content, written
 from tests.verdict.making import good
 
 US = 1000
@@ -107,10 +107,10 @@ def test_every_report_shows_it() -> None:
     shown = view(measured([rank()]))
     sentence = "computing 50 %, exposed communication 20 %"
     for name in ("terminal", "markdown", "html"):
-        text = catalog.load("reports", name).render(shown)
+        text = written(shown, name)
         assert "profiled (launch 5" in " ".join(text.split()), name
         assert sentence in " ".join(text.split()), name
-    (told,) = json.loads(catalog.load("reports", "json").render(shown))["profiles"]
+    (told,) = json.loads(content(shown, "json"))["profiles"]
     assert (told["launch"], told["configuration"], told["windows"][0]["kept"]) == (5, "workers=1", 3)
     assert told["ranks"][0]["classes"]["matmul"] == 6000 * US
 
@@ -126,7 +126,7 @@ def test_a_record_that_only_profiles_misses_no_timings() -> None:
     (picture,) = record_charts.draw(shown)
     assert picture.description == "rank 0: 100 µs: computing 40 %, in no operator 60 %."
     assert [key.text for key in picture.key] == ["computing", "in no operator"]
-    text = " ".join(catalog.load("reports", "terminal").render(shown).split())
+    text = " ".join(written(shown, "terminal").split())
     assert "this record only profiles, and no launch was timed; `assay run` times them" in text
     assert "no timed launch of" not in text
 
@@ -134,15 +134,15 @@ def test_a_record_that_only_profiles_misses_no_timings() -> None:
 def test_a_record_without_profiled_launches_says_nothing_of_them() -> None:
     plain = view(good(levels=(1,)).measured())
     assert plain.profiles == ()
-    assert "profiles" not in json.loads(catalog.load("reports", "json").render(plain))
-    assert "Profile" not in catalog.load("reports", "markdown").render(plain)
+    assert "profiles" not in json.loads(content(plain, "json"))
+    assert "Profile" not in written(plain, "markdown")
 
 
 def test_a_name_out_of_a_trace_cannot_leave_its_place() -> None:
     evil = rank(kernels=[{"name": "<script>`|", "class": "other", "calls": 1, "ns": 1, "total_ns": 1}])
     shown = view(measured([evil]))
-    assert "<script>" not in catalog.load("reports", "html").render(shown)
-    body = catalog.load("reports", "markdown").render(shown).partition("## Profile")[2].partition("## ")[0]
+    assert "<script>" not in written(shown, "html")
+    body = written(shown, "markdown").partition("## Profile")[2].partition("## ")[0]
     assert body.count("`") == 6  # the fence alone
 
 

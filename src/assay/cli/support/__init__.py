@@ -1,1 +1,1 @@
-"""What do several verbs share, and which parts of one verb are worth a file of their own?"""
+"""What do several verbs share, and which parts of one verb deserve a file of their own?"""

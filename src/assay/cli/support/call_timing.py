@@ -1,10 +1,12 @@
-"""How does a command or a function become a record and a result?  What `assay time` and `assay.time` share.
+"""How does timing a command or a function become a record and a result?
+
+Shared by `assay time` and `assay.time`:
 
     import assay, json
     result = assay.time(json.dumps, [1, 2, 3], launches=5)
     result.estimate.value, result.record
 
-The function must be importable by name in a fresh process, its arguments must be JSON: nothing is ever pickled.
+The function must be importable by name in a fresh process, and its arguments must be JSON: nothing is ever pickled.
 """
 
 from __future__ import annotations
@@ -32,11 +34,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Timed:
-    """What `assay.time` gives back."""
+    """The result of `assay.time`."""
 
-    estimate: Value  # the time of a call with its interval, seconds; or why there is none
+    estimate: Value  # seconds per call with interval, or why there is none
     record: Path  # the sealed record
-    text: str  # the same in words
+    text: str  # the same as text
 
     def __str__(self) -> str:
         return self.text
@@ -53,21 +55,21 @@ def time(
     name: str | None = None,
     **kwargs: Any,
 ) -> Timed:
-    """Time a function in fresh processes, each of which imports it and calls it in a round of trials.
+    """Time a function in fresh processes, each of which imports it and runs a round of trials.
 
     Args:
-        function: "module:function", or a function that a module holds under its own name.
-        args, kwargs: handed to it; anything that JSON can hold.
-        launches: fresh processes; with `precision` those before the first look.
-        round_s: seconds of counted calls in each launch, at least.
-        precision: go on until the interval is this narrow (0.02: 2 % to either side).
-        warm_up: trials before the counted ones, besides those that find the number of calls.
-        root: where the record is made.
-        name: of the record; default: the function's.
+        function: "module:function", or a module-level function.
+        args, kwargs: passed to it; anything that JSON can hold.
+        launches: number of fresh processes; with `precision`, before the first interim look.
+        round_s: minimum seconds of counted calls per launch.
+        precision: add launches until the interval is this narrow (0.02: 2 % on each side).
+        warm_up: trials before the counted ones, in addition to those that calibrate the number of calls.
+        root: folder for the record.
+        name: record name; default: the function's.
 
     Raises:
         SpecError: a lambda, a function of the main script, or arguments that JSON cannot hold.
-        WorkloadError: it raised.
+        WorkloadError: the function raised.
     """
     from assay.cli.support import record_lookup
     from assay.reports.rows.timing import summary, text
@@ -96,7 +98,7 @@ def time(
 
 
 def target_of(function: Callable[..., object] | str) -> tuple[str, Path | None]:
-    """ "module:function" and the folder that its module is imported from; None if any process finds it.
+    """ "module:function" and the folder to import its module from; None if every process finds it.
 
     Raises:
         SpecError: it cannot be imported by name in a fresh process.
@@ -118,7 +120,7 @@ def target_of(function: Callable[..., object] | str) -> tuple[str, Path | None]:
 
 
 def _mend_main(name: str) -> str:
-    if not name.isidentifier():  # a lambda, or a function inside of another
+    if not name.isidentifier():  # a lambda or a nested function
         return "Write it as a function at the left margin of a module beside the script: def step(): ..."
     return f'Move it into a module beside the script, say work.py, and write assay.time("work:{name}").'
 
@@ -136,7 +138,7 @@ def _refuse_stranger(function: Callable[..., object], module: str, name: str) ->
 
 
 def _folder_of(module: str) -> Path | None:
-    """The entry of sys.path that the module's outermost package lies in, unless every interpreter has it."""
+    """The sys.path entry of the module's top-level package, unless every interpreter has it."""
     package = module.partition(".")[0]
     file = getattr(sys.modules.get(package), "__file__", None)
     if file is None:
@@ -195,7 +197,7 @@ def experiment(
     sections: Mapping[str, Mapping[str, Any]],
     environment: Mapping[str, str] = MappingProxyType({}),
 ) -> Experiment:
-    """A timing as an experiment: one level, no gates.  ."""
+    """A timing as an experiment: one level, no gates."""
     from assay.spec.flags.experiment import NAME_LENGTH
     from assay.spec.load import from_mapping
 
@@ -205,7 +207,7 @@ def experiment(
 
 
 def measure(arms: Sequence[tuple[Experiment, str]], *, root: Path, on_progress: Callable[[RunProgress], None] | None = None) -> list[Path]:
-    """Run one experiment, or several in turn; the paths of their records."""
+    """Run one experiment, or several interleaved; returns the record paths."""
     from assay.runners.experiment.run import run
     from assay.runners.experiment.session import Arm, run_together
 

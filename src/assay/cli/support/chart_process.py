@@ -1,8 +1,8 @@
-"""How are pictures drawn without waiting for the engine that draws them?  By a second process, started before the judging.
+"""How are charts drawn without waiting for the rendering engine to start?
 
-The engine takes a third of a second to start, and holds everything else of its process up meanwhile; judging a record takes
-as long.  The second process reads specifications from a pipe, one JSON object per line, and answers with SVG.  If it cannot be
-had, or dies, the pictures are drawn in this process: they are the same.
+The engine needs a third of a second to start and blocks its process meanwhile; judging a record takes as long.  So a second
+process is started before judging: it reads specifications from a pipe, one JSON object per line, and answers with SVG.  If it
+cannot start, or dies, this process draws the same charts.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _FIRST: Final = {"data": {"values": [{"a": 1}]}, "mark": "point", "encoding": {"
 
 
 class Drawer:
-    """The second process. A thread takes its answers in the order of the questions."""
+    """The second process; a thread reads its answers in request order."""
 
     def __init__(self) -> None:
         self._process = subprocess.Popen(
@@ -37,13 +37,13 @@ class Drawer:
             env=isolated.environment(os.environ),
         )
         self._lock = threading.Lock()
-        self._open: deque[SimpleQueue[bytes]] = deque()  # one for each question without an answer
+        self._open: deque[SimpleQueue[bytes]] = deque()  # one per pending request
         self._ended = False
         self._thread = threading.Thread(target=self._listen, name="assay-drawer", daemon=True)
         self._thread.start()
 
     def convert(self, specification: Mapping[str, Any]) -> Callable[[], str]:
-        """Ask for a picture; what is given takes its SVG."""
+        """Request a chart; call the result for its SVG."""
         from assay.reports.charts import converter
 
         box: SimpleQueue[bytes] = SimpleQueue()
@@ -64,7 +64,7 @@ class Drawer:
             if self._ended:
                 return False
             self._open.append(box)
-        with suppress(OSError):  # it has died: then there are no answers either
+        with suppress(OSError):  # it died; `_listen` then ends every request
             self._process.stdin.write(json.dumps(specification).encode() + b"\n")
             self._process.stdin.flush()
         return True
@@ -79,18 +79,18 @@ class Drawer:
                 box.put(b"")
 
     def close(self) -> None:
-        """End it."""
+        """Stop the process."""
         self._process.kill()
         self._thread.join()
         self._process.wait()
         for pipe in (self._process.stdin, self._process.stdout):
-            with suppress(OSError):  # what was written to it and not read
+            with suppress(OSError):  # unread input
                 if pipe is not None:
                     pipe.close()
 
 
 def serve() -> None:
-    """The second process: answer until there is nothing more to read."""
+    """Main loop of the second process: answer until end of input."""
     with suppress(KeyboardInterrupt, BrokenPipeError):
         import vl_convert
 
@@ -103,7 +103,7 @@ def serve() -> None:
 
 @contextmanager
 def ahead(wanted: bool) -> Iterator[None]:
-    """Let pictures that are made inside be drawn by a second process, where any will be wanted and a processor is free for it."""
+    """Draw charts of the body in a second process, if any are wanted and a processor is free."""
     if not wanted or (os.cpu_count() or 1) < ENOUGH_PROCESSORS:
         yield
         return

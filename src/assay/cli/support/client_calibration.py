@@ -1,4 +1,7 @@
-"""`assay doctor client`: how far off are the times that this client tells, and how much load can it carry on this machine?"""
+"""How accurate are this client's timestamps, and how much load can it generate on this machine?
+
+The body of `assay doctor client`.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ SECONDS = 60.0
 
 
 def run(arguments: argparse.Namespace, seconds: float) -> int:
-    """Measure, judge and keep; or show what was kept. Gives the exit code."""
+    """Measure, judge and store, or show the stored result; returns the exit code."""
     from assay.record import machine_fitness
     from assay.reports.pages.doctor import EXIT_OF
 
@@ -37,7 +40,7 @@ def run(arguments: argparse.Namespace, seconds: float) -> int:
 
 
 def calibrated(seconds: float, *, quiet: bool) -> tuple[dict[str, Any], str]:
-    """The result as it is stored, and why it ended early (empty if it did not)."""
+    """The result to store, and why it ended early (empty if it did not)."""
     from assay.runners.calibration import client
 
     def tell(what: str) -> None:
@@ -50,7 +53,7 @@ def calibrated(seconds: float, *, quiet: bool) -> tuple[dict[str, Any], str]:
 
 
 def result_of(seen: Calibrated, about: Mapping[str, str]) -> dict[str, Any]:
-    """Everything that is stored: the numbers, and each check with its verdict."""
+    """The content to store: numbers, and each check with its verdict."""
     from dataclasses import asdict
 
     from assay import __version__
@@ -69,7 +72,7 @@ def result_of(seen: Calibrated, about: Mapping[str, str]) -> dict[str, Any]:
         "provoked": seen.provoked,
         "ceiling": seen.ceiling,
         "timer_lag_ms": seen.timer_lag_ms,
-        # how long a request that has become due waits for its turn in a busy process
+        # delay of due requests in a busy process
         "loop_lag_ms": busiest.get("lag_ms"),
         "seconds": seen.seconds,
         "checks": [asdict(check) for check in checks],
@@ -77,7 +80,7 @@ def result_of(seen: Calibrated, about: Mapping[str, str]) -> dict[str, Any]:
 
 
 def shown(result: Mapping[str, Any]) -> Output:
-    """The result: the verdict, every check, then what to do."""
+    """The verdict, every check, then what to do."""
     from assay.reports.pages.doctor import page
 
     head = f"this client is {result['fitness']} to measure here (Python {result['python']}, {result['loop']}, {result['utc']})"

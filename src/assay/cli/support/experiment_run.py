@@ -1,7 +1,7 @@
-"""How do a program and the command line run an experiment?  As the runner does it, with judging at hand.
+"""How do a program and the command line run an experiment with judging at hand?
 
-This is `assay.run`: the runner alone cannot tell whether an interval is narrow enough (`launches.precision`) or a launch
-disturbed (`noise.repeat`); here it is handed what can.
+This is `assay.run`: the runner alone cannot decide whether an interval is narrow enough (`launches.precision`) or a launch was
+disturbed (`noise.repeat`), so it receives functions that can.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ def run(
 
     Args:
         experiment: what to run.
-        folder: where the workload's script is looked for; default: the working directory.
-        root: where the record folder is made.
-        on_progress: called several times a second with the state of things.
-        clock: default: the system's.
+        folder: base of the workload's script; default: the working directory.
+        root: parent of the record folder.
+        on_progress: called several times a second.
+        clock: default: the system clock.
 
     Raises:
         SpecError, EnvironmentLacks: it cannot be started; no record was made.
         WorkloadError: no launch succeeded; the record says why.
-        Interrupted: stopped by a signal; `resume` goes on.
-        RecordError: the record could not be written any more; what was written stays readable.
+        Interrupted: stopped by a signal; `resume` continues.
+        RecordError: the record can no longer be written; its content so far stays readable.
     """
     from assay.cli.support.interim_analysis import advice
     from assay.runners.experiment import run as base
@@ -48,7 +48,7 @@ def run(
 def resume(
     path: Path, *, force: bool = False, on_progress: Callable[[RunProgress], None] | None = None, clock: Clock | None = None
 ) -> Path:
-    """Go on with an interrupted record; see `assay.runners.experiment.run.resume`."""
+    """Continue an interrupted record; see `assay.runners.experiment.run.resume`."""
     from assay.cli.support.interim_analysis import advice
     from assay.runners.experiment import run as base
 

@@ -1,10 +1,10 @@
-"""What does judging say to measuring while an experiment runs?  Whether the intervals are narrow, and what was disturbed.
+"""Are the intervals of a running experiment narrow enough, and was a launch disturbed?
 
-Here the two meet: the runner knows when it may ask, the metrics and the statistics know the answer.  A look opens the
-unsealed record, makes the intervals of the primary numbers as the report will make them, and holds their half-widths
-against `launches.precision`.  Primary is `comparison.primary` at every level, and the speedup at every level but the base.
-When looks happen and at which confidence they are made is decided by `assay.stats.comparing.sequential`; the first one comes after
-`launches.per_configuration` blocks, but never before the fifth, for fewer leave the spread all but unknown.
+The interface between measuring and judging: the runner knows when to ask, metrics and statistics know the answer.  A look opens
+the unsealed record, computes the intervals of the primary numbers as the report will, and compares their half-widths with
+`launches.precision`.  Primary are `comparison.primary` at every level, and the speedup at every level but the base.
+`assay.stats.comparing.sequential` decides when looks happen and at which confidence; the first one comes after
+`launches.per_configuration` blocks, but not before the fifth, as fewer barely determine the spread.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ if TYPE_CHECKING:
 
 
 def advice() -> Advice:
-    """What `assay.run`, `run`, `resume` and `run_together` are handed."""
+    """The functions that `assay.run`, `run`, `resume` and `run_together` receive."""
     return Advice(looks=looks, look=look, disturbed=disturbed, profiled=profiled)
 
 
 def profiled(trace: Mapping[str, Any]) -> dict[str, Any]:
-    """What the trace of a profiled rank says: see `assay.frames.training.profile_summary`."""
+    """Summary of a profiled rank's trace: see `assay.frames.training.profile_summary`."""
     from assay.frames.training.profile_summary import summary
 
     return summary(trace)
 
 
 def looks(experiment: Experiment) -> Iterator[int]:
-    """Numbers of blocks after which to look: each at least half as many again as the one before, without end."""
+    """Endless series of block counts to look at, each at least 1.5 times the one before."""
     blocks = max(experiment.launches.per_configuration, FIRST_LOOK)
     while True:
         yield blocks
@@ -48,7 +48,7 @@ def looks(experiment: Experiment) -> Iterator[int]:
 
 
 def look(path: Path, blocks: int) -> Look:
-    """Make the primary intervals of a record that is still being written.
+    """Compute the primary intervals of a record that is still being written.
 
     Raises:
         RecordError: the record cannot be read.
@@ -57,10 +57,10 @@ def look(path: Path, blocks: int) -> Look:
 
     measured = from_record(open_record(path))
     confidence = look_confidence(measured.experiment.launches.confidence)
-    # The intervals as the report will make them, if this look is the last: the manifest then holds its confidence.
+    # As the report will compute them if this is the last look: the manifest then holds its confidence.
     measured = replace(measured, manifest={**measured.manifest, "looks": [{"confidence": confidence}]})
     precision = measured.experiment.launches.precision
-    assert precision is not None  # nobody looks otherwise
+    assert precision is not None  # no looks otherwise
     intervals = primary_intervals(measured)
     widths = {name: half_width(interval) for name, interval in intervals.items()}
     enough = bool(intervals) and all(is_narrow(interval, precision) for interval in intervals.values())
@@ -74,7 +74,7 @@ def look(path: Path, blocks: int) -> Look:
 
 
 def primary_intervals(measured: Measured) -> dict[str, Estimate]:
-    """ "metric at configuration" -> its estimate, of the metric that decides and of the speedups; absent ones are left out."""
+    """ "metric at configuration" -> estimate, for the primary metric and the speedups; without absent ones."""
     from assay.estimates.estimate import Estimate
     from assay.verdict.comparison.rules import deciding_metrics
 
@@ -92,7 +92,7 @@ def primary_intervals(measured: Measured) -> dict[str, Estimate]:
 
 
 def half_width(interval: Estimate) -> float:
-    """The larger distance from the value to an end, as a fraction of the value; infinite where an end or the value is missing."""
+    """The larger distance from value to bound, as a fraction of the value; infinite if one is missing."""
     if interval.low == interval.high:
         return 0.0
     if interval.value == 0.0:
@@ -101,14 +101,14 @@ def half_width(interval: Estimate) -> float:
 
 
 def is_narrow(interval: Estimate, precision: float) -> bool:
-    """Whether both ends lie within the fraction of the value."""
+    """Whether both bounds lie within this fraction of the value."""
     from assay.stats.intervals.intervals import Interval
 
     return narrow_enough(Interval(value=interval.value, low=interval.low, high=interval.high), precision)
 
 
 def disturbed(path: Path, launch: int) -> str:
-    """Why a launch that has just ended counts as disturbed; "" if it does not. Nothing but telemetry is looked at.
+    """Why a launch that just ended counts as disturbed, from telemetry alone; "" if it does not.
 
     Raises:
         RecordError: the record cannot be read.
@@ -123,7 +123,7 @@ def disturbed(path: Path, launch: int) -> str:
 
 
 def _computed(measured: Measured, names: tuple[str, ...]) -> dict[str, Mapping[str, Value]]:
-    """These metrics and what they come after, and no others: a look happens between two launches."""
+    """Only these metrics and their dependencies: a look delays the next launch."""
     from assay.verdict.judge import about, compute
 
     known: Mapping[str, Metric] = about(measured)

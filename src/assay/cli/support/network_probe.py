@@ -1,4 +1,7 @@
-"""How is `assay comm --net HOST ...` carried out?  Rounds of echoes and transfers, judged and shown like every record."""
+"""How does `assay comm --net HOST ...` probe the network?
+
+Rounds of echoes and transfers, judged and shown like any record.
+"""
 
 from __future__ import annotations
 
@@ -14,14 +17,14 @@ if TYPE_CHECKING:
     from assay.spec.experiment import Experiment
 
 ROUNDS: Final = 5
-OTHERS: Final = ("--launches", "--seconds", "--name", "--confidence", "--seed")  # flags of `assay comm` that have a meaning here too
+OTHERS: Final = ("--launches", "--seconds", "--name", "--confidence", "--seed")  # flags of `assay comm` that apply here too
 
 
 def experiment_from(arguments: argparse.Namespace) -> Experiment:
-    """The experiment.
+    """The experiment that the flags describe.
 
     Raises:
-        SpecError: a host cannot be read, or a flag has no meaning together with --net.
+        SpecError: a host is malformed, or a flag does not apply to --net.
     """
     from assay.errors import Problem, SpecError
     from assay.spec.flags import of_verb
@@ -61,7 +64,7 @@ def experiment_from(arguments: argparse.Namespace) -> Experiment:
 
 
 def look(arguments: argparse.Namespace) -> int:
-    """Look, judge, show."""
+    """Probe, judge, show."""
     from assay.cli.support.experiment_run import run
     from assay.cli.support.progress import display
     from assay.cli.verbs.report import judge_and_show

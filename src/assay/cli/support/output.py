@@ -1,7 +1,7 @@
-"""In which format does a verb show what it found, and where does that go?
+"""In which format does a verb show its result, and where does the output go?
 
-Every verb has every format: it makes a page, and a writer walks it; JSON is a document of its own.  What can be read in a terminal
-goes to stdout, a page and a workbook into a file, unless --output says otherwise.
+Every verb has every format: it makes a page, and a writer walks it; JSON is a separate document.  Formats readable in a terminal
+go to stdout, a page and a workbook into a file, unless --output says otherwise.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ STDOUT: Final = Path("-")  # as --output
 
 @dataclass(frozen=True, kw_only=True)
 class Output:
-    """What a verb has to show; each is made only if it is wanted."""
+    """What a verb can show; each part is made only on demand."""
 
     name: str  # of the file, without its suffix
     page: Callable[[], Page]
@@ -39,7 +39,7 @@ class Output:
 
 
 def add_formats(parser: argparse.ArgumentParser, *, besides: tuple[str, ...] = (), output: bool = True) -> None:
-    """A flag for each format but the terminal's, `besides` those that the verb declares itself, and --output."""
+    """Add --output and a flag per format, except the terminal's and those in `besides`, which the verb declares itself."""
     shape = parser.add_mutually_exclusive_group()
     for name in (JSON, *catalog.names(WRITERS)):
         if name not in (TERMINAL, *besides):
@@ -53,19 +53,19 @@ def add_formats(parser: argparse.ArgumentParser, *, besides: tuple[str, ...] = (
 
 
 def plain_stdout(arguments: argparse.Namespace) -> bool:
-    """Whether stdout is for people, so that progress and paths may stand there too."""
+    """Whether stdout is for people, so that progress and paths may appear there too."""
     return bool(arguments.form == TERMINAL)
 
 
 def emit(output: Output, arguments: argparse.Namespace) -> None:
-    """Print it, or write it and say where.
+    """Print the output, or write it and say where.
 
     Raises:
-        EnvironmentLacks: there is no such format.
+        EnvironmentLacks: the format is not available.
         RecordError: the file cannot be written.
     """
     target: Path | None = getattr(arguments, "output", None)
-    form = str(arguments.form) if target is None or arguments.form != TERMINAL else _form_of(target)
+    form = form_of(target) if arguments.form == TERMINAL else str(arguments.form)
     writer = None if form == JSON else catalog.load(WRITERS, form)
     if target is None and writer is not None and not writer.streams:
         target = Path(f"{output.name}{writer.suffix}")
@@ -76,15 +76,17 @@ def emit(output: Output, arguments: argparse.Namespace) -> None:
     say(target)
 
 
-def _form_of(target: Path) -> str:
-    """The format that a file's name says, where no flag does."""
+def form_of(target: Path | None) -> str:
+    """The format implied by a file's name, without a flag."""
+    if target is None or not target.suffix:
+        return TERMINAL
     writers = catalog.load_all(WRITERS)
     named = {f".{JSON}": JSON, **{writer.suffix: name for name, writer in writers.items()}}
     return named.get(target.suffix, TERMINAL)
 
 
 def shown(writer: Writer, page: Page) -> str | bytes:
-    """The page for stdout: in colour and in the window's width where that is a terminal."""
+    """The page for stdout: coloured and at window width on a terminal."""
     if writer.fit is None or not sys.stdout.isatty():
         return writer.write(page)
     width = min(shutil.get_terminal_size().columns, WIDEST)
@@ -92,7 +94,7 @@ def shown(writer: Writer, page: Page) -> str | bytes:
 
 
 def printed(content: str | bytes) -> None:
-    """On stdout, with a line break at the end of text."""
+    """Write to stdout; text ends with a line break."""
     if isinstance(content, bytes):
         sys.stdout.buffer.write(content)
         return
@@ -100,10 +102,10 @@ def printed(content: str | bytes) -> None:
 
 
 def write(path: Path, content: str | bytes, *, append: bool = False) -> None:
-    """Into a file whose folder may have to be made.
+    """Write a file, creating its folder if needed.
 
     Raises:
-        RecordError: it cannot be written.
+        RecordError: the file cannot be written.
     """
     from assay.errors import RecordError
     from assay.record import files

@@ -1,4 +1,7 @@
-"""How far is the experiment?  A live grid of the plan on a terminal, else one plain line per launch's start and end."""
+"""How far is the experiment?
+
+A live grid of the plan on a terminal, else one plain line per start and end of a launch.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ from assay.spec.plan import PlannedLaunch
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-REDRAW_S = 0.5  # seldom: the display shares the processors with the workers
+REDRAW_S = 0.5  # slow on purpose: the display shares processors with the workers
 COLOURS = {
     "ok": "green",
     "failed": "red",
@@ -30,7 +33,7 @@ SIGNS = {"ok": "●", "failed": "✗", "timeout": "✗", "aborted": "◌", "skip
 
 
 def duration(seconds: float) -> str:
-    """A time for people who wait: 8 s, 3 min 20 s, 2 h 5 min."""
+    """A waiting time as text: 8 s, 3 min 20 s, 2 h 5 min."""
     whole = round(seconds)
     if whole < 60:
         return f"{whole} s"
@@ -43,7 +46,7 @@ def duration(seconds: float) -> str:
 
 @contextmanager
 def display(stream: TextIO, *, quiet: bool) -> Iterator[Callable[[RunProgress], None] | None]:
-    """What `run` and `resume` tell their progress to, for as long as the body runs."""
+    """The progress callback for `run` and `resume`, valid during the body."""
     if quiet:
         yield None
     elif not stream.isatty():
@@ -58,7 +61,7 @@ def display(stream: TextIO, *, quiet: bool) -> Iterator[Callable[[RunProgress], 
 
 @dataclass
 class _Told:
-    """What was said of one record so far."""
+    """What has been printed for one record."""
 
     rows: int
     running: int | None = None
@@ -70,7 +73,7 @@ class PlainLines:
 
     def __init__(self, stream: TextIO) -> None:
         self.stream = stream
-        self.told: dict[Path, _Told] = {}  # several records where experiments are run in turn
+        self.told: dict[Path, _Told] = {}  # several records if experiments are interleaved
 
     def __call__(self, progress: RunProgress) -> None:
         """Print what is new."""
@@ -94,8 +97,8 @@ class PlainLines:
         return self.told[progress.record]
 
     def _line(self, text: str) -> None:
-        with suppress(BrokenPipeError):  # the reader went away (`assay run ... | head`): the measuring goes on
-            print(one_line(text), file=self.stream, flush=True)  # a reason may quote what a server or a script said
+        with suppress(BrokenPipeError):  # the reader closed the pipe (`assay run ... | head`): keep measuring
+            print(one_line(text), file=self.stream, flush=True)  # a reason may quote a server or a script
 
 
 def _arm(progress: RunProgress) -> str:
@@ -117,7 +120,7 @@ def ended_line(row: LaunchRow, progress: RunProgress) -> str:
 
 
 def _until(progress: RunProgress) -> str:
-    """What the time left is until: with looks nobody knows the end."""
+    """The end point of the time left: with interim looks the true end is unknown."""
     return "to the next look" if progress.adaptive else "left"
 
 
@@ -132,7 +135,7 @@ class Grid:
         self.drawn_rows = -1
 
     def __call__(self, progress: RunProgress) -> None:
-        """Draw, unless it was drawn a moment ago and nothing ended since."""
+        """Draw, unless drawn a moment ago with nothing ended since."""
         if self.now() - self.drawn_at < REDRAW_S and len(progress.rows) == self.drawn_rows:
             return
         self.drawn_at, self.drawn_rows = self.now(), len(progress.rows)
@@ -140,7 +143,7 @@ class Grid:
 
 
 def picture(progress: RunProgress) -> Any:
-    """The whole display as something that rich prints."""
+    """The whole display as a rich renderable."""
     from rich.console import Group
     from rich.text import Text
 
@@ -179,7 +182,7 @@ STATES = {"loading": "preparing", "cold": "cold requests", "load": "under load",
 
 
 def load_words(load: LoadProgress) -> list[str]:
-    """Where the load under way stands, in few words."""
+    """The state of the running load, in a few words."""
     failed = sum(load.failed.values())
     return [
         f"{STATES.get(load.state, load.state)}, {duration(load.left_s)} until nothing more is due"
@@ -192,7 +195,7 @@ def load_words(load: LoadProgress) -> list[str]:
 
 
 def _load_table(load: LoadProgress) -> Any:
-    """Offered and achieved, what failed, and the percentiles of the last seconds."""
+    """Offered and achieved load, failures, and the percentiles of the last seconds."""
     from rich.table import Table
     from rich.text import Text
 

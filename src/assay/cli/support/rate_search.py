@@ -1,9 +1,9 @@
-"""Between which rates does an engine stop meeting its objectives?  A pilot finds the range, the experiment measures in it.
+"""Between which rates does an engine stop meeting its objectives?
 
-With `serving.search` short loads are made first, one per rate: twice the rate each time until the objectives are missed, then
-between the last two.  They are records of their own and enter no number.  The experiment proper is then run at rates round what
-was found, in blocks like any other, and the capacity comes from it alone: rates that were chosen by looking at the same data
-would bend it.
+With `serving.search`, a pilot runs short loads first, one per rate: doubling the rate until the objectives are missed, then
+bisecting between the last two.  Pilot loads are records of their own and enter no result.  The experiment then runs at rates
+around the range found, in blocks like any other, and the capacity comes from it alone: estimating it from the data that chose
+the rates would bias it.
 """
 
 from __future__ import annotations
@@ -24,28 +24,28 @@ if TYPE_CHECKING:
 PILOT_S: Final = 8.0  # longest pilot load
 DOUBLINGS: Final = 14
 HALVINGS: Final = 3
-AROUND: Final = (0.7, 0.85, 1.0, 1.15, 1.3)  # of the rate that was found
+AROUND: Final = (0.7, 0.85, 1.0, 1.15, 1.3)  # of the rate found
 
-Meets = Callable[[float], bool | None]  # whether a rate meets the objectives; None: it could not be told
+Meets = Callable[[float], bool | None]  # whether a rate meets the objectives; None: undecided
 
 
 @dataclass(frozen=True, kw_only=True)
 class Range:
-    """The largest rate that met the objectives, and the smallest that did not; None: there was none."""
+    """The largest rate that met the objectives and the smallest that did not; None: none."""
 
     meets: float | None
     misses: float | None
 
     @property
     def middle(self) -> float:
-        """Where the capacity is taken to lie: at ratios, halfway between."""
+        """The assumed capacity: the geometric mean of both rates."""
         if self.meets is None or self.misses is None:
             return self.meets or self.misses or 0.0
         return math.sqrt(self.meets * self.misses)
 
 
 def search(begin: float, meets: Meets) -> Range:
-    """Double or halve from `begin` until the answer changes, then halve the range of ratios a few times."""
+    """Double or halve from `begin` until the answer changes, then bisect the range on a log scale a few times."""
     good, bad, rate = None, None, begin
     for _ in range(DOUBLINGS):
         found = meets(rate)
@@ -67,11 +67,11 @@ def search(begin: float, meets: Meets) -> Range:
 
 
 def ranged(experiment: Experiment, folder: Path, root: Path, on_progress: Callable[[RunProgress], None] | None = None) -> Experiment:
-    """The experiment at rates round its engine's capacity; the same experiment if no search is asked for.
+    """The experiment at rates around its engine's capacity; unchanged if it requests no search.
 
     Raises:
         Interrupted: stopped by a signal. Others as `assay.run`.
-        WorkloadError: not even the pilot could be judged.
+        WorkloadError: the pilot could not be judged.
     """
     serving = experiment.serving
     if serving is None or not serving.search:
@@ -95,7 +95,7 @@ def _said(rate: float | None) -> str:
 
 
 def _meets(experiment: Experiment, rate: float, folder: Path, root: Path, on_progress: Callable[[RunProgress], None] | None) -> bool | None:
-    """One short load; whether its attainment reaches what is asked for, whatever its interval: this only looks for a range."""
+    """Whether a short load attains the objectives, ignoring its interval: this only locates a range."""
     from assay.cli.support.experiment_run import run
     from assay.errors import WorkloadError
     from assay.estimates.estimate import Estimate
@@ -105,7 +105,7 @@ def _meets(experiment: Experiment, rate: float, folder: Path, root: Path, on_pro
 
     try:
         path = run(pilot(experiment, rate), folder=folder, root=root, on_progress=on_progress)
-    except WorkloadError:  # every request failed: no objective was met
+    except WorkloadError:  # every request failed, so no objective was met
         return False
     measured = from_record(open_record(path))
     wanted = {name: metric for name, metric in about(measured).items() if name == "slo_attainment"}
@@ -115,7 +115,7 @@ def _meets(experiment: Experiment, rate: float, folder: Path, root: Path, on_pro
 
 
 def pilot(experiment: Experiment, rate: float) -> Experiment:
-    """One short launch at one rate on the first engine, under a name of its own."""
+    """One short launch at one rate on the first engine, under its own name."""
     serving = experiment.serving
     assert serving is not None
     arrivals = serving.arrivals.model_copy(update={"duration_s": min(PILOT_S, serving.arrivals.duration_s)})

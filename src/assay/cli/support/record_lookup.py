@@ -1,6 +1,6 @@
 """How do verbs that judge several records find, open and judge them?
 
-A record is named by its path, its name below the root, `latest`, or its address in a store, from which it is pulled and
+A record is given by path, by name below the root, as `latest`, or by its address in a store, from which it is pulled and
 verified first.
 """
 
@@ -33,10 +33,10 @@ def find(text: str, root: Path) -> Path:
 
 
 def whole(path: Path) -> Record:
-    """A record, opened; its seal is checked, because what was changed afterwards is no evidence against another record.
+    """Open a record and check its seal: a record changed afterwards is no evidence against another.
 
     Raises:
-        RecordError: it cannot be opened, or is not what was sealed.
+        RecordError: it cannot be opened, or differs from what was sealed.
     """
     from assay.errors import RecordError
     from assay.record.reader import open_record
@@ -49,7 +49,7 @@ def whole(path: Path) -> Record:
 
 
 def side(path: Path, label: str = "") -> Side:
-    """One record, opened and judged."""
+    """Open and judge one record."""
     from assay.frames.record_data import from_record
     from assay.record.unjudged import judged_from
     from assay.verdict.comparison.types import Side
@@ -61,7 +61,7 @@ def side(path: Path, label: str = "") -> Side:
 
 
 def sides(paths: Iterable[Path]) -> list[Side]:
-    """Those of several records that can be opened and judged; one that cannot hides no other, and is named on standard error."""
+    """Open and judge several records; those that fail are skipped and reported on standard error."""
     from assay.errors import RecordError
 
     found = []
@@ -80,10 +80,10 @@ def _left_out(error: Exception) -> None:
 
 
 def refuse_itself(sides: Sequence[Side], where: str) -> None:
-    """A record beside itself, or beside a copy of itself, would be found equal whatever it holds.
+    """Refuse to compare a record with itself or a copy, which would be equal whatever it holds.
 
     Raises:
-        SpecError: two of them are one record; `where` names what gave them.
+        SpecError: two sides are one record; `where` names their source.
     """
     from assay.errors import Problem, SpecError
 
@@ -106,7 +106,7 @@ def refuse_itself(sides: Sequence[Side], where: str) -> None:
 
 
 def folders_of(url: str) -> Iterator[Path]:
-    """The complete records of a folder or a store, the oldest first; those of a store are pulled."""
+    """The complete records of a folder or a store, oldest first; those of a store are pulled."""
     from assay.errors import RecordError
     from assay.record.store import Store, default_cache
 
@@ -118,12 +118,12 @@ def folders_of(url: str) -> Iterator[Path]:
             continue
         try:
             yield store.local / entry.folder if store.local else store.pull(entry.folder, default_cache(os.environ))
-        except RecordError as error:  # one that cannot be had hides no other
+        except RecordError as error:  # one unavailable record must not hide the others
             _left_out(error)
 
 
 def share(text: str) -> float:
-    """A share between 0 and 1, as an argument's type."""
+    """Argument type: a share between 0 and 1."""
     with suppress(ValueError):
         if 0.0 < (value := float(text)) < 1.0:
             return value
@@ -131,7 +131,7 @@ def share(text: str) -> float:
 
 
 def add_days(parser: argparse.ArgumentParser) -> None:
-    """What says how much sessions differ by themselves."""
+    """Add the flags on how much sessions differ by themselves."""
     parser.add_argument(
         "--history",
         metavar="PLACE",
@@ -146,7 +146,7 @@ def add_days(parser: argparse.ArgumentParser) -> None:
 
 
 def days(arguments: argparse.Namespace, compared: Sequence[Side], varying: Sequence[str]) -> Days:
-    """What --history and --day-to-day say about sessions other than the sides' own."""
+    """Day-to-day variation, from --history and --day-to-day."""
     from assay.verdict.comparison.sessions import DAYS, days_of
 
     past: list[Side] = []
@@ -156,7 +156,7 @@ def days(arguments: argparse.Namespace, compared: Sequence[Side], varying: Seque
 
 
 def comparable(newest: Side, others: Sequence[Side], varying: Sequence[str]) -> list[Side]:
-    """Those that may be compared with the newest one; inadmissible ones are left out."""
+    """The records comparable with the newest; skips inadmissible ones."""
     from assay.verdict.comparison.comparability import differences, refusing
 
     return [one for one in others if one.judgement.verdict.status != "INVALID" and not refusing(differences((one, newest), varying))]

@@ -1,8 +1,9 @@
-"""How is a suspected regression made sure of?  Both codes are measured again here, in turn, and compared block by block.
+"""How is a suspected regression confirmed?
 
-The record's code is looked for in the working directory; the baseline's in the folder that was given, or in a temporary
-`git worktree` of the commit that the baseline record names, if that was clean.  Code is run only where its script is, byte
-for byte, the one that was measured: what a record says is no reason to run something else.  Hooks of git are switched off.
+Both versions of the code are measured again here, interleaved, and compared block by block.  The record's code is in the working
+directory; the baseline's is in the given folder, or in a temporary `git worktree` of the commit that the baseline record names,
+if that was clean.  Code runs only if its script is byte for byte the one measured: a record's claim is no reason to run
+something else.  Git hooks are disabled.
 """
 
 from __future__ import annotations
@@ -33,21 +34,21 @@ if TYPE_CHECKING:
 
 GIT_TIMEOUT_S = 120.0
 BLOCKS = 5
-PREFIX = "assay-baseline-"  # of the temporary folder with the baseline's checkout
+PREFIX = "assay-baseline-"  # of the temporary folder for the baseline checkout
 LOCK = "in-use"
-FOLDER = "confirmations"  # below the root: `latest` and a history of days must not take these for a build's records
+FOLDER = "confirmations"  # below the root, so that `latest` and histories do not take these for a build's records
 
 
 class CannotConfirm(Exception):
-    """Why the two cannot be measured in turn here; a sentence's end."""
+    """Why the two cannot be measured here; completes a sentence."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Place:
-    """Where code may be."""
+    """Where the code of both sides may be."""
 
-    folder: Path | None  # given with --folder
-    baseline: Path | None  # given with --baseline-folder
+    folder: Path | None  # from --folder
+    baseline: Path | None  # from --baseline-folder
     here: Path  # the working directory
 
 
@@ -55,7 +56,7 @@ def code_of(measured: Measured, place: Place) -> Path:
     """The folder with the record's own code.
 
     Raises:
-        CannotConfirm: it is not here, or has changed since.
+        CannotConfirm: the code is missing, or has changed since.
     """
     if place.folder is not None:
         return _same_script(measured, place.folder, "--folder")
@@ -73,10 +74,10 @@ def code_of(measured: Measured, place: Place) -> Path:
 
 @contextmanager
 def baseline_code(measured: Measured, place: Place, folder: Path) -> Iterator[Path]:
-    """The folder with the baseline's code, for as long as the body runs; `folder` holds the record's.
+    """The folder with the baseline's code, valid during the body; `folder` holds the record's.
 
     Raises:
-        CannotConfirm: no clean commit is recorded, the repository lacks it, or the script is another one.
+        CannotConfirm: no clean commit is recorded, the repository lacks it, or the script differs.
     """
     if place.baseline is not None:
         yield _same_script(measured, place.baseline, "--baseline-folder")
@@ -90,7 +91,7 @@ def baseline_code(measured: Measured, place: Place, folder: Path) -> Iterator[Pa
             _git(top, "worktree", "add", "--detach", str(tree), commit)
             yield _same_script(measured, tree / folder.resolve().relative_to(top.resolve()), f"commit {commit[:12]}")
         finally:
-            with suppress(CannotConfirm):  # what was measured counts, even if git cannot tidy up
+            with suppress(CannotConfirm):  # measurements count even if git cannot clean up
                 _git(top, "worktree", "remove", "--force", str(tree))
 
 
@@ -103,7 +104,7 @@ def fresh(
     blocks: int = BLOCKS,
     on_progress: Callable[[RunProgress], None] | None = None,
 ) -> list[Path]:
-    """Both codes measured in turn, `blocks` blocks of the record's experiment: the records, baseline first."""
+    """Measure both versions, interleaved, in `blocks` blocks of the record's experiment; returns the records, baseline first."""
     from assay.errors import Interrupted
     from assay.runners.experiment.session import Arm, run_together
 
@@ -111,7 +112,7 @@ def fresh(
     arms = [Arm(experiment=asked, folder=baseline, label="baseline"), Arm(experiment=asked, folder=record, label="record")]
     try:
         return run_together(arms, root=root, on_progress=on_progress)
-    except Interrupted as error:  # resumed one by one they would not be in turn, and the baseline's code is gone by then
+    except Interrupted as error:  # resuming cannot interleave them, and the baseline checkout is gone by then
         stopped = str(error).partition(";")[0]
         raise Interrupted(
             f"{stopped} while both were measured again, so that nothing is decided. Give the same command again; what was "
@@ -120,7 +121,7 @@ def fresh(
 
 
 def short(experiment: Experiment, blocks: int) -> Experiment:
-    """The experiment with a fixed number of blocks, without faults, and with its secrets from this environment."""
+    """The experiment with a fixed number of blocks, no faults, and secrets from this environment."""
     from assay.runners.experiment.script import with_secrets
 
     launches = experiment.launches.model_copy(update={"per_configuration": blocks, "precision": None})
@@ -128,12 +129,12 @@ def short(experiment: Experiment, blocks: int) -> Experiment:
     return with_secrets(experiment.model_copy(update={"launches": launches, "noise": noise, "faults": ()}))
 
 
-# ---- what must not be left behind ---------------------------------------------------------------------------------------
+# ---- cleaning up --------------------------------------------------------------------------------------------------------
 
 
 @contextmanager
 def _unwinding() -> Iterator[None]:
-    """A termination signal unwinds as Ctrl-C does; by default it would end assay at once, with the checkout left behind."""
+    """Make termination signals unwind like Ctrl-C; by default they end assay at once and leave the checkout behind."""
     from assay.runners.experiment.signals import SIGNALS
 
     def unwind(_number: int, _frame: object) -> None:
@@ -154,14 +155,14 @@ def _is_default(number: signal.Signals) -> bool:
 
 @contextmanager
 def _held(folder: Path) -> Iterator[None]:
-    """Marked as in use until this process ends, however it ends: the system gives up the lock of a process that was killed."""
+    """Mark a folder as in use until this process ends; the system releases the lock even if it is killed."""
     with (folder / LOCK).open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
 
 def _sweep(top: Path) -> None:
-    """Remove the checkouts of earlier checks that were killed before they could."""
+    """Remove checkouts left by earlier processes that were killed."""
     listed = _git(top, "worktree", "list", "--porcelain").splitlines()
     trees = [Path(line.removeprefix("worktree ")) for line in listed if line.startswith("worktree ")]
     for tree in trees:
@@ -175,7 +176,7 @@ def _is_abandoned(folder: Path) -> bool:
     try:
         with (folder / LOCK).open() as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:  # in use, or none of ours
+    except OSError:  # in use, or not ours
         return False
     return True
 
@@ -226,7 +227,7 @@ def _git(folder: Path, *words: str) -> str:
 
 
 def reason_of(error: Exception) -> str:
-    """One line for a note."""
+    """The error as one line for a note."""
     text = str(error).strip().splitlines()
     return text[0] if text else type(error).__name__
 

@@ -1,7 +1,7 @@
-"""What do ten requests reveal about a serving engine, before it is loaded?  (`assay load URL --check`)
+"""What do ten requests reveal about a serving engine, before it is loaded?
 
-They are the requests of the load: the same client, texts and flags, one sent alone and nine with up to three in flight.  The record is
-read and deleted: ten requests show how an engine answers, not how fast.
+`assay load URL --check` sends the requests of the load with the same client, texts and flags: one alone, and nine with up to three
+in flight.  The record is read and deleted: ten requests show how an engine answers, not how fast.
 """
 
 from __future__ import annotations

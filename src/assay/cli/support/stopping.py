@@ -1,7 +1,8 @@
-"""What does somebody learn who stops assay?  One sentence: by what it was stopped, and whether there is a record.
+"""What does somebody who stops assay learn?
 
-While launches are made the runners listen themselves (`runners/signals.py`).  Before and after, SIGTERM and SIGHUP end a verb as Ctrl-C
-does, with exit code 130, instead of killing it without a word.  A signal that was ignored when assay started (nohup) stays ignored.
+One sentence: what stopped it, and whether there is a record.  During launches the runners handle signals (`runners/signals.py`).
+Before and after, SIGTERM and SIGHUP end a verb like Ctrl-C, with exit code 130, instead of killing it silently.  A signal ignored
+when assay started (nohup) stays ignored.
 """
 
 from __future__ import annotations
@@ -19,19 +20,19 @@ REASONS = {"SIGTERM": "stopped by a termination signal", "SIGHUP": "stopped by t
 
 
 class Stop:
-    """By what it was stopped; by Ctrl-C, unless a signal said so."""
+    """What stopped it: Ctrl-C, unless a signal arrived."""
 
     def __init__(self) -> None:
         self.why = "interrupted"
         self._before = len(_begun())
 
     def note(self, number: int, _: object) -> None:
-        """A signal has come."""
+        """Note the signal that arrived."""
         self.why = REASONS[signal.Signals(number).name]
         raise KeyboardInterrupt
 
     def sentence(self, *, measures: bool) -> str:
-        """What is said at the end. `measures`: of a verb that makes records."""
+        """The closing message.  `measures`: the verb makes records."""
         kept = [path for path in _begun()[self._before :] if path.exists()]
         if kept:
             return f"{self.why}; the record is kept: {', '.join(map(str, kept))}"
@@ -39,14 +40,14 @@ class Stop:
 
 
 def _begun() -> Sequence[Path]:
-    """The records that this process made."""
+    """The records made by this process."""
     folder = sys.modules.get("assay.record.folder")  # not loaded: there can be none
     return folder.begun if folder is not None else ()
 
 
 @contextmanager
 def heard() -> Iterator[Stop]:
-    """Listen while the body runs; outside the main thread only Ctrl-C is left to the caller."""
+    """Handle signals during the body; outside the main thread the caller only gets Ctrl-C."""
     stop, former = Stop(), {}
     for name in REASONS:
         number = getattr(signal, name, None)  # Windows has no SIGHUP

@@ -1,8 +1,8 @@
-"""With how many threads is a record read?  A small one with a single one: to start and to meet takes the others longer than the work.
+"""How many threads should read a record?
 
-Folding ten thousand requests takes more than a thousand small queries.  On two processors the page of such a record (1.7 MB) came
-in a tenth less time with one thread, what is printed in the same; a record of 13 MB took a seventh longer.  The limit lies between.
-Whoever sets POLARS_MAX_THREADS is left alone.
+One thread if small: starting a pool costs more than the read.  Folding ten thousand requests takes over a thousand small queries.
+On two processors, one thread renders the page of such a record (1.7 MB) a tenth faster and the printed output equally fast; a
+record of 13 MB takes a seventh longer.  The limit lies between.  An existing POLARS_MAX_THREADS is respected.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ TABLES: Final = (".parquet", ".arrows")  # sealed, and as they were written
 
 
 def suited_to(path: Path) -> None:
-    """Choose for the rest of this process, if nobody has chosen and Polars is not there yet."""
+    """Set the thread count of this process, unless it is set or Polars is already loaded."""
     if "polars" in sys.modules or VARIABLE in os.environ:
         return
-    with suppress(OSError):  # a record that is being written loses a file between two looks: all threads, then
+    with suppress(OSError):  # a file of a record being written vanished: use all threads
         rows = (entry for entry in walk(path) if entry.name.endswith(TABLES))
         if sum(entry.stat(follow_symlinks=False).st_size for entry in rows) <= SMALL_BYTES:
             os.environ[VARIABLE] = "1"

@@ -1,9 +1,9 @@
-"""How are the rounds of a tuning measured, and how does one go on that was interrupted?
+"""How are the rounds of a tuning measured, and how does an interrupted one resume?
 
-Here measuring and judging meet: `assay.runners.experiment.session` makes all arms of a round in turn, `assay.verdict.tuning` says which
-go on. A round's records are the only state that there is: with `resume` a round whose records are all there, of one session, of the same
-experiments and the same script, is taken as it is; one that was not finished is made again. Only the newest session counts, and none
-that is older than the round before it: an earlier tuning of the same file is not the result of the one that was interrupted.
+Measuring and judging meet here: `assay.runners.experiment.session` runs all candidates of a round interleaved,
+`assay.verdict.tuning` says which survive.  A round's records are the only state: with `resume`, a round whose records are
+complete, from one session, and of the same experiments and script is reused; an unfinished one is measured again.  Only the
+newest session counts, and none older than the round before it: an earlier tuning of the same file is not the interrupted one.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ def tuned(experiment: Experiment, folder: Path, root: Path, show: Show = None, *
     """Run all rounds.
 
     Raises:
-        SpecError: no knobs, or one that turns nothing.
-        WorkloadError: today's own launches failed.
-        Interrupted: stopped by a signal; what was measured stays in its records.
+        SpecError: no knobs, or one without effect.
+        WorkloadError: the launches of today's settings failed.
+        Interrupted: stopped by a signal; the records keep all measurements.
     """
     from assay.verdict.tuning import tuned as decide
 
@@ -45,7 +45,7 @@ def tuned(experiment: Experiment, folder: Path, root: Path, show: Show = None, *
 
 @dataclass
 class _Rounds:
-    """Makes the records of one round after the other."""
+    """Measures one round after the other."""
 
     experiment: Experiment
     tune: Tune
@@ -54,17 +54,17 @@ class _Rounds:
     show: Show
     resume: bool
     walls: list[float] = field(default_factory=list)  # seconds of the launches so far
-    since: str = ""  # when the round before was begun, as records' names say it
+    since: str = ""  # start of the previous round, as in record names
 
     def measure(self, arms: Sequence[Choice], blocks: int, place: int, last: bool) -> Sequence[Made]:
-        """All arms in turn; their records, judged. An arm whose launches all failed is there, and says so."""
+        """All candidates, interleaved; their judged records.  Candidates whose launches all failed are included and say so."""
         from assay.cli.support import record_lookup
         from assay.verdict.tuning import Made
 
         made = [arm(self.experiment, choice, blocks, place, number) for number, choice in enumerate(arms)]
         told = f"tune: round {place + 1}: {len(arms)} arms, {blocks} launch{'es' if blocks != 1 else ''} of each configuration"
         paths: Sequence[Path] | None = recorded(self.root, made, self._script(), self.since) if self.resume else None
-        self.resume = paths is not None  # what comes after a round that is made again is made again
+        self.resume = paths is not None  # rounds after a repeated one are repeated too
         if self.show is not None:
             say(f"{told}{', measured before' if paths else ''}", file=sys.stderr, flush=True)
         paths = self._made(made, arms, place, last) if paths is None else paths
@@ -91,13 +91,13 @@ class _Rounds:
             return found
 
     def _launches(self, made: Sequence[Experiment], last: bool) -> int:
-        """Of this round and of those that may come after it."""
+        """Launches of this round and of possible later ones."""
         blocks, levels = made[0].launches.per_configuration, len(made[0].factor.levels)
         coming = () if last else tuple(rounds_after(self.tune, len(made), blocks))[1:]
         return levels * (len(made) * blocks + sum(arms * each for arms, each in coming))
 
     def _script(self) -> str | None:
-        """The digest that the records of these rounds hold of their script; None: there is no file to hold it against."""
+        """The script digest as records store it; None: the script is no file."""
         with suppress(OSError, TypeError):
             return hashlib.sha256((self.folder / str(self.experiment.workload.script)).read_bytes()).hexdigest()
         return None
@@ -105,7 +105,7 @@ class _Rounds:
 
 @dataclass
 class _Left:
-    """Tells the time until the whole tuning is through, and not the one record's."""
+    """Replaces the time left of one record by that of the whole tuning."""
 
     show: Callable[[RunProgress], None]
     walls: list[float]
@@ -113,7 +113,7 @@ class _Left:
     ended: dict[Path, int] = field(default_factory=dict)
 
     def tell(self, progress: RunProgress) -> None:
-        """The progress with the time left of all rounds, from the mean launch so far."""
+        """Show progress with the time left of all rounds, from the mean launch so far."""
         known = self.ended.get(progress.record, 0)
         self.walls += [(row["end_ns"] - row["begin_ns"]) / 1e9 for row in progress.rows[known:]]
         self.ended[progress.record] = len(progress.rows)
@@ -126,10 +126,10 @@ class _Left:
 
 
 def recorded(root: Path, made: Sequence[Experiment], script: str | None, since: str = "") -> list[Path] | None:
-    """The records of exactly these experiments, in their order, of their newest session, if it has them all and has ended.
+    """The records of exactly these experiments, in order, from their newest session, if it is complete and has ended.
 
     Args:
-        since: a session that was begun before this is of an earlier tuning.
+        since: sessions begun before this belong to an earlier tuning.
     """
     from assay.record.lookup import record_folders
 
@@ -153,24 +153,24 @@ def recorded(root: Path, made: Sequence[Experiment], script: str | None, since: 
 
 
 def _begun(paths: Iterable[Path]) -> str:
-    """When the last of a session's records was begun: all are, before the first launch."""
+    """Start of a session's last record; all are begun before the first launch."""
     return max(path.name.rsplit("-", 2)[1] for path in paths)
 
 
 def _session_of(path: Path, experiment: Experiment, script: str | None) -> tuple[str, bool] | None:
-    """The session of a record and whether it has ended, if it is one of this experiment with this script."""
+    """The session of a record and whether it has ended, if it belongs to this experiment and script."""
     from assay.record.reader import open_record
 
     try:
         record = open_record(path)
     except RecordError:
         return None
-    before = record.manifest.get("environment", {}).get("before") or {}  # None where it was stopped at once
+    before = record.manifest.get("environment", {}).get("before") or {}  # None if stopped at once
     same = script is None or (before.get("script") or {}).get("sha256") in (None, script)
     if not same or record.experiment != experiment:
         return None
     session, ended = str((record.manifest.get("session") or {}).get("id", "")), record.state in ENDED
-    # stopped before its session was noted: newer than what is whole
+    # stopped before its session was noted: newer than any complete one
     return None if ended and not session else (session, ended)
 
 

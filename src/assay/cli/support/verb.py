@@ -1,7 +1,7 @@
-"""What must a verb's file declare?  One file holds one `VERB`; its stem is the verb.
+"""What must a verb's file declare?
 
-`assay --help` reads `group` and `summary` from the file's text, so the file says `VERB = Verb(...)` with both as literals.
-Everything heavy is imported inside `run`, so that `assay VERB --help` answers at once.
+One file holds one `VERB`; its stem is the verb.  `assay --help` reads `group` and `summary` from the file's text, so the file says
+`VERB = Verb(...)` with both as literals.  Heavy imports go inside `run`, so that `assay VERB --help` answers at once.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ class Verb:
 
 
 def add_root(parser: argparse.ArgumentParser, where: str = "where records are looked up by name (default: records)") -> None:
-    """The flag of all verbs that make records or take their names."""
+    """Add the flag shared by all verbs that make records or take their names."""
     parser.add_argument("--root", type=Path, default=Path("records"), metavar="DIR", help=where)
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that answers a wrong flag with one sentence and the closest right one (exit code 2)."""
+    """A parser that answers a wrong flag with one sentence and the closest valid flag (exit code 2)."""
 
     def __init__(self, *, prog: str, description: str) -> None:
         super().__init__(prog=prog, description=description, formatter_class=_Formatter, allow_abbrev=False)
 
     def error(self, message: str) -> NoReturn:
-        """Say what is wrong, name the closest flag, exit with 2."""
+        """Report the error, name the closest flag, exit with 2."""
         self.exit(2, printable(f"{self.prog}: {message}.{self._closest(message)} `{self.prog} --help` explains.\n"))
 
     def _closest(self, message: str) -> str:
@@ -60,7 +60,7 @@ class Parser(argparse.ArgumentParser):
 
 
 class _Formatter(argparse.HelpFormatter):
-    """Fills paragraphs, keeps indented examples as they are, and uses at most 100 columns of a wide window."""
+    """Fills paragraphs, keeps indented examples, and limits wide windows to 100 columns."""
 
     def __init__(self, prog: str) -> None:
         super().__init__(prog, width=min(_columns(), 100) - 2)

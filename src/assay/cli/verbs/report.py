@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from assay import catalog
 from assay.cli.support import threads
-from assay.cli.support.output import JSON, STDOUT, TERMINAL, WRITERS, Output, emit, plain_stdout, printed, shown, write
+from assay.cli.support.output import JSON, STDOUT, WRITERS, Output, emit, form_of, plain_stdout, printed, shown, write
 from assay.cli.support.verb import Verb, add_root
 from assay.printable import say
 
@@ -56,7 +56,7 @@ def _run(arguments: argparse.Namespace) -> int:
     from assay.record.lookup import resolve
 
     without_pandas()
-    reports = [_report(name, arguments.page) for name in dict.fromkeys(arguments.formats or [TERMINAL])]
+    reports = [_report(name, arguments.page) for name in dict.fromkeys(arguments.formats or [form_of(arguments.output)])]
     streams = arguments.output == STDOUT or (arguments.output is None and any(one.streams for one in reports))
     where = sys.stderr if streams else sys.stdout  # a path between the lines would spoil JSON on stdout
     path = resolve(arguments.record, arguments.root)
@@ -86,7 +86,7 @@ def _report(name: str, page: str) -> Shown:
     stem = "report" if chosen == RECORD else f"report-{chosen}"
     return Shown(
         file=f"{stem}{writer.suffix}",
-        streams=writer.streams and chosen == RECORD,
+        streams=writer.streams and writer_name == name,  # a page that is a flag of its own has a file of its own
         content=lambda view, screen: shown(writer, made.page(view)) if screen else writer.write(made.page(view)),
     )
 

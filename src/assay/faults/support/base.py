@@ -1,9 +1,9 @@
-"""When does a planned fault strike, and what does a kind of fault have to do?
+"""When does a planned fault strike, and what must each kind of fault implement?
 
-In a training the decision is pure and looks only at what the workers last said about themselves: a fault strikes
-`delay_steps` steps after the job's `after_checkpoints`-th checkpoint, or while the next one is being saved, once in each of the
-first `times` incarnations of the workers; what can be undone is undone `for_s` later.  Under a load it strikes at a moment, and is undone
-at another (`assay.faults.support.under_load`).  What a kind does is its act alone.
+In training the decision is a pure function of the workers' last reported progress: a fault strikes `delay_steps` steps after the
+job's `after_checkpoints`-th checkpoint, or while the next one is being saved, once in each of the first `times` incarnations of the
+workers; a reversible fault is undone `for_s` later.  Under load it strikes and is undone at given times
+(`assay.faults.support.under_load`).  A kind of fault implements only the act.
 """
 
 from __future__ import annotations
@@ -28,36 +28,36 @@ Undo = Callable[[], None]
 
 
 class Front(Protocol):
-    """What stands between the load and the replicas."""
+    """A proxy between the load and the replicas."""
 
     def before(self, url: str) -> str:
-        """An address that leads through it to `url`. Raises ValueError or RuntimeError if there can be none."""
+        """An address that leads through the proxy to `url`. Raises ValueError or RuntimeError if there can be none."""
         ...
 
     def close(self) -> None:
-        """Take it away."""
+        """Remove the proxy."""
         ...
 
 
 @dataclass(frozen=True, kw_only=True)
 class Struck:
-    """What a fault under load may touch."""
+    """The objects a fault under load may act on."""
 
     replica: int
     url: str  # the replica's own
     target: Target
-    replicas: Replicas | None = None  # None: the servers are not assay's own
-    front: Any = None  # what the fault's own `front` made
-    front_url: str = ""  # the replica's address through it
-    log: Path | None = None  # for what a command prints
-    mark: str = ""  # begins the value of ASSAY_MARK of what the act starts (mark + "act."): at the end it is killed
+    replicas: Replicas | None = None  # None: assay does not own the servers
+    front: Any = None  # returned by the fault's own `front`
+    front_url: str = ""  # the replica's address through the front
+    log: Path | None = None  # for a command's output
+    mark: str = ""  # prefix of ASSAY_MARK for processes the act starts (mark + "act."); they are killed at the end
 
     @property
     def own(self) -> Replicas:
         """The replicas.
 
         Raises:
-            OSError: they are not assay's own.
+            OSError: assay does not own them.
         """
         if self.replicas is None:
             raise OSError(f"assay did not start {self.target.name} and cannot reach its processes")
@@ -66,18 +66,18 @@ class Struck:
 
 @dataclass(frozen=True, kw_only=True)
 class Victim:
-    """The worker of a training that a fault hits."""
+    """The training worker that a fault hits."""
 
     pid: int
     rank: int
-    log: Path | None = None  # for what a command prints
-    mark: str = ""  # begins the value of ASSAY_MARK of what the act starts, as in `Struck`
+    log: Path | None = None  # for a command's output
+    mark: str = ""  # prefix of ASSAY_MARK for processes the act starts, as in `Struck`
 
     def family(self) -> list[int]:
-        """Its processes: the worker, and whatever it started to load data.
+        """Its processes: the worker and its children, such as data loaders.
 
         Raises:
-            ProcessLookupError: it is gone already.
+            ProcessLookupError: the worker has already exited.
         """
         if not Path(f"/proc/{self.pid}").exists() and Path("/proc/self").exists():
             raise ProcessLookupError(f"process {self.pid} of rank {self.rank} is gone")
@@ -88,7 +88,7 @@ AskedOfKind = TypeVar("AskedOfKind", bound=Asked)
 
 
 def of_kind(keys: type[AskedOfKind], fault: PlannedFault) -> AskedOfKind:
-    """What was asked for of a training, with the kind's own keys: whatever was read has those of all kinds."""
+    """The planned training fault, validated with its kind's own keys; the parsed fault holds the keys of all kinds."""
     assert fault.training is not None
     return cast("AskedOfKind", fault.training)
 
@@ -110,38 +110,38 @@ class Fault:
     """A kind of fault."""
 
     name: str
-    # In a training: acts, and gives back what undoes it. Either raises OSError if it cannot.
+    # In training: act and return the undo. Either raises OSError on failure.
     strike: Callable[[Victim, PlannedFault], Undo | None] | None = None
-    # In a training, before anything is started. Raises SpecError or EnvironmentLacks.
+    # In training, before launch. Raises SpecError or EnvironmentLacks.
     check_training: Callable[[Any], None] = _on_any_training
-    # Under a load: acts, and gives back what undoes it. Either raises OSError or RuntimeError if it cannot.
+    # Under load: act and return the undo. Either raises OSError or RuntimeError on failure.
     on_load: Callable[[Struck, Any], Undo | None] | None = None
-    needs: Literal["pids", "proxy", ""] = ""  # pids: replicas that assay started
-    keys: type[Asked] = Asked  # the model of what may be asked for, with the kind's own keys
-    # What is wrong with the keys as they were written, perhaps of the wrong types; `where` is the key's name.
+    needs: Literal["pids", "proxy", ""] = ""  # pids: needs replicas that assay started
+    keys: type[Asked] = Asked  # model of the fault's keys, the kind's own included
+    # Problems in the raw keys, which may have wrong types; `where` is the key's name.
     rule: Callable[[Mapping[str, Any]], Iterable[Problem]] = _nothing_to_add
-    ends_worker: bool | None = None  # in a training, whether the worker ends by it and is started again; None: it depends
-    further: tuple[str, ...] = ()  # keys of every fault that say how this kind acts
-    undone_at_end: bool = True  # whether it must be undone although the load is over
-    # Before anything is started. Raises SpecError or EnvironmentLacks.
+    ends_worker: bool | None = None  # in training, whether the worker exits and is restarted; None: it depends
+    further: tuple[str, ...] = ()  # keys common to all faults that parameterise this kind
+    undone_at_end: bool = True  # whether it must be undone even after the load has ended
+    # Before launch. Raises SpecError or EnvironmentLacks.
     check: Callable[[Any, Target], None] = _everywhere
-    # What has to stand before the replicas: (asked, target, mark, seed). Raises EnvironmentLacks.
+    # Creates the proxy before the replicas: (asked, target, mark, seed). Raises EnvironmentLacks.
     front: Callable[[Any, Target, str, int], Front] | None = None
 
     @property
     def parameters(self) -> tuple[str, ...]:
-        """The keys that say how it acts; they stand in its event."""
+        """The keys that parameterise the act; they are part of its event."""
         return (*own_keys(self.keys), *self.further)
 
 
-NEVER = -1  # no incarnation was struck yet
+NEVER = -1  # no incarnation struck yet
 
 
 def aim(progress: Mapping[int, Progress], fault: PlannedFault, struck: int = NEVER) -> int | None:
-    """The step from which the fault may strike, as far as it can be told now; None while too few checkpoints are saved.
+    """First step at which the fault may strike, from current progress; None while too few checkpoints are saved.
 
-    `struck`: the last incarnation that it has struck; its checkpoints do not count again.
-    The caller keeps the first answer: later checkpoints must not push the fault away.
+    `struck`: the last incarnation struck; its checkpoints do not count again.
+    The caller keeps the first result: later checkpoints must not postpone the fault.
     """
     if fault.after_checkpoints == 0:
         return fault.delay_steps
@@ -152,8 +152,11 @@ def aim(progress: Mapping[int, Progress], fault: PlannedFault, struck: int = NEV
 
 
 def victim_now(progress: Mapping[int, Progress], fault: PlannedFault, aimed_at: int | None, struck: int = NEVER) -> int | None:
-    """The rank that is to be struck now; None: not yet. In an incarnation that is to be struck and was not, once the step aimed at is
-    reached; of a fault during a checkpoint the rank that is saving one, for often that is one rank alone."""
+    """The rank to strike now; None: not yet.
+
+    At most once per incarnation.  By default: the fault's rank, once it reaches the step `aimed_at`.  For a fault during a checkpoint:
+    a rank that is saving one, since often only one rank saves.
+    """
 
     def due(seen: Progress) -> bool:
         return struck < seen.incarnation < fault.times

@@ -1,4 +1,7 @@
-"""Can assay's own proxy stand before an engine, and what is asked of a proxy?  Only where addresses are http://."""
+"""Can assay's own proxy stand in front of an engine, and which keys does it take?
+
+Only where every address is http://.
+"""
 
 from __future__ import annotations
 
@@ -12,22 +15,22 @@ from assay.traffic.proxy import Proxies
 
 
 class Shared(Asked):
-    """What may be asked of a proxy."""
+    """Keys of a proxy fault."""
 
     share: float = Field(0.1, gt=0.0, le=1.0, description="the share of the connections that is hit.")
 
 
 class Delayed(Shared):
-    """What may be asked of a proxy that holds back."""
+    """Keys of a proxy fault that delays."""
 
     delay_s: float = Field(0.5, ge=0.0, le=LONGEST_S, description="seconds by which everything is held back.")
 
 
 def check(asked: Asked, target: Target) -> None:
-    """Whether a proxy can stand before it.
+    """Check that a proxy can stand in front of the target.
 
     Raises:
-        SpecError: one of its addresses is not http://.
+        SpecError: an address is not http://.
     """
     if wrong := [url for url in target.urls if not url.startswith("http://")]:
         raise SpecError(

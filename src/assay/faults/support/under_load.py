@@ -1,16 +1,15 @@
-"""How does a fault strike a load at its moment, and how is it made sure that it is undone?
+"""How does a fault strike a load on time, and how is its undo guaranteed?
 
-    check(fault, asked, target)                        # before anything is started
+    check(fault, asked, target)                        # before launch
     with Strike(fault, struck, asked, emit) as strike:
         strike.at(ns)                                  # strikes at that monotonic time, undoes asked.for_s later
-        ...                                            # the end undoes whatever is still broken
+        ...                                            # leaving the block undoes whatever is still broken
 
-A thread of its own waits for the moment, so that no busy loop of the coordinator makes it late.  It tells
-`emit(kind, ns, replica, detail)`:
+A dedicated thread waits for the time, so a busy coordinator does not delay the fault.  It calls `emit(kind, ns, replica, detail)`:
 
-    fault         just before the act      {"fault": kind, "replica", "for_s", and the kind's own parameters}
-    fault_end     just before the undoing  {"fault", "replica", "at_end": the load was over, "trouble": why it failed, or ""}
-    fault_missed  it could not act         {"fault", "replica", "why"}
+    fault         just before the act   {"fault": kind, "replica", "for_s", and the kind's own parameters}
+    fault_end     just before the undo  {"fault", "replica", "at_end": the load had ended, "trouble": why it failed, or ""}
+    fault_missed  the act failed        {"fault", "replica", "why"}
 """
 
 from __future__ import annotations
@@ -31,15 +30,15 @@ from assay.spec.sections.serving import Target
 from assay.units import NS_PER_S
 
 Emit = Callable[[str, int, int | None, dict[str, object]], None]
-JOIN_S = 120.0  # for an undoing that takes its time
+JOIN_S = 120.0  # allows for a slow undo
 
 
 def check(fault: Fault, asked: Asked, target: Target) -> None:
-    """Whether this kind can strike this engine.
+    """Check that this fault can strike this engine.
 
     Raises:
-        SpecError: it strikes no loads, or needs processes that assay did not start.
-        EnvironmentLacks: something must be allowed or installed.
+        SpecError: it does not apply to loads, or needs processes that assay did not start.
+        EnvironmentLacks: a permission or a program is missing.
     """
     if fault.on_load is None:
         kinds = [name for name, other in catalog.load_all("faults").items() if other.on_load is not None]
@@ -88,12 +87,12 @@ class Strike:
         self.close()
 
     def at(self, ns: int) -> None:
-        """Strike at that monotonic time; returns at once."""
+        """Strike at that monotonic time; returns immediately."""
         self._thread = threading.Thread(target=self._run, args=(ns,), name=f"assay-{self.fault.name}", daemon=True)
         self._thread.start()
 
     def close(self) -> None:
-        """The load is over: undo what is still broken. A fault whose moment has not come does not strike any more."""
+        """End of the load: undo what is still broken. A fault that is not yet due no longer strikes."""
         self._over.set()
         if self._thread is not None:
             self._thread.join(JOIN_S)
@@ -129,12 +128,12 @@ class Strike:
         if not at_end or self.fault.undone_at_end:
             try:
                 undo()
-            except Exception as error:  # a thread's exception would be seen by nobody
+            except Exception as error:  # an exception in a thread would go unnoticed
                 trouble = redact(f"{type(error).__name__}: {error}")
         self._say("fault_end", ns, at_end=at_end, trouble=trouble)
 
     def _waited(self, until_ns: int) -> bool:
-        """Wait for a moment; True if the load was over before."""
+        """Wait until a time; True if the load ended first."""
         while (left_ns := until_ns - time.monotonic_ns()) > 0:
             if self._over.wait(min(left_ns / NS_PER_S, 3600.0)):
                 return True

@@ -1,12 +1,12 @@
-"""How fast is a collective, in numbers that other people's can be held against?  The definitions of nccl-tests, and no others.
+"""How fast is a collective, in the published definitions of nccl-tests?
 
-`algbw` = S / t and `busbw` = algbw x factor, in bytes per second; people read them as decimal GB/s.  S is the amount as nccl-tests
-counts it: of the whole result for a gathering, of the whole input for a scattering or an exchange, else of one rank's tensor.
-n is the size of the group, not of the job.  The factor turns the bandwidth of the algorithm into that of a flat ring's links: what
-each link carries, where nothing in the network adds up on its way (NVLS, SHARP: there it may be above the link's speed, and is
-never called its utilisation).  Source: nccl-tests doc/PERFORMANCE.md and src/*.cu, as read in the house research 2.1.
+`algbw` = S / t and `busbw` = algbw x factor, in bytes per second, displayed as decimal GB/s. S is the amount as nccl-tests
+counts it: the whole result of a gather, the whole input of a scatter or an exchange, otherwise one rank's tensor.
+n is the size of the group, not of the job. The factor converts the algorithm's bandwidth to that of a flat ring's links: what
+each link carries unless the network reduces in transit (NVLS, SHARP), where it may exceed the link's speed; it is therefore never
+called utilisation. Source: nccl-tests, doc/PERFORMANCE.md and src/*.cu.
 
-`rounds` and `share` are the same operations in the model of Hockney, for rings: T = rounds alpha + share S beta.
+`rounds` and `share` describe the same operations in the alpha-beta model (Hockney 1994), for rings: T = rounds alpha + share S beta.
 Cannot tell: which algorithm an engine really used.
 """
 
@@ -26,7 +26,7 @@ def factor(op: str, n: int) -> float:
     """busbw / algbw of an operation in a group of n ranks.
 
     Raises:
-        ValueError: no such operation, or no group.
+        ValueError: unknown operation, or an empty group.
     """
     if n < 1:
         raise ValueError(f"a group has at least one rank, not {n}")
@@ -40,7 +40,7 @@ def factor(op: str, n: int) -> float:
 
 
 def amount(op: str, n: int, count: int, element_size: int) -> int:
-    """S in bytes, of `count` elements on each rank."""
+    """S in bytes, for `count` elements on each rank."""
     factor(op, n)
     return count * element_size * (n if op in WHOLE else 1)
 
@@ -56,7 +56,7 @@ def busbw(op: str, n: int, nbytes: float, seconds: float) -> float:
 
 
 def rounds(op: str, n: int) -> float:
-    """How many latencies one after the other a ring (a tree for what one rank sends to all) takes."""
+    """Number of sequential latencies in a ring (in a tree for one-to-all operations)."""
     if op == "all_reduce":
         return 2.0 * (n - 1)
     if op in ("broadcast", "reduce"):
@@ -65,7 +65,7 @@ def rounds(op: str, n: int) -> float:
 
 
 def share(op: str, n: int) -> float:
-    """Which part of S passes each link."""
+    """Fraction of S that passes each link."""
     return factor(op, n)
 
 

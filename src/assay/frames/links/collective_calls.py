@@ -1,11 +1,11 @@
-"""What do the rows of the table `collectives` say about the time of a call?  The fold that several metrics share.
+"""What do the rows of the table `collectives` say about the time of a call?
 
-A *loop* is what lies between two barriers of a group: calls of one operation and size, made without a pause.  On a rank a call took
-(end of the last - begin of the first) / calls; the loop's time is that of the slowest rank, as nccl-tests has it with -a 3.  (The
-duration is each rank's own: no clock of another host enters.)  A launch's value is the median of its loops; the interval is
-between launches.  A loop in which a rank's data were wrong has no time: a wrong result is not fast.
-Other aggregations (fastest, mean, rank 0) can be made from the same rows.
-Cannot tell: how long a single call takes alone, with a pause before it.
+A *loop* lies between two barriers of a group: calls of one operation and size, back to back. On a rank a call took
+(end of the last - begin of the first) / calls; the loop's time is that of the slowest rank, as in nccl-tests with -a 3. (Each
+duration is from one rank's clock: clocks of different hosts are never mixed.) A launch's value is the median of its loops; the
+interval is between launches. A loop with wrong data on any rank has no time. Other aggregations (fastest, mean, rank 0)
+follow from the same rows.
+Cannot tell: how long a single call takes alone, after a pause.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from assay.spec.plan import configuration_name
 from assay.spec.sections.collectives import Cell, cells
 
 CELL: Final = ("workers", "op", "in_place", "bytes")
-PART: Final = r"^group \d+$"  # one of several groups that call at the same time
+PART: Final = r"^group \d+$"  # one of several concurrent groups
 SIGNATURE: Final = "agg:median of loops|convention:nccl-tests"
 HOW: Final = "median of the launch's loops of back-to-back calls on their slowest rank"
 
@@ -33,9 +33,9 @@ def loops(rows: pl.DataFrame, *, every_rank: bool = True) -> pl.DataFrame:
     """One row per loop of every launch: launch, op, in_place, size (of the group), bytes, phase, loop, seconds (of a call, slowest rank),
     fastest_s, slowest, calls, wrong, checked.
 
-    `wrong` are calls with wrong elements on some rank, `checked` calls whose data some rank looked at.  A loop that not every rank
-    finished is left out, but where another program wrote down one time for all (`every_rank` false).  Groups that call at the same time
-    are one loop, which lasts as long as in the slowest of them.
+    `wrong` are calls with wrong elements on some rank, `checked` calls whose data some rank verified. A loop that some rank did not
+    finish is left out, unless another program recorded one time for all ranks (`every_rank` false). Concurrent groups are one
+    loop, as long as that of the slowest group.
     """
     ordered = rows.sort("launch", "rank", "incarnation", "group", "call")
     who = ("launch", "rank", "incarnation", "group")
@@ -70,7 +70,7 @@ def loops(rows: pl.DataFrame, *, every_rank: bool = True) -> pl.DataFrame:
 
 
 def _of_all_groups(whole: pl.DataFrame, on_rank: pl.DataFrame) -> pl.DataFrame:
-    """Groups that called at the same time as one row; not where one of them did not finish."""
+    """Concurrent groups as one row; left out if one of them did not finish."""
     parts = whole.filter(pl.col("group").str.contains(PART))
     if not parts.height:
         return whole
@@ -105,7 +105,7 @@ def timed_loops(measured: Measured) -> pl.DataFrame:
 
 
 def asked_cells(measured: Measured) -> tuple[Cell, ...]:
-    """Every cell that was asked for, worker counts ascending; of another program's record those that it holds."""
+    """Every requested cell, worker counts ascending; of an imported record the cells it contains."""
     asked = measured.experiment.collectives_requested
     if measured.foreign is not None:
         rows = measured.table("collectives").select("size", "op", "in_place", "bytes").unique().sort("size", "op", "in_place", "bytes")
@@ -125,7 +125,7 @@ def asked_cells(measured: Measured) -> tuple[Cell, ...]:
 
 
 def per_launch(measured: Measured) -> Mapping[str, pl.DataFrame]:
-    """Name of the cell -> (launch, block, value in seconds, trials), in block order; loops with wrong data are left out."""
+    """Cell name -> (launch, block, value in seconds, trials), in block order; loops with wrong data are left out."""
     frame = timed_loops(measured)
     found = (
         frame.filter(pl.col("wrong") == 0)
@@ -178,7 +178,7 @@ def unsupported(measured: Measured) -> dict[tuple[str, str, int], str]:
 
 
 def over_cells(measured: Measured, of: Callable[[Cell, Sequence[float]], Sequence[float]], *, unit: str, name: str) -> dict[str, Value]:
-    """One estimate per cell from its launch values, which `of` turns from seconds into something else."""
+    """One estimate per cell from its launch values, which `of` converts from seconds."""
     found: dict[str, Value] = {}
     values = per_launch(measured)
     for cell in asked_cells(measured):
@@ -193,23 +193,23 @@ def over_cells(measured: Measured, of: Callable[[Cell, Sequence[float]], Sequenc
 
 
 def ranks_of(measured: Measured) -> str:
-    """How the ranks' times became one: of the slowest, or as another program has it."""
+    """How the ranks' times were aggregated: the slowest, or another program's rule."""
     return "slowest" if measured.foreign is None else str((measured.foreign.get("meanings") or {}).get("rank"))
 
 
 def with_definition(made: Estimate, name: str, cell: Cell, ranks: str) -> Estimate:
-    """The same number under a signature that says by which convention it is made."""
+    """The same number under a signature that names its convention."""
     _, _, rest = made.signature.partition("|")
     return replace(made, signature=f"{name}|{SIGNATURE}|rank:{ranks}|ranks:{cell.ranks}{groups_of(cell)}|{rest}")
 
 
 def groups_of(cell: Cell) -> str:
-    """Groups at the same time are another question than one alone."""
+    """The number of concurrent groups; they answer a different question than one group alone."""
     return "" if cell.ranks == cell.workers else f"|groups:{cell.workers // cell.ranks}"
 
 
 def a_group_of_one(cell: Cell) -> Absent | None:
-    """Bandwidths are those of links, and one rank has none."""
+    """Bandwidths describe links, and a single rank has none."""
     if cell.ranks > 1:
         return None
     return Absent(reason="not_applicable", detail="one rank sends nothing, so there is no bandwidth")

@@ -1,8 +1,8 @@
-"""What do the rounds of a look at the network say of each host?  The folds that its metrics, its audit and its verdict share.
+"""What do the rounds of a network probe say about each host?
 
-From `telemetry` with the device `to HOST` (`assay.runners.network`), the interfaces' counters of the same launches, and the events
-`network_lack` (what could not be measured) and `network_way` (by which interface).  A key of its metrics is the host as it was
-written, with " back" for what came from it.  Cannot tell: anything of a host that did not answer.
+From `telemetry` with the device `to HOST` (`assay.runners.network`), the interface counters of the same launches, and the events
+`network_lack` (what could not be measured) and `network_way` (through which interface). Metric keys are the hosts as given,
+with " back" for the reverse direction. Cannot tell: anything about a host that did not answer.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from assay.frames.record_data import Measured
 LACK, WAY = "network_lack", "network_way"
 BACK: Final = " back"
 SECONDS: Final = "seconds="
-BY: Final = ("ping", "connect")  # ways of asking for an echo, the better one first
+BY: Final = ("ping", "connect")  # echo methods, the better one first
 
-COUNTERS: Final = ("received_bytes", "sent_bytes", "errors", "dropped")  # of interfaces, whose growth is told
+COUNTERS: Final = ("received_bytes", "sent_bytes", "errors", "dropped")  # of interfaces, whose increase is reported
 
 
 @dataclass(frozen=True, kw_only=True)
 class Interface:
-    """An interface that leads to some of the hosts: how it is set, and by how much its counters grew."""
+    """An interface that leads to some of the hosts: its settings, and the increase of its counters."""
 
     name: str
     to: tuple[str, ...]
@@ -38,14 +38,14 @@ class Interface:
 
 @dataclass(frozen=True, kw_only=True)
 class Network:
-    """What reports show of a look at the network beside its metrics."""
+    """What reports show of a network probe besides its metrics."""
 
     hosts: tuple[str, ...]
     interfaces: tuple[Interface, ...]
 
 
 def hosts(measured: Measured) -> tuple[str, ...]:
-    """The hosts that were asked for, as they were written."""
+    """The requested hosts, as given."""
     return tuple(word for word in measured.experiment.workload.arguments if not word.startswith(SECONDS))
 
 
@@ -65,7 +65,7 @@ def lacks(measured: Measured) -> list[Mapping[str, Any]]:
 
 
 def ways(measured: Measured) -> dict[str, Mapping[str, Any]]:
-    """By which interface each host is reached, and how that is set, as the last round saw it."""
+    """The interface through which each host is reached, and its settings, as of the last round."""
     return {detail["to"]: detail for detail in _details(measured, WAY)}
 
 
@@ -75,7 +75,7 @@ def _details(measured: Measured, kind: str) -> list[dict[str, Any]]:
 
 
 def by(measured: Measured, host: str) -> str:
-    """How its echoes were asked for: ping, connect, or empty where none came back."""
+    """How its echoes were requested: ping, connect, or empty if none came back."""
     return next((one for one in BY if readings(measured, host, f"{one}_rtt").height), "")
 
 
@@ -91,13 +91,13 @@ def medians(measured: Measured, host: str, counter: str, *, unit: str, name: str
 
 
 def why_not(measured: Measured, host: str, *whats: str) -> str:
-    """Why something of a host is missing, in the words of the tool."""
+    """Why something is missing for a host, in the words of the tool."""
     found = [one for one in lacks(measured) if one["to"] == host and one["what"] in (*whats, "way")]
     return "; ".join(dict.fromkeys(one["why"] for one in found)) or f"{host} was not asked"
 
 
 def grown(measured: Measured, device: str, counter: str) -> float:
-    """By how much a counter grew in the timed launches together; 0 where it was not read twice."""
+    """The increase of a counter over all timed launches; 0 if it was not read twice."""
     rows = measured.table("telemetry").filter((pl.col("device") == device) & (pl.col("counter") == counter))
     own = rows.join(measured.timed.select("launch"), on="launch", how="semi").sort("launch", "ns")
     each = own.group_by("launch").agg((pl.col("value").last() - pl.col("value").first()).alias("grew"))
@@ -105,7 +105,7 @@ def grown(measured: Measured, device: str, counter: str) -> float:
 
 
 def network(measured: Measured) -> Network:
-    """From a record."""
+    """The network of a record."""
     seen = ways(measured)
     names = dict.fromkeys(one["interface"] for one in seen.values() if one.get("interface"))
     return Network(

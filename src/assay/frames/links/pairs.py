@@ -1,14 +1,14 @@
-"""What did every ordered pair of ranks take, and what lies near what?  The matrix of a record, with its intervals.
+"""How fast is the link between each ordered pair of ranks, and which ranks are close?
 
-From rows of `collectives` with op send_recv in a group "pair a-b" (`assay.instruments.collectives.pairs`); of a launch
-    latency    half of the median time of the smallest message, to the answer
+From rows of `collectives` with op send_recv in a group "pair a-b" (`assay.instruments.collectives.pairs`); per launch
+    latency    half of the median round-trip time of the smallest message
     bandwidth  (S2 - S1) / (T2 - T1) of the medians of the two largest sizes
-and over launches Student t on logarithms, as for every time and rate.  Classes of pairs come from `assay.stats.groups.topology`, by the
-latency and by the time of the largest message, which is there also where noise hides what a byte takes; names of
-hosts, which the ranks say themselves (event `placed`), decide what the classes are called, and what contradicts them is told:
+and over launches Student t on logarithms, as for every time and rate. Classes of pairs come from `assay.stats.groups.topology`, by
+latency and by the time of the largest message, which exists even if noise hides the time per byte. Host names, reported by
+the ranks (event `placed`), name the classes, and contradictions are reported:
 
     names known     the level that equals the hosts is "same host"; finer ones are "same island", farther pairs "across hosts"
-    not known       the nearest level is "near", others "between", the rest "far": whether a group is an island or a host is not seen
+    not known       the nearest level is "near", others "between", the rest "far": an island cannot be told from a host
 Cannot tell: latency of one direction alone; what runs between the hosts.
 """
 
@@ -49,24 +49,24 @@ class Link:
     pair: Pair
     latency: Value  # seconds
     bandwidth: Value  # bytes per second
-    large_s: float  # the time of the largest message and its answer, geometric mean over launches
-    wrong: int  # bytes that arrived otherwise than they were sent, over all exchanges
+    large_s: float  # round trip of the largest message, geometric mean over launches
+    wrong: int  # bytes that arrived changed, over all exchanges
 
 
 @dataclass(frozen=True, kw_only=True)
 class Matrix:
-    """All pairs of a configuration, and where its ranks are."""
+    """All pairs of a configuration, and the hosts of its ranks."""
 
     ranks: int
     links: tuple[Link, ...]
-    hosts: tuple[str, ...]  # by rank; empty where the ranks did not say
-    together: bool  # pairs without a common rank were measured at once
+    hosts: tuple[str, ...]  # by rank; empty if the ranks did not report them
+    together: bool  # pairs without a common rank were measured concurrently
     missing: tuple[Pair, ...] = ()  # pairs without a latency or a bandwidth
 
 
 @dataclass(frozen=True, kw_only=True)
 class Classes:
-    """What lies near what. `refused`: why no classes are told; `sentences`: what is to be known of them."""
+    """Which ranks are close. `refused`: why there are no classes; `sentences`: remarks on them."""
 
     kinds: Mapping[Pair, str]
     names: tuple[str, ...]  # the kinds that occur, from the nearest
@@ -84,7 +84,7 @@ class Pairs:
 
 
 def of_record(measured: Measured) -> tuple[Pairs, ...]:
-    """The matrices of a record; none where no pair was measured."""
+    """The matrices of a record; empty if no pair was measured."""
     found = []
     for configuration in measured.configurations:
         one = matrix(measured, configuration)
@@ -117,7 +117,7 @@ def matrix(measured: Measured, configuration: str) -> Matrix | Absent:
 
 
 def per_pair(measured: Measured) -> pl.DataFrame:
-    """(launch, sender, receiver, latency_s, large_s, bandwidth, wrong, exchanges); null where it does not follow from the times."""
+    """(launch, sender, receiver, latency_s, large_s, bandwidth, wrong, exchanges); null if the times do not determine it."""
     calls = measured.table("collectives").filter(
         (pl.col("op") == OP) & (pl.col("phase") == "timed") & pl.col("group").str.starts_with("pair ") & pl.col("end_ns").is_not_null()
     )
@@ -155,7 +155,7 @@ def per_pair(measured: Measured) -> pl.DataFrame:
 
 
 def _links(values: pl.DataFrame, confidence: float) -> Iterator[Link]:
-    """Plain lists: frames of five rows each would cost more than the statistics on them."""
+    """Plain lists: frames of five rows each would cost more than their statistics."""
     each = values.group_by("sender", "receiver", maintain_order=True).agg(
         "latency_s", "large_s", "bandwidth", pl.col("wrong").sum(), pl.col("exchanges").sum()
     )
@@ -186,7 +186,7 @@ def _value(values: Sequence[float | None], confidence: float, unit: str, name: s
 
 
 def _placed(measured: Measured, launches: Sequence[int]) -> dict[int, dict[str, object]]:
-    """What each rank said of its place, in the last of these launches that it said it in."""
+    """Each rank's reported placement, from the last of these launches that has it."""
     rows = measured.table("events").filter((pl.col("kind") == "placed") & pl.col("launch").is_in(launches)).sort("launch")
     return {
         rank: json.loads(detail) for rank, detail in zip(rows["rank"].to_list(), rows["detail"].to_list(), strict=True) if rank is not None
@@ -194,7 +194,7 @@ def _placed(measured: Measured, launches: Sequence[int]) -> dict[int, dict[str, 
 
 
 def _hosts(places: Mapping[int, Mapping[str, object]], ranks: int) -> tuple[str, ...]:
-    """The host of every rank, if all said it. Two machines, or two namespaces, of one name are told apart by what they are."""
+    """The host of every rank, if all reported it. Machines or namespaces of equal name are distinguished by identity."""
     if len(places) != ranks:
         return ()
     said = [(str(one["host"]), str(one.get("boot", "")), str(one.get("network", ""))) for _, one in sorted(places.items())]
@@ -208,7 +208,7 @@ def _hosts(places: Mapping[int, Mapping[str, object]], ranks: int) -> tuple[str,
 
 
 def farthest(measured: Measured, of_pairs: pl.Expr, *, unit: str, name: str, aggregate: str) -> dict[str, Value]:
-    """A launch's value is one number of all its pairs; where pairs were not asked for, nothing is applicable."""
+    """One number per launch over all its pairs; not applicable if no pairs were requested."""
     values = per_pair(measured)
     if values.height == 0:
         absent = Absent(reason="not_applicable", detail=NO_PAIRS)
@@ -223,7 +223,7 @@ def farthest(measured: Measured, of_pairs: pl.Expr, *, unit: str, name: str, agg
 
 
 def classes(found: Matrix) -> Classes:
-    """The classes of the pairs, named by the hosts where they are known."""
+    """The classes of the pairs, named by hosts if known."""
     from assay.stats.groups.topology import nesting
 
     if found.ranks < 2:
@@ -267,7 +267,7 @@ def _array(found: Matrix, cost: Callable[[Link], float]) -> Array:
 
 
 def _unnamed(found: Matrix, nested: Nesting, notes: tuple[str, ...]) -> Classes:
-    """One host, or names that nobody said."""
+    """One host, or unknown host names."""
     everything: Groups = (tuple(range(found.ranks)),)
     if len(set(found.hosts)) == 1:
         kinds = _kinds(found.ranks, [*((level.groups, ISLAND) for level in nested.levels), (everything, HOST)], ACROSS)
@@ -320,7 +320,7 @@ def _by_name(hosts: Sequence[str]) -> Groups:
 
 
 def _kinds(ranks: int, levels: Sequence[tuple[Groups, str]], outside: str) -> dict[Pair, str]:
-    """The kind of every ordered pair: that of the first level in which both are in one group."""
+    """The kind of every ordered pair: that of the first level with both in one group."""
     homes = [({member: place for place, group in enumerate(groups) for member in group}, name) for groups, name in levels]
     pairs = ((a, b) for a in range(ranks) for b in range(ranks) if a != b)
     return {(a, b): next((name for home, name in homes if home[a] == home[b]), outside) for a, b in pairs}

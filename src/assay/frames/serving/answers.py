@@ -1,10 +1,11 @@
-"""Which answers are right?  Scores of answers against their reference, and canaries that came back to their asker.
+"""Which answers are right?
 
-A reference answer is asked of requests of kind normal (prompts.answer_field); the score is 1 where the answer, without white
-space around it, equals it, or contains it where the metric asked for is "contains"; else 0.  An answer that never came has no
-score: error_rate tells of it.  Of an example that was asked more than once in a launch, the mean.
-A canary carries a nonce that no other request has; its answer must contain it, and must contain no other's.
-Cannot tell: whether another wording is right too.
+Scores of answers against their reference, and canaries that must return to their sender. Requests of kind normal may have a
+reference answer (prompts.answer_field); the score is 1 if the answer, stripped of surrounding white space, equals it, or
+contains it if the metric is "contains"; else 0. A missing answer has no score: error_rate counts it. An example requested more
+than once in a launch scores the mean.
+A canary carries a nonce unique to its request; its answer must contain it, and no other.
+Cannot tell: whether a different wording is also right.
 """
 
 from __future__ import annotations
@@ -20,14 +21,14 @@ if TYPE_CHECKING:
     from assay.spec.experiment import Experiment
 
 CONTAINS: Final = "contains"
-SHORTEST: Final = 6  # characters of a nonce; a shorter one could stand in any text
+SHORTEST: Final = 6  # characters of a nonce; a shorter one could occur in any text
 IDENTITY: Final = ("identity", "rerun", "needle")
 NO_SCORES: Final = {"launch": pl.Int32, "example": pl.String, "score": pl.Float64, "cluster": pl.String, "empty": pl.Boolean}
 
 
 def scored(experiment: Experiment, tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
-    """(launch, example, score, cluster, empty) of the requests with a reference answer, warm-up included: a right answer is
-    right at any time.  `empty`: it was answered with no text.
+    """(launch, example, score, cluster, empty) of the requests with a reference answer, warm-up included: correctness does not
+    depend on it. `empty`: answered with no text.
     """
     metric = experiment.quality.metric if experiment.quality else ""
     if metric not in SCORED:
@@ -46,8 +47,8 @@ def scored(experiment: Experiment, tables: Mapping[str, pl.DataFrame]) -> pl.Dat
 
 
 def answered(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
-    """(launch, request, kind, replica, text, example, expected, cluster) of the successful requests that must contain or equal
-    something.
+    """(launch, request, kind, replica, text, example, expected, cluster) of the successful requests whose answer must contain or
+    equal something.
     """
     asked = tables["arrivals"].filter(pl.col("expected").is_not_null()).select("launch", "request", "example", "expected", "cluster")
     rows = tables["requests"].filter(pl.col("status") == "ok")
@@ -55,9 +56,9 @@ def answered(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
 
 
 def strangers(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
-    """(launch, request) of the answers that hold the nonce of another request of their launch.
+    """(launch, request) of the answers that contain the nonce of another request of their launch.
 
-    A nonce that stands inside of the asker's own ("n1" in "n12") is no stranger's; one of fewer than 6 characters is not looked for.
+    A nonce that is part of the request's own ("n1" in "n12") does not count; one of fewer than 6 characters is not searched for.
     """
     nonces = (
         tables["arrivals"]
@@ -77,9 +78,9 @@ def strangers(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
 
 
 def repeated(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
-    """(launch, example, answers, same, common): the prompts of the identity check that were answered more than once, with text.
+    """(launch, example, answers, same, common): prompts of the identity check with more than one answer with text.
 
-    `common` is the number of characters that all answers begin with.
+    `common` is the length of the answers' common prefix.
     """
     asked = tables["arrivals"].filter(pl.col("kind").is_in(IDENTITY) & pl.col("example").is_not_null())
     rows = tables["requests"].filter((pl.col("status") == "ok") & pl.col("text").is_not_null())
@@ -95,7 +96,7 @@ def repeated(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
 
 
 def commonprefix(texts: list[str]) -> str:
-    """What all the texts begin with."""
+    """The longest common prefix of all texts."""
     first, last = min(texts), max(texts)
     length = next((place for place, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), min(len(first), len(last)))
     return first[:length]

@@ -1,4 +1,4 @@
-"""Which share of the requests met their objectives, load by load and launch by launch?"""
+"""What share of the requests met their objectives, per load and launch?"""
 
 from __future__ import annotations
 

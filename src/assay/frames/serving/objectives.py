@@ -1,4 +1,4 @@
-"""Was anything asked of the requests?  Shared by the metrics that need objectives."""
+"""Do the requests have objectives, and can they be judged?"""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NEED_CHUNKS = Absent(
 
 
 def no_objectives(measured: Measured) -> Absent | None:
-    """Why there is nothing to meet; None where there is."""
+    """Why there are no objectives; None if there are."""
     serving = measured.experiment.serving
     if serving is None or not serving.objectives.any:
         return NO_OBJECTIVES
@@ -31,9 +31,9 @@ def no_objectives(measured: Measured) -> Absent | None:
 
 
 def uncounted(measured: Measured) -> Absent | None:
-    """Why a time per token that was asked for is not known of every answer; None where it is, or none was asked for.
+    """Why a required time per token is unknown for some answer; None if it is known, or not required.
 
-    An answer of one chunk took no time between tokens however many it holds; of several chunks it could be anything.
+    An answer of one chunk has no time between tokens, however many it contains; one of several chunks could have any.
     """
     serving = measured.experiment.serving
     if serving is None or (serving.objectives.tpot_s is None and serving.objectives.itl_s is None):

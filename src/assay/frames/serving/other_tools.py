@@ -1,4 +1,4 @@
-"""What is each request's number by each peer's definition?  Pure; the definitions are in `assay.metrics.serving.other_tools`."""
+"""What is each request's number by each other tool's definition (`assay.metrics.serving.other_tools`)?"""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from assay.units import NS_PER_S
 CONTENT: Final = (1,)  # kinds of chunks: assay.record.tables
 SPOKEN: Final = (1, 2)  # content and reasoning
 TEXT: Final = (1, 2, 3)  # and tool calls
-CHOICES: Final = (0, 1, 2, 3, 4)  # whatever has choices in it
+CHOICES: Final = (0, 1, 2, 3, 4)  # any chunk with choices
 DONE: Final = 6
 KINDS: Final = 9
-SLICE: Final = 1 << 16  # requests whose chunks are looked at together: memory stays that of the table
-SHORTEST_S: Final = 1e-3  # genai-bench leaves shorter outputs out
+SLICE: Final = 1 << 16  # requests whose chunks are processed at once, to bound memory
+SHORTEST_S: Final = 1e-3  # genai-bench excludes shorter outputs
 GROUPS: Final = {"content": CONTENT, "spoken": SPOKEN, "text": TEXT, "choices": CHOICES}
 
 
 def numbers(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
-    """One row per answered request: launch, request, and per peer its numbers in seconds; null: it would not report one.
+    """One row per answered request: launch, request, and per tool its numbers in seconds; null: it would not report one.
 
-    ttft_*, tpot_* and itl_* by peer; of pooled gaps itl_vllm, itl_sglang and itl_inference_perf are sums, and gaps_* their number.
+    ttft_*, tpot_* and itl_* by tool; of pooled gaps itl_vllm, itl_sglang and itl_inference_perf are sums, and gaps_* their number.
     """
     requests = tables["requests"]
     launches = requests["launch"].unique(maintain_order=True).to_list()
@@ -51,9 +51,9 @@ def _of(table: pl.DataFrame, launch: int) -> pl.DataFrame:
 
 
 def _instants(requests: pl.DataFrame) -> pl.DataFrame:
-    """Per request and group of kinds: when the first and the last came, in seconds after the peers' clocks started, and how many.
+    """Per request and group of kinds: times of the first and the last chunk, in seconds after the tools' clocks started, and count.
 
-    On flat arrays: of a million answers polars' groups take ten times as long.
+    On flat arrays: for a million answers, polars' group_by takes ten times as long.
     """
     some = requests.filter(pl.col("chunk_ns").list.len() > 0)
     sizes = some["chunk_ns"].list.len().to_numpy()

@@ -1,18 +1,20 @@
-"""What did a fault do to a load?  The timeline of every fault launch of serving, shared by its reliability metrics.
+"""What did a fault do to a serving load?
+
+The timeline of every fault launch, shared by the reliability metrics:
 
     begin ---- before ----> fault ---- during ----> back ---- after ----> end of the window
 
 * back: the struck replica answered again (`replica_up`), else the fault was undone (`fault_end`), else the end of the window;
-* before: requests that were due in the window and had ended when the fault struck;
-* during: requests that were due or under way between fault and back; after: those due later;
-* due: in a closed loop, which has no due times, when it was sent;
-* delay: a replica that assay kills is to be started again faults[].for_s later; until its process is there assay closes the old
-  supervisor and starts another one.  That is none of the engine's: outage_time and recovery_time_serving leave it out;
-* good: every objective met; where none is asked for, answered;
-* recovered: the attainment is back inside of its interval of before (Clopper-Pearson at the experiment's confidence).  It is
-  looked at in windows of m requests by due time, m being what came in a second before, at least 10; a window is outside if it has
-  more misses than would come in one of a thousand from the lower end of that interval.  Recovered is when the first request
-  was due after the last miss of the last window outside.  Without a window outside the attainment never left: 0 s.
+* before: requests due in the window that had ended when the fault struck;
+* during: requests due or under way between fault and back; after: those due later;
+* due: in a closed loop, which has no due times, the time of sending;
+* delay: a replica killed by assay is to be restarted faults[].for_s later; until its process exists assay closes the old
+  supervisor and starts another. That time is not the engine's: outage_time and recovery_time_serving exclude it;
+* good: every objective met; without objectives, answered;
+* recovered: the attainment is back within its interval of before (Clopper-Pearson at the experiment's confidence). It is
+  evaluated in windows of m requests by due time, m being the arrivals per second before, at least 10; a window is outside if its
+  number of misses has a probability below 1/1000 at the lower end of that interval. Recovery is when the first request was due
+  after the last miss of the last window outside. Without a window outside, the attainment never left: 0 s.
 """
 
 from __future__ import annotations
@@ -46,7 +48,7 @@ RARE: Final = 1e-3  # share of undisturbed windows that may lie outside
 
 @dataclass(frozen=True, kw_only=True)
 class Outage:
-    """One fault launch; times in monotonic ns, None where it did not come to that."""
+    """One fault launch; times in monotonic ns, None if the event did not occur."""
 
     launch: int
     configuration: str
@@ -54,23 +56,23 @@ class Outage:
     replica: int | None
     begin_ns: int
     fault_ns: int
-    down_ns: int | None  # the struck replica stopped answering, as probed
+    down_ns: int | None  # the probe found that the struck replica stopped answering
     up_ns: int | None  # and answered again
-    known_ns: int | None  # the prober was sure
+    known_ns: int | None  # the prober confirmed the failure
     back_ns: int
-    restart_ns: int | None  # it was to be started again by assay
-    started_ns: int | None  # and its process was
+    restart_ns: int | None  # assay was to restart it
+    started_ns: int | None  # its new process began
     requests: pl.DataFrame = field(repr=False)  # counted, with due, end (ns), ok, good, status, replica
 
     @property
     def delay_s(self) -> float:
-        """By how much assay was late to start the replica again; 0 where it did not, or nothing says so."""
+        """By how much assay was late to restart the replica; 0 if it did not restart it, or nothing was recorded."""
         if self.restart_ns is None or self.started_ns is None:
             return 0.0
         return max(0, self.started_ns - self.restart_ns) / NS_PER_S
 
     def waited(self, after_s: float) -> bool:
-        """Whether what was over so long after the fault had to wait for the replica to be started again."""
+        """Whether an event that ended this long after the fault had to wait for the replica's restart."""
         return self.started_ns is not None and self.fault_ns + after_s * NS_PER_S >= self.started_ns
 
     @cached_property
@@ -80,24 +82,24 @@ class Outage:
 
     @cached_property
     def during(self) -> pl.DataFrame:
-        """Requests that were due or under way between fault and back."""
+        """Requests due or under way between fault and back."""
         hit = (pl.col("due") >= self.fault_ns) | (pl.col("end") >= self.fault_ns) | pl.col("end").is_null()
         return self.requests.filter(hit & (pl.col("due") < self.back_ns))
 
     @cached_property
     def after(self) -> pl.DataFrame:
-        """Requests that were due later."""
+        """Requests due later."""
         return self.requests.filter(pl.col("due") >= self.back_ns)
 
     @cached_property
     def lost(self) -> pl.DataFrame:
-        """Requests that failed after the fault had struck."""
+        """Requests that failed after the fault struck."""
         struck = (pl.col("end") >= self.fault_ns) | pl.col("end").is_null()
         return self.requests.filter(~pl.col("ok") & struck)
 
 
 def outages(measured: Measured) -> tuple[Outage, ...]:
-    """All fault launches in which a fault struck and a window was measured."""
+    """All fault launches with a fault that struck and a measured window."""
     launches = (
         struck_launches(measured)
         .sort("launch")
@@ -149,7 +151,7 @@ def _one(measured: Measured, launch: Mapping[str, Any], events: pl.DataFrame) ->
 
 
 def _struck(events: pl.DataFrame) -> dict[str, Any] | None:
-    """The fault event; None if it is said to have missed."""
+    """The fault event; None if it is reported to have missed."""
     if events.filter(pl.col("kind") == "fault_missed").height:
         return None
     return _first(events, "fault", 0)
@@ -169,7 +171,7 @@ def _known(down: Mapping[str, Any]) -> int:
 
 
 def recovered_s(outage: Outage, confidence: float) -> float | Absent:
-    """Seconds from the fault until the attainment is back where it was; see the top of this file."""
+    """Seconds from the fault until the attainment recovers, as defined in the module's docstring."""
     total = outage.before.height
     later = outage.requests.filter(pl.col("due") >= outage.fault_ns).sort("due")
     if total == 0:
@@ -218,9 +220,9 @@ def _allowed(size: int, share_of_misses: float) -> int:
 def seconds(
     measured: Measured, name: str, how: str, span: Callable[[Outage], float | Absent], *, delayed: bool = False
 ) -> dict[str, Value]:
-    """A duration per configuration over its fault launches; the first reason where no launch has one.
+    """A duration per configuration over its fault launches; the first reason if no launch has one.
 
-    `delayed`: what assay itself took to start the replica again was taken off it.
+    `delayed`: the time that assay itself took to restart the replica was subtracted.
     """
 
     def one(own: Sequence[Outage]) -> Value:

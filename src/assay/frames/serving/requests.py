@@ -1,23 +1,23 @@
-"""What does a launch say about its requests?  The folds over the table `requests` that the serving metrics share.
+"""What does a launch say about its requests?
 
-Times start when a request was due, whatever the client did then; in a closed loop, where the server cannot have missed a due time,
-when it was sent (METRICS.md, "Serving").  Of one launch:
+The columns derived from the table `requests` that the serving metrics share. Times start when a request was due, whatever the
+client did then; in a closed loop, where the server cannot miss a due time, when it was sent. Per launch:
 
-* measured window: from t0 + warm-up until the last request was due.  The ramp before it and the drain after it are outside.  Offline,
-  where all requests are due at once, it ends with the last answer;
-* in a closed loop the streams may keep step for ever, so that a window that begins anywhere holds a part of a wave too much or too
-  little.  It begins just behind an end, and ends with the last request sent, which is just behind one too: behind the first
-  answer of every stream, or, if the warm-up is longer, behind as many ends as there are streams after it.  Without as
-  many ends in it there is no window;
-* counted: requests of phase main that were due (sent) in the window, both ends included.  They are what percentiles and shares are
-  over.  Rates are over the half-open window: what ended in it, so that n equal gaps hold n requests and not n + 1;
-* tokens: by the server's usage where it gives any, else by the tokenizer;
-* time of a token: that of the chunk that brought it.  A chunk holds one token where there are as many chunks of text as tokens,
-  else what the tokenizer counted in it, else the answer's tokens are spread evenly over its chunks;
-* timeless: an imported record may say nothing of when requests were sent; it then has no window, so that nothing is inside of one
-  and no rate can be made, and all requests of phase main are counted;
-* met: the request was answered and met every objective; an objective that the answer leaves open (time per token of a single
-  token) is met, a first token that never came is not.
+* measured window: from t0 + warm-up until the last request was due, without the ramp before it and the drain after it.
+  Offline, where all requests are due at once, it ends with the last answer;
+* in a closed loop the streams may stay in lockstep, so that a window with an arbitrary begin holds part of a wave too much or
+  too little. It begins just after an end, and ends with the last request sent, which also follows an end: after the first
+  answer of every stream or, if the warm-up is longer, after as many ends as there are streams after it. With fewer ends
+  inside there is no window;
+* counted: requests of phase main due (sent) in the closed window; percentiles and shares are over these. Rates are over the
+  half-open window: they count what ended in it, so that n equal gaps contain n requests and not n + 1;
+* tokens: by the server's usage if it reports any, otherwise by the tokenizer;
+* time of a token: that of its chunk. A chunk holds one token if there are as many chunks of text as tokens, otherwise the
+  tokenizer's count for it, otherwise the answer's tokens are spread evenly over its chunks;
+* timeless: an imported record may lack the send times; it has no window and no rates, and all requests of phase main are
+  counted;
+* met: the request was answered and met every objective. An objective that the answer leaves undefined (time per token of a
+  single token) is met; one on a first token that never came is not.
 """
 
 from __future__ import annotations
@@ -42,27 +42,27 @@ if TYPE_CHECKING:
 
 CLOSED: Final = ("closed", "single_stream", "multi_stream")  # a request is due when the one before it has ended
 UNUSED: Final = ("chunk_ns", "chunk_kind", "chunk_chars", "chunk_uncertainty_ns", "logprobs", "text", "reasoning")  # large
-CHUNKS: Final = ("chunk_ns", "chunk_kind", "chunk_uncertainty_ns")  # those of them that are folded
-SLICE: Final = 1 << 14  # requests whose chunks are folded together: memory stays that of the table
+CHUNKS: Final = ("chunk_ns", "chunk_kind", "chunk_uncertainty_ns")  # the columns of `UNUSED` that are aggregated
+SLICE: Final = 1 << 14  # requests whose chunks are aggregated at once, to bound memory
 TIMES: Final = ("t0_ns", "begin_ns", "end_ns", "seconds")  # of a window
 WINDOW: Final = "measured window: from t0 + warm-up, in a closed loop from the end of a wave, until the last request was due or sent"
-ENDED: Final = pl.coalesce("last_token_ns", "done_ns")  # when a request ended; an answer without text (an embedding) when it is whole
+ENDED: Final = pl.coalesce("last_token_ns", "done_ns")  # when a request ended; an answer without text (an embedding) when it is complete
 
 
 @dataclass(frozen=True, kw_only=True)
 class Served:
-    """The requests of a record, folded.
+    """The requests of a record, with derived columns.
 
     requests: one row per request of every launch, by launch and due time, without lists and texts; with configuration, block, role,
         start_ns (due, in a closed loop sent), ok, counted, met, tokens (float, null: unknown), first_tokens (of the first
         chunk with text), tokens_from (usage | tokenizer), text_chunks, and in seconds lag_s (without a new connection's set-up),
         connect_s, tokenize_s, prefill_s, ttft_s, ttft_visible_s,
-        ttft_sent_s, tpot_s, e2e_s, worst_gap_s (the longest time per token between two chunks), and how unsure times are
-        (null: not known): ttft_uncertainty_s, ttft_visible_uncertainty_s, tpot_uncertainty_s, e2e_uncertainty_s.
+        ttft_sent_s, tpot_s, e2e_s, worst_gap_s (the longest time per token between two chunks), and the uncertainties
+        (null: unknown) ttft_uncertainty_s, ttft_visible_uncertainty_s, tpot_uncertainty_s, e2e_uncertainty_s.
     windows: one row per launch: launch, configuration, block, role, t0_ns, begin_ns, end_ns, seconds (null: no window),
-        tokens (in the window; null: unknown), unknown and evenly (answers without a count; whose tokens were spread evenly).
+        tokens (in the window; null: unknown), unknown and evenly (answers without a count; with evenly spread tokens).
     gaps: per launch the times per token between the chunks of counted requests, by due time, in seconds.
-    gap_uncertainty: how unsure each of these is, in seconds; NaN: not known.
+    gap_uncertainty: the uncertainty of each gap, in seconds; NaN: unknown.
     """
 
     requests: pl.DataFrame = field(repr=False)
@@ -72,7 +72,7 @@ class Served:
 
 
 def serve(experiment: Experiment, tables: Mapping[str, pl.DataFrame], *, timeless: bool = False) -> Served:
-    """Fold the tables of a record about serving; of another record, which has no requests, to nothing.
+    """Derive the requests of a serving record; empty for other records.
 
     `timeless`: the requests have no times of day, as in some imported records.
     """
@@ -105,7 +105,7 @@ def serve(experiment: Experiment, tables: Mapping[str, pl.DataFrame], *, timeles
 
 
 def _by_launch(frame: pl.DataFrame) -> Iterator[tuple[int, pl.DataFrame]]:
-    """Launch by launch: folding one at a time needs the memory of one."""
+    """Launch by launch, to bound memory by one launch."""
     ordered = frame if frame["launch"].is_sorted() else frame.sort("launch", maintain_order=True)
     begin = 0
     for length in ordered["launch"].rle().struct.field("len"):
@@ -124,7 +124,7 @@ def _windows(tables: Mapping[str, pl.DataFrame], serving: Serving) -> pl.DataFra
     events = tables["events"].filter(pl.col("kind") == "load_begin")
     begun = events.group_by("launch").agg(pl.col("ns").min().alias("_begun"))
     main = pl.col("phase") == "main"
-    was_sent = pl.coalesce("sent_ns", "scheduled_ns")  # what was due and never sent was still the load's
+    was_sent = pl.coalesce("sent_ns", "scheduled_ns")  # a due request that was never sent still belongs to the load
     end = was_sent if process in CLOSED else pl.col("done_ns") if process == "offline" else pl.col("scheduled_ns")
     seen = load.group_by("launch").agg(pl.col("scheduled_ns").min().alias("_first"), end.filter(main).max().alias("end_ns"))
     found = launches.join(begun, on="launch", how="left").join(seen, on="launch", how="left")
@@ -138,7 +138,7 @@ def _windows(tables: Mapping[str, pl.DataFrame], serving: Serving) -> pl.DataFra
 
 
 def _after_a_wave(timed: pl.DataFrame, load: pl.DataFrame) -> pl.DataFrame:
-    """The windows with their begins just behind the end of a wave, and no end where no wave follows."""
+    """The windows with begins moved just after the end of a wave, and no end if no wave follows."""
     ended = load.filter(pl.col("stream").is_not_null() & pl.col("done_ns").is_not_null()).sort("launch", "done_ns")
     begins, ends = [], []
     for window in timed.select("launch", "begin_ns", "end_ns").iter_rows(named=True):
@@ -150,12 +150,12 @@ def _after_a_wave(timed: pl.DataFrame, load: pl.DataFrame) -> pl.DataFrame:
 
 
 def _wave(ended: pl.DataFrame, floor: int | None, last: int | None) -> tuple[int | None, bool]:
-    """Just behind the first wave's end that is not before `floor`, and whether as many ends lie between it and `last`.
+    """Just after the first end of a wave at or after `floor`, and whether as many ends lie between it and `last`.
 
-    `ended`: what has ended, in its order.  What never ended holds nothing up.
+    `ended`: the ended requests in order of their ends. A request that never ended delays nothing.
     """
     streams = ended["stream"].n_unique()
-    if floor is None or last is None or not streams:  # another tool's closed loop does not say which stream sent what
+    if floor is None or last is None or not streams:  # another tool's closed loop does not record which stream sent a request
         return floor, last is not None
     first = ended.unique("stream", keep="first")["done_ns"].max()
     done = ended["done_ns"].to_numpy()
@@ -212,13 +212,13 @@ def _fold(
 
 
 def _durations(flagged: pl.DataFrame, chunks: pl.DataFrame) -> pl.DataFrame:
-    """Requests with their times, without lists."""
+    """Requests with their times, without list columns."""
     timed = _times(flagged.drop(*CHUNKS, "chunk_tokens", "_counted", "_counted_in"))
     return timed.join(_longest_gaps(chunks), on="request", how="left", maintain_order="left")
 
 
 def _longest_gaps(chunks: pl.DataFrame) -> pl.DataFrame:
-    """(request, worst_gap_s). An answer's chunks are contiguous, so a reduction per run is far cheaper than grouping them."""
+    """(request, worst_gap_s). An answer's chunks are contiguous, so reducing runs is far cheaper than grouping."""
     runs = chunks["request"].rle().struct
     lengths = runs.field("len").cast(pl.Int64)
     gaps = chunks["gap_s"].fill_null(-math.inf).to_numpy()
@@ -234,7 +234,7 @@ def _times(requests: pl.DataFrame) -> pl.DataFrame:
         return (pl.col(column) - pl.col(begin)) / NS_PER_S
 
     return requests.with_columns(
-        # A connection may have been opened for another request: who did not wait for it was not early.
+        # A request may use a connection opened for another one: it did not wait for it and is not early.
         lag_s=(pl.col("sent_ns") - pl.col("connect_ns").fill_null(0) - pl.col("scheduled_ns")).clip(lower_bound=0) / NS_PER_S,
         connect_s=pl.col("connect_ns") / NS_PER_S,
         tokenize_s=pl.col("tokenize_ns") / NS_PER_S,
@@ -248,7 +248,7 @@ def _times(requests: pl.DataFrame) -> pl.DataFrame:
 
 
 def _after_first() -> pl.Expr:
-    """Tokens that follow the first chunk with text; null where there are none, or nobody knows."""
+    """Tokens after the first chunk with text; null if there are none, or unknown."""
     chunked = pl.col("text_chunks").fill_null(0) > 0  # an imported answer has no chunks: one token in each
     first = pl.when(chunked).then(pl.col("first_tokens")).otherwise(1.0)
     follow = pl.when(chunked).then(pl.col("text_chunks") > 1).otherwise(pl.col("last_token_ns") > pl.col("first_token_ns"))
@@ -256,7 +256,7 @@ def _after_first() -> pl.Expr:
 
 
 def _meets(objectives: Objectives) -> pl.Expr:
-    """Whether a request meets every objective that was asked for."""
+    """Whether a request meets every objective."""
     must = {"ttft_s": objectives.ttft_s, "ttft_visible_s": objectives.ttft_visible_s, "e2e_s": objectives.e2e_s}
     may = {"tpot_s": objectives.tpot_s, "worst_gap_s": objectives.itl_s}
     kept = [(pl.col(name) <= limit).fill_null(False) for name, limit in must.items() if limit is not None]
@@ -265,26 +265,26 @@ def _meets(objectives: Objectives) -> pl.Expr:
 
 
 def _share() -> pl.Expr:
-    """Tokens of a chunk with text where nobody counted them chunk by chunk: one each, or all spread evenly."""
+    """Tokens of a chunk with text without a count per chunk: one each, or all spread evenly."""
     return pl.when(pl.col("tokens") == pl.col("text_chunks")).then(1.0).otherwise(pl.col("tokens") / pl.col("text_chunks"))
 
 
 def _by_tokenizer() -> pl.Expr:
-    """Whether the tokenizer's counts of the chunks are needed, and there."""
+    """Whether the tokenizer's counts per chunk are needed and present."""
     there = pl.col("chunk_tokens").list.len() == pl.col("text_chunks")
     return there.fill_null(False) & (pl.col("tokens") != pl.col("text_chunks")).fill_null(True)
 
 
 def _first_tokens() -> pl.Expr:
-    """Tokens of the first chunk with text; null where nobody knows."""
+    """Tokens of the first chunk with text; null if unknown."""
     counted = pl.col("chunk_tokens").list.first().cast(pl.Float64)
     return pl.when(pl.col("text_chunks") > 0).then(pl.when(_by_tokenizer()).then(counted).otherwise(_share()))
 
 
 def _chunks(requests: pl.DataFrame) -> pl.DataFrame:
-    """(request, counted, ns, tokens, gap_s, gap_uncertainty_s) of every chunk that bears tokens of the answered requests; absolute times.
+    """(request, counted, ns, tokens, gap_s, gap_uncertainty_s) of every token-bearing chunk of the answered requests; absolute times.
 
-    `gap_s` is null for the first chunk of an answer, and where the tokens are not known.
+    `gap_s` is null for the first chunk of an answer, and if its tokens are unknown.
     """
     some = requests.filter(pl.col("ok") & (pl.col("text_chunks") > 0))
     spread = some.select(
@@ -298,7 +298,7 @@ def _chunks(requests: pl.DataFrame) -> pl.DataFrame:
     found = text.select(
         "request", "counted", (pl.col("sent_ns") + pl.col("chunk_ns")).alias("ns"), pl.col("chunk_uncertainty_ns").alias("unsure_ns")
     ).with_columns(spread["tokens"].explode().alias("tokens"))
-    bearing = found.filter((pl.col("tokens") > 0).fill_null(True))  # half of a character is no token yet
+    bearing = found.filter((pl.col("tokens") > 0).fill_null(True))  # half a character is no token yet
     same = pl.col("request") == pl.col("request").shift(1)
     either = pl.col("unsure_ns") + pl.col("unsure_ns").shift(1)
     return bearing.with_columns(
@@ -308,9 +308,9 @@ def _chunks(requests: pl.DataFrame) -> pl.DataFrame:
 
 
 def _tokens(requests: pl.DataFrame, chunks: pl.DataFrame, begin: pl.Expr, end: pl.Expr) -> tuple[float, int, int]:
-    """Of answered requests: the known tokens whose time lies in the window, answers without a count, and those whose tokens
-    were spread evenly."""
-    whole = requests.filter(pl.col("ok") & (pl.col("text_chunks") == 0))  # not streamed: all of them at the end
+    """For answered requests: known tokens with times in the window, answers without a count, and answers with tokens
+    spread evenly."""
+    whole = requests.filter(pl.col("ok") & (pl.col("text_chunks") == 0))  # not streamed: all tokens come at the end
     ends = whole.select(ENDED.alias("ns"), "tokens")
     times = pl.concat([chunks.select("ns", "tokens"), ends])
     tokens = times.filter((pl.col("ns") >= begin) & (pl.col("ns") < end))["tokens"]
@@ -325,7 +325,7 @@ def _tokens(requests: pl.DataFrame, chunks: pl.DataFrame, begin: pl.Expr, end: p
 
 
 def _totals(parts: Sequence[tuple[float, int, int]], window: Mapping[str, int | float | None]) -> pl.DataFrame:
-    """(launch, tokens, unknown, evenly): the tokens of answered requests whose time lies in the window."""
+    """(launch, tokens, unknown, evenly): the tokens of answered requests with times in the window."""
     tokens, unknown, evenly = (sum(values) for values in zip(*parts, strict=True))
     known = None if window["seconds"] is None or unknown else float(tokens)
     return pl.DataFrame(

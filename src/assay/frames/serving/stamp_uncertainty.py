@@ -1,13 +1,14 @@
-"""How unsure are the times of an answer?  Folds over `chunk_uncertainty_ns`, shared by the metrics of uncertainty and their audit.
+"""How uncertain are the times of an answer?
 
-A chunk's stamp is its socket read's.  Where the read held more behind it, or was stamped by this process, the chunk may have been
-complete earlier, at most by its uncertainty (`assay.traffic.parts.Reply`).  The begin of a latency is exact: it is the client's own.
+A chunk has the time stamp of its socket read. If the read returned more after it, or this process took the stamp, the chunk may
+have been complete earlier, by at most its uncertainty (`assay.traffic.parts.Reply`). The begin of a latency is the client's own
+and exact.
 
     TTFT  uncertainty of the first chunk with text             ITL   (that of a chunk + of the one before) / tokens of the chunk
     E2E   that of the last chunk with text                     TPOT  (that of the first + of the last) / tokens after the first chunk
 
-An answer without text ends with its last chunk.  Null: nobody knows (an imported or an older record, an HTTP library).
-Cannot tell: how long bytes took from the network card to the kernel's stamp, and the clocks' own error of some microseconds.
+An answer without text ends with its last chunk. Null: unknown (an imported or an older record, an HTTP library).
+Cannot tell: delay from the network card to the kernel's stamp, and clock errors of some microseconds.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import polars as pl
 
 from assay.units import NS_PER_S
 
-TEXT: Final = (1, 2, 3)  # kinds of chunks that bear tokens: content, reasoning, tool call (assay.record.tables)
+TEXT: Final = (1, 2, 3)  # kinds of token-bearing chunks: content, reasoning, tool call (assay.record.tables)
 VISIBLE: Final = (1, 3)
 UNKNOWN: Final = (
     "nothing says how unsure the times of the answers are (an HTTP library, a model in this process, an import or an older record)"
@@ -26,9 +27,9 @@ UNKNOWN: Final = (
 
 
 def uncertainties(after_first: pl.Expr) -> tuple[pl.Expr, ...]:
-    """Columns of a frame of requests with their chunks and `text_chunks`: of TTFT, visible TTFT, E2E and TPOT, in seconds.
+    """Uncertainty of TTFT, visible TTFT, E2E and TPOT, in seconds, for a frame of requests with their chunks and `text_chunks`.
 
-    after_first: tokens that follow the first chunk with text; null: none, or not known.
+    after_first: tokens after the first chunk with text; null: none, or unknown.
     """
     some = pl.col("text_chunks") > 0
     first, last = _at(first_of(TEXT)), _at(last_of(TEXT))
@@ -43,18 +44,18 @@ def uncertainties(after_first: pl.Expr) -> tuple[pl.Expr, ...]:
 
 
 def first_of(kinds: tuple[int, ...]) -> pl.Expr:
-    """The place of the first chunk of one of these kinds; any place where there is none."""
+    """Index of the first chunk of these kinds; arbitrary if there is none."""
     return pl.col("chunk_kind").list.eval(pl.element().is_in(kinds).arg_max()).list.first()
 
 
 def last_of(kinds: tuple[int, ...]) -> pl.Expr:
-    """The place of the last one, likewise."""
+    """Index of the last chunk of these kinds; arbitrary if there is none."""
     behind = pl.col("chunk_kind").list.eval(pl.element().is_in(kinds).reverse().arg_max()).list.first()
     return pl.col("chunk_kind").list.len().cast(pl.Int64) - 1 - behind.cast(pl.Int64)
 
 
 def of_every_chunk() -> pl.Expr:
-    """`chunk_uncertainty_ns` with an entry per chunk: nulls where nobody knows."""
+    """`chunk_uncertainty_ns` with an entry per chunk, null if unknown."""
     known = pl.col("chunk_uncertainty_ns").list.len() == pl.col("chunk_ns").list.len()
     nothing = pl.lit(None, pl.Int64).repeat_by(pl.col("chunk_ns").list.len())
     return pl.when(known).then(pl.col("chunk_uncertainty_ns")).otherwise(nothing).alias("chunk_uncertainty_ns")

@@ -1,1 +1,1 @@
-"""Which frames do the metrics of a training share?"""
+"""Which frames do the metrics of training share?"""

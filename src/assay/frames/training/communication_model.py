@@ -1,9 +1,9 @@
-"""Which numbers of a record stand in the model of `stats.communication_wall`, and where may it be asked?
+"""Which numbers of a record enter the communication model, and where does the model apply?
 
-Times: median steady step time per launch, of the blocks that hold every worker count.  c(p): what a step sends (`links.demand`)
-over links of the alpha and beta of the same record (`links.links`).  What may hide it: the most that was seen hidden, times the
-workers, in the table `communication`; not seen: nothing hides.  How much slower the slowest worker is than the mean: how much longer
-the ranks wait in the mean than the last to arrive does.
+The model is `assay.stats.models.communication_wall`. Times: median steady step time per launch, in blocks with every worker
+count. c(p): the traffic of a step (`links.demand`) over links with the record's own alpha and beta (`links.links`). Hideable
+communication: the largest recorded hidden time (table `communication`) times the workers, or none if not recorded. Slowdown
+of the slowest worker over the mean: the ranks' mean wait beyond that of the last to arrive.
 """
 
 from __future__ import annotations
@@ -31,24 +31,24 @@ from assay.stats.models.scaling_predictions import WORST_MISS
 from assay.units import NS_PER_S, SECONDS
 
 METHODS: Final = ("simulated", "group", "ddp_logging", "engine")  # in timed launches; the most direct first
-SAME_WORK: Final = 0.01  # how far the work of a step may differ between worker counts
-POINTS: Final = 4  # worker counts, below which a prediction is flagged
-FARTHEST: Final = 2.0  # times the largest measured, beyond which it is
-NEXT: Final = 2  # times the largest measured: where predictions are made
+SAME_WORK: Final = 0.01  # largest relative difference of a step's work between worker counts
+POINTS: Final = 4  # with fewer worker counts a prediction is flagged
+FARTHEST: Final = 2.0  # times the largest measured worker count; predictions beyond are flagged
+NEXT: Final = 2  # times the largest measured worker count: where predictions are made
 
 
 @dataclass(frozen=True, kw_only=True)
 class Seen:
-    """What the ranks of one worker count waited, medians over its launches; seconds, and a method of `communication`."""
+    """Waiting of the ranks at one worker count, medians over its launches, in seconds; with the method of `communication`."""
 
     hidden_s: float
-    slowest: float  # computing of the slowest worker over the mean's
+    slowest: float  # computing time of the slowest worker beyond the mean
     method: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class Wall:
-    """The model fitted to a record, with as much communication hidden as was seen."""
+    """The model fitted to a record, with as much hidden communication as recorded."""
 
     levels: tuple[int, ...]
     fitted: Fitted = field(repr=False)
@@ -66,21 +66,21 @@ class Wall:
 
     @property
     def next(self) -> int:
-        """The worker count that is predicted."""
+        """The predicted worker count."""
         return NEXT * self.largest
 
     @property
     def all_exposed(self) -> Fitted:
-        """The same curves with nothing hidden any more: the worst that can come of the links."""
+        """The same curves with nothing hidden: the worst case for the links."""
         return replace(self.fitted, curves=tuple(replace(curve, hideable_s=0.0) for curve in self.fitted.curves))
 
     @property
     def hides(self) -> bool:
-        """Whether communication was seen to hide under computing."""
+        """Whether the record shows communication hidden under computing."""
         return self.fitted.curves[0].hideable_s > 0.0
 
     def flags(self, workers: float) -> tuple[str, ...]:
-        """Why a number at so many workers stands on the model more than on what was measured."""
+        """Why a number at this worker count rests on the model more than on measurements."""
         found = []
         if len(self.levels) < POINTS:
             found.append(f"it rests on {len(self.levels)} worker counts, fewer than {POINTS}")
@@ -90,7 +90,7 @@ class Wall:
 
     @property
     def words(self) -> str:
-        """What the model stands on, for a method."""
+        """The basis of the model, in words, for a method."""
         link = self.links.whole
         hidden = (
             f"up to {reading(self.fitted.curves[0].hideable_s, SECONDS)} of a worker's computing hide it, as seen"
@@ -106,12 +106,12 @@ class Wall:
 
 
 def model(measured: Measured) -> Wall | Absent:
-    """The model of a record's worker counts, made once."""
+    """The model of a record's worker counts. Memoised."""
     return measured.once("wall", wall)
 
 
 def wall(measured: Measured, levels: Sequence[int] | None = None) -> Wall | Absent:
-    """The model of a record, of all its worker counts or of some of them only."""
+    """The model of all of a record's worker counts, or of some of them."""
     chosen = tuple(sorted(measured.levels if levels is None else levels))
     if (refused := _refusal(measured, chosen)) is not None:
         return refused
@@ -169,7 +169,7 @@ class HeldOut:
 
 
 def held_out(measured: Measured) -> HeldOut | Absent:
-    """Fit without the largest worker count, and predict it; made once."""
+    """Fit without the largest worker count, and predict it. Memoised."""
     return measured.once("held_out", _held_out)
 
 
@@ -198,7 +198,7 @@ def _held_out(measured: Measured) -> HeldOut | Absent:
 
 
 def refusal(measured: Measured) -> Absent | None:
-    """Why nothing is predicted although there is a model: it misses the largest worker count when that is held out."""
+    """Why a fitted model predicts nothing: it fails on the held-out largest worker count."""
     held = held_out(measured)
     if isinstance(held, Absent):
         return None
@@ -222,7 +222,7 @@ def of_model(
     values: tuple[float, ...] = (),
     at: float | None = None,
 ) -> Estimate:
-    """A number of the model as an estimate; `at`: the worker count that it speaks of, which may be out of reach."""
+    """A number of the model as an estimate; `at`: its worker count, which may be out of reach."""
     flags = found.flags(at) if at is not None else ()
     flagged = f"FLAGGED, for {' and '.join(flags)}: " if flags else ""
     blocks = found.fitted.blocks
@@ -258,7 +258,7 @@ def _refusal(measured: Measured, levels: Sequence[int]) -> Absent | None:
 
 
 def _mixed(measured: Measured, levels: Sequence[int]) -> Absent | None:
-    """Strong scaling holds the work of a step, weak scaling that of a worker: nothing else has this model."""
+    """The model applies only if the work of a step (strong scaling) or of a worker (weak scaling) is constant."""
     rows = measured.steady_steps.join(measured.timed.select("launch", "workers"), on="launch")
     rows = rows.filter(pl.col("workers").is_in(levels))
     if rows["items"].null_count():
@@ -276,7 +276,7 @@ def _mixed(measured: Measured, levels: Sequence[int]) -> Absent | None:
 
 
 def _times(measured: Measured, levels: Sequence[int]) -> tuple[list[int], np.typing.NDArray[np.float64]]:
-    """The blocks that hold every level, and a step's seconds in each, of shape [blocks, levels]."""
+    """The blocks with every level, and a step's seconds in each, of shape [blocks, levels]."""
     values = measured.steady_steps.group_by("launch").agg(pl.col("step_s").median().alias("value"))
     names = dict(zip(measured.levels, measured.configurations, strict=True))
     times = [in_blocks(measured, values, names[level]) for level in levels]
@@ -286,7 +286,7 @@ def _times(measured: Measured, levels: Sequence[int]) -> tuple[list[int], np.typ
 
 
 def _seen(measured: Measured, levels: Sequence[int]) -> dict[int, Seen]:
-    """What was seen of each worker count above one."""
+    """Recorded waiting at each worker count above one."""
     seen = measured.once("waits", waits)
     found = {}
     for level in levels:
@@ -304,7 +304,7 @@ def _seen(measured: Measured, levels: Sequence[int]) -> dict[int, Seen]:
 def waits(measured: Measured) -> pl.DataFrame:
     """Per timed launch, by the most direct method with all its ranks: (launch, workers, method, hidden_s, slowest).
 
-    Of each step: the hidden time of the rank that waited least, and how much longer the ranks waited in the mean.
+    Per step: the hidden time of the rank that waited least, and the ranks' mean wait beyond it.
     """
     steps = watched(measured.steady_steps.select("launch", "step", "step_s"), measured.table("communication"))
     timed = measured.timed.select("launch", "workers")
@@ -334,7 +334,7 @@ def waits(measured: Measured) -> pl.DataFrame:
 
 
 def _with_totals(measured: Measured) -> pl.LazyFrame:
-    """Rows of `communication` whose exposed and whole times are known; the whole from the step's collectives where they do not say it."""
+    """Rows of `communication` with known exposed and total times; the total from the step's collectives if the row lacks it."""
     rows = measured.table("communication").lazy().filter(pl.col("exposed_ns").is_not_null() & pl.col("method").is_in(METHODS))
     own = rows.filter(pl.col("total_ns").is_not_null())
     if measured.table("communication").filter(pl.col("total_ns").is_null()).height == 0:

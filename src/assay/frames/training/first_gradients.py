@@ -1,10 +1,9 @@
-"""What were the first gradients, and are they those that one worker computes from the same samples?
+"""Do the first gradients match those that one worker computes from the same samples?
 
-A launch's first gradients (table `gradients`) are compared with those of the launch of one worker in the same block.  Of a model that is
-sharded over the ranks (FSDP2) the parts are added up.  They should be equal but for rounding if both began with the same parameters (hashes
-of step 0) and used the same samples until then (their ids; in strong scaling without ids the same number of items).
-Where that does not hold nothing is compared, and the reason is said.
-The precision is the coarser of both sides.  Source: house research, quality section 4, layer B.
+A launch's first gradients (table `gradients`) are compared with those of the one-worker launch in the same block. The parts of a
+model sharded over the ranks (FSDP2) are added up. The gradients should be equal up to rounding if both sides began with the same
+parameters (hashes of step 0) and used the same samples until then (their ids; in strong scaling without ids the same number
+of items). Otherwise nothing is compared, and the reason is given. The precision is the coarser of both sides.
 """
 
 from __future__ import annotations
@@ -28,24 +27,24 @@ from assay.stats.groups.gradient_difference import Difference, Part, compare, to
 NO_GRADIENTS = (
     "no gradients were kept; watch the model (probe.watch), or tell them (probe.gradients), as for FSDP1; those of fully_shard are kept"
 )
-SAME_NORM = 1e-4  # relative: threads add up in another order
+SAME_NORM = 1e-4  # relative: threads sum in different orders
 NO_REFERENCE = "no launch of one worker is in the record, with whose gradient it could be compared; add 1 to the worker counts"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Gradient:
-    """One parameter's on one rank; without a gradient there is no norm."""
+    """One parameter's gradient on one rank; without a gradient there is no norm."""
 
     norm: float | None
     sums: tuple[float, ...]
     part: int = 0
     parts: int = 1
-    start: int | None = None  # hash of the parameter before
+    start: int | None = None  # hash of the parameter before the step
 
 
 @dataclass(frozen=True, kw_only=True)
 class First:
-    """The gradients of a launch's first step, or of a later one that was looked at."""
+    """The gradients of a launch's first step, or of a later checked one."""
 
     launch: int
     configuration: str
@@ -67,20 +66,20 @@ class First:
         return any(one.parts > 1 for own in self.of_rank.values() for one in own.values())
 
     def missing(self) -> tuple[str, ...]:
-        """The parameters of which parts are not there."""
+        """The parameters with missing parts."""
         first = self.of_rank[min(self.of_rank)]
         return tuple(name for name, one in first.items() if len(self._parts(name)) != one.parts)
 
     def apart(self) -> tuple[str, ...]:
-        """The parameters whose gradients are not the same on all ranks that hold them, bit for bit; none where ranks have other parameters
-        (each its stage of a pipeline) and so are no replicas."""
+        """The parameters whose gradients differ, bit for bit, between the ranks that hold them; empty if ranks hold different parameters
+        (pipeline stages) and so are no replicas."""
         ranks = list(self.of_rank.values())
         if any(one.keys() != ranks[0].keys() for one in ranks):
             return ()
         return tuple(name for name in sorted(ranks[0]) if not all(map(_all_equal, self._holders(name).values())))
 
     def _holders(self, name: str) -> dict[int, list[Gradient]]:
-        """part of a parameter -> what its holders say of it, the first rank first."""
+        """part of a parameter -> the gradients its holders report, the first rank first."""
         found: dict[int, list[Gradient]] = {}
         for rank in sorted(self.of_rank):
             if (one := self.of_rank[rank].get(name)) is not None:
@@ -92,7 +91,7 @@ class First:
 
 
 def _whole(parts: Sequence[Gradient]) -> Gradient:
-    """The parameter's gradient of its parts': squares and sums add up."""
+    """The gradient of the whole parameter: squares and sums of the parts add up."""
     norms = [one.norm for one in parts if one.norm is not None]
     sums = [np.asarray(one.sums, dtype=np.float64) for one in parts if one.sums]
     if not norms or any(one.shape != sums[0].shape for one in sums):
@@ -107,19 +106,19 @@ def _added(parts: Sequence[Gradient]) -> int | None:
 
 @dataclass(frozen=True, kw_only=True)
 class Compared:
-    """A launch's first gradients beside those of one worker."""
+    """A launch's first gradients compared with those of one worker."""
 
     first: First
     reference: int | None  # launch
     difference: Difference | None
     reason: str  # why there is no difference; empty if there is one
     precision: str = ""
-    accumulation: int | None = None  # batches in the step, where that is known
-    by: Literal["ids", "items"] = "items"  # by what both have the same samples; their number alone does not say which
+    accumulation: int | None = None  # batches in the step, if known
+    by: Literal["ids", "items"] = "items"  # evidence that both have the same samples; their number alone does not identify them
 
 
 def firsts(measured: Measured) -> tuple[First, ...]:
-    """The first gradients of all timed launches that kept them, by launch."""
+    """The first gradients of all timed launches that recorded them, by launch."""
     rows = measured.table("gradients").filter(pl.col("incarnation") == 0)
     rows = rows.filter(pl.col("step") == pl.col("step").min().over("launch"))
     joined = rows.join(measured.timed.select("launch", "configuration", "workers", "block"), on="launch")
@@ -127,7 +126,7 @@ def firsts(measured: Measured) -> tuple[First, ...]:
 
 
 def laters(measured: Measured) -> tuple[First, ...]:
-    """Those of the later steps that all ranks looked at, by launch and step: norms, and some elements in place of the sums."""
+    """The gradients of later steps checked on all ranks, by launch and step: norms, and some elements instead of the sums."""
     return measured.once("later_gradients_kept", _laters)
 
 
@@ -140,7 +139,7 @@ def _laters(measured: Measured) -> tuple[First, ...]:
 
 
 def compared(measured: Measured) -> tuple[Compared, ...]:
-    """Every launch of several workers, with its difference or the reason why there is none."""
+    """Every launch of several workers, with its difference or the reason for having none."""
     return measured.once("first_gradients", _every)
 
 
@@ -152,7 +151,7 @@ def _every(measured: Measured) -> tuple[Compared, ...]:
 
 
 def accumulations(measured: Measured, first: First) -> int | None:
-    """Batches that went into the gradient on a rank: as told, or as often as samples were told in its step."""
+    """Batches per gradient on a rank: as declared, or the number of times its step reported samples."""
     fingerprints = measured.table("fingerprints").filter((pl.col("launch") == first.launch) & (pl.col("what") == "accumulation"))
     if fingerprints.height:
         return int(fingerprints["value"].max())  # type: ignore[arg-type]
@@ -161,7 +160,7 @@ def accumulations(measured: Measured, first: First) -> int | None:
 
 
 def worst(measured: Measured, configuration: str) -> Compared | Absent:
-    """The launch whose gradient differs most; why there is none."""
+    """The launch with the largest difference, or why there is none."""
     if (unfit := absent(measured, configuration, "gradients")) is not None:
         return unfit
     own = [one for one in compared(measured) if one.first.configuration == configuration]
@@ -194,7 +193,7 @@ def _first(own: pl.DataFrame) -> First:
 
 
 def coarsest(precisions: list[str]) -> str:
-    """Of several precisions the one that rounds most; a parameter without a gradient has none."""
+    """The coarsest of several precisions; a parameter without a gradient has none."""
     named = sorted(one for one in precisions if one)
     return max(named, key=lambda one: tolerance(one).error, default="float32")
 
@@ -240,7 +239,7 @@ def _incomparable(measured: Measured, first: First, alone: First | None, starts:
 
 
 def other_step(first: First, alone: First) -> str:
-    """Why gradients are not of the same step and parameters as one worker's; empty if they are."""
+    """Why step or parameters differ from one worker's; empty if they match."""
     if len(first.of_rank) != first.workers:
         return f"only {len(first.of_rank)} of {first.workers} ranks kept their gradients"
     if missing := first.missing():
@@ -251,7 +250,7 @@ def other_step(first: First, alone: First) -> str:
 
 
 def other_samples(measured: Measured, first: First, alone: First, batches: Mapping[int, object]) -> str:
-    """Why gradients are not of the same samples as one worker's; empty if they are."""
+    """Why the samples differ from one worker's; empty if they match."""
     if _told(first, alone, batches):
         same = batches[first.launch] == batches[alone.launch]
         return "" if same else "one worker's first step used other samples"
@@ -266,9 +265,9 @@ def _told(first: First, alone: First, batches: Mapping[int, object]) -> bool:
 
 
 def _other_start(first: First, alone: First, starts: Mapping[int, str]) -> str:
-    """Whether both began with the same parameters: by their hashes, or where ranks hold parts by the sums of the parts' hashes."""
+    """Why the initial parameters differ: by their hashes, or for sharded ranks by the sums of the parts' hashes; empty if equal."""
     other = "one worker began with other parameters; give all worker counts the same seed"
-    # a rank that holds a part knows the hash of the part alone, and without a gradient not that it is one: such a parameter says nothing
+    # a sharded rank knows only its part's hash, and without a gradient cannot tell that it is a part: such parameters are skipped
     known = [(first.own[name], right) for name, right in alone.own.items() if first.own[name].norm is not None]
     pairs = [(left.start, right.start) for left, right in known if right.norm is not None]
     if pairs and all(one is not None and right is not None for one, right in pairs):
@@ -279,7 +278,7 @@ def _other_start(first: First, alone: First, starts: Mapping[int, str]) -> str:
 
 
 def _other_amount(measured: Measured, first: First, alone: First) -> str:
-    """Without ids: the same number of items is taken for the same samples, which strong scaling promises."""
+    """Without ids, equal numbers of items count as the same samples, as strong scaling implies."""
     amounts = []
     for one in (first, alone):
         rows = measured.table("steps").filter((pl.col("launch") == one.launch) & (pl.col("step") <= one.step))
@@ -294,20 +293,20 @@ def _parts(first: First, alone: First) -> Iterator[Part]:
 
 
 def _starts(measured: Measured) -> dict[int, str]:
-    """launch -> hash of the parameters before the first step, where all ranks have the same."""
+    """launch -> hash of the parameters before the first step, if all ranks have the same."""
     begun = hashes(measured).filter((pl.col("step") == 0) & pl.col("agree"))
     return dict(zip(begun["launch"].to_list(), begun["text"].to_list(), strict=True))
 
 
 def _batches(measured: Measured, every: Sequence[First]) -> dict[int, object]:
-    """launch -> the sorted ids of the samples, over all ranks, that its first gradient is made of."""
+    """launch -> the sorted ids of the samples behind its first gradient, over all ranks."""
     ids = samples_of(measured, every).group_by("launch", maintain_order=True).agg("ids")
     return dict(zip(ids["launch"].to_list(), ids["ids"].to_list(), strict=True))
 
 
 def samples_of(measured: Measured, every: Sequence[First]) -> pl.DataFrame:
-    """(launch, ids), sorted: the samples of all steps until the optimizer's first.  A script whose steps are the passes of an accumulation
-    makes several of them for one gradient."""
+    """(launch, ids), sorted: the samples of all steps up to the optimizer's first. A script whose steps are the passes of an accumulation
+    makes several steps per gradient."""
     until = pl.DataFrame(
         {"launch": [one.launch for one in every], "until": [one.step for one in every]}, schema={"launch": pl.Int32, "until": pl.Int64}
     )

@@ -1,9 +1,10 @@
-"""How much work is a step, and what could the devices of a launch do?  Folds of the event `flops`, shared by three metrics.
+"""How much work is a step, and what is the peak of a launch's devices?
 
-Operations of a launch's step: the sum over its ranks of what each counted in its first step, times the mean items of its steady steps over
-the items of that step (the same batch: times 1); or a formula's operations per token times the tokens of a step.
-Peak of a launch: the sum over its devices.  A device that multiplies in several precisions has the peak at which all of them at
-their own peaks would take as long together: F / sum(F_p / P_p).  Two ranks on one GPU share one peak.
+Derived from the event `flops`. Operations of a launch's step: the sum over its ranks of the operations counted in the first step,
+times the mean items of its steady steps over the items of that step (the same batch: times 1); or a formula's operations per
+token times the tokens of a step.
+Peak of a launch: the sum over its devices. The peak of a device that multiplies in several precisions takes each at its own
+peak: F / sum(F_p / P_p). Two ranks on one GPU share one peak.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ NOTHING_SAID: Final = (
     "nothing was counted: the script's steps were not seen in torch, or flops.convention is none. A formula can be declared instead: "
     'flops.convention = "palm" with its numbers'
 )
-LEAST_SHARE: Final = 1e-3  # of the products, below which a precision without a peak does not matter
+LEAST_SHARE: Final = 1e-3  # of the products; below it a precision without a peak does not matter
 
 
 Best = Mapping[tuple[str, str, int | None], float]  # device, precision, threads -> operations per second
@@ -33,7 +34,7 @@ Best = Mapping[tuple[str, str, int | None], float]  # device, precision, threads
 
 @dataclass(frozen=True, kw_only=True)
 class Told:
-    """What a rank said of its first step."""
+    """A rank's report on its first step."""
 
     launch: int
     rank: int
@@ -44,7 +45,7 @@ class Told:
 
 @dataclass(frozen=True, kw_only=True)
 class Amount:
-    """Something of one launch, or why it is not known."""
+    """A quantity of one launch, or why it is unknown."""
 
     value: float | None
     why: str = ""
@@ -52,7 +53,7 @@ class Amount:
 
 
 def told(measured: Measured) -> Mapping[int, tuple[Told, ...]]:
-    """launch -> what each of its ranks said, the last start's word; timed launches only."""
+    """launch -> the report of each of its ranks, from the last start; timed launches only."""
     return measured.once("flops told", _told)
 
 
@@ -70,7 +71,7 @@ def _told(measured: Measured) -> dict[int, tuple[Told, ...]]:
 
 
 def per_token(flops: Flops) -> float:
-    """Operations per token by the convention that was declared; its numbers are there, as `assay.spec.sections.flops` checks."""
+    """Operations per token by the declared convention; `assay.spec.sections.flops` checks that its numbers are given."""
     layers, heads, sequence = flops.layers or 0, flops.heads or 0, flops.sequence or 0
     size, hidden, vocabulary = flops.head_dim or 0, flops.hidden or 0, flops.vocabulary or 0
     if flops.convention == "palm":
@@ -98,7 +99,7 @@ def per_token(flops: Flops) -> float:
 
 
 def of_steps(measured: Measured, *, with_recomputed: bool = False) -> dict[int, Amount]:
-    """launch -> the operations of one step of all its ranks; counted ones, if asked, with those that are made a second time."""
+    """launch -> the operations of one step of all its ranks; counted ones optionally with recomputed operations."""
     if measured.experiment.flops.convention == "none":
         return {}
     if measured.experiment.flops.convention != "counter":
@@ -122,8 +123,8 @@ def _sum(ranks: tuple[Told, ...], workers: int, items: Mapping[tuple[int, int], 
 
 
 def _items(measured: Measured) -> dict[tuple[int, int], float]:
-    """(launch, rank) -> mean items of its steady steps, whose time these operations are held against; of a step done again, the last
-    time's.
+    """(launch, rank) -> mean items of its steady steps, whose time these operations are divided by; repeated steps count in
+    their last version.
     """
     own = effective_steps(measured.table("steps")).filter(pl.col("items").is_not_null())
     steps = own.join(measured.steady_steps.select("launch", "step"), on=["launch", "step"], how="semi")
@@ -148,7 +149,7 @@ def _by_formula(measured: Measured) -> dict[int, Amount]:
 
 
 def peaks(measured: Measured) -> dict[int, Amount]:
-    """launch -> operations per second that all its devices together can do."""
+    """launch -> peak operations per second of all its devices together."""
     workers = dict(measured.timed.select("launch", "workers").iter_rows())
     said = told(measured)
     best = _best(one for ranks in said.values() for one in ranks)
@@ -156,7 +157,7 @@ def peaks(measured: Measured) -> dict[int, Amount]:
 
 
 def source(measured: Measured) -> str:
-    """Where the peak is from: given, measured or datasheet."""
+    """The source of the peak: given, measured or datasheet."""
     return "given" if measured.experiment.flops.peak_tflops is not None else measured.experiment.flops.peak
 
 
@@ -184,7 +185,7 @@ def _peak(measured: Measured, ranks: tuple[Told, ...], workers: int, best: Best)
 
 
 def _by_device(one: Told, declared: str | None) -> dict[str, list[dict[str, Any]]]:
-    """device -> its parts {name, precision, flops}; where nothing was counted, the device with the declared precision."""
+    """device -> its parts {name, precision, flops}; without counts, the device with the declared precision."""
     parts = one.detail.get("by") or [{**device, "precision": declared, "flops": 1} for device in one.detail.get("devices", ())]
     threads = {made["device"]: made.get("threads") for made in one.detail.get("peaks") or ()}
     found: dict[str, list[dict[str, Any]]] = {}
@@ -219,9 +220,9 @@ def _speed(measured: Measured, best: Best, part: Mapping[str, Any]) -> float | N
 
 
 def _best(ranks: Iterable[Told]) -> dict[tuple[str, str, int | None], float]:
-    """(name of a device, precision, threads of a processor) -> the fastest product that any rank made in any launch.
+    """(name of a device, precision, threads of a processor) -> the fastest product of any rank in any launch.
 
-    A peak is the device's and not the moment's; but a rank's processor is as many cores as it has threads.
+    A peak belongs to the device, not to a launch; but a rank's processor counts as many cores as it has threads.
     """
     found: dict[tuple[str, str, int | None], float] = {}
     for one in ranks:
@@ -244,6 +245,6 @@ def _unknown(measured: Measured, device: str, precision: str | None) -> str:
 
 
 def absent(amounts: Iterable[Amount], otherwise: str = NOTHING_SAID) -> Absent:
-    """Why there is no number, by the first launch that says so."""
+    """Why there is no number, from the first launch that gives a reason."""
     first = next((amount for amount in amounts if amount.why), None)
     return Absent(reason="not_measured", detail=otherwise) if first is None else Absent(reason=first.reason, detail=first.why)

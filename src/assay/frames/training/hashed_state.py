@@ -1,4 +1,4 @@
-"""At which looks were the parameters, or another state that is hashed, the same on all ranks?"""
+"""At which checks was the hashed state (parameters or other) the same on all ranks?"""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ if TYPE_CHECKING:
 
 
 def hashes(measured: RecordTables, *, role: str = "timed", what: str = "parameter_hash") -> pl.DataFrame:
-    """(launch, configuration, workers, step, incarnation, ranks, agree, different, text) of every hashed step that all ranks
-    reported: whether their hashes are equal, how many different ones there are, and the first rank's."""
+    """(launch, configuration, workers, step, incarnation, ranks, agree, different, text) of every hashed step reported by all
+    ranks: whether their hashes are equal, the number of different ones, and the first rank's."""
     return measured.once(f"hashes {role} {what}", lambda one: _hashes(one, role, what))
 
 
 def _hashes(measured: RecordTables, role: str, what: str) -> pl.DataFrame:
     rows = effective_steps(measured.table("fingerprints").filter(pl.col("what") == what))
     launches = measured.table("launches").filter((pl.col("role") == role) & (pl.col("status") == "ok"))
-    # A rank that watches several models has several hashes at a step: their set is compared.
+    # A rank with several models has several hashes per step: their set is compared.
     of_rank = rows.lazy().group_by("launch", "step", "rank").agg(pl.col("incarnation").max(), pl.col("text").unique().sort())
     return (
         of_rank.with_columns(pl.col("text").list.join(" "))

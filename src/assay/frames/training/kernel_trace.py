@@ -1,21 +1,21 @@
-"""What do the kernels of a profiled step say of its communication?  Reads a Chrome trace of torch.profiler (Kineto).
+"""What do the kernels of a profiled step say about its communication?
 
-Per rank and step, with W the step's window, C the times in which a computing kernel runs, M those in which a kernel (gloo: a call)
-of a collective does:
+From a Chrome trace of torch.profiler (Kineto). Per rank and step, with W the step's window, C the times in which a computing
+kernel runs, M those in which a collective's kernel (gloo: a call) runs:
 
     total = |M|    hidden = |M and C|    exposed = |M without C|    computing = |C|
     copying = |copies without M and C|    idle = the rest of W;    exposed + computing + copying + idle = |W|
 
-Times are united before they are measured: adding the durations of kernels that run at once counts a step twice (marin#8053: a
-bubble of 3.17 s was 1.02 s).  Collectives are known by all names that NCCL has had (HTA#360: `ncclKernel_`, `ncclDevKernel_`, and
-without regard to case) and by what PyTorch notes beside them; waiting for events and streams is nobody's work (HTA#162); copies stand
-apart. Source: HolisticTraceAnalysis and PyTorch's trace format, as read in torch 2.13; definitions as in the house research, 2.2.
+Intervals are united before they are measured: summing the durations of concurrent kernels counts time twice (marin#8053: a
+bubble of 3.17 s was 1.02 s). Collectives are identified by all names that NCCL has used (HTA#360: `ncclKernel_`,
+`ncclDevKernel_`, any case) and by PyTorch's metadata; waiting for events and streams is no work (HTA#162); copies are
+separate. Source: HolisticTraceAnalysis (breakdown and overlap) and PyTorch's trace format, as of torch 2.13.
 
-Which step a kernel is of: a device runs behind its host, so a step on a device reaches from the first kernel that was launched in it
-to the first of the next; where no kernel says by what it was launched, and on a processor, the host's own marks are taken.
+Assignment of kernels to steps: a device runs behind its host, so a step on a device lasts from the first kernel launched in
+it to the first of the next; the host's marks apply if no kernel names its launch, and on a processor.
 
-Cannot tell: a collective's kernel runs while it waits for the slowest rank, so the total holds waiting; on a processor only
-operators count as computing, so Python between two operators looks exposed; what profiling itself adds.
+Cannot tell: waiting from transfer, as a collective's kernel runs while it waits for the slowest rank; on a processor only
+operators count as computing, so Python between two operators looks exposed; nor the overhead of profiling.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ Kind = Literal["compute", "communication", "copy", "sync"]
 _COLLECTIVE_KERNEL: Final = re.compile(
     r"^(void\s+)?(nccl|rccl|msccl)|(multimem|one_shot|two_shot)_all_reduce|cross_device_reduce|deep_ep::", re.IGNORECASE
 )
-_COLLECTIVE_RANGE: Final = re.compile(r"^(gloo|mpi|ucc):")  # calls of engines whose work is done by the processor
-# asking or waiting, no work
+_COLLECTIVE_RANGE: Final = re.compile(r"^(gloo|mpi|ucc):")  # calls of engines that run on the processor
+# requests and waits, no work
 _ASKING: Final = re.compile(r"^(c10d::|_?c10d_functional|record_param_comms|(gloo|mpi|ucc|nccl|xccl):)")
 _SYNC: Final = re.compile(r"^(stream wait event|(context|device|stream|event) sync)", re.IGNORECASE)
 _STEP: Final = re.compile(r"^ProfilerStep\s*#?\s*(\d+)$")
 _DEVICE: Final = {"kernel": "compute", "gpu_memcpy": "copy", "gpu_memset": "copy", "memcpy": "copy", "memset": "copy", "cuda_sync": "sync"}
-_OPERATIONS: Final = {  # how names say an operation, without case and separators -> the operation
+_OPERATIONS: Final = {  # spellings of an operation in names, without case and separators -> the operation
     "allreduce": "all_reduce",
     "allgather": "all_gather",
     "reducescatter": "reduce_scatter",
@@ -80,7 +80,7 @@ _BYTES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """Something that a device did; or, of engines that work on the processor, a collective from its asking to its end."""
+    """Work of a device; or, for engines on the processor, a collective from its call to its end."""
 
     kind: Kind
     name: str
@@ -88,13 +88,13 @@ class Kernel:
     end: int
     stream: str
     device: str
-    correlation: int | None = None  # the same number as the call that launched it
-    op: str = ""  # of a collective: as in the table `collectives`, or what its name says
+    correlation: int | None = None  # shared with the call that launched it
+    op: str = ""  # of a collective: as in the table `collectives`, or from its name
     group: str = ""
     nbytes: int | None = None
     dtype: str = ""
     size: int | None = None  # ranks of the group
-    by_host: bool = False  # a call of an engine whose work the processor does
+    by_host: bool = False  # a call of an engine that runs on the processor
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ class Operator:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A step: from when to when, by whose marks."""
+    """A step's begin and end, and the source of its marks."""
 
     step: int
     begin: int
@@ -131,31 +131,31 @@ class Trace:
 
     @property
     def on_device(self) -> bool:
-        """Whether computing is seen as kernels; if not, as operators of the processor."""
+        """Whether computing is recorded as kernels; if not, as operators of the processor."""
         return any(kernel.kind in ("compute", "communication") and not kernel.by_host for kernel in self.kernels)
 
     @cached_property
     def computing(self) -> Spans:
-        """When something is computed."""
+        """The intervals of computing."""
         if self.on_device:
             return union((k.begin, k.end) for k in self.kernels if k.kind == "compute")
         return _operating(self.operators)
 
     @cached_property
     def communicating(self) -> Spans:
-        """When a collective is under way."""
+        """The intervals with a collective under way."""
         return union((k.begin, k.end) for k in self.kernels if k.kind == "communication")
 
     @cached_property
     def copying(self) -> Spans:
-        """When something is copied or set."""
+        """The intervals of copies and memsets."""
         return union((k.begin, k.end) for k in self.kernels if k.kind == "copy")
 
     def window(self, step: int | None) -> Window:
-        """A step's window; None: everything that was seen.
+        """A step's window; None: the whole trace.
 
         Raises:
-            KeyError: no such step was profiled.
+            KeyError: this step was not profiled.
         """
         if step is None:
             spans = [(one.begin, one.end) for one in self.kernels]
@@ -170,7 +170,7 @@ class Trace:
 
 @dataclass(frozen=True, slots=True)
 class Overlap:
-    """How a step's time divides: exposed + compute + copy + idle = window, and hidden + exposed = total."""
+    """The partition of a step's time: exposed + compute + copy + idle = window, and hidden + exposed = total."""
 
     total_ns: int
     hidden_ns: int
@@ -182,15 +182,15 @@ class Overlap:
 
     @property
     def share(self) -> float | None:
-        """Which share of the communication is hidden; None: there is none."""
+        """The hidden share of the communication; None: there is none."""
         return self.hidden_ns / self.total_ns if self.total_ns else None
 
 
 def overlap(trace: Trace, step: int | None = None) -> Overlap:
-    """What one step's communication took, and what of it nothing hid; without a step, of the whole trace.
+    """Total and exposed communication of one step; without a step, of the whole trace.
 
     Raises:
-        KeyError: no such step was profiled.
+        KeyError: this step was not profiled.
     """
     window = trace.window(step)
     begin, end = window.begin, window.end
@@ -231,7 +231,7 @@ def intervals(trace: Mapping[str, Any]) -> Trace:
 
 
 class _Seen:
-    """Events of a trace, sorted by what they are."""
+    """Events of a trace, by kind."""
 
     def __init__(self, base: float) -> None:
         self.base = base
@@ -258,7 +258,7 @@ class _Seen:
             self.operators.append(Operator(name, begin, end, f"{event.get('pid')}/{event.get('tid')}"))
 
     def _ns(self, ts: Any) -> int:
-        # the difference first: microseconds since 1970 leave no room for digits
+        # subtract first: microseconds since 1970 leave too few digits
         return round((float(ts) - self.base) * 1000)
 
 
@@ -294,13 +294,13 @@ def _kernel(kind: Kind, name: str, begin: int, end: int, event: Mapping[str, Any
 
 
 def operation(name: str) -> str:
-    """Which collective a kernel's, a range's or a call's name says: all_reduce of `ncclDevKernel_AllReduce_Sum_f32_RING_LL`; or none."""
+    """The collective named by a kernel, range or call: all_reduce for `ncclDevKernel_AllReduce_Sum_f32_RING_LL`; or none."""
     flat = re.sub(r"[^a-z]", "", name.split("(")[0].lower())
     return next((op for said, op in _OPERATIONS.items() if said in flat), "")
 
 
 def _operating(operators: Iterable[Operator]) -> Spans:
-    """When the processor computes: in operators, but not where one of them asks for a collective or waits for it."""
+    """When the processor computes: in operators, except while one of them calls or waits for a collective."""
     threads: dict[str, tuple[list[tuple[int, int]], list[tuple[int, int]]]] = {}
     for one in operators:
         own = threads.setdefault(one.thread, ([], []))
@@ -309,7 +309,7 @@ def _operating(operators: Iterable[Operator]) -> Spans:
 
 
 def _steps(seen: _Seen, kernels: Iterable[Kernel]) -> tuple[Window, ...]:
-    """The steps by the device's own times where kernels say by what they were launched, else by the host's marks."""
+    """The steps by the device's own times if kernels name their launches, otherwise by the host's marks."""
     marks = sorted(seen.marks, key=lambda one: one.begin)
     begins = [mark.begin for mark in marks]
     first: dict[int, int] = {}

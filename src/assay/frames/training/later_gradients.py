@@ -1,13 +1,14 @@
-"""Are the gradients of later steps multiples of one worker's, as those of the first step are not?
+"""Are the gradients of later steps multiples of one worker's, unlike those of the first step?
 
-A later step is compared only where both launches still go the same way: the first gradients agree, all samples so far are the same, and the
-losses of the step differ by at most 1 %.  Rounding grows from step to step, so that only a factor is judged, never a small difference:
+A later step is compared only while both launches follow the same trajectory: the first gradients agree, all samples so far are the
+same, and the losses of the step differ by at most 1 %. Rounding errors grow from step to step, so only a factor is judged, never
+a small difference:
 
     scale    median over the parameters of |g| / |g*|, g as it was before torch clipped it
     spread   largest relative distance of a parameter's |g| / |g*| from it; parameters below 1 % of the largest |g*| left out
-    turn     1 - cos of the elements that are kept; nothing of parts of parameters, which keep other elements
+    turn     1 - cos of the recorded elements; undefined for sharded parameters, which record other elements
 
-Cannot tell: a fault that has led the training elsewhere before the first step that was looked at after it.
+Cannot tell: a fault that diverted the training before the first checked step after it.
 """
 
 from __future__ import annotations
@@ -27,20 +28,20 @@ from assay.frames.training.loss_curves import loss_curves
 from assay.stats.groups.gradient_difference import direction, tolerance
 
 SAME_LOSS: Final = 1e-2  # relative
-SAME_CLIP: Final = 1e-3  # relative distance of norms that are one
+SAME_CLIP: Final = 1e-3  # relative distance of equal norms
 NEGLIGIBLE: Final = 1e-2  # of the largest norm of a parameter
 
 
 @dataclass(frozen=True, kw_only=True)
 class Clip:
-    """What torch's clipping found and was given in a step; each call of the step."""
+    """Norms and limits of torch's clipping in a step, one per call."""
 
     norms: tuple[float, ...]
     limits: tuple[float, ...]
 
     @property
     def factor(self) -> float:
-        """What it multiplied the gradient by, where it was called once; NaN where that is not known."""
+        """The factor applied to the gradient if it was called once; NaN if unknown."""
         if len(self.norms) != 1:
             return math.nan if self.norms else 1.0
         return min(1.0, self.limits[0] / (self.norms[0] + 1e-6))
@@ -51,18 +52,18 @@ NO_CLIP: Final = Clip(norms=(), limits=())
 
 @dataclass(frozen=True, kw_only=True)
 class Later:
-    """A later step's gradients beside those of one worker."""
+    """A later step's gradients compared with those of one worker."""
 
     later: First
     reference: int  # launch
     scale: float  # as the optimizer got them
-    unclipped: float  # before torch clipped them; NaN where that is not known
+    unclipped: float  # before torch clipped them; NaN if unknown
     spread: float
-    turn: float  # NaN of sharded ones
+    turn: float  # NaN for sharded ones
 
 
 def compared_later(measured: Measured) -> tuple[Later, ...]:
-    """Every later step of several workers that can be compared, by launch and step."""
+    """Every comparable later step of several workers, by launch and step."""
     return measured.once("later_gradients", lambda one: tuple(_every(one)))
 
 
@@ -86,20 +87,20 @@ def _clips(measured: Measured) -> Mapping[tuple[int, int], Mapping[int, Clip]]:
 
 @dataclass(frozen=True, kw_only=True)
 class ClippedApart:
-    """A step in which ranks clipped other gradients than those that they trained with."""
+    """A step in which ranks clipped gradients other than those they trained with."""
 
     launch: int
     step: int
     norms: str
     limit: float
-    active: bool  # whether a norm was above the limit
+    active: bool  # whether a norm exceeded the limit
 
 
 def clipped_apart(measured: Measured, hashed: pl.DataFrame, configuration: str) -> Iterator[ClippedApart]:
-    """Steps in which torch's clipping found other norms on other ranks, though all ranks had the same parameters at the next look; by
-    launch and step, those first in which it clipped.
+    """Steps in which torch's clipping computed different norms on different ranks, though all ranks had equal parameters at the next
+    check; by launch and step, steps with active clipping first.
 
-    Where parameters are sharded or ranks hold stages, norms may differ; these have no replicas to be equal.
+    Not for sharded parameters or pipeline stages, whose norms may differ.
     """
     workers = dict(measured.timed.filter(pl.col("configuration") == configuration).select("launch", "workers").iter_rows())
     found = [
@@ -124,7 +125,7 @@ def _apart(key: tuple[int, int], of_rank: Mapping[int, Clip]) -> ClippedApart:
 
 
 def _norms_differ(of_rank: Mapping[int, Clip]) -> bool:
-    """As many calls on every rank, and one whose norms are all finite and differ."""
+    """Whether every rank made the same number of calls, and the norms of some call are finite and differ."""
     lists = [one.norms for one in of_rank.values()]
     return len({len(one) for one in lists}) == 1 and any(_far(norms) for norms in zip(*lists, strict=True))
 

@@ -1,10 +1,11 @@
-"""How fast are the links between the workers, and what does a training step send over them, by what the same record holds?
+"""How fast are the links between the workers, and what does a training step send over them?
 
-A collective's transfer time is the shortest over its ranks: the last to arrive waits for nobody.  A call that was entered while an
-earlier one of its group was still under way counts from that one's end.  With x = share S / rounds every ring operation of every
-group size lies on one line, T / rounds = alpha + beta x (`metrics.bandwidth`), fitted by relative errors (`stats.affine_fit`).
-Taken from launches that sweep sizes outside of a training, where there are any; else from the training's own calls, block by block.
-Cannot tell: which algorithm the engine used.  Calls inside a training share processors and links with its computing.
+Both from the same record. A collective's transfer time is the shortest over its ranks: the last to arrive does not wait. A call
+entered while an earlier one of its group was still under way counts from that one's end. With x = share S / rounds, ring
+operations of all group sizes lie on one line, T / rounds = alpha + beta x (`assay.frames.links.bandwidth`), fitted by relative
+errors (`assay.stats.models.affine_fit`), to size sweeps outside of training if there are any, otherwise to the training's own
+calls, block by block.
+Cannot tell: which algorithm the engine used. Calls inside a training share processors and links with its computing.
 """
 
 from __future__ import annotations
@@ -24,25 +25,25 @@ from assay.stats.models.affine_fit import LEAST_SIZES, Affine, affine_fit
 from assay.units import MIB, NS_PER_S
 
 RINGS: Final = ("all_reduce", *WHOLE)
-BUCKET: Final = 25 * MIB  # what DDP packs together unless told otherwise
-PARAMETER_BYTES: Final = 4  # float32, where nothing says otherwise
-COUNTED: Final = ("timed", "replay")  # phases of calls outside of a training
+BUCKET: Final = 25 * MIB  # DDP's default bucket size
+PARAMETER_BYTES: Final = 4  # float32, unless recorded otherwise
+COUNTED: Final = ("timed", "replay")  # phases of calls outside of training
 
 
 @dataclass(frozen=True, kw_only=True)
 class Links:
-    """Alpha and beta of a ring's links: of everything together, and of each launch or block alone."""
+    """Alpha and beta of a ring's links: over all data, and per launch or block."""
 
     whole: Affine
     alone: dict[int, Affine]  # by launch of a sweep, or by block of the training
-    swept: bool  # outside of a training
-    op: str  # the operation they were fitted to; several: joined by a comma
+    swept: bool  # outside of training
+    op: str  # the fitted operation; several: joined by a comma
     sizes: tuple[int, ...]  # of the groups
     calls: int
 
     @property
     def words(self) -> str:
-        """Where they come from, for a method."""
+        """The source of the links, for a method."""
         what = "a sweep of sizes" if self.swept else "the training's own calls"
         groups = ", ".join(map(str, self.sizes))
         return f"{self.op} in {what}, {self.calls:,} calls in groups of {groups}"
@@ -50,7 +51,7 @@ class Links:
 
 @dataclass(frozen=True, kw_only=True)
 class Sent:
-    """What a step sends by one operation, per rank: so many calls with so many bytes in all, as nccl-tests counts them."""
+    """A step's traffic by one operation, per rank: number of calls and total bytes, as nccl-tests counts them."""
 
     op: str
     calls: float
@@ -59,13 +60,13 @@ class Sent:
 
 @dataclass(frozen=True, kw_only=True)
 class Demand:
-    """What a step sends, and how that is known."""
+    """A step's traffic, and its source."""
 
     sent: tuple[Sent, ...]
     source: str
 
     def seconds(self, link: Affine, workers: float) -> float:
-        """c(p): all of it one after the other, by the model."""
+        """c(p): all calls in sequence, by the model."""
         if workers <= 1:
             return 0.0
         n = workers
@@ -81,7 +82,7 @@ def _share(op: str, n: float) -> float:
 
 
 def transfers(measured: Measured) -> pl.DataFrame:
-    """One row per (launch, in a training?, op, group size, bytes): median transfer time in seconds, and how many calls."""
+    """One row per (launch, in a training?, op, group size, bytes): median transfer time in seconds, and number of calls."""
     launches = measured.table("launches").filter(pl.col("status") == "ok").select("launch", "block", "workers", "role")
     one_call = ("launch", "incarnation", "group", "call")
     seen = measured.table("collectives").lazy().filter((pl.col("size") > 1) & pl.col("op").is_in(RINGS) & (pl.col("phase") != "warm_up"))
@@ -111,8 +112,8 @@ def transfers(measured: Measured) -> pl.DataFrame:
 
 
 def links(found: pl.DataFrame, levels: Sequence[int], wanted: str) -> Links | Absent:
-    """Alpha and beta by `transfers`, of groups no larger than these levels: of a sweep, preferably of the operation `wanted`, else of the
-    training's launches."""
+    """Alpha and beta from `transfers`, of groups no larger than these levels: from a sweep, preferably of the operation `wanted`, otherwise
+    from the training's launches."""
     sweep = found.filter(~pl.col("trained") & (pl.col("size") <= max(levels)))
     if wanted in sweep["op"].unique():
         sweep = sweep.filter(pl.col("op") == wanted)
@@ -140,7 +141,7 @@ def links(found: pl.DataFrame, levels: Sequence[int], wanted: str) -> Links | Ab
 
 
 def _fit(own: pl.DataFrame) -> Affine | None:
-    """Alpha (`fixed`) and beta (`per_unit`) of rows of `transfers`; None where they cannot be told apart."""
+    """Alpha (`fixed`) and beta (`per_unit`) from rows of `transfers`; None if they cannot be separated."""
     turns = [rounds(op, n) for op, n in zip(own["op"], own["size"], strict=True)]
     x = [share(op, n) * nbytes / r for op, n, nbytes, r in zip(own["op"], own["size"], own["bytes"], turns, strict=True)]
     t = [seconds / r for seconds, r in zip(own["seconds"], turns, strict=True)]
@@ -150,7 +151,7 @@ def _fit(own: pl.DataFrame) -> Affine | None:
 
 
 def demand(measured: Measured, levels: Sequence[int]) -> Demand | Absent:
-    """What a step of the largest of these levels sends."""
+    """The traffic of a step at the largest of these levels."""
     timed = measured.timed.filter(pl.col("workers").is_in([level for level in levels if level > 1]))
     launches = timed.sort("workers", descending=True)
     for level in launches["workers"].unique(maintain_order=True):
@@ -175,7 +176,7 @@ def _counted(measured: Measured, launches: pl.Expr | pl.Series) -> Demand | None
 
 
 def _listed(measured: Measured, launches: pl.Expr | pl.Series) -> Demand | None:
-    """By torch's own list, where no hook saw a call."""
+    """From torch's own list, if the hooks recorded no call."""
     rows = measured.table("inventory").filter(
         pl.col("launch").is_in(launches) & (pl.col("rank") == 0) & pl.col("op").is_in(RINGS) & pl.col("bytes").is_not_null()
     )

@@ -1,14 +1,13 @@
-"""Which collectives does torch itself list of a step, and did the hooks see all of them?
+"""Which collectives does torch itself list for a step, and did the hooks record all of them?
 
-The table `inventory` holds what torch's flight recorder (`assay.instruments.recorder.flight_recorder`) still held at the end of each
-rank: calls and bytes
-of the last steps, of every engine and from wherever they were asked for; durations only where NCCL was told to take them.
-Used three ways: where the hooks saw nothing it says what a step sends (and, with durations, for how long); where they saw something it is
-held against it; and what is missing from one of the two is said.
+The table `inventory` is the content of torch's flight recorder (`assay.instruments.recorder.flight_recorder`) at the end of each
+rank: calls and bytes of the last steps, from every engine and caller; durations only if NCCL timing was on.
+Without hooked calls it gives a step's traffic (and, with durations, its time); otherwise it is compared with the hooked calls,
+and calls missing from either are reported.
 
     unseen calls of a step = max(0, listed - seen), mean over ranks, median over steady steps of a launch, the largest of its launches
 
-Calls that are point to point are left out of the comparison: gloo's are not listed.  Cannot tell: what is exposed.
+Point-to-point calls are not compared: gloo's are not listed. Cannot tell: which communication is exposed.
 """
 
 from __future__ import annotations
@@ -26,23 +25,23 @@ from assay.units import NS_PER_S
 
 _RANK_STEP: Final = ("launch", "rank", "step")
 _PAIRED: Final = ("send", "recv")
-_NEVER: Final = 0.5  # calls of a step that may be missing: one in a step now and then is another's (a logger's, an evaluation's)
+_NEVER: Final = 0.5  # calls of a step that may be missing: an occasional one belongs to a logger or an evaluation
 
 
 @dataclass(frozen=True)
 class Inventory:
-    """What torch lists of the steady steps of one configuration."""
+    """Torch's list for the steady steps of one configuration."""
 
-    calls: float  # of a step
-    nbytes: tuple[float, ...] | None  # a launch's bytes of a step; None: of a type whose size is not known
-    ops: tuple[tuple[str, float], ...]  # operation, calls of a step
-    seconds: tuple[float, ...] | None  # a launch's sum of durations of a step; None: the recorder has none
-    seen: float | None  # calls of a step that the hooks saw; None: there were no hooks
+    calls: float  # per step
+    nbytes: tuple[float, ...] | None  # bytes per step, by launch; None: of a type with unknown size
+    ops: tuple[tuple[str, float], ...]  # operation, calls per step
+    seconds: tuple[float, ...] | None  # sum of durations per step, by launch; None: the recorder has none
+    seen: float | None  # calls per step recorded by the hooks; None: there were no hooks
     steps: int
 
     @property
     def unseen(self) -> float:
-        """Calls of a step that the hooks did not see."""
+        """Calls per step that the hooks missed."""
         return 0.0 if self.seen is None or self.calls - self.seen < _NEVER else self.calls - self.seen
 
     @property
@@ -53,7 +52,7 @@ class Inventory:
 
 
 def inventory(measured: Measured, configuration: str) -> Inventory | None:
-    """What torch lists of a configuration's steady steps; None: nothing."""
+    """Torch's list for a configuration's steady steps; None if empty."""
     rows = measured.once("inventory", _rows)
     own = rows.filter(pl.col("configuration") == configuration)
     if own.height == 0:
@@ -77,7 +76,7 @@ def inventory(measured: Measured, configuration: str) -> Inventory | None:
 
 
 def _rows(measured: Measured) -> pl.DataFrame:
-    """(configuration, launch, rank, step, listed, seen, bytes, ns) of the steady steps of timed launches that are listed."""
+    """(configuration, launch, rank, step, listed, seen, bytes, ns) of the listed steady steps of timed launches."""
     table = measured.table("inventory").filter(~pl.col("op").is_in(_PAIRED))
     schema = {
         "configuration": pl.String,
@@ -117,7 +116,7 @@ def _operations(measured: Measured, listed: pl.DataFrame) -> tuple[tuple[str, fl
 
 
 def why_none(measured: Measured, configuration: str) -> str:
-    """Why torch's recorder lists nothing of a configuration's steps; empty: it was not asked, or nothing is known."""
+    """Why torch's recorder lists nothing for a configuration's steps; empty: it was off, or the reason is unknown."""
     launches = measured.timed.filter(pl.col("configuration") == configuration).select("launch")
     events = measured.table("events").filter(pl.col("kind") == "flight_recorder").join(launches, on="launch", how="semi")
     return next((why for text in events["detail"] if (why := json.loads(text).get("absent"))), "")

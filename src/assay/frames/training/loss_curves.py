@@ -1,4 +1,4 @@
-"""What was the loss of each step, as the mean over the ranks?"""
+"""What is the loss of each step, averaged over the ranks?"""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from assay.frames.record_data import Measured, effective_steps
 
 
 def loss_curves(measured: Measured) -> pl.DataFrame:
-    """(launch, configuration, block, step, loss) of the timed launches; the mean over ranks, no number where one of them has none."""
+    """(launch, configuration, block, step, loss) of the timed launches; mean over ranks, null if one of them has none."""
     losses = measured.table("fingerprints").filter((pl.col("what") == "loss") & pl.col("value").is_not_null())
     means = effective_steps(losses).group_by("launch", "step").agg(pl.col("value").sort().mean().alias("loss"))
     return means.join(measured.timed.select("launch", "configuration", "block"), on="launch").sort("launch", "step")

@@ -1,12 +1,12 @@
-"""What does a record show of how a training is spread over its ranks?  Facts, without a conclusion (`assay.frames.training.parallelism`).
+"""What does a record show of how a training is distributed over its ranks?
 
-From one timed launch of a configuration, its first that told the event `parallelism` (`assay.instruments.hooks.parallelism`): what is
-wrapped
-and sharded, and with the tables `collectives`, `waits`, `fingerprints` and `samples` what every step communicated, whether the ranks
-began with the same parameters and kept them, and whether they used the same samples.
+Facts only; `assay.frames.training.parallelism` concludes. From one timed launch of a configuration, its first with the event
+`parallelism` (`assay.instruments.hooks.parallelism`): which modules are wrapped and sharded; with the tables `collectives`, `waits`,
+`fingerprints` and `samples` also the traffic of every step, whether the ranks began with the same parameters and kept them equal,
+and whether they used the same samples.
 
 A step *carries gradients* if its sums over ranks move at least `CARRIES` of the bytes of the model's gradients (half precision moves half),
-or its gathering exactly those of all ranks; what an evaluation gathers is seldom as large by chance.
+or its gathers exactly those of all ranks, which an evaluation's gathers rarely match by chance.
 """
 
 from __future__ import annotations
@@ -39,36 +39,36 @@ Likeness = Literal["same", "different", "partly", "unknown"]
 
 @dataclass(frozen=True, kw_only=True)
 class Facts:
-    """What is known of one configuration."""
+    """The evidence on one configuration."""
 
     workers: int
-    group: int  # ranks that met; 0: none did
-    told: Mapping[str, Any]  # of the event, over all ranks
-    steps: int  # whose communication was watched
+    group: int  # ranks of the largest group; 0: no group
+    told: Mapping[str, Any]  # from the event, over all ranks
+    steps: int  # with recorded communication
     of_steps: str  # the same in words
     training: int  # ranks that made steps
     carrying: tuple[int, ...]  # steps that carry gradients
-    averaging: bool  # what they carry is as much as all parameters
+    averaging: bool  # the carried amount equals all parameters
     outside: float  # how often collectives outside of the steps carried as much
-    moved: float  # bytes that collectives moved in a step, per byte of gradients
+    moved: float  # bytes moved by collectives per step, per byte of gradients
     in_forward: int  # steps with collectives in the forward pass
-    peers: int  # steps with calls from rank to rank
+    peers: int  # steps with point-to-point calls
     exchanges: int  # steps with all-to-all
-    unseen: bool  # the engine counted more collectives than were seen
+    unseen: bool  # the engine counted more collectives than were recorded
     start: Likeness  # the parameters before the first step
-    stayed: bool  # they were the same at every look, and changed
-    rejoined: bool  # they were the same at some look after the first step
-    met_again: bool | None  # they were whenever looked at after a step that carries; None: never looked at then
+    stayed: bool  # parameters were equal at every check, and changed
+    rejoined: bool  # parameters were equal at some check after the first step
+    met_again: bool | None  # parameters were equal at every check after a carrying step; None: no such check
     samples: Likeness  # of the ranks, in one step
-    sharing: int | None  # ranks that use the same samples, where that is known
+    sharing: int | None  # ranks that use the same samples, if known
 
     def often(self, steps: int) -> bool:
-        """Whether that is in at least half of the steps."""
+        """Whether this holds in at least half of the steps."""
         return self.steps > 0 and 2 * steps >= self.steps
 
 
 def facts(measured: RecordTables, name: str) -> Facts | None:
-    """Of a configuration of several workers; None where no rank told anything."""
+    """Facts of a configuration of several workers; None if no rank reported any."""
     launches = measured.timed.filter(pl.col("configuration") == name)
     events = measured.table("events").filter(pl.col("kind") == KIND)
     events = events.join(launches.select("launch"), on="launch", how="semi").sort("launch", "rank", "incarnation")
@@ -119,12 +119,12 @@ def _facts(measured: RecordTables, launch: int, workers: int, details: list[dict
 
 
 def _met(calls: pl.DataFrame) -> int:
-    """Ranks of the largest group that was asked for something: it may be gone before anybody looks for one."""
+    """Ranks of the largest group with a call: the group itself may be destroyed before a check."""
     return max((int(size) for size in calls["size"].unique() if size is not None and size > 1), default=0)
 
 
 def _together(details: list[dict[str, Any]]) -> dict[str, Any]:
-    """What the ranks told, as one."""
+    """The reports of all ranks, merged."""
 
     def every(key: str) -> list[Any]:
         return [one[key] for one in details if key in one]
@@ -151,8 +151,8 @@ def _start(looks: pl.DataFrame) -> Likeness:
 
 
 def _moved(collectives: pl.DataFrame, gradient_bytes: int, workers: int) -> pl.DataFrame:
-    """(step, share, summed, gathered): bytes of a rank's collectives in each step, per byte of gradients; those that sum or send the same
-    to all, and those that gather, per rank of the group."""
+    """(step, share, summed, gathered): bytes of a rank's collectives per step, per byte of gradients; sums and broadcasts, and
+    gathers per rank of the group."""
     known = pl.col("step").is_not_null() & ~pl.col("op").is_in(SMALL) & (pl.col("size") > 1) & (gradient_bytes > 0)
     each = pl.col("bytes") / (workers * max(1, gradient_bytes))
     summed, gathered = (pl.col("op").is_in(names) for names in (SUMMING, GATHERING))
@@ -168,7 +168,7 @@ def _moved(collectives: pl.DataFrame, gradient_bytes: int, workers: int) -> pl.D
 
 
 def _outside(collectives: pl.DataFrame, steps: pl.DataFrame, gradient_bytes: int, workers: int) -> float:
-    """How many times the gradients' bytes a rank's collectives moved between the steps."""
+    """Bytes of a rank's collectives between the steps, as a multiple of the gradients' bytes."""
     if steps.height == 0 or not gradient_bytes:
         return 0.0
     spans = steps.group_by("rank").agg(pl.col("begin_ns").min().alias("first"), pl.col("end_ns").max().alias("last"))
@@ -178,13 +178,13 @@ def _outside(collectives: pl.DataFrame, steps: pl.DataFrame, gradient_bytes: int
 
 
 def _ranks_steps(rows: pl.DataFrame, workers: int) -> int:
-    """The steps that every rank has a row of, at the least."""
+    """The least number of steps recorded by a rank; 0 unless every rank has some."""
     counts = rows.filter(pl.col("step").is_not_null()).group_by("rank").agg(pl.col("step").n_unique())["step"]
     return int(counts.min()) if counts.len() == workers else 0  # type: ignore[arg-type]
 
 
 def _unseen(collectives: pl.DataFrame, details: Iterable[Mapping[str, Any]]) -> bool:
-    """Whether the default group made more calls between two looks at it than torch.distributed's functions were seen to make."""
+    """Whether the default group made more calls between two checks than the hooks on torch.distributed recorded."""
     for one in details:
         if len(looks := one.get("engine", ())) == 2:
             (first, before), (last, after) = looks
@@ -201,7 +201,7 @@ def _met_again(looks: pl.DataFrame, carrying: tuple[int, ...]) -> bool | None:
 
 
 def _likeness(own: Mapping[str, pl.DataFrame], told: Mapping[str, Any], start: Likeness, workers: int) -> Likeness:
-    """Whether the ranks use the same samples: by ids, by a sampler that shares them out, or by the losses of equal parameters."""
+    """Whether the ranks use the same samples: by ids, by a distributed sampler, or by the losses of equal parameters."""
     kinds = _kinds(own["samples"], workers)
     if kinds is not None:
         return "same" if kinds == 1 else "different" if kinds == workers else "partly"
@@ -222,7 +222,7 @@ def _sharing(samples: pl.DataFrame, workers: int) -> int | None:
 
 
 def _kinds(samples: pl.DataFrame, workers: int) -> int | None:
-    """How many different sets of samples the ranks used in the first steps; None where not every rank told its own."""
+    """Number of different sets of samples that the ranks used in the first steps; None unless every rank reported its own."""
     first = samples.filter((pl.col("incarnation") == 0) & (pl.col("step") < pl.col("step").min() + LOOKED_AT))
     sets = first.explode("ids").group_by("rank").agg(pl.struct("step", "ids").unique().sort())
     if sets.height < workers:

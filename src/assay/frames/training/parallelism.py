@@ -1,24 +1,24 @@
-"""Which parallelism is a configuration's, by what evidence, and what may therefore be judged of it?
+"""Which parallelism does a configuration use, on what evidence, and what can be judged of it?
 
-Declared (`workload.parallelism`), else recognised, by the first rule whose evidence is there:
+Declared (`workload.parallelism`), otherwise recognised by the first rule with evidence:
 
-| evidence | it is |
+| evidence | conclusion |
 |---|---|
-| torch's pipeline; FSDP; DTensor or layers of tensor parallelism; DistributedDataParallel | what they say; several, or over a part of the
-ranks: mixed | | no process group of several ranks | nothing is distributed |
-| all-to-all in most steps (embeddings or experts that lie on different ranks) | mixed |
-| parameters equal at every look, though every rank used other samples | data |
-| calls from rank to rank in most steps, and parameters that differ from the start | pipeline |
+| torch's pipeline; FSDP; DTensor or layers of tensor parallelism; DistributedDataParallel | as named; several or partial: mixed |
+| no process group of several ranks | nothing is distributed |
+| all-to-all in most steps (embeddings or experts on different ranks) | mixed |
+| parameters equal at every check, though every rank used different samples | data |
+| point-to-point calls in most steps, and parameters that differ from the start | pipeline |
 | collectives in most forward passes, parameters that differ from the start, the same samples | tensor |
-| collectives as large as the parameters in single steps, never in two that follow each other, after which the replicas are equal | local
-SGD | | collectives as large as the gradients in most steps | data |
-| equal parameters at the start, other samples on every rank, and no gradient moves | data: it was meant, and is not done |
-| nothing moves | nothing is distributed |
+| collectives as large as the parameters in single, non-adjacent steps, after which the replicas are equal | local SGD |
+| collectives as large as the gradients in most steps | data |
+| equal parameters at the start, different samples on every rank, and no gradients moved | data: intended, but not done |
+| no communication | nothing is distributed |
 
-Else it is not known, and nothing is judged that another parallelism would not have.  A record that holds no evidence (an older one, or a
-script that is not hooked) is taken for data-parallel, as its probe's calls are documented.
-Cannot tell: ranks that exchange parameters by random pairs, parameter servers, actors and learners (not known); a tensor parallelism
-whose parts began equal and whose ranks draw other samples from what forgot its gradients.
+Otherwise it is unknown, and only what holds for every parallelism is judged. A record without evidence (an older one, or a
+script without hooks) counts as data-parallel, as documented for the calls of the probe.
+Cannot tell: ranks that exchange parameters by random pairs, parameter servers, actors and learners (unknown); tensor parallelism
+whose parts began equal and whose ranks draw different samples from data parallelism without gradient averaging.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ Counted = Literal["sum", "one", "unknown"]
 
 JUDGED: Final[Mapping[Kind | None, tuple[Claim, ...]]] = {
     "data": ("replicas", "gradients", "samples", "random numbers", "loss", "speedup"),
-    "sharded": ("replicas", "gradients", "samples", "random numbers", "loss", "speedup"),  # replicas: of what is not sharded
+    "sharded": ("replicas", "gradients", "samples", "random numbers", "loss", "speedup"),  # replicas: of the unsharded state
     "local_sgd": ("samples", "random numbers", "loss", "speedup"),
     "tensor": ("loss", "speedup"),
     "pipeline": ("loss", "speedup"),
@@ -90,21 +90,21 @@ DECLARE: Final = "declare workload.parallelism"
 
 @dataclass(frozen=True, kw_only=True)
 class Parallelism:
-    """What a configuration is taken for."""
+    """The parallelism of a configuration."""
 
-    kind: Kind | None  # None: not known
+    kind: Kind | None  # None: unknown
     by: By
-    evidence: str  # of what was recognised, or why nothing was
-    seen: Kind | None = None  # what was recognised, whatever was declared
-    alone: bool = False  # nothing is distributed: it was seen so
-    counted: Counted = "sum"  # how the items of the ranks make those of a step
+    evidence: str  # of the recognised kind, or why none was recognised
+    seen: Kind | None = None  # the recognised kind, whatever was declared
+    alone: bool = False  # the record shows that nothing is distributed
+    counted: Counted = "sum"  # how the items of the ranks combine into those of a step
     sharing: int = 1  # ranks that use the same samples
     samples: Likeness = "unknown"  # of the ranks
-    meant: bool = False  # it is data parallelism by its samples and its start, and nothing is averaged
+    meant: bool = False  # data-parallel by its samples and its start, but nothing is averaged
 
     @property
     def contradicted(self) -> bool:
-        """Whether what was declared is not what was seen."""
+        """Whether the declared kind contradicts the recognised one."""
         if self.by != "declared" or self.seen is None or self.seen == self.kind:
             return False
         alike: tuple[set[Kind | None], ...] = (
@@ -123,7 +123,7 @@ ASSUMED: Final = Parallelism(kind="data", by="assumed", evidence="the record doe
 
 
 def parallelism(measured: RecordTables, name: str) -> Parallelism:
-    """Of a configuration."""
+    """The parallelism of a configuration."""
     return measured.once("parallelism", _all)[name]
 
 
@@ -139,13 +139,13 @@ def _one(measured: RecordTables, name: str) -> Parallelism:
     found = recognise(known)
     if declared == "auto":
         return _counted(found, known)
-    # without a group nothing can be distributed; whatever else was not seen may be rarer than the run is long
+    # without a group nothing can be distributed; anything else not recorded may be rarer than the run is long
     alone, seen = found.alone and known.group <= 1, None if found.meant else found.kind
     return _counted(Parallelism(kind=declared, by="declared", evidence=found.evidence, seen=seen, alone=alone), known)
 
 
 def _counted(found: Parallelism, known: Facts | None) -> Parallelism:
-    """How the items of a step follow from those of its ranks."""
+    """Set how the items of a step follow from those of its ranks."""
     counted: Counted = "sum"
     sharing = 1
     if found.kind in ("tensor", "pipeline"):
@@ -161,7 +161,7 @@ def _counted(found: Parallelism, known: Facts | None) -> Parallelism:
 
 
 def why_not(measured: RecordTables, name: str, claim: Claim) -> str:
-    """Why this cannot be judged of a configuration; empty where it can."""
+    """Why this cannot be judged for a configuration; empty if it can."""
     found = parallelism(measured, name)
     if found.alone or found.kind == "none":
         return f"nothing is distributed: {found.evidence}" if found.alone else "every worker trains alone, as declared"
@@ -170,7 +170,7 @@ def why_not(measured: RecordTables, name: str, claim: Claim) -> str:
     if claim in JUDGED[found.kind]:
         return ""
     if found.kind is None:
-        if claim == "samples" and found.samples == "different":  # they share out the data, by whatever they communicate
+        if claim == "samples" and found.samples == "different":  # they share the data out, whatever they communicate
             return ""
         return f"which parallelism this is, is not known: {found.evidence}; {DECLARE}"
     why = UNFIT[claim].get(found.kind, "it does not apply")
@@ -178,7 +178,7 @@ def why_not(measured: RecordTables, name: str, claim: Claim) -> str:
 
 
 def absent(measured: RecordTables, name: str, claim: Claim) -> Absent | None:
-    """The same as a value that is missing."""
+    """The same as an absent value."""
     why = why_not(measured, name, claim)
     if not why:
         return None
@@ -186,7 +186,7 @@ def absent(measured: RecordTables, name: str, claim: Claim) -> Absent | None:
 
 
 def recount(measured: RecordTables, folded: pl.DataFrame) -> pl.DataFrame:
-    """`Measured.global_steps` with the items of steps whose ranks work on the same samples counted once."""
+    """`Measured.global_steps`, with items of ranks that work on the same samples counted once."""
     others = {name: found for name, found in measured.once("parallelism", _all).items() if found.counted != "sum" or found.sharing > 1}
     if not others:
         return folded
@@ -218,7 +218,7 @@ Rule = Callable[[Facts], Parallelism | None]
 
 
 def recognise(known: Facts) -> Parallelism:
-    """The first rule that fits; not known where none does."""
+    """The first rule that fits; unknown if none does."""
     rules: tuple[Rule, ...] = (
         _staged,
         _fully_sharded,
@@ -286,7 +286,7 @@ def _split(known: Facts) -> Parallelism | None:
 
 
 def _exchanging(known: Facts) -> Parallelism | None:
-    """Data parallelism has no use for it: what is exchanged was computed by parts of the model that the others do not have."""
+    """All-to-all rules out data parallelism: the exchanged values come from parts of the model that other ranks lack."""
     if not known.often(known.exchanges):
         return None
     wrapped = max(known.told["ddp"], default=0)
@@ -347,7 +347,7 @@ def _averaged(known: Facts) -> Parallelism | None:
         or not known.averaging
         or min(gaps, default=2) < 2
         or known.told["shapes"] > 1
-        or known.stayed  # between two averages replicas part
+        or known.stayed  # between two averages replicas diverge
         or known.met_again is False
     ):
         return None
@@ -363,7 +363,7 @@ def _reduced(known: Facts) -> Parallelism | None:
 
 
 def _blind(known: Facts) -> Parallelism | None:
-    """What follows rests on nothing being moved: it must have been seen."""
+    """The rules after this one rest on nothing being moved, which needs recorded communication."""
     if known.told["libraries"]:
         return _unknown(f"{' and '.join(known.told['libraries'])} may communicate, which is not seen")
     if known.unseen:
@@ -381,7 +381,7 @@ def _forgotten(known: Facts) -> Parallelism | None:
 
 
 def _apart(known: Facts) -> Parallelism | None:
-    met = known.rejoined and known.samples != "same"  # by ways that were not seen
+    met = known.rejoined and known.samples != "same"  # by unrecorded means
     if met or known.moved >= CARRIES_SOME or known.in_forward or known.peers or known.told["models"] < known.workers:
         return None
     return _is(
@@ -391,4 +391,4 @@ def _apart(known: Facts) -> Parallelism | None:
     )
 
 
-CARRIES_SOME: Final = 0.1  # of the gradients: losses and counts for a log are less, but for the smallest models
+CARRIES_SOME: Final = 0.1  # of the gradients: losses and counts for a log are smaller, except in tiny models

@@ -1,14 +1,17 @@
-"""What took the time of the profiled steps of a rank?  From a trace of torch.profiler, as plain data.
+"""What took the time of the profiled steps of a rank?
 
-    operators   of the processor, by self time: their own time without the operators that they call
-    kernels     of the device, by time
-    classes     the same times by kind of work (`CLASSES`): kernels where there are any, else self times of operators
-    steps       how the steps divide by unions of intervals (`assay.frames.training.kernel_trace`): computing, exposed communication,
-    copies, idle collectives their kernels one by one, for the record: what is said of them is in `steps`
-    memory      the most that was allocated on each device, where allocations were followed
+From a trace of torch.profiler, as plain data:
 
-Classes are told by names; what no rule knows is "other".  Sums of times of kernels that run at once may exceed the steps.
-Cannot tell: what the steps take without the profiler; time in Python between operators, which looks idle.
+    operators    of the processor, by self time: without the operators that they call
+    kernels      of the device, by time
+    classes      the same times by kind of work (`CLASSES`): kernels if there are any, otherwise self times of operators
+    steps        partition of the steps by unions of intervals (`assay.frames.training.kernel_trace`): computing, exposed
+                 communication, copies, idle
+    collectives  their kernels one by one, for the record; their totals are in `steps`
+    memory       the most allocated on each device, if allocations were traced
+
+Classes follow from names; unmatched names are "other". Summed times of concurrent kernels may exceed the steps.
+Cannot tell: the steps' duration without the profiler; time in Python between operators, which looks idle.
 """
 
 from __future__ import annotations
@@ -22,7 +25,7 @@ from assay.frames.training.kernel_trace import Kernel, Operator, Trace, interval
 
 TOP: Final = 20
 CLASSES: Final = ("matmul", "attention", "elementwise", "reduction", "communication", "copy", "other")
-_RULES: Final = {  # the first that is found in the name, without case
+_RULES: Final = {  # the first match in the name, ignoring case
     "communication": r"nccl|rccl|^c10d::|gloo:|mpi:|allreduce|all_reduce|allgather|all_gather|reduce_scatter|record_param_comms",
     "attention": r"attention|flash|fmha|sdpa",
     "matmul": r"gemm|gemv|matmul|\bmm\b|addmm|\bbmm\b|baddbmm|linear|conv|cutlass|cublas|xmma|wgrad|dgrad|einsum|tensile|Cijk",
@@ -37,12 +40,12 @@ _RULE: Final = tuple((kind, re.compile(pattern, re.IGNORECASE)) for kind, patter
 
 
 def summary(content: Mapping[str, Any]) -> dict[str, Any]:
-    """What a trace says, of a Chrome trace as `json.load` gives it."""
+    """Summarise a Chrome trace, as `json.load` returns it."""
     trace = intervals(content)
     operators = _operators(trace.operators)
     kernels = _kernels(trace.kernels)
     parts = kernels if trace.on_device else operators
-    first = int(content.get("assay_first_step") or 0)  # the profiler numbers the steps that it saw from 0
+    first = int(content.get("assay_first_step") or 0)  # the profiler numbers its steps from 0
     return {
         "rank": trace.rank,
         "workers": trace.workers,
@@ -57,7 +60,7 @@ def summary(content: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def kind_of(name: str, kind: str = "compute") -> str:
-    """The class of a kernel or an operator, by its name and by what Kineto says that it is."""
+    """The class of a kernel or an operator, from its name and Kineto's category."""
     if kind in ("communication", "copy"):
         return kind
     bare = name.removeprefix("aten::")
@@ -65,7 +68,7 @@ def kind_of(name: str, kind: str = "compute") -> str:
 
 
 def _operators(operators: Iterable[Operator]) -> dict[str, dict[str, Any]]:
-    """name -> calls, own time, time with what it calls, class."""
+    """name -> calls, self time, total time, class."""
     found: dict[str, dict[str, Any]] = {}
     for one, own in _self_times(operators):
         row = found.setdefault(one.name, _row(one.name, kind_of(one.name)))
@@ -76,7 +79,7 @@ def _operators(operators: Iterable[Operator]) -> dict[str, dict[str, Any]]:
 
 
 def _self_times(operators: Iterable[Operator]) -> Iterator[tuple[Operator, int]]:
-    """Each operator with its time less that of the operators right inside of it, thread by thread."""
+    """Each operator with its time minus that of its direct children, thread by thread."""
     threads: dict[str, list[Operator]] = {}
     for one in operators:
         threads.setdefault(one.thread, []).append(one)
@@ -139,10 +142,10 @@ def _step(trace: Trace, step: int) -> dict[str, Any]:
 
 
 def _collectives(trace: Trace, first: int, content: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """The kernels of collectives, by the monotonic clock of the host where the trace says how far the profiler's is from it.
+    """The kernels of collectives, on the host's monotonic clock if the trace gives the profiler's offset from it.
 
-    Numbered step by step within a group, in the order in which they began: the same call has the same number on every rank.  Calls of
-    engines that the processor serves are none: the hooks time them.
+    Numbered step by step within a group, by begin: the same call has the same number on every rank. Calls of engines on the
+    processor are not included: the hooks time them.
     """
     apart = int(content.get("assay_wall_minus_monotonic_ns") or 0)
     for window in trace.steps:
@@ -167,7 +170,7 @@ def _collectives(trace: Trace, first: int, content: Mapping[str, Any]) -> Iterat
 
 
 def _sent(trace: Trace, step: int) -> int | None:
-    """Bytes of the collectives that began in the step; None where one of them does not say, or there is none."""
+    """Bytes of the collectives that began in the step; None if one of them lacks its size, or there is none."""
     window = trace.window(step)
     sizes = [one.nbytes for one in trace.kernels if one.kind == "communication" and window.begin <= one.begin < window.end]
     known = [size for size in sizes if size is not None]
@@ -175,7 +178,7 @@ def _sent(trace: Trace, step: int) -> int | None:
 
 
 def _memory(content: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """device -> the most that was allocated at once, and how often memory was asked for."""
+    """device -> peak allocation, and number of allocations."""
     found: dict[tuple[int, int], dict[str, Any]] = {}
     for event in content.get("traceEvents") or ():
         told = event.get("args") or {}

@@ -1,20 +1,19 @@
-"""How long was each rank itself at work in each phase of a step, without waiting for the others?
+"""How long did each rank itself work in each phase of a step, without waiting for the others?
 
-Where ranks wait for each other in the backward pass, every rank's backward pass lasts as long as the slowest one's: walls equalise,
-and say nothing.  What a rank waits is taken off, by the best way that its launch allows; all of them are durations on one host:
-* `thread`: what communication took of the rank's own thread, phase by phase (table waits); asking for collectives is then a phase
-  of its own, `communication`;
-* `ddp_logging`, `kineto`: the exposed communication of the step (table communication), taken off the backward pass, in those steps
-  of which it is known;
-* `durations`: of the step's last collective, how much longer it lasted on this rank than on the one where it was shortest
-  (of kernels: of each collective, since a kernel that waits holds up those behind it);
-* none: then the backward pass, and what lies between the phases, are not compared at all: they may be nothing but waiting.
-A rank whose whole own time stands out while none of its phases does is named for `throughout`.
-Only steady steps count that were seen on every rank, and whose communication was watched (`assay.frames.training.watched_steps`).
-`between` is the step's time in no phase and no pause.
-Source: transfer = minimum over ranks, wait = the rest, as in METRICS.md (`comm_transfer`, `comm_wait`).
-Cannot tell: a link or a card that is slow while its rank asks in time (all ranks then end late together: `assay comm`);
-where only durations are known, whether a rank was late in its backward pass or in asking.
+If ranks wait for each other in the backward pass, every rank's backward pass lasts as long as the slowest one's, and wall times
+hide who is slow. Each rank's waiting is subtracted by the best method its launch allows; all are durations on one host:
+* `thread`: time that the rank's own thread spent in communication, phase by phase (table waits); issuing collectives is
+  then a phase of its own, `communication`;
+* `ddp_logging`, `kineto`: the exposed communication of the step (table communication), subtracted from the backward pass, in
+  steps with a known value;
+* `durations`: how much longer the step's last collective lasted on this rank than on the rank where it was shortest
+  (with kernels: each collective, since a waiting kernel blocks those behind it);
+* none: the backward pass, and time between the phases, are not compared at all: they may be nothing but waiting.
+A rank whose total own time stands out while none of its phases does is reported for `throughout`.
+Only steady steps recorded on every rank count, and only with watched communication (`assay.frames.training.watched_steps`).
+`between` is the step's time in no phase and no pause. Transfer = minimum over ranks, wait = the rest.
+Cannot tell: a slow link or card whose rank calls in time (all ranks then end late together: `assay comm`);
+with durations only, whether a rank was late in its backward pass or in issuing the call.
 """
 
 from __future__ import annotations
@@ -38,10 +37,10 @@ Array = NDArray[np.float64]
 PHASES: Final = ("data", "forward", "backward", "optimizer")
 BETWEEN: Final = "between"
 ASKING: Final = "communication"
-THROUGHOUT: Final = "throughout"  # no phase: the whole step, for ranks that are slow in none of them by enough
-LOGGED: Final = ("ddp_logging", "kineto")  # methods of the table communication that see exposed communication on every device
+THROUGHOUT: Final = "throughout"  # no phase: the whole step, for ranks that are not slow enough in any single phase
+LOGGED: Final = ("ddp_logging", "kineto")  # methods of the table communication that show exposed communication on every device
 KEY: Final = ["step", "rank"]
-# of logs, which are read of some steps alone, so many steps are enough where they are fewer than half
+# logs are read in some steps only: this many are enough even if fewer than half
 SAMPLED: Final = 20
 ONE_RANK: Final = "one worker has no other to wait for"
 
@@ -54,17 +53,17 @@ class Own:
     configuration: str
     ranks: tuple[int, ...]
     phases: Mapping[str, Array] = field(repr=False)
-    whole: Array | None = field(repr=False)  # of the whole step; None where waiting cannot be taken off
+    whole: Array | None = field(repr=False)  # of the whole step; None if waiting cannot be subtracted
     step_s: Array = field(repr=False)  # of the slowest rank, shape [steps]
     method: str  # thread, ddp_logging, kineto, durations or none
 
     def searched(self) -> Search:
-        """The ranks and phases that are slower than the others; `rank` is the place in `ranks`."""
+        """The ranks and phases that are slower than the others; `rank` is the index in `ranks`."""
         return self._searched
 
     @cached_property
     def _searched(self) -> Search:
-        """A rank that is slow by a little everywhere (a share of a processor, a clock, a neighbour) is slow as a whole."""
+        """A rank that is slightly slow everywhere (a share of a processor, a clock, a neighbour) is slow as a whole."""
         series = self.phases if self.whole is None or not self.phases else {**self.phases, THROUGHOUT: self.whole}
         found = search(series, self.step_s)
         told = {one.rank for one in found.found if one.phase != THROUGHOUT}
@@ -72,7 +71,7 @@ class Own:
 
 
 def own_times(measured: Measured) -> tuple[Own, ...]:
-    """Of every timed launch of several workers that has steady steps seen on all of them, in the launches' order; made once."""
+    """For every timed launch of several workers with steady steps recorded on all of them, in launch order. Memoised."""
     return measured.once("own_times", lambda one: tuple(_own_times(one)))
 
 
@@ -104,7 +103,7 @@ def _complete(steps: pl.DataFrame, ranks: int) -> pl.DataFrame:
     return steps.filter(pl.len().over("step") == ranks).sort(KEY)
 
 
-# ---- what is taken off: (step, rank, taken_<phase> ...), nanoseconds ------------------------------------------------------
+# ---- subtracted waiting: (step, rank, taken_<phase> ...), nanoseconds ---------------------------------------------------
 
 
 def _of_thread(waits: pl.DataFrame) -> pl.DataFrame:
@@ -123,17 +122,17 @@ def _of_logging(communication: pl.DataFrame, method: str) -> pl.DataFrame:
 
 
 def _of_durations(calls: pl.DataFrame) -> pl.DataFrame:
-    """What a rank waited in the collective that ended last, or of kernels in each of them."""
+    """A rank's waiting in the collective that ended last, or for kernels in each of them."""
     call = ["incarnation", "group", "call"]
     length = calls.filter(pl.col("end_ns").is_not_null()).with_columns(_length=pl.col("end_ns") - pl.col("begin_ns"))
-    whole = length.filter(pl.len().over(call) == pl.col("size"))  # else the rank that waited least may be missing
+    whole = length.filter(pl.len().over(call) == pl.col("size"))  # otherwise the rank that waited least may be missing
     waited = whole.with_columns(_waited=pl.col("_length") - pl.col("_length").min().over(call))
     last = pl.col("_waited").get(pl.col("end_ns").arg_max())
     kernels = (pl.col("method") == "kineto").all()
     return waited.group_by(KEY).agg(pl.when(kernels).then(pl.col("_waited").sum()).otherwise(last).alias("taken_backward"))
 
 
-# method -> the table that tells of it, and what is taken off by it; the first that saw enough steps is used
+# method -> its table, and the waiting to subtract; the first with enough steps is used
 _METHODS: Final[Mapping[str, tuple[str, Callable[[pl.DataFrame], pl.DataFrame]]]] = {
     "thread": ("waits", _of_thread),
     **{name: ("communication", partial(_of_logging, method=name)) for name in LOGGED},
@@ -150,7 +149,7 @@ def _arrays(launch: int, configuration: str, steps: pl.DataFrame, method: str) -
     known = steps.fill_null(0)
 
     def column(name: str) -> Array:
-        """Seconds, shape [steps, ranks]; 0 where nothing of the kind was there."""
+        """Seconds, shape [steps, ranks]; 0 if missing."""
         if name not in known.columns:
             return np.zeros((steps.height // len(ranks), len(ranks)))
         return np.asarray(known[name].to_numpy().reshape(shape) / NS_PER_S, dtype=np.float64)

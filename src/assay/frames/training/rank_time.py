@@ -1,30 +1,32 @@
-"""Where did every rank-second of a launch go?  A partition: the categories of a rank sum to the launch's wall time, by construction.
+"""Where did every rank-second of a launch go?
+
+A partition: the categories of a rank sum to the launch's wall time, by construction.
 
     launch begins                                                                                             launch ends
       | init | compile, steps ... | recompute | detect | restart | reload | compile, steps ... | unknown | idle |
                                   last step   fault    noticed   started  first step           last step  worker's end
 
-Inside a step: data_stall, exposed_communication, straggler_wait (the part of it that is waiting for a slower rank), checkpoint,
-evaluation, and what is left is productive.  A step that was done again later counts as recompute, whole.  What nothing explains is
-`unknown`, and is said so; no rank's time is counted twice.
+Within a step: data_stall, exposed_communication, straggler_wait (its part that is waiting for a slower rank), checkpoint,
+evaluation; the rest is productive. A step repeated later counts as recompute, whole. Unexplained time is `unknown`; no
+rank's time is counted twice.
 
-* A restart is seen by the incarnation of the workers, not by a step number that comes again: a job that loses no step, or whose
-  engine heals it in place, still pays for the detection, the restart and the reload.
-* While a fault lasts (`fault` to `fault_end`, or the victim's end), what steps take beyond the rank's median step is idle on the victim and
-  straggler_wait on the others, wherever the rank stood still for it; where the network is held back it is exposed communication of all.
-* A process that is there but makes no step (killed before its first one, or failing on every restart) is init the first time, reload later.
-* A job that ends by its failure: from the failure until it was noticed is detect, what comes after is idle.  One whose rank was stopped and
-  never went on: idle on the victim, straggler_wait on the others, until somebody ended them.
-* compile: what the first step of an incarnation takes beyond the rank's median step: building graphs, caches, first allocations.
-* straggler_wait: how much longer a rank was in its collectives than the rank that was in them shortest, calls that overlap counted once; of
-  exposed communication only.
+* A restart is identified by the workers' incarnation, not by a repeated step number: a job that loses no step, or whose engine
+  heals it in place, still pays for detection, restart and reload.
+* While a fault lasts (`fault` to `fault_end`, or the victim's end), step time beyond the rank's median step is idle on the victim and
+  straggler_wait on the others, wherever the rank stood still; with a throttled network it is exposed communication of all.
+* A process without steps (killed before its first one, or failing on every restart) is init the first time, reload later.
+* If a job ends by its failure, the time until it was noticed is detect, and the rest idle. If a rank was stopped and never
+  continued: idle on the victim, straggler_wait on the others, until they were ended.
+* compile: time of an incarnation's first step beyond the rank's median step: building graphs, caches, first allocations.
+* straggler_wait: a rank's time in its collectives beyond that of the rank with the least, overlapping calls counted once; only
+  as part of exposed communication.
 
-Source: METRICS.md, `training_goodput`; the categories of ml-goodput-measurement, without its limits (house research 2.5).
-Of a launch whose hosts' clocks are not known against each other (`assay.frames.clock_offsets`), or of which nobody knows at which step it
-went on after a restart (`assay.frames.training.unknown_progress`), everything is unknown.
-Steps whose communication was not watched have the shares of the rank's median watched step.
-Cannot tell: exposed communication that no instrument saw (it is productive then), the reason of a slow step without a fault, one long
-wait in a step that was not watched.
+Source: the categories of ml-goodput-measurement (Google), which recognises a disruption only by a repeated step number.
+Everything is unknown in a launch whose hosts' clocks cannot be compared (`assay.frames.clock_offsets`), or whose step after a
+restart is unknown (`assay.frames.training.unknown_progress`).
+Steps with unwatched communication get the shares of the rank's median watched step.
+Cannot tell: exposed communication that no instrument recorded (it is productive then), the cause of a slow step without a fault,
+one long wait in an unwatched step.
 """
 
 from __future__ import annotations
@@ -40,7 +42,7 @@ from assay.frames.training.step_communication import waiting
 from assay.frames.training.unknown_progress import unknown_progress
 from assay.frames.training.watched_steps import unwatched
 
-# category -> what it is, in the order of reports
+# category -> its meaning, in report order
 CATEGORIES: Final = {
     "productive": "steps that counted, less everything below",
     "data_stall": "waiting for a batch inside a step",
@@ -57,8 +59,8 @@ CATEGORIES: Final = {
     "idle": "stopped, slowed, or ended before the launch was over",
     "unknown": "what nothing explains",
 }
-HELD_UP: Final = "held_up"  # no category: what a fault added to idle, straggler_wait, exposed_communication and compile
-NETWORK: Final = ("throttle",)  # faults that hold no process up, only what it sends
+HELD_UP: Final = "held_up"  # no category: the fault's addition to idle, straggler_wait, exposed_communication and compile
+NETWORK: Final = ("throttle",)  # faults that delay only the traffic, no process
 _KEY = ("launch", "rank")
 _LIFE = (*_KEY, "incarnation")
 _JOB = ("launch", "incarnation")
@@ -76,14 +78,14 @@ def partition(measured: Measured, launches: pl.DataFrame) -> pl.DataFrame:
 
 
 def _partition(measured: Measured, launches: pl.DataFrame) -> pl.DataFrame:
-    clock = on_one_clock(measured)  # a rank's times are held against the launch's, which are the coordinator's
+    clock = on_one_clock(measured)  # a rank's times are compared with the launch's, which are the coordinator's
     measured = clock.measured
     spans = measured.table("launches").select("launch", "begin_ns", "end_ns")
     rank = pl.int_ranges(0, pl.col("workers"), dtype=pl.Int32).alias("rank")
     ranks = launches.select("launch", "status", rank).join(spans, on="launch").explode("rank")
-    if not ranks.height:  # as of most records the launches with faults
+    if not ranks.height:  # most records have no fault launches
         return _filled(ranks, pl.DataFrame(schema={"launch": pl.Int32, "rank": pl.Int32}))
-    # of the others all is unknown
+    # all time of these launches is unknown
     blind = [*clock.troubles, *unknown_progress(measured)]
     mine = launches.select("launch").filter(~pl.col("launch").is_in(blind))
     names = ("steps", "events", "collectives", "communication")
@@ -97,14 +99,14 @@ def _partition(measured: Measured, launches: pl.DataFrame) -> pl.DataFrame:
 
 
 def _filled(ranks: pl.DataFrame, parts: pl.DataFrame) -> pl.DataFrame:
-    """Every rank with all categories; what is left of its wall time is unknown."""
+    """Every rank with all categories; the rest of its wall time is unknown."""
     named = [name for name in CATEGORIES if name != "unknown"]
     every = [*named, HELD_UP]
     missing = [pl.lit(0, pl.Int64).alias(name) for name in every if name not in parts.columns]
     sums = parts.lazy().with_columns(missing).group_by(_KEY).agg(pl.col(name).fill_null(0).sum() for name in every)
     wall = (pl.col("end_ns") - pl.col("begin_ns")).alias("wall_ns")
     whole = ranks.lazy().select(*_KEY, wall).join(sums, on=_KEY, how="left").with_columns(pl.col(every).fill_null(0))
-    # Clocks of hosts are known to within a bound only: what lives overlap by is taken off the steps, so that nothing counts twice.
+    # Host clocks are known only within a bound: overlaps of lives are subtracted from the steps, so that no time counts twice.
     over = (pl.sum_horizontal(named) - pl.col("wall_ns")).clip(lower_bound=0)
     cut = whole.with_columns(productive=pl.col("productive") - pl.min_horizontal(over, "productive"))
     sound = pl.sum_horizontal(named) <= pl.col("wall_ns")
@@ -129,10 +131,10 @@ _FAILURES: Final = {
 
 
 def _failures(events: pl.DataFrame, struck: pl.DataFrame) -> pl.DataFrame:
-    """(launch, incarnation, failed, noticed, victim, since, until, network, lasts): of each incarnation, when its trouble began and when
-    the first peer was gone; and the time of a fault that lasted.
+    """(launch, incarnation, failed, noticed, victim, since, until, network, lasts): per incarnation, when its failure began and when
+    the first peer was gone; and the interval of a lasting fault.
 
-    A fault that was put in is the begin, unless it passed; otherwise the first process that vanished is.
+    The failure begins with the injected fault, unless that passed; otherwise with the first process that vanished.
     """
     gone = events.filter(pl.col("kind") == "worker_gone").sort("ns")
     if not gone.height and not struck.height:
@@ -157,7 +159,7 @@ def _failures(events: pl.DataFrame, struck: pl.DataFrame) -> pl.DataFrame:
 
 
 def _struck(events: pl.DataFrame, struck: pl.DataFrame) -> pl.DataFrame:
-    """(launch, incarnation, since, victim, network, until, at_end, lasts): of each incarnation the first fault, and when it was undone."""
+    """(launch, incarnation, since, victim, network, until, at_end, lasts): per incarnation the first fault, and when it was undone."""
     ends = (
         events.filter(pl.col("kind") == "fault_end")
         .select("launch", pl.col("ns").alias("until"), at_end=_told("at_end").eq("true").fill_null(value=False))
@@ -179,10 +181,10 @@ def _told(name: str) -> pl.Expr:
 
 
 def _lives(steps: pl.DataFrame, events: pl.DataFrame, ranks: pl.DataFrame, failures: pl.DataFrame) -> pl.DataFrame:
-    """One row for each process that is known of a rank which made any steps, in order.
+    """One row per known process of a rank that made any steps, in order.
 
-    trained: whether it made steps; first, last: from its first step to the end of its last, of one without any the moment it was gone;
-    start, over: when it said that it began and ended; and what is known of its failure.
+    trained: whether it made steps; first, last: from its first step to the end of its last, without steps the moment it was gone;
+    start, over: its reported begin and end; and the details of its failure.
     """
     known = steps.lazy().group_by(_LIFE).agg(pl.col("begin_ns").min().alias("first"), pl.col("end_ns").max().alias("last"))
     for kind, name, ns in (("worker_start", "start", process_began()), ("worker_end", "over", _NS), ("worker_gone", "gone", _NS)):
@@ -195,7 +197,7 @@ def _lives(steps: pl.DataFrame, events: pl.DataFrame, ranks: pl.DataFrame, failu
         .select(_JOB)
         .join(latest, on="launch")
         .filter(pl.col("incarnation") < pl.col("_latest"))
-    )  # an engine starts all ranks again: one that later trained had a process then, even if it was gone before it could say so
+    )  # an engine restarts all ranks: one that trained later had a process then, even if it died before reporting
     known = known.join(silent.select(_LIFE), on=_LIFE, how="full", coalesce=True)
     mine = known.join(ranks.lazy(), on=_KEY).join(failures.lazy(), on=_JOB, how="left").sort(_LIFE)
     mine = mine.filter(pl.col("incarnation").is_not_null() & pl.col("first").is_not_null().any().over(_KEY))
@@ -215,7 +217,7 @@ def _lives(steps: pl.DataFrame, events: pl.DataFrame, ranks: pl.DataFrame, failu
 
 
 def _gaps(lives: pl.DataFrame) -> tuple[pl.DataFrame, ...]:
-    """What lies before a rank's first step, between its lives, and after its last process."""
+    """The gaps before a rank's first step, between its lives, and after its last process."""
     nth = lives.with_columns(**{f"next_{name}": pl.col(name).shift(-1).over(_KEY) for name in ("first", "start")})
     began = nth.group_by(_KEY, maintain_order=True).first()
     init = began.select(*_KEY, init=(pl.col("first") - pl.col("begin_ns")).clip(lower_bound=0))
@@ -230,7 +232,7 @@ def _gaps(lives: pl.DataFrame) -> tuple[pl.DataFrame, ...]:
 
 
 def _after(ended: pl.DataFrame) -> pl.DataFrame:
-    """What comes after a rank's last process, or after it came to nothing."""
+    """The time after a rank's last process, or after it failed for good."""
     until, end = pl.col("until"), pl.col("end_ns")
     broke = (pl.col("status") == "failed") & pl.col("over").is_null()
     stuck = pl.col("hung").fill_null(value=False) & (pl.col("status") != "ok")
@@ -250,7 +252,7 @@ def _after(ended: pl.DataFrame) -> pl.DataFrame:
 
 
 def _parts(tables: dict[str, pl.DataFrame], failures: pl.DataFrame) -> pl.DataFrame:
-    """One row per step of a rank: its pause, and the rest in categories."""
+    """One row per step of a rank: its pause, and the rest by category."""
     steps = tables["steps"]
     counted = effective_steps(steps).select(*_LIFE, "step", "begin_ns", counted=pl.lit(value=True))
     own = (pl.col("end_ns") - pl.col("begin_ns") - pl.col("_pause")).clip(lower_bound=0)
@@ -275,8 +277,8 @@ def _parts(tables: dict[str, pl.DataFrame], failures: pl.DataFrame) -> pl.DataFr
 
 
 def _as_watched(steps: pl.DataFrame) -> pl.DataFrame:
-    """Steps whose communication was not watched (`assay.frames.training.watched_steps`): the shares of the rank's median step that was,
-    since the first that was not. A median: one long wait among the few watched steps must not be told of all."""
+    """Give steps with unwatched communication (`assay.frames.training.watched_steps`) the shares of the rank's median watched step
+    since the first unwatched one. A median, so that one long wait among few watched steps is not extrapolated."""
     if steps["_unwatched"].null_count() == steps.height:
         return steps
     missed = pl.col("_unwatched").fill_null(value=False)
@@ -294,13 +296,13 @@ def _as_watched(steps: pl.DataFrame) -> pl.DataFrame:
 
 
 def _logged(communication: pl.DataFrame) -> pl.DataFrame:
-    """(launch, rank, incarnation, step, _logged): exposed communication by DDP's own log, which a GPU fills steps later."""
+    """(launch, rank, incarnation, step, _logged): exposed communication from DDP's own log, which a GPU fills steps later."""
     own = communication.filter((pl.col("method") == "ddp_logging") & pl.col("exposed_ns").is_not_null())
     return own.group_by(*_LIFE, "step").agg(pl.col("exposed_ns").last().alias("_logged"))
 
 
 def _redone(steps: pl.DataFrame) -> pl.DataFrame:
-    """A step that does not count is recompute, whole."""
+    """Count a superseded step as recompute, whole."""
     return steps.with_columns(
         *(pl.when("counted").then(pl.col(name)).otherwise(0).alias(name) for name in _OF_STEP),
         pl.when("counted").then(0).otherwise(pl.col("_own")).alias("recompute"),
@@ -308,7 +310,7 @@ def _redone(steps: pl.DataFrame) -> pl.DataFrame:
 
 
 def _without_excess(steps: pl.DataFrame, failures: pl.DataFrame) -> pl.DataFrame:
-    """What first steps, and steps during a fault that lasts, take beyond the rank's median is told apart."""
+    """Separate the time beyond the rank's median in first steps and in steps during a lasting fault."""
     hit = ((pl.col("begin_ns") < pl.col("until")) & (pl.col("end_ns") > pl.col("since"))).fill_null(value=False)
     lasting = failures.filter(pl.col("until").is_not_null()).select(*_JOB, "victim", "network", "since", "until")
     broken = (
@@ -323,7 +325,7 @@ def _without_excess(steps: pl.DataFrame, failures: pl.DataFrame) -> pl.DataFrame
     left = (pl.col("_own") - pl.col("_own_usual")).clip(lower_bound=0)
     left = pl.when("_hit").then(left).otherwise(0)
     whole, rest = pl.lit(0, pl.Int64), {}
-    for name in _OF_STEP:  # what the fault added, wherever the rank stood still for it
+    for name in _OF_STEP:  # the fault's addition, wherever the rank stood still
         taken = pl.min_horizontal(left - whole, (pl.col(name) - pl.col(f"{name}_usual")).clip(lower_bound=0))
         whole, rest[name] = whole + taken, pl.col(name) - taken
     victim, network = pl.col("rank") == pl.col("victim"), pl.col("network")
@@ -348,14 +350,14 @@ def _without_excess(steps: pl.DataFrame, failures: pl.DataFrame) -> pl.DataFrame
 
 
 def _usual(name: str) -> pl.Expr:
-    """The rank's median over steps that no fault touched; the least of all where a fault touched every one."""
+    """The rank's median over steps without a fault; the minimum if a fault affected every step."""
     quiet = pl.col(name).filter(pl.col("counted") & ~pl.col("_hit")).median().over(_KEY)
     least = pl.col(name).filter("counted").min().over(_KEY)
     return pl.coalesce(quiet, least).fill_null(0).cast(pl.Int64).alias(f"{name}_usual")
 
 
 def _inside(parts: pl.DataFrame, lives: pl.DataFrame, events: pl.DataFrame) -> pl.DataFrame:
-    """Sums of each life, its marked pauses told apart by kind: in steps, between them, and after the last."""
+    """Sums per life, its marked pauses by kind: in steps, between them, and after the last."""
     names = ("productive", "data_stall", "exposed_communication", "straggler_wait", "compile", "recompute", "idle", HELD_UP)
     sums = parts.group_by(_LIFE).agg(
         *(pl.col(name).sum() for name in names),
@@ -369,7 +371,7 @@ def _inside(parts: pl.DataFrame, lives: pl.DataFrame, events: pl.DataFrame) -> p
 
 
 def _allotted(room: pl.Expr) -> tuple[pl.Expr, pl.Expr]:
-    """Checkpoints and evaluations, which can take no more than the time that no step's work takes."""
+    """Checkpoints and evaluations, limited to the time outside of the steps' work."""
     saved, scored = pl.col("_saved").fill_null(0), pl.col("_scored").fill_null(0)
     checkpoint = pl.min_horizontal(saved, room.clip(lower_bound=0))
     evaluation = pl.min_horizontal(scored, (room - checkpoint).clip(lower_bound=0))
@@ -377,7 +379,7 @@ def _allotted(room: pl.Expr) -> tuple[pl.Expr, pl.Expr]:
 
 
 def _marked(lives: pl.DataFrame, events: pl.DataFrame) -> pl.DataFrame:
-    """Nanoseconds of checkpoints and evaluations from a life's first step on; what comes before is part of init or reload."""
+    """Nanoseconds of checkpoints and evaluations from a life's first step on; earlier ones are part of init or reload."""
     kinds = {"checkpoint_save": "_saved", "checkpoint_load": "_saved", "evaluation": "_scored"}
     own = events.filter(pl.col("kind").is_in(list(kinds)) & pl.col("duration_ns").is_not_null()).join(lives, on=_LIFE)
     late = own.filter(pl.col("ns") >= pl.col("first"))

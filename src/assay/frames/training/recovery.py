@@ -1,14 +1,16 @@
-"""What happened after a fault?  The timeline of every fault launch, shared by all reliability metrics.
+"""What happened after a fault, and how long did each part of the recovery take?
+
+The timeline of every fault launch, shared by all reliability metrics:
 
     fault ---- detect ----> first peer gone ---- restart ----> last worker up again ---- reload ----> first step
-          ---- recompute ----> the step that was lost is reached again
+          ---- recompute ----> the lost step is reached again
 
-The four parts follow each other without a gap, so that they sum to the recovery time.  `detect` ends when the first
-surviving peer of the victim is gone: stopped by the engine, or ended by its own broken communication.  `reload` holds everything between
-a worker's start and its first step: joining the group, building the model, loading the checkpoint.  Where the engine needed more than
-one restart, the first incarnation that trained is the one that counts; the restarts before it are part of `restart`.
-A launch that was struck several times has a recovery of each strike; where the next strike came before the lost step was reached again,
-the time until it was reached at last is part of `recompute`.  A launch's number is the mean of its strikes'.
+The four parts are contiguous, so that they sum to the recovery time. `detect` ends when the first surviving peer of the victim
+is gone: stopped by the engine, or ended by its own broken communication. `reload` is everything between a worker's start and its
+first step: joining the group, building the model, loading the checkpoint. If the engine needed more than one restart, the first
+incarnation that trained counts; earlier restarts are part of `restart`.
+A launch struck several times has a recovery per strike; if the next strike came before the lost step was reached again,
+the time until it was finally reached is part of `recompute`. A launch's number is the mean over its strikes.
 """
 
 from __future__ import annotations
@@ -38,7 +40,7 @@ ONE_WORKER = Absent(reason="not_applicable", detail="one worker has no peer whos
 
 @dataclass(frozen=True, kw_only=True)
 class Recovery:
-    """One strike of a fault launch. Times in monotonic ns; None where it did not come to that."""
+    """One strike of a fault launch. Times in monotonic ns; None if the event did not occur."""
 
     launch: int
     configuration: str
@@ -49,14 +51,14 @@ class Recovery:
     resumed_ns: int | None
     regained_ns: int | None
     steps_lost: int | None
-    bound_ns: float = 0.0  # by how much an interval may be wrong, since the clocks of hosts differ
-    trouble: str = ""  # why its times cannot be compared at all
-    unknown: Absent | None = None  # why nobody knows what was lost
+    bound_ns: float = 0.0  # largest error of an interval, from the hosts' clocks
+    trouble: str = ""  # why its times cannot be compared
+    unknown: Absent | None = None  # why the lost work is unknown
 
 
 def recoveries(measured: Measured) -> tuple[Recovery, ...]:
-    """Every strike, by launch and time, without launches that were interrupted and made again, and without strikes that passed
-    (`fault_end`) and after which nobody was restarted: there was nothing to recover from but the fault itself."""
+    """Every strike, by launch and time, without launches that were interrupted and repeated, and without strikes that passed
+    (`fault_end`) without a restart: they need no recovery beyond the fault itself."""
     return measured.once("recoveries", _recoveries)
 
 
@@ -72,14 +74,14 @@ def _recoveries(measured: Measured) -> tuple[Recovery, ...]:
             recovery = _one(row, strike, own, one.steps)
             if recovery.resumed_ns is not None and row["launch"] in unknown:
                 recovery = replace(recovery, regained_ns=None, steps_lost=None, unknown=unknown[row["launch"]])
-            if one.trouble:  # what the workers say of themselves is on another clock than the fault
+            if one.trouble:  # workers' times are on another clock than the fault
                 recovery = replace(recovery, restarted_ns=None, resumed_ns=None, regained_ns=None, trouble=one.trouble)
             found.append(replace(recovery, bound_ns=one.bound_ns))
     return tuple(found)
 
 
 def struck_launches(measured: Measured) -> pl.DataFrame:
-    """The rows of the fault launches in which a fault struck; an aborted one was made again under another number."""
+    """The rows of the fault launches in which a fault struck; an aborted one was repeated under another number."""
     return measured.once("struck_launches", _struck_launches)
 
 
@@ -89,8 +91,8 @@ def _struck_launches(measured: Measured) -> pl.DataFrame:
 
 
 def strikes(measured: Measured) -> pl.DataFrame:
-    """The `fault` events of faults that struck. The event is written before the act, so that no act goes unseen; an act
-    that then failed (the victim had just ended) has a `fault_missed` for the same process."""
+    """The `fault` events of faults that struck. The event is written before the act, so that no act goes unrecorded; a failed
+    act (the victim had just ended) has a `fault_missed` for the same process."""
     return measured.once("strikes", lambda one: _strikes(one.table("events")))
 
 
@@ -132,24 +134,24 @@ def _one(launch: dict[str, object], fault: dict[str, object], events: pl.DataFra
 
 
 def process_began() -> pl.Expr:
-    """Of a `worker_start`: when its process began, ns. The event itself is written once Python, the script's imports and the probe are
-    there.
+    """When the process of a `worker_start` began, ns. The event itself is written only after Python, the script's imports and the
+    probe have loaded.
     """
     told = pl.col("detail").str.json_path_match("$.process_start_ns").cast(pl.Int64, strict=False)
     return pl.min_horizontal(told.fill_null(pl.col("ns")), "ns")
 
 
 def _finished(before: pl.DataFrame, *seen: object) -> int:
-    """Steps finished by any rank before the restart. The last rows of those that were killed, or stopped by the engine, may never have
-    reached the disk: what the coordinator saw of their progress counts as well."""
+    """Steps finished by any rank before the restart. The last rows of killed or stopped workers may never have reached the disk,
+    so the coordinator's record of their progress counts as well."""
     rows = int(before["step"].max()) + 1 if before.height else 0  # type: ignore[arg-type]
     return max([rows, *(one for one in seen if isinstance(one, int))])
 
 
 def _regained(finished: int, again: pl.DataFrame, later: pl.DataFrame) -> tuple[int | None, int | None]:
-    """When the last step that had been finished before the fault was finished again, and how many were lost.
+    """When the last step finished before the fault was finished again, and the number of lost steps.
 
-    `again`: the steps of the first incarnation that trained; `later`: of all that came after the fault.
+    `again`: the steps of the first incarnation that trained; `later`: all steps after the fault.
     """
     if again.height == 0:
         return None, None
@@ -190,12 +192,12 @@ def duration_metric(
 
 
 def unrecovered(recoveries: Iterable[Recovery]) -> Absent:
-    """Why no strike of a configuration has an end: nobody knows where the job went on, or it did not."""
+    """Why no strike of a configuration has an end: the job did not continue, or its step is unknown."""
     return next((one.unknown for one in recoveries if one.unknown is not None), NOT_RECOVERED)
 
 
 def _refused(recovery: Recovery, begin_ns: int | None, end_ns: int | None) -> str:
-    """Why an interval of this launch is not told: its hosts' clocks are too far apart, or nobody knows how far."""
+    """Why an interval of this launch is refused: its hosts' clocks differ too much, or by an unknown amount."""
     if recovery.trouble:
         return recovery.trouble
     if recovery.bound_ns == 0.0 or begin_ns is None or end_ns is None:
@@ -210,16 +212,16 @@ def _span(begin_ns: int | None, end_ns: int | None) -> float | None:
 def _seconds(measured: Measured, name: str, told: list[tuple[int, float]], how: str) -> Value:
     """Over launches; `told`: (launch, seconds) of every strike."""
     of_launch: dict[int, list[float]] = {}
-    for launch, span in told:  # the last worker may say that it started after the first one trained
+    for launch, span in told:  # the last worker may report its start after the first one trained
         of_launch.setdefault(launch, []).append(max(0.0, span))
     spans, n = [fmean(own) for own in of_launch.values()], len(told)
     if max(spans) == 0.0:
         return exact(0.0, unit=SECONDS, name=name, n_launches=len(spans), n_trials=n, how=f"{how}; nothing to do")
-    if min(spans) == 0.0:  # nothing was to do in some launches: no logarithm
+    if min(spans) == 0.0:  # zero in some launches: no logarithm
         return average(spans, measured.confidence, unit=SECONDS, aggregate=how, name=name, n_trials=n)
     return positive(spans, measured.confidence, unit=SECONDS, aggregate=how, name=name, n_trials=n)
 
 
 def noticed_ns(recovery: Recovery) -> int | None:
-    """When the restart began: the detection where there is a peer to show it, else the fault itself."""
+    """When the restart began: the detection if there is a peer to show it, otherwise the fault itself."""
     return recovery.fault_ns if recovery.workers == 1 else recovery.detected_ns

@@ -1,17 +1,17 @@
-"""Which samples were lost, and which were used more than once?  Exact integers, no tolerance.
+"""Which samples were lost, and which were used more than once?
 
-The ledger is every rank's sample ids per epoch, in the version of each step that finally counted (a step done again
-after a restart counts once).  Lost: ids of the data set that no rank used in an epoch.  Duplicated: uses beyond the
-first.  A run that stops inside an epoch has not lost the rest of it: the last epoch of a launch is *cut short* if it
+Exact integers, no tolerance. The ledger is every rank's sample ids per epoch, in the version of each step that finally counted
+(a step repeated after a restart counts once). Lost: ids of the data set that no rank used in an epoch. Duplicated: uses beyond the
+first. A run that stops within an epoch has not lost its rest: the last epoch of a launch is *cut short* if it
 used less than the earlier ones (less than the data set, if it is the only one) and the base's launches end so too, or if the launch
-was ended after a number of steps, as asked.
-Nor are samples lost that a loader leaves out because they fill no batch (drop_last): fewer than a batch, where one worker is the
-base, fills all its batches and leaves out as many in every whole epoch: that is the same training on any number of workers.
-They are counted as dropped.
-What a restart left out of the epoch that it interrupted, or used again in it, is told and not judged: a script that saves inside of an
-epoch may begin it again or go on with the next one, and the last rows of a killed worker may be missing.
-The data set is 0 .. size-1 in number, declared by probe.dataset(size); else the ids seen in the base's launches.
-Launches of which it could not be told what a step was trained on (copies, in an order that could be another one) have no ledger.
+was ended after a requested number of steps.
+Samples that a loader drops because they fill no batch (drop_last) are not lost: fewer than a batch, with a base of one worker
+that fills all its batches and drops as many in every whole epoch, so that training is the same on any number of workers.
+They count as dropped.
+Samples that a restart skipped or repeated in the interrupted epoch are reported but not judged: a script that saves within an
+epoch may restart it or go on with the next one, and the last rows of a killed worker may be missing.
+The data set is 0 .. size-1, declared by probe.dataset(size); otherwise the ids recorded in the base's launches.
+Launches whose steps' samples are unknown (copies, whose order may differ) have no ledger.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ NO_WHOLE_EPOCH = Absent(
     reason="insufficient", detail="the run ended inside its first epoch, so that nothing can be said about lost samples"
 )
 
-SHUFFLED: Final = 0.2  # of the ids are smaller than the one before
-FEWEST: Final = 8  # ids of a rank, to tell an order
+SHUFFLED: Final = 0.2  # of the ids are smaller than their predecessor
+FEWEST: Final = 8  # ids of a rank, to recognise an order
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +50,7 @@ class Epoch:
     duplicated: int
     used: int  # distinct ids
     expected: int
-    cut_short: bool  # the run ended inside this epoch: what it did not use is not lost
+    cut_short: bool  # the run ended within this epoch: unused samples are not lost
     interrupted: bool = False  # by a restart
     dropped: int = 0  # left out by one worker too, because they fill no batch: not lost either
 
@@ -61,18 +61,18 @@ def epochs(measured: Measured, *, role: str = "timed") -> tuple[Epoch, ...]:
 
 
 def known_samples(measured: Measured) -> pl.DataFrame:
-    """The samples of the launches of which it is known what their steps were trained on."""
+    """The samples of the launches whose steps' samples are known."""
     return measured.once("known samples", lambda one: one.table("samples").join(_unknown(one), on="launch", how="anti"))
 
 
 def _unknown(measured: Measured) -> pl.DataFrame:
-    """(launch, detail) of the others."""
+    """(launch, detail) of the launches whose steps' samples are unknown."""
     events = measured.table("events").filter(pl.col("kind") == "samples_unknown")
     return events.unique("launch", keep="first", maintain_order=True).select("launch", "detail")
 
 
 def no_ledger(measured: Measured, configuration: str) -> Absent:
-    """Why a configuration has none."""
+    """Why a configuration has no ledger."""
     own = measured.timed.filter(pl.col("configuration") == configuration).join(_unknown(measured), on="launch")
     if own.height == 0:
         return NO_LEDGER
@@ -85,7 +85,7 @@ def no_ledger(measured: Measured, configuration: str) -> Absent:
 
 def _epochs(measured: Measured, role: str) -> tuple[Epoch, ...]:
     samples = known_samples(measured)
-    untold = list(unknown_progress(measured))  # which of their steps counted is not known
+    untold = list(unknown_progress(measured))  # which of their steps counted is unknown
     launches = measured.table("launches").filter((pl.col("status") == "ok") & ~pl.col("launch").is_in(untold))
     if samples.height == 0 or launches.height == 0:
         return ()
@@ -108,9 +108,9 @@ def _epochs(measured: Measured, role: str) -> tuple[Epoch, ...]:
 
 
 def _left_out(base: pl.DataFrame, size: int, stopped: dict[int, int]) -> int:
-    """Samples that every whole epoch of one worker left out alike, fewer than fill a batch, while all its batches were full; else 0.
+    """Samples left out of every whole epoch of one worker alike, fewer than fill a batch, while all its batches were full; else 0.
 
-    A base of several workers may have lost what one would not, and then every configuration would excuse the others.
+    A base of several workers may have lost samples that one would not, and would then excuse every configuration.
     A loader's batch is a step's, or one of those that the step accumulates.
     """
     rows = [row for row in base.iter_rows(named=True) if stopped.get(row["launch"]) != row["epoch"]]
@@ -123,7 +123,7 @@ def _left_out(base: pl.DataFrame, size: int, stopped: dict[int, int]) -> int:
 
 
 def shuffled_alike(samples: pl.DataFrame) -> bool:
-    """Whether two epochs of a launch had their samples in the same order on every rank, and that order is a shuffled one."""
+    """Whether two epochs of a launch had their samples in the same, shuffled order on every rank."""
     orders: dict[int, list[list[list[int]]]] = {}  # epoch -> rank -> step -> ids
     rows = samples.filter(pl.col("incarnation") == 0)
     for epoch in sorted(rows["epoch"].unique().to_list())[:2]:
@@ -138,8 +138,8 @@ def shuffled_alike(samples: pl.DataFrame) -> bool:
 
 
 def _falls(batches: list[list[int]]) -> float:
-    """The share of ids that are smaller than the one before in their batch: none in order, half in a shuffled one.  From one batch to the
-    next they fall also where shards are read in turn, each in its order; they are looked at only where batches are of one id."""
+    """The share of ids smaller than their predecessor in the batch: none if ordered, half if shuffled. Across batches they also fall
+    if ordered shards are read in turn, so these pairs count only if batches have one id."""
     ids = list(chain.from_iterable(batches))
     if len(ids) < FEWEST:
         return 0.0
@@ -148,8 +148,8 @@ def _falls(batches: list[list[int]]) -> float:
 
 
 def _uses(samples: pl.DataFrame) -> pl.DataFrame:
-    """(launch, epoch, uses, used, batch, part, interrupted) of one launch: how many ids were used, how many different ones, how many in a
-    step at most, how many a rank told at once at most, and whether a restart fell into the epoch."""
+    """(launch, epoch, uses, used, batch, part, interrupted) of one launch: number of used ids, of distinct ids, the most in a
+    step, the most reported at once by a rank, and whether a restart fell within the epoch."""
     counted = effective_steps(samples)
     batch = counted.group_by("step").agg(pl.col("ids").list.len().sum())["ids"].max()
     part = counted["ids"].list.len().max()
@@ -161,7 +161,7 @@ def _uses(samples: pl.DataFrame) -> pl.DataFrame:
 
 
 def _interrupted(counted: pl.DataFrame) -> list[int]:
-    """Epochs of which more than one incarnation has steps that count, or of which a rank lacks rows that died with it."""
+    """Epochs with counted steps of more than one incarnation, or with rows lost with a killed rank."""
     if counted["incarnation"].max() == counted["incarnation"].min():
         return []
     ranks = pl.col("rank").n_unique()
@@ -173,7 +173,7 @@ def _interrupted(counted: pl.DataFrame) -> list[int]:
 
 
 def _expected(measured: Measured, uses: pl.DataFrame) -> int:
-    """Size of the data set: as declared, else the most distinct ids that any epoch of the base used."""
+    """Size of the data set: as declared, otherwise the most distinct ids in any epoch of the base."""
     declared = measured.table("fingerprints").filter(pl.col("what") == "dataset_size")["value"].max()
     if declared is not None:
         return int(declared)  # type: ignore[arg-type]
@@ -182,7 +182,7 @@ def _expected(measured: Measured, uses: pl.DataFrame) -> int:
 
 
 def _stopped_early(uses: pl.DataFrame, size: int) -> dict[int, int]:
-    """launch -> its last epoch, of the launches whose last epoch used less than a whole one."""
+    """launch -> its last epoch, if that used less than a whole one."""
     found: dict[int, int] = {}
     for _, own in groupby(uses.select("launch", "epoch", "uses").iter_rows(), itemgetter(0)):
         *earlier, last = own
@@ -192,7 +192,7 @@ def _stopped_early(uses: pl.DataFrame, size: int) -> dict[int, int]:
 
 
 def _ended_inside(measured: Measured, uses: pl.DataFrame) -> dict[int, int]:
-    """launch -> its last epoch, of launches that were ended after their steps, unless that epoch is known to be whole."""
+    """launch -> its last epoch, for launches ended after a requested number of steps, unless that epoch is known to be whole."""
     found: dict[int, int] = {}
     declared = measured.table("fingerprints").filter(pl.col("what") == "dataset_size")["value"].max()
     asked = uses.filter(pl.col("launch").is_in(sorted(ended(measured))))

@@ -1,7 +1,7 @@
-"""How much did every sample weigh on every rank?
+"""What weight did every sample have on every rank?
 
-Averaging the ranks' gradients gives each of rank r's samples the weight 1 / (W d_r), where d_r is what the rank's sum of losses was
-divided by; right is 1/N, N all items of the step.
+Averaging the ranks' gradients gives each of rank r's samples the weight 1 / (W d_r), where d_r is the divisor of the rank's
+sum of losses; the correct weight is 1/N, N all items of the step.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ ROUNDING = 1e-15  # of all items / workers, which need not be a whole number
 
 
 def weights(measured: Measured) -> pl.DataFrame:
-    """(launch, configuration, workers, step, rank, total, denominator, off) where a denominator was told."""
+    """(launch, configuration, workers, step, rank, total, denominator, off) of the reported denominators."""
     return measured.once("sample weights", _weights)
 
 
@@ -33,8 +33,8 @@ def _weights(measured: Measured) -> pl.DataFrame:
 
 
 def shares(measured: Measured, launches: pl.DataFrame | None = None) -> pl.DataFrame:
-    """(launch, step, rank, items): the work of every rank in the steps of which all ranks' is known; without items, its samples.
-    `launches`: a frame (launch) of those that are wanted; default: the timed ones."""
+    """(launch, step, rank, items): the work of every rank in steps where all ranks' work is known; without items, its samples.
+    `launches`: a frame (launch) to restrict to; default: the timed ones."""
     wanted = measured.timed.select("launch") if launches is None else launches
     tables = {name: measured.table(name).join(wanted, on="launch", how="semi") for name in ("steps", "samples")}
     steps = effective_steps(tables["steps"]).lazy().select("launch", "step", "rank", "items")

@@ -1,9 +1,9 @@
 """How long do ranks wait for the one that saves a checkpoint?
 
-A rank that saves alone is late at the next collective, and the others stand still there.  Their steps around a save (the one that it
-follows and the next, for they may wait in either) are held against the median of their steps; what is more, and at most the time of the
-save, is waiting for it.  Durations on one host alone: no clock is compared.
-Cannot tell: the waiting in launches of which every rank saves.
+A rank that saves alone is late at the next collective, and the others wait there. Their steps around a save (the step before it
+and the next, for they may wait in either) are compared with their median step; the excess, at most the save's duration, is
+waiting for it. Uses durations on one host only: no clocks are compared.
+Cannot tell: the waiting in launches where every rank saves.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ _RANK = ("launch", "rank")
 
 @dataclass(frozen=True, kw_only=True)
 class SavingWait:
-    """What saving on some ranks costs the others, over the timed launches of a configuration."""
+    """The cost of saving on some ranks to the others, over the timed launches of a configuration."""
 
     ranks: tuple[int, ...]  # that save
-    saves: float  # a launch, mean
-    save_s: float  # a save, mean
+    saves: float  # per launch, mean
+    save_s: float  # per save, mean
     share: float  # of the others' steps
 
 
 def saving_waits(measured: Measured) -> Mapping[str, SavingWait]:
-    """By configuration, where some ranks save and others do not."""
+    """By configuration, if some ranks save and others do not."""
     return measured.once("saving waits", _saving_waits)
 
 
@@ -56,7 +56,7 @@ def _saving_waits(measured: Measured) -> dict[str, SavingWait]:
 
 
 def _waits(measured: Measured, saves: pl.DataFrame) -> dict[str, float]:
-    """configuration -> the share of the steps of those that do not save which is waiting for a save."""
+    """configuration -> the share of the non-saving ranks' step time that is waiting for a save."""
     own = (pl.col("end_ns") - pl.col("begin_ns") - pl.col("checkpoint_ns").fill_null(0)).alias("own")
     steps = (
         measured.table("steps")

@@ -1,7 +1,7 @@
-"""Which throughputs do the scaling laws look at, and how does a fitted parameter become an estimate?
+"""Which throughputs do the scaling laws use, and how does a fitted parameter become an estimate?
 
-One throughput for each launch, 1 / (time per unit of work) on the basis of `speedup`, of the blocks that hold every
-configuration.  Errors are proportional, each block keeps a level of its own, so that a drift of the machine divides out.
+One throughput per launch, 1 / (time per unit of work) on the basis of `speedup`, from blocks with every configuration.
+Errors are proportional; each block has its own level, so that drift of the machine cancels.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from assay.stats.models.scaling_laws import (
 
 
 def laws_of(measured: Measured) -> tuple[Law, ...]:
-    """The laws that may describe this experiment, simplest first."""
+    """The laws that may apply to this experiment, simplest first."""
     return WEAK if measured.mode == "weak" else STRONG
 
 
 def throughputs(measured: Measured) -> Points | Absent:
-    """One throughput per launch of every whole block, in units of work per second."""
+    """One throughput per launch of every complete block, in units of work per second."""
     for name in measured.configurations:
         if (unfit := absent(measured, name, "speedup")) is not None:
             return unfit
@@ -53,12 +53,12 @@ def throughputs(measured: Measured) -> Points | Absent:
 
 
 def chosen(measured: Measured, data: Points) -> Choice | Refused:
-    """The law that AICc prefers among those that this experiment may follow."""
+    """The law preferred by AICc among those that may apply to this experiment."""
     return choose(data, laws_of(measured), measured.confidence)
 
 
 def usl(measured: Measured) -> tuple[Fit, Points] | Absent:
-    """The Universal Scalability Law fitted to the launches, or why it cannot be."""
+    """The Universal Scalability Law fitted to the launches, or why it cannot be fitted."""
     data = throughputs(measured)
     if isinstance(data, Absent):
         return data
@@ -72,7 +72,7 @@ def usl(measured: Measured) -> tuple[Fit, Points] | Absent:
 
 
 def bounded(ends: tuple[float, float, float], blocks: int) -> tuple[float, float, float]:
-    """Value, low and high; the launches of one block share their hour and bound nothing."""
+    """Value, low and high; a single block gives no bounds, as its launches share their conditions."""
     return ends if blocks > 1 else (ends[0], -math.inf, math.inf)
 
 
@@ -93,7 +93,7 @@ def of_parameter(measured: Measured, found: Fit, data: Points, name: str, *, met
 def estimate(
     measured: Measured, found: Fit, data: Points, ends: tuple[float, float, float], *, metric: str, unit: str, how: str
 ) -> Estimate:
-    """What follows from a fit; launch values are empty, because a single block does not carry a fit of its own."""
+    """An estimate derived from a fit; without launch values, because a single block does not support a fit of its own."""
     blocks = data.spent + 1
     value, low, high = bounded(ends, blocks)
     choice = chosen(measured, data)
@@ -120,5 +120,5 @@ def _bound(parameter: Parameter) -> str:
 
 
 def refusal(refused: Refused) -> Absent:
-    """A refusal of the mathematics as a typed absence."""
+    """A refusal of the fit as a typed absence."""
     return Absent(reason=refused.reason, detail=refused.sentence)

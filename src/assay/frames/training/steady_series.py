@@ -1,4 +1,4 @@
-"""Which steady step times does each timed launch have, in order?"""
+"""What are the steady step times of each timed launch, in order?"""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MARK_STEPS = (
 
 
 def steady_series(measured: Measured) -> dict[str, Series]:
-    """Per configuration: the steady step times of every timed launch in order, launches by block; [] where none has steps."""
+    """Per configuration: the steady step times of every timed launch in order, launches by block; [] if none has steps."""
     found: dict[str, list[NDArray[np.float64]]] = {configuration: [] for configuration in measured.configurations}
     groups = measured.steady_steps.sort("block", "launch", "step").partition_by("launch", maintain_order=True)
     for group in groups:

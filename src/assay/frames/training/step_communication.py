@@ -1,32 +1,33 @@
-"""What did the collectives of each step take, and what of it did no computing hide?  Tables -> one row per rank and step, and per way.
+"""How long did the collectives of each step take, and how much of that was exposed?
 
-Of a rank and a step, from its collectives [begin, end]:
+Tables -> one row per rank and step, and per method. For a rank and a step, from its collectives [begin, end]:
 
-    total    = |union of the calls|                                METRICS.md says their sum: buckets that are under way at once would
-                                                                   count twice, and a step could communicate longer than it lasts.
-                                                                   Of calls that do not overlap union and sum are one; `sum_ns` is kept
-    transfer = |union of the calls' last min-over-ranks parts|     a call of which no rank needed less: what it takes without waiting.
-                                                                   Durations alone cross hosts, so that clocks need not agree
+    total    = |union of the calls|                                the sum would count concurrent buckets twice, and could
+                                                                   exceed the step. `sum_ns` keeps the sum; the two are
+                                                                   equal for calls that do not overlap
+    transfer = |union of the calls' last min-over-ranks parts|     a call's least duration over ranks: its time without
+                                                                   waiting. Uses durations only, so clocks need not agree
     wait     = total - transfer                                    for ranks that came later
-    exposed  = what of it lengthened the step                      by the ways of METHODS, best first
+    exposed  = the part that lengthened the step                   by the methods of METHODS, best first
 
-A step's number is the mean over its ranks, so that transfer + wait = total and exposed <= total hold for it too, and so that times
-the ranks it is rank-seconds; a launch's is the median over its steady steps.  Exposed time is a part of the phases, not another.
+A step's number is the mean over its ranks, so that transfer + wait = total and exposed <= total hold for it too, and the number
+times the ranks is in rank-seconds; a launch's is the median over its steady steps. Exposed time is part of the phases, not a
+separate one.
 
 By unsynchronised steps: in a launch of its own (role `communication`, never timed) blocks of steps in which DistributedDataParallel
-leaves its gradients alone stand between blocks in which it does not.  Exposed time is the trimmed mean over those blocks of
+does not average gradients alternate with blocks in which it does. Exposed time is the trimmed mean over those blocks of
 
     (median of the block before + median of the block after) / 2 - median of the block without
 
-each without its first step, which pays for the change; mean over the ranks.  This is the whole of what communicating costs: contention
-for processors and the waiting for slower ranks are in it.  Of a step counts what communication can lengthen or shorten: the wait for
-data (a loader that works ahead gains by it), the backward pass, and every other phase in which the rank's thread asked or waited for a
-collective.  Whatever else the step does is the same in both, and what disturbs it would only blur the difference; where the phases
-were not timed by the host, the whole step counts.  A load that comes and goes moves some of the differences; their interval
-(`assay.stats.intervals.trimmed_mean`, wider by sqrt(4/3), since neighbours share a block) says how sure they are.  Where its half is more
-than all of 2 ms, a
-tenth of the value and a fiftieth of the step, these steps cannot tell, and the value is absent: the next way is taken, and that is said.
-Source: house research 2.2, METRICS.md "Time inside a training step"; bounds: the precision that the benchmark `exposed_truth.py` promises.
+each without its first step, which pays for the change; mean over the ranks. This is the whole cost of communication, including
+contention for processors and waiting for slower ranks. Only step time that communication can lengthen or shorten counts: the wait
+for data (a prefetching loader gains by it), the backward pass, and every other phase in which the rank's thread issued or waited
+for a collective. The rest is the same in both, and its noise would only blur the difference; if the host did not time the phases,
+the whole step counts. A varying load shifts some of the differences; their interval (`assay.stats.intervals.trimmed_mean`, wider by
+sqrt(4/3), since neighbours share a block) covers that. If its half-width exceeds each of 2 ms, a tenth of the value and a fiftieth
+of the step, the value is absent, the next method is used, and the report says so. The bounds are the precision that the
+benchmark `exposed_truth.py` promises.
+Sources: the union of intervals of HolisticTraceAnalysis; the minimum over ranks of TraceLens.
 """
 
 from __future__ import annotations
@@ -42,9 +43,9 @@ from assay.frames.training.watched_steps import watched
 from assay.stats.intervals.trimmed_mean import trimmed_mean
 from assay.units import NS_PER_S
 
-# ways to see exposed communication, the best first -> in words.  What a rank's thread waited for is known only where the processor
-# computes; there it is better than a profile, which slows steps down and takes Python between two operators for waiting.  Where a GPU
-# computes, the kernels tell it, and DDP's log if nobody profiled.
+# methods for exposed communication, the best first -> in words. Thread waits are known only if the processor computes; there they are
+# better than a profile, which slows steps down and takes Python between two operators for waiting. If a GPU computes, the kernels
+# show it, and without a profile DDP's log.
 METHODS: Final = {
     "unsynchronised": "steps with and without synchronising, in turn, in launches of their own",
     "group": "the time after the last gradient and the time that the rank's own thread stood still",
@@ -55,7 +56,7 @@ METHODS: Final = {
 }
 IN_TRAINING: Final = ("group", "engine", "ddp_logging", "simulated")
 KERNEL: Final = "kernel"  # phase of a collective's kernel in a profiled step
-APART: Final = ("replay", "warm_up", KERNEL)  # phases of rows that are no calls of a training, or the same calls seen otherwise
+APART: Final = ("replay", "warm_up", KERNEL)  # phases of rows that are no calls of a training, or the same calls recorded otherwise
 _RANK_STEP: Final = ("launch", "rank", "step")
 
 
@@ -63,19 +64,19 @@ _RANK_STEP: Final = ("launch", "rank", "step")
 class Communicated:
     """The communication of a record's steps.
 
-    calls: launch, rank, step, total_ns, sum_ns, transfer_ns, wait_ns (null: not known), bytes, calls, unseen (calls without an end):
-    of the steady steps of timed launches. ways: launch, configuration, block, method, exposed_s, total_s, compute_s, steps, cut
-    (share of rank-steps whose exposed time was cut to their total), thread_s (unsynchronised: what the rank's thread waited for in the
-    same launch's steps that synchronise: launches under different load must not be subtracted from one another), unsure_s and half_s
-    (unsynchronised: the value where it is not sure, and half of its interval).
+    calls: launch, rank, step, total_ns, sum_ns, transfer_ns, wait_ns (null: unknown), bytes, calls, unseen (calls without an end),
+    for the steady steps of timed launches. ways: launch, configuration, block, method, exposed_s, total_s, compute_s, steps, cut
+    (share of rank-steps whose exposed time was cut to their total), thread_s (unsynchronised: waiting of the rank's thread in the
+    same launch's synchronised steps, as launches under different load must not be subtracted from one another), unsure_s and half_s
+    (unsynchronised: the value if it is uncertain, and the half-width of its interval).
     """
 
     calls: pl.DataFrame
     ways: pl.DataFrame
-    kernels: pl.DataFrame  # as `calls`, by the kernels of profiled steps
+    kernels: pl.DataFrame  # as `calls`, from the kernels of profiled steps
 
     def best(self, configuration: str) -> str | None:
-        """By which way a configuration's exposed communication is told: the best that all its launches of that way know."""
+        """The method for a configuration's exposed communication: the best that all its launches with that method know."""
         if not self.ways.height:  # most records
             return None
         own = self.ways.filter((pl.col("configuration") == configuration) & pl.col("unsure_s").is_null())
@@ -86,14 +87,14 @@ class Communicated:
 
 
 def fold(tables: Mapping[str, pl.DataFrame], steps: pl.DataFrame, steady: pl.DataFrame) -> Communicated:
-    """See `Measured.communicated`.  `steps`: the table, of steps done again the last version; `steady`: (launch, step) that count."""
+    """See `Measured.communicated`. `steps`: the table, with the last version of repeated steps; `steady`: (launch, step) that count."""
     steady = watched(steady, tables["communication"])
     calls = _of_steps(tables, steps, steady)
     ways = (_in_training(tables, steps, steady, calls), _profiled(tables), _in_turn(tables, steps))
     traced = tables["launches"].filter((pl.col("role") == "profile") & (pl.col("status") == "ok")).select("launch")
     of_traced = steps.join(traced, on="launch", how="semi") if traced.height else steps.clear()
     wanted = of_traced.select("launch", "step").unique()
-    kernels = _of_steps(tables, of_traced, wanted, kernels=True).filter(pl.col("calls") > 0)  # all other steps were not looked at
+    kernels = _of_steps(tables, of_traced, wanted, kernels=True).filter(pl.col("calls") > 0)  # other steps were not profiled
     return Communicated(calls=calls, ways=pl.concat(ways), kernels=kernels)
 
 
@@ -116,12 +117,12 @@ _OF_CALLS: Final = (*_RANK_STEP, "incarnation", "group", "call", "op", "size", "
 
 
 def _of_steps(tables: Mapping[str, pl.DataFrame], steps: pl.DataFrame, wanted: pl.DataFrame, *, kernels: bool = False) -> pl.DataFrame:
-    """`Communicated.calls` of the wanted steps (launch, step): every rank of them that was seen to communicate at all."""
+    """`Communicated.calls` of the wanted steps (launch, step): every rank of them with any recorded communication."""
     table = tables["collectives"].select(_OF_CALLS).filter(pl.col("step").is_not_null())
     table = table.filter(pl.col("phase") == KERNEL if kernels else ~pl.col("phase").is_in(APART))
-    if not table.height:  # most records: nothing of them needs to be looked at
+    if not table.height:  # most records
         return pl.DataFrame(schema=_CALLS)
-    # a step without a collective of a rank that has others communicated for 0 s; a rank that has none is not looked at
+    # a step without collectives, on a rank that has others, communicated for 0 s; a rank without any is left out
     seen = table.select("launch", "rank").unique()
     own = steps.select(*_RANK_STEP, "incarnation").join(seen, on=["launch", "rank"], how="semi")
     counted = own.join(wanted, on=["launch", "step"], how="semi")
@@ -157,7 +158,7 @@ def _of_steps(tables: Mapping[str, pl.DataFrame], steps: pl.DataFrame, wanted: p
 
 
 def _with_transfer(calls: pl.DataFrame) -> pl.DataFrame:
-    """Every call with its duration and the least of all its ranks'; null where not all of them are seen."""
+    """Every call with its duration and the minimum over its ranks; null unless all of them are recorded."""
     same = ["launch", "incarnation", "group", "call"]
     own = calls.with_columns(_own=pl.col("end_ns") - pl.col("begin_ns"))
     seen = own.group_by(same).agg(
@@ -172,9 +173,9 @@ def _with_transfer(calls: pl.DataFrame) -> pl.DataFrame:
 
 
 def waiting(calls: pl.DataFrame) -> pl.DataFrame:
-    """(launch, rank, step, wait_ns) of rows of the table: what waits for later ranks take of a step, overlapping calls counted once.
+    """(launch, rank, step, wait_ns) from rows of the table: time of a step spent waiting for later ranks, overlapping calls counted once.
 
-    Of a call that was not seen on all of its ranks nothing is known, and it counts as no waiting.  One version of each step only.
+    A call not recorded on all of its ranks counts as no waiting. One version of each step only.
     """
     some = calls.select(_OF_CALLS).filter(pl.col("step").is_not_null() & pl.col("end_ns").is_not_null() & ~pl.col("phase").is_in(APART))
     if not some.height:
@@ -191,7 +192,7 @@ _LARGEST: Final = 2**62
 def _union(calls: pl.DataFrame, begin: pl.Expr, name: str) -> pl.DataFrame:
     """(launch, rank, step, `name`): how long at least one call lasts, from `begin` on.
 
-    The rank-steps are laid end to end on one line of time, so that one running maximum serves all of them: ten thousand ranks
+    The rank-steps are laid end to end on one time line, so that one running maximum serves all of them: ten thousand ranks
     have a million of them.
     """
     spans = calls.select(*_RANK_STEP, begin.alias("_begin"), pl.col("end_ns").alias("_end")).drop_nulls()
@@ -203,7 +204,7 @@ def _union(calls: pl.DataFrame, begin: pl.Expr, name: str) -> pl.DataFrame:
     placed = placed.with_columns(pl.col("_begin", "_end") - pl.col("_zero"))
     highest = placed["_end"].max()
     longest = 1 + (highest if isinstance(highest, int) and highest > 0 else 0)
-    if placed.height and longest * (placed["_place"][-1] + 1) > _LARGEST:  # times that no step has: one line does not hold them
+    if placed.height and longest * (placed["_place"][-1] + 1) > _LARGEST:  # implausible step times: one time line cannot hold them
         running = pl.col("_end").cum_max().shift(1).over(_RANK_STEP)
     else:
         placed = placed.with_columns(pl.col("_begin", "_end") + longest * pl.col("_place"))
@@ -212,7 +213,7 @@ def _union(calls: pl.DataFrame, begin: pl.Expr, name: str) -> pl.DataFrame:
     return placed.with_columns(more.alias(name)).group_by(_RANK_STEP, maintain_order=True).agg(pl.col(name).sum())
 
 
-# ---- ways to see what is exposed ---------------------------------------------------------------------------------------
+# ---- methods for exposed communication ------------------------------------------------------------------------------------
 
 _WAYS: Final = {
     "launch": pl.Int32,
@@ -228,20 +229,20 @@ _WAYS: Final = {
     "unsure_s": pl.Float64,
     "half_s": pl.Float64,
 }
-SURE: Final = 0.95  # confidence of the interval of steps in turn
-FEWEST: Final = 3  # blocks without synchronising
+SURE: Final = 0.95  # confidence of the interval of alternating steps
+FEWEST: Final = 3  # blocks without synchronisation
 SHARED: Final = math.sqrt(4 / 3)  # neighbouring differences have a block in common
-ENOUGH_S, OF_VALUE, OF_STEP = 0.002, 0.1, 0.02  # the widest half of an interval that is sure: the most of them
+ENOUGH_S, OF_VALUE, OF_STEP = 0.002, 0.1, 0.02  # the largest of these is the widest acceptable half-width
 
 
 def _in_training(tables: Mapping[str, pl.DataFrame], steps: pl.DataFrame, steady: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
-    """What the hooks told of the steady steps of timed launches. Exposed time is cut to the total where that is known."""
+    """Values from the hooks for the steady steps of timed launches. Exposed time is cut to the total if that is known."""
     rows = tables["communication"].filter(pl.col("method").is_in(IN_TRAINING))
     rows = rows.join(steady, on=["launch", "step"], how="semi").sort("incarnation").unique([*_RANK_STEP, "method"], keep="last")
     both = rows.select(*_RANK_STEP, "method", pl.col("exposed_ns").clip(lower_bound=0), pl.col("total_ns").alias("_told")).join(
         calls.select(*_RANK_STEP, "total_ns"), on=_RANK_STEP, how="left"
     )
-    both = both.with_columns(total_ns=pl.coalesce("total_ns", "_told"))  # where the ends of calls were not seen
+    both = both.with_columns(total_ns=pl.coalesce("total_ns", "_told"))  # if the ends of calls were not recorded
     work = _work(steps.join(rows.select(_RANK_STEP).unique(), on=_RANK_STEP, how="semi"))
     kept = pl.when(pl.col("exposed_ns").is_not_null()).then(pl.min_horizontal("exposed_ns", "total_ns"))
     joined = both.join(work, on=_RANK_STEP, how="left").with_columns(_cut=pl.col("exposed_ns") > pl.col("total_ns"), exposed_ns=kept)
@@ -249,7 +250,7 @@ def _in_training(tables: Mapping[str, pl.DataFrame], steps: pl.DataFrame, steady
 
 
 def _work(steps: pl.DataFrame) -> pl.DataFrame:
-    """(launch, rank, step, _work_ns): a rank's step less its pauses and its wait for data."""
+    """(launch, rank, step, _work_ns): a rank's step without its pauses and its wait for data."""
     pauses = pl.col("checkpoint_ns").fill_null(0) + pl.col("data_ns").fill_null(0)
     return steps.select(*_RANK_STEP, (pl.col("end_ns") - pl.col("begin_ns") - pauses).alias("_work_ns"))
 
@@ -275,13 +276,13 @@ def _ok(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
 
 
 def _profiled(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
-    """Kernels of profiled steps, in whichever launch they are."""
+    """Kernels of profiled steps, in any launch."""
     rows = tables["communication"].filter(pl.col("method") == "kineto").join(_ok(tables), on="launch", how="semi")
     return _launches(tables, rows.select(*_RANK_STEP, "method", "exposed_ns", "total_ns", "compute_ns", _cut=pl.lit(value=False)))
 
 
 def _in_turn(tables: Mapping[str, pl.DataFrame], steps: pl.DataFrame) -> pl.DataFrame:
-    """Steps with and without synchronising; see the module."""
+    """Steps with and without synchronisation; see the module's docstring."""
     marked = tables["communication"].filter(pl.col("method") == "unsynchronised").join(_ok(tables), on="launch", how="semi")
     if marked.height == 0:
         return pl.DataFrame(schema=_WAYS)
@@ -311,8 +312,8 @@ def _in_turn(tables: Mapping[str, pl.DataFrame], steps: pl.DataFrame) -> pl.Data
 
 
 def _acting(tables: Mapping[str, pl.DataFrame], steps: pl.DataFrame, marked: pl.DataFrame) -> pl.DataFrame:
-    """The steps with `_whole_s`, their time without pauses, and `_s`, what of it communication can lengthen or shorten: see the module."""
-    first = marked.group_by("launch").agg(pl.col("step").min().alias("_first"))  # before it buckets are put together anew
+    """The steps with `_whole_s`, their time without pauses, and `_s`, the part that communication can lengthen or shorten."""
+    first = marked.group_by("launch").agg(pl.col("step").min().alias("_first"))  # before it buckets are rebuilt
     waits = tables["waits"].join(first, on="launch").filter(pl.col("step") > pl.col("_first"))
     waits = waits.join(marked, on=_RANK_STEP, how="anti")
     asking = pl.col("asking_ns") + pl.col("waiting_ns").fill_null(0) > 0
@@ -329,7 +330,7 @@ def _acting(tables: Mapping[str, pl.DataFrame], steps: pl.DataFrame, marked: pl.
 
 
 def _runs(steps: pl.DataFrame, free: pl.DataFrame) -> pl.DataFrame:
-    """The steps of each rank with `_free` (not synchronised), `_run` (blocks are numbered), `_at` and `_back` (place from a block's begin
+    """The steps of each rank with `_free` (not synchronised), `_run` (number of the block), `_at` and `_back` (index from a block's begin
     and from its end) and `_near` (beside a free block)."""
     life = ["launch", "rank", "incarnation"]
     ordered = steps.join(free, on=[*_RANK_STEP, "incarnation"], how="left").sort(*life, "step")
@@ -360,7 +361,7 @@ def _differences(runs: pl.DataFrame) -> pl.DataFrame:
         .sort(*life, "_run")
     )
     before, after = pl.col("_tail").shift(1).over(life), pl.col("_head").shift(-1).over(life)
-    beside = pl.mean_horizontal(before, after)  # of what there is
+    beside = pl.mean_horizontal(before, after)  # of those that exist
     free = blocks.with_columns(_more=beside - pl.col("_head")).filter("_free")
     together = free.group_by("launch", "incarnation", "_run").agg(pl.col("_more", "_step", "_compute").mean(), pl.col("steps").max())
     rows = [
@@ -380,7 +381,7 @@ def _differences(runs: pl.DataFrame) -> pl.DataFrame:
 
 
 def _told(differences: list[float], step_s: object) -> tuple[float | None, float | None, float | None]:
-    """(exposed_s, unsure_s, half_s): what the differences of a launch's blocks say, in the first where it is sure, else in the second."""
+    """(exposed_s, unsure_s, half_s) from the differences of a launch's blocks: the first if it is certain, otherwise the second."""
     if not differences:
         return None, None, None
     found = trimmed_mean(differences, SURE)
@@ -392,7 +393,7 @@ def _told(differences: list[float], step_s: object) -> tuple[float | None, float
 
 
 def replayed(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
-    """(launch, configuration, alone_s, replays): what a step's collectives took when nothing else ran; mean over ranks, median over
+    """(launch, configuration, alone_s, replays): time of a step's collectives with nothing else running; mean over ranks, median over
     replays.
     """
     rows = tables["communication"].filter(pl.col("method") == "replay").join(_ok(tables), on="launch", how="semi")

@@ -1,9 +1,9 @@
-"""Of which restarted launches does nobody know at which step they went on?
+"""In which restarted launches is the step at which they continued unknown?
 
-An unmodified script does not say so: its workers recognise the state that they restored (event `resumed`, house instrument `_restored`).
-Where they could not, where ranks went on from different steps, or where the state lies beyond every step that the launch had made, what was
-lost and done again cannot be told, and every number that rests on it is Absent.
-A script that marks its own steps says the step itself (`probe.steps(start=...)`) and has no such event; its word counts.
+An unmodified script does not report it: its workers recognise the restored state (event `resumed`). If they could not, if ranks
+continued from different steps, or if the state lies beyond every step that the launch had made, the lost and repeated work is
+unknown, and every number that rests on it is Absent.
+A script that marks its own steps reports the step itself (`probe.steps(start=...)`) and has no such event; its report counts.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ TO_DO: Final = (
 
 
 def unknown_progress(measured: Measured) -> Mapping[int, Absent]:
-    """launch -> why it is not known at which step it went on after a restart."""
+    """launch -> why the step at which it continued after a restart is unknown."""
     return measured.once("unknown progress", _unknown_progress)
 
 
@@ -45,7 +45,7 @@ def _unknown_progress(measured: Measured) -> dict[int, Absent]:
 
 
 def _why(resumed: pl.DataFrame, before: int) -> str:
-    """What is wrong with what the ranks of an incarnation said; `before`: steps that the launch had made."""
+    """The inconsistency in the reports of an incarnation's ranks; `before`: steps that the launch had made."""
     untold = resumed.filter(pl.col("step").is_null())
     if untold.height:
         said = untold["detail"].str.json_path_match("$.why").drop_nulls().to_list()

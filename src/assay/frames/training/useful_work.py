@@ -1,6 +1,6 @@
 """How much useful work did a launch do?
 
-What the script declared by probe.useful_work(n); else the items of all ranks in the steps that finally counted: a step done again after
+As declared by probe.useful_work(n); otherwise the items of all ranks in the steps that finally counted: a step repeated after
 a restart counts once.
 """
 
@@ -14,7 +14,7 @@ UNCOUNTED = "the script did not count its work; call probe.log(items=n) in every
 
 
 def work_per_launch(measured: Measured) -> pl.DataFrame:
-    """(launch, value) of every launch that says how much work it did."""
+    """(launch, value) of every launch with known work."""
     counted = measured.global_steps.filter(pl.col("items").is_not_null()).group_by("launch").agg(pl.col("items").sum().alias("counted"))
     declared = (
         measured.table("events").filter(pl.col("kind") == "useful_work").group_by("launch").agg(pl.col("value").max().alias("declared"))

@@ -1,10 +1,11 @@
-"""In which steps was communication watched?  Hooks watch a steady DistributedDataParallel in some steps only; what is not seen in the
-others is not 0.
+"""In which steps was communication watched?
 
-`all_watched`: all steps that were watched on every rank.  `watched`: those since the first that was not, where there are enough of them:
-before, all steps are watched, and the begin of a launch would weigh four to eight times as much as the rest.
-`named`: a number says which of them it is about.
-`levelled`: watched steps take longer, by what watching costs; without that the end of the watching of all steps would look like a warm-up.
+Hooks watch a steady DistributedDataParallel in some steps only; communication in the others is unknown, not 0.
+
+`all_watched`: all steps watched on every rank. `watched`: those since the first unwatched one, if there are enough: before it all
+steps are watched, and the begin of a launch would weigh four to eight times as much as the rest.
+`named`: the name of these steps for a number's method.
+`levelled`: subtracts the cost of watching; otherwise the end of watching every step would look like the end of a warm-up.
 Source: `assay.instruments.hooks.watched_steps`; rows of `communication` whose method is unwatched.
 """
 
@@ -16,29 +17,29 @@ import polars as pl
 
 UNWATCHED: Final = "unwatched"
 ENOUGH: Final = 16  # watched steps of a launch
-LEVELLED: Final = 5  # watched steps that tell what watching costs; else those before do, from step `WARM` on
+LEVELLED: Final = 5  # watched steps that show the cost of watching; else those before do, from step `WARM` on
 WARM: Final = 16
 _STEP: Final = ["launch", "step"]
 
 
 def unwatched(communication: pl.DataFrame) -> pl.DataFrame:
-    """(launch, step) of the steps whose communication was not watched on some rank."""
+    """(launch, step) of the steps with unwatched communication on some rank."""
     missed = communication.filter(pl.col("method") == UNWATCHED)
     if not missed.height:
         return missed.select(_STEP)
-    last = communication.join(missed.select(_STEP).unique(), on=_STEP, how="semi")  # of steps done again the last version
+    last = communication.join(missed.select(_STEP).unique(), on=_STEP, how="semi")  # the last version of repeated steps
     last = last.filter(pl.col("incarnation") == pl.col("incarnation").max().over(_STEP))
     return last.filter(pl.col("method") == UNWATCHED).select(_STEP).unique()
 
 
 def all_watched(steps: pl.DataFrame, communication: pl.DataFrame) -> pl.DataFrame:
-    """The rows of `steps` (launch, step, ...) whose communication was watched on every rank; those in no step too."""
+    """The rows of `steps` (launch, step, ...) with communication watched on every rank, and those outside of any step."""
     missed = unwatched(communication)
     return steps.join(missed, on=_STEP, how="anti") if missed.height else steps
 
 
 def watched(steps: pl.DataFrame, communication: pl.DataFrame) -> pl.DataFrame:
-    """The same, of each launch only those since its first step that was not watched, if these are at least `ENOUGH`."""
+    """The same, per launch only those since its first unwatched step, if these are at least `ENOUGH`."""
     missed = unwatched(communication)
     if not missed.height:
         return steps
@@ -49,14 +50,14 @@ def watched(steps: pl.DataFrame, communication: pl.DataFrame) -> pl.DataFrame:
 
 
 def named(communication: pl.DataFrame, launches: pl.DataFrame) -> str:
-    """What to call the steps that speak for the communication of these launches."""
+    """The name of the steps behind the communication values of these launches."""
     missed = communication.filter(pl.col("method") == UNWATCHED).join(launches.select("launch"), on="launch", how="semi")
     return "watched steps" if missed.height else "steady steps"
 
 
 def levelled(steps: pl.DataFrame, communication: pl.DataFrame) -> pl.DataFrame:
-    """`steps` (launch, step, step_s, ...) whose watched steps are shorter by the difference of the medians of both kinds, once there are
-    both.
+    """`steps` (launch, step, step_s, ...) with watched steps shortened by the difference of the medians of both kinds, once both
+    exist.
     """
     missed = unwatched(communication)
     if not missed.height:

@@ -1,4 +1,4 @@
-"""What is the time per unit of work of each launch: steady steps, or wall time?"""
+"""How long does a unit of work take in each launch, by steady steps or wall time?"""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from assay.frames.record_data import Measured
 
 
 def time_basis(measured: Measured) -> str:
-    """Which time is compared: step where every configuration with launches has steps, unless the spec says wall."""
+    """The compared time: step if every configuration with launches has steps, unless the spec says wall."""
     asked = measured.experiment.scaling.time
     if asked != "auto":
         return asked
@@ -18,7 +18,7 @@ def time_basis(measured: Measured) -> str:
 
 
 def seconds_per_work(measured: Measured) -> pl.DataFrame:
-    """(launch, value): median steady step time / items per step; where not every launch counts items, / `declared_work`."""
+    """(launch, value): median steady step time / items per step; / `declared_work` if not every launch counts items."""
     return measured.once("seconds per work", _seconds_per_work)
 
 
@@ -41,5 +41,5 @@ def wall_per_work(measured: Measured) -> pl.DataFrame:
 
 
 def declared_work(measured: Measured) -> pl.Expr:
-    """The work that the declared mode implies: the same everywhere (strong), in proportion to the workers (weak)."""
+    """The work implied by the declared mode: the same everywhere (strong), in proportion to the workers (weak)."""
     return pl.col("workers").cast(pl.Float64) if measured.mode == "weak" else pl.lit(1.0)

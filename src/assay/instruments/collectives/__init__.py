@@ -1,1 +1,4 @@
-"""What makes and times collectives, and checks their data?  The only program of assay that a user's engine starts."""
+"""How do we time collectives and check their results?
+
+The only assay program that the user's engine starts.
+"""

@@ -1,17 +1,19 @@
-"""What happened to a result that is wrong?  A name, and where; looked for only once something is wrong.
+"""What corrupted a wrong result, and where?
 
-    stale          the result is what lay there before: the input, nothing, or the result of an earlier call
-    rank_missing   a sum without the numbers of a rank, or a part of a gathering that nobody wrote
+Runs only after a result was found wrong.
+
+    stale          the old contents: the input, nothing written, or the result of an earlier call
+    rank_missing   a sum without one rank's numbers, or a part of a gather that was not written
     bit_flip       one bit of one element
-    shards_swapped parts of the result lie where others belong
+    shards_swapped parts of the result are exchanged
     wrong_root     another rank's data were broadcast or scattered
-    wrong_op       the maximum, minimum, product or mean instead of the sum
+    wrong_op       maximum, minimum, product or mean instead of the sum
     wrong_dtype    rounded to, or added as, another element type
     off_by_one     shifted by one element, the last one left out, or each one off by 1
     partial        a run of elements is wrong, the others are right
     unknown        none of these
 
-A name is given only if the result is, to the last bit, what that corruption makes of the right data.
+A name is given only if the result equals, bit for bit, that corruption applied to the right data.
 """
 
 from __future__ import annotations
@@ -39,18 +41,18 @@ if TYPE_CHECKING:
     import torch
 
 ROUNDED: Final = ("bfloat16", "float16", "float32")
-CLOSE: Final = 1e-3  # of products, which are not exact
+CLOSE: Final = 1e-3  # for products, which are inexact
 
 
 def named(asked: Asked, found: torch.Tensor, wanted: torch.Tensor) -> str:
-    """The corruption's name and where it struck."""
+    """Name the corruption and its location."""
     for look in LOOKS:
         if name := look(asked, found, wanted):
             return name
     return _partial(asked, found, wanted)
 
 
-# ---- looks, in order: those that explain most precisely first ---------------------------------------------------------
+# ---- checks, most specific first
 
 
 def _one_bit(_: Asked, found: torch.Tensor, wanted: torch.Tensor) -> str:
@@ -69,7 +71,7 @@ def _bits(one: torch.Tensor) -> int:
 
 
 def _not_written(asked: Asked, found: torch.Tensor, wanted: torch.Tensor) -> str:
-    """What lay there before lies there still: everywhere, in the part of one rank, or in the last elements."""
+    """The old contents remain: everywhere, in one rank's part, or in the last elements."""
     before = _before(asked, found)
     unwritten = (found != wanted) & (found == before)
     if not bool(unwritten.any()) or bool(((found != wanted) & ~unwritten).any()):
@@ -88,7 +90,7 @@ def _not_written(asked: Asked, found: torch.Tensor, wanted: torch.Tensor) -> str
 
 
 def _before(asked: Asked, found: torch.Tensor) -> torch.Tensor:
-    """What lies where the result is to be written."""
+    """The contents of the result buffer before the call."""
     import torch
 
     before = torch.full_like(found, poison(asked.dtype))
@@ -144,7 +146,7 @@ def _other_operation(asked: Asked, found: torch.Tensor, wanted: torch.Tensor) ->
 
 
 def _is_product(found: torch.Tensor, every: torch.Tensor) -> bool:
-    """Products are not exact in floating point, and wrap round in whole numbers."""
+    """Compare within a tolerance: floating-point products are inexact. Integer products wrap around."""
     import torch
 
     product = every[0].clone()
@@ -224,11 +226,11 @@ def _other_type(asked: Asked, found: torch.Tensor, wanted: torch.Tensor) -> str:
 
 
 def _added_as_others(asked: Asked, found: torch.Tensor) -> str:
-    """The bytes of one type, added as those of another."""
+    """One type's bytes, added as another type."""
     import torch
 
     own = found.element_size()
-    for other in sorted(DTYPES, key=lambda name: DTYPES[name][0] != own):  # as long ones first: without a carry they agree
+    for other in sorted(DTYPES, key=lambda name: DTYPES[name][0] != own):  # types of equal size first: without a carry they agree
         kind = getattr(torch, other)
         if other == asked.dtype or len(found) * found.element_size() % DTYPES[other][0]:
             continue
@@ -261,7 +263,7 @@ LOOKS: Final[tuple[Look, ...]] = (
 )
 
 
-# ---- pieces -----------------------------------------------------------------------------------------------------------
+# ---- helpers
 
 
 def _made(asked: Asked) -> torch.Tensor:
@@ -269,7 +271,7 @@ def _made(asked: Asked) -> torch.Tensor:
 
 
 def _of_rank(asked: Asked, rank: int, like: torch.Tensor) -> torch.Tensor:
-    """What a rank gave to the sum that this rank gets."""
+    """A rank's contribution to the sum that this rank receives."""
     own = like.clone()
     fill(
         own,
@@ -280,7 +282,7 @@ def _of_rank(asked: Asked, rank: int, like: torch.Tensor) -> torch.Tensor:
 
 
 def _parts(asked: Asked, result: torch.Tensor) -> list[torch.Tensor]:
-    """The result cut as the ranks' parts of it lie, or as a ring cuts it."""
+    """The result split by rank, or as a ring algorithm chunks it."""
     return list(result.tensor_split(asked.ranks))
 
 

@@ -1,12 +1,12 @@
-"""Is the result of a collective what it must be, and if not, what happened to it?
+"""Which data does each rank send, and is a collective's result right?
 
-Every rank sends whole numbers that depend on its rank, on the element and on the call, small enough that sums over all ranks are
-exact in the element type.  So a result is right or wrong to the last bit, and a wrong one tells what happened: the numbers of a
-missing rank, of another shard, of an earlier call or of another operation can be made again and compared.
+Every rank sends integers derived from its rank, the element and the call, small enough that sums over all ranks are exact in the
+element type. So a result is right or wrong to the last bit, and a wrong one can be explained: the numbers of a missing rank, another
+shard, an earlier call or another operation can be regenerated and compared.
 
-The numbers of a rank repeat after `PERIOD` elements, a prime, so that filling and comparing cost one pass over the memory; call
-number c begins 7919 c further on.  `expected` is pure: (operation, ranks, rank, count, type, call) -> numbers.
-Cannot tell: two blocks that were exchanged at a distance of a multiple of `PERIOD` elements.
+A rank's numbers repeat after `PERIOD` elements, a prime, so filling and comparing cost one pass over the memory; call number c starts
+at an offset of 7919 c. `expected` is pure: (operation, ranks, rank, count, type, call) -> numbers.
+Cannot tell: two blocks exchanged at a distance that is a multiple of `PERIOD` elements.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     import torch
 
 PERIOD: Final = 8191
-STRIDE: Final = 7919  # both prime: 8191 calls in a row begin at different places
+STRIDE: Final = 7919  # both prime: 8191 consecutive calls have different offsets
 SUMMED: Final = ("all_reduce", "reduce", "reduce_scatter")
-SHARDED: Final = ("all_gather", "gather", "all_to_all")  # the result has a part from every rank
-MOST_RANKS_TRIED: Final = 256  # when looking for the rank that is missing
-MOST_EARLIER: Final = 128  # calls back that a stale result is looked for in
+SHARDED: Final = ("all_gather", "gather", "all_to_all")  # the result has one part per rank
+MOST_RANKS_TRIED: Final = 256  # in the search for a missing rank
+MOST_EARLIER: Final = 128  # earlier calls searched for a stale result
 RANK_SALT, ELEMENT_SALT = 0x632BE59BD9B4E019, 0x9E3779B97F4A7C15
 
 
@@ -37,9 +37,9 @@ class Asked:
     op: str
     ranks: int
     rank: int
-    count: int  # elements of a rank, as in `assay.frames.links.bandwidth.amount`
+    count: int  # elements per rank, as in `assay.frames.links.bandwidth.amount`
     dtype: str
-    call: int  # number of the call: its numbers are its own
+    call: int  # index of the call; seeds its numbers
     root: int = 0
     in_place: bool = False
 
@@ -53,12 +53,12 @@ def _signed(value: int) -> int:
 
 @functools.lru_cache(maxsize=512)
 def numbers(rank: int, ranks: int, dtype: str) -> torch.Tensor:
-    """What a rank sends, twice over so that a period may begin anywhere: 1 to the largest whose sum over all ranks is exact."""
+    """A rank's numbers, from 1 to the largest whose sum over all ranks is exact; two periods long, so that any offset works."""
     import torch
 
     span = DTYPES[dtype][1] // ranks
     x = torch.arange(PERIOD, dtype=torch.int64) * _signed(ELEMENT_SALT) + _signed((rank + 1) * RANK_SALT % 2**64)
-    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):  # splitmix64's mixing
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):  # splitmix64 finaliser
         x = (x ^ ((x >> shift) & (2 ** (64 - shift) - 1))) * _signed(factor)
     x = x ^ ((x >> 31) & (2**33 - 1))
     once = (x.remainder(span) + 1).to(getattr(torch, dtype))
@@ -67,7 +67,7 @@ def numbers(rank: int, ranks: int, dtype: str) -> torch.Tensor:
 
 @functools.lru_cache(maxsize=16)
 def sums(ranks: int, dtype: str) -> torch.Tensor:
-    """The sum over all ranks of what they send."""
+    """The sum over all ranks of their numbers."""
     import torch
 
     total = sum((numbers(rank, ranks, dtype).to(_wide(dtype)) for rank in range(1, ranks)), numbers(0, ranks, dtype).to(_wide(dtype)))
@@ -81,12 +81,12 @@ def _wide(dtype: str) -> torch.dtype:
 
 
 def poison(dtype: str) -> float:
-    """What lies where a result is to be written: a number that no right result has."""
+    """The fill value of a result buffer; no right result contains it."""
     return 255 if dtype == "uint8" else -3
 
 
 def fill(target: torch.Tensor, twice: torch.Tensor, begin: int) -> None:
-    """Write a period's numbers into a tensor of one dimension, from the `begin`-th on."""
+    """Fill a one-dimensional tensor with the periodic numbers, from offset `begin`."""
     base = _from(twice, begin, target)
     rows = target.numel() // PERIOD
     if rows:
@@ -118,16 +118,16 @@ def _moved(twice: torch.Tensor, device: str) -> torch.Tensor:
     return twice.to(device)
 
 
-# ---- what is sent and what must come --------------------------------------------------------------------------------
+# ---- inputs and expected results
 
 
 def sent(asked: Asked, target: torch.Tensor) -> None:
-    """Write what this rank sends."""
+    """Write this rank's input."""
     fill(target, numbers(asked.rank, asked.ranks, asked.dtype), STRIDE * asked.call)
 
 
 def expected(asked: Asked) -> Iterator[tuple[int, torch.Tensor, int]]:
-    """(elements, numbers, where they begin) of the right result, part by part; nothing on a rank that gets none."""
+    """(elements, numbers, offset) of the right result, part by part; empty on a rank that receives nothing."""
     n, rank, count, begin = asked.ranks, asked.rank, asked.count, STRIDE * asked.call
     of = functools.partial(numbers, ranks=n, dtype=asked.dtype)
     if asked.op in ("reduce", "gather") and rank != asked.root:
@@ -147,7 +147,7 @@ def expected(asked: Asked) -> Iterator[tuple[int, torch.Tensor, int]]:
 
 
 def right(asked: Asked, result: torch.Tensor) -> bool:
-    """Whether the result is right; the quick question, asked of every timed call."""
+    """Whether the result is right; fast, since it runs on every timed call."""
     at = 0
     for size, twice, begin in expected(asked):
         part = result[at : at + size]

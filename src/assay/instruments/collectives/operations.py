@@ -1,8 +1,8 @@
-"""How is each operation asked of torch.distributed, and where do its data lie?
+"""How does each operation call torch.distributed, and where are its buffers?
 
-Nine operations as nccl-tests has them, each in the placements that torch offers.  Calls rotate through a rank's memory, as there: every
-call of a loop has data of its own, which no cache holds from the call before, and which can be checked after the loop.
-Nothing is emulated: an operation that the engine lacks raises, and is told as not supported.
+Nine operations as defined by nccl-tests, in each placement that torch offers. As in nccl-tests, calls rotate through a rank's memory:
+each call of a loop has its own data, which no cache holds from the call before and which can be checked after the loop.
+Nothing is emulated: an operation that the engine lacks raises and is reported as not supported.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from assay.instruments.collectives.data import STRIDE, Asked, fill, numbers, poi
 if TYPE_CHECKING:
     import torch
 
-# elements that a rank sends and gets, in units of its count; of rooted operations those of the root
+# Elements that a rank sends and receives, in multiples of its count; for rooted operations, on the root.
 SENDS: Final = {"reduce_scatter": True, "all_to_all": True, "scatter": True}
 GETS: Final = {"all_gather": True, "all_to_all": True, "gather": True}
 
@@ -26,26 +26,26 @@ Call = Callable[[], Any]
 
 @dataclass(frozen=True)
 class Slot:
-    """The memory of one call, and the call."""
+    """One call and its buffers."""
 
     inputs: torch.Tensor | None  # None: this rank sends nothing
-    outputs: torch.Tensor | None  # None: it gets nothing; may be part of the inputs, or hold them
+    outputs: torch.Tensor | None  # None: this rank receives nothing; may alias the inputs
     call: Call
 
 
 def elements(op: str, ranks: int, count: int, place: str) -> int:
-    """Elements of memory that one call takes on a rank."""
+    """Elements of memory per call on a rank."""
     sends, gets = (count * (ranks if op in of else 1) for of in (SENDS, GETS))
     return max(sends, gets) if place == "in" else sends + gets
 
 
 def room(asked: Asked, memory: torch.Tensor) -> int:
-    """How many calls beside each other the memory holds."""
+    """How many calls fit side by side into the memory."""
     return len(memory) // elements(asked.op, asked.ranks, asked.count, _place(asked))
 
 
 def slots(distributed: Any, asked: Asked, memory: torch.Tensor, first: int, number: int, group: Any = None) -> list[Slot]:
-    """The calls of a loop, beside each other from the `first` place on, and from the memory's begin again after its end."""
+    """The calls of a loop, side by side from index `first`, wrapping around at the end of the memory."""
     each, places = elements(asked.op, asked.ranks, asked.count, _place(asked)), room(asked, memory)
     begins = [(first + place) % places * each for place in range(number)]
     return [_slot(distributed, asked, memory[begin : begin + each], group) for begin in begins]
@@ -72,12 +72,12 @@ def _slot(distributed: Any, asked: Asked, memory: torch.Tensor, group: Any) -> S
 
 
 def _named(d: Any, rank: int, group: Any) -> int:
-    """What torch.distributed calls a rank of a group: its number among all."""
+    """The global rank of a group's rank."""
     return rank if group is None else int(d.get_global_rank(group, rank))
 
 
 def _call(d: Any, asked: Asked, inputs: Any, outputs: Any, group: Any) -> Call:
-    """Everything is looked up now: what a call does beside the engine's work counts as its time."""
+    """Resolve everything now: lookups inside the call would count as its time."""
     op, n, rank, root = asked.op, asked.ranks, asked.rank, _named(d, asked.root, group)
     within = {} if group is None else {"group": group}
     if op == "all_reduce":
@@ -102,7 +102,7 @@ def _call(d: Any, asked: Asked, inputs: Any, outputs: Any, group: Any) -> Call:
 
 
 def _exchange(d: Any, asked: Asked, inputs: Any, outputs: Any, group: Any) -> Call:
-    """To the next rank and from the one before, at once."""
+    """Send to the next rank and receive from the previous one, concurrently."""
     after, before = (_named(d, (asked.rank + step) % asked.ranks, group) for step in (1, -1))
 
     def call() -> None:
@@ -114,11 +114,11 @@ def _exchange(d: Any, asked: Asked, inputs: Any, outputs: Any, group: Any) -> Ca
 
 
 def prepare(asked: Asked, slot: Slot) -> None:
-    """Write what is sent, and poison where the result is to come: what a call left there must not pass for the next one's."""
+    """Write the input and poison the output, so that an old result cannot pass for a new one."""
     if slot.outputs is not None:
         slot.outputs.fill_(poison(asked.dtype))
     if slot.inputs is not None:
         sent(asked, slot.inputs)
     elif asked.in_place and slot.outputs is not None:
-        # what a rank that only receives holds before: its own numbers, so that a stale result is known for one
+        # a receive-only rank starts with its own numbers, so that a stale result is recognised
         fill(slot.outputs, numbers(asked.rank, asked.ranks, asked.dtype), STRIDE * asked.call)

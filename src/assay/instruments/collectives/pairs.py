@@ -1,17 +1,16 @@
-"""How long does a message take from every rank to every other, and how fast is the link?  Ordered pairs, one exchange at a time.
+"""How long does a message take from every rank to every other, and how fast is the link?
 
-An exchange: the sender sends S bytes, the receiver answers with eight; its time is that from before the sending to the answer's
-arrival, on the sender's clock alone, so no two clocks are compared.  From exchanges of three sizes follow
+Ordered pairs, one exchange at a time: the sender sends S bytes, the receiver answers with eight. The time runs from before the send
+to the answer's arrival, on the sender's clock alone, so no two clocks are compared. Exchanges of three sizes give
 
-    latency    half of the time of eight bytes there and eight back: the mean of both directions, which no single clock can part
-    bandwidth  (S2 - S1) / (T(S2) - T(S1)) of the two large sizes, in the direction of the sending: what a shaper's first free
-               bytes, a protocol's start and the latency add is in both times, and cancels
+    latency    half of the time of eight bytes there and eight back: the mean of both directions, which one clock cannot separate
+    bandwidth  (S2 - S1) / (T(S2) - T(S1)) of the two large sizes, in the sending direction: a shaper's burst allowance, protocol
+               start-up and latency are in both times and cancel
 
-The pairs of a round have no rank in common (a round-robin tournament by the circle method), so nobody waits for somebody who waits:
-there is no deadlock, whatever the engine's sending does.  Within a round they go one after the other, so that no pair disturbs
-another; with `together` all at once, which is quicker by half of the ranks, and shares whatever the pairs share.
-The receiver checks what came, after it has answered, and tells it in a message of its own that is not timed.
-Cannot tell: what of a time is the link's and what the engine's (copies, threads); the latency of one direction alone.
+The pairs of a round share no rank (round-robin tournament, circle method), so there is no deadlock, whether or not the engine's send
+blocks. Within a round pairs run one after the other, undisturbed; with `together` they run at once, faster by a factor of half the
+ranks, but contend for shared links. The receiver checks the data after answering and reports in a separate, untimed message.
+Cannot tell: the link's share of a time from the engine's (copies, threads); the latency of one direction alone.
 
     torchrun --nproc-per-node 4 -m assay.instruments.collectives.pairs      writes tables collectives and events of the launch
 """
@@ -33,19 +32,19 @@ from assay.instruments.recorder.sink import Identity, LaunchSink, MemorySink, Si
 ANSWER: Final = 8  # bytes of an answer, and of the smallest message
 LARGE: Final = 4 << 20  # the larger of the two large messages; the other is half of it
 REPEATS: Final = 10
-MORE: Final = 5  # so many times as many of the smallest message
+MORE: Final = 5  # factor by which the smallest message is repeated more often
 WARM_UP: Final = 2
-MOST_ALONE: Final = 32  # ranks up to which pairs go one by one: 992 ordered pairs then
+MOST_ALONE: Final = 32  # ranks up to which pairs run one by one: 992 ordered pairs at most
 OP: Final = "send_recv"
-PLACED: Final = "placed"  # kind of the event that says where a rank runs
-LATE_S: Final = 300.0  # a pair that takes longer is lost, and with it the launch
+PLACED: Final = "placed"  # kind of the event that records where a rank runs
+LATE_S: Final = 300.0  # a slower pair counts as lost, and the launch with it
 
 Pair = tuple[int, int]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """What is exchanged."""
+    """The sizes and repeats of the exchanges."""
 
     sizes: tuple[int, ...] = (ANSWER, LARGE // 2, LARGE)
     repeats: int = REPEATS
@@ -53,14 +52,14 @@ class Plan:
     together: bool = False
 
     def turns(self, size: int) -> int:
-        """Exchanges of a size: small messages cost next to nothing, and each is hit by whatever else the machine does."""
+        """Repeats of a size: small messages are cheap and each is noisy, so they get more."""
         return self.warm_up + self.repeats * (MORE if size == ANSWER else 1)
 
 
 def rounds(n: int) -> list[list[Pair]]:
-    """Every pair of n ranks once, in rounds whose pairs have no rank in common: n - 1 rounds, or n where n is odd.
+    """Every pair of n ranks once, in rounds of disjoint pairs: n - 1 rounds, or n if n is odd.
 
-    The circle method: the first place stays, the others go round.  An odd one out pauses.
+    Circle method: the first position stays, the others rotate. With an odd n, one rank pauses per round.
     """
     places: list[int | None] = [*range(n), *([None] if n % 2 else [])]
     found = []
@@ -73,7 +72,7 @@ def rounds(n: int) -> list[list[Pair]]:
 
 
 def turns(n: int, *, together: bool) -> Iterator[list[Pair]]:
-    """Ordered pairs that are measured at the same time, turn by turn; each as sender and as receiver once."""
+    """Ordered pairs that run at the same time, turn by turn; each pair in both directions."""
     for several in rounds(n):
         for group in [several] if together else [[one] for one in several]:
             yield group
@@ -81,7 +80,7 @@ def turns(n: int, *, together: bool) -> Iterator[list[Pair]]:
 
 
 class Wire:
-    """What two ranks need of an engine: blocking send and recv of tensors, and "everything asked for is done"."""
+    """The engine calls needed between two ranks: blocking send and recv of tensors, and a synchronise."""
 
     def __init__(self, torch: Any, device: Any = "cpu") -> None:
         self.torch, self.device = torch, device
@@ -89,41 +88,41 @@ class Wire:
         self.on_cuda = str(device).startswith("cuda")
 
     def settle(self) -> None:
-        """Wait for the device: on CUDA a receive has only been enqueued when it returns."""
+        """Wait for the device: on CUDA a returned receive is only enqueued."""
         if self.on_cuda:
             self.torch.cuda.synchronize(self.device)
 
     def send(self, tensor: Any, to: int) -> None:
-        """Blocking."""
+        """Send, blocking."""
         self.distributed.send(tensor, to)
 
     def recv(self, tensor: Any, source: int) -> None:
-        """Blocking."""
+        """Receive, blocking."""
         self.distributed.recv(tensor, source)
 
     def whole(self, value: int) -> Any:
-        """One number of eight bytes."""
+        """One eight-byte integer."""
         return self.torch.full((1,), value, dtype=self.torch.int64, device=self.device)
 
     def pattern(self, size: int, pair: Pair) -> Any:
-        """Bytes that differ by place, sender and receiver."""
+        """Bytes that differ by position, sender and receiver."""
         places = self.torch.arange(size, dtype=self.torch.int32, device=self.device)
         return ((places * 31 + pair[0] * 13 + pair[1] * 7) % 251).to(self.torch.uint8)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Exchange:
-    """One exchange, as the sender saw it."""
+    """One exchange, on the sender's side."""
 
     size: int
     begin_ns: int
     end_ns: int
-    wrong: int  # bytes that did not arrive as they were sent
+    wrong: int  # bytes that arrived corrupted
     counted: bool
 
 
 def sender(wire: Wire, pair: Pair, plan: Plan, now: Callable[[], int] = time.monotonic_ns) -> Iterator[Exchange]:
-    """All exchanges of an ordered pair, at the sending rank."""
+    """All exchanges of an ordered pair, on the sending rank."""
     answer, ready, to = wire.whole(0), wire.whole(0), pair[1]
     for size in plan.sizes:
         pattern = wire.pattern(size, pair)
@@ -141,7 +140,7 @@ def sender(wire: Wire, pair: Pair, plan: Plan, now: Callable[[], int] = time.mon
 
 
 def receiver(wire: Wire, pair: Pair, plan: Plan) -> None:
-    """The other end."""
+    """The receiving side of an ordered pair."""
     answer, source = wire.whole(1), pair[0]
     for size in plan.sizes:
         pattern = wire.pattern(size, pair)
@@ -157,7 +156,7 @@ def receiver(wire: Wire, pair: Pair, plan: Plan) -> None:
 
 
 def measure(wire: Wire, rank: int, size: int, plan: Plan, take: Callable[[Pair, Exchange], None]) -> None:
-    """Every ordered pair of ranks; `take` is given what this rank sent."""
+    """Measure every ordered pair of ranks; `take` gets this rank's exchanges as sender."""
     for group in turns(size, together=plan.together):
         wire.distributed.barrier()
         for pair in group:
@@ -169,11 +168,11 @@ def measure(wire: Wire, rank: int, size: int, plan: Plan, take: Callable[[Pair, 
     wire.distributed.barrier()
 
 
-# ---- what is written down ----------------------------------------------------------------------------------------
+# ---- rows
 
 
 def row(identity: Identity, pair: Pair, call: int, exchange: Exchange, method: str = "host") -> tuple[Any, ...]:
-    """A row of the table collectives: the group is the ordered pair, the amount what was sent."""
+    """A row of the table collectives: the group is the ordered pair, the amount is the payload."""
     return (
         identity.launch,
         identity.rank,
@@ -197,23 +196,23 @@ def row(identity: Identity, pair: Pair, call: int, exchange: Exchange, method: s
 
 
 def group_name(pair: Pair) -> str:
-    """How the table calls an ordered pair: the sender first."""
+    """The group name of an ordered pair: the sender first."""
     return f"pair {pair[0]}-{pair[1]}"
 
 
 def where(environ: dict[str, str], identity: Identity) -> dict[str, Any]:
-    """Where this rank runs, as far as it tells: by the names of host, machine and network namespace."""
+    """Where this rank runs: names of host, machine and network namespace, as far as known."""
     found: dict[str, Any] = {"host": identity.host, "local_rank": int(environ.get("LOCAL_RANK") or 0)}
     try:
         found["boot"] = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
         found["network"] = os.readlink("/proc/self/ns/net")
-    except OSError:  # not Linux, or hidden from us
+    except OSError:  # not Linux, or hidden
         pass
     return found
 
 
 def write(sink: Sink, identity: Identity, wire: Wire, plan: Plan, environ: dict[str, str] | None = None) -> None:
-    """Measure the pairs of a process group that is there already, into the launch's tables."""
+    """Measure the pairs of an existing process group and write the launch's tables."""
     placed = json.dumps(where(dict(os.environ) if environ is None else environ, identity) | {"together": plan.together})
     sink.append(
         "events",
@@ -230,10 +229,10 @@ def write(sink: Sink, identity: Identity, wire: Wire, plan: Plan, environ: dict[
 
 
 def plan_for(ranks: int, *, large: int = LARGE, repeats: int = REPEATS, together: bool | None = None) -> Plan:
-    """The exchanges of so many ranks: alone where that does not take for ever.
+    """The exchanges for so many ranks; pairs run one by one where that stays affordable.
 
     Raises:
-        ValueError: the two large sizes would not differ enough from the small one.
+        ValueError: the two large sizes differ too little from the small one.
     """
     if large < 64 * ANSWER:
         raise ValueError(f"the large message must have at least {64 * ANSWER} bytes, not {large}: shorter ones tell no bandwidth")
@@ -251,7 +250,7 @@ def _options(words: Sequence[str] | None) -> argparse.Namespace:
 
 
 def main(words: Sequence[str] | None = None) -> None:
-    """A worker under torchrun."""
+    """Run as a worker under torchrun."""
     from datetime import timedelta
 
     import torch

@@ -1,4 +1,7 @@
-"""How many elements of a collective's result are wrong, and what happened to them?  Pure: what was asked and what came -> the answer."""
+"""How many elements of a collective's result are wrong, and why?
+
+Pure: (call, result) -> `Checked`.
+"""
 
 from __future__ import annotations
 
@@ -14,14 +17,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Checked:
-    """Elements that are wrong, and what happened to them where that can be told; None: this rank has no result."""
+    """The number of wrong elements and the corruption, if identified; `wrong` None: this rank has no result."""
 
     wrong: int | None
     fault: str = ""
 
 
 def check(asked: Asked, result: torch.Tensor) -> Checked:
-    """How many elements of a result are wrong, and what happened to them."""
+    """Count the wrong elements of a result and name the corruption."""
     parts = list(expected(asked))
     if not parts:
         return _elsewhere(asked, result)
@@ -35,7 +38,7 @@ def check(asked: Asked, result: torch.Tensor) -> Checked:
 
 
 def _elsewhere(asked: Asked, result: torch.Tensor) -> Checked:
-    """A rank that is to get nothing: what lies there is nobody's business, but for a sum that belongs to the root."""
+    """A rank that receives nothing: its buffer is undefined, but must not hold a sum that belongs to the root."""
     if asked.op == "reduce" and asked.ranks > 1 and right(replace(asked, rank=asked.root), result):
         return Checked(wrong=None, fault="sum_is_here")
     return Checked(wrong=None)

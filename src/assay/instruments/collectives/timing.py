@@ -1,8 +1,8 @@
-"""How long do calls take that are made one after the other, as this rank sees them?
+"""How long do back-to-back calls take on this rank?
 
-A loop begins when every rank has passed a barrier, and holds calls without a pause: what nccl-tests times.  The end of a call is the
-begin of the next one, so that a loop of k calls costs k + 1 readings of the clock.  On the host a call has ended when it returns; on
-a GPU events in its stream say so, and are read after the loop.  Data are written before a loop and checked after it.
+A loop begins when every rank has passed a barrier and makes its calls without a pause, as nccl-tests does. The end of a call is the
+begin of the next, so k calls cost k + 1 clock readings. On the host a call ends when it returns; on a GPU events in its stream mark
+the ends and are read after the loop. Data are written before a loop and checked after it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ Now = Callable[[], int]
 
 
 def on_host(calls: Sequence[Callable[[], Any]], now: Now = time.monotonic_ns) -> list[int]:
-    """When the loop began, and when each call had returned."""
+    """The loop's begin and each call's return time."""
     stamps = [0] * (len(calls) + 1)
     stamps[0] = now()
     for place, call in enumerate(calls, 1):
@@ -25,7 +25,7 @@ def on_host(calls: Sequence[Callable[[], Any]], now: Now = time.monotonic_ns) ->
 
 
 def on_gpu(torch: Any, calls: Sequence[Callable[[], Any]], now: Now = time.monotonic_ns) -> list[int]:
-    """The same from events in the current stream; their times are added to the host's at the begin."""
+    """The same from events in the current stream, offset by the host's time at the begin."""
     events = [torch.cuda.Event(enable_timing=True) for _ in range(len(calls) + 1)]
     torch.cuda.synchronize()
     begin = now()
@@ -38,7 +38,7 @@ def on_gpu(torch: Any, calls: Sequence[Callable[[], Any]], now: Now = time.monot
 
 
 def loops(seconds_of_a_call: float, *, slots: int, most: int, seconds: float, least: int) -> tuple[int, int]:
-    """(loops, calls in each) so that a cell takes about so many seconds, in at least so many loops."""
+    """(loops, calls per loop) so that a cell takes about `seconds`, in at least `least` loops."""
     each = max(seconds_of_a_call, 1e-9)
     calls = max(1, min(slots, most, int(seconds / least / each)))
     return max(least, min(int(seconds / (calls * each)), 100 * least)), calls

@@ -1,9 +1,9 @@
-"""What does one rank do in a launch of `assay comm`?  It times every operation at every size, and writes a row for every call.
+"""What does one rank do in a launch of `assay comm`?
 
-Started by the launcher like any training script, with one argument: the settings as JSON.  The cells come in an order drawn from the
-launch's seed, the same on every rank, so that a drift of the machine does not look like a size.  Before a loop of calls data are
-written and the ranks meet at a barrier (a row of its own); when all ranks have met again the data of every call are checked, then the
-rows are written; neither is inside a measured time.  All ranks agree on the number of calls by the slowest one's warm-up.
+It times every operation at every size and writes a row per call. The launcher starts it like a training script, with one argument:
+the settings as JSON. The order of cells is drawn from the launch's seed, equal on every rank, so that drift is not confounded with
+size. Before a loop, data are written and the ranks meet at a barrier (with its own row). After a second barrier the data are checked
+and the rows written, all outside the timed interval. The slowest rank's warm-up sets the number of calls for all ranks.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from assay.spec.sections.collectives import Cell, Collectives, cells
 from assay.units import MIB, NS_PER_S
 
 GROUP: Final = "world"
-PART: Final = "group"  # and its number, where there are several
+PART: Final = "group"  # followed by its number, if there are several
 LEAD_IN: Final = 2  # calls
-LEAD_IN_SMALL: Final = 10  # of messages so small that a cold path is a part of their time
+LEAD_IN_SMALL: Final = 10  # for messages so small that a cold path matters
 SMALL: Final = 2**16  # bytes
 UNSUPPORTED: Final = ("not support", "not implement", "no backend", "unsupported", "does not have")
 
 
 @dataclass
 class Worker:
-    """One rank: its group, its memory, where its rows go."""
+    """One rank: its group, memory and sink."""
 
     torch: Any
     asked: Collectives
@@ -49,12 +49,12 @@ class Worker:
 
     @property
     def size(self) -> int:
-        """Ranks of this one's group."""
+        """Ranks in this rank's group."""
         return self.asked.ranks(self.identity.workers)
 
     @property
     def name(self) -> str:
-        """The group's in the table."""
+        """The group's name in the table."""
         return GROUP if self.size == self.identity.workers else f"{PART} {self.identity.rank // self.size}"
 
     @property
@@ -62,10 +62,10 @@ class Worker:
         """torch.distributed."""
         return self.torch.distributed
 
-    # ---- the course of a launch
+    # ---- running a launch
 
     def run(self) -> None:
-        """Every cell, in the launch's order."""
+        """Run every cell, in the launch's order."""
         if self.size < self.identity.workers:
             groups = [
                 self.distributed.new_group(list(range(first, first + self.size))) for first in range(0, self.identity.workers, self.size)
@@ -82,12 +82,12 @@ class Worker:
             self.cells_done += 1
             self.sink.step(self.cells_done, time.monotonic_ns())
         if self.asked.matrix_size:
-            self.memory = None  # pairs have buffers of their own
+            self.memory = None  # pairs have their own buffers
             plan = pairs.plan_for(self.identity.workers, large=self.asked.matrix_size)
             pairs.write(self.sink, self.identity, pairs.Wire(self.torch, self.device), plan)
 
     def time(self, cell: Cell) -> None:
-        """Warm-up, then as many loops as are wanted, of one cell."""
+        """Time one cell: warm-up, then the loops."""
         asked = self._asked(cell)
         memory = self._memory(operations.elements(cell.op, cell.ranks, cell.count, cell.place))
         places = operations.room(asked, memory)
@@ -101,7 +101,7 @@ class Worker:
             self._loop(cell, asked, memory, batch * calls, calls, "timed")
 
     def _loop(self, cell: Cell, asked: Asked, memory: Any, begin: int, number: int, phase: str) -> float:
-        """A loop: write, meet, time, check, write down. Gives the seconds of a call on this rank."""
+        """One loop: write, barrier, time, check, record. Returns the seconds per call on this rank."""
         slots = operations.slots(self.distributed, asked, memory, begin, number, self.group)
         before, first, after = self.made, self.made + 1, self.made + 1 + len(slots)
         self.made = after + 1
@@ -112,19 +112,18 @@ class Worker:
         self._lead_in(asked, memory, begin, number)
         met = self._meet()
         stamps = timing.on_gpu(self.torch, calls) if self.device.type == "cuda" else timing.on_host(calls)
-        # a rank that is done must not check its data on the processor that another one still needs
+        # a rank that finished early must not use the CPU for checks while others still run
         parted = self._meet()
         checked = [_checked(one, slot) for one, slot in zip(each, slots, strict=True)]
         self._row(cell, before, "barrier", 0, phase, met, Checked(wrong=None))
         for place, found in enumerate(checked):
             self._row(cell, first + place, cell.op, cell.nbytes, phase, (stamps[place], stamps[place + 1]), found)
         self._row(cell, after, "barrier", 0, phase, parted, Checked(wrong=None))
-        self.sink.flush()  # now, and not by its own thread during the next loop
+        self.sink.flush()  # here, not in the flush thread during the next loop
         return (stamps[-1] - stamps[0]) / len(slots) / NS_PER_S
 
     def _lead_in(self, asked: Asked, memory: Any, begin: int, number: int) -> None:
-        """A few calls beside those of the loop, which are written down nowhere: whoever times calls has made some just before, and
-        the writing of data has cooled the path down."""
+        """Make a few unrecorded calls outside the loop's slots: writing the data has cooled the path down."""
         if operations.room(asked, memory) > number:
             (beside,) = operations.slots(self.distributed, asked, memory, begin + number, 1, self.group)
             for _ in range(lead_in(asked.count * self.asked.element_size)):
@@ -142,10 +141,10 @@ class Worker:
         self.distributed.all_reduce(found, op=self.distributed.ReduceOp.MAX)
         return float(found.item())
 
-    # ---- what the engine lacks
+    # ---- unsupported operations
 
     def _missing(self, wanted: Mapping[tuple[str, Any], None]) -> Iterator[tuple[str, str, str]]:
-        """(operation, placement, why) of what the engine does not offer; asked of it once, with few elements."""
+        """(operation, placement, reason) of each unsupported combination, found by one small call each."""
         for op, place in wanted:
             why = self._refusal(op, place)
             agreed = self.torch.tensor([0 if why is None else 1], device=self.device)
@@ -180,7 +179,7 @@ class Worker:
             raise
         return None
 
-    # ---- pieces
+    # ---- helpers
 
     def _asked(self, cell: Cell) -> Asked:
         return Asked(
@@ -195,10 +194,10 @@ class Worker:
         )
 
     def _memory(self, least: int) -> Any:
-        """The memory through which calls rotate; made anew only where a call needs more."""
+        """The memory that calls rotate through; reallocated only if a call needs more."""
         wanted = max(least, int(self.asked.memory_mib * MIB) // self.asked.element_size)
         if self.memory is None or len(self.memory) < wanted:
-            self.memory = None  # let go first
+            self.memory = None  # free first
             self.memory = self.torch.zeros(wanted, dtype=getattr(self.torch, self.asked.dtype), device=self.device)
         return self.memory
 
@@ -227,7 +226,7 @@ class Worker:
         )
 
     def event(self, kind: str, detail: Mapping[str, Any]) -> None:
-        """Something that happened on this rank."""
+        """Record an event of this rank."""
         who = self.identity
         self.sink.append(
             "events",
@@ -236,12 +235,12 @@ class Worker:
 
 
 def lead_in(nbytes: int) -> int:
-    """Calls before a loop that are written down nowhere, of so many bytes of a rank: as many on every rank."""
+    """Unrecorded calls before a loop, by message size: equal on every rank."""
     return LEAD_IN_SMALL if nbytes <= SMALL else LEAD_IN
 
 
 def _checked(asked: Asked, slot: operations.Slot) -> Checked:
-    """The quick question first; what happened is looked for only where something is wrong."""
+    """The fast check first; the cause is searched for only if something is wrong."""
     if slot.outputs is None:
         return Checked(wrong=None)
     if not (asked.op == "reduce" and asked.rank != asked.root) and right(asked, slot.outputs):
@@ -250,7 +249,7 @@ def _checked(asked: Asked, slot: operations.Slot) -> Checked:
 
 
 def engine(torch: Any, asked: Collectives) -> dict[str, Any]:
-    """What carried the calls, as far as it tells."""
+    """The engine and device that carried the calls."""
     nccl = ".".join(map(str, torch.cuda.nccl.version())) if asked.backend == "nccl" else None
     variable = "NCCL_SOCKET_IFNAME" if asked.backend == "nccl" else "GLOO_SOCKET_IFNAME"
     return {
@@ -302,4 +301,4 @@ if __name__ == "__main__":
     code = main(sys.argv[1:])
     sys.stdout.flush()
     sys.stderr.flush()
-    os._exit(code)  # all is written; taking torch apart would take each rank another second
+    os._exit(code)  # all is written; torch's teardown would cost each rank another second

@@ -1,21 +1,19 @@
 """Which fetched batches did a step train on, and which of their rows?
 
-By identity where it can be seen: the tensors of a batch and the inputs of the outermost module's call share a storage, whatever views lie
-between them (`.to` of the same device, slices, reshaping).  The storages are referenced weakly: nothing is kept in memory, and an address
-is not used again while it is known.
-By order where the script copies (to a GPU, by a transform): the batch that was fetched last, the one before it where the script asks one
-batch
-ahead (accelerate's loaders), or one after the other where it fetches several and then works on them (transformers' accumulation).  An order
-that could be another one is none: then the ledger of this launch is not known, with the reason.
+By identity, if visible: the tensors of a batch and the inputs of the outermost module's call share a storage, whatever views lie
+between them (`.to` the same device, slices, reshaping). The storages are referenced weakly: nothing is kept in memory, and an address
+is not reused while it is known.
+By order, if the script copies (to a GPU, by a transform): the batch fetched last; or the one before it if the script prefetches one
+batch (accelerate's loaders); or one after the other if it fetches several before using them (transformers' accumulation). An ambiguous
+order counts as none: the sample ledger of this launch is then unknown, with the reason.
 
-A batch counts when its gradients are asked for, in the step of that backward pass.  Of several that were passed forward since the last
-one, those count that the graph of the backward pass reaches (by autograd's sequence numbers): a batch that is thrown away has no part in
-it.
+A batch counts when its gradients are requested, in the step of that backward pass. Of several forward passes since the last backward
+pass, those count that its graph reaches (by autograd's sequence numbers): a discarded batch does not count.
 
-Ids are told once for each fetched row; items in each step that works on them (several updates by one batch, a replayed list of batches).
+Ids are recorded once per fetched row; items in each step that uses them (several updates on one batch, a replayed list of batches).
 
-Cannot tell: gradients that are thrown away after their backward pass; the rows of a slice that is not contiguous (then the whole batch);
-by order, a batch that is trained on again.
+Cannot tell: gradients discarded after their backward pass; the rows of a non-contiguous slice (then the whole batch counts); by order,
+a batch that is trained on again.
 """
 
 from __future__ import annotations
@@ -28,14 +26,14 @@ from typing import Any, Final
 
 from assay.instruments.hooks.sample_sources import Source
 
-MOST_TENSORS: Final = 8  # of a batch or a call
+MOST_TENSORS: Final = 8  # in a batch or a call
 MOST_SHARED: Final = 4096  # batches that are views of one storage
-MOST_NODES: Final = 20_000  # of a graph that is searched
+MOST_NODES: Final = 20_000  # searched in a graph
 
 
 @dataclass(slots=True, eq=False)
 class Fetched:
-    """A batch that was fetched."""
+    """A fetched batch."""
 
     begin: int
     ns: int
@@ -43,15 +41,15 @@ class Fetched:
     ids: list[int] | None
     source: Source | None
     counted: bool  # whether the wait is part of the step's data time
-    key: Any  # of its iterator
+    key: Any  # its iterator's
     trained: bool = False
-    evaluated: bool = False  # looked at in evaluation mode
-    step: int = -1  # that worked on it last
-    worked: set[int] | None = field(default_factory=set)  # rows that this step worked on; None: all of them
-    told: set[int] | None = field(default_factory=set)  # rows whose ids were told; None: all of them
+    evaluated: bool = False  # used in evaluation mode
+    step: int = -1  # that used it last
+    worked: set[int] | None = field(default_factory=set)  # rows used by this step; None: all of them
+    told: set[int] | None = field(default_factory=set)  # rows whose ids were recorded; None: all of them
 
     def worked_on(self, rows: range | None, step: int) -> tuple[float | None, list[int] | None]:
-        """The items that are new to this step, and the ids that were told by none; 0 items where there is nothing new."""
+        """(items new to this step, ids not recorded before); 0 items if nothing is new."""
         self.trained = True
         if self.step != step:
             self.step, self.worked = step, set()
@@ -78,7 +76,7 @@ class Fetched:
 
 
 class Piece:
-    """A tensor of a batch, by its storage, which is referenced weakly."""
+    """A tensor of a batch, by its weakly referenced storage."""
 
     __slots__ = ("_free", "fetched", "numel", "ptr", "row_bytes", "rows", "storage")
 
@@ -93,9 +91,9 @@ class Piece:
         self._free(self.storage)
 
     def slice_of(self, tensor: Any) -> range | None:
-        """The rows that a tensor of the same storage shows; None: all of them."""
+        """The rows that a tensor of the same storage covers; None: all of them."""
         one, numel = self.fetched, tensor.numel()
-        if one.items != self.rows or (one.ids is not None and len(one.ids) != self.rows):  # rows are no samples
+        if one.items != self.rows or (one.ids is not None and len(one.ids) != self.rows):  # rows are not samples
             return None
         if numel >= self.numel or not self.row_bytes or not tensor.is_contiguous():
             return None
@@ -108,13 +106,13 @@ class Piece:
 
 @dataclass(slots=True, eq=False)
 class Queue:
-    """What an iterator gave and nobody has worked on yet."""
+    """The unused batches of an iterator."""
 
     source: Source | None
     waiting: deque[Fetched] = field(default_factory=deque)
-    ahead: int | None = None  # batches asked for ahead, where they are taken by order; None: not yet known
-    group: int = 0  # batches that are fetched before one pass for each; 0: no such groups
-    passes: int = 0  # that took a batch of it by order, one at a time
+    ahead: int | None = None  # batches prefetched, if matched by order; None: not yet known
+    group: int = 0  # batches fetched before one pass for each; 0: no such groups
+    passes: int = 0  # that took one batch each, by order
     short: bool = False  # the last group had fewer, as only the last of an epoch may
     ended: bool = False
     matched: bool = False  # by identity, at least once
@@ -122,7 +120,7 @@ class Queue:
 
 @dataclass(slots=True, eq=False)
 class Pass:
-    """A batch, or some of its rows, that was passed forward with gradients."""
+    """A forward pass, with gradients, of a batch or some of its rows."""
 
     fetched: Fetched
     rows: range | None
@@ -140,20 +138,20 @@ class Batches:
         self._pieces: dict[int, Piece | dict[int, Piece]] = {}
         self._sweep = 64
         self.queues: dict[Any, Queue] = {}  # by iterator
-        self.fresh: list[Any] = []  # iterators that were asked since the last forward pass
+        self.fresh: list[Any] = []  # iterators used since the last forward pass
         self.feeds: set[Any] = set()  # iterators whose batches were trained on
         self._many_feeds = 64
-        self.passing: list[Pass] = []  # forward with gradients, since the last backward pass
-        self._looked: list[Fetched] = []  # before the pass, without gradients
-        self._worked = False  # a module was given a batch, or what may be one, in the step under way
+        self.passing: list[Pass] = []  # forward passes with gradients since the last backward pass
+        self._looked: list[Fetched] = []  # without gradients, before the pass
+        self._worked = False  # in the current step a module got a batch, or what may be one
         self._last: Queue | None = None  # whose batch was taken by order
-        self._ahead: set[Any] = set()  # data sets whose loaders are asked ahead, as was seen in a whole epoch
-        self.doubt = ""  # why it is not known what was trained on
+        self._ahead: set[Any] = set()  # data sets whose loaders prefetch, as a whole epoch has shown
+        self.doubt = ""  # why the trained batches are unknown
 
     # ------------------------------------------------------------------ fetching
 
     def add(self, one: Fetched, batch: Any) -> None:
-        """A batch is here."""
+        """A batch has arrived."""
         queue = self.queues.get(one.key)
         if queue is None:
             queue = self.queues[one.key] = Queue(one.source)
@@ -164,7 +162,7 @@ class Batches:
         self.register(one, batch)
 
     def register(self, one: Fetched, batch: Any) -> None:
-        """Its tensors are known from here on."""
+        """Index a batch's tensors by storage."""
         for tensor in _tensors(batch, self._tensor):
             self._register(one, tensor)
         if len(self._pieces) > self._sweep:
@@ -173,7 +171,7 @@ class Batches:
     def _register(self, one: Fetched, tensor: Any) -> None:
         try:
             piece = Piece(one, tensor, tensor.untyped_storage())
-        except (RuntimeError, NotImplementedError):  # sparse, or of a kind without storage
+        except (RuntimeError, NotImplementedError):  # sparse, or without storage
             return
         known = self._pieces.get(piece.storage)
         if known is None:
@@ -195,12 +193,12 @@ class Batches:
                 del self.queues[key]
 
     def refresh(self, key: Any) -> None:
-        """An iterator was asked."""
+        """A batch is requested from this iterator."""
         if key not in self.fresh:
             self.fresh.append(key)
 
     def ran_out(self, key: Any) -> None:
-        """An epoch has ended. A batch that was asked for ahead may still be worked on."""
+        """An epoch has ended. A prefetched batch may still be used."""
         self.feeds.discard(key)
         queue = self.queues.get(key)
         if queue is None:
@@ -212,20 +210,20 @@ class Batches:
             self._over(key, queue)
 
     def feeds_training(self, key: Any) -> None:
-        """A batch of this iterator is trained on; those that are gone are forgotten, for a script may make one for every step."""
+        """Note that this iterator feeds the training; forget dead ones, since a script may create one per step."""
         self.feeds.add(key)
         if len(self.feeds) > self._many_feeds:
             self.feeds = {one for one in self.feeds if one is key or getattr(one, "alive", True)}
             self._many_feeds = max(64, 2 * len(self.feeds))
 
     def _over(self, key: Any, queue: Queue) -> None:
-        """All that an iterator gave was worked on: what was supposed of its order was right."""
+        """All batches of an iterator were used: the assumed order was right."""
         del self.queues[key]
         if queue.ahead == 1:
             self._ahead.add(_data(queue))
 
     def waiting(self) -> Iterator[Fetched]:
-        """That nobody has worked on."""
+        """The unused batches."""
         return (one for queue in self.queues.values() for one in queue.waiting)
 
     # ------------------------------------------------------------------ by identity
@@ -243,7 +241,7 @@ class Batches:
         return piece.fetched, piece.slice_of(tensor)
 
     def _matches(self, inputs: Any) -> tuple[list[tuple[Fetched, range | None]], bool]:
-        """The batches that a call is given; whether it may be given one that cannot be seen."""
+        """(batches passed to a call, whether it may also get one that cannot be identified)."""
         found: dict[Fetched, range | None] = {}
         computed = first = True
         for tensor in _tensors(inputs, self._tensor):
@@ -254,7 +252,7 @@ class Batches:
         return list(found.items()), not found and (first or not computed)
 
     def _met(self, one: Fetched) -> None:
-        """It was given to a module: it waits no longer."""
+        """The batch was passed to a module: no longer unused."""
         queue = self.queues.get(one.key)
         if queue is None:
             return
@@ -269,7 +267,7 @@ class Batches:
     # ------------------------------------------------------------------ passes
 
     def looks(self, inputs: Any) -> list[Fetched]:
-        """The batches that a call without gradients is given and that nobody trained on before."""
+        """The batches passed to a call without gradients and not trained on before."""
         found, unknown = self._matches(inputs)
         for one, _ in found:
             self._met(one)
@@ -278,7 +276,7 @@ class Batches:
         return self._take(self._looked_into())
 
     def looked(self, looked: Sequence[Fetched]) -> None:
-        """Before the pass under way, without gradients: they may be trained on."""
+        """Note batches used without gradients before the current pass: they may be trained on."""
         self._looked.extend(looked)
 
     def passes(self, inputs: Any) -> None:
@@ -301,7 +299,7 @@ class Batches:
             self.passing.append(Pass(one, None, begin, -1, by_order=True))
 
     def _give_back(self, one: Fetched) -> None:
-        """Which batch of an iterator it is, is seen now: it is not the one that was supposed."""
+        """Undo a match by order, now that identity shows another batch."""
         for wrong in [each for each in self.passing if each.by_order and each.fetched.key == one.key]:
             self.passing.remove(wrong)
             queue = self.queues.get(one.key)
@@ -309,7 +307,7 @@ class Batches:
                 queue.waiting.appendleft(wrong.fetched)
 
     def passed(self) -> None:
-        """The call has come back."""
+        """The call has returned."""
         end = self._sequence()
         for one in reversed(self.passing):
             if one.end >= 0:
@@ -321,7 +319,7 @@ class Batches:
         self._worked = False
 
     def derived(self, roots: Any) -> list[Pass]:
-        """The passes whose gradients are asked for; all of them, where it is not known from which numbers."""
+        """The passes whose gradients are requested; all of them if the roots are unknown."""
         if not self.passing:
             if self._worked:  # another pass over the same graph
                 return []
@@ -335,7 +333,7 @@ class Batches:
         return passing
 
     def _reached(self, roots: Any, passing: list[Pass]) -> list[Pass]:
-        """Those that are in the graph of the backward pass; later ones may have their own yet, earlier ones were thrown away."""
+        """The passes in the backward graph; later ones may still get their own, earlier ones were discarded."""
         begins = [one.begin for one in passing]
         wanted, found = {one.begin for one in passing}, set[int]()
         nodes = [node for root in roots if (node := getattr(root, "grad_fn", None) or getattr(root, "node", None)) is not None]
@@ -361,10 +359,10 @@ class Batches:
     # ------------------------------------------------------------------ by order
 
     def _looked_into(self) -> list[Any]:
-        """The iterators whose batches a look is at, of several that were asked.
+        """Of several iterators in use, those that an evaluation reads.
 
-        An evaluation in the body of a loop comes after that loop's own batch was asked for, which is trained on afterwards: not an
-        iterator that feeds the training, where there is another; before the first step, the one that was asked last.
+        A loop's own batch was requested before an evaluation in its body and is trained on afterwards, so an iterator that feeds the
+        training is excluded if there is another; before the first step, the evaluation reads the iterator used last.
         """
         fresh = self.fresh
         if len(fresh) < 2:
@@ -374,9 +372,9 @@ class Batches:
         return [one for one in fresh if one not in self.feeds] or fresh[:]
 
     def _trained_by_order(self) -> list[Any]:
-        """The iterators whose batches are trained on: those that still exist, or else the one that was asked last.
+        """The iterators whose batches are trained on: those still alive, else the one used last.
 
-        The others were peeked into, left early or read to their end, for the statistics of the data.
+        The others were peeked into, left early, or read to their end for statistics of the data.
         """
         alive = [key for key in self.fresh if _is_alive(self.queues.get(key))]
         chosen = alive or self.fresh[-1:]
@@ -390,7 +388,7 @@ class Batches:
         return self.fresh[:]
 
     def _take(self, keys: Sequence[Any]) -> list[Fetched]:
-        """Of each of these that were asked since the last time the next batch by order."""
+        """The next batch by order, from each of these iterators that was used since the last time."""
         taken = []
         for key in keys:
             queue = self.queues.get(key)
@@ -402,7 +400,7 @@ class Batches:
         return taken
 
     def _next(self, queue: Queue) -> Fetched:
-        """After it was asked again."""
+        """The batch of an iterator that was used again."""
         waiting, self._last = queue.waiting, queue
         if queue.group:
             queue.short = len(waiting) < queue.group
@@ -414,12 +412,12 @@ class Batches:
                 self._begin_groups(queue, len(waiting))
                 return waiting.popleft()
         for _ in range(len(waiting) - 1 - queue.ahead):
-            waiting.popleft()  # thrown away
+            waiting.popleft()  # discarded
         queue.passes += 1
         return waiting.popleft()
 
     def _next_of_group(self) -> list[Fetched]:
-        """Of an iterator that was not asked again."""
+        """The batch of an iterator that was not used again."""
         queue = self._last
         if queue is None or not queue.waiting:
             return []
@@ -433,11 +431,11 @@ class Batches:
             self.doubt = f"{size} batches were fetched before the first of them was worked on, as a copy"
 
     def close(self) -> None:
-        """Nothing more is trained on."""
+        """Training has ended."""
         self._check(None)
 
     def _check(self, but: Queue | None) -> None:
-        """Whether the orders supposed of iterators before were right."""
+        """Check the orders assumed for earlier iterators."""
         for queue in self.queues.values():
             left = queue.waiting and queue is not but and not queue.matched
             if left and (queue.group or (queue.ahead == 1 and _data(queue) not in self._ahead)):
@@ -453,7 +451,7 @@ def _is_alive(queue: Queue | None) -> bool:
 
 
 def _is_over(queue: Queue) -> bool:
-    """Its iterator is gone, and with it what it gave: nobody will work on that.  An order that was never confirmed is kept."""
+    """Whether its iterator is gone, so that its batches cannot be used any more. An unconfirmed order is kept."""
     return not _is_alive(queue) and queue.ahead != 1
 
 

@@ -1,16 +1,18 @@
-"""When does an unmodified script save and load checkpoints?  Hooks round the functions that write and read state.
+"""When does an unmodified script save and load checkpoints?
 
-| what is replaced | when it is a checkpoint |
+Hooks around the functions that write and read state:
+
+| hooked | counts as a checkpoint |
 |---|---|
-| `torch.save`, `safetensors.torch.save_file` | it holds tensors of the shapes of at least half of what is trained |
+| `torch.save`, `safetensors.torch.save_file` | if it holds tensors with the shapes of at least half of the trained ones |
 | `torch.distributed.checkpoint.save`, `.async_save`, `.load` | always |
-| `torch.load`, `safetensors.torch.load_file` | when what was read is given to a `load_state_dict` |
-| `nn.Module.load_state_dict`, `Optimizer.load_state_dict` | when a file was read for it |
+| `torch.load`, `safetensors.torch.load_file` | if the result is passed to a `load_state_dict` |
+| `nn.Module.load_state_dict`, `Optimizer.load_state_dict` | if a file was read for it |
 
-Saving and loading are pauses of the step under way.  Files written after the same step are one checkpoint.  A save in another thread
-is no pause: training goes on beside it.  What is saved that is no state of the training (samples, metrics, a replay buffer) is none, and a
-`load_state_dict` from memory (a target network, an average) is none.
-Cannot see: state that is written otherwise (`pickle`, numpy, another library), nor when an asynchronous save has reached the disk.
+Saving and loading are pauses of the current step. Files written after the same step are one checkpoint. A save in another thread is no
+pause: training goes on beside it. Other files (samples, metrics, a replay buffer) do not count, nor does a `load_state_dict` from
+memory (a target network, an average).
+Cannot see: state written otherwise (`pickle`, numpy, another library), nor when an asynchronous save has reached the disk.
 """
 
 from __future__ import annotations
@@ -30,8 +32,8 @@ if TYPE_CHECKING:
     from assay.instruments.hooks.steps import Attached
 
 Undo = Callable[[], None]
-MOST: Final = 20_000  # things looked at in what is saved or read
-READS: Final = 16  # files kept in mind
+MOST: Final = 20_000  # objects inspected in a saved or loaded state
+READS: Final = 16  # files remembered
 HALF: Final = 0.5
 DCP: Final = "torch.distributed.checkpoint"
 
@@ -44,12 +46,12 @@ class Read:
     begin: int
     ns: int
     step: int
-    places: frozenset[int]  # where its tensors lie
+    places: frozenset[int]  # addresses of its tensors
     used: bool = field(default=False)
 
 
 class Checkpoints:
-    """Tells the recorder what is saved and loaded."""
+    """Reports saved and loaded checkpoints to the recorder."""
 
     def __init__(self, torch: Any, attached: Attached) -> None:
         self._torch, self._attached = torch, attached
@@ -59,14 +61,14 @@ class Checkpoints:
     # ---- saving
 
     def saving(self, original: Any, thing: str, file: str) -> Any:
-        """A function that saves its first argument to a file, its second, by their names."""
+        """Wrap a function that saves its first argument to a file, its second; both by name."""
 
         def save(*arguments: Any, **words: Any) -> Any:
             if self._nested() or not self._shielded(self._is_state, _given(arguments, words, 0, thing)):
                 return original(*arguments, **words)
             files = _files(_given(arguments, words, 1, file))
             if threading.current_thread() is not threading.main_thread():
-                if not files:  # a part of what another library writes
+                if not files:  # part of what another library writes
                     return original(*arguments, **words)
                 return self._beside(original, arguments, words, files)
             return self._paused("checkpoint_save", files, original, arguments, words)
@@ -74,7 +76,7 @@ class Checkpoints:
         return functools.wraps(original)(save)
 
     def _is_state(self, thing: Any) -> bool:
-        """Whether it holds the state of what is trained."""
+        """Whether it holds the training state."""
         watch = self._recorder._watch
         if watch is None:
             return False
@@ -92,7 +94,7 @@ class Checkpoints:
     # ---- loading
 
     def reading(self, original: Any, file: str) -> Any:
-        """A function that reads what is in a file, its first argument, by its name."""
+        """Wrap a function that reads a file, its first argument; by name."""
 
         def read(*arguments: Any, **words: Any) -> Any:
             if self._nested() or threading.current_thread() is not threading.main_thread():
@@ -112,7 +114,7 @@ class Checkpoints:
             self._reads.append(Read(named, begin, spent, self._recorder._step, places))
 
     def loading(self, original: Any) -> Any:
-        """`load_state_dict` of a module or an optimizer."""
+        """Wrap `load_state_dict` of a module or an optimizer."""
 
         def load_state_dict(*arguments: Any, **words: Any) -> Any:
             state = _given(arguments, words, 1, "state_dict")
@@ -127,7 +129,7 @@ class Checkpoints:
         return functools.wraps(original)(load_state_dict)
 
     def _read_for(self, state: Any) -> list[Read]:
-        """The files that this state was read from: by where its tensors lie, else those that nobody has used yet."""
+        """The files that this state was read from: by its tensors' addresses, else those not used yet."""
         if threading.current_thread() is not threading.main_thread():
             return []
         step = self._recorder._step
@@ -137,7 +139,7 @@ class Checkpoints:
         return [read for read in fresh if read.places & places] or [read for read in fresh if not read.used]
 
     def _account(self, reads: list[Read]) -> None:
-        """Reading them was no training either, if it happened in the step under way."""
+        """Exclude the read from training time, if it happened in the current step."""
         for read in reads:
             read.used = True
             if self._recorder._in_step and read.begin >= self._recorder._begin:
@@ -146,7 +148,7 @@ class Checkpoints:
     # ---- both
 
     def whole(self, original: Any, kind: str) -> Any:
-        """A function whose every call is a checkpoint, and on every rank."""
+        """Wrap a function whose every call is a checkpoint, on every rank."""
 
         def called(*arguments: Any, **words: Any) -> Any:
             if self._nested() or threading.current_thread() is not threading.main_thread():
@@ -158,7 +160,7 @@ class Checkpoints:
         return functools.wraps(original)(called)
 
     def _paused(self, kind: str, files: list[str], original: Any, arguments: Any, words: Any) -> Any:
-        """The call, as a pause of the training."""
+        """Make the call a pause of the training."""
         attached, succeeded = self._attached, False
         begin = attached.pause(kind)
         try:
@@ -169,7 +171,7 @@ class Checkpoints:
             attached.resume(kind, begin, succeeded, {"files": files} if files else {})
 
     def _nested(self) -> bool:
-        """Inside of a checkpoint, or of whatever somebody else has said is none of the training."""
+        """Whether we are inside a checkpoint, or another part that is marked as no training."""
         return not self._recorder.active or bool(self._attached._paused)
 
     def _shielded(self, call: Callable[..., Any], *arguments: Any, **words: Any) -> Any:
@@ -180,7 +182,7 @@ class Checkpoints:
             return None
 
     def _tensors(self, thing: Any) -> Iterator[Any]:
-        """The tensors in what is saved or read, without calling anything that belongs to the script."""
+        """The tensors of a saved or loaded object, found without calling the script's code."""
         waiting, looked = [thing], 0
         while waiting and looked < MOST:
             one, looked = waiting.pop(), looked + 1
@@ -195,7 +197,7 @@ class Checkpoints:
 
 
 def install(torch: Any, attached: Attached) -> list[Undo]:
-    """Put them in."""
+    """Install the hooks."""
     own, undo = Checkpoints(torch, attached), list[Undo]()
 
     def replace(owner: Any, name: str, made: Callable[[Any], Any]) -> None:
@@ -232,12 +234,12 @@ def install(torch: Any, attached: Attached) -> list[Undo]:
 
 
 def _given(arguments: tuple[Any, ...], words: Mapping[str, Any], place: int, name: str) -> Any:
-    """An argument, however it was given."""
+    """An argument, positional or by keyword."""
     return arguments[place] if place < len(arguments) else words.get(name)
 
 
 def _place(tensor: Any) -> int:
-    """Where its elements lie; 0 where that cannot be asked (meta, sparse, sharded)."""
+    """The address of its elements; 0 if it has none (meta, sparse, sharded)."""
     try:
         return int(tensor.data_ptr())
     except (RuntimeError, NotImplementedError):
@@ -245,7 +247,7 @@ def _place(tensor: Any) -> int:
 
 
 def _files(given: Any) -> list[str]:
-    """What was given as a file, by its name: relative to the working folder where it lies in it."""
+    """The file name in an argument: relative to the working directory if inside it."""
     named = given if isinstance(given, str | os.PathLike) else getattr(given, "name", None)
     if not isinstance(named, str | os.PathLike) or not (text := os.fspath(named)) or not isinstance(text, str):
         return []

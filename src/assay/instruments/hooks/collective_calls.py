@@ -1,7 +1,8 @@
-"""Which collectives were asked for, and when was each of them over?  By group, until the step under way takes them.
+"""Which collectives were requested, and when did each end?
 
-What noting them takes is summed up (`Calls.own_ns`), but for what torch needs to call it.  What the reducer asks for in a steady step's
-backward pass is noted in fewer calls (`Calls.steadily`), with the same result.
+Calls are kept per group until a step takes them. The cost of recording them is summed up (`Calls.own_ns`), except for torch's own
+dispatch. In a steady step's backward pass the reducer's calls are recorded in fewer Python calls (`Calls.steadily`), with the same
+result.
 """
 
 from __future__ import annotations
@@ -18,12 +19,12 @@ from typing import Any, Final, Protocol
 
 from assay.instruments.hooks.communication_waits import Waits
 
-TIMES_SIZE: Final = ("gather", "scatter")  # only the root has all of it
+TIMES_SIZE: Final = ("gather", "scatter")  # only the root holds all of it
 
 
 @dataclass(slots=True)
 class Call:
-    """A collective under way, or over."""
+    """A collective, pending or complete."""
 
     group: str
     number: int
@@ -31,44 +32,44 @@ class Call:
     size: int
     nbytes: int
     dtype: str
-    step: int | None  # in which it was made; None: in no step's training
+    step: int | None  # in which it was made; None: outside any step's training
     begin: int
     end: int | None = None
     blocked: int | None = None
-    future: Any = None  # until it is over
+    future: Any = None  # until it is complete
     timed: bool = True  # whether its end can be known
     on_gpu: bool = False
 
 
 class Calls:
-    """Every collective of this process, by group, until a step takes what is over."""
+    """Every collective of this process, by group, until a step takes the complete ones."""
 
     def __init__(self, now: Callable[[], int] = time.monotonic_ns) -> None:
         self.now = now
-        self.step: int | None = None  # the one under way
-        self.seen = False  # any
-        self.wanted = True  # by somebody who would take them
-        self.unwatched = False  # what reducers request in the step under way is not timed (`watched_steps`)
-        self.reduced_bytes = self.reduced_calls = 0  # of what they requested since somebody looked
-        self.catch_up: Callable[[], None] = _nothing  # skips the numbers of calls that nobody noted
-        self.recording: Callable[[], bool] = _always  # whether anybody still takes them
-        self.paused: Callable[[], bool] = _never  # whether no training goes on, though a step is under way
-        self.failed: Callable[[Exception], None] = self._unwanted  # whom an error of noting is told; it never reaches the script
-        self.blocked_ns = 0  # the main thread, since somebody looked
+        self.step: int | None = None  # the current one
+        self.seen = False  # any call
+        self.wanted = True  # by a consumer
+        self.unwatched = False  # in the current step reducers' calls are not timed (`watched_steps`)
+        self.reduced_bytes = self.reduced_calls = 0  # of the reducers since the last `requested`
+        self.catch_up: Callable[[], None] = _nothing  # skips the numbers of unrecorded calls
+        self.recording: Callable[[], bool] = _always  # whether the calls still have a consumer
+        self.paused: Callable[[], bool] = _never  # whether training is paused within a step
+        self.failed: Callable[[Exception], None] = self._unwanted  # error handler; errors never reach the script
+        self.blocked_ns = 0  # in the main thread, since the last read
         self.waits = Waits(now)
         self.under_way = _UnderWay()
-        self.own_ns = 0  # what noting them took
-        self.steady: Steady | None = None  # a steady step's one backward pass is under way in the main thread
-        self.first: Callable[[], None] | None = None  # what to do when the reducer asks first in it
+        self.own_ns = 0  # cost of recording them
+        self.steady: Steady | None = None  # set during a steady step's one backward pass in the main thread
+        self.first: Callable[[], None] | None = None  # called when the reducer first requests in that pass
         self._open: deque[Call] = deque()
         self._numbers: dict[str, int] = {}
-        self._skipped: dict[str, int] = {}  # those of them that were not noted
-        self._threads = {threading.get_ident()}  # whose completions were told before
+        self._skipped: dict[str, int] = {}  # calls not recorded
+        self._threads = {threading.get_ident()}  # whose completions were handled before
 
     def made(
         self, name: str, size: int, op: str, tensors: Any, ask: Callable[..., Any], arguments: Any, words: Any
     ) -> tuple[Call | None, Any]:
-        """A collective of the group of that name is asked for: what is noted of it, if it can be, and what the engine gives for it."""
+        """Request a collective of the named group: returns its record, if any, and the engine's result."""
         entered, waits = self.now(), self.waits
         try:
             call = self.begun(name, size, op, tensors)
@@ -82,7 +83,7 @@ class Calls:
         try:
             return call, ask(*arguments, **words)
         except BaseException:
-            call.timed = False  # a script that goes on must not leave it waiting for an end that never comes
+            call.timed = False  # a script that fires and forgets must not leave it waiting for an end that never comes
             raise
         finally:
             asked = self.now()
@@ -91,7 +92,7 @@ class Calls:
             self.own_ns += begin - entered + self.now() - asked
 
     def steadily(self, name: str, size: int, tensors: Any) -> Call | None:
-        """`begun` and the begin of `made`, of a bucket that the reducer asks for in a steady step; None: it is not as expected."""
+        """`begun` and the first half of `made` in one, for a reducer's bucket in a steady step; None if it is not as expected."""
         entered = self.now()
         try:
             if len(tensors) != 1 or (tensor := tensors[0]).is_cuda or self.waits.nested:
@@ -113,68 +114,66 @@ class Calls:
             return None
 
     def asked_first(self) -> None:
-        """A reducer asks; whoever waits for the first time in a backward pass is told."""
+        """A reducer requests: notify whoever waits for the first request of a backward pass."""
         first, self.first = self.first, None
         if first is None:
             return
         try:
             first()
-        except RuntimeError:  # it is not in the engine that it asks
+        except RuntimeError:  # not called from within the engine
             return
         except Exception as error:
             self.failed(error)
 
     def asked_steadily(self, call: Call, work: Any) -> None:
-        """The engine has taken it."""
+        """The engine has accepted the call."""
         asked = self.now()
         try:
             self.waits.asking("backward", asked - call.begin)
             call.future = future = work.get_future()
             future.add_done_callback(functools.partial(self.told, call))
             self.own_ns += self.now() - asked
-        except RuntimeError:  # of this engine nobody knows when it is over
+        except RuntimeError:  # this engine does not report completion
             call.timed = False
         except Exception as error:
             self.failed(error)
 
     @property
     def taking(self) -> bool:
-        """Whether a call is noted; those that nobody takes would pile up."""
+        """Whether calls are recorded; without a consumer they would pile up."""
         return self.wanted and self.recording()
 
     def _unwanted(self, _: Exception) -> None:
         self.wanted = False
 
     def begin(self, group: Any, op: str, tensors: Any) -> Call:
-        """A collective of a group is asked for now."""
+        """Record the begin of a group's collective."""
         call = self.begun(*group_name_and_size(group), op, tensors)
         call.begin = self.now()
         return call
 
     def reduces(self, call: Call | None) -> None:
-        """A reducer requested it; only of a processor's is it known what watching costs."""
+        """Note that a reducer requested it; the watching cost is known only for CPU collectives."""
         if call is not None and not call.on_gpu:
             self.reduced_bytes += call.nbytes
             self.reduced_calls += 1
 
     def requested(self) -> tuple[int, int]:
-        """Bytes and calls that reducers requested since this was last asked."""
+        """(bytes, calls) that reducers requested since the last read."""
         counts, self.reduced_bytes, self.reduced_calls = (self.reduced_bytes, self.reduced_calls), 0, 0
         return counts
 
     def noted(self, name: str) -> int:
-        """How many calls of the group were noted."""
+        """How many calls of the group were recorded."""
         return self._numbers.get(name, 0) - self._skipped.get(name, 0)
 
     def skip(self, name: str, calls: int) -> None:
-        """So many of the group's calls were made and not noted."""
+        """Account for calls of the group that were not recorded."""
         self._numbers[name] = self._numbers.get(name, 0) + calls
         self._skipped[name] = self._skipped.get(name, 0) + calls
 
     def passed_over(self, name: str, calls: int, noted: int) -> bool:
-        """Whether nothing was noted in the step that ends, and as many calls of the group as expected in all: then `calls` have their
-        numbers.
-        """
+        """Account for an unwatched step's calls, if nothing was recorded in it and the group made as many calls as expected."""
         numbers, skipped = self._numbers.get(name, 0), self._skipped.get(name, 0)
         if self._open or self.blocked_ns or self.reduced_calls or self.waits.asked_ns or self.waits.waited_ns or numbers - skipped != noted:
             return False
@@ -182,7 +181,7 @@ class Calls:
         return True
 
     def begun(self, name: str, size: int, op: str, tensors: Any) -> Call:
-        """What is known of a collective before it is asked for."""
+        """The record of a collective before its request."""
         if self.unwatched:
             self.catch_up()
         number = self._numbers.get(name, 0)
@@ -203,13 +202,13 @@ class Calls:
         return call
 
     def over(self, call: Call, _: Any = None) -> None:
-        """It is complete on this rank; of a GPU's the host only knows that it was enqueued."""
+        """It is complete on this rank; on a GPU the host only knows that it was enqueued."""
         if call.end is None and call.timed:
             call.end = self.now()
         call.future = None
 
     def told(self, call: Call, _: Any) -> None:
-        """The same, said by the thread that it was completed in: at once, for the script's own thread may need the interpreter."""
+        """The same, from the completing thread: kept short, since the script's thread may need the interpreter."""
         if call.end is None and call.timed:
             call.end = self.now()
         call.future = None
@@ -219,7 +218,7 @@ class Calls:
             _keep_thread()
 
     def look(self) -> None:
-        """What is complete is over now at the latest: the callback that tells it may still wait for the interpreter's lock."""
+        """Set the end of completed calls to now at the latest: the callback may still wait for the GIL."""
         for call in tuple(self._open):
             if call.end is not None:
                 continue
@@ -228,7 +227,7 @@ class Calls:
                 self.over(call)
 
     def outside(self) -> None:
-        """What was made since the last step ended belongs to none: nothing of it is told of the next."""
+        """Detach calls made since the last step ended: they belong to no step."""
         for call in tuple(self._open):
             if call.step == self.step:
                 call.step = None
@@ -236,7 +235,7 @@ class Calls:
         self.blocked_ns = 0
 
     def end_at(self, ns: int, blocked_ns: int) -> None:
-        """The last step was over then, and had blocked the main thread for so long: what was made later belongs to none."""
+        """Set the end of the last step and its blocked time: later calls belong to no step."""
         for call in tuple(self._open):
             if call.begin >= ns:
                 call.step = None
@@ -244,7 +243,7 @@ class Calls:
         self.waits.at_most(blocked_ns)
 
     def over_now(self) -> list[Call] | None:
-        """`taken`, where every call is over; None: not every one is."""
+        """`taken` if every call is complete, else None."""
         for call in self._open:
             if call.end is None:
                 return None
@@ -254,11 +253,11 @@ class Calls:
 
     @property
     def open(self) -> int:
-        """How many calls nobody has taken."""
+        """The number of calls not taken yet."""
         return len(self._open)
 
     def taken(self, *, everything: bool = False) -> list[Call]:
-        """The calls that are over, in the order in which they were made; at the end the others too."""
+        """The completed calls in order of creation; at the end, all calls."""
         self.look()
         waiting, calls = deque[Call](), []
         while self._open:
@@ -272,9 +271,9 @@ class Calls:
 
 
 class Steady(Protocol):
-    """Who takes steady steps (`fast_step`)."""
+    """Handles steady steps (`fast_step`)."""
 
-    on: bool  # the step under way is one
+    on: bool  # whether the current step is one
 
 
 def _nothing() -> None:
@@ -290,7 +289,7 @@ def _never() -> bool:
 
 
 class _UnderWay(threading.local):
-    """Whether this thread is inside of a call that is counted: torch's functions call one another, and a timed group."""
+    """Whether this thread is inside a counted call: torch's functions call one another, and a timed group."""
 
     any = False
 
@@ -301,9 +300,12 @@ def _name(dtype: Any) -> str:
 
 
 def _keep_thread() -> None:
-    """Let Python go on knowing this thread of the engine's, which it would forget after every call and meet anew at the next: that
-    takes 20 microseconds, four times as long as what it is met for (stacks are mapped and unmapped).  CPython alone has this."""
-    if threading.get_ident() in {thread.ident for thread in threading.enumerate()}:  # Python's own
+    """Keep Python's thread state of this engine thread alive (CPython only).
+
+    Otherwise it is destroyed after every callback and recreated at the next: 20 microseconds, four times the callback itself (stacks are
+    mapped and unmapped).
+    """
+    if threading.get_ident() in {thread.ident for thread in threading.enumerate()}:  # a Python thread
         return
     with suppress(AttributeError):
         ctypes.pythonapi.PyGILState_Ensure()
@@ -318,5 +320,5 @@ def _flat(tensors: Any) -> Any:
 
 
 def group_name_and_size(group: Any) -> tuple[str, int]:
-    """What a process group is called, and how many ranks are in it."""
+    """A process group's name and its number of ranks."""
     return str(getattr(group, "group_name", "") or "default"), int(group.size())

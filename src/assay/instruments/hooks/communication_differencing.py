@@ -1,16 +1,17 @@
-"""What does communication add to a step?  In a launch of its own, steps with and without synchronising, and the collectives alone.
+"""How much time does communication add to a step?
 
-From step WARM on blocks of LENGTH steps take turns: in one DistributedDataParallel leaves its gradients alone (as inside `no_sync`),
-in the next it does not.  Before a block without, parameters, buffers and the optimizers' state are kept, and put back after it, so that
-the ranks' models stay equal; the random numbers and the data go on.  Before each of the first REPLAYS such blocks the collectives of the
-step before are made again with nothing else running.  All of that is set aside: it is in no step's time.
-Rows: `communication` with method `unsynchronised` marks a step without; `replay` says what the collectives took alone; each of them is in
-`collectives` with phase `replay`.  What is made of them: `assay.frames.training.step_communication`.  Source: house research 2.2 and 5.4.
+E = T_sync - T_nosync, in a separate launch with interleaved steps, plus a replay of the collectives alone.
+From step WARM on, blocks of LENGTH steps alternate: in one DistributedDataParallel leaves its gradients alone (as inside `no_sync`), in
+the next it synchronises. Parameters, buffers and the optimizers' state are saved before an unsynchronised block and restored after it,
+so that the ranks' models stay equal; random numbers and data continue. Before each of the first REPLAYS such blocks the collectives of
+the previous step run again with nothing else running. All of this is excluded from step times.
+Rows: `communication` with method `unsynchronised` marks a step without; `replay` gives the collectives' time alone; each of them is in
+`collectives` with phase `replay`. `assay.frames.training.step_communication` evaluates them.
 
-The launch's training is thrown away, for it has learnt from half of its batches; only its times are of the same kind as others'.
-Cannot do without: gradients of FSDP (leaving out its gathering would change what is computed), a model that is compiled as a whole, a
-static graph; what a script sends by itself is sent in every step.  A script whose ranks make different numbers of steps must not be
-calibrated: its ranks would disagree on which steps synchronise.
+The launch's training result is useless, since half of its batches were undone; only its times are comparable.
+Does not work with: gradients of FSDP (skipping its all-gathers would change the computation), a model compiled as a whole, a static
+graph. The script's own collectives run in every step. All ranks must make the same number of steps, else they would disagree on which
+steps synchronise.
 """
 
 from __future__ import annotations
@@ -26,20 +27,20 @@ from assay.instruments.hooks.steps import Attached
 from assay.instruments.recorder.recorder import Recorder
 
 VARIABLE: Final = "ASSAY_CALIBRATE_COMMUNICATION"
-WARM: Final = 10  # steps before anything: buckets are put together anew in the first, caches and clocks settle
-LENGTH: Final = 4  # steps of a block; its first pays for the change and counts for nothing
-MOST: Final = 50  # blocks without synchronising
+WARM: Final = 10  # steps before the first block: DDP rebuilds its buckets in the first, caches and clocks settle
+LENGTH: Final = 4  # steps per block; the first absorbs the switch and is not counted
+MOST: Final = 50  # blocks without synchronisation
 REPLAYS: Final = 5
 
 
 def is_free(step: int) -> bool:
-    """Whether a step is one without synchronising: the same on every rank."""
+    """Whether a step is unsynchronised: the same on every rank."""
     block, _ = divmod(step - WARM, LENGTH)
     return block >= 0 and block % 2 == 0 and block < 2 * MOST
 
 
 def install(torch: Any, attached: Attached, recorder: Recorder, undo: list[Callable[[], None]]) -> None:
-    """Let steps take turns from now on; what is added to `undo` ends that."""
+    """Alternate steps from now on; the entries added to `undo` end that."""
     taking = _Turns(torch, attached, recorder)
     parallel, distributed = torch.nn.parallel.DistributedDataParallel, torch.distributed
     if not distributed.is_available():
@@ -50,7 +51,7 @@ def install(torch: Any, attached: Attached, recorder: Recorder, undo: list[Calla
         if torch.compiler.is_compiling() or not taking.leaves_alone(self):
             return forward(self, *arguments, **words)
         was, self.require_backward_grad_sync = self.require_backward_grad_sync, False
-        try:  # only the forward pass looks at it: it tells the reducer what to do in the backward pass
+        try:  # only the forward pass reads the flag: it prepares the reducer for the backward pass
             return forward(self, *arguments, **words)
         finally:
             self.require_backward_grad_sync = was
@@ -69,22 +70,22 @@ def install(torch: Any, attached: Attached, recorder: Recorder, undo: list[Calla
 
 
 class _Turns:
-    """Which steps synchronise, and what is kept meanwhile."""
+    """Decides which steps synchronise, and keeps the saved state."""
 
     def __init__(self, torch: Any, attached: Attached, recorder: Recorder) -> None:
         self._torch, self._attached, self._recorder = torch, attached, recorder
         self._free = self._told = self._over = False
         self._optimizers: dict[int, Any] = {}
-        self._kept: list[tuple[Any, Any]] = []  # tensor, what it was
-        self._before: list[Call] = []  # collectives of the step before
+        self._kept: list[tuple[Any, Any]] = []  # tensor, saved value
+        self._before: list[Call] = []  # collectives of the previous step
         self._replayed = 0
 
     def steps(self, optimizer: Any, *_: Any) -> None:
-        """An optimizer is used: its state is kept too."""
+        """Save this optimizer's state too."""
         self._optimizers[id(optimizer)] = optimizer
 
     def leaves_alone(self, model: Any) -> bool:
-        """Whether this forward pass is of a step without synchronising; the first of a step marks it."""
+        """Whether this forward pass belongs to an unsynchronised step; the first of a step marks it."""
         if not self._free or not self._torch.is_grad_enabled() or model.static_graph:
             return False
         if not self._told and self._recorder.active:
@@ -93,12 +94,12 @@ class _Turns:
         return True
 
     def asked(self) -> None:
-        """A step ends: its collectives, before they are told."""
+        """A step ends: keep its collectives before they are recorded."""
         step = self._recorder._step
         self._before = [call for call in self._attached.calls._open if call.step in (None, step)]
 
     def turned(self) -> None:
-        """The next has begun."""
+        """The next step has begun."""
         if self._over or not self._recorder.active:
             return
         begin = self._recorder._now()
@@ -141,14 +142,14 @@ class _Turns:
 
 
 class _Replay:
-    """The collectives of a step with nothing else running."""
+    """Replays a step's collectives with nothing else running."""
 
     def __init__(self, torch: Any, attached: Attached, recorder: Recorder) -> None:
         self._torch, self._attached, self._recorder = torch, attached, recorder
         self._cuda = torch.distributed.get_backend() == "nccl"
 
     def make(self, calls: list[Call]) -> None:
-        """Ask for all of them at once, as a backward pass does; only if every rank can."""
+        """Request all of them at once, as a backward pass does; only if every rank can."""
         distributed, now = self._torch.distributed, self._recorder._now
         wanted = [call for call in calls if call.op != "barrier"]
         asking = [self._asking(call) for call in wanted]
@@ -158,7 +159,7 @@ class _Replay:
         world.allreduce([can], agreed).wait()
         if not can.item():
             return
-        for warm in (True, False):  # the first time buffers are made
+        for warm in (True, False):  # the first round allocates buffers
             world.barrier().wait()
             self._still()
             begin, made = now(), []
@@ -182,14 +183,14 @@ class _Replay:
 
     def _end(self, work: Any) -> int | None:
         work.wait()
-        return None if self._cuda else self._recorder._now()  # a GPU's queue has it then, no more
+        return None if self._cuda else self._recorder._now()  # on a GPU the call is only enqueued by then
 
     def _still(self) -> None:
         if self._cuda:
             self._torch.cuda.synchronize()
 
     def _asking(self, call: Call) -> Callable[[], Any] | None:
-        """What asks for the same again, of the same size and type; None: it cannot be asked for alone."""
+        """A function that requests the same call again, with the same size and type; None if it cannot be replayed."""
         torch, distributed = self._torch, self._torch.distributed
         dtype = getattr(torch, call.dtype, None)
         if not isinstance(dtype, torch.dtype):

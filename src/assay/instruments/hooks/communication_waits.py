@@ -1,13 +1,13 @@
-"""What does communication take of a rank's own thread, phase by phase?  Asking for it, and waiting until it is over.
+"""How long does communication occupy a rank's main thread in each phase?
 
-Phases of different ranks are only comparable without it: where ranks wait for each other, the fast one's backward pass lasts as long
-as the slow one's.  Both parts are durations on one host, so no clock of another host is needed.
-* asking: inside the calls that ask for a collective, comm hooks included.  A rank that is late in there (a hook that compresses, a
-  library that holds a lock) was late by itself.
-* waiting: inside `Work.wait`, in DDP's sending of buffers, and from the last gradient to the end of the backward pass, whatever runs there,
-  once a collective was seen.
-A call inside of another is a part of it, and a wait inside of a call is a wait.  Only the main thread is looked at.
-Cannot tell: of waiting, what was for another rank and what for the bytes; where a GPU computes, anything about waiting.
+Phases of different ranks are comparable only without this time: if ranks wait for each other, the fast one's backward pass lasts as
+long as the slow one's. Both parts are durations on one host and need no other host's clock.
+* asking: inside the calls that request a collective, comm hooks included. A rank that is late here (a compressing hook, a library
+  that holds a lock) is late by itself.
+* waiting: inside `Work.wait`, in DDP's buffer broadcast, and from the last gradient to the end of the backward pass, whatever runs
+  there, once a collective was recorded.
+Nested calls count as part of the outer one; a wait inside a call counts as waiting. Only the main thread is measured.
+Cannot tell: waiting for another rank from waiting for the transfer; where a GPU computes, anything about waiting.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ BETWEEN = "between"
 
 
 class Waits:
-    """Times of the step under way, by phase."""
+    """Times of the current step, by phase."""
 
     def __init__(self, now: Callable[[], int] = time.monotonic_ns, phase: Callable[[], str | None] = lambda: BETWEEN) -> None:
-        self._now, self._phase = now, phase  # no phase: counted otherwise, or no training
+        self._now, self._phase = now, phase  # phase "": counted elsewhere, or not training
         self.asked_ns: defaultdict[str, int] = defaultdict(int)
         self.waited_ns: defaultdict[str, int] = defaultdict(int)
         self._depth = self._since = self._inside = 0
@@ -32,7 +32,7 @@ class Waits:
         self._main = threading.main_thread().ident
 
     def asks(self, now: int | None = None) -> None:
-        """A collective is asked for, by the script or for it."""
+        """A request for a collective begins, by the script or on its behalf."""
         if threading.get_ident() != self._main:
             return
         self._depth += 1
@@ -40,7 +40,7 @@ class Waits:
             self._since, self._inside, self._where = now or self._now(), 0, self._phase()
 
     def asked(self, now: int | None = None) -> None:
-        """The call has come back."""
+        """The request has returned."""
         if threading.get_ident() != self._main:
             return
         self._depth -= 1
@@ -49,15 +49,15 @@ class Waits:
 
     @property
     def nested(self) -> bool:
-        """Whether a call that asks is under way."""
+        """Whether a request is in progress."""
         return self._depth > 0
 
     def asking(self, phase: str, ns: int) -> None:
-        """A call inside of no other, which did not wait, took so long."""
+        """Add a request that was not nested and did not wait."""
         self.asked_ns[phase] += ns
 
     def waited(self, ns: int) -> None:
-        """The main thread stood still for so long."""
+        """Add time during which the main thread was blocked."""
         if self._depth:
             self._inside += ns
         phase = self._phase()
@@ -65,11 +65,11 @@ class Waits:
             self.waited_ns[phase] += ns
 
     def ended(self, phase: str, ns: int) -> None:
-        """A phase's end was waiting, as a whole."""
+        """Count the whole tail of a phase as waiting."""
         self.waited_ns[phase] += ns
 
     def at_most(self, waited_ns: int) -> None:
-        """Between the phases of this step it was waited for so long at most: what came later was not in it."""
+        """Cap the waiting between this step's phases: the excess came later."""
         if BETWEEN in self.waited_ns:
             self.waited_ns[BETWEEN] = min(self.waited_ns[BETWEEN], waited_ns)
 
@@ -79,7 +79,7 @@ class Waits:
         return [(phase, asking[phase], waiting[phase]) for phase in {**asking, **waiting}]
 
     def both(self) -> tuple[defaultdict[str, int], defaultdict[str, int]]:
-        """Asking and waiting of the step that ends, by phase."""
+        """(asking, waiting) of the step that ends, by phase."""
         found = self.asked_ns, self.waited_ns
         self.asked_ns, self.waited_ns = defaultdict(int), defaultdict(int)
         return found

@@ -1,13 +1,12 @@
-"""Was a sample evaluated that the model had been trained on before?
+"""Was an evaluated sample used in training before?
 
-Samples are rows of the data that lie below a loader's data set: `Subset` is followed to what it is a part of, and `TensorDataset` to the
-rows of
-its first tensor's storage, so that two splits of one tensor are told apart from the same rows used twice.  An evaluation is a batch that
-was given to a module in evaluation mode, without gradients, and was not trained on until the next was asked for.  Training begins anew with
-another optimizer (cross-validation).
+Samples are rows of the data below a loader's data set: `Subset` is followed to its parent, `TensorDataset` to the rows of its first
+tensor's storage, so that two splits of one tensor differ from the same rows used twice. An evaluation is a batch that was passed to a
+module in evaluation mode, without gradients, and not trained on before the next was requested. A new optimizer starts a new training
+(cross-validation).
 
-Cannot tell: data sets that hold the same samples in memory of their own; what lies below any other wrapper of a data set, and below a list;
-samples that another rank was trained on.
+Cannot tell: data sets that hold copies of the same samples; data below any other wrapper or below a list; samples that another rank
+was trained on.
 """
 
 from __future__ import annotations
@@ -21,9 +20,9 @@ from typing import Any, Final
 from assay.instruments.hooks.batches import Fetched
 from assay.instruments.hooks.sample_sources import Source
 
-MOST_ROWS: Final = 1 << 24  # a byte for each
+MOST_ROWS: Final = 1 << 24  # one byte each
 FEW: Final = 16  # data sets
-KEPT: Final = 512  # batches whose rows are noted together
+KEPT: Final = 512  # batches whose rows are marked together
 EVERY_PASS: Final = 4  # later ones at powers of two, and the last
 
 
@@ -48,13 +47,13 @@ class Rows:
 
 @dataclass(slots=True, eq=False)
 class View:
-    """A data set's indices as rows of the data below."""
+    """Maps a data set's indices to rows of the data below."""
 
     below: Rows
     maps: tuple[Any, ...]  # indices of nested subsets, the outermost first
-    first: int  # row of the index 0
+    first: int  # row of index 0
     trained: bool = False  # the data set itself is trained on
-    whole: Source | None = None  # that was the first to be trained on to its end: later ones show no other samples
+    whole: Source | None = None  # the first to be trained on to its end: later ones have the same samples
 
     def rows(self, ids: Iterable[int]) -> list[int]:
         """The rows of these indices."""
@@ -69,23 +68,23 @@ class Evaluation:
 
     samples: int = 0
     trained_on: int = 0
-    same: bool = False  # of the data set that is trained on
+    same: bool = False  # uses the training's data set
 
 
 class Evaluated:
-    """The data of this process, as training and evaluations use them."""
+    """How training and evaluations use the data of this process."""
 
     def __init__(self, torch: Any, tell: Callable[[str, Evaluation], None]) -> None:
         self._torch, self._tell = torch, tell
         self._views: dict[int, tuple[Callable[[], Any], View | None]] = {}
         self._below: dict[Any, Rows] = {}
-        self._many = FEW  # of both, at which those that are gone are looked for
+        self._many = FEW  # total at which dead ones are removed
         self.under_way: dict[Source, Evaluation] = {}
         self._passes: dict[tuple[str, bool], int] = {}
-        self._last: dict[tuple[str, bool], Evaluation] = {}  # that were not told
+        self._last: dict[tuple[str, bool], Evaluation] = {}  # not recorded yet
 
     def trained(self, one: Fetched, ids: list[int]) -> None:
-        """A step is trained on these samples of a batch."""
+        """A step trains on these samples of a batch."""
         view = None if one.source is None or not _are_rows(ids) else self._view(one.source)
         if view is not None and one.source is not None:
             if view.whole is not None and view.whole is not one.source:
@@ -96,7 +95,7 @@ class Evaluated:
                 view.below.note()
 
     def looked(self, batches: Iterable[Fetched]) -> None:
-        """These were looked at and not trained on."""
+        """These batches were evaluated, not trained on."""
         for one in batches:
             if one.evaluated and one.ids is not None and one.source is not None:
                 self._evaluate(one.source, one.ids)
@@ -125,12 +124,12 @@ class Evaluated:
         self.under_way.clear()
 
     def begins_anew(self) -> None:
-        """Another optimizer: what is trained from here on may be another model."""
+        """A new optimizer: later training may be of another model."""
         self._below.clear()
         self._views.clear()
 
     def close(self) -> None:
-        """No more is evaluated."""
+        """End of the last evaluation."""
         self.ended()
         for (name, _), found in self._last.items():
             self._tell(name, found)
@@ -147,7 +146,7 @@ class Evaluated:
         return known[1]
 
     def _sweep(self) -> None:
-        """Forget data that are gone: a script may make them anew for every epoch or rollout."""
+        """Forget data that are gone: a script may recreate them for every epoch or rollout."""
         if len(self._views) + len(self._below) < self._many:
             return
         self._views = {key: one for key, one in self._views.items() if one[0]() is not None}
@@ -185,7 +184,7 @@ def _are_rows(ids: list[Any]) -> bool:
 
 
 class _Storage:
-    """A tensor's memory, referenced weakly: its address is not used again until this is gone."""
+    """A tensor's memory, weakly referenced: its address is not reused while this lives."""
 
     def __init__(self, storage: Any) -> None:
         self._key = storage._weak_ref()

@@ -1,6 +1,6 @@
-"""What of a step's communication did no computing hide?
+"""Which part of a step's communication was not hidden by computation?
 
-Waiting counts from the last gradient to the end of the backward pass, beside what the script's own thread stood still for.
+Exposed time: from the last gradient to the end of the backward pass, plus the time for which the script's own thread was blocked.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from assay.instruments.hooks.watched_steps import LOGGED_EVERY, UNWATCHED
 from assay.instruments.recorder.phases import HostPhases
 from assay.instruments.recorder.recorder import Recorder
 
-# DistributedDataParallel keeps a log of its first ten passes; after them it is asked for one of every so many steps: to keep it costs
-# a GPU a wait at the next forward pass, and to read it takes 20 microseconds, as long as all other hooks of a forward and backward pass.
+# DistributedDataParallel logs its first ten passes; later it is sampled, every so many steps. The log costs a GPU a wait at the next
+# forward pass, and reading it 20 microseconds, as long as all other hooks of a forward and backward pass.
 LOGGED_ANYHOW: Final = 10
 NEVER: Final = 1 << 30
-AT_ONCE_NS: Final = 50_000  # between two callbacks of the engine, if nobody waits in between
+AT_ONCE_NS: Final = 50_000  # between two callbacks of the engine, if nothing waits in between
 
 
 class ExposedCommunication(StepState):
-    """Watches the engine's backward passes, and tells what each step's collectives took."""
+    """Watches the engine's backward passes and records each step's collectives."""
 
     def __init__(self, torch: Any, recorder: Recorder, now: Callable[[], int] = time.monotonic_ns) -> None:
         super().__init__(torch, recorder, now)
@@ -37,13 +37,13 @@ class ExposedCommunication(StepState):
         recorder.before_flush(self._pending.tell)
 
     def _hears(self, calls: Calls) -> None:
-        """Of these calls from here on."""
+        """Attach to these calls."""
         calls.waits, calls.failed = Waits(self._now, self._phase), self.failed
         calls.recording = lambda: self._recorder.active
         calls.paused = lambda: bool(self._recorder._phases.paused)
 
     def _computed_until(self, hook: Any, phase: str, ended: int | None) -> None:
-        """The backward pass was over then, which was watched by a hook; what came after its last gradient was waiting, in that phase."""
+        """A watched backward pass has ended; the time after its last gradient counts as waiting, in that phase."""
         if hook is self._by_reducer and self._computed is not None and self.ordinary.on and ended is not None:
             self._steadily_until(ended)
             return
@@ -58,7 +58,7 @@ class ExposedCommunication(StepState):
             self.calls.look()
         if self._computed is not None and ended is not None:
             tail, self._computed = ended - self._computed, None
-            self.calls.blocked_ns = self._blocked_then  # waiting inside of the tail is part of it (FSDP2 waits there)
+            self.calls.blocked_ns = self._blocked_then  # waits inside the tail are part of it (FSDP2 waits there)
             if not self.calls.paused():
                 if self._tail_ns is None:
                     self._tails.clear()
@@ -66,7 +66,7 @@ class ExposedCommunication(StepState):
                 self._tails[phase] = self._tails.get(phase, 0) + tail
 
     def _steadily_until(self, ended: int) -> None:
-        """The same of a steady step's one pass, in no pause, which the reducer's first bucket told of."""
+        """The same for a steady step's single pass, outside pauses, timed from the reducer's first bucket."""
         calls, computed = self.calls, self._computed
         calls.steady = None
         calls.look()
@@ -75,7 +75,7 @@ class ExposedCommunication(StepState):
         self._computed, self._tails = None, {"backward": tail}
 
     def waited(self, ns: int) -> None:
-        """The script's own thread stood still for a collective for so long; in a pause that is a part of the pause."""
+        """The script's own thread was blocked by a collective; within a pause this is part of the pause."""
         try:
             if not self.calls.paused():
                 self.calls.blocked_ns += ns
@@ -84,7 +84,7 @@ class ExposedCommunication(StepState):
             self.failed(error)
 
     def _meet(self) -> None:
-        """Whether there are other ranks: looked at where it may have changed, for it costs calls."""
+        """Check for other ranks, only where that may have changed, since it costs calls."""
         distributed = self._torch.distributed
         ready = distributed.is_available() and distributed.is_initialized()
         self._others = bool(ready and distributed.get_world_size() > 1)
@@ -94,9 +94,12 @@ class ExposedCommunication(StepState):
         return self._others and not self.calls.unwatched
 
     def _watch_engine(self, root: Any) -> Any:
-        """Note when the last gradient is there: callbacks of the engine run in the order in which they were asked for.  The first
-        moment to ask is when the first gradient of all, the root's, is there; DDP asks when it has asked for its last bucket, and then
-        waits.  Its first bucket is early enough, and costs half, where a pass before has shown that nobody asked and waited in between."""
+        """Record when the last gradient is ready.
+
+        The engine runs its callbacks in order of registration. The earliest moment to register is at the first gradient, the root's;
+        DDP registers when it has requested its last bucket, and then waits. Registering at its first bucket is early enough and costs
+        half, if an earlier pass has shown that nothing requested and waited in between.
+        """
         edge = not isinstance(root, self._tensor)
         first = root.node if edge else root.grad_fn
         on_gpu = not isinstance(self._recorder._phases, HostPhases) if edge else root.is_cuda
@@ -114,19 +117,19 @@ class ExposedCommunication(StepState):
         self._computed, self._blocked_then = self._now(), self.calls.blocked_ns
 
     def reduces(self, reducer: Any) -> None:
-        """A DistributedDataParallel was made: it tells itself what its backward passes took."""
+        """Use the runtime log of a new DistributedDataParallel."""
         self.reducers.append(reducer)
         self._log(self._recorder._step)
 
     def _log(self, step: int) -> None:
-        """The step that is logged, and the next one, in which the log is put together."""
+        """Sample this step in DDP's log, and the next, in which the log is assembled."""
         phase = step % LOGGED_EVERY
         if phase in (0, 2) or step == 0:
             for reducer in self.reducers:
                 reducer._set_ddp_runtime_logging_sample_rate(1 if phase == 0 else NEVER)
 
     def _tell_communication(self) -> None:
-        """What was seen of collectives since the last step, in rows; a call that is not over waits for the next."""
+        """Record the collectives since the last step; a pending call waits for the next."""
         recorder, step = self._recorder, self._recorder._step
         if self.calls.unwatched:
             self.pass_over(step)
@@ -146,7 +149,7 @@ class ExposedCommunication(StepState):
             self._tell_log(step)
 
     def _keep_communication(self, step: int, calls: list[Call]) -> None:
-        """The same of a steady step whose calls are all over: its rows are made later."""
+        """The same for a steady step whose calls are all complete; the rows are made later."""
         seen, tail = self.calls, self._tail_ns or 0
         seen.waits.ended("backward", tail)
         asking, waiting = seen.waits.both()
@@ -155,9 +158,7 @@ class ExposedCommunication(StepState):
         self._pending.add(StepCommunication(step, calls, tail, exposed, asking, waiting, True))
 
     def pass_over(self, step: int) -> None:
-        """A step is over that was not watched: what was noted of its times, such as the wait for a call of the script's own, is no
-        whole.
-        """
+        """Drop the partial times of an unwatched step, such as the wait for a script's own call."""
         self.calls.waits.both()
         self._recorder._exposed = self._tail_ns = None
         self.calls.blocked_ns, self._tail_missed = 0, False
@@ -171,11 +172,11 @@ class ExposedCommunication(StepState):
         return bool(self.reducers) and (step % LOGGED_EVERY == 1 or 1 <= step <= LOGGED_ANYHOW)
 
     def _communication(self, step: int) -> StepCommunication:
-        """What was seen since the last step."""
+        """The communication since the last step."""
         calls = self.calls.taken()
         tail, blocked = self._tail_ns, self.calls.blocked_ns
         if not (self.calls.seen or self.reducers or blocked):
-            tail = None  # it communicates by other ways (DTensor's): what was not seen is not 0
+            tail = None  # it communicates by other ways (DTensor's): unrecorded is not 0
         self._tail_ns, self.calls.blocked_ns = None, 0
         if tail is not None:
             for phase, ns in self._tails.items():
@@ -184,13 +185,13 @@ class ExposedCommunication(StepState):
         on_gpu = any(call.on_gpu and call.step is not None for call in calls)
         exposed = None if on_gpu or self._tail_missed else (tail or 0) + blocked
         self._tail_missed = False
-        seen = isinstance(self._recorder._phases, HostPhases)  # a GPU waits by itself
+        seen = isinstance(self._recorder._phases, HostPhases)  # a GPU's waits are not visible
         return StepCommunication(step, calls, tail, exposed, asking, waiting, seen)
 
     def _tell_log(self, step: int) -> None:
-        """What DistributedDataParallel says of the step before: it is put together when the next forward pass begins.
+        """Record DistributedDataParallel's log of the previous step, which is assembled when the next forward pass begins.
 
-        It tells of one pass: steps of several are left out, for nobody knows how the others were.
+        It covers one pass: steps with several are left out.
         """
         total = exposed = compute = 0
         for reducer in self.reducers:
@@ -207,30 +208,32 @@ class ExposedCommunication(StepState):
 
 
 class _ByReducer:
-    """Watches the engine from the first bucket on that the reducer asks for in a steady step's backward pass.  Where it asks for none, no
-    gradient is waited for, unless they go another way: then the next pass is watched from its first gradient on."""
+    """Watches the engine from the reducer's first bucket on, in a steady step's backward pass.
+
+    Without a bucket no gradient is waited for, unless they go another way: then the next pass is watched from its first gradient on.
+    """
 
     def __init__(self, attached: ExposedCommunication) -> None:
         self._attached = attached
         self._queue = partial(attached._engine.queue_callback, attached._all_computed)
         self.known = False  # the reducer's first bucket is early enough
-        self._before = 0  # calls under way and over, when the pass began
-        self.missed = False  # the end of the last gradient, in the pass that was watched last, for the reducer asked for nothing
-        self.nothing_asked = False  # nor did anybody else
+        self._before = 0  # calls pending and complete at the begin of the pass
+        self.missed = False  # in the last watched pass the end of the last gradient was missed, since the reducer requested nothing
+        self.nothing_asked = False  # nothing else did either
 
     def compare(self) -> None:
-        """A pass begins that is watched from its first gradient on."""
+        """Begin a pass that is watched from its first gradient on."""
         self.known, self._attached.calls.first = False, self._queue_second
 
     def watch(self) -> _ByReducer:
-        """A steady pass begins."""
+        """Begin a steady pass."""
         calls = self._attached.calls
         calls.steady, calls.first = self._attached.ordinary, self._queue
         self._before = calls.open
         return self
 
     def remove(self) -> None:
-        """It is over."""
+        """End the pass."""
         calls = self._attached.calls
         calls.steady = None
         self.missed, self.nothing_asked = self._attached._computed is None, calls.open == self._before

@@ -1,16 +1,13 @@
-"""How is an ordinary step seen in as few calls as possible?
+"""How do we record an ordinary step in as few Python calls as possible?
 
-Between torch's own work each Python call of a hook costs a microsecond or so: neither its code nor its data are in the caches.
-`Attached`, which
-sees any step rightly, takes a hundred calls for one.  Most steps are alike: one batch of the same loader, its forward pass and those
-of loss functions, one backward pass, one step of the one optimizer.  Of these the hooks (`fast_step_hooks`) note the times in the
-fields of
-what is here, each hook in one call, and at the end of a step in one raw row; the rows that it stands for are made by the thread that
-writes.
-Whatever is not as expected (an evaluation, a slice of a batch, a pause, a second optimizer, the end of an epoch) is given back: `leave`
-puts the step under way where `Attached` would have it, which goes on from there.
+Between torch's own work each Python call of a hook costs a microsecond or so, since its code and data are not in the caches.
+`Attached`, which handles any step, takes a hundred calls for one. Most steps are alike: one batch of the same loader, its forward pass
+and those of loss functions, one backward pass, one step of the one optimizer. For these the hooks (`fast_step_hooks`) write times into
+the fields of `Ordinary`, each hook in one call, and the end of a step appends one raw row; the writing thread expands it.
+Anything unexpected (an evaluation, a slice of a batch, a pause, a second optimizer, the end of an epoch) falls back: `leave` restores
+the state that `Attached` would have, which goes on from there.
 
-Steps in which more is due (hashes, looks for unknown modules: those at 2^k) are `Attached`'s, and so is everything on a GPU.
+Steps with additional work (hashes, scans for unknown modules: those at 2^k) are left to `Attached`, and so is everything on a GPU.
 """
 
 from __future__ import annotations
@@ -28,18 +25,18 @@ if TYPE_CHECKING:
     from assay.instruments.hooks.exposed_communication import ExposedCommunication
     from assay.instruments.hooks.sample_sources import Source
 
-# How far a step is: a batch is asked for, is here, is passed forward, was passed, ...
+# Progress of a step: batch requested, received, in forward, forward done, ...
 ASKED, GOT, IN_FORWARD, PASSED, IN_BACKWARD, DERIVED, IN_STEP, STEPPED = range(8)
 PHASES: Final = ("data", "between", "forward", "between", "backward", "between", "optimizer", "between")
-TIMED: Final = 16  # one of so many ordinary steps is timed: what it takes itself
+TIMED: Final = 16  # one in so many ordinary steps is timed for its own cost
 MOST_RECENT: Final = 64  # batches
-MOST_FAILURES: Final = 6  # 64 steps before the next attempt, where steps turn out not to be ordinary
-WORTH: Final = 8  # ordinary steps in a row after which one that is none, as where a script evaluates, is no failure
+MOST_FAILURES: Final = 6  # 64 steps before the next attempt, if steps turn out not to be ordinary
+WORTH: Final = 8  # consecutive ordinary steps after which an exception, such as an evaluation, is no failure
 Row = tuple[Any, ...]
 
 
 class Ordinary:
-    """The step under way, while it is like the others."""
+    """The current step, while it is like the others."""
 
     __slots__ = (
         "_attached",
@@ -92,28 +89,28 @@ class Ordinary:
         self._progress = self._recorder._sink.step
         self._failures = self._retry = self._until = 0
         self._recent: list[Row] = []
-        self._recent_ns = 0  # a step's part of what telling of them took
-        self.own = self.steps = self._entered = 0  # steps: that were ordinary ones
+        self._recent_ns = 0  # a step's share of the cost of recording them
+        self.own = self.steps = self._entered = 0  # steps: number of ordinary ones
         self.step = self.asked = self.stepped_at = self.blocked = self.optimizer_id = self.optimizer_ns = 0
         self.source: Source | None = None
-        self.epoch: int | None = None  # of the source, once a batch of it was trained on
+        self.epoch: int | None = None  # the source's, once a batch of it was trained on
         self.known = self.by_order = False
         self.place = STEPPED
         self.roots = self.hook = None
         self._clear(0)
 
     def _clear(self, begin: int) -> None:
-        """A step begins."""
+        """Start a step."""
         self.begin = begin
-        self.batch: Any = None  # weak references, when it was asked for, ns, items, ids
-        self.first: Any = None  # its first tensor, weakly
+        self.batch: Any = None  # weak references, request time, ns, items, ids
+        self.first: Any = None  # weak reference to its first tensor
         self.forward_ns = self.backward_ns = 0
         self.loss: float | None = None
 
-    # ------------------------------------------------------------------ in and out
+    # ------------------------------------------------------------------ enter and leave
 
     def enter(self, asked: int) -> None:
-        """The first batch of a step is asked for: this step may be an ordinary one."""
+        """The first batch of a step is requested: try the fast path."""
         attached, recorder = self._attached, self._recorder
         step, batches = recorder._step, self._batches
         plain = (
@@ -141,13 +138,13 @@ class Ordinary:
         self.on = True
 
     def leave(self) -> None:
-        """Give the step under way back."""
+        """Hand the current step back to `Attached`."""
         if not self.on:
             return
         self.on = self.timing = False
         self.steps += self.step - self._entered
         attached, recorder, place = self._attached, self._recorder, self.place
-        phases: Any = recorder._phases  # HostPhases, as they were when this began
+        phases: Any = recorder._phases  # HostPhases, unchanged since `enter`
         passed, derived, stepped = place >= IN_FORWARD, place >= IN_BACKWARD, place == STEPPED
         if place > ASKED and self.batch is not None:
             recorder._data = self.batch[2]
@@ -165,7 +162,7 @@ class Ordinary:
         self._give_back_phase()
 
     def _give_back_phase(self) -> None:
-        """The phase under way goes on there."""
+        """Continue the current phase in `Attached`."""
         attached, place = self._attached, self.place
         phases: Any = self._recorder._phases
         if place == ASKED:
@@ -180,7 +177,7 @@ class Ordinary:
                 attached._stepping.append(self.optimizer_id)
 
     def _give_back_batch(self, passed: bool, derived: bool) -> None:
-        """What was fetched here is known there too."""
+        """Register the fetched batch with `Attached`."""
         batch, source = self.batch, self.source
         if derived:
             times = (self.forward_ns, self.backward_ns, self.optimizer_ns)
@@ -193,7 +190,7 @@ class Ordinary:
         if source is not None and self.by_order and source not in self._batches.queues:
             self._batches.queues[source] = Queue(source, ahead=0, passes=1)
         self._batches._worked = passed
-        if batch is None or source is None or derived:  # it is one of the recent ones
+        if batch is None or source is None or derived:  # it is among the recent ones
             return
         refs, begin, ns, items, ids = batch
         one = Fetched(begin, ns, items, ids, source, counted=True, key=source)
@@ -204,7 +201,7 @@ class Ordinary:
         self._batches.passing.append(Pass(one, None, 0, -1, by_order=self.by_order))
 
     def _tell_recent(self) -> None:
-        """The batches of the last steps: what the script keeps of them, and that they were trained on."""
+        """Register the last steps' batches: which ones the script keeps, and that they were trained on."""
         recent, self._recent = self._recent, []
         for row in recent:
             (refs, begin, ns, items, ids), source, step = row[BATCH], row[SOURCE], row[STEP]
@@ -215,7 +212,7 @@ class Ordinary:
                 self._attached.evaluated.trained(one, ids)
 
     def refuse(self) -> None:
-        """The step under way, if it was taken for one, is not an ordinary one."""
+        """The current step is not an ordinary one."""
         if not self.on:
             return
         step = self._recorder._step
@@ -229,21 +226,21 @@ class Ordinary:
             self.fail(error)
 
     def fail(self, error: Exception) -> None:
-        """Something went wrong in here."""
+        """Handle an internal error."""
         self.on = False
         self._attached.failed(error)
 
     def phase(self) -> str | None:
-        """The phase under way, as `Attached` would tell it."""
+        """The current phase, as `Attached` would report it."""
         return None if self._attached._computed is not None else PHASES[self.place]
 
-    # ------------------------------------------------------------------ what the hooks see
+    # ------------------------------------------------------------------ called by the hooks
 
     def turns(self, now: int) -> bool:
-        """A batch is asked for: whether the step that ends was an ordinary one, and the next may be."""
+        """A batch is requested: whether the ending step was ordinary, and the next may be."""
         try:
             attached, step = self._attached, self.step + 1
-            if self.place != STEPPED:  # it accumulates, or looks
+            if self.place != STEPPED:  # it accumulates, or evaluates
                 self.refuse()
                 return False
             if step >= self._until:
@@ -269,7 +266,7 @@ class Ordinary:
             return False
 
     def got(self, iterator: Any, batch: Any, came: int) -> bool:
-        """It is here: whether it is one as expected."""
+        """The batch has arrived: whether it is as expected."""
         try:
             source = getattr(iterator, "_assay_source", None)
             if self.place != ASKED or source is None or (source is not self.source and not self._begins(source)):
@@ -284,7 +281,7 @@ class Ordinary:
                 ids = None
             try:
                 refs = tuple(map(ref, tensors))
-            except TypeError:  # among them are what cannot be referenced weakly: numbers, texts, lists
+            except TypeError:  # it holds objects without weak references: numbers, strings, lists
                 refs = tuple(ref(one) for one in tensors if type(one) is self._tensor)
             self.batch = (refs, self.asked, came - self.asked, float(shape[0]), ids)
             self.first, self.place = refs[0], GOT
@@ -322,7 +319,7 @@ class Ordinary:
             return False
 
     def forwarded(self) -> None:
-        """It has answered."""
+        """The call has returned."""
         if not self.on:
             self._attached.shielded(self._attached.forwarded)
             return
@@ -330,7 +327,7 @@ class Ordinary:
         self._attached.inside, self.place = False, PASSED
 
     def _begins(self, source: Source) -> bool:
-        """Another iterator is asked."""
+        """Another iterator is used."""
         queue = self._batches.queues.get(source)
         if queue is not None and (queue.waiting or queue.ahead or queue.group):
             return False
@@ -348,7 +345,7 @@ class Ordinary:
         return self.place == GOT and ((not self.by_order and self.first() is first) or self._is_given(first))
 
     def _is_given(self, first: Any) -> bool:
-        """Whether a call is given the whole batch: a view of it, or a copy by the order that was seen before."""
+        """Whether a call gets the whole batch: a view of it, or a copy in the established order."""
         known = self.first()
         if type(first) is not self._tensor:
             return False
@@ -371,7 +368,7 @@ class Ordinary:
     # ------------------------------------------------------------------ the end of a step
 
     def _lost(self) -> None:
-        """A loss that is not a plain number here, or none that is alone."""
+        """A loss that is not a plain number here, or not the only one."""
         attached = self._attached
         losses = attached._losses if self.loss is None else [self.loss, *attached._losses]
         self._recorder.lost(losses[0] if len(losses) == 1 else sum(losses))
@@ -397,11 +394,11 @@ class Ordinary:
         return exposed
 
     def _sampled(self) -> bool:
-        """Whether the step that begins is one of the few that are watched."""
+        """Whether the beginning step is one of the few that are watched."""
         return self._attached.watched_steps.missed > 0 and not self._attached.calls.unwatched
 
     def _time(self, step: int, *, watched: bool) -> None:
-        """One step of many is timed, and what the batches of many take once is a part of each."""
+        """Time one step in many; a batch of rows adds its share to each."""
         if self.timing:
             self._attached._own_ordinary[watched].append(self.own + self._recent_ns + self._attached.calls.own_ns)
         self.timing = not step % TIMED or self._sampled()
@@ -412,12 +409,12 @@ class Ordinary:
             self._recent_ns = (time.perf_counter_ns() - begin) // count
 
 
-STEP, SOURCE, BATCH = 0, 7, 8  # of a raw row
-NOT_LOOKED: Final = -1  # at what the step's communication exposed
+STEP, SOURCE, BATCH = 0, 7, 8  # columns of a raw row
+NOT_LOOKED: Final = -1  # exposed communication of an unwatched step
 
 
 def _folding(key: Row) -> Callable[[Sequence[Row]], Mapping[str, list[Row]]]:
-    """What makes rows of tables of raw ones; it runs in the thread that writes."""
+    """A function that expands raw rows into table rows; it runs in the writing thread."""
 
     def fold(raw: Sequence[Row]) -> Mapping[str, list[Row]]:
         steps, prints, samples, unwatched = [], [], [], []
@@ -436,5 +433,5 @@ def _folding(key: Row) -> Callable[[Sequence[Row]], Mapping[str, list[Row]]]:
 
 
 def _still(refs: tuple[Any, ...]) -> list[Any]:
-    """Those that are still there."""
+    """The referents that are still alive."""
     return [one for one in (each() for each in refs) if one is not None]

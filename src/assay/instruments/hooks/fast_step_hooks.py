@@ -1,8 +1,8 @@
-"""What of an ordinary step does each hook note itself, instead of calling somebody who does?
+"""What does each hook record itself in an ordinary step?
 
-Between torch's own work a call costs a microsecond: so each of the functions put into torch does the usual thing in its own frame, with the
-fields of `fast_step`, and hands everything else to `slow`, the function that sees any step rightly.  Each makes its note in the order:
-its own work, the time, torch's work, the time, its own work; `timing` says that its own work is timed in the step under way.
+Between torch's own work a call costs a microsecond. So each patched function handles the usual case in its own frame, with the fields
+of `fast_step`, and passes everything else to `slow`, which handles any step. Order in each: own work, clock, torch's work, clock, own
+work; `timing` says that the current step measures its own work.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Function = Callable[..., Any]
 
 
 def following(attached: Attached, original: Function, slow: Function) -> Function:
-    """`__next__` of a DataLoader's iterator: the step before ends, and a batch is waited for."""
+    """`__next__` of a DataLoader's iterator: the previous step ends, and the wait for a batch begins."""
     ordinary, now = attached.ordinary, attached.ordinary.now
     main, current = threading.main_thread().ident, threading.get_ident
 
@@ -32,7 +32,7 @@ def following(attached: Attached, original: Function, slow: Function) -> Functio
             return slow(self)
         if ordinary.timing:
             ordinary.own += now() - asked
-        attached.inside = True  # modules that transform samples make no forward pass
+        attached.inside = True  # modules that transform samples are no forward pass
         try:
             batch = original(self)
         except StopIteration:
@@ -57,7 +57,7 @@ def following(attached: Attached, original: Function, slow: Function) -> Functio
 def running(torch: Any, attached: Attached, original: Function, slow: Function) -> Function:  # noqa: C901
     """The engine's backward pass."""
     ordinary, now, tensor, calls = attached.ordinary, attached.ordinary.now, torch.Tensor, attached.calls
-    is_traced = getattr(torch.compiler, "is_dynamo_compiling", torch.compiler.is_compiling)  # one call less
+    is_traced = getattr(torch.compiler, "is_dynamo_compiling", torch.compiler.is_compiling)  # saves a call
     main, current = threading.main_thread().ident, threading.get_ident
 
     def _engine_run_backward(roots: Any, *arguments: Any, **words: Any) -> Any:  # noqa: C901 - one frame, on purpose
@@ -83,7 +83,7 @@ def running(torch: Any, attached: Attached, original: Function, slow: Function) 
             return original(roots, *arguments, **words)
         finally:
             ended = now()
-            if attached.ordinary.on:  # it may have been left meanwhile
+            if attached.ordinary.on:  # `leave` may have been called meanwhile
                 try:
                     ordinary.backward_ns = ended - asked
                     ordinary.place, ordinary.roots, attached.inside = DERIVED, None, False
@@ -108,7 +108,7 @@ def running(torch: Any, attached: Attached, original: Function, slow: Function) 
 
 
 def stepping(attached: Attached, before: Function, after: Function) -> tuple[Function, Function]:
-    """What is called before and after an optimizer steps."""
+    """(before, after) an optimizer's step."""
     ordinary, now, calls = attached.ordinary, attached.ordinary.now, attached.calls
 
     def begins(optimizer: Any, arguments: Any, words: Any) -> None:

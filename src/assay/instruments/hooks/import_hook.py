@@ -1,7 +1,7 @@
-"""How does something happen as soon as a module is imported, and not before?  By a finder that waits for it.
+"""How do we act as soon as a module is imported, and not before?
 
-It stays until the module is executed: to look for a module (`importlib.util.find_spec`), as libraries do to know what is installed, is not
-to import it.  An import that fails is waited for again.
+By a finder that stays until the module is executed: looking for a module (`importlib.util.find_spec`), as libraries do to see what is
+installed, does not import it. After a failed import it waits again.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from typing import Any
 class Waits:
     """A finder that finds one module, as the others would, and acts when that module has been executed.
 
-    It stays until then: libraries look for torch (`importlib.util.find_spec`) before anybody imports it.
+    It stays until then: libraries call `importlib.util.find_spec` before anything imports the module.
     """
 
     def __init__(self, name: str, then: Callable[[Any], None], *, stays: bool = False) -> None:
         self.name, self._then, self.stays = name, then, stays
-        self._asking: set[int] = set()  # threads that are asking the other finders
+        self._asking: set[int] = set()  # threads inside the other finders
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
-        """The module's own specification, whose loader acts when it has executed the module."""
+        """The module's spec, with a loader that acts after executing the module."""
         thread = threading.get_ident()
-        if name != self.name or thread in self._asking:  # by another of these
+        if name != self.name or thread in self._asking:  # called by another of these
             return None
         self._asking.add(thread)
         try:
@@ -50,7 +50,7 @@ class Waits:
 
 
 def when_there(then: Callable[[Any], None], *, name: str = "torch", stays: bool = False) -> None:
-    """Do it with a module: now, or as soon as it is imported; `stays`: also if the script turns out to mark its own steps."""
+    """Run `then` with a module, now or on import; `stays`: also if the script turns out to mark its own steps."""
     if name in sys.modules:
         then(sys.modules[name])
     else:

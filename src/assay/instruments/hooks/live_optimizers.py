@@ -1,4 +1,4 @@
-"""Which optimizers are there, and which parameters do they train?"""
+"""Which optimizers exist, and which parameters do they train?"""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Any
 
 
 class LiveOptimizers:
-    """The optimizers there are, weakly and by identity: a script's own may be compared as it likes."""
+    """The live optimizers, weakly and by identity: a script may define its own equality."""
 
     def __init__(self) -> None:
         self._there: dict[int, Callable[[], Any]] = {}
 
     def add(self, optimizer: Any) -> None:
-        """There is one more."""
+        """Add an optimizer."""
         self._there = {key: there for key, there in self._there.items() if there() is not None}
-        with suppress(TypeError):  # nobody can know for how long it is there
+        with suppress(TypeError):  # without weak references its lifetime is unknown
             self._there[id(optimizer)] = weakref.ref(optimizer)
 
     def __iter__(self) -> Iterator[Any]:
@@ -31,7 +31,7 @@ class LiveOptimizers:
 
 
 def shared_parameters(optimizer: Any, module: Any) -> set[int]:
-    """The parameters, by identity, that both have and that are trained: a frozen part may be in an optimizer too."""
+    """The trainable parameters that both have, by identity: an optimizer may also hold a frozen part."""
     return trained_parameters(optimizer) & {id(parameter) for parameter in module.parameters() if parameter.requires_grad}
 
 

@@ -1,10 +1,11 @@
-"""What does communication take of a training that marks its own steps?  The probe says where a step and its phases lie; hooks see the rest.
+"""How much time does communication take in a training that marks its own steps?
 
-Of what is put into torch for an unmodified script (`torch_hooks`) only two parts are: the calls of collectives, and the end of the last
-gradient of a backward pass.  So a rank that is slow inside of its backward pass is told from those that wait for it there, which no
-mark of a script can tell.  Put in where there are other ranks, by `probe.start`, but for launches with `workload.attach = false`.
+The probe gives steps and phases; hooks record the rest. Only two of the patches for an unmodified script (`torch_hooks`) are applied:
+the calls of collectives, and the time of a backward pass's last gradient. They separate a rank that is slow in its backward pass from
+the ranks that wait for it there, which marks cannot. `probe.start` installs them if there are other ranks, unless `workload.attach =
+false`.
 
-Cannot tell: in a script that marks no backward pass, in which phase the waiting was; it counts to none.
+Cannot tell: in a script that marks no backward pass, the phase of the waiting; it counts to none.
 """
 
 from __future__ import annotations
@@ -19,10 +20,10 @@ from assay.instruments.recorder.recorder import Recorder
 
 
 class Marked(Attached):
-    """Sees the communication of a recorder's steps, which somebody else marks."""
+    """Records the communication of steps that the script marks."""
 
     def __init__(self, torch: Any, recorder: Recorder, before: Attached | None = None) -> None:
-        """`before`: whose hooks were in until now; what was made meanwhile goes on."""
+        """`before`: the previous hooks' state, whose pending calls continue."""
         super().__init__(torch, recorder, recorder._now)
         if before is not None:
             before.watched_steps.all()
@@ -32,14 +33,14 @@ class Marked(Attached):
         self._meet()
 
     def backward(self, roots: Any, accumulates: bool) -> None:
-        """Gradients are asked for."""
+        """Gradients are requested."""
         if not self._others and self._recorder._step == 0:  # the ranks may have met since
             self._meet()
         self._computed, hook = None, self._watch_engine(roots[0]) if accumulates and self._together() else None
         self._passes.append((False, None, hook))
 
     def backwarded(self) -> None:
-        """They are there."""
+        """The gradients are ready."""
         ended = None if self._computed is None else self._now()
         _, _, hook = self._passes.pop()
         self._computed_until(hook, self._marked(), ended)
@@ -54,7 +55,7 @@ class Marked(Attached):
         return BETWEEN if self._recorder._in_step else "data"
 
     def begun(self) -> None:
-        """A loop over steps begins: what was before belongs to none."""
+        """A loop over steps begins: earlier calls belong to no step."""
         self.evidence.watch = self._recorder._watch or self.evidence.watch
         self._leave_out()
         for call in self.calls.taken():
@@ -66,7 +67,7 @@ class Marked(Attached):
         self._tail_ns = None
 
     def ended(self) -> None:
-        """The step under way ends: what was seen of it is told."""
+        """The current step ends: record its communication."""
         self.shielded(self._ended)
 
     def _ended(self) -> None:

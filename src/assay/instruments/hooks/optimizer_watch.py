@@ -1,6 +1,6 @@
-"""When does the optimizer of the watched model step, and when are gradients clipped before?  Two hooks, shared by those that ask.
+"""When does the watched model's optimizer step, and when are gradients clipped before?
 
-Both stay in until `leave`, and do nothing under torch.compile: hooks that come and go would make the compiler start anew.
+Two shared hooks. Both stay in until `leave`, and do nothing under torch.compile: hooks that come and go would trigger recompilation.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ class OptimizerWatch:
         self._undo: list[Callable[[], None]] = []
 
     def leave(self) -> None:
-        """Take everything out again."""
+        """Remove all hooks."""
         while self._undo:
             self._undo.pop()()
 
     def watch_steps(self, look: Callable[[Any, Any, Any], None]) -> None:
-        """Look at every optimizer before it steps."""
+        """Call `look` before every optimizer's step."""
         optimizers = importlib.import_module("torch.optim.optimizer")  # the package hides it
         hook = optimizers.register_optimizer_step_pre_hook(look)
 
         def undo() -> None:
-            if _in_a_step():  # what does nothing stays
+            if _in_a_step():  # a disabled hook stays
                 hook.hooks_dict_ref()[hook.id] = _nothing
             else:
                 hook.remove()
@@ -43,8 +43,9 @@ class OptimizerWatch:
         self._undo.append(undo)
 
     def watch_calls(self, owner: Any, name: str, look: Callable[..., None]) -> None:
-        """Look at the arguments of every call of a function before it runs.  Whoever asks leaves when he likes: the function is replaced
-        once.
+        """Call `look` with the arguments of every call of a function, before it runs.
+
+        The function is replaced once; watchers may leave at any time.
         """
         original = getattr(owner, name, None)
         if original is None:
@@ -70,7 +71,7 @@ class OptimizerWatch:
         return watched
 
     def trains(self, parameters: Iterable[Any]) -> bool:
-        """Whether any of them is the model's."""
+        """Whether any of the parameters is the model's."""
         return any(id(parameter) in self._own for parameter in parameters)
 
     def trained_by(self, optimizer: Any) -> bool:
@@ -79,7 +80,7 @@ class OptimizerWatch:
 
 
 def _nothing(_: Any, __: Any, ___: Any) -> None:
-    """What is left of a look."""
+    """Replaces a removed hook."""
 
 
 def _leave(owner: Any, name: str, looks: list[Callable[..., None]], look: Callable[..., None]) -> None:
@@ -91,7 +92,7 @@ def _leave(owner: Any, name: str, looks: list[Callable[..., None]], look: Callab
 
 
 def _in_a_step() -> bool:
-    """Whether an optimizer's step is on the stack: torch may be going through its hooks, and fails if one of them goes."""
+    """Whether an optimizer's step is on the stack: torch may be iterating over its hooks and fails if one is removed."""
     frame: FrameType | None = sys._getframe()
     while frame is not None:
         if frame.f_code.co_name == "wrapper" and frame.f_code.co_filename.endswith(_STEPS_IN):

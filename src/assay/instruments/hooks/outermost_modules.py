@@ -1,17 +1,16 @@
-"""Which modules does a script call itself, and not through another module?  Their calls are its forward passes.
+"""Which modules does a script call itself, and not through another module?
 
-Every call of a module goes through `nn.Module.__call__`; to replace that costs each of the hundreds of nested calls of a step, so it
-is replaced for a while only: until `QUIET` outermost calls in a row were of classes that are known.  A class that was called
-outermost gets a `__call__` of its own, which costs its own instances alone, and those that are nested in another module a frame and
-three looks; nothing is written into an instance, so that copies, pickles, hooks and torch.compile find what they would find without.
-It is looked again when something may have changed: at steps 2^k, at a new iterator, at a new optimizer, and when gradients are asked
-for that no forward pass was seen for.  Beyond that rarely: at most one call in `SHARE` is looked at.
+Their calls are its forward passes. Every call of a module goes through `nn.Module.__call__`; patching that costs each of the hundreds
+of nested calls of a step, so it is patched only until `QUIET` consecutive outermost calls were of known classes. A class that was
+called outermost gets a `__call__` of its own, which costs only its own instances; nested ones pay a frame and three checks. Instances
+stay untouched, so copies, pickles, hooks and torch.compile work as before.
+The scan repeats when something may have changed: at steps 2^k, at a new iterator, at a new optimizer, and when gradients are requested
+without a recorded forward pass. It is bounded: at most one call in `SHARE` is scanned.
 
-Cannot tell: a module of a class never seen before that begins to be called beside others between two looks; until the next look its
-time is unknown time of the step.
-Under torch.compile `is_compiling` and `is_dynamo_compiling` are constant, so nothing of this is traced; putting the replacement in and
-out makes nothing compile again (torch 2.13), but for a class that is nested in a compiled graph and is called outermost only later: that
-graph, once.
+Cannot tell: a module of a new class that is first called beside others between two scans; until the next scan its time is unknown
+time of the step.
+Under torch.compile `is_compiling` and `is_dynamo_compiling` are constant, so none of this is traced; patching and unpatching does not
+recompile (torch 2.13), except for a class nested in a compiled graph that is later called outermost: that graph, once.
 """
 
 from __future__ import annotations
@@ -22,18 +21,18 @@ from contextlib import suppress
 from threading import get_ident
 from typing import Any, Final, Protocol
 
-QUIET: Final = 16  # outermost calls without news after which nothing new is expected
+QUIET: Final = 16  # outermost calls without a new class, after which none is expected
 SHARE: Final = 32
 
-# Of the module, not of an object: a class's own `__call__` must be a plain function, which can be pickled by its name.
+# Module-level, because a class's `__call__` must be a plain function that can be pickled by name.
 _current: Outermost | None = None
 _base: Any = None  # torch.nn.Module
 _is_compiling: Callable[[], bool] = bool
-_is_traced: Callable[[], bool] = bool  # by what reads the code itself: one frame, where `is_compiling` takes two
+_is_traced: Callable[[], bool] = bool  # the cheap check: one frame, while `is_compiling` takes two
 
 
 class FastForward(Protocol):
-    """Who sees the forward pass of an ordinary step in fewer calls."""
+    """Records the forward pass of an ordinary step in fewer calls."""
 
     on: bool
 
@@ -41,30 +40,30 @@ class FastForward(Protocol):
         """The outermost module is called: whether this is a forward pass of the step."""
 
     def forwarded(self) -> None:
-        """It has answered."""
+        """The call has returned."""
 
 
 class Watcher(Protocol):
-    """Who is passed the calls of outermost modules."""
+    """Receives the calls of outermost modules."""
 
     inside: bool
 
     @property
     def ordinary(self) -> FastForward:
-        """Who is asked first."""
+        """The fast path, tried first."""
 
     @property
     def active(self) -> bool:
         """Whether anything is recorded."""
 
     def shielded(self, call: Callable[..., None], one: Any = ..., other: Any = ...) -> bool:
-        """What a hook does, timed; whether it went well."""
+        """Run a hook's work, timed; whether it succeeded."""
 
     def forward(self, module: Any, inputs: Any = ...) -> None:
         """The outermost module is called."""
 
     def forwarded(self) -> None:
-        """It has answered."""
+        """The call has returned."""
 
 
 class Outermost:
@@ -78,10 +77,10 @@ class Outermost:
         self._looker = _calling(self._original)
         self._looking = False
         self._quiet = 0
-        self._known: dict[Any, tuple[Any, Any]] = {}  # class -> the `__call__` that it was given, the one that it had
+        self._known: dict[Any, tuple[Any, Any]] = {}  # class -> (its new `__call__`, its original one)
 
     def start(self) -> None:
-        """Calls are seen from here on."""
+        """Start recording calls."""
         global _current, _base, _is_compiling, _is_traced
         compiler = self._torch.compiler
         _current, _base, _is_compiling = self, self._base, compiler.is_compiling
@@ -89,11 +88,11 @@ class Outermost:
         self.look()
 
     def stop(self) -> None:
-        """Everything is as it was."""
+        """Restore everything."""
         global _current
         self.rest()
         for owner, (own, before) in self._known.items():
-            if owner.__dict__.get("__call__") is not own:  # somebody else has put his own over it
+            if owner.__dict__.get("__call__") is not own:  # someone else has patched it since
                 continue
             if before is None:
                 del owner.__call__
@@ -104,7 +103,7 @@ class Outermost:
             _current = None
 
     def look(self) -> None:
-        """Look for classes that are not known."""
+        """Start a scan for unknown classes."""
         if _current is not self:  # not started, or stopped
             return
         self._quiet = 0
@@ -113,12 +112,12 @@ class Outermost:
         self._looking = self._base.__call__ is self._looker
 
     def look_again(self) -> None:
-        """Something may have changed: look, unless that was done a lot."""
+        """Something may have changed: scan, within the budget."""
         if self.looked * SHARE <= self.calls:
             self.look()
 
     def rest(self) -> None:
-        """Nothing new is expected."""
+        """No new class is expected."""
         if self._base.__call__ is self._looker:
             self._base.__call__ = self._original
         self._looking = False
@@ -138,17 +137,17 @@ class Outermost:
             self.rest()
 
     def _know(self, owner: Any) -> None:
-        """A class that has a `__call__` of its own (OptimizedModule, GraphModule) keeps it, inside of ours."""
+        """Patch a class; one with its own `__call__` (OptimizedModule, GraphModule) keeps it inside ours."""
         definer = next(base for base in owner.__mro__ if "__call__" in base.__dict__)
         own = called if definer is self._base else _calling(definer.__dict__["__call__"])
-        with suppress(TypeError):  # a class that cannot be changed is found again whenever it is looked for
+        with suppress(TypeError):  # an immutable class is found again at every scan
             before = owner.__dict__.get("__call__")
             owner.__call__ = own
             self._known[owner] = (own, before)
 
 
 def called(self: Any, *arguments: Any, **words: Any) -> Any:
-    """The `__call__` of a class that is called outermost and that had none of its own."""
+    """The `__call__` of a class that is called outermost and had none of its own."""
     if _is_traced() or (state := _current) is None:
         return (_base or _module()).__call__(self, *arguments, **words)
     attached = state.attached
@@ -171,7 +170,7 @@ def called(self: Any, *arguments: Any, **words: Any) -> Any:
 
 
 def _calling(original: Any) -> Any:
-    """The same around another `__call__`."""
+    """The same around an existing `__call__`."""
 
     def __call__(self: Any, *arguments: Any, **words: Any) -> Any:
         if _is_traced() or (state := _current) is None or state.attached.inside:
@@ -195,14 +194,14 @@ def _calling(original: Any) -> Any:
 
 
 def _measuring(state: Outermost) -> Watcher | None:
-    """Who measures a call made now that no other is round, if the script itself makes it, in the main thread."""
+    """The watcher of a call, if the script itself makes it, outermost and in the main thread."""
     if _is_compiling() or not state.attached.active or get_ident() != state.main:
         return None
     return state.attached
 
 
 def _module() -> Any:
-    """A process to which such a class was sent, and which knows nothing of all this."""
+    """`nn.Module` in a process that unpickled such a class without these hooks."""
     from torch.nn import Module
 
     return Module

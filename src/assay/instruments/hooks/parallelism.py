@@ -1,19 +1,20 @@
-"""Which parallelism does an unmodified script use?  What can be seen of it, told once at the end of a rank's recording.
+"""Which parallelism does an unmodified script use?
+
+The visible evidence, recorded once at the end of a rank's recording:
 
 | evidence | from |
 |---|---|
-| whether ranks met, and how many collectives the engine counted meanwhile | the process group, whenever a step that is a power of two
-begins | | DistributedDataParallel, its group, its comm hooks, parameters it leaves alone | its own attributes |
+| whether ranks met, and how many collectives the engine counted so far | the process group, at each step that is a power of two |
+| DistributedDataParallel, its group, comm hooks, ignored parameters | its own attributes |
 | FSDP, DTensor: over how many ranks the parameters are sharded or replicated | the modules and the placements |
 | a stage of torch's pipeline, layers of tensor parallelism, an optimizer that shards its state | their classes |
 | batches of point-to-point calls | `batch_isend_irecv`, counted by step |
 | a sampler that shards the data | the first loaders |
-| how large the gradients are, which parameters there are | the model that is watched |
+| size of the gradients, names of the parameters | the watched model |
 
-What each step communicated is in the tables `collectives` and `waits` already; `assay.frames.training.parallelism` draws the conclusion.
-Nothing is added to a step but where it calls `batch_isend_irecv`.
-Cannot see: libraries that communicate by other ways (they are named if they were imported); functional collectives (the engine counts
-them).
+Each step's communication is in the tables `collectives` and `waits`; `assay.frames.training.parallelism` draws the conclusion.
+A step costs nothing extra, except where it calls `batch_isend_irecv`.
+Cannot see: libraries that communicate by other ways (named if imported); functional collectives (the engine counts them).
 """
 
 from __future__ import annotations
@@ -29,24 +30,24 @@ from assay.instruments.fingerprints import model_hash
 
 KIND: Final = "parallelism"  # of the event
 OTHER_WAYS: Final = ("horovod", "mpi4py", "deepspeed.comm", "bagua", "hivemind", "colossalai", "oneccl_bindings_for_pytorch", "torch_xla")
-LAYERS: Final = ("ColumnParallel", "RowParallel", "ParallelEmbedding")  # as Megatron's and fairscale's are called
+LAYERS: Final = ("ColumnParallel", "RowParallel", "ParallelEmbedding")  # prefixes of Megatron's and fairscale's classes
 
 
 class Evidence:
-    """Collects what one rank shows."""
+    """Collects one rank's evidence."""
 
     def __init__(self, torch: Any) -> None:
         self._torch = torch
         self._group = 0  # ranks that met
-        self._rpc = False  # they call each other's functions
-        self.watch: model_hash.Watch | None = None  # of the model, if nobody else has one in the end
-        self._settled: dict[str, Any] = {}  # what was known of it when it was let go
+        self._rpc = False  # uses torch's RPC
+        self.watch: model_hash.Watch | None = None  # of the model, if no other is left at the end
+        self._settled: dict[str, Any] = {}  # what was known of the model when it was released
         self._engine: list[tuple[int, int]] = []  # step, collectives of the default group so far
-        self._sharing = 0  # ranks among which a sampler divides the data
+        self._sharing = 0  # number of shards of the sampler
         self._p2p: set[int] = set()  # steps with batches of point-to-point calls
 
     def met(self, step: int, *, counts: bool = True) -> None:
-        """Look whether the ranks have met; errors tell nothing. `counts`: every call of the engine's was noted."""
+        """Check whether the ranks have met; errors count as no. `counts`: every engine call was recorded."""
         with suppress(Exception):
             self._rpc = self._rpc or bool(self._torch._C._distributed_rpc._is_current_rpc_agent_set())
         with suppress(Exception):
@@ -57,17 +58,17 @@ class Evidence:
                     self._engine.append((step, int(distributed.group.WORLD._get_sequence_number_for_group())))
 
     def trains(self, model: Any) -> None:
-        """This model is trained: what is known of it must not depend on whether it can be hashed."""
+        """Note the trained model, so that its evidence does not depend on whether it can be hashed."""
         with suppress(Exception):
             self.watch = model_hash.Watch(model, staged=model_hash.is_called_as_a_stage())
 
     def settle(self, watch: model_hash.Watch) -> None:
-        """The model may be gone from here on."""
+        """Keep the evidence: the model may be gone from here on."""
         with suppress(Exception):
             self._settled, self.watch = _of_model(watch), None
 
     def opened(self, loader: Any) -> None:
-        """Somebody iterates over a loader: do the ranks share its data out?"""
+        """A loader is iterated over: does its sampler shard the data?"""
         with suppress(Exception):
             for sampler in (loader.sampler, loader.batch_sampler):
                 for name in ("num_replicas", "num_processes"):
@@ -76,12 +77,12 @@ class Evidence:
                         self._sharing = max(self._sharing, ranks)
 
     def sent(self, step: int | None) -> None:
-        """A batch of point-to-point calls was made in a step."""
+        """A step made a batch of point-to-point calls."""
         if step is not None:
             self._p2p.add(step)
 
     def detail(self, watch: model_hash.Watch | None, reducers: Iterable[Any]) -> dict[str, Any]:
-        """Everything, as the event tells it."""
+        """All evidence, as the event's detail."""
         watch = watch or self.watch
         found: dict[str, Any] = {"group": self._group, "engine": self._engine[:1] + self._engine[1:][-1:]}
         found |= {"sharing": self._sharing, "p2p_steps": len(self._p2p)}
@@ -95,7 +96,7 @@ class Evidence:
 
 
 def _of_reducers(reducers: Iterable[Any]) -> dict[str, Any]:
-    """What the DistributedDataParallels say of themselves."""
+    """The attributes of the DistributedDataParallels."""
     known = list(reducers)
     hooks = [getattr(one[0], "__qualname__", "") for model in known for one in getattr(model, "_comm_hooks", ())]
     return {
@@ -106,7 +107,7 @@ def _of_reducers(reducers: Iterable[Any]) -> dict[str, Any]:
 
 
 def _of_model(watch: model_hash.Watch) -> dict[str, Any]:
-    """What the watched model's parameters and modules are."""
+    """The watched model's parameters and modules."""
     model = watch.model
     named = [(name, parameter) for name, parameter in model_hash.unwrap(model).named_parameters() if parameter.requires_grad]
     local = [(name, one.to_local() if hasattr(one, "to_local") else one) for name, one in named]
@@ -124,7 +125,7 @@ def _of_model(watch: model_hash.Watch) -> dict[str, Any]:
 
 
 def _fsdp_ranks(module: Any) -> int:
-    """Over how many ranks FSDP shards and replicates this module's parameters; 0: it does not."""
+    """The number of ranks over which FSDP shards and replicates this module's parameters; 0 without FSDP."""
     if type(module).__name__ == "FullyShardedDataParallel":
         inter = getattr(module, "_inter_node_pg", None)
         return int(module.process_group.size()) * (1 if inter is None else int(inter.size()))
@@ -133,7 +134,7 @@ def _fsdp_ranks(module: Any) -> int:
 
 
 def _groups_of(state: Any) -> list[Any]:
-    """One before torch 2.11, a list since."""
+    """A single group before torch 2.11, a list since."""
     several = getattr(state, "_fsdp_param_groups", None)
     one = getattr(state, "_fsdp_param_group", None)
     return list(several) if several else [] if one is None else [one]
@@ -145,7 +146,7 @@ def _ranks_of(group: Any) -> int:
 
 
 def _mesh_size(parameter: Any) -> int:
-    """The ranks of a DTensor's mesh of which it is sharded over at least one dimension."""
+    """The size of a DTensor's mesh, if it is sharded over at least one dimension."""
     mesh = getattr(parameter, "device_mesh", None)
     if mesh is None or all(type(one).__name__ == "Replicate" for one in parameter.placements):
         return 0
@@ -153,7 +154,7 @@ def _mesh_size(parameter: Any) -> int:
 
 
 def point_to_point(torch: Any, evidence: Evidence, step: Callable[[], int | None]) -> list[tuple[str, Any]]:
-    """(name, maker of the replacement): `isend` and `irecv` stay as they are, since torch tells them by identity."""
+    """(name, maker of the replacement); `isend` and `irecv` stay, because torch compares them by identity."""
 
     def make(original: Any) -> Any:
         def batch_isend_irecv(*arguments: Any, **words: Any) -> Any:

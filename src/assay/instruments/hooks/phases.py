@@ -1,6 +1,6 @@
-"""Which phase is under way: forward, a look that trains nothing, backward?
+"""Which phase is the script in: forward, a pass that trains nothing, or backward?
 
-What is looked at without gradients, or in evaluation mode, is an evaluation, or a part of the forward pass if it is trained on after all.
+A pass without gradients or in evaluation mode is an evaluation, or part of the forward pass if its batch is trained on after all.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ MANY_LOSSES: Final = 256
 
 
 class Phases(ExposedCommunication):
-    """Forward and backward passes, looks, evaluations and losses of the step under way."""
+    """Forward and backward passes, evaluations and losses of the current step."""
 
     _turns: Turns
 
     def _evaluated(self, now: int) -> None:
-        """What was looked at was not trained on: it was an evaluation, from when its batch was asked for."""
+        """The batch was not trained on: it was an evaluation, from the time its batch was requested."""
         self.evaluated.looked(self._looked)
         if not self._looked:
             self._recorder.set_aside("evaluation", now - self._looked_ns, self._looked_ns)
@@ -39,7 +39,7 @@ class Phases(ExposedCommunication):
         self._forget_looks()
 
     def _evaluated_before_the_update(self) -> None:
-        """Between the last gradient and the optimizer's step: told now, for after it the next step begins."""
+        """An evaluation between the last gradient and the optimizer's step: recorded now, since the next step begins after that."""
         self.evaluated.looked(self._looked)
         since = self._looked[0].begin if self._evaluating is None else self._evaluating
         for fetched in (*self._looked, *self.batches.waiting()):
@@ -63,7 +63,7 @@ class Phases(ExposedCommunication):
             self.batches.passes(inputs)
             self._recorder._named["forward"].__enter__()
             return
-        if self._stepping:  # a closure's (LBFGS): its time is not the optimizer's too
+        if self._stepping:  # in a closure (LBFGS): its time must not also count as the optimizer's
             if gradients:
                 self._settle(module)
                 self.batches.passes(inputs)
@@ -82,7 +82,7 @@ class Phases(ExposedCommunication):
         self._looked.extend(batches)
 
     def _looks(self, module: Any, gradients: bool) -> None:
-        """A look where no batch is asked for: it begins a step, but for the first, which begins where something is trained."""
+        """A pass without gradients and without a batch: it begins a step, except the first, which begins at the first training pass."""
         if not self._begun and gradients:
             self._open(0)
         elif self._cycled():
@@ -90,11 +90,11 @@ class Phases(ExposedCommunication):
             self._turn()
         elif self._stepped:
             self._turns.may_end()
-        if any(True for _ in module.parameters()):  # nobody switches a loss function to evaluation mode
+        if any(True for _ in module.parameters()):  # loss functions are rarely switched to evaluation mode
             self._lookers.add(0 if gradients or module.training else id(module))
 
     def forwarded(self) -> None:
-        """It has answered."""
+        """The call has returned."""
         self.inside = False
         if self._looking is None:
             self._recorder._named["forward"].__exit__(None, None, None)
@@ -108,7 +108,7 @@ class Phases(ExposedCommunication):
                 self._looked_ns += end - begin
 
     def _settle(self, module: Any = None) -> None:
-        """Training goes on: what was asked for is worked on, what was evaluated is set aside."""
+        """Training goes on: the requested batches are in use, evaluations are excluded."""
         if self._cycled():
             self._tell_looks()  # in the step that ends
             self._turn()
@@ -139,12 +139,12 @@ class Phases(ExposedCommunication):
                 self._passed_first = weakref.ref(module)
 
     def _watch(self, module: Any) -> None:
-        """The first module that is trained; after a restart its parameters say which step this is, before anything is told of it.
+        """Watch the first trained module; after a restart its parameters give the step's number, before anything is recorded.
 
-        Not one that no optimizer has any parameter of: a model asks a part of itself for a shape while it is made.
+        Skips modules that share no parameter with an optimizer: a model under construction may call a part of itself for a shape.
         """
         self._watched = True
-        self.outermost.look()  # what came before may have been an evaluation
+        self.outermost.look()  # earlier calls may have been an evaluation
         if self._recorder.states is not None:
             self._recorder.states.optimizers, self._recorder.states.epoch = self.optimizers, self.sources.place
         self.evidence.trains(module)
@@ -155,9 +155,10 @@ class Phases(ExposedCommunication):
             self.sources.goes_on(restored.epoch + restored.whole)
 
     def _tell_looks(self) -> None:
-        """Those so far are in the step under way: an evaluation, by what is trained and in evaluation mode, or forward time.
+        """Record the current step's passes without gradients: as an evaluation or as forward time.
 
-        Told before the step ends and before an optimizer steps: an evaluation lasts from the first of them to the last.
+        Evaluations are passes by a trained module in evaluation mode, from the first to the last of them. Recorded before the step ends
+        and before an optimizer steps.
         """
         if self._asks:
             self._looked_at()
@@ -169,7 +170,7 @@ class Phases(ExposedCommunication):
         self._forget_looks()
 
     def _set_aside(self, begin: int, end: int) -> None:
-        """An evaluation, less what somebody told of it; of a batch that was asked for ahead, what is in the step under way."""
+        """Exclude an evaluation, minus what was already reported; for a prefetched batch, only its part in the current step."""
         begin = max(begin, self._recorder._begin)
         if end <= begin:
             return
@@ -177,7 +178,7 @@ class Phases(ExposedCommunication):
         self._recorder.set_aside("evaluation", begin, max(0, end - begin - paused))
 
     def _cycled(self) -> bool:
-        """Whether every optimizer of the cycle has stepped; of all that there are, until one is seen to come again before another."""
+        """Whether every optimizer of the cycle has stepped; of all, until one steps again before another."""
         if not self._stepped:
             return False
         if self._cycle is None and self._known and self._known <= self._stepped.keys():
@@ -185,19 +186,19 @@ class Phases(ExposedCommunication):
         return self._cycle is not None and self._cycle <= self._stepped.keys()
 
     def _looked_at(self) -> None:
-        """What was looked at so far is part of the forward pass of the step under way."""
+        """Count the passes without gradients so far as the current step's forward pass."""
         if self._looked_ns and isinstance(self._recorder._phases, HostPhases):
             self._recorder._phases.add(FORWARD, self._looked_ns)
         self._looked_ns = 0
 
     def backward(self, roots: Any, accumulates: bool) -> None:
-        """Gradients are asked for; maybe inside of another pass."""
+        """Gradients are requested, possibly inside another pass."""
         was, self.inside = self.inside, True
         if not self._begun:
             self._open(0)
         if not was and (
             self.batches.fresh or self._looked_ns or not self._passed
-        ):  # of functions, of modules that are not known yet, or of what was only looked at before
+        ):  # of functions, of modules not known yet, or of what was only evaluated before
             self.outermost.look()
             self._settle(self._looker)
         self._derived = True
@@ -208,7 +209,7 @@ class Phases(ExposedCommunication):
         self._passes.append((was, roots if accumulates else None, hook))
 
     def _feed(self, one: Pass) -> None:
-        """A batch, or some rows of it, is trained on in the step under way."""
+        """The current step trains on a batch, or some rows of it."""
         if self._turns.feeds(one):
             return
         batch, recorder = one.fetched, self._recorder
@@ -236,8 +237,8 @@ class Phases(ExposedCommunication):
             self._recorder.unknown_samples(self._doubted)
 
     def backwarded(self) -> None:
-        """They are there."""
-        ended = None if self._computed is None else self._now()  # before the phase ends: waiting is a part of it
+        """The gradients are ready."""
+        ended = None if self._computed is None else self._now()  # before the phase ends: waiting is part of it
         self.inside, roots, hook = self._passes.pop()
         self._recorder._named["backward"].__exit__(None, None, None)
         self._computed_until(hook, "backward", ended)
@@ -245,8 +246,10 @@ class Phases(ExposedCommunication):
             self._lose(roots)
 
     def _phase(self) -> str | None:
-        """The phase under way, for what communication takes of it; none after the last gradient, whose waiting is told as a whole,
-        nor where nothing is trained."""
+        """The current phase for communication time.
+
+        None after the last gradient, whose waiting is recorded as a whole, and outside training.
+        """
         if self.ordinary.on:
             return self.ordinary.phase()
         if self._computed is not None:
@@ -259,27 +262,27 @@ class Phases(ExposedCommunication):
         return None if self.inside or self._evaluating is not None else BETWEEN
 
     def _lose(self, roots: Any) -> None:
-        """The number whose gradients were asked for is the loss; that of a step is the sum of its parts."""
+        """Take the root of the backward pass as the loss; a step's loss is the sum of its parts."""
         root = roots[0] if len(roots) == 1 else None
         if not isinstance(root, self._tensor) or root.numel() != 1:
             return
-        if self._stepping:  # a closure's (LBFGS) is asked for often, and all of them are one loss: that of the first
+        if self._stepping:  # a closure (LBFGS) runs often within one step; the first loss counts
             if self._closed:
                 return
             self._closed = True
         loss = self.unscaled(root)
         self._losses.append(loss.item() if type(loss) is self._tensor and loss.is_cpu else loss.detach())
-        if len(self._losses) >= MANY_LOSSES:  # where no optimizer of torch's steps, no step ever takes them
+        if len(self._losses) >= MANY_LOSSES:  # without a torch optimizer no step ever takes them
             self._losses = [sum(self._losses)]
             if not self._known:  # nor the collectives
                 for call in self.calls.taken():
                     self._recorder.collective(call, "", "host")
 
     def unscaled(self, loss: Any) -> Any:
-        """The loss that a gradient scaler was given."""
+        """The loss before a gradient scaler's factor."""
         return getattr(loss, "_assay_unscaled", loss)
 
 
 def _inside(module: Any) -> set[int]:
-    """The module that DistributedDataParallel or torch.compile was given, for a script that evaluates that one."""
+    """The module inside DistributedDataParallel or torch.compile, for scripts that evaluate that one."""
     return {id(getattr(module, name, None)) for name in ("module", "_orig_mod")}

@@ -1,16 +1,16 @@
-"""How is every collective of an unmodified script timed, those too that no Python asks for?
+"""How do we time every collective of an unmodified script, including those requested from C++?
 
-DistributedDataParallel's reducer asks its process group in C++; it is given a group of our own, a Python subclass of
-`ProcessGroup` whose methods pass the call on and note when it was made and when its future was complete.  Everything else asks
-through `torch.distributed` in Python (FSDP2's gathering and scattering, a script's own all_reduce): those functions are replaced.
-A call's completion is told by its future's callback, in the engine's thread; the rows wait until the step ends.
+DistributedDataParallel's reducer calls its process group in C++. It gets a group of ours, a Python subclass of `ProcessGroup` whose
+methods forward the call and record its creation and its future's completion. Everything else goes through `torch.distributed` in
+Python (FSDP2's gathers and scatters, a script's own all_reduce): those functions are patched. The future's callback reports completion
+in the engine's thread; the rows wait until the step ends.
 
-Cost: two calls of Python for a collective; what they take is summed up (`own_ns`), but for what torch needs to call them.  What the
-reducer asks for in a steady step's backward pass is noted in fewer calls (`Calls.steadily`), with the same result.  Every call goes through
-Python: a group of ours that had the engine's backend registered instead would ask it with the interpreter's lock in its hand, and gloo's
-thread may wait for that lock while it holds its queue (torch 2.13 hung in one loop of four).
-Cannot tell: on CUDA the moment of completion (a future of NCCL is complete once it is enqueued): there the row has no end, and kernels
-are read from a profiled window.
+Cost: two Python calls per collective, summed up (`own_ns`) except for torch's own dispatch. In a steady step's backward pass the
+reducer's requests are recorded in fewer calls (`Calls.steadily`), with the same result. Every call goes through Python: a group of ours
+with the engine's backend registered would call it with the GIL held, and gloo's thread may wait for the GIL while it holds its queue's
+lock (torch 2.13 hung in one loop of four).
+Cannot tell: completion on CUDA (an NCCL future completes once enqueued): there the row has no end, and kernels are read from a
+profiled window.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from typing import Any, Final
 
 from assay.instruments.hooks.collective_calls import Call, Calls, group_name_and_size
 
-# what the engine's own methods are called -> the operation
+# the engine's method names -> the operation
 METHODS: Final = {
     "allreduce": "all_reduce",
     "allreduce_coalesced": "all_reduce",
@@ -50,7 +50,7 @@ METHODS: Final = {
     "send": "send",
     "recv": "recv",
 }
-# functions of torch.distributed -> the operation, and which argument is as large as nccl-tests counts it (`TIMES_SIZE`: times the ranks)
+# functions of torch.distributed -> the operation, and the argument whose size nccl-tests counts (`TIMES_SIZE`: times the ranks)
 FUNCTIONS: Final = {
     "all_reduce": ("all_reduce", 0),
     "broadcast": ("broadcast", 0),
@@ -72,7 +72,7 @@ FUNCTIONS: Final = {
 
 
 def timed_group(torch: Any, inner: Any, calls: Calls) -> Any:
-    """A process group that passes everything on to `inner` and notes every collective."""
+    """A process group that forwards everything to `inner` and records every collective."""
     return _timed_class(torch)(inner, calls)
 
 
@@ -101,7 +101,7 @@ def _timed_class(torch: Any) -> Any:
         base.__init__(self, inner.rank(), inner.size())
         self._inner, self._calls = inner, calls
         self._name, self._size = group_name_and_size(inner)
-        self._direct = inner.allreduce if type(inner) is base else None  # one in Python may call what is noted
+        self._direct = inner.allreduce if type(inner) is base else None  # one in Python may call recorded functions
 
     def steadily(general: Any) -> Any:
         main, current = threading.main_thread().ident, threading.get_ident
@@ -132,7 +132,7 @@ def _timed_class(torch: Any) -> Any:
         _leave_uncompiled(torch, member)
     members |= {
         "__init__": __init__,
-        "getBackendName": lambda _: "assay",  # by another name DDP's logger asks for what only the engine's own group has
+        "getBackendName": lambda _: "assay",  # with another name DDP's logger would need members that only the engine's own group has
         "group_name": property(lambda self: self._inner.group_name),
         "pg_name": property(lambda self: self._inner.group_name),
     }
@@ -140,9 +140,12 @@ def _timed_class(torch: Any) -> Any:
 
 
 def _leave_uncompiled(torch: Any, function: Any) -> None:
-    """Let torch.compile run this function, and what it calls, as it is.  Where a script compiles a DistributedDataParallel from outside,
-    its reducer asks this group in the middle of a compiled call, and the compiler, which takes a group for opaque, ends the training
-    at the first attribute of ours.  `torch.compiler.disable` would say the same, and import the compiler, a second's work."""
+    """Exempt this function, and what it calls, from torch.compile.
+
+    If a script compiles a DistributedDataParallel from outside, its reducer calls this group inside a compiled call, and the compiler,
+    which treats a group as opaque, ends the training at our first attribute. `torch.compiler.disable` would do the same, but import the
+    compiler (a second).
+    """
     with suppress(AttributeError):  # torch before 2.7 has no such call, and no opaque groups
         frames = torch._C._dynamo.eval_frame
         skip = frames._FrameAction.SKIP
@@ -150,7 +153,7 @@ def _leave_uncompiled(torch: Any, function: Any) -> None:
 
 
 def noted(_: Any, calls: Calls, call: Call | None, work: Any) -> None:
-    """Note the end of a collective when its future is complete; on CUDA that would be when it was enqueued."""
+    """Record the end of a collective when its future completes; on CUDA that would be the enqueue."""
     try:
         if call is not None:
             _noted(calls, call, work)
@@ -176,7 +179,7 @@ def _noted(calls: Calls, call: Call, work: Any) -> None:
 
 
 def functions(torch: Any, calls: Calls) -> list[tuple[str, Callable[[Any], Any]]]:
-    """(name, maker of the replacement) for every function of torch.distributed that asks for a collective."""
+    """(name, maker of the replacement) for every function of torch.distributed that requests a collective."""
     distributed, main = torch.distributed, threading.main_thread()
 
     def replacing(op: str, place: int) -> Callable[[Any], Any]:
@@ -221,14 +224,16 @@ def functions(torch: Any, calls: Calls) -> list[tuple[str, Callable[[Any], Any]]
 
 
 def _is_outside(distributed: Any, arguments: tuple[Any, ...]) -> bool:
-    """Whether this rank is not in the group that is asked: torch hands such a rank a number instead of a group, warns, and does nothing.
-    Tensors are not compared: that would compute."""
+    """Whether this rank is outside the group: torch then passes a number instead of a group, warns, and does nothing.
+
+    Tensors are not compared: that would compute.
+    """
     number = getattr(getattr(distributed, "GroupMember", None), "NON_GROUP_MEMBER", None)
     return number is not None and any(one is number or (type(one) is int and one == number) for one in arguments)
 
 
 def _named(function: Any, place: int) -> str:
-    """What the argument at that place is called, for whoever gives it by name."""
+    """The name of the parameter at that position, for keyword calls."""
     try:
         names = list(inspect.signature(function).parameters)
     except (TypeError, ValueError):

@@ -1,12 +1,12 @@
 """Which samples does a batch of an unmodified script hold, and of which epoch of which data?
 
-A loader's indices name samples where its sampler gives each of them once: torch's own sequential, random and distributed samplers
-over the whole data set, batched in order.  An epoch is one iteration over a data set that was trained on, by whichever loader; so two
-loaders over the same data, or a loader made anew for each epoch, use no sample twice, and an iterator that was only peeked into is none.
-The ledger is about one data set: the first that is trained on.  Another one of the same size takes its place once it was read to
-its end (data made anew for each epoch); batches of any other are no part of the ledger, for its numbers name other samples.
-The size of the data set is told when an epoch that was trained on was read to its end: a script that always leaves its loop early never
-wanted it all.
+A loader's indices identify samples if its sampler gives each of them once: torch's own sequential, random and distributed samplers
+over the whole data set, batched in order. An epoch is one iteration over a data set that was trained on, by any loader; so two loaders
+over the same data, or a new loader per epoch, use no sample twice, and an iterator that was only peeked into does not count.
+The ledger covers one data set: the first that is trained on. Another one of the same size replaces it once it was read to its end (data
+recreated for each epoch); batches of any other are not in the ledger, because its indices mean other samples.
+The size of the data set is recorded when a trained epoch was read to its end: a script that always leaves its loop early never meant
+to use all of it.
 """
 
 from __future__ import annotations
@@ -31,31 +31,31 @@ class Source:
     """What an iterator reads: a data set, in one of its epochs."""
 
     key: Key
-    tells: bool  # whether its indices name samples
-    left: int  # batches until its end: a script that knows their number does not ask whether there is another
-    indexed: bool = False  # whether its indices are those of the data set's samples, in whichever selection
+    tells: bool  # whether its indices identify samples
+    left: int  # batches until its end: a script that counts them does not request another
+    indexed: bool = False  # whether its indices are those of the data set's samples, in any selection
     loader: int = 0
     data: Callable[[], Any] | None = None  # the data set, while it exists
-    name: str = ""  # of the data set, for people
+    name: str = ""  # of the data set, for display
     iterator: Callable[[], Any] | None = None  # None once it is gone
     epoch: int | None = None  # once it was trained on
-    opened: int = 0  # of all events here, by number
+    opened: int = 0  # event number
     ended: int = 0  # read to its end
 
     @property
     def alive(self) -> bool:
-        """Whether its iterator may still be asked."""
+        """Whether its iterator may still be used."""
         return self.iterator is None or self.iterator() is not None
 
     def lost(self) -> None:
-        """Batches are asked for that nobody sees come: from here on nobody knows which one holds which samples."""
+        """Batches bypass the hooks: from here on their samples are unknown."""
         self.tells = self.indexed = False
 
     def tap(self, iterator: Any, *, torchs: bool) -> Callable[[], Any]:
-        """The samples of each batch, in the order of the batches; helpers ask for them ahead, by `_next_index`.
+        """The samples of each batch, in order; helper processes request them ahead, through `_next_index`.
 
-        A sampler's generator is read twice, the second time by what is given: in C, for a function in Python in its way costs each batch a
-        microsecond or three.  Never beyond the first reader, which has taken a batch's indices before the batch is here.
+        The generator is teed in C, because a Python function in between costs each batch one to three microseconds. Never read beyond the
+        first reader, which has taken a batch's indices before the batch arrives.
         """
         vars(iterator).pop("_next_index", None)
         if not self.indexed:
@@ -76,7 +76,7 @@ class Source:
 
     @property
     def size(self) -> int | None:
-        """Samples of an epoch."""
+        """Samples per epoch."""
         return self.key[1]
 
 
@@ -85,13 +85,13 @@ def _unknown() -> None:
 
 
 class Sources:
-    """The data sets of this process, and which of them the ledger is about."""
+    """The data sets of this process, and which one the ledger covers."""
 
     def __init__(self, torch: Any) -> None:
         self._torch = torch
         self._epochs: dict[Key, int] = {}
-        self._key: Key | None = None  # of the ledger
-        self._shift = self._last = 0  # epochs of data sets that it was about before; the last epoch told
+        self._key: Key | None = None  # the ledger's
+        self._shift = self._last = 0  # epochs of the ledger's earlier data sets; the last epoch recorded
         self._events = self._first = 0
         self._read = 0  # when it was read to its end and not begun again
         self._told = False
@@ -101,11 +101,11 @@ class Sources:
         return self._last, self._read > 0
 
     def goes_on(self, epoch: int) -> None:
-        """After a restart the first epoch that is trained on has this number."""
+        """After a restart, number the first trained epoch."""
         self._first = epoch
 
     def opened(self, loader: Any, iterator: Any = None) -> Source:
-        """Somebody iterates over a loader."""
+        """A loader is iterated over."""
         key = (id(loader.dataset), _size(loader.dataset))
         tells = key[1] is not None and tells_ids(self._torch, loader)
         there = None if iterator is None else weakref.ref(iterator)
@@ -126,7 +126,7 @@ class Sources:
         return self._events
 
     def used(self, source: Source) -> int | None:
-        """The epoch of the ledger that a batch of this source belongs to; None where it is no part of it."""
+        """The ledger's epoch for a batch of this source; None if it is not in the ledger."""
         if not source.tells:
             return None
         if source.epoch is None:
@@ -144,7 +144,7 @@ class Sources:
         return epoch
 
     def ended(self, source: Source, recorder: Recorder) -> None:
-        """It was read to its end, and trained on: that is known after either."""
+        """The source was trained on and read to its end, in either order."""
         source.ended = source.ended or self._next()
         if source.key != self._key or source.epoch is None:
             return
@@ -166,7 +166,7 @@ def _weakly(dataset: Any) -> Callable[[], Any] | None:
 
 
 def _is_indexed(torch: Any, loader: Any) -> bool:
-    """Whether each batch has a list of indices of samples, in the order of the batches."""
+    """Whether each batch has a list of sample indices, in the order of the batches."""
     if _of_torchdata(loader) and getattr(loader, "next_iter_state", None) is not None:
         return False
     maps = not isinstance(loader.dataset, torch.utils.data.IterableDataset)
@@ -176,21 +176,21 @@ def _is_indexed(torch: Any, loader: Any) -> bool:
 def _size(dataset: Any) -> int | None:
     try:
         return len(dataset) if isinstance(dataset, Sized) else None
-    except Exception:  # whatever a script's own __len__ does, the loader does without it
+    except Exception:  # the loader also works without the script's own __len__
         return None
 
 
 def tells_ids(torch: Any, loader: Any) -> bool:
-    """Whether the batches' indices name samples, each of which an epoch should use once.
+    """Whether the batches' indices identify samples, each of which an epoch should use once.
 
-    torchdata's StatefulDataLoader has samplers of its own, of the same meaning; where it was given a state it goes on in the middle of
-    an epoch and asks again for indices that it then skips: until the next epoch its samples are not known.
+    torchdata's StatefulDataLoader has equivalent samplers; given a state it resumes in the middle of an epoch and draws indices that it
+    then skips: until the next epoch its samples are unknown.
     """
     data = torch.utils.data
     if _of_torchdata(loader) and getattr(loader, "next_iter_state", None) is not None:
         return False
     batches: Any = getattr(loader, "batch_sampler", None)
-    if _of_accelerate(batches, "BatchSamplerShard"):  # this rank's batches of those that the inner one makes
+    if _of_accelerate(batches, "BatchSamplerShard"):  # this rank's share of the inner sampler's batches
         batches = batches.batch_sampler
     sampler: Any = getattr(batches, "sampler", None)
     if not _is(batches, data.BatchSampler) or not getattr(loader, "in_order", True):
@@ -212,5 +212,5 @@ def _of_torchdata(thing: Any) -> bool:
 
 
 def _is(thing: Any, kind: type) -> bool:
-    """Of that very class, or of torchdata's of the same name."""
+    """Of exactly that class, or of torchdata's of the same name."""
     return type(thing) is kind or (_of_torchdata(thing) and type(thing).__name__.removeprefix("Stateful") == kind.__name__)

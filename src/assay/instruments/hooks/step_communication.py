@@ -1,8 +1,8 @@
-"""Which rows does the communication of a step make, and when are they made?
+"""Which rows does a step's communication make, and when?
 
-Steady steps only append their raw times; the rows of many steps are made at once, which takes a third of the time that it takes a step
-alone, since code and data are in the caches by then.  They are due after `MANY` steps, and before whatever makes rows of its own or
-writes them: the sink asks for them before every flush, so that a kill loses no more than it would if each step made its rows itself.
+Steady steps only append their raw times; the rows of many steps are made at once, in a third of the time per step, since code and data
+are cached by then. They are due after `MANY` steps, and before anything else makes or writes rows: the sink calls for them before every
+flush, so that a kill loses no more than with rows made at each step.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ MANY: Final = 16
 
 
 class StepCommunication(NamedTuple):
-    """What was seen of a step's communication; nanoseconds."""
+    """A step's communication; nanoseconds."""
 
     step: int
-    calls: list[Call]  # that are over
+    calls: list[Call]  # complete ones
     tail: int | None  # from the last gradient to the end of the backward pass
     exposed: int | None
     asking: Mapping[str, int]  # by phase
     waiting: Mapping[str, int]
-    waiting_seen: bool  # a GPU waits by itself
+    waiting_seen: bool  # False on a GPU, whose waits are not visible
 
 
 class Pending:
@@ -38,13 +38,13 @@ class Pending:
         self._steps: deque[StepCommunication] = deque()
 
     def add(self, one: StepCommunication) -> None:
-        """A steady step is over."""
+        """Add a completed steady step."""
         self._steps.append(one)
         if len(self._steps) >= MANY:
             self.tell()
 
     def tell(self) -> None:
-        """Make the rows of all of them.  Any thread may ask: each step is taken by one."""
+        """Make the rows of all of them. Thread-safe: each step is taken once."""
         steps = self._steps
         try:
             while steps:
@@ -56,7 +56,7 @@ class Pending:
 
 
 def tell(recorder: Recorder, one: StepCommunication) -> None:
-    """The rows of a step, the same whether it is steady or not."""
+    """Write the rows of a step; the same for steady and other steps."""
     append, key, step, tail = recorder._append, recorder._key, one.step, one.tail
     for call in one.calls:
         recorder.collective(call, "", "host")
@@ -74,7 +74,7 @@ def tell(recorder: Recorder, one: StepCommunication) -> None:
 
 
 def covered(intervals: Iterable[tuple[int, int]]) -> int:
-    """How long at least one of the intervals lasts."""
+    """The total length of the union of the intervals."""
     total, reach = 0, None
     for begin, end in sorted(intervals):
         if reach is None or begin > reach:

@@ -1,12 +1,11 @@
-"""Did the step end where the next pass began?  That is known when the next optimizer steps, where no batch is asked for.
+"""Did the step end where the next pass began?
 
-Optimizers that take turns are one step where each steps once (a GAN), and one step each where one goes on alone (layers that are trained
-one
-after the other, a critic before its actor begins).  So at the first pass after an optimizer has stepped, what the step took so far is kept
-apart: it is a step by itself if one that has stepped comes again, and goes back into the step under way if another steps or a batch is
-asked for.
+Without a data loader this is known only when the next optimizer steps. Optimizers that alternate form one step if each steps once (a
+GAN), and one step each if one goes on alone (layers trained one after the other, a critic before its actor). So at the first pass after
+an optimizer's step, the step's data so far are put aside: they become a step of their own if an optimizer that has stepped comes again,
+and return to the current step if another steps or a batch is requested.
 
-Cannot tell: where ranks communicate, or on a GPU, whose times come later: there such a beginning stays in the step before it.
+Cannot tell: where ranks communicate, or on a GPU, whose times come later: there such a beginning stays in the previous step.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Part:
-    """What a step took until `end`."""
+    """A step's data until `end`."""
 
     end: int
     data: int | None
@@ -42,7 +41,7 @@ class Turns:
     def __init__(self, attached: StepState) -> None:
         self._attached = attached
         self._part: Part | None = None
-        self._fed: list[Pass] = []  # batches that were trained on since
+        self._fed: list[Pass] = []  # batches trained on since
 
     def may_end(self) -> None:
         """A pass begins after an optimizer has stepped."""
@@ -53,21 +52,21 @@ class Turns:
             self._part = self._taken(attached._now())
 
     def feeds(self, one: Pass) -> bool:
-        """Whether it is not known yet in which step a batch is trained on."""
+        """Whether it is still open to which step a trained batch belongs."""
         if self._part is None:
             return False
         self._fed.append(one)
         return True
 
     def goes_on(self) -> None:
-        """It was no end."""
+        """The step had not ended."""
         if self._part is not None:
             part, self._part = self._part, None
             self._put_back(part)
             self._feed()
 
     def ended(self) -> bool:
-        """It was one: the step under way began there; whether there was such a pass at all."""
+        """The step had ended there, where the current one begins; False if there was no such pass."""
         if self._part is None:
             return False
         attached, first, self._part = self._attached, self._part, None
@@ -89,7 +88,7 @@ class Turns:
             self._attached._feed(one)
 
     def _taken(self, end: int) -> Part:
-        """What there is, which is nothing from here on."""
+        """Take the current data and reset them."""
         attached = self._attached
         recorder = attached._recorder
         phases: Any = recorder._phases

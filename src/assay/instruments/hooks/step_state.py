@@ -1,6 +1,6 @@
-"""What do the hooks know of the step under way, and what becomes of an error of their own?
+"""What do the hooks know about the current step, and how are their own errors handled?
 
-The state lies in one object, and each hook reads it at one hop: between torch's own work every look at another object counts.
+The state lies in one object that each hook reads in one hop: between torch's own work every access to another object counts.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _NONE: Final = object()  # no argument
 
 
 class FastPath(FastForward, Protocol):
-    """Who sees ordinary steps in fewer calls (`fast_step`)."""
+    """Records ordinary steps in fewer calls (`fast_step`)."""
 
     steps: int
 
@@ -32,14 +32,14 @@ class FastPath(FastForward, Protocol):
         """The first batch of a step is requested."""
 
     def leave(self) -> None:
-        """Give the step under way back."""
+        """Hand the current step back."""
 
     def phase(self) -> str | None:
-        """The phase under way."""
+        """The current phase."""
 
 
 class StepState:
-    """What was seen of the step under way, and of the script before it."""
+    """The hooks' state: the current step, and the script so far."""
 
     outermost: Outermost
     evaluated: Evaluated
@@ -47,81 +47,81 @@ class StepState:
 
     def __init__(self, torch: Any, recorder: Recorder, now: Callable[[], int] = time.monotonic_ns) -> None:
         self._torch, self._recorder, self._now, self._tensor = torch, recorder, now, torch.Tensor
-        self.inside = False  # a forward or backward pass: what is called in it is part of it
+        self.inside = False  # a forward or backward pass: nested calls are part of it
         self.sources = Sources(torch)
-        self._own_ns = 0  # what measuring took, of the step under way
-        self._own: deque[int] = deque(maxlen=1024)  # and of steps before it that were no ordinary ones
-        self._closer = [0, 0]  # how many of those there were: watched, and not watched
-        self._own_ordinary: tuple[deque[int], ...] = (deque(maxlen=1024), deque(maxlen=1024))  # of ordinary ones, not watched and watched
+        self._own_ns = 0  # the hooks' own time in the current step
+        self._own: deque[int] = deque(maxlen=1024)  # the same in earlier steps that were not ordinary
+        self._closer = [0, 0]  # their number: watched, and not watched
+        self._own_ordinary: tuple[deque[int], ...] = (deque(maxlen=1024), deque(maxlen=1024))  # of ordinary steps, not watched and watched
         self._begun = False
         self._paused = 0
-        self._pauses: list[tuple[int, int]] = []  # in the step under way, that somebody told
+        self._pauses: list[tuple[int, int]] = []  # in the current step, as reported
         self.batches = Batches(torch)
         self.scales = False  # losses, before their backward pass
         self._doubted = ""
-        self._derived = False  # gradients were asked for in the step under way
-        self._settled = 0  # since when batches that were fetched are no evaluation's, of the step under way
-        self._looked: list[Fetched] = []  # worked on without gradients since the last was asked for
+        self._derived = False  # gradients were requested in the current step
+        self._settled = 0  # begin of the current step's time in which fetched batches belong to no evaluation
+        self._looked: list[Fetched] = []  # used without gradients since the last request
         self._looked_ns = 0
-        # the modules that did, without gradients and in evaluation mode; 0 for any other
+        # their modules, if without gradients and in evaluation mode; 0 for any other
         self._lookers: set[int] = set()
-        self._look_begin = self._look_end = 0  # of the first of them and of the last
-        self._trains: set[int] = set()  # modules that are trained by batches that nobody asks for
-        self._asks = False  # whether batches are asked for
-        self._looker: Any = None  # the module in evaluation mode that looked last, if its gradients may be asked for
-        self._looking: int | None = None  # since when a pass without gradients is under way
-        self._asked: int | None = None  # when the batch under way was asked for
+        self._look_begin = self._look_end = 0  # of the first and of the last of them
+        self._trains: set[int] = set()  # modules trained on batches without a loader
+        self._asks = False  # whether batches are requested
+        self._looker: Any = None  # the last module in evaluation mode, if its gradients may be requested
+        self._looking: int | None = None  # begin of the current pass without gradients
+        self._asked: int | None = None  # when the current batch was requested
         self._asked_since_look: int | None = None
-        self._evaluating: int | None = None  # since when
+        self._evaluating: int | None = None  # begin of the current evaluation
         self._stepped: dict[int, None] = {}  # optimizers, since the step began
-        self._stepping: list[int] = []  # optimizers that are stepping now, one inside of the other
-        self._known: set[int] = set()  # optimizers there are
+        self._stepping: list[int] = []  # optimizers that are stepping now, nested
+        self._known: set[int] = set()  # optimizers that exist
         self.optimizers = LiveOptimizers()  # the same, as the hooks met them
         recorder.optimizers = self.optimizers
         self._cycle: frozenset[int] | None = None
-        self._closed = False  # a closure has told the loss of this update
-        self.last_update: tuple[int, int | None, int] = (0, None, 0)  # when the last optimizer had stepped; paused and blocked by then
+        self._closed = False  # a closure has given the loss of this update
+        self.last_update: tuple[int, int | None, int] = (0, None, 0)  # end of the last optimizer step; paused and blocked time by then
         self._passed = False  # forward with gradients, since an optimizer stepped
-        self._losses: list[Any] = []  # of the step under way, or their sum so far where they are numbers
-        self._passes: list[tuple[bool, Any, Any]] = []  # backward passes under way, one inside of the other
+        self._losses: list[Any] = []  # of the current step, or their sum so far if they are numbers
+        self._passes: list[tuple[bool, Any, Any]] = []  # current backward passes, nested
         self._watched = False
-        self._passed_first: Callable[[], Any] = no_module  # the module that was passed last while no optimizer was there, weakly
+        self._passed_first: Callable[[], Any] = no_module  # the last module called while there was no optimizer, weakly
         self._updates = False  # an optimizer has stepped
         self.calls = Calls(now)
         self.watched_steps = WatchedSteps(self.calls)
         self.evidence = Evidence(torch)  # of the parallelism
-        self._tail_ns: int | None = None  # from the last gradient to the end of the backward pass, of this step
+        self._tail_ns: int | None = None  # from the last gradient to the end of the backward pass, in this step
         self._tails: dict[str, int] = {}  # the same, by phase
         self._computed: int | None = None
-        self._blocked_then = 0  # what had been waited for by then
-        self._others = False  # other ranks
-        self._tail_missed = False  # in the step under way: it communicated, but nobody saw when its last gradient was there
+        self._blocked_then = 0  # waiting by then
+        self._others = False  # whether there are other ranks
+        self._tail_missed = False  # in the current step: it communicated, but the time of its last gradient is unknown
         self.reducers: list[Any] = []  # DistributedDataParallel's
-        self._logged: dict[int, int] = {}  # of each, the passes before the first step, as far as its log tells
+        self._logged: dict[int, int] = {}  # of each, the passes before the first step, according to its log
 
     def failed(self, error: Exception) -> None:
-        """Something went wrong in here: nothing more is measured, and the training goes on."""
+        """An internal error: stop measuring, let the training go on."""
         self.silence()
         self._recorder.fail(error, "attach")
 
     def silence(self) -> None:
-        """Look at nothing more."""
+        """Stop recording."""
         self.inside = self.calls.wanted = self.ordinary.on = False
 
     @property
     def active(self) -> bool:
-        """Whether anything is recorded; nothing is while a callback says what goes on."""
+        """Whether anything is recorded; False while a callback reports a pause."""
         return self._recorder.active and not self._paused
 
     @property
     def trains(self) -> bool:
-        """Whether anything was passed forward or backward to be trained so far."""
+        """Whether any training pass, forward or backward, was recorded so far."""
         return self._watched or self._passed
 
     def shielded(self, call: Callable[..., None], one: Any = _NONE, other: Any = _NONE) -> bool:
-        """What a hook does, timed; whether it went well: an error of its own ends the measuring.
+        """Run a hook's work, timed; whether it succeeded: its own error ends the measurement.
 
-        Two arguments by name instead of any number: a call that packs and unpacks a tuple takes Python twice as long.
+        Two named arguments instead of `*args`: packing and unpacking a tuple doubles the cost of a Python call.
         """
         begin = self._now()
         try:
@@ -139,7 +139,7 @@ class StepState:
         return True
 
     def forwarded(self) -> None:
-        """The outermost module has answered."""
+        """The outermost module has returned."""
         raise NotImplementedError
 
     def _open(self, epoch: int) -> None:
@@ -147,11 +147,11 @@ class StepState:
         raise NotImplementedError
 
     def _turn(self, at: int | None = None) -> None:
-        """The step under way is over, now or since then."""
+        """The current step is over, now or at `at`."""
         raise NotImplementedError
 
     def _feed(self, one: Pass) -> None:
-        """A batch, or some rows of it, is trained on in the step under way."""
+        """The current step trains on a batch, or some rows of it."""
         raise NotImplementedError
 
     def _lose(self, roots: Any) -> None:
@@ -159,7 +159,7 @@ class StepState:
         raise NotImplementedError
 
     def _phase(self) -> str | None:
-        """The phase under way, for what communication takes of it."""
+        """The current phase, for communication time."""
         raise NotImplementedError
 
 

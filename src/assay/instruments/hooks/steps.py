@@ -1,24 +1,23 @@
-"""Where does a step begin and end in a script that does not say so?  What the hooks see, put into steps.
+"""Where does a step begin and end in a script without marks?
 
-A step is one update: it begins before waiting for its first batch and ends where the next one begins.  Three things end it:
-* a batch is asked for after an optimizer has stepped (any DataLoader; gradient accumulation asks several times before);
-* where no batch is asked for, the first forward pass after all optimizers of the cycle have stepped.  The cycle is the one
-  optimizer there is, or those that stepped before one of them came again, or before the next batch, or all that there are;
+A step is one update: it begins before waiting for its first batch and ends where the next one begins. Three things end it:
+* a batch is requested after an optimizer has stepped (any DataLoader; gradient accumulation requests several before);
+* without a loader, the first forward pass after all optimizers of the cycle have stepped. The cycle is the only optimizer, or those
+  that stepped before one of them came again or before the next batch, or all that exist;
 * the end of the process.
-A batch that is only looked at, without gradients or by a module in evaluation mode, is an evaluation, from the moment it was asked for
-until the next batch is that is trained on: it is taken off the step, as an evaluation that a script marks is.  A batch that is looked at
-and trained on, in whichever order (a teacher, a target network), is training, and the look is part of the forward pass.
-Where no batch is asked for, a look begins the next step as a forward pass does; those before the first step are no part of it.  Looks
-by what is trained, in evaluation mode, are an evaluation there too, from the first of them to the last.
+A batch that is used only without gradients or by a module in evaluation mode is an evaluation, from its request until the request of
+the next batch that is trained on: it is excluded from the step, like an evaluation that a script marks. A batch that is evaluated and
+trained on, in either order (a teacher, a target network), is training, and the evaluation is part of the forward pass.
+Without a loader, a pass without gradients begins the next step as a forward pass does; those before the first step are outside it.
+Passes by the trained module in evaluation mode are an evaluation there too, from the first to the last.
 
-An evaluation in the body of a loop leaves the batch that the loop has asked for to the training.
+An evaluation in the body of a loop leaves the loop's own batch to the training.
 
-Cannot tell: before the first step, and in an epoch that was left early, an evaluation of several loaders at once from the loop's
-own batch; one whose loader is asked for a single batch, where it is called in the loop's body, from a look that is trained on; where no
-batch is asked for, an evaluation from a rollout in evaluation mode that is learned from afterwards; the data time
-of an iterator that is no DataLoader (absent, never 0); work between the phases (unknown time); units of work other than the first
-dimension of the batch, or its samples where it has none; steps where no optimizer of torch's steps (an update written by hand): none is
-told, for all of them would look like one.
+Cannot tell: before the first step, and in an epoch that was left early, an evaluation with several loaders at once from the loop's own
+batch; a one-batch evaluation in a loop's body from a pass whose batch is trained on; without a loader, an evaluation from a rollout in
+evaluation mode that is learned from afterwards; the data time of an iterator that is no DataLoader (absent, never 0); work between the
+phases (unknown time); units of work other than the batch's first dimension, or its samples if it has none; steps without a torch
+optimizer (a handwritten update): none is recorded, since all of them would look like one.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ from assay.instruments.recorder.self_cost import weighted_median
 
 
 class Attached(Phases):
-    """Turns what hooks see into the steps of a recorder."""
+    """Turns hook calls into the steps of a recorder."""
 
     def __init__(self, torch: Any, recorder: Recorder, now: Callable[[], int] = time.monotonic_ns) -> None:
         super().__init__(torch, recorder, now)
@@ -57,7 +56,7 @@ class Attached(Phases):
         self.ordinary: Ordinary = Ordinary(self, torch)
 
     def pause(self, kind: str) -> int:
-        """Somebody who knows says that no training goes on; since when. What is called meanwhile is not looked at."""
+        """Begin a reported pause of the training; returns its begin. Calls during it are ignored."""
         self.ordinary.leave()
         self._turns.goes_on()
         self._paused += 1
@@ -70,7 +69,7 @@ class Attached(Phases):
         self._pauses.append((begin, self._now()))
 
     def saved(self, begin: int, end: int) -> None:
-        """Somebody says afterwards that a checkpoint was being saved from then to then."""
+        """A checkpoint was saved between these times, as reported afterwards."""
         self.ordinary.leave()
         self._recorder.saved(begin, end - begin)
         self._pauses.append((begin, end))
@@ -78,12 +77,12 @@ class Attached(Phases):
     # ------------------------------------------------------------------ data
 
     def ask(self) -> None:
-        """A batch is asked for."""
+        """A batch is requested."""
         if not self._begun:
             self._open(0)
-        now = self._now()  # after the recording has begun: what that takes is no waiting
+        now = self._now()  # after the recording has begun: that is no waiting
         self._asks = True
-        self._stepping.clear()  # one that failed has not told its end
+        self._stepping.clear()  # a failed one has not reported its end
         if self._looked_ns:
             self._evaluated(now)
         turned = bool(self._stepped)
@@ -97,10 +96,10 @@ class Attached(Phases):
             self.ordinary.enter(now)
 
     def got(self, iterator: Any, batch: Any) -> None:
-        """It is here."""
+        """The batch has arrived."""
         source: Source | None = getattr(iterator, "_assay_source", None)
         ids = None if source is None else iterator._assay_ids()
-        if type(ids) is not list:  # a sampler of the script's own gives anything
+        if type(ids) is not list:  # the script's own sampler may give anything
             ids = None
         if self._asked is None:
             return
@@ -111,7 +110,7 @@ class Attached(Phases):
             if source.left == 0:
                 self.sources.ended(source, self._recorder)
         items = values.batch_items(batch)
-        if items is None and ids is not None:  # whatever a script's own collate function makes of them
+        if items is None and ids is not None:  # for any result of the script's own collate function
             items = float(len(ids))
         fetched = Fetched(begin, ns, items, ids, source, self._evaluating is None, iterator if source is None else source)
         if fetched.counted:
@@ -119,13 +118,13 @@ class Attached(Phases):
         self.batches.add(fetched, batch)
 
     def skipped(self, iterator: Any) -> None:
-        """A batch whose samples could not be read; a script may go on with the next."""
+        """A batch that could not be read; the script may go on with the next."""
         if (source := getattr(iterator, "_assay_source", None)) is not None:
             iterator._assay_ids()
             source.left -= 1
 
     def ran_out(self, iterator: Any) -> None:
-        """There is none: an epoch has ended. A batch that was asked for ahead may still be worked on."""
+        """An epoch has ended. A prefetched batch may still be used."""
         if self._asked is not None and self._evaluating is None:
             self._recorder.waited(self._now() - self._asked)
         self._asked = None
@@ -141,7 +140,7 @@ class Attached(Phases):
     # ------------------------------------------------------------------ optimizers
 
     def made(self, optimizer: Any) -> None:
-        """There is one more optimizer."""
+        """A new optimizer."""
         self.ordinary.leave()
         self.outermost.look_again()
         self._known.add(id(optimizer))
@@ -156,16 +155,16 @@ class Attached(Phases):
         self.evaluated.begins_anew()
 
     def _begins_behind(self, optimizer: Any) -> None:
-        """The first optimizers are made: what was passed before is trained by this one already, or was there to be asked for a shape."""
+        """The first optimizers are created: passes before this were training already, or only queried a shape."""
         module = self._passed_first()
         if self._begun and not (self._derived or self._asks):
-            self._begun = False  # the first step has not begun by that
+            self._begun = False  # the first step has not begun with them
             self._recorder.withdraw()
         elif module is not None and (held := trained_parameters(optimizer)) and held <= shared_parameters(optimizer, module):
             self._watch(module)
 
     def step(self, optimizer: Any) -> None:
-        """An optimizer begins to step. One that steps inside of another's step is a part of it."""
+        """An optimizer begins to step; nested in another's step, it is part of that."""
         self._stepping.append(id(optimizer))
         if len(self._stepping) > 1:
             if self._stepping[0] != id(optimizer):
@@ -175,16 +174,16 @@ class Attached(Phases):
         if not self._begun:
             self._open(0)
         if self._asks:
-            ahead = any(fetched.key in self.batches.feeds for fetched in self._looked)  # and trained on later
+            ahead = any(fetched.key in self.batches.feeds for fetched in self._looked)  # trained on later
             if self._passed and (self._looked or self._evaluating is not None) and not ahead:
                 self._evaluated_before_the_update()
         elif self._looked_ns:
             self._tell_looks()
         self._closed = False
         if id(optimizer) in self._stepped:
-            if not self._cycled():  # it is trained without the others from here on
+            if not self._cycled():  # from here on it is trained without the others
                 self._cycle = frozenset(self._stepped)
-            if not self._turns.ended() and not self._passed:  # it asks for passes itself (LBFGS): the step begins here
+            if not self._turns.ended() and not self._passed:  # it requests passes itself (LBFGS): the step begins here
                 self._tell_looks()
                 self._turn()
             self._stepped.clear()  # its cycle begins
@@ -192,13 +191,13 @@ class Attached(Phases):
         self._recorder._named["optimizer"].__enter__()
 
     def stepped(self, optimizer: Any) -> None:
-        """It has stepped, or its step was skipped for gradients that were not finite."""
+        """The optimizer has stepped, or skipped its step for gradients that were not finite."""
         if self._stepping:
             self._stepping.pop()
         if self._stepping:
             return
         self._recorder._named["optimizer"].__exit__(None, None, None)
-        if not self._derived and self.batches.passing:  # gradients that torch's engine did not make
+        if not self._derived and self.batches.passing:  # gradients that torch's engine did not compute
             for part in self.batches.derived(()):
                 self._feed(part)
         self._stepped[id(optimizer)] = None
@@ -219,7 +218,7 @@ class Attached(Phases):
         self.calls.step = self._recorder._step
 
     def _turn(self, at: int | None = None) -> None:
-        """The step under way is over, now or since then."""
+        """The current step is over, now or at `at`."""
         self._tell_loss()
         if self._others or self.reducers or self.calls.seen:
             self._tell_communication()
@@ -246,13 +245,13 @@ class Attached(Phases):
             self._losses = []
 
     def unseen(self) -> str:
-        """Why no step was seen, where none was."""
+        """Why no step was recorded."""
         if self._stepped or self._recorder._marks_optimizer:
             return "optimizers stepped, but no step ended"
         return f"{_optimizers(len(self._known))}{_started()}"
 
     def close(self) -> None:
-        """The process ends: the step under way is the last."""
+        """The process ends: the current step is the last."""
         self.ordinary.leave()
         self._turns.goes_on()
         self.batches.close()
@@ -278,8 +277,10 @@ class Attached(Phases):
         self._tell_parallelism()
 
     def _cost(self) -> tuple[float, int]:
-        """The hooks' own time in a step, ns, and in how many steps.  Each time counts for its share of all steps of its kind: their
-        median, or the mean of the kinds' medians once some ordinary steps are watched and others are not."""
+        """(the hooks' own time in a step, ns; number of steps).
+
+        Each kind of step is weighted by its share: the median, or the mean of the kinds' medians once only some ordinary steps are watched.
+        """
         unwatched, watched = self._own_ordinary
         missed = self.watched_steps.missed - self._closer[True]
         counts = ((self._own, sum(self._closer)), (unwatched, missed), (watched, self.ordinary.steps - missed))
@@ -290,7 +291,7 @@ class Attached(Phases):
         return weighted_median([(ns, count / len(times)) for times, count in kinds for ns in times]), steps
 
     def _end_last(self) -> None:
-        """The last step is over with its last update: what a script does then (scoring, saving, taking apart) is no part of it."""
+        """End the last step at its last update: later work (scoring, saving, teardown) is outside it."""
         end, paused, blocked = self.last_update
         self._recorder.ends_at, self._recorder._pause = end, paused
         self.calls.end_at(end, blocked)
@@ -309,7 +310,7 @@ def _optimizers(made: int) -> str:
 
 
 def _started() -> str:
-    """Processes of the script's own, which a launcher of its own may train in."""
+    """The script's child processes, in which its own launcher may train."""
     next_one = re.search(r"\d+", repr(getattr(sys.modules.get("multiprocessing.process"), "_process_counter", "")))
     others = int(next_one.group()) - 1 if next_one else 0
     return f"; {others} more processes were started by multiprocessing, which are not looked into" if others else ""

@@ -1,16 +1,15 @@
-"""Where is torch touched so that an unmodified script can be measured, and how is it left as it was?
+"""Where do we patch torch to measure an unmodified script, and how is it restored?
 
-| what is replaced | what it shows | and not |
+| patched | records | does not cover |
 |---|---|---|
-| `_BaseDataLoaderIter.__next__`, `__init__`, `_reset` | waiting for a batch, which samples, the epoch | iterators that are no DataLoader |
-| `nn.Module.__call__`, later of some classes alone (`outermost_modules`) | the outermost module's call, the loss too | functions; what is
-compiled | | `autograd.graph._engine_run_backward` | every backward pass, with DDP's reduction | |
-| optimizer hooks, `Optimizer.__init__`, `GradScaler.step`, `.scale` | every step, also one that is skipped | optimizers that are not
-torch's |
+| `_BaseDataLoaderIter.__next__`, `__init__`, `_reset` | waiting for a batch, its samples, the epoch | iterators other than DataLoader |
+| `nn.Module.__call__`, later of some classes (`outermost_modules`) | the outermost module's call, the loss too | functions, compiled code |
+| `autograd.graph._engine_run_backward` | every backward pass, with DDP's reduction | |
+| optimizer hooks, `Optimizer.__init__`, `GradScaler.step`, `.scale` | every step, also a skipped one | optimizers outside torch |
 
-Only the main thread is looked at: recomputing of activations in a backward thread is part of that backward pass.  Under
-torch.compile `is_compiling` is constant, so that no measuring is traced into a graph and no graph breaks for it.
-Source: torch 2.13; what each hook misses is in the house research, and each has a test with a script of its kind.
+Only the main thread is measured: recomputing activations in a backward thread is part of that backward pass. Under torch.compile
+`is_compiling` is constant, so no measuring code is traced into a graph and no graph breaks for it.
+Source: torch 2.13; each limit has a test with a script of its kind.
 """
 
 from __future__ import annotations
@@ -30,13 +29,13 @@ Undo = Callable[[], None]
 
 
 def install(torch: Any, attached: Attached, undo: list[Undo]) -> None:
-    """Put the hooks in; what is added to `undo` takes them out, the last first."""
+    """Install the hooks; the entries added to `undo` remove them, the last first."""
     for part in (_loaders, _modules, _backward, _optimizers, _scalers, _collectives, checkpoints.install, _ending):
         undo.extend(part(torch, attached))
 
 
 def install_communication(torch: Any, attached: Attached, undo: list[Undo]) -> None:
-    """Those alone that see communication, of a script that marks its own steps."""
+    """Install only the hooks for communication, for a script that marks its own steps."""
     for part in (_backward, _collectives):
         undo.extend(part(torch, attached))
 
@@ -51,7 +50,7 @@ def _replace(owner: Any, name: str, make: Callable[[Any], Any]) -> Undo:
     setattr(owner, name, replaced)
 
     def undo() -> None:
-        if getattr(owner, name, None) is replaced:  # somebody else may have put his own over it
+        if getattr(owner, name, None) is replaced:  # someone else may have patched it since
             setattr(owner, name, original)
 
     return undo
@@ -66,19 +65,19 @@ def _loaders(torch: Any, attached: Attached) -> list[Undo]:
 
 
 def _epochs(torch: Any, attached: Attached, iterators: Any) -> list[Undo]:
-    """What an iterator reads: which epoch of which data, and whether its indices are samples."""
+    """An iterator's epoch and data, and whether its indices are samples."""
     data = torch.utils.data.dataloader
     own = (data._SingleProcessDataLoaderIter, data._MultiProcessingDataLoaderIter)
 
     def opened(iterator: Any, loader: Any) -> None:
         before = getattr(iterator, "_assay_source", None)
-        if before is not None:  # it begins again, and gives none of those batches any more
+        if before is not None:  # it restarts and drops its pending batches
             before.iterator = _nothing
         iterator._assay_source = attached.sources.opened(loader, iterator)
         attached.evidence.opened(loader)
 
     def begun(iterator: Any) -> None:
-        """It is about to ask for its first indices."""
+        """It is about to request its first indices."""
         iterator._assay_ids = iterator._assay_source.tap(iterator, torchs=type(iterator) in own)
 
     def init(original: Any) -> Any:
@@ -92,7 +91,7 @@ def _epochs(torch: Any, attached: Attached, iterators: Any) -> list[Undo]:
 
     def reset(original: Any) -> Any:
         def _reset(self: Any, loader: Any, first_iter: bool = False) -> Any:
-            if not first_iter:  # the same helpers go on with another epoch
+            if not first_iter:  # the same helper processes continue with another epoch
                 attached.shielded(opened, self, loader)
             original(self, loader, first_iter)
             attached.shielded(begun, self)
@@ -103,7 +102,7 @@ def _epochs(torch: Any, attached: Attached, iterators: Any) -> list[Undo]:
 
 
 def _batches(attached: Attached, iterators: Any) -> list[Undo]:
-    """Waiting for a batch, and which samples it holds."""
+    """Waiting for a batch, and its samples."""
     main, current, ordinary = threading.main_thread().ident, threading.get_ident, attached.ordinary
 
     def lost(iterator: Any) -> None:
@@ -117,7 +116,7 @@ def _batches(attached: Attached, iterators: Any) -> list[Undo]:
                 attached.shielded(lost, self)
                 return original(self)
             attached.shielded(attached.ask)
-            inside, attached.inside = attached.inside, True  # modules that transform samples make no forward pass
+            inside, attached.inside = attached.inside, True  # modules that transform samples are no forward pass
             try:
                 batch = original(self)
             except StopIteration:
@@ -171,7 +170,7 @@ def _backward(torch: Any, attached: Attached) -> list[Undo]:
     own = torch.autograd.graph._engine_run_backward
     undo = _replace(torch.autograd.graph, "_engine_run_backward", running)
     replaced = torch.autograd.graph._engine_run_backward
-    torch.autograd._engine_run_backward = replaced  # the same under a second name
+    torch.autograd._engine_run_backward = replaced  # the same function under a second name
 
     def undo_second() -> None:
         if torch.autograd._engine_run_backward is replaced:
@@ -187,9 +186,9 @@ def _optimizers(torch: Any, attached: Attached) -> list[Undo]:
     optimizers = importlib.import_module("torch.optim.optimizer")  # the package hides it
     ordinary = attached.ordinary
 
-    dry: list[Any] = []  # the optimizer that steps to make its state alone
-    thread = threading.local()  # by its number a thread could be one that has ended
-    threads: list[None] = []  # in which optimizers step
+    dry: list[Any] = []  # the optimizer that steps only to create its state
+    thread = threading.local()  # thread ids are reused
+    threads: list[None] = []  # one entry per optimizer step in progress
 
     def before(optimizer: Any, arguments: Any, words: Any) -> None:
         ordinary.refuse()
@@ -226,15 +225,18 @@ def _optimizers(torch: Any, attached: Attached) -> list[Undo]:
 
 
 def _is_dry(optimizer: Any, closure: bool) -> bool:
-    """Whether a step before anything was trained updates nothing, for its gradients are zero or not there: torch's own loading of an
-    optimizer's state makes the state so (`torch.distributed.checkpoint.state_dict`).  A closure makes gradients first."""
+    """Whether a step before any training updates nothing, because its gradients are zero or absent.
+
+    torch creates an optimizer's state that way when it loads one (`torch.distributed.checkpoint.state_dict`). A closure computes gradients
+    first.
+    """
     given = (one.grad for group in optimizer.param_groups for one in group["params"])
     held = (one.to_local() if hasattr(one, "to_local") else one for one in given if one is not None)
     return not closure and not any(bool(one.any()) for one in held)
 
 
 def _scalers(torch: Any, attached: Attached) -> list[Undo]:
-    """A step that the scaler skips is a step all the same, and its loss is the one before the scaling."""
+    """A step that the scaler skips is still a step, and its loss is the unscaled one."""
     scaler = torch.amp.GradScaler
 
     def stepping(original: Any) -> Any:
@@ -265,9 +267,8 @@ def _scalers(torch: Any, attached: Attached) -> list[Undo]:
 # ---- collectives -------------------------------------------------------------------------------------------------------
 
 
-# Of each model the group that its reducer asks, for as long as the model lives: the reducer alone does not keep what of the group is
-# Python,
-# and goes on asking it when the hooks are out.
+# Each model's timed group, while the model lives: the reducer alone does not keep the group's Python part alive, and goes on calling it
+# after the hooks are out.
 _TIMED: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
 
 
@@ -280,14 +281,16 @@ def _collectives(torch: Any, attached: Attached) -> list[Undo]:
         words["process_group"] = process_groups.timed_group(torch, distributed.group.WORLD, attached.calls)
 
     def kept(model: Any, group: Any) -> None:
-        """Its reducer has the group.  Whoever else asks the model for its own (copies, pickles, `Join`) knows only those that were made
-        by torch, and ends the training with any other."""
+        """Restore the model's own group for other readers, now that its reducer has ours.
+
+        Copies, pickles and `Join` accept only groups made by torch, and end the training with any other.
+        """
         _TIMED[model], model.process_group = group, distributed.group.WORLD
 
     def init(original: Any) -> Any:
         def __init__(self: Any, module: Any, *arguments: Any, **words: Any) -> None:
             asked = words.get("process_group") is None and words.get("device_mesh") is None and len(arguments) < 5
-            if asked and distributed.is_initialized():  # without, DDP's own error is the right one
+            if asked and distributed.is_initialized():  # otherwise DDP's own error is the right one
                 attached.shielded(given, words)
             original(self, module, *arguments, **words)
             if asked and words.get("process_group") is not None:
@@ -319,7 +322,7 @@ def _collectives(torch: Any, attached: Attached) -> list[Undo]:
 
 
 def _replace_function(torch: Any, name: str, make: Callable[[Any], Any]) -> Undo:
-    """One function under both of its names, and as torch.compile knows it, which tells a collective that it can trace by its identity."""
+    """Patch a function under both of its names, and in torch.compile's table, which identifies traceable collectives by identity."""
     modules = (torch.distributed, torch.distributed.distributed_c10d)
     original = getattr(torch.distributed, name)
     replaced = functools.wraps(original)(make(original))
@@ -333,7 +336,7 @@ def _replace_function(torch: Any, name: str, make: Callable[[Any], Any]) -> Undo
 
 def _swap(modules: Iterable[Any], name: str, old: Any, new: Any) -> None:
     for module in modules:
-        if getattr(module, name, None) is old:  # somebody else may have put his own over it
+        if getattr(module, name, None) is old:  # someone else may have patched it since
             setattr(module, name, new)
     traced = getattr(sys.modules.get("torch.distributed._functional_collectives"), "traceable_collective_remaps", {})
     if old in traced:
@@ -341,8 +344,10 @@ def _swap(modules: Iterable[Any], name: str, old: Any, new: Any) -> None:
 
 
 def _waiting(torch: Any, attached: Attached) -> list[Undo]:
-    """Where DistributedDataParallel asks and waits by other ways: the comm hook of a script, and the buffers of the model, which it sends
-    by the group that it says is its own."""
+    """Time DistributedDataParallel's other requests and waits: a script's comm hook, and the broadcast of buffers.
+
+    It broadcasts the model's buffers over the group that it reports as its own.
+    """
     calls, parallel = attached.calls, torch.nn.parallel.DistributedDataParallel
 
     def registering(original: Any) -> Any:
@@ -366,7 +371,7 @@ def _waiting(torch: Any, attached: Attached) -> list[Undo]:
                 return
             begin, own = attached.calls.now(), self.process_group
             timed = _TIMED.get(self)
-            swapped = timed is not None and timed._inner is own  # else the script's own, or one that it was given since
+            swapped = timed is not None and timed._inner is own  # else the script's own, or one set since
             if swapped:
                 self.process_group = timed
             try:
@@ -384,7 +389,7 @@ def _waiting(torch: Any, attached: Attached) -> list[Undo]:
 
 
 def _ending(_: Any, attached: Attached) -> list[Undo]:
-    """At the end of the process, before the recorder's own."""
+    """Register at exit, before the recorder's own handler."""
     import atexit
 
     atexit.register(attached.close)

@@ -1,11 +1,10 @@
-"""How do the running statistics of batch normalisation lie, and does anybody make them equal on all ranks?
+"""Do the running statistics of batch normalisation agree between ranks, and does anything synchronise them?
 
-Of every layer that keeps them: mean / sqrt(variance) and log(variance) / 2 of each channel, both in standard deviations of what it
-normalises.
-Up to 251 numbers are kept whole, of more as many signed sums (`gradients.sketch`), so that the difference between two ranks is known in
-length.
-DistributedDataParallel sends rank 0's buffers to all at each forward pass, unless it is told not to (`broadcast_buffers=False`); between
-two passes they differ by one step of each rank's batch.
+For each layer that keeps them: mean / sqrt(variance) and log(variance) / 2 per channel, both in standard deviations of the layer's
+input. Up to 251 numbers are kept whole, more as signed sums (`gradient_sketch.sketch`), which preserve the norm of the difference between
+two ranks.
+DistributedDataParallel broadcasts rank 0's buffers at each forward pass unless `broadcast_buffers=False`; between two passes they
+differ by one step of each rank's batch.
 """
 
 from __future__ import annotations
@@ -18,11 +17,11 @@ from typing import Any
 
 from assay.instruments.fingerprints import gradient_sketch, model_hash
 
-SMALLEST = 1e-12  # variance
+SMALLEST = 1e-12  # of a variance
 
 
 def statistics(model: Any) -> tuple[float, str] | None:
-    """How many numbers there are, and their sketch as JSON; None for a model without any."""
+    """(count, sketch as JSON) of a model's statistics; None if it has none."""
     layers = [one for one in model_hash.unwrap(model).modules() if _keeps(one)]
     if not layers:
         return None
@@ -38,9 +37,9 @@ def statistics(model: Any) -> tuple[float, str] | None:
 
 
 def broadcast(model: Any) -> bool | None:
-    """Whether DistributedDataParallel, in the model or around it, sends its buffers to all ranks; None for a model without statistics.
+    """Whether DistributedDataParallel, in the model or around it, broadcasts the buffers; None for a model without statistics.
 
-    A wrapper around it is searched for among all objects of the process: once in a launch, some 50 ms for a million of them.
+    A wrapper around the model is searched for among all objects of the process: once per launch, some 50 ms per million objects.
     """
     if not any(map(_keeps, model.modules())):
         return None

@@ -1,12 +1,12 @@
-"""How far apart are the clocks of a job's hosts?  Each host asks rank 0's what time it is, at the beginning, at the end, and now and then.
+"""How far apart are the clocks of a job's hosts?
 
-Only where a job spans several hosts (LOCAL_WORLD_SIZE below WORLD_SIZE), or ASSAY_CLOCKS=1 asks for it: rank 0 answers from a helper
-thread, and the first rank of every other host asks from one.  Where to ask stands in the launch's folder; it is asked at MASTER_ADDR, by
-which the ranks reach rank 0 anyway, at a port that the kernel chose, with a word that only the folder tells.
-A question is 8 bytes over one TCP connection, and its answer 24: when it came and when the answer left.  Each gives four times and
-a bound (`stats/clocks.py` says what follows from them); an answer held up by a busy interpreter only widens its own bound.
-Bursts: the fastest of many counts.  `REST_S` between them costs no measurable time, and shows clocks that drift.
-Rank 0 stays for the others' last burst, half a second at most.  Cannot tell: anything after rank 0's end.
+Each host pings rank 0's at the beginning, at the end and now and then, but only if a job spans several hosts (LOCAL_WORLD_SIZE below
+WORLD_SIZE) or ASSAY_CLOCKS=1. Rank 0 answers from a helper thread; the first rank of every other host pings from one. The launch's
+folder gives rank 0's port (chosen by the kernel) and a shared secret; the address is MASTER_ADDR, by which the ranks reach rank 0 anyway.
+A ping is 8 bytes over one TCP connection, its reply 24: receive and send time. Each gives four times and a bound (`stats/clocks.py`);
+a reply delayed by a busy interpreter only widens its own bound.
+Pings come in bursts, because the fastest of many counts. `REST_S` between bursts keeps the cost unmeasurable and still shows drift.
+Rank 0 stays for the others' last burst, at most half a second. Cannot tell: anything after rank 0's end.
 """
 
 from __future__ import annotations
@@ -23,22 +23,24 @@ from pathlib import Path
 from typing import Any, Final
 
 Now = Callable[[], int]
-Take = Callable[[str, tuple[int, int, int, int]], None]  # rank 0's host; sent, heard, answered, received
+Take = Callable[[str, tuple[int, int, int, int]], None]  # rank 0's host; sent, received there, sent there, received
 
 FORCED: Final = "ASSAY_CLOCKS"
-FIRST, BURST, LAST = 40, 10, 20  # questions at the beginning, now and then, and at the end
-REST_S, PAUSE_S = 5.0, 0.002  # between bursts; between the questions of one
-FIND_S, FIND_EVERY_S = 300.0, 0.2  # how long, and how often, rank 0 is looked for
-PATIENCE_S: Final = 5.0  # for an answer, or for a thread to end
-LINGER_S: Final = 0.5  # that rank 0 stays for the others' last questions
+FIRST, BURST, LAST = 40, 10, 20  # pings at the beginning, in between and at the end
+REST_S, PAUSE_S = 5.0, 0.002  # between bursts; within a burst
+FIND_S, FIND_EVERY_S = 300.0, 0.2  # timeout and interval of the search for rank 0
+PATIENCE_S: Final = 5.0  # for a reply, or for a thread to end
+LINGER_S: Final = 0.5  # how long rank 0 stays for the others' last pings
 QUESTION, ANSWER = struct.Struct("!q"), struct.Struct("!qqq")
 BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
 SHIFTS: Final = Path("/proc/self/timens_offsets")
 
 
 def boot_id() -> str:
-    """Names the monotonic clock of this process: the running kernel, which containers and network namespaces of a host share, and how
-    far a time namespace shifts it (time_namespaces(7)). Empty: unknown."""
+    """An identifier of this process's monotonic clock; empty if unknown.
+
+    The running kernel, which a host's containers and network namespaces share, and the offset of the time namespace (time_namespaces(7)).
+    """
     try:
         kernel, shifts = BOOT_ID.read_text().strip(), SHIFTS.read_text() if SHIFTS.exists() else ""
     except OSError:
@@ -48,7 +50,7 @@ def boot_id() -> str:
 
 
 def needed(environ: Mapping[str, str]) -> bool:
-    """Whether the workers of this job run on several hosts, or are told to look at clocks."""
+    """Whether the job's workers run on several hosts, or the launch asks for clock comparison."""
     if environ.get(FORCED) == "1":
         return True
     with suppress(ValueError):
@@ -64,10 +66,10 @@ def begin(
     host: str,
     now: Now = time.monotonic_ns,
 ) -> Callable[[], None]:
-    """Answer or ask, as this rank's part is; what is given ends it, with a last burst. Does nothing where there is one host.
+    """Answer or send pings, by this rank's role; the returned function ends that, with a last burst. No-op on one host.
 
     Raises:
-        OSError: rank 0 cannot listen, or cannot write where.
+        OSError: rank 0 cannot listen, or cannot publish its port.
     """
     if not needed(environ):
         return _nothing
@@ -87,11 +89,11 @@ def begin(
 
 
 class Answering:
-    """Rank 0's part: a thread that says what time it is, to whoever knows the word."""
+    """Rank 0's side: a thread that answers pings carrying the secret."""
 
     def __init__(self, place: Path, host: str, now: Now = time.monotonic_ns) -> None:
         self._now = now
-        self._word = os.urandom(8)  # no generator of the script is touched
+        self._word = os.urandom(8)  # leaves the script's generators alone
         self._listener = _listener()
         self._answering = 0
         self._idle = threading.Condition()
@@ -103,7 +105,7 @@ class Answering:
         threading.Thread(target=self._accept, name="assay-clock", daemon=True).start()
 
     def close(self) -> None:
-        """No further host is let in; those that are may ask a last time, and until the process ends."""
+        """Accept no further host; connected ones may ping a last time, until the process ends."""
         self._listener.close()
         with self._idle:
             self._idle.wait_for(lambda: self._answering == 0, LINGER_S)
@@ -140,7 +142,7 @@ class Answering:
 
 
 class Asking:
-    """Another host's part: a thread that asks in bursts, until it is closed or rank 0 is gone."""
+    """Another host's side: a thread that pings in bursts until it is closed or rank 0 is gone."""
 
     def __init__(self, place: Path, address: str, take: Take, now: Now = time.monotonic_ns) -> None:
         self._place, self._address, self._take, self._now = place, address, take, now
@@ -149,7 +151,7 @@ class Asking:
         self._thread.start()
 
     def close(self) -> None:
-        """Ask a last time, and wait until that is done; not for long."""
+        """Send the last burst and wait for it, up to a limit."""
         self._over.set()
         if self._thread is not threading.current_thread():
             self._thread.join(PATIENCE_S)
@@ -169,7 +171,7 @@ class Asking:
                 self._burst(connection, peer, LAST)
 
     def _found(self) -> dict[str, Any] | None:
-        """Where rank 0 answers; None if it never said."""
+        """Rank 0's port and secret; None if it never published them."""
         until = time.monotonic() + FIND_S
         while time.monotonic() < until:
             with suppress(FileNotFoundError):
@@ -192,7 +194,7 @@ class Asking:
 
 
 def _listener() -> socket.socket:
-    """At a port of the kernel's choice, on every interface: which of them the others use only they know."""
+    """A port of the kernel's choice, on every interface: only the other hosts know which one they use."""
     if socket.has_dualstack_ipv6():
         with suppress(OSError):
             return socket.create_server(("", 0), family=socket.AF_INET6, dualstack_ipv6=True)
@@ -204,7 +206,7 @@ def _at_once(connection: socket.socket) -> None:
 
 
 def _whole(connection: socket.socket, size: int) -> bytes:
-    """So many bytes; none if the other side has ended."""
+    """Exactly `size` bytes; empty if the peer has closed."""
     found = b""
     while len(found) < size:
         more = connection.recv(size - len(found))

@@ -1,11 +1,11 @@
-"""How are phases and losses read on a GPU without making the GPU wait?
+"""How do we read phases and losses on a GPU without synchronising it?
 
-Phases: an event is recorded on the current stream at every boundary; the elapsed times are read steps later, once the
-last event of the step is found completed.  Numbers (loss, sample ids): copied without blocking into pinned memory, read
-once the event behind the copy is found completed.  Only `drain`, at the very end, waits.
+Phases: an event is recorded on the current stream at every boundary; the elapsed times are read steps later, once the last event of
+the step has completed. Numbers (loss, sample ids): copied without blocking into pinned memory, read once the event behind the copy
+has completed. Only `drain`, at the very end, waits.
 Source: CUDA Runtime API, event management; https://docs.pytorch.org/docs/stable/generated/torch.cuda.Event.html
-What this cannot tell: work on side streams that the current stream does not wait for.  Tested with a stand-in for
-torch.cuda; it has not yet run on a GPU.
+Cannot tell: work on side streams that the current stream does not wait for.
+Tested with a stand-in for torch.cuda; it has not yet run on a GPU.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from assay.instruments.recorder.phases import NAMES, Emit, Phase
 
 
 class Later:
-    """Work to be done once an event has completed, in order."""
+    """Callbacks that run once their event has completed, in order."""
 
     def __init__(self, torch: Any) -> None:
         self._torch = torch
@@ -39,12 +39,12 @@ class Later:
         self.put(event, lambda: deliver(host.tolist()))
 
     def poll(self) -> None:
-        """Do what is ready; never waits."""
+        """Run the callbacks that are ready; never waits."""
         while self._waiting and self._waiting[0][0].query():
             self._waiting.popleft()[1]()
 
     def drain(self) -> None:
-        """Wait for everything. Only at the end of the run."""
+        """Wait for everything; only at the end of the run."""
         while self._waiting:
             event, deliver = self._waiting.popleft()
             event.synchronize()
@@ -52,7 +52,7 @@ class Later:
 
 
 class CudaPhases:
-    """Phases timed by events on the current stream. The same surface as `HostPhases`."""
+    """Phases timed by events on the current stream; the same interface as `HostPhases`."""
 
     method = "cuda_event"
 
@@ -62,9 +62,9 @@ class CudaPhases:
         self.seen = [False, False, False]
         self.named = {name: CudaPhase(self, index) for index, name in enumerate(NAMES)}
         self._torch, self._later, self._emit, self._fail = torch, later, emit, fail
-        self._free: list[Any] = []  # completed events, used again
-        self._events: list[Any] = []  # of the step under way
-        self._spans: list[tuple[int, Any, Any]] = []  # (phase, first event, last event) of the step under way
+        self._free: list[Any] = []  # completed events, for reuse
+        self._events: list[Any] = []  # of the current step
+        self._spans: list[tuple[int, Any, Any]] = []  # (phase, first event, last event) in the current step
 
     def boundary(self) -> None:
         """The innermost open phase ends or is interrupted here."""
@@ -79,7 +79,7 @@ class CudaPhases:
         self._events.append(event)
 
     def pause(self) -> None:
-        """The clock of the phases stands still until `resume`."""
+        """Stop the phases' clock until `resume`."""
         if not self.paused and self.stack:
             self.boundary()
         self.paused += 1
@@ -93,7 +93,7 @@ class CudaPhases:
             self.stack = open_phases
 
     def finish(self, fields: tuple[Any, ...]) -> None:
-        """The step ended: its times are handed over when its last event has completed."""
+        """End the step: its times are delivered once its last event has completed."""
         if not self._events:
             self._emit(fields, (None,) * len(NAMES), self.method)
             return
@@ -101,7 +101,7 @@ class CudaPhases:
         self._events, self._spans = [], []
 
     def clear(self) -> None:
-        """A new step begins."""
+        """Start a new step."""
         self.seen[:] = (False, False, False)
         self.stack.clear()
         self._events, self._spans = [], []
@@ -109,7 +109,7 @@ class CudaPhases:
     def _resolve(self, fields: tuple[Any, ...], spans: list[tuple[int, Any, Any]], seen: tuple[bool, ...], events: list[Any]) -> None:
         ns = [0] * len(NAMES)
         for phase, first, last in spans:
-            ns[phase] += round(first.elapsed_time(last) * 1e6)  # CUDA answers in milliseconds
+            ns[phase] += round(first.elapsed_time(last) * 1e6)  # CUDA reports milliseconds
         self._emit(fields, tuple(t if s else None for t, s in zip(ns, seen, strict=True)), self.method)
         self._free.extend(events)
 
@@ -141,7 +141,7 @@ class CudaPhase(Phase):
 
 
 def uses_cuda(torch: Any, device: str | None) -> bool:
-    """Whether the training runs on a GPU: by the watched model's device, else by whether CUDA was started at all."""
+    """Whether training runs on a GPU: by the watched model's device, else by whether CUDA is initialised."""
     if device is not None:
         return device == "cuda"
     return bool(torch.cuda.is_available() and torch.cuda.is_initialized())

@@ -1,14 +1,14 @@
-"""Which collectives did torch itself list?  Its flight recorder, read once when the process ends.
+"""Which collectives did torch itself record?
 
-torch keeps the last calls of every engine (2,000, or TORCH_FR_BUFFER_SIZE): operation, sizes, types, group and when each was made, those
-too that no hook sees.  That costs a training nothing, and reading it costs no step: it is read after the last.  What is read is the
-form in JSON; the other one is a pickle, which is never loaded.
-A call belongs to the step in which it was made: its time is the wall clock's, and is put on ours by the difference of both clocks, if that
-is the same at the end as at the begin.  The step in which the ring's oldest call was made is left out: others of it may be lost.
+Reads torch's flight recorder once, when the process ends. It keeps the last calls of every engine (2,000, or TORCH_FR_BUFFER_SIZE):
+operation, sizes, types, group and creation time, including calls that no hook covers. This costs the training nothing. Only the JSON
+form is read; the other is a pickle, which is never loaded.
+A call belongs to the step in which it was made. Its wall-clock time is mapped to the monotonic clock by their offset, if that is the
+same at begin and end. The step of the ring's oldest call is left out, since earlier calls of it may be lost.
 
-Cannot tell: durations, but of NCCL where TORCH_NCCL_ENABLE_TIMING is set; gloo's calls that are point to point, which it does not list;
-gloo's reduce_scatter, which it lists as the all_reduce that it is made of.
-Source: torch 2.13, `FlightRecorder.hpp` (version 2.10 of the form) and docs/source/distributed "Flight Recorder".
+Cannot tell: durations, except for NCCL with TORCH_NCCL_ENABLE_TIMING; gloo's point-to-point calls, which are not recorded; gloo's
+reduce_scatter, recorded as the all_reduce that implements it.
+Source: torch 2.13, `FlightRecorder.hpp` (format version 2.10) and docs/source/distributed "Flight Recorder".
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-READERS: Final = ("_dump_nccl_trace_json", "_dump_fr_trace_json")  # of torch's C module, as far as it was built with them
+READERS: Final = ("_dump_nccl_trace_json", "_dump_fr_trace_json")  # in torch's C module, depending on its build
 SIZES: Final = ("TORCH_FR_BUFFER_SIZE", "TORCH_NCCL_TRACE_BUFFER_SIZE")
-LARGEST: Final = 20_000  # calls of a ring that is read: half a kilobyte each
-STEPS: Final = 4096  # whose times are kept: of a ring of 2,000 calls more than enough
-APART_NS: Final = 1_000_000  # by which the wall clock may have been set meanwhile
-# how an engine says an operation, without case and separators -> the operation; the first that is found
+LARGEST: Final = 20_000  # calls of a ring that we read: half a kilobyte each
+STEPS: Final = 4096  # whose times are kept: ample for a ring of 2,000 calls
+APART_NS: Final = 1_000_000  # tolerated adjustment of the wall clock during the run
+# An engine's operation name, without case and separators -> the operation; the first match wins.
 _OPERATIONS: Final = {
     "barrier": "barrier",
     "allreduce": "all_reduce",
@@ -75,29 +75,28 @@ _NAMES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A call that the recorder lists."""
+    """A call listed by the recorder."""
 
     group: str
-    size: int | None  # ranks of the group
+    size: int | None  # ranks in the group
     op: str
     dtype: str
     nbytes: int | None  # as nccl-tests counts them
-    created_ns: int  # by the wall clock
-    ns: int | None  # how long it took
+    created_ns: int  # wall clock
+    ns: int | None  # duration
 
 
 class Flights:
-    """The steps of this rank, to which the recorder's calls are put at the end."""
+    """Times of this rank's steps, to which the recorder's calls are matched at the end."""
 
     def __init__(self, now: Callable[[], int], workers: int, wall: Callable[[], int] = time.time_ns) -> None:
         self._now, self._workers, self._wall = now, workers, wall
         self._apart = wall() - now()
         self._steps: deque[tuple[int, int, int]] = deque(maxlen=STEPS)
-        self.ended = self._steps.append  # (step, begin, end): one call for a step
+        self.ended = self._steps.append  # (step, begin, end); bound directly to save a call per step
 
     def told(self, torch: Any, environ: Mapping[str, str]) -> tuple[list[tuple[Any, ...]], dict[str, Any]] | None:
-        """(step, group, op, dtype, size, calls, bytes, total_ns) for each kind of call of a step, and what is to say of them; None:
-        there is nothing to read, for nobody communicated."""
+        """(step, group, op, dtype, size, calls, bytes, total_ns) per kind of call and step, and details; None without communication."""
         contents = list(_read(torch, environ))
         if not contents:
             return None
@@ -117,7 +116,7 @@ class Flights:
         return list(_rows(placed)), {**found, "in_steps": len(placed)}
 
     def _placed(self, calls: list[Listed], apart: int, *, lost: bool) -> Iterator[tuple[int, Listed]]:
-        """Each call with its step; not those of the step of which some are lost."""
+        """Each call with its step, except the step whose calls are partly lost."""
         steps = list(self._steps)
         begins = [begin for _, begin, _ in steps]
         places = [bisect_right(begins, one.created_ns - apart) - 1 for one in calls]
@@ -130,7 +129,7 @@ class Flights:
 
 
 def _read(torch: Any, environ: Mapping[str, str]) -> Iterator[Mapping[str, Any]]:
-    """What each recorder of this process holds; nothing of one that nobody used."""
+    """The contents of each of this process's recorders; empty for an unused one."""
     own = torch._C._distributed_c10d
     sizes = [int(environ[name]) for name in SIZES if environ.get(name, "").isdigit()]
     if max(sizes, default=0) > LARGEST:
@@ -144,7 +143,7 @@ def _read(torch: Any, environ: Mapping[str, str]) -> Iterator[Mapping[str, Any]]
 
 
 def _why_none(contents: Iterable[Mapping[str, Any]], environ: Mapping[str, str]) -> str:
-    """Why there is no call; empty: there are some."""
+    """Why there are no calls; empty if there are some."""
     told = next((str(one["absent"]) for one in contents if one.get("absent")), "")
     if told or any(one.get("entries") for one in contents):
         return told
@@ -153,7 +152,7 @@ def _why_none(contents: Iterable[Mapping[str, Any]], environ: Mapping[str, str])
 
 
 def _all_of(contents: Iterable[Mapping[str, Any]], workers: int) -> tuple[list[Listed], bool]:
-    """Every call once, in the order in which they were made; and whether older ones were lost."""
+    """Every call once, in order of creation, and whether older ones were lost."""
     found: dict[tuple[Any, ...], Listed] = {}
     lost = False
     for content in contents:
@@ -169,15 +168,15 @@ def _all_of(contents: Iterable[Mapping[str, Any]], workers: int) -> tuple[list[L
 
 
 def _ranks(text: Any) -> int | None:
-    """How many ranks a group has, of "[0, 1]"; None where the recorder does not say them."""
+    """The size of a group given as "[0, 1]"; None if the recorder does not list its ranks."""
     names = json.loads(text) if isinstance(text, str) and text.startswith("[") else text
     return len(names) if isinstance(names, list) and names else None
 
 
 def listed(entry: Mapping[str, Any], sizes: Mapping[str, int | None], workers: int) -> Listed | None:
-    """A call of the form in JSON; None: it is none (the bracket round several that were made at once).
+    """Parse a call from the JSON form; None for the bracket around coalesced calls.
 
-    `sizes`: ranks of each group; gloo says them of none, and then those of the world's, `workers`, are known.
+    `sizes`: ranks of each group. gloo lists none; then only the world's size, `workers`, is known.
     """
     op = _operation(str(entry.get("profiling_name", "")))
     if not op:
@@ -206,7 +205,7 @@ def _operation(name: str) -> str:
 
 
 def _amount(entry: Mapping[str, Any], side: str) -> int | None:
-    """Bytes of the tensors that went in or came out; None: of a type whose size is not known."""
+    """Bytes of the input or output tensors; None if a type's size is unknown."""
     total = 0
     shapes, types = entry.get(f"{side}_sizes") or [], entry.get(f"{side}_dtypes") or []
     for place, shape in enumerate(shapes):
@@ -222,12 +221,12 @@ def _amount(entry: Mapping[str, Any], side: str) -> int | None:
 
 
 def _counted(op: str, inputs: int | None, outputs: int | None, size: int | None) -> int | None:
-    """The amount as nccl-tests counts it: of gathering and scattering all that is moved together."""
+    """The amount as nccl-tests counts it: for gathers and scatters, the total moved."""
     if inputs is None or outputs is None:
         return None
     if op == "all_gather":
         return outputs or (inputs * size if size else None)
-    if op in ("gather", "scatter"):  # only the root has all of it
+    if op in ("gather", "scatter"):  # only the root holds all of it
         return (inputs if op == "gather" else outputs) * size if size else None
     return inputs or outputs
 
@@ -242,13 +241,13 @@ def _rows(placed: Iterable[tuple[int, Listed]]) -> Iterator[tuple[Any, ...]]:
 
 
 def _sum(values: Iterable[int | None]) -> int | None:
-    """None where one of them is."""
+    """The sum; None if any value is None."""
     known = list(values)
     return None if None in known else sum(one for one in known if one is not None)
 
 
 def read_at_end(flights: Flights, torch: Any) -> tuple[list[tuple[Any, ...]], dict[str, Any]] | None:
-    """What the recorder says of this process; an error of it is a reason, never more."""
+    """The calls of this process; an error becomes a reason."""
     distributed = getattr(torch, "distributed", None)
     if distributed is None or not distributed.is_available():
         return None

@@ -1,6 +1,6 @@
-"""What can a training script tell assay?  Every call of the probe, doing nothing: the probe outside of a launch.
+"""What can a training script report to assay?
 
-`recorder.recorder` has the one that records.  This file is apart so that neither imports the other in a circle.
+The probe outside a launch: every call does nothing. `recorder.recorder` has the recording one; separate files avoid an import cycle.
 """
 
 from __future__ import annotations
@@ -26,27 +26,27 @@ class Probe:
     workers: int = 1
 
     def watch(self, model: Any, *, random: RandomState | None = None) -> None:
-        """Hash the model's parameters at steps 0, 1, 2, 4, 8, ... and at the end, to see whether replicas stay equal.
+        """Hash the model's parameters at steps 0, 1, 2, 4, 8, ... and at the end, to check that replicas stay equal.
 
-        The hash of step 0 is taken when the first `steps` begins. Watch the model that is trained, wrapped or not.
-        Its first gradient is kept as a sketch, and compared with that of one worker. `random` declares whether the
-        random numbers of the ranks (dropout) are to be different, as in data parallelism, or equal.
+        The hash of step 0 is taken when the first `steps` begins. Watch the model that is trained, wrapped or not. Its first gradient is
+        kept as a sketch and compared with that of one worker. `random` declares whether the ranks' random numbers (dropout) should differ,
+        as in data parallelism, or be equal.
         """
 
     def gradients(self, named: Mapping[str, Any]) -> None:
-        """Tell the first step's gradients, name -> tensor, where the optimizer does not get them in `.grad`.
+        """Report the first step's gradients, name -> tensor, if the optimizer does not get them in `.grad`.
 
-        `assay.instruments.fingerprints.gradient_sketch` makes them of a step of SGD or Adam.
+        `assay.instruments.fingerprints.gradient_sketch` derives them from a step of SGD or Adam.
         """
 
     def dataset(self, size: int) -> None:
-        """Tell how many training samples an epoch has, so that lost and repeated ones can be found."""
+        """Report the number of training samples per epoch, so that lost and repeated ones can be found."""
 
     def steps(self, loader: Iterable[Batch], *, epoch: int = 0, start: int = 0) -> Iterator[Batch]:
-        """Iterate over the loader; each turn of the loop is one training step.
+        """Iterate over the loader; each iteration is one training step.
 
-        A step begins before waiting for its batch and ends when the next batch is asked for, or with the loop. Steps
-        are numbered through all epochs. `start`: number of the first step after a checkpoint was loaded.
+        A step begins before waiting for its batch and ends when the next batch is requested, or with the loop. Steps are numbered across
+        epochs. `start`: number of the first step after a checkpoint was loaded.
         """
         return iter(loader)
 
@@ -55,25 +55,25 @@ class Probe:
         return _NOTHING
 
     def samples(self, ids: Any) -> None:
-        """Tell which training samples this rank used in this step: a tensor, array, list or range of whole numbers."""
+        """Report the training samples that this rank used in this step: a tensor, array, list or range of integers."""
 
     def log(self, *, loss: Any = None, grad_norm: Any = None, items: float | None = None, denominator: float | None = None) -> None:
         """Record the step's loss and gradient norm (numbers or one-element tensors) and its units of work on this rank.
 
-        Without `items` the first dimension of the batch is taken. `denominator`: what this rank's sum of losses was
-        divided by before the ranks were averaged; right is all ranks' items / workers. It is then checked exactly.
+        `items` defaults to the first dimension of the batch. `denominator`: the divisor of this rank's loss sum before averaging over
+        ranks. It is checked exactly against all ranks' items / workers.
         """
 
     def checkpoint_save(self) -> AbstractContextManager[None]:
-        """Round the saving of a checkpoint, with its barrier, on every rank; after the optimizer of the step."""
+        """Wrap the saving of a checkpoint, including its barrier, on every rank; after the optimizer of the step."""
         return _NOTHING
 
     def checkpoint_load(self) -> AbstractContextManager[None]:
-        """Round the loading of a checkpoint."""
+        """Wrap the loading of a checkpoint."""
         return _NOTHING
 
     def evaluation(self) -> AbstractContextManager[None]:
-        """Round scoring on held-out data. Inside a step it does not count as training time."""
+        """Wrap scoring on held-out data. Inside a step it does not count as training time."""
         return _NOTHING
 
     def example(
@@ -81,7 +81,7 @@ class Probe:
     ) -> None:
         """Record the score of one held-out example that this rank scored. `id` is the same in every launch.
 
-        `cluster`: what it shares with other examples (a passage, a user, a problem), text or a whole number.
+        `cluster`: what it shares with other examples (a passage, a user, a problem), text or an integer.
         """
 
     def examples(
@@ -89,15 +89,15 @@ class Probe:
     ) -> None:
         """Record the scores of many held-out examples: sequences, tensors or arrays of equal length.
 
-        `cluster`: what each shares with others (a passage, a user, a problem), so that they may be lost together; None where it
-        shares nothing. Without it quality is judged as if examples were independent, which calls too much of it held.
+        `cluster`: what each shares with others (a passage, a user, a problem); None for nothing. Without it examples are treated as
+        independent, which understates the uncertainty of quality.
         """
 
     def useful_work(self, n: float) -> None:
-        """Tell the useful units of work of the whole launch. Rank 0's word counts."""
+        """Report the useful units of work of the whole launch; rank 0's value counts."""
 
     def close(self) -> None:
-        """Record the end. Called by itself when the process ends."""
+        """Record the end. Runs automatically when the process ends."""
 
     def __enter__(self) -> Self:
         return self

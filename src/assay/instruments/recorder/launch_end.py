@@ -1,4 +1,4 @@
-"""What is recorded once: at the begin of a launch, and at its end?"""
+"""What is recorded once, at the beginning and at the end of a launch?"""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from assay.instruments.recorder.watched_model import WatchedModel
 
 
 class LaunchEnd(WatchedModel):
-    """The first and the last rows of a worker."""
+    """Writes a worker's first and last rows."""
 
     def reached(self, step: int, made: int) -> None:
-        """This rank ends now, after as many steps as were asked for."""
+        """End this rank after the requested number of steps."""
         self._event(STEPS_REACHED, self._now(), step=step, value=float(made))
 
     def counts_work(self, environ: Mapping[str, str]) -> None:
-        """Count the operations of the first step, and profile some later ones, where the launch asks for it."""
+        """Count the FLOPs of the first step, and profile some later ones, if the launch asks for it."""
         request = asked_of(environ)
         if request is not None:
             self._profiled = Profiled(request, self.rank, self._event)
@@ -35,7 +35,7 @@ class LaunchEnd(WatchedModel):
             self._work = WorkOfAStep(measures_peak=peak == "measured", precision=precision)
 
     def begin(self, cost_ns: float, calibration_steps: int) -> None:
-        """Record the start of this worker and what the probe costs here."""
+        """Record this worker's start and the probe's cost."""
         detail = {"pid": os.getpid(), "world_size": self.workers, "process_start_ns": process_start_ns(), "boot_id": clock_pings.boot_id()}
         self._event("worker_start", self._now(), detail=detail)
         self.cost_ns = cost_ns
@@ -43,37 +43,37 @@ class LaunchEnd(WatchedModel):
         self._cost("calibration_steps", calibration_steps, "steps")
 
     def looks_at_clocks(self, folder: Path, environ: Mapping[str, str]) -> None:
-        """Compare the clocks of the hosts, where there are several; a job whose clocks cannot be compared is recorded all the same."""
+        """Compare the hosts' clocks, if there are several; if that fails, the job is recorded anyway."""
         try:
             self._last_look = clock_pings.begin(folder, environ, self._append, self._key, self._identity.host)
         except OSError as error:
             say(f"the clocks of the hosts are not compared: {type(error).__name__}: {error}")
 
     def costs(self, cost_ns: float, steps: int) -> None:
-        """What measuring by hooks cost a step: the median of so many of its last steps."""
+        """Record the hooks' cost per step: the median over its last `steps` steps."""
         self._cost("cost_per_step", cost_ns, "ns")
         self._cost("own_steps", steps, "steps")
 
     def logs_every(self, steps: int) -> None:
-        """DistributedDataParallel's own log was read of every so many steps."""
+        """Record how often DistributedDataParallel's log is read."""
         self._cost("ddp_logging_every", steps, "steps")
 
     def _tell_unseen(self) -> None:
-        """Why this worker has no steps, where torch was imported: a script without torch has none to be seen."""
+        """Record why this worker has no steps, if torch was imported."""
         hooks = sys.modules.get("assay.instruments.attach")
         if hooks is not None and "torch" in sys.modules:
             self._event("steps_unseen", self._now(), detail={"why": hooks.unseen()})
 
     def _tell_memory(self) -> None:
-        """The most that this rank needed of the host and of its devices."""
+        """Record this rank's peak memory on host and devices."""
         launch, host, now = self._key[0], self._identity.host, self._now()
-        with suppress(Exception):  # a device that failed does not answer; then its peak is absent
+        with suppress(Exception):  # a failed device does not answer; its peak is absent
             for device, counter, most in peak_memory.peaks(sys.modules.get("torch")):
                 row = (launch, now, host, f"rank-{self.rank}/{device}", counter, float(most), "B", "self")
                 self._append("telemetry", row)
 
     def _tell_inventory(self) -> None:
-        """The collectives that torch itself lists of the last steps."""
+        """Record torch's own list of the last steps' collectives."""
         torch = sys.modules.get("torch")
         listing = read_at_end(self._flights, torch) if self._flights is not None and torch is not None else None
         if listing is None:

@@ -1,4 +1,4 @@
-"""How does a worker's recording begin with its process, and end with it, however it ends?"""
+"""How does a recording begin and end with its process, however that ends?"""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from assay.instruments.recorder.self_cost import cost_per_step
 from assay.instruments.recorder.sink import LaunchSink, MemorySink, identity_from
 from assay.instruments.recorder.step_limit import limit_from
 
-PATIENCE_S: Final = 2.0  # with the end of the recording, where a script ends the process at once
+PATIENCE_S: Final = 2.0  # limit for closing the recording when a script exits at once
 
 
 def open_recorder(folder: str, environ: Mapping[str, str], *, on_close: Callable[[], None]) -> Recorder:
-    """The recording probe of this worker.
+    """Open the recording probe of this worker.
 
     Raises:
-        OSError: the launch's folder cannot be written.
-        ValueError: a variable of the environment is not a number.
+        OSError: the launch's folder is not writable.
+        ValueError: an environment variable is not a number.
     """
     identity = identity_from(environ)
     cost, steps = cost_per_step(Recorder(identity, MemorySink()))
@@ -44,19 +44,21 @@ def open_recorder(folder: str, environ: Mapping[str, str], *, on_close: Callable
 
 
 def _end_at_exit(recorder: Recorder) -> None:
-    """The process ends; an exception that nobody caught is named."""
+    """The process exits; record an uncaught exception by name."""
     uncaught = getattr(sys, "last_type", None)
     recorder._end(uncaught.__name__ if uncaught is not None else None)
 
 
 def _ending_first(recorder: Recorder, exits: Callable[[int], NoReturn]) -> Callable[[int], NoReturn]:
-    """`os._exit` runs nothing that was registered, and scripts end by it so as not to wait for an engine's threads: end the recording
-    before, in a thread of its own, for which nobody waits for long."""
+    """End the recording before `os._exit`, in a separate thread with a timeout.
+
+    `os._exit` skips exit handlers; scripts use it to avoid waiting for an engine's threads.
+    """
     pid = os.getpid()
 
     @functools.wraps(exits)
     def _exit(status: int) -> NoReturn:
-        if recorder.active and os.getpid() == pid:  # a forked child's end is not this process's
+        if recorder.active and os.getpid() == pid:  # ignore the exit of a forked child
             with suppress(Exception):
                 ending = threading.Thread(target=_end_quickly, args=(recorder, status), daemon=True)
                 ending.start()

@@ -1,9 +1,9 @@
-"""How much memory did this process need at most?  Asked once, at its end: the system and torch keep the maximum themselves.
+"""What is the peak memory of this process?
 
-Host: the most resident memory (VmHWM of proc(5); `ru_maxrss` is inherited from whoever started the process, so it is only asked where
-there is no /proc).  Device: the most bytes that torch's caching allocator had in use, and had reserved of the device, of the devices
-that this process used; without torch.cuda, or where it was never started, nothing is said.
-Cannot tell: memory of helper processes of a loader; of a device, what the driver, NCCL and other libraries took beside torch.
+Read once, at its end: the system and torch track the maximum themselves.
+Host: the peak resident memory (VmHWM of proc(5); `ru_maxrss` is inherited from the parent process, so it serves only without /proc).
+Device: peak bytes allocated and reserved by torch's caching allocator on each device used; absent without torch.cuda.
+Cannot tell: memory of a loader's helper processes; device memory of the driver, NCCL and other libraries.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ RESERVED = "memory_reserved_peak"
 
 
 def peaks(torch: Any, status: Path = Path("/proc/self/status")) -> Iterator[tuple[str, str, int]]:
-    """(device, counter, bytes): of the host, and of every device that was used. `torch`: None if it was never imported."""
+    """(device, counter, bytes) of the host and of every device used. `torch`: None if it was never imported."""
     host = resident_peak(status)
     if host is not None:
         yield "host", HOST, host
@@ -34,7 +34,7 @@ def peaks(torch: Any, status: Path = Path("/proc/self/status")) -> Iterator[tupl
 
 
 def resident_peak(status: Path = Path("/proc/self/status")) -> int | None:
-    """The most resident memory of this process, bytes; None where the system does not tell."""
+    """Peak resident memory of this process in bytes; None if the system does not report it."""
     try:
         line = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM:"))
         return int(line.split()[1]) * 1024

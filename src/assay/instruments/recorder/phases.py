@@ -1,8 +1,8 @@
-"""Where did a step's time go?  Exclusive times of the marked phases of the step under way.
+"""Where did a step's time go?
 
-Exclusive: a phase inside another one takes its time away from the outer, so that phases never add up to more than the
-step.  While a pause (checkpoint, evaluation) is open, the clock of the phases stands still and phases marked inside it
-are not training and are ignored.  A phase that was never marked is null, never 0.
+Exclusive times of the marked phases: a phase inside another takes its time away from the outer one, so phases never add up to more
+than the step. During a pause (checkpoint, evaluation) the phases' clock stops, and phases marked inside it are ignored. A phase that
+was never marked is null, never 0.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ BACKWARD: Final = 1
 OPTIMIZER: Final = 2
 NAMES: Final = ("forward", "backward", "optimizer")
 
-Times = tuple[int | None, ...]  # nanoseconds in the order of NAMES
+Times = tuple[int | None, ...]  # nanoseconds, in the order of NAMES
 Emit = Callable[[tuple[Any, ...], Times, str], None]  # (fields of the step, times of its phases, method)
 
 
 class Phase:
-    """`with probe.phase("forward"):` One object per name, used again in every step: marking allocates nothing."""
+    """`with probe.phase("forward"):` One object per name, reused in every step: marking allocates nothing."""
 
     __slots__ = ("_index", "_owner")
 
@@ -49,22 +49,22 @@ class Phase:
 
 
 class HostPhases:
-    """Phases timed by the host's monotonic clock: right wherever the work is done when the call returns."""
+    """Phases timed by the host's monotonic clock: right if a call's work is done when it returns."""
 
     method = "monotonic"
 
     def __init__(self, now: Callable[[], int], emit: Emit) -> None:
         self.now = now
-        self.mark = 0  # since when the innermost open phase has been running
-        self.paused = 0  # how many pauses are open, one inside the other
-        self.stack: list[int] = []  # open phases, the innermost last
+        self.mark = 0  # when the innermost open phase last started
+        self.paused = 0  # depth of nested pauses
+        self.stack: list[int] = []  # open phases, innermost last
         self.ns = [0, 0, 0]
         self.seen = [False, False, False]
         self.named = {name: Phase(self, index) for index, name in enumerate(NAMES)}
         self._emit = emit
 
     def pause(self) -> None:
-        """The clock of the phases stands still until `resume`."""
+        """Stop the phases' clock until `resume`."""
         if not self.paused and self.stack:
             self.ns[self.stack[-1]] += self.now() - self.mark
         self.paused += 1
@@ -76,18 +76,18 @@ class HostPhases:
             self.mark = self.now()
 
     def add(self, index: int, ns: int) -> None:
-        """So much of a phase was seen otherwise."""
+        """Add time of a phase that was measured elsewhere."""
         self.ns[index] += ns
         self.seen[index] = True
 
     def finish(self, fields: tuple[Any, ...]) -> None:
-        """The step ended: hand its times over."""
+        """End the step and emit its times."""
         (forward, backward, optimizer), (one, two, three) = self.ns, self.seen
         times = (forward if one else None, backward if two else None, optimizer if three else None)
         self._emit(fields, times, self.method)
 
     def clear(self) -> None:
-        """A new step begins."""
+        """Start a new step."""
         self.ns[:] = (0, 0, 0)
         self.seen[:] = (False, False, False)
         if self.stack:

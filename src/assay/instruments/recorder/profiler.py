@@ -1,13 +1,13 @@
-"""What do a few steps of this rank look like from inside?  torch.profiler over a bounded window, in launches that are never timed.
+"""What happens inside a few steps of this rank?
 
-Some steps are waited, some warm the profiler up, at most three are kept; then it is off.  The trace is written between two steps, as
-Chrome's trace events, compressed, under a name that TensorBoard's plug-in knows.  On a GPU, where memory is followed, the allocator's
-history of the window is kept too: torch's own snapshot for its viewer, which is a pickle and is written, never read; and a summary
-of it as JSON.  With Nsight Systems the window only says where its capture begins and ends.
+Runs torch.profiler over a bounded window, in launches that are never timed: some steps pass, some warm the profiler up, at most three
+are kept; then it is off. The trace is written between two steps as compressed Chrome trace events, under a name that TensorBoard's
+plug-in recognises. If memory is tracked on a GPU, the allocator's history of the window is kept too: torch's snapshot for its viewer
+(a pickle, written but never read) and a JSON summary. With Nsight Systems the window only marks the begin and end of its capture.
 
-A script that ends earlier keeps what there is, and so does one that is asked to end (SIGTERM), if it has no handler of its own.
-What came of it is the event `profile`: value = steps kept; detail = asked, seen (steps), first (number of the first step), file, trouble.
-Cannot tell: what a step takes without the profiler.
+If the script ends earlier, or gets SIGTERM without a handler of its own, the trace so far is kept.
+The result is the event `profile`: value = steps kept; detail = asked, seen (steps), first (number of the first step), file, trouble.
+Cannot tell: the time of a step without the profiler.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from typing import Any, Final
 TRACE: Final = "rank={rank}.pt.trace.json.gz"
 MEMORY: Final = "rank={rank}.memory.json"
 SNAPSHOT: Final = "rank={rank}.memory_snapshot.pickle"
-HISTORY: Final = 100_000  # allocations of a snapshot
-LARGEST: Final = 10  # blocks of memory that are named
+HISTORY: Final = 100_000  # allocations in a snapshot
+LARGEST: Final = 10  # memory blocks listed
 
 
 class Profiled:
-    """The window of this rank."""
+    """The profiling window of this rank."""
 
     def __init__(self, asked: Mapping[str, Any], rank: int, event: Callable[..., None]) -> None:
         self._asked, self._rank, self._event = asked, rank, event
@@ -53,7 +53,7 @@ class Profiled:
         self._first = step
         try:
             self._profiler = _Capture(torch, self._asked) if self._asked["tool"] == "nsys" else self._torchs(torch)
-            if self._asked["tool"] == "torch":  # before it starts: a window without a wait takes these along at once, and none later
+            if self._asked["tool"] == "torch":  # before the start: a window without a wait would otherwise miss these
                 self._profiler.preset_metadata_json("assay_first_step", str(step))
                 self._profiler.preset_metadata_json("assay_wall_minus_monotonic_ns", str(time.time_ns() - _now()))
             self._profiler.start()
@@ -74,12 +74,12 @@ class Profiled:
         )
 
     def over(self) -> None:
-        """A step is over."""
+        """A step has ended."""
         self.due = not self._told and self._profiler is not None
         self._seen += self.due
 
     def ended(self) -> None:
-        """It is, and the next has not begun: what is done here is in neither."""
+        """Between two steps: work here counts for neither."""
         self.due = False
         try:
             self._profiler.step()
@@ -89,7 +89,7 @@ class Profiled:
             self._give_up(error)
 
     def close(self) -> None:
-        """The process ends: what the window has is kept."""
+        """The process ends: keep the window's contents."""
         if not self._told:
             try:
                 self._tell()
@@ -113,7 +113,7 @@ class Profiled:
         self._event("profile", _now(), step=self._first, value=float(self._kept), detail=detail)
 
     def _write(self, profiler: Any) -> None:
-        """The profiler hands its trace over: when the last step has ended, or the process does."""
+        """Write the trace, after the last step or at the end of the process."""
         self._folder.mkdir(parents=True, exist_ok=True)
         file = self._folder / TRACE.format(rank=self._rank)
         profiler.export_chrome_trace(str(file))
@@ -121,7 +121,7 @@ class Profiled:
         self._keep_memory(sys.modules["torch"])
 
     def _follow_memory(self, torch: Any) -> None:
-        """Let the allocator of a GPU write down who asks it for what."""
+        """Enable the GPU allocator's history."""
         if self._asked["memory"] and torch.cuda.is_available():
             torch.cuda.memory._record_memory_history(max_entries=HISTORY, stacks="python")
             self._followed = True
@@ -138,7 +138,7 @@ class Profiled:
             self._followed = False
 
     def _catch_end(self) -> None:
-        """Keep the trace when the launch is stopped; whoever handles the signal himself is left alone."""
+        """Keep the trace when the launch is stopped by SIGTERM; respect the script's own handler."""
         if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
             return
 
@@ -151,7 +151,7 @@ class Profiled:
 
 
 class _Capture:
-    """The same steps, captured by Nsight Systems: it listens for the CUDA profiler's start and stop."""
+    """The same window for Nsight Systems, which reacts to the CUDA profiler's start and stop."""
 
     def __init__(self, torch: Any, asked: Mapping[str, Any]) -> None:
         self._runtime = torch.cuda.cudart() if torch.cuda.is_available() else None
@@ -178,7 +178,7 @@ class _Capture:
 
 
 def memory_summary(segments: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """What the allocator of a GPU holds, from its snapshot: bytes reserved, in use and free inside of segments, and the largest blocks."""
+    """Summarise a GPU allocator's snapshot: bytes reserved, in use and free inside segments, and the largest blocks."""
     states: Sums[str] = Sums()
     largest: list[tuple[int, str]] = []
     free: list[int] = []
@@ -202,7 +202,7 @@ def memory_summary(segments: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _made_by(frames: Sequence[Mapping[str, Any]]) -> str:
-    """The innermost line of Python that is not torch's own; empty where no history was kept."""
+    """The innermost Python line outside torch; empty without a history."""
     for frame in frames:
         name = str(frame.get("filename", ""))
         if name.endswith(".py") and "/torch/" not in name:
@@ -215,6 +215,6 @@ def _now() -> int:
 
 
 def asked_of(environ: Mapping[str, str]) -> dict[str, Any] | None:
-    """What the launch asks for, if it is one that is profiled."""
+    """The launch's profiling settings; None if it is not profiled."""
     text = environ.get("ASSAY_PROFILE")
     return dict(json.loads(text)) if text else None

@@ -1,18 +1,18 @@
 """What does the probe record inside a launch, and when?
 
-Steps: a step's end is the next one's begin, so that nothing between two steps is lost, except that hashing the model,
-and writing the rows up to a saved checkpoint, are kept out of both.  Those rows are written at once: what a checkpoint
-holds is never done again after a kill, so that without them the samples of a killed worker would look lost.
-Saving or loading a checkpoint and evaluating inside a step are pauses: their time goes into the step's
-`checkpoint_ns`, which readers take off the step's time, and the events say which of them it was.  (Ending the step at
-the evaluation instead would lose the training of a script that evaluates first and marks no phases.)
-A loop left early (break, exception): its last step counts if its optimizer phase was seen, or, in a script that marks
-none, if anything was marked in it and the script went on: while an exception unwinds, the loop cannot know of it, so that such a
-step's row is held back until a loop or a pause begins or the recording ends.
+Steps: a step's end is the next one's begin, so no time is lost between steps. Two things are excluded from both: hashing the model,
+and writing the rows up to a saved checkpoint. Those rows are written at once: a checkpoint's steps are never repeated after a kill,
+so without the rows the samples of a killed worker would look lost.
+Saving or loading a checkpoint and evaluating inside a step are pauses: their time goes into the step's `checkpoint_ns`, which readers
+subtract from the step's time; events say which kind it was. (Ending the step at the evaluation would lose the training of a script
+that evaluates first and marks no phases.)
+A loop left early (break, exception): its last step counts if its optimizer phase ran, or, in a script without phases, if anything was
+marked in it and the script went on. The loop cannot tell while an exception unwinds, so the step's row is held back until a loop or
+a pause begins or the recording ends.
 
-Time: `time.monotonic_ns` is called directly, not through `assay.clock`, because this is the one place where a call more
-per reading would be part of what is measured.  It is the same clock.
-Errors: whatever goes wrong in here is said once on stderr and ends the recording, never the training.
+Time: `time.monotonic_ns` is called directly, not through `assay.clock`, because here an extra call per reading would be part of the
+measurement. It is the same clock.
+Errors: an error in here is printed once on stderr and ends the recording, never the training.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Recorder(LaunchEnd):
         self.turn()
 
     def turn(self, at: int | None = None) -> None:
-        """The next batch is asked for, or was then: the step under way ends and the next begins."""
+        """Request the next batch (at `at`, default now): the current step ends and the next begins."""
         try:
             now = self._now() if at is None else at
             if self._in_step:
@@ -90,7 +90,7 @@ class Recorder(LaunchEnd):
             self.fail(error)
 
     def got(self, batch: Any) -> None:
-        """The batch is here."""
+        """The batch has arrived."""
         try:
             self._data = self._now() - self._begin
             self._items = _values.batch_items(batch)
@@ -101,10 +101,10 @@ class Recorder(LaunchEnd):
         except Exception as error:
             self.fail(error)
 
-    # ------------------------------------------------------------------ steps that somebody else sees (`steps`)
+    # ------------------------------------------------------------------ steps that hooks observe (`steps`)
 
     def opened(self, epoch: int) -> None:
-        """A step begins at the last turn; what is waited for, and how much work it is, is told while it lasts."""
+        """Begin a step at the last turn; its wait and its work are reported during the step."""
         self._epoch = epoch
         self._batches = 0
         self._data = self._pause = self._exposed = self._items = None
@@ -114,7 +114,7 @@ class Recorder(LaunchEnd):
 
     @property
     def plain(self) -> bool:
-        """Whether the end of a step is a row and nothing else, until the next step at which hashes are due."""
+        """Whether a step's end is just a row, until the next step at which hashes are due."""
         more = (self._later, self._work, self._profiled, self._communication, self._held)
         phases = self._phases
         idle = isinstance(phases, HostPhases) and not (phases.paused or phases.stack)
@@ -125,23 +125,23 @@ class Recorder(LaunchEnd):
 
     @property
     def due(self) -> int:
-        """The step before which more is to be done than to write the row of the last one, hashes aside."""
+        """The first step that needs more at its begin than the last one's row, hashes aside."""
         later, limit = self._later_steps, self.limit
         ends = limit.last if limit is not None else None
         return min(later_gradients.NEVER if later is None else later.next, later_gradients.NEVER if ends is None else ends)
 
     def withdraw(self) -> None:
-        """The step under way is none: nobody can tell where steps begin and end, or it has not begun yet."""
+        """Drop the current step: its bounds are unknown, or it has not begun yet."""
         self._in_step = False
         if self._work is not None:
             self._named = self._work.withdraw(self._named)
 
     def waited(self, ns: int) -> None:
-        """So much longer for data."""
+        """Add to the step's wait for data."""
         self._data = (self._data or 0) + ns
 
     def fed(self, items: float | None, epoch: int | None = None, ids: list[int] | None = None) -> None:
-        """A batch is worked on in the step under way; with its samples, where it has an epoch."""
+        """Add a batch to the current step, with its sample ids if it has an epoch."""
         self._batches += 1
         if items is not None:
             self._items = (self._items or 0.0) + items
@@ -151,16 +151,16 @@ class Recorder(LaunchEnd):
 
     @shielded
     def unknown_samples(self, reason: str) -> None:
-        """Which samples were trained on cannot be told, of this launch."""
+        """The samples of this launch are unknown."""
         self._event("samples_unknown", self._now(), step=self._step, detail={"reason": reason})
 
     def evaluated(self, data: str, samples: int, trained_on: int, same: bool) -> None:
-        """An evaluation of so many samples, so many of which the model had been trained on; whether its data set is the training's."""
+        """Record an evaluation: sample count, how many were trained on, and whether it uses the training's data set."""
         detail = {"data": data, "samples": samples, "training_data": same}
         self._event("evaluated_samples", self._now(), step=self._step, value=float(trained_on), detail=detail)
 
     def lost(self, loss: Any) -> None:
-        """The loss of the step under way."""
+        """Record the loss of the current step."""
         if type(loss) is float and self.active:
             self._append("fingerprints", (*self._key, self._step, "loss", loss, None))
         elif self.active:
@@ -177,39 +177,39 @@ class Recorder(LaunchEnd):
         of_step: bool = False,
         ago: int = 0,
     ) -> None:
-        """What the communication of the step under way, or of one so many steps ago, took by one way of measuring it.
+        """Record the communication of the current step, or of an earlier one, by one method.
 
-        `of_step`: it is the step's own number.
+        `of_step`: the number is the step's own.
         """
         if of_step:
             self._exposed = exposed
         self._append("communication", (*self._key, self._step - ago, method, total, exposed, compute, nbytes))
 
     def collective(self, call: Any, phase: str, method: str) -> None:
-        """A collective that is over."""
+        """Record a finished collective."""
         where = (call.group, call.number, call.step)
         what = (call.op, call.size, call.nbytes, call.dtype, phase, None, call.begin, call.end, call.blocked)
         self._append("collectives", (*self._key, *where, *what, None, None, method))
 
     def before_flush(self, tell: Callable[[], None]) -> None:
-        """Somebody keeps rows back: they are asked for before what was taken is written."""
+        """Register a callback that delivers held-back rows before a flush."""
         self._sink.before_flush(tell)
 
     def sees(self, communication: Communication) -> None:
-        """Communication is seen beside the marks from here on."""
+        """Attach an observer of communication to a script that marks its steps."""
         self._communication = communication
 
     def set_aside(self, kind: str, begin: int, ns: int, detail: Mapping[str, Any] = MappingProxyType({})) -> None:
-        """A part of the step under way was no training."""
+        """Exclude a part of the current step from training time."""
         self._pause = (self._pause or 0) + ns
         self._event(kind, begin, ns, step=self._step, detail=detail)
 
     def watched(self, model: Any) -> None:
-        """Watch a model from inside the first step, before it has changed; hashing it is no training."""
+        """Watch a model from inside the first step, before it has changed; hashing is not training time."""
         self.watch(model)
         if self._watch is not None:
             self._go_on(self._watch)
-        if self._choose_phases() and self._work is not None:  # CUDA was started since the step began
+        if self._choose_phases() and self._work is not None:  # CUDA was initialised since the step began
             self._named = self._work.begin_again(self._named, None if self._watch is None else self._watch.device)
         if self._watch is not None and self._watch.due(self._step):
             before = self._hash_ns
@@ -219,11 +219,11 @@ class Recorder(LaunchEnd):
             self._pause = (self._pause or 0) + self._hash_ns - before
 
     def begin_outside(self) -> None:
-        """The first step that somebody else sees begins."""
+        """Begin the first step that hooks observe."""
         self._begin_loop(0, 0)
 
     def leave(self, loop: int, *, failed: bool = False) -> None:
-        """The loop was left before its loader ended: on purpose, after a step, or because something failed, in the middle of one."""
+        """The loop ended before its loader: on purpose after a step, or by a failure within one."""
         if not self._in_step or loop != self._loop:
             return
         if self._phases.seen[OPTIMIZER]:
@@ -235,7 +235,7 @@ class Recorder(LaunchEnd):
         self._in_step = False
 
     def _release(self) -> None:
-        """The script went on after the loop that it left: its last step was one."""
+        """The script went on after leaving the loop: its last step counts."""
         if self._held is None:
             return
         held, self._held = self._held, None
@@ -277,7 +277,7 @@ class Recorder(LaunchEnd):
             self._append("steps", row)
 
     def _choose_phases(self) -> bool:
-        """Events instead of the host's clock from here on, if the training runs on a GPU; whether that is new."""
+        """Switch to CUDA events if training runs on a GPU; whether that changed anything."""
         torch = sys.modules.get("torch")
         if torch is None or self._later is not None:
             return False
@@ -342,7 +342,7 @@ class Recorder(LaunchEnd):
         return Pause(self, "evaluation") if self.active else NOTHING
 
     def pause(self, kind: str = "") -> int:
-        """A pause begins; its time."""
+        """Begin a pause; returns its begin."""
         try:
             self._release()
             self._phases.pause()
@@ -355,7 +355,7 @@ class Recorder(LaunchEnd):
 
     @shielded
     def resume(self, kind: str, begin: int, succeeded: bool, detail: Mapping[str, Any] = MappingProxyType({})) -> None:
-        """A pause ends; it leaves an event only if it ended without an exception."""
+        """End a pause; it leaves an event only without an exception."""
         duration = self._now() - begin
         self._phases.resume()
         if kind == "checkpoint_save":
@@ -370,7 +370,7 @@ class Recorder(LaunchEnd):
 
     @shielded
     def saved(self, begin: int, ns: int, detail: Mapping[str, Any] = MappingProxyType({}), *, beside: bool = False) -> None:
-        """A checkpoint was saved in the step under way, as is told afterwards; `beside`: by another thread, while training went on."""
+        """Record a checkpoint saved in the current step, after the fact; `beside`: in another thread, while training went on."""
         steps = self._finished()
         if self._in_step and not beside:
             self._pause = (self._pause or 0) + ns
@@ -378,7 +378,7 @@ class Recorder(LaunchEnd):
         self._has_saved(steps, noted=not beside)
 
     def _has_saved(self, steps: int, *, noted: bool = True) -> None:
-        """Several files after the same step are one checkpoint."""
+        """Count several files after the same step as one checkpoint."""
         if noted and self.states is not None and self._watch is not None:
             begin = self._now()
             known = self.went_on is None or self.went_on.step is not None
@@ -390,7 +390,7 @@ class Recorder(LaunchEnd):
         self._saved = True
 
     def _finished(self) -> int:
-        """Steps finished: the step under way is one of them once its optimizer is done."""
+        """Steps finished; the current step counts once its optimizer is done."""
         if not self._in_step:
             return self._step
         return self._step + 1 if self._phases.seen[OPTIMIZER] or not self._marks_optimizer else self._step
@@ -414,7 +414,7 @@ class Recorder(LaunchEnd):
         self.leave(self._loop, failed=error is not None)
         if error is None:
             self._release()
-        elif self._held is not None:  # it cut that step short: the row is never told
+        elif self._held is not None:  # the close cut that step short: drop its row
             self._step = self._held[0]
         if self._communication is not None:
             self._communication.close()

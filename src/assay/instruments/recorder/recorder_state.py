@@ -1,6 +1,6 @@
-"""What does a recorder know, how does it write a row down, and what becomes of an error of its own?
+"""What is a recorder's state, how does it write rows, and how does it handle its own errors?
 
-Errors: whatever goes wrong in here is said once on stderr and ends the recording, never the training.
+An error in here is printed once on stderr and ends the recording, never the training.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ R = TypeVar("R", bound="RecorderState")
 
 
 def shielded(method: Callable[Concatenate[R, _P], None]) -> Callable[Concatenate[R, _P], None]:
-    """The method does nothing when nothing is recorded, and its errors end the recording instead of the training."""
+    """Skip the method if nothing is recorded; its errors end the recording, not the training."""
 
     def guarded(self: R, /, *args: _P.args, **kwargs: _P.kwargs) -> None:
         if self.active:
@@ -47,14 +47,14 @@ def shielded(method: Callable[Concatenate[R, _P], None]) -> Callable[Concatenate
 
 
 class Communication(Protocol):
-    """Who sees communication beside somebody else's marks (`marked_steps`)."""
+    """Observes communication beside a script's own marks (`marked_steps`)."""
 
     def begun(self) -> None:
         """A loop over steps begins."""
         ...
 
     def ended(self) -> None:
-        """The step under way ends."""
+        """The current step ends."""
         ...
 
     def close(self) -> None:
@@ -75,36 +75,36 @@ class RecorderState(Probe):
         self._append = sink.append
         self._phases: HostPhases | CudaPhases = HostPhases(now, self._step_row)
         self._named: Mapping[str, AbstractContextManager[None]] = self._phases.named
-        self._later: Later | None = None  # what a GPU still owes
-        self._last_look: Callable[[], None] = no_look  # at the clock of another host
-        self.cost_ns = 0.0  # what marking a step was found to take
+        self._later: Later | None = None  # values that a GPU still computes
+        self._last_look: Callable[[], None] = no_look  # last comparison with another host's clock
+        self.cost_ns = 0.0  # measured cost of marking a step
         self._communication: Communication | None = None  # of a script that marks its own steps
-        self._work: WorkOfAStep | None = None  # what counts the first step's operations
-        self._profiled: Profiled | None = None  # in launches that are looked at closely and not timed
-        self.limit: StepLimit | None = None  # of a job that is not to be run to its end
+        self._work: WorkOfAStep | None = None  # counts the first step's FLOPs
+        self._profiled: Profiled | None = None  # in launches that are profiled, not timed
+        self.limit: StepLimit | None = None  # of a job that ends early
         self._entered = 0
         self._flights = Flights(now, self.workers) if self.workers > 1 else None  # for torch's own list of collectives
         self._watching: model_hash.Watch | None = None
-        self.optimizers: Iterable[Any] = ()  # that there are, as far as somebody else knows
-        self.states: States | None = None  # how far it is, where workers may be started again
-        self.went_on: Restored | None = None  # from where this incarnation went on
+        self.optimizers: Iterable[Any] = ()  # live ones, as reported by the hooks
+        self.states: States | None = None  # progress notes, if workers may be restarted
+        self.went_on: Restored | None = None  # where this incarnation resumed
         self._hash_ns = 0
         self._gradients: _first_gradients.FirstGradients | None = None
         self._later_steps: later_gradients.LaterSteps | None = None
-        self._asks_sending = False  # whether statistics of batch normalisation are sent to all ranks
-        self._starts: Mapping[str, int] = {}  # of the parameters, for launches of which no rank may hold them all
-        self.ends_at: int | None = None  # when the last step was over, as far as somebody else tells
-        self._batches = 0  # worked on in the step under way, as far as somebody else tells
+        self._asks_sending = False  # whether to check that statistics of batch normalisation are broadcast
+        self._starts: Mapping[str, int] = {}  # of the parameters, for launches in which no rank may hold them all
+        self.ends_at: int | None = None  # end of the last step, if reported from outside
+        self._batches = 0  # used in the current step, if reported from outside
         self._first_step_seen = False
-        self._step = 0  # number of the step under way, which is the number of steps finished before it
-        self._loop = 0  # number of the `steps` loop under way
+        self._step = 0  # number of the current step = steps finished before it
+        self._loop = 0  # number of the current `steps` loop
         self._epoch = 0
         self._in_step = False
         self._held: tuple[int, int, int] | None = None  # a step that a failure may have cut short: number, begin, end
         self._held_rows: list[tuple[Any, ...]] = []
         self._saved = False  # whether a checkpoint was saved since the last step ended
-        self._saved_after: int | None = None  # steps, at the last of them
-        self._touched = False  # whether samples or log were called in the step under way
+        self._saved_after: int | None = None  # number of steps at the last save
+        self._touched = False  # whether samples or log were called in the current step
         self._marks_optimizer = False  # whether any step so far marked its optimizer
         self._begin = 0
         self._data: int | None = None
@@ -113,7 +113,7 @@ class RecorderState(Probe):
         self._items: float | None = None
 
     def _number(self, what: str, value: Any) -> None:
-        """Now where that is free of waiting, else when the GPU is done with it."""
+        """Read the value now if that does not wait, else when the GPU is done with it."""
         key = (*self._key, self._step, what)
         if self._later is not None and _values.on_cuda(value):
             self._later.number(value.reshape(()), lambda x: self._append("fingerprints", (*key, float(x), None)))
@@ -136,15 +136,15 @@ class RecorderState(Probe):
 
     @property
     def _watch(self) -> model_hash.Watch | None:
-        """What is hashed of the model that is trained, while there is one."""
+        """The hashing state of the trained model, while there is one."""
         watch = self._watching
         return None if watch is None or watch.model is None else watch
 
     @contextmanager
     def _set_aside_hashing(self) -> Iterator[None]:
-        """What is done in here, inside of a step, is no training."""
+        """Exclude the work in this block from training time."""
         self._phases.pause()
-        begin = self._now()  # inside of the pause: what lies between two readings of the clock must not count twice
+        begin = self._now()  # inside the pause: the time between two clock readings must not count twice
         yield
         spent = self._now() - begin
         self._phases.resume()
@@ -160,7 +160,7 @@ class RecorderState(Probe):
         self._append("telemetry", row)
 
     def fail(self, error: Exception, where: str = "") -> None:
-        """End the recording, not the training; say so once, here and in the record, with the call that met the error."""
+        """End the recording, not the training; report it once, on stderr and in the record, with the failing call."""
         if not self.active:
             return
         self.active = False

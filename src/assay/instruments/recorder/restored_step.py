@@ -1,16 +1,17 @@
-"""From which step does a restarted script go on?  Learnt from the state that it restored, never from what it prints.
+"""From which step does a restarted script resume?
 
-Whenever a checkpoint is saved, and where an incarnation begins, each rank notes how far it is: steps finished, a mark of the
-parameters, and the optimizers' own counters.  A restarted worker compares its first state with those notes:
-* the parameters are those of one noted step: it goes on from there;
-* they are not (saved in less precision, or by a way that no hook sees), but the optimizer counts its updates as Adam does: the step at
-  which it had counted so many;
-* they are those of step 0: it began anew.
-Otherwise nobody knows, and so it is said: a step is never guessed.
+Derived from the state it restored, never from its output. Whenever a checkpoint is saved, and where an incarnation begins, each rank
+notes its progress: steps finished, a mark of the parameters, and the optimizers' own counters. A restarted worker compares its first
+state with those notes:
+* the parameters match one noted step: it resumes there;
+* they match none (saved in lower precision, or by a way that no hook covers), but the optimizer counts its updates as Adam does: it
+  resumes at the step with that count;
+* they match step 0: it started afresh.
+Otherwise the step is reported as unknown, never guessed.
 
 The mark is a hash of up to `ELEMENTS` elements of up to `TENSORS` parameters: an update changes nearly all of them.
 Cannot tell apart: states that no update has changed (a learning rate of 0), unless the optimizer counts.
-The notes lie beside the progress files and are no part of the record; what was found is (event `resumed`).
+The notes lie beside the progress files and are not part of the record; the result is (event `resumed`).
 """
 
 from __future__ import annotations
@@ -34,39 +35,39 @@ SEVERAL: Final = "its first parameters are those of several steps ({steps}), and
 
 @dataclass(frozen=True, kw_only=True)
 class State:
-    """How far a rank was when it was noted."""
+    """A rank's progress when it was noted."""
 
     incarnation: int
-    step: int | None  # steps finished; None: not known, after a restart
-    mark: str  # of the parameters
-    updates: int | None = None  # as the optimizers count them
+    step: int | None  # steps finished; None: unknown, after a restart
+    mark: str  # hash of the parameters
+    updates: int | None = None  # as counted by the optimizers
     epoch: int = 0  # of the ledger
     whole: bool = False  # whether the epoch had been read to its end
-    saved: bool = False  # by the script, and not only noted
+    saved: bool = False  # by the script, not only noted
 
 
 @dataclass(frozen=True, kw_only=True)
 class Restored:
-    """What a restarted worker goes on from."""
+    """Where a restarted worker resumes."""
 
     step: int | None
-    by: str = ""  # parameters, updates
-    why: str = ""  # it is not known
-    state: State | None = None  # the note that told it
+    by: str = ""  # parameters or updates
+    why: str = ""  # reason if the step is unknown
+    state: State | None = None  # the matching note
 
 
 class States:
-    """The notes of one rank, and those of the incarnations before it."""
+    """The notes of one rank and of its earlier incarnations."""
 
     def __init__(self, folder: Path, rank: int, incarnation: int) -> None:
-        """`folder`: the launch's, for notes of all ranks."""
+        """`folder`: the launch's, for the notes of all ranks."""
         self.incarnation = incarnation
-        self.optimizers: Iterable[Any] = ()  # that there are
+        self.optimizers: Iterable[Any] = ()  # the live ones
         self.epoch: Callable[[], tuple[int, bool]] = _no_epoch  # of the ledger, and whether it was read to its end
         self._folder, self._rank = folder / "progress", rank
 
     def note(self, model: Any, step: int | None, *, saved: bool = False) -> None:
-        """Keep how far this rank is for the workers that come after a restart.
+        """Note this rank's progress for its successors after a restart.
 
         Raises:
             OSError: the disk is full or not writable.
@@ -86,8 +87,10 @@ class States:
             file.write(json.dumps(asdict(state)) + "\n")
 
     def restored(self, model: Any) -> Restored:
-        """What the state of this first step is, by the notes of earlier incarnations: this rank's own, or, where it has none
-        of that state, those of any rank (replicas are equal, and often one of them saves alone)."""
+        """Match this first state with the notes of earlier incarnations.
+
+        This rank's own notes come first, then those of any rank: replicas are equal, and often one of them saves alone.
+        """
         mark, updates = mark_of(model), updates_of(self.optimizers)
         earlier = [state for state in self._all() if state.incarnation < self.incarnation and state.step is not None]
         own = [state for state in _of(self._file(self._rank)) if state in earlier]
@@ -108,7 +111,7 @@ def _no_epoch() -> tuple[int, bool]:
 
 
 def recognise(notes: Iterable[State], mark: str, updates: int | None) -> Restored:
-    """The one step whose state this is."""
+    """The one step that this state belongs to."""
     known = [state for state in notes if state.step is not None]
     alike = [state for state in known if state.mark == mark]
     counted = [state for state in alike if updates is not None and state.updates == updates]
@@ -123,7 +126,7 @@ def recognise(notes: Iterable[State], mark: str, updates: int | None) -> Restore
 
 
 def _by_updates(known: list[State], updates: int | None) -> Restored:
-    """By the optimizers' counters: every note that has one says how far steps are ahead of them, and all must agree."""
+    """Match by the optimizers' counters: all notes that have one must agree on its offset from the step."""
     ahead = {state.step - state.updates for state in known if state.step is not None and state.updates is not None}
     if not updates or len(ahead) != 1:
         return Restored(step=None, why=NO_MATCH)
@@ -133,7 +136,7 @@ def _by_updates(known: list[State], updates: int | None) -> Restored:
 
 
 def mark_of(model: Any) -> str:
-    """A mark of the parameters: of a sharded model of this rank's part. Changes nothing and draws nothing."""
+    """Hash the parameters; of a sharded model, this rank's part. Changes nothing and draws no random numbers."""
     parameters = list(model_hash.unwrap(model).parameters())
     chosen = parameters[:: max(1, -(-len(parameters) // TENSORS))]
     digest = hashlib.blake2b(digest_size=16)
@@ -155,13 +158,13 @@ def _feed(digest: Any, plain: Any) -> None:
 
 
 def updates_of(optimizers: Iterable[Any]) -> int | None:
-    """How many updates the optimizers count themselves, the most of any parameter; None where none counts."""
+    """The largest update count in the optimizers' state; None if none counts."""
     counts = [count for optimizer in optimizers for count in _counts(optimizer)]
     return max(counts, default=None)
 
 
 def _counts(optimizer: Any) -> Iterator[int]:
-    """Of the first parameters of an optimizer that have a counter: those that are frozen later stay behind."""
+    """The counters of an optimizer's first parameters that have one: those frozen later fall behind."""
     for state in list(optimizer.state.values())[:TENSORS]:
         step = state.get("step") if isinstance(state, dict) else None
         if step is not None:
@@ -170,7 +173,7 @@ def _counts(optimizer: Any) -> Iterator[int]:
 
 
 def _of(path: Path) -> Iterator[State]:
-    """The notes of a file; a line that a kill cut short is none."""
+    """Parse the notes of a file; skip a line that a kill cut short."""
     with suppress(OSError):
         for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
             with suppress(ValueError, TypeError):

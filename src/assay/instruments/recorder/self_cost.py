@@ -1,8 +1,8 @@
-"""What does marking a step cost on this machine?  Measured before the training begins, stored in the record.
+"""What does marking a step cost on this machine?
 
-A loop of fully marked steps against the same loop bare; the difference per step, as the median over chunks, so that
-one interruption by the system does not count.  The rows go to memory and are thrown away; what writing them costs is
-measured apart, as the CPU time of the flushing thread.  No random number is drawn.
+Measured before the training begins and stored in the record: a loop of fully marked steps against the same loop bare. The cost per
+step is the median over chunks, so that a single interruption does not count. The rows go to memory and are discarded; the cost of
+writing is measured separately, as the CPU time of the flushing thread. No random number is drawn.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def cost_per_step(recorder: Probe, *, now: Callable[[], int] = time.monotonic_ns
 
 
 def weighted_median(values: Sequence[tuple[float, float]]) -> float:
-    """(value, weight), not empty: the least value that with those below it has half of all weight."""
+    """The weighted median of (value, weight) pairs, not empty: the least value at which the cumulative weight reaches half."""
     ordered = sorted(values)
     below = list(accumulate(weight for _, weight in ordered))
     return ordered[bisect_left(below, below[-1] / 2)][0]

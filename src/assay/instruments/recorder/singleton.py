@@ -1,4 +1,7 @@
-"""Which probe has this process?  One, whoever asks first: the script that marks its steps, or the hooks in its place."""
+"""Which probe does this process have?
+
+One, opened by the first caller: the script that marks its steps, or the hooks on its behalf.
+"""
 
 from __future__ import annotations
 
@@ -17,13 +20,13 @@ _current: Probe | None = None  # the recording probe of this process
 
 
 def recorder() -> Recorder | None:
-    """The recording probe of this process, for those who mark steps in the script's place; None outside of a launch."""
+    """The recording probe of this process, for hooks; None outside a launch."""
     found = started()
     return cast("Recorder", found) if found.active else None
 
 
 def started() -> Probe:
-    """The recording probe inside of a launch by assay, opened by the first that asks; else one that does nothing."""
+    """The recording probe inside a launch, opened on first use; else the inactive one."""
     global _current
     if _current is not None:
         return _current
@@ -48,7 +51,7 @@ def _watch_forks() -> None:
 
 
 def _silence() -> None:
-    """In a forked child, such as a DataLoader's worker: this rank's record belongs to the parent."""
+    """Stop recording in a forked child, such as a DataLoader's worker: the record belongs to the parent."""
     global _current
     if _current is not None:
         _current.active = False
@@ -60,7 +63,7 @@ def _silence() -> None:
 
 def _idle() -> Probe:
     idle = Probe()
-    with suppress(ValueError):  # whatever these variables mean then, they are not torchrun's
+    with suppress(ValueError):  # then the variables are not torchrun's
         idle.rank, idle.workers = int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1"))
     return idle
 

@@ -1,6 +1,6 @@
 """Where do a probe's rows go, and who writes them?
 
-Inside a launch: to this rank's stream files and its progress file.  While calibrating: to a list that is thrown away.
+Inside a launch: to this rank's stream files and its progress file. During calibration: to a list that is discarded.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-Fold = Callable[[Sequence[tuple[Any, ...]]], Mapping[str, list[tuple[Any, ...]]]]  # as `record/writer.py` has it
+Fold = Callable[[Sequence[tuple[Any, ...]]], Mapping[str, list[tuple[Any, ...]]]]  # as in `record/writer.py`
 
 
 @dataclass(frozen=True, kw_only=True)
 class Identity:
-    """Which worker of which launch this process is."""
+    """Identifies this worker and launch."""
 
     launch: int
     rank: int
@@ -37,40 +37,40 @@ class Sink(Protocol):
         ...
 
     def folded(self, fold: Fold) -> Callable[[tuple[Any, ...]], None]:
-        """What takes a raw row, which `fold` makes rows of tables of when it is written."""
+        """A function that takes raw rows; `fold` turns them into table rows when they are written."""
         ...
 
     def step(self, steps: int, now_ns: int) -> None:
-        """So many steps are finished."""
+        """Report the number of steps finished."""
         ...
 
     def checkpoint(self, steps: int) -> None:
-        """A checkpoint was saved after so many steps."""
+        """Report a checkpoint saved after so many steps."""
         ...
 
     def saving(self, begun: bool) -> None:
-        """A checkpoint begins to be saved, or no longer is."""
+        """Report that saving a checkpoint begins or ends."""
         ...
 
     def flush(self) -> None:
-        """Write what was taken so far."""
+        """Write the rows taken so far."""
         ...
 
     def before_flush(self, tell: Callable[[], None]) -> None:
-        """Call this, from whichever thread, before what was taken is written: there may be rows that nobody has given yet."""
+        """Call this before a flush, from any thread: rows may still be held back."""
         ...
 
     def flush_cpu_ns(self) -> int | None:
-        """CPU time that writing has cost beside the training thread; None where it cannot be known."""
+        """CPU time of writing outside the training thread; None if unknown."""
         ...
 
     def close(self) -> None:
-        """Write what is left."""
+        """Write the remaining rows."""
         ...
 
 
 class LaunchSink:
-    """The real one: `record/writer.py` and `record/progress.py` in the launch's folder."""
+    """Writes the launch's folder with `record/writer.py` and `record/progress.py`."""
 
     def __init__(self, folder: Path, identity: Identity, *, flush_s: float) -> None:
         from assay.record.progress import ProgressWriter
@@ -97,7 +97,7 @@ class LaunchSink:
             return None
 
     def close(self) -> None:
-        """Write what is left."""
+        """Write the remaining rows."""
         self._writer.close()
 
 
@@ -115,7 +115,7 @@ class MemorySink:
         self.rows.append((table, row))
 
     def folded(self, fold: Fold) -> Callable[[tuple[Any, ...]], None]:
-        """What takes a raw row."""
+        """A function that takes raw rows."""
 
         def append(raw: tuple[Any, ...]) -> None:
             self.rows.extend((table, row) for table, rows in fold((raw,)).items() for row in rows)
@@ -123,15 +123,15 @@ class MemorySink:
         return append
 
     def step(self, steps: int, now_ns: int) -> None:
-        """So many steps are finished."""
+        """Report the number of steps finished."""
         self.steps = steps
 
     def checkpoint(self, steps: int) -> None:
-        """A checkpoint was saved."""
+        """Report a saved checkpoint."""
         self.checkpoints += 1
 
     def saving(self, begun: bool) -> None:
-        """Nobody looks."""
+        """Ignored in memory."""
 
     def before_flush(self, tell: Callable[[], None]) -> None:
         """Nothing is written."""
@@ -153,10 +153,10 @@ class MemorySink:
 
 
 def identity_from(environ: Mapping[str, str]) -> Identity:
-    """This worker's identity from the variables that torchrun and assay's launchers set; rank 0 of 1 without them.
+    """This worker's identity from the variables of torchrun and assay's launchers; rank 0 of 1 without them.
 
     Raises:
-        ValueError: a variable is not a whole number.
+        ValueError: a variable is not an integer.
     """
 
     def number(name: str, default: int) -> int:
@@ -173,7 +173,7 @@ def identity_from(environ: Mapping[str, str]) -> Identity:
 
 
 def process_start_ns() -> int | None:
-    """When this process was started, on the monotonic clock, to 10 ms; None where the system does not tell.
+    """The start of this process on the monotonic clock, to 10 ms; None if the system does not report it.
 
     Source: proc(5), field 22 of /proc/self/stat: clock ticks since boot, suspended time included (CLOCK_BOOTTIME).
     """

@@ -1,4 +1,7 @@
-"""What does the training loop hold in its hands?  The iterator over its batches, and the pauses inside it."""
+"""What does the training loop iterate over?
+
+The iterator over its batches, and the pauses inside the loop.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ T = TypeVar("T")
 
 
 class StepRecorder(Protocol):
-    """Who is told of steps and pauses."""
+    """Receives steps and pauses."""
 
     active: bool
 
@@ -18,30 +21,30 @@ class StepRecorder(Protocol):
         """The next batch is requested."""
 
     def got(self, batch: Any) -> None:
-        """The batch is here."""
+        """The batch has arrived."""
 
     def leave(self, loop: int) -> None:
         """The loop was left before its loader ended."""
 
     def fail(self, error: Exception) -> None:
-        """Something went wrong in here."""
+        """An error occurred in here."""
 
     def pause(self, kind: str) -> int:
-        """A pause begins; its time."""
+        """Begin a pause; returns its begin."""
 
     def resume(self, kind: str, begin: int, succeeded: bool) -> None:
-        """A pause ends."""
+        """End a pause."""
 
 
 class Steps(Iterator[T]):
-    """The iterator that a training loop runs over. Errors of the loader pass through untouched."""
+    """The iterator of a training loop. The loader's errors pass through untouched."""
 
     __slots__ = ("_fresh", "_loop", "_next", "_recorder")
 
     def __init__(self, recorder: StepRecorder, loader: Iterable[T], loop: int) -> None:
         self._recorder = recorder
         self._loop = loop
-        self._fresh = True  # the first step has begun already, so that starting the loader's workers is data time
+        self._fresh = True  # the first step has begun already, so that starting the loader's workers counts as data time
         self._next = iter(loader).__next__
 
     def __next__(self) -> T:
@@ -57,7 +60,7 @@ class Steps(Iterator[T]):
         return batch
 
     def __del__(self) -> None:
-        """A loop that is left by break or by an exception drops its iterator at once."""
+        """A loop left by break or by an exception drops its iterator at once."""
         recorder = getattr(self, "_recorder", None)
         if recorder is not None and recorder.active:
             try:

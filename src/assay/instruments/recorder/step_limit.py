@@ -1,15 +1,15 @@
-"""When does a worker end that was asked to make only so many steps?  After its last step, once all ranks have made theirs.
+"""When does a worker with a step limit end?
 
-`workload.steps`: a job of days is measured for a few hundred steps.  Every rank ends itself after the same step: it closes its recording,
-leaves a file in the launch's folder, waits for the files of the others, and ends with 0.  It waits because a rank that is gone takes its
-sockets and its GPU's unfinished collectives with it, while another may still be in them.  No collective is added.
+After its last step, once all ranks have finished theirs. `workload.steps` measures a few hundred steps of a job that takes days. Each
+rank closes its recording after the same step, leaves a file in the launch's folder, waits for the others' files, and exits with 0. It
+waits because its exit would close sockets and abort GPU collectives that others may still need. No collective is added.
 
-The process ends by `os._exit`, between two steps.  An exception (SystemExit) would be caught by some loops, and would run what scripts do
-at their end: a final evaluation, or the saving of a half-trained model over a good one.  Helpers that load data are ended before.
-A rank that the others wait for longer than `PATIENCE_S` has hung: then the launch fails, and says so.  Ranks of other machines may write
-where this one does not look: they get a moment.
-Cannot help: a thread of the script's own that was writing a file; a recording that failed, or saw no step: then the job runs to its end,
-or to limits.launch_timeout_s.
+The process ends by `os._exit`, between two steps. SystemExit would be caught by some loops and would run a script's end: a final
+evaluation, or saving a half-trained model over a good one. Helpers that load data are ended first.
+A rank that keeps the others waiting longer than `PATIENCE_S` hangs: the launch then fails and says so. Ranks of other machines may
+write to a folder not visible here: they get a short grace period.
+Does not help: a thread of the script that was writing a file; a recording that failed or recorded no step: then the job runs to its
+end, or to limits.launch_timeout_s.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ POLL_S: Final = 0.02
 
 
 class EndedRecorder(Protocol):
-    """Whose recording ends with the last step."""
+    """A recorder that closes with the last step."""
 
     rank: int
     workers: int
 
     def reached(self, step: int, made: int) -> None:
-        """This rank ends now, after as many steps as were requested."""
+        """End this rank after the requested number of steps."""
 
     def close(self) -> None:
         """The recording ends."""
 
 
 class StepLimit:
-    """How many steps this rank makes."""
+    """The number of steps that this rank makes."""
 
     def __init__(
         self,
@@ -57,26 +57,26 @@ class StepLimit:
         exits: Callable[[int], object] = lambda status: os._exit(status),
         patience_s: float = PATIENCE_S,
     ) -> None:
-        """`local`: the ranks of this machine; default: all. Those of others may write into a folder that is not seen here."""
+        """`local`: the ranks of this machine; default: all. Others may write to a folder that is not visible here."""
         self._steps, self._folder, self._recorder, self._incarnation = steps, folder, recorder, incarnation
         self._exits, self._patience_s = exits, patience_s
         self._every = range(recorder.workers)
         self.local = self._every if local is None else local
-        self._first: int | None = 0 if incarnation else None  # a restarted job goes on with the numbers of the first
+        self._first: int | None = 0 if incarnation else None  # a restarted job continues the first one's numbers
 
     @property
     def last(self) -> int | None:
-        """The number of the step that is not made any more; None before the first."""
+        """The number of the first step beyond the limit; None before the first step."""
         return None if self._first is None else self._first + self._steps
 
     def reached(self, finished: int) -> bool:
-        """Whether the last step was the last one, given the number of the next."""
+        """Whether the limit is reached, given the number of the next step."""
         if self._first is None:
             self._first = finished
         return finished - self._first >= self._steps
 
     def end(self, finished: int) -> None:
-        """Close the recording, wait for the other ranks, and end this process, whatever goes wrong with that."""
+        """Close the recording, wait for the other ranks, and end this process, whatever errors occur."""
         together = False
         try:
             self._synchronise()
@@ -92,13 +92,13 @@ class StepLimit:
         self._exits(0 if together else 1)
 
     def _synchronise(self) -> None:
-        """What a GPU still owes to other ranks is done first."""
+        """Finish the GPU work that other ranks wait for."""
         torch = sys.modules.get("torch")
         if torch is not None and torch.cuda.is_initialized():
             torch.cuda.synchronize()
 
     def _wait(self) -> bool:
-        """Whether all ranks of this machine have come; those of others are waited for for a moment more."""
+        """Whether all ranks of this machine have finished; ranks of others get a grace period."""
         deadline = time.monotonic() + self._patience_s
         elsewhere = None
         while not all_ended(self._folder, self._incarnation, self._every):
@@ -122,10 +122,10 @@ class StepLimit:
 
 
 def limit_from(environ: Mapping[str, str], folder: Path, recorder: EndedRecorder, incarnation: int) -> StepLimit | None:
-    """The limit that the launch asks for.
+    """The launch's step limit.
 
     Raises:
-        ValueError: the variable is not a whole number.
+        ValueError: the variable is not an integer.
     """
     asked = environ.get(VARIABLE)
     if not asked:
@@ -136,14 +136,14 @@ def limit_from(environ: Mapping[str, str], folder: Path, recorder: EndedRecorder
 
 
 def mark(folder: Path, incarnation: int, rank: int) -> None:
-    """This rank has made its steps."""
+    """Mark this rank as finished."""
     place = folder / "ended"
     place.mkdir(parents=True, exist_ok=True)
     (place / f"incarnation={incarnation}.rank={rank}").touch()
 
 
 def all_ended(folder: Path, incarnation: int, ranks: Iterable[int]) -> bool:
-    """Whether these ranks of an incarnation have made their steps."""
+    """Whether these ranks of an incarnation have finished."""
     place = folder / "ended"
     return all((place / f"incarnation={incarnation}.rank={rank}").exists() for rank in ranks)
 
@@ -158,11 +158,11 @@ def _close(recorder: EndedRecorder, finished: int, made: int) -> None:
 
 
 def _end_helpers() -> None:
-    """End processes that load data; torch's handler would raise an exception for each of them."""
+    """End the loader processes; torch's handler would raise an exception for each of them."""
     multiprocessing = sys.modules.get("multiprocessing")
     if multiprocessing is None:
         return
-    with suppress(ValueError):  # not in the main thread: then no handler runs here
+    with suppress(ValueError):  # not in the main thread: no handler runs here
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     for child in multiprocessing.active_children():
         with suppress(Exception):

@@ -1,14 +1,15 @@
-"""What work is a step of this rank, on which device, and how fast could that device be?  Told once per start, after the first step.
+"""What is the FLOP count of a step on this rank, on which device, and what is that device's peak?
 
-`Recorder` hands its phases over at the begin of its first loop and takes them back after the first step, so that all later steps
-cost nothing.  The count (`flops`) and, if asked for, the measured peak (`gemm_peak`) become the event `flops`:
+Reported once per start, after the first step. `Recorder` hands over its phases at the begin of its first loop and takes them back
+after the first step, so later steps cost nothing. The count (`flops`) and, if requested, the measured peak (`gemm_peak`) become the
+event `flops`:
 
-    value    operations of the model in this step on this rank; null if they are not known
+    value    operations of the model in this step on this rank; null if unknown
     detail   convention, forward, backward, recomputed, by: [{device, name, precision, flops, uuid}], items, uncounted, absent (why),
-             devices: [{device, name, uuid}] where nothing was counted (uuid: of a GPU, so that ranks that share it are seen),
+             devices: [{device, name, uuid}] if nothing was counted (uuid: of a GPU, so that ranks sharing it are recognised),
              peaks: [{device, precision, flops_per_s, size, threads, method, absent}]
 
-Whatever goes wrong here is a reason in that event and never ends the recording.
+An error becomes a reason in that event and never ends the recording.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ class WorkOfAStep:
     """Counts the first step of a recorder."""
 
     def __init__(self, *, measures_peak: bool, precision: str = "") -> None:
-        """`precision`: in which the peak is measured, where the experiment says it; else in those that the products had."""
+        """`precision`: of the measured peak, if the experiment sets it; else the precisions of the matrix products."""
         self.told = False  # whether the step is over
         self._measures_peak, self._precision = measures_peak, precision
         self._plain: Named | None = None
@@ -39,7 +40,7 @@ class WorkOfAStep:
         self._trouble = ""
 
     def begin(self, named: Named, device: str | None) -> Named:
-        """The phases of the first step, counted; `device` is the kind that holds the watched model, where one is watched."""
+        """The phases of the first step, counted; `device` is the kind that holds the watched model, if any."""
         torch = sys.modules.get("torch")
         if torch is None or self._plain is not None:
             return named
@@ -56,21 +57,21 @@ class WorkOfAStep:
             return named
 
     def begin_again(self, named: Named, device: str | None) -> Named:
-        """The same for other phases, before any of them was entered."""
+        """Restart with other phases, before any of them was entered."""
         self._plain = None
         return self.begin(named, device)
 
     def withdraw(self, named: Named) -> Named:
-        """What was counted is no step; the phases as they were."""
+        """Discard the count; returns the original phases."""
         plain, self._plain = self._plain, None
         return named if plain is None else plain
 
     def tell(self, step: int, items: float | None) -> None:
-        """The step is over."""
+        """The step has ended."""
         self.told, self._step, self._items = self._plain is not None, step, items
 
     def finish(self, event: Callable[..., None]) -> Named:
-        """Write the event; between two steps, so that neither is longer for it. Gives the phases back as they were."""
+        """Write the event between two steps, so that neither grows; returns the original phases."""
         assert self._plain is not None
         flops, detail = self._counted()
         begin = _now()
@@ -95,7 +96,7 @@ class WorkOfAStep:
         return flops, detail
 
     def _peaks(self, detail: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """One for each device and precision that made a hundredth of the products, or for the device alone in single precision."""
+        """One per device and precision with at least 1 % of the products, or for the device alone in single precision."""
         from assay.instruments.flops.gemm_peak import measure
 
         total = sum(one["flops"] for one in detail["by"])

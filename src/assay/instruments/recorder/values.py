@@ -1,6 +1,6 @@
-"""What do the things that a training script hands over look like: losses, ids, batches?
+"""How do we read a script's losses, ids and batches?
 
-Duck-typed, because importing torch or numpy here would cost what the probe promises not to cost.
+Duck-typed: importing torch or numpy here would break the probe's promise of low cost.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any
 
 
 def on_cuda(value: Any) -> bool:
-    """Whether reading the value would make a GPU wait."""
+    """Whether reading the value would synchronise a GPU."""
     return bool(getattr(value, "is_cuda", False))
 
 
@@ -24,10 +24,10 @@ def as_number(value: Any) -> float:
 
 
 def as_count(name: str, value: Any) -> float:
-    """A number of things: finite and not below 0.
+    """A count: finite and not below 0.
 
     Raises:
-        ValueError: it is below 0, infinite or no number.
+        ValueError: it is below 0, infinite or not a number.
         TypeError, RuntimeError: it is not one number.
     """
     count = as_number(value)
@@ -43,12 +43,12 @@ def as_list(values: Any) -> list[Any]:
 
 
 def as_ids(values: Any) -> Any:
-    """Whole numbers, flattened, as an array of their own where the values are a tensor or an array, else as a list.
+    """Integers, flattened: as an array copy if the values are a tensor or an array, else as a list.
 
     An array is copied in a microsecond and written in half of one; a list of 256 numbers costs five times as much.
 
     Raises:
-        TypeError, ValueError: they are not whole numbers.
+        TypeError, ValueError: they are not integers.
     """
     array = _as_array(values)
     if array is None:
@@ -60,16 +60,16 @@ def as_ids(values: Any) -> Any:
 
 
 def as_text(value: Any) -> str | None:
-    """A prediction or target as it is stored; None stays None."""
+    """A prediction or target as stored text; None stays None."""
     if value is None:
         return None
     return str(value.item() if hasattr(value, "item") else value)
 
 
 def batch_items(batch: Any) -> float | None:
-    """The first dimension of the batch: of the tensor, or of the tensor that a sequence or mapping begins with; else None."""
+    """The first dimension of the batch: of the tensor, or of the first tensor in a sequence or mapping; else None."""
     first = batch
-    if type(batch) is list or type(batch) is tuple:  # mostly; to ask for a mapping takes longer than all else here
+    if type(batch) is list or type(batch) is tuple:  # the common case; the check for a mapping costs more than the rest
         first = batch[0] if batch else None
     elif isinstance(batch, Mapping):
         first = next(iter(batch.values()), None)

@@ -1,4 +1,4 @@
-"""What is recorded of the model that is trained, of its data and of its scores?"""
+"""What is recorded about the trained model, its data and its scores?"""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from assay.instruments.recorder.restored_step import Restored
 
 
 class WatchedModel(RecorderState):
-    """Hashes, gradients and settings of the model; what was evaluated."""
+    """Hashes, gradients and settings of the model; evaluations."""
 
     def _go_on(self, watch: model_hash.Watch, *, told: bool = False) -> None:
-        """The first step begins: learn which one it is, after a restart; finding that out is no training.
+        """The first step begins: after a restart, find its number, outside training time.
 
-        `told`: the script says the number of its first step itself, by saying nothing the first.
+        `told`: the script gives the number itself, or implies the first by giving none.
         """
         if self.states is None or self.went_on is not None:
             return
@@ -49,10 +49,10 @@ class WatchedModel(RecorderState):
         if random is not None:
             self._fingerprint("random_state", text=random)
         self._asks_sending = self.workers > 1
-        if watch.staged:  # a stage is no replica
+        if watch.staged:  # a pipeline stage is not a replica
             return
         self._later_steps = later_gradients.wait_for(model, self.seed, self._look_at_step)
-        if self._identity.incarnation == 0:  # a run that goes on has no first gradient
+        if self._identity.incarnation == 0:  # a resumed run has no first gradient
             self._gradients = _first_gradients.wait_for(model, self._first_gradients, watch.trained_by)
 
     @shielded
@@ -60,11 +60,11 @@ class WatchedModel(RecorderState):
         """See `Probe.gradients`."""
         self._leave_gradients()
         self._first_gradients(named.items(), None)
-        if self._later_steps is not None:  # they do not lie where they are looked for
+        if self._later_steps is not None:  # they are not in `.grad`
             self._later_steps.gradients_since = None
 
     def _first_gradients(self, named: Iterable[tuple[str, Any]], precision: str | None) -> None:
-        """The gradients of the step under way. What cannot be kept is said to be so."""
+        """Keep the current step's gradients; record a reason for what cannot be kept."""
         with self._set_aside_hashing():
             try:
                 for row in gradients.rows(named, precision, self._starts):
@@ -84,7 +84,7 @@ class WatchedModel(RecorderState):
 
     @shielded
     def _look_at_step(self, optimizer: Any, clips: list[later_gradients.Clip]) -> None:
-        """What the step under way is trained with, just before the optimizer steps."""
+        """Record the current step's training inputs, just before the optimizer steps."""
         later, watch = self._later_steps, self._watch
         if later is None or watch is None:
             return
@@ -109,7 +109,7 @@ class WatchedModel(RecorderState):
             self._asks_sending = False
             if (sent := batch_statistics.broadcast(watch.model)) is not None:
                 self._fingerprint("buffers_broadcast", value=float(sent))
-        if watch.trained_by(optimizer):  # it was not known: its state may have been restored
+        if watch.trained_by(optimizer):  # it was unknown before: its state may have been restored
             what, text = model_hash.optimizer_hash(optimizer)
             self._fingerprint(what, text=text)
         first = later.gradients_since
@@ -151,7 +151,7 @@ class WatchedModel(RecorderState):
         columns = [
             _values.as_list(column) if column is not None else [None] * len(ids) for column in (scores, predictions, targets, clusters)
         ]
-        # Before the first is written: the beginning of a held-out set must not pass for all of it.
+        # Check before the first write: the beginning of a held-out set must not pass for all of it.
         if any(len(column) != len(ids) for column in columns):
             lengths = ", ".join(str(len(column)) for column in columns)
             raise ValueError(f"{len(ids)} ids, but {lengths} scores, predictions, targets, clusters; give as many of each")
@@ -159,7 +159,7 @@ class WatchedModel(RecorderState):
             self.example(id, score, prediction=prediction, target=target, metric=metric, cluster=group)
 
     def _hash(self, watch: model_hash.Watch) -> None:
-        """Hash the model now. A model that cannot be hashed is said to be so; the rest is still recorded."""
+        """Hash the model now; if that fails, record the reason and go on."""
         begin = self._now()
         try:
             if self._step == 0 and self._gradients is not None and (self.workers == 1 or watch.sharded):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from assay.reports.charts.record_charts import of_launches
 from assay.reports.page import Section
 from assay.reports.pages import record
 from assay.reports.pages.record_sheets import sheets
@@ -22,3 +23,6 @@ def page(view: View) -> tuple[Section, ...]:
         *sheets(view),
         *results(view),
     )
+
+
+charts = of_launches

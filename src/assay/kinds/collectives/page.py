@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
-from assay.reports import collective_tables
+from typing import Final
+
+from assay.kinds.collectives import tables
+from assay.reports.charts.links import collective_bandwidth, topology
+from assay.reports.charts.record_charts import Charts
 from assay.reports.page import Section
 from assay.reports.pages import record
 from assay.reports.pages.record_sheets import sheets
 from assay.reports.pages.results import results
 from assay.reports.view import View
 
+CHARTS: Final[Charts] = (
+    ("collective-bandwidth", collective_bandwidth.draw),
+    ("topology", lambda view: [topology.draw(one.matrix, one.classes) for one in view.pairs]),
+)
+
 
 def page(view: View) -> tuple[Section, ...]:
     """The sections of such a record."""
     return (
         record.dimensions(view),
-        Section(key="numbers", title="Numbers", content=collective_tables.numbers(view)),
+        Section(key="numbers", title="Numbers", content=tables.numbers(view)),
         record.charts(view),
         *record.imported(view),
         record.findings(view),
@@ -25,3 +34,8 @@ def page(view: View) -> tuple[Section, ...]:
         *sheets(view),
         *results(view),
     )
+
+
+def charts(_: View) -> Charts:
+    """The charts of such a record."""
+    return CHARTS

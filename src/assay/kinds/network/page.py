@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from assay.reports import collective_tables
-from assay.reports.page import Section
+from assay.kinds.network import tables
+from assay.reports.charts.record_charts import Charts
+from assay.reports.page import Section, Table
 from assay.reports.pages import record
 from assay.reports.pages.record_sheets import sheets
 from assay.reports.pages.results import results
@@ -14,7 +15,7 @@ def page(view: View) -> tuple[Section, ...]:
     """The sections of such a record."""
     return (
         record.dimensions(view),
-        Section(key="numbers", title="Numbers", content=collective_tables.numbers(view)),
+        Section(key="numbers", title="Numbers", content=_numbers(view)),
         record.charts(view),
         *record.imported(view),
         record.findings(view),
@@ -25,3 +26,13 @@ def page(view: View) -> tuple[Section, ...]:
         *sheets(view),
         *results(view),
     )
+
+
+def _numbers(view: View) -> tuple[Table, ...]:
+    values = {row.name: {key: shown.value for key, shown in row.cells.items()} for row in view.metrics}
+    return () if view.network is None else tables.tables(view.network, values)
+
+
+def charts(_: View) -> Charts:
+    """None: the tables say it all."""
+    return ()

@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from assay.reports import excel_serving, load_tables
+from assay.kinds.serving import sheets as excel_serving
+from assay.reports import load_tables
+from assay.reports.charts import quality
+from assay.reports.charts.record_charts import Charts
+from assay.reports.charts.serving import curve, goodput, panel, percentiles, timeline
 from assay.reports.page import Bullet, Cell, Prose, Section
 from assay.reports.pages import record
 from assay.reports.pages.record_sheets import sheets
@@ -17,6 +21,16 @@ COLUMNS: Final[tuple[tuple[str, Callable[[LaunchRow], Cell]], ...]] = (
     ("Requests due", lambda row: f"{row.due:,}"),
     ("Answered", lambda row: f"{row.answered:,}"),
     ("Failed", lambda row: f"{row.due - row.answered:,}"),
+)
+
+
+CHARTS: Final[Charts] = (
+    ("load-curve", curve.draw),
+    ("load-goodput", goodput.draw),
+    ("load-percentiles", percentiles.draw),
+    ("load-timeline", timeline.draw),
+    ("load-panel", panel.draw),
+    ("quality", lambda view: quality.draw(view) if view.quality_metric else ()),
 )
 
 
@@ -68,3 +82,8 @@ def _reasons(view: View) -> tuple[Bullet, ...]:
 def _example(view: View, told: dict[str, list[str]]) -> str:
     sentence, keys = next(iter(told.items()))
     return sentence if len(told) == 1 else f"for example at {view.label(keys[0])}: {sentence}"
+
+
+def charts(_: View) -> Charts:
+    """The charts of such a record."""
+    return CHARTS

@@ -1,7 +1,7 @@
-"""What must a launcher do?  Turn one launch into processes, and give back a handle by which they can be ended.
+"""What must a launcher do?
 
-A launcher is one file with one `LAUNCHER`; it says how the engine is started, `supervisor_client.py` does the rest:
-supervision, output, and that no process is left behind.
+Turn one launch into processes and return a handle that can end them.  A launcher is one file with one `LAUNCHER`; it builds the
+engine's command line.  `supervisor_client.py` does the rest: supervision, output, and cleanup of every process.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Protocol
 from assay.spec.experiment import Experiment
 from assay.spec.sections.launcher import Launcher as Settings
 
-# What a launch must not inherit if assay itself was started by an engine.
+# Variables that a launch must not inherit if an engine started assay itself.
 ENGINE_VARIABLES = frozenset(
     {
         "RANK",
@@ -37,85 +37,85 @@ ENGINE_VARIABLES = frozenset(
         "TORCHELASTIC_LOG_DIR",
     }
 )
-INTERFACES = ("GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME")  # where workers of these backends listen
+INTERFACES = ("GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME")  # interfaces on which these backends listen
 
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """One launch to be started."""
+    """One launch to start."""
 
     script: Path  # absolute
     arguments: tuple[str, ...]
     workers: int
-    environment: Mapping[str, str]  # the whole environment of the engine
+    environment: Mapping[str, str]  # the engine's complete environment
     cwd: Path
     log: Path
     log_bytes: int
-    secrets: tuple[str, ...]  # never to reach the log
-    mark: str  # value of ASSAY_MARK: by it every process of the launch is found
+    secrets: tuple[str, ...]  # values that must never reach the log
+    mark: str  # value of ASSAY_MARK, which identifies every process of the launch
     max_restarts: int
     grace_s: float
     settings: Settings
-    prefix: tuple[str, ...] = ()  # words before the engine's command: a profiler that starts it
-    most_workers: int = 0  # of any launch of the experiment; processors are shared out for so many
+    prefix: tuple[str, ...] = ()  # arguments before the engine's command: a profiler that starts it
+    most_workers: int = 0  # largest worker count of the experiment; processors are divided for that many
 
 
 @dataclass(frozen=True, kw_only=True)
 class Ending:
     """How a launch ended."""
 
-    exit_code: int | None  # of the engine; None if a signal ended it or it never started
-    signal: int | None = None  # that ended the engine
-    end_ns: int | None = None  # monotonic time when its last process was gone; None if nobody saw it
-    trouble: str = ""  # what went wrong with the launching itself, one sentence
+    exit_code: int | None  # of the engine; None if it was killed by a signal or never started
+    signal: int | None = None  # that killed the engine
+    end_ns: int | None = None  # monotonic time at which its last process exited; None if unobserved
+    trouble: str = ""  # a failure of the launch itself, one sentence
     left: tuple[int, ...] = ()  # processes that could not be killed
 
 
 class Handle(Protocol):
-    """A launch under way."""
+    """A running launch."""
 
     def poll(self) -> Ending | None:
-        """How it ended; None while anything of it is alive. Never waits."""
+        """How it ended; None while any process is alive. Never waits."""
         ...
 
     def stop(self) -> None:
-        """Ask it to end; what is left after the request's grace is killed. Returns at once."""
+        """Terminate gracefully; kill what is left after the request's grace period. Returns immediately."""
         ...
 
     def kill(self) -> None:
-        """Kill everything now. Returns at once."""
+        """Kill everything now. Returns immediately."""
         ...
 
     def pids(self) -> tuple[int, ...]:
-        """Every process of the launch that is alive."""
+        """Every live process of the launch."""
         ...
 
     def close(self) -> None:
-        """Make sure that nothing of it is left, by force if need be. Call it always, last."""
+        """Ensure that nothing is left, by force if needed. Always the last call."""
         ...
 
 
 @dataclass(frozen=True, kw_only=True)
 class Launcher:
-    """A way of starting workers."""
+    """A way to start workers."""
 
     name: str
-    check: Callable[[Experiment], None]  # raises SpecError or EnvironmentLacks before anything is started
+    check: Callable[[Experiment], None]  # raises SpecError or EnvironmentLacks before launch
     start: Callable[[Request], Handle]
-    describe: Callable[[Request], dict[str, object]]  # JSON-able: the launch's placement
+    describe: Callable[[Request], dict[str, object]]  # JSON-serialisable: the launch's placement
 
 
 def worker_environment(outer: Mapping[str, str], settings: Settings, extra: Mapping[str, str]) -> dict[str, str]:
-    """The engine's environment: the user's, without what an outer engine left, plus what every launch gets."""
+    """The engine's environment: the user's, minus an outer engine's variables, plus the variables of every launch."""
     inner = {name: value for name, value in outer.items() if name not in ENGINE_VARIABLES}
     inner["OMP_NUM_THREADS"] = str(settings.threads_per_worker)
-    # Without it a restarted gloo group meets the dead workers' addresses and does not recover (pytorch 2.13, torchrun).
+    # Without it a restarted gloo group dials the dead workers' addresses and does not recover (PyTorch 2.13, torchrun).
     inner["TORCH_DISABLE_SHARE_RDZV_TCP_STORE"] = "1"
     return {**inner, **_kept_here(inner, settings), **extra}
 
 
 def _kept_here(outer: Mapping[str, str], settings: Settings) -> dict[str, str]:
-    """Where all workers are on this machine, what they listen on is not to be reached from others (`instruments/loopback.py`)."""
+    """Restrict listeners to loopback where all workers run on this machine (`instruments/loopback.py`)."""
     interface = loopback()
     if settings.nodes > 1 or settings.hosts or not interface:
         return {}
@@ -124,7 +124,7 @@ def _kept_here(outer: Mapping[str, str], settings: Settings) -> dict[str, str]:
 
 @cache
 def loopback() -> str:
-    """The name of this machine's loopback interface; "" if it has none."""
+    """Name of this machine's loopback interface; "" if it has none."""
     import psutil
 
     addresses = psutil.net_if_addrs()

@@ -1,6 +1,6 @@
-"""How is the output of a launch kept, however long it is: the first half, the last half, no secrets?
+"""How is launch output of any length kept: the first half, the last half, no secrets?
 
-Standard library only: the supervisor takes it in at its start.
+Standard library only: the supervisor imports it at startup.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ _LONGEST_LINE = 1 << 16
 
 
 class Log:
-    """The launch's output, without its middle where it is too long, and without secrets.
+    """The launch's output without secrets; the middle is dropped where it is too long.
 
-    The first half goes into the log itself, what follows into two files that take turns (`.tail`, `.older`): memory
-    and disk stay bounded however much is printed, and after a crash the three files still hold what matters.
+    The first half goes into the log itself, the rest alternates between two files (`.tail`, `.older`): memory
+    and disk stay bounded however much is printed, and after a crash the three files still hold the two halves.
     """
 
     def __init__(self, path: Path, limit: int, redact: Callable[[bytes], bytes]) -> None:
@@ -26,22 +26,22 @@ class Log:
         self.error: str | None = None
         self._head_left = self.half
         self._tail_bytes = 0
-        self._rest = b""  # the beginning of a line whose end has not come yet
+        self._rest = b""  # an unfinished line
         self._file = self._open(path)
 
     def feed(self, data: bytes) -> None:
-        """Take output in; never raises, whatever the disk says."""
+        """Add output; never raises on disk errors."""
         self.bytes += len(data)
         self.lines += data.count(b"\n")
         data = self._rest + data
         cut = data.rfind(b"\n") + 1
         if len(data) - cut > _LONGEST_LINE:
-            cut = len(data)  # a line without end; a secret across this cut would be seen only in part
+            cut = len(data)  # overlong line: a secret across this cut would be visible only in part
         self._rest = data[cut:]
         self._write(self.redact(data[:cut]) if cut else b"")
 
     def close(self) -> None:
-        """Write what is held back and join the three files."""
+        """Write buffered output and join the three files."""
         rest, self._rest = self._rest, b""
         self._write(self.redact(rest) if rest else b"")
         try:
@@ -69,7 +69,7 @@ class Log:
             self._put(part)
 
     def _turn(self) -> None:
-        """Begin the tail, or the next turn of the two tail files."""
+        """Start the tail, or rotate the two tail files."""
         tail = tail_of(self.path)
         begins = self._tail_bytes == 0
         if not begins and self._tail_bytes < self.half:
@@ -88,30 +88,30 @@ class Log:
         try:
             while data and self._file is not None:
                 data = data[self._file.write(data) :]
-        except OSError as error:  # a full disk: go on draining, or the script would block
+        except OSError as error:  # a full disk: keep draining, or the script would block
             self.error = self.error or error.strerror
 
 
 def appending(path: Path) -> Any:
-    """A log to be added to; a link in its place is an error, for a record may have come from anybody."""
+    """Open a log for appending; a symbolic link is an error, because records may come from untrusted sources."""
     return open(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666), "ab", buffering=0)
 
 
 def tail_of(log: Path) -> Path:
-    """Where the newest output goes once the first half is full."""
+    """File for the newest output once the first half is full."""
     return log.with_name(log.name + ".tail")
 
 
 def older_of(log: Path) -> Path:
-    """The previous turn of the tail."""
+    """The tail's previous rotation."""
     return log.with_name(log.name + ".older")
 
 
 def join(log: Path, half: int) -> None:
-    """Append the last `half` bytes of the two tail files to the log and remove them. Also mends a log after a crash.
+    """Append the last `half` bytes of the two tail files to the log and remove them. Also repairs a log after a crash.
 
     Raises:
-        OSError: the disk says no; the three files are still there.
+        OSError: writing failed; the three files are kept.
     """
     tail, older = tail_of(log), older_of(log)
     parts = [path for path in (older, tail) if path.exists()]

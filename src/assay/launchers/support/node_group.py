@@ -1,13 +1,15 @@
-"""How are the nodes of one launch held together?  Each has a guard of its own; when one fails, the others are ended.
+"""How do the nodes of one launch stay together?
 
-    ASSAY_NODES='{"grace_s": ..., "nodes": [{"name", "start", "job"}]}' python -I -S nodes_engine.py
+Each has its own supervisor; when one fails, the others are ended.
 
-`start` is the command line that runs `supervisor.py` on the node (a prefix such as `ssh a`, then Python).  The guard is told its job on
-its standard input, with this process's environment and what the node adds to it, so that no variable stands in an argument; it
-says on its standard output how the job ended.  End of file on its input is the end of the job there: whatever happens to this
-process or to the connection, the node cleans up by itself.
-A node that fails gives the others `grace_s` to end by themselves (torch elastic ends or restarts them); then they are asked to.
-Standard library only.  Returns the exit code of the node that failed first; 255 if it could not be reached.
+    ASSAY_NODES='{"grace_s": ..., "nodes": [{"name", "start", "job"}]}' python -I -S node_group.py
+
+`start` is the command line that runs `supervisor.py` on the node (a prefix such as `ssh a`, then Python).  The supervisor reads its job
+from standard input, with this process's environment plus the node's additions, so no variable appears in an argument; it reports on
+standard output how the job ended.  End of file on its input ends the job: whatever happens to this process or the connection, the node
+cleans up by itself.
+After a node fails, the others get `grace_s` to end by themselves (torch elastic ends or restarts them); then they are terminated.
+Standard library only.  Returns the exit code of the node that failed first; 255 if it was unreachable.
 """
 
 from __future__ import annotations
@@ -23,15 +25,15 @@ from pathlib import Path
 from typing import Any
 
 NODES = "ASSAY_NODES"
-UNREACHED = 255  # as ssh says it
-SHOWN = 1 << 14  # bytes of the end of a node's log that are repeated in the launch's own
-ANSWER_S = 40.0  # how long a guard may take to end, beyond its grace, before its connection is cut
+UNREACHED = 255  # same code as ssh
+SHOWN = 1 << 14  # bytes of the end of a node's log that are copied to the launch's own
+ANSWER_S = 40.0  # how long a supervisor may take to end, beyond its grace period, before its connection is closed
 
 _asked_to_end: list[int] = []
 
 
 class Node:
-    """One node: the process that leads to its guard, and what the guard said."""
+    """One node: the process that connects to its supervisor, and the supervisor's messages."""
 
     def __init__(self, told: dict[str, Any]) -> None:
         self.name, self.job = told["name"], told["job"]
@@ -41,7 +43,7 @@ class Node:
         self.tell(self.job)
 
     def tell(self, message: dict[str, Any]) -> None:
-        """One line to the guard; one that is gone is noticed at its end of file."""
+        """Send one line to the supervisor; a dead one is detected by its end of file."""
         assert self.process.stdin is not None
         try:
             self.process.stdin.write(json.dumps(message).encode() + b"\n")
@@ -50,7 +52,7 @@ class Node:
             return
 
     def listen(self) -> bool:
-        """Take in what the guard says; False at the end of it."""
+        """Read the supervisor's messages; False at end of file."""
         assert self.process.stdout is not None
         data = os.read(self.process.stdout.fileno(), 1 << 16)
         *lines, self.heard = (self.heard + data).split(b"\n")
@@ -61,21 +63,21 @@ class Node:
     def _hear(self, line: bytes) -> None:
         try:
             message = json.loads(line)
-        except ValueError:  # a login that greets
+        except ValueError:  # a login banner
             return
         if isinstance(message, dict):
             self.ended = message.get("ended", self.ended)
 
     @property
     def code(self) -> int:
-        """0, or how the node failed: known once it has ended."""
+        """0, or how the node failed; valid once it has ended."""
         if self.ended is None:
             return self.process.wait() or UNREACHED
         code, number = self.ended["exit_code"], self.ended["signal"]
         return int(code) if code is not None else 128 + int(number) if number is not None else UNREACHED
 
     def last_words(self) -> None:
-        """Repeat the end of its log, and say what is not in it."""
+        """Copy the end of its log, and report errors that the log lacks."""
         try:
             said = Path(self.job["log"]).read_bytes()[-SHOWN:]
         except OSError as error:
@@ -89,7 +91,7 @@ class Node:
 
 
 def run(told: dict[str, Any]) -> int:
-    """Start all, wait for all; 0, or how the one failed that failed first."""
+    """Start all, wait for all; 0, or how the first failed node failed."""
     nodes, over = [Node(one) for one in told["nodes"]], []
     selector = selectors.DefaultSelector()
     for node in nodes:
@@ -110,7 +112,7 @@ def run(told: dict[str, Any]) -> int:
         if now >= cut_at:
             break
     codes = [node.code for node in over] + [UNREACHED] * (len(nodes) - len(over))
-    for node in sorted(over, key=lambda one: one.code != 0):  # the failed ones last, where they are looked for
+    for node in sorted(over, key=lambda one: one.code != 0):  # failed nodes last, where people look
         node.last_words()
     return next((code for code in codes if code), 0)
 
@@ -122,7 +124,7 @@ def _order(nodes: list[Node], over: list[Node]) -> None:
 
 
 def main() -> int:
-    """Run what the environment says."""
+    """Run the job in the environment."""
     told = json.loads(os.environ.pop(NODES))
     shared = dict(os.environ)
     for node in told["nodes"]:

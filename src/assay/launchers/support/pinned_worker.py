@@ -1,11 +1,13 @@
-"""How is a worker bound to its processors without a change of its script?  By this small entry, started in its place.
+"""How is a worker bound to its processors without changing its script?
 
-    python pinned.py '{"processors": [[0, 1], [2, 3]], "memory": [[0], [0]]}' python -u script.py ARGUMENT...
+This small program is started in the script's place:
 
-It looks up its LOCAL_RANK, binds itself to the processors of that rank and, if asked, prefers the memory of their NUMA
-nodes, and then becomes the real command (exec): both are kept across exec and inherited by every thread and child.
-Standard library only.  Sources: sched_setaffinity(2), set_mempolicy(2).  The memory policy is a preference: where a node
-is full, the kernel takes memory elsewhere, and says so only in numastat.
+    python pinned_worker.py '{"processors": [[0, 1], [2, 3]], "memory": [[0], [0]]}' python -u script.py ARGUMENT...
+
+It reads LOCAL_RANK, binds itself to that rank's processors and, if configured, prefers the memory of their NUMA nodes, then execs the
+real command: threads and children inherit both settings.
+Standard library only.  Sources: sched_setaffinity(2), set_mempolicy(2).  The memory policy is only a preference: when a node is full,
+the kernel allocates elsewhere and reports it only in numastat.
 """
 
 from __future__ import annotations
@@ -16,14 +18,14 @@ import os
 import platform
 import sys
 
-PREFERRED, PREFERRED_MANY = 1, 5  # linux/mempolicy.h; the second since Linux 5.15
+PREFERRED, PREFERRED_MANY = 1, 5  # linux/mempolicy.h; MPOL_PREFERRED_MANY since Linux 5.15
 # asm/unistd.h: (set_mempolicy, get_mempolicy)
 SYSTEM_CALLS = {"x86_64": (238, 239), "aarch64": (237, 236), "riscv64": (237, 236), "ppc64le": (261, 260), "s390x": (270, 269)}
 WORD_BITS = 8 * ctypes.sizeof(ctypes.c_ulong)
 
 
 def nodemask(nodes: list[int]) -> ctypes.Array[ctypes.c_ulong]:
-    """The nodes as the bits of unsigned longs."""
+    """Bit mask of nodes, as unsigned longs."""
     words = (ctypes.c_ulong * (max(nodes) // WORD_BITS + 1))()
     for node in nodes:
         words[node // WORD_BITS] |= 1 << (node % WORD_BITS)
@@ -31,12 +33,12 @@ def nodemask(nodes: list[int]) -> ctypes.Array[ctypes.c_ulong]:
 
 
 def prefer_memory(nodes: list[int]) -> None:
-    """Take this process's memory from these NUMA nodes first. Raises OSError where the kernel refuses."""
+    """Prefer memory of these NUMA nodes for this process. Raises OSError if the kernel refuses."""
     number = SYSTEM_CALLS[platform.machine()][0]
     libc = ctypes.CDLL(None, use_errno=True)
     for mode, chosen in ((PREFERRED_MANY, nodes), (PREFERRED, nodes[:1])):
         mask = nodemask(chosen)
-        bits = ctypes.c_ulong(len(mask) * WORD_BITS + 1)  # the kernel looks at one bit less than it is told
+        bits = ctypes.c_ulong(len(mask) * WORD_BITS + 1)  # the kernel reads one bit less than maxnode
         if libc.syscall(ctypes.c_long(number), ctypes.c_long(mode), mask, bits) == 0:
             return
     error = ctypes.get_errno()
@@ -44,7 +46,7 @@ def prefer_memory(nodes: list[int]) -> None:
 
 
 def may_prefer_memory() -> str:
-    """Why memory cannot be preferred here; "" if it can. Nothing is changed: it is asked for the policy as it is."""
+    """Why memory cannot be preferred here; "" if it can. Only reads the current policy."""
     calls = SYSTEM_CALLS.get(platform.machine())
     if calls is None or sys.platform != "linux":
         return f"the system calls of {platform.system()} on {platform.machine()} are not known"
@@ -56,7 +58,7 @@ def may_prefer_memory() -> str:
 
 
 def main(words: list[str]) -> None:
-    """Bind this process and become the command. Does not return."""
+    """Bind this process and exec the command. Does not return."""
     asked, command = json.loads(words[0]), words[1:]
     rank = int(os.environ.get("LOCAL_RANK", "0"))
     os.sched_setaffinity(0, asked["processors"][rank])

@@ -1,9 +1,9 @@
-"""Which ports do servers that assay starts listen on, and who keeps others away from them meanwhile?
+"""Which ports do servers that assay starts listen on, and how are the ports reserved until then?
 
-A server may take minutes until it listens, and a port that was free when it was chosen can be gone by then.  On Linux a
-socket that is bound with SO_REUSEADDR and does not listen keeps the port from everybody who asks for any port, and lets
-a server that sets SO_REUSEADDR itself (as nearly all do) bind it by number (socket(7), inet_csk_bind_conflict).
-Elsewhere, and for a server that does not set it, the port is let go just before the server starts.
+A server may take minutes to listen, and a port that was free when chosen can be taken by then.  On Linux, a socket that is bound with
+SO_REUSEADDR and does not listen keeps the port from automatic assignment, yet lets a server that also sets SO_REUSEADDR (nearly all do)
+bind it by number (socket(7), inet_csk_bind_conflict).  On other systems, and for a server that does not set it, the port is released
+just before the server starts.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ HOST = "127.0.0.1"
 
 
 class Ports:
-    """Ports from the system, held until `close`."""
+    """Ports assigned by the system, reserved until `close`."""
 
     def __init__(self) -> None:
         self._held: dict[int, socket.socket] = {}
 
     def take(self) -> int:
-        """A port that nobody uses on any address.
+        """A port that is free on every address.
 
         Raises:
-            OSError: the system has none left.
+            OSError: no port is free.
         """
         one = socket.socket()
         try:
@@ -38,17 +38,17 @@ class Ports:
         return port
 
     def before_start(self, port: int) -> None:
-        """A server is about to be started there."""
+        """Prepare the port for a server that is about to start."""
         if sys.platform != "linux":
             self.release(port)
 
     def release(self, port: int) -> None:
-        """Let a port go, for a server that cannot bind it otherwise."""
+        """Release a port for a server that cannot bind it otherwise."""
         held = self._held.pop(port, None)
         if held is not None:
             held.close()
 
     def close(self) -> None:
-        """Let all go."""
+        """Release all ports."""
         for port in list(self._held):
             self.release(port)

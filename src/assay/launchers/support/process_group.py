@@ -1,9 +1,12 @@
-"""How does the `plain` launcher run N copies of a script?  Together: if one fails, all are ended and started again.
+"""How does the `plain` launcher run N copies of a script?
 
-    python -I -S engine.py WORKERS MAX_RESTARTS GRACE_S COMMAND...
+Together: if one fails, all are ended and restarted.
 
-Each copy gets RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR, MASTER_PORT and TORCHELASTIC_RESTART_COUNT, as from torchrun.
-Standard library only.  Returns the exit code of the worker that failed first; 128 + signal if a signal ended it.
+    python -I -S process_group.py WORKERS MAX_RESTARTS GRACE_S COMMAND...
+
+Each copy gets the variables of torchrun: RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR, MASTER_PORT and
+TORCHELASTIC_RESTART_COUNT.
+Standard library only.  Returns the exit code of the worker that failed first; 128 + signal if a signal killed it.
 """
 
 from __future__ import annotations
@@ -26,7 +29,7 @@ def free_port() -> int:
 
 
 def start_all(command: list[str], workers: int, incarnation: int) -> dict[int, int]:
-    """Start the workers; process id -> rank."""
+    """Start the workers; returns process ID -> rank."""
     port = str(free_port())
     pids = {}
     for rank in range(workers):
@@ -40,13 +43,13 @@ def start_all(command: list[str], workers: int, incarnation: int) -> dict[int, i
             "TORCHELASTIC_RESTART_COUNT": str(incarnation),
         }
         process = subprocess.Popen(command, env={**os.environ, **own})
-        process.returncode = 0  # its end is waited for below
+        process.returncode = 0  # reaped below
         pids[process.pid] = rank
     return pids
 
 
 def wait_all(pids: dict[int, int], grace_s: float) -> int:
-    """Wait until all workers are gone; 0, or how the first one failed. The first failure ends the others."""
+    """Wait until all workers exit; 0, or how the first one failed. The first failure ends the others."""
     failure, kill_at = 0, float("inf")
     while pids:
         pid, status = os.waitpid(-1, os.WNOHANG)
@@ -66,13 +69,13 @@ def wait_all(pids: dict[int, int], grace_s: float) -> int:
 
 
 def send(pids: dict[int, int], number: int) -> None:
-    """Send a signal to every worker; none of them has been waited for, so none of the ids can be another's."""
+    """Send a signal to every worker. None has been reaped yet, so no process ID can have been reused."""
     for pid in pids:
         os.kill(pid, number)
 
 
 def main(words: list[str]) -> int:
-    """Run the workers until they succeed, fail too often, or the engine is asked to end."""
+    """Run the workers until they succeed, exhaust their restarts, or the engine is terminated."""
     workers, restarts, grace_s, command = int(words[0]), int(words[1]), float(words[2]), words[3:]
     signal.signal(signal.SIGTERM, lambda number, _: _asked_to_end.append(number))
     failure = 0

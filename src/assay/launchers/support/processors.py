@@ -1,14 +1,14 @@
-"""Which processors does each worker get, if workers are pinned?  A pure function of the machine and the worker counts.
+"""Which processors does each pinned worker get?
 
-Every worker gets the same number of processors at every level: the machine's share of the largest level.  Otherwise one
-worker alone would have the whole machine and each of four a quarter of it, and their ratio would not be a speedup.
-Whole physical cores (with all their hardware threads) as long as there are enough of them, else single processors.
+A pure function of the machine and the worker counts.  Every worker gets the same number of processors at every level: the machine's
+share at the largest level.  Otherwise one worker would have the whole machine and each of four a quarter, and their ratio would not be
+a speedup.  Whole physical cores (with all hardware threads) while there are enough, else single processors.
 
-* compact: neighbours first, so that the workers share caches and a NUMA node as long as they fit into it;
-* spread: each next worker on the NUMA node with the most free cores, so that they share as little as possible; the
-  processors of one worker lie in one node where that is possible.
+* compact: neighbours first, so that workers share caches and a NUMA node as long as they fit into it;
+* spread: each next worker on the NUMA node with the most free cores, so that workers share as little as possible; one worker's
+  processors lie in one node where possible.
 
-The engine itself and assay are not pinned.  It cannot tell which processors the hypervisor really gives.
+The engine and assay are not pinned.  Cannot tell which physical processors a hypervisor provides.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from assay.launchers.support.base import Request
 from assay.record.machine import Machine, Unread
 from assay.spec.experiment import Experiment
 
-Unit = tuple[int, tuple[int, ...]]  # NUMA node, processors that are handed out together
+Unit = tuple[int, tuple[int, ...]]  # NUMA node, processors that are assigned together
 
 
 @dataclass(frozen=True, kw_only=True)
 class Processor:
-    """A logical processor: its number, the first number on its physical core, its NUMA node."""
+    """A logical processor: its number, the lowest number on its physical core, its NUMA node."""
 
     number: int
     core: int
@@ -38,14 +38,14 @@ class Processor:
 
 
 def usable() -> set[int]:
-    """The processors that this process may use. Raises EnvironmentLacks where the system does not tell."""
+    """The processors this process may use. Raises EnvironmentLacks if the system does not report them."""
     if not hasattr(os, "sched_getaffinity"):
         raise EnvironmentLacks(f'launcher.pin needs Linux; on {sys.platform} set launcher.pin = "none"')
     return set(os.sched_getaffinity(0))
 
 
 def topology(machine: Machine, numbers: Collection[int]) -> tuple[Processor, ...]:
-    """These processors with their cores and nodes; where the kernel does not tell, each is a core of its own on node 0."""
+    """These processors with cores and nodes; where the kernel reports none, each is its own core on node 0."""
     nodes = _nodes(machine)
     return tuple(Processor(number=number, core=_core(machine, number), node=nodes.get(number, 0)) for number in sorted(numbers))
 
@@ -64,7 +64,7 @@ def _nodes(machine: Machine) -> dict[int, int]:
     for path in machine.names("sys/devices/system/node/node[0-9]*/cpulist"):
         try:
             numbers = parsed(machine.text(path))
-        except (Unread, ValueError):  # a node with memory and no processor
+        except (Unread, ValueError):  # a node with memory but no processor
             continue
         found |= dict.fromkeys(numbers, int(path.split("/")[-2].removeprefix("node")))
     return found
@@ -79,20 +79,20 @@ def parsed(text: str) -> list[int]:
     return found
 
 
-# ---- who gets what ---------------------------------------------------------------------------------------------------
+# ---- assignment --------------------------------------------------------------------------------------------------
 
 
 def assign(processors: Sequence[Processor], workers: int, most: int, how: str) -> tuple[tuple[int, ...], ...]:
     """The processors of each worker, by local rank.
 
     Args:
-        processors: those that may be used.
+        processors: the usable ones.
         workers: of this launch on this host.
-        most: of any launch of the experiment on this host, at least `workers`.
+        most: largest count of any launch of the experiment on this host, at least `workers`.
         how: "spread" or "compact".
 
     Raises:
-        ValueError: there are fewer processors than `most`.
+        ValueError: fewer processors than `most`.
     """
     if len(processors) < most:
         raise ValueError(f"{len(processors)} processors for {most} workers")
@@ -115,9 +115,9 @@ def _cores(processors: Sequence[Processor]) -> list[Unit]:
 
 
 def _singles(cores: Sequence[Unit], how: str) -> list[Unit]:
-    """Single processors in the order of giving out. compact: the threads of one core after another. spread: the first thread
-    of every core, nodes in turn, then the second ones."""
-    ranked: list[tuple[int, int, int, int]] = []  # thread, place of its core in its node, node, number
+    """Single processors in order of assignment. compact: the threads of one core after another. spread: the first thread of every core,
+    alternating between nodes, then the second threads."""
+    ranked: list[tuple[int, int, int, int]] = []  # thread, index of its core in its node, node, number
     places: dict[int, int] = {}
     for node, numbers in cores:
         place = places[node] = places.get(node, -1) + 1
@@ -131,7 +131,7 @@ def _neighbours(units: Sequence[Unit], workers: int, share: int) -> list[list[Un
 
 
 def _apart(units: Sequence[Unit], workers: int, share: int) -> list[list[Unit]]:
-    """Each worker from the node with the most free units; what that one lacks from the next."""
+    """Each worker from the node with the most free units; the remainder from the next node."""
     free: dict[int, list[Unit]] = {}
     for unit in units:
         free.setdefault(unit[0], []).append(unit)
@@ -151,11 +151,11 @@ def _apart(units: Sequence[Unit], workers: int, share: int) -> list[list[Unit]]:
 
 
 def check(experiment: Experiment) -> None:
-    """Whether the workers can be pinned as asked.
+    """Check that the workers can be pinned as configured.
 
     Raises:
-        SpecError: there are fewer processors than workers, or memory is asked for without processors.
-        EnvironmentLacks: this system cannot do it.
+        SpecError: fewer processors than workers, or memory binding without processors.
+        EnvironmentLacks: this system does not support it.
     """
     settings = experiment.launcher
     if settings.pin == "none":
@@ -188,7 +188,7 @@ def check(experiment: Experiment) -> None:
 
 
 def placed(request: Request, machine: Machine | None = None, numbers: Collection[int] | None = None) -> dict[str, object]:
-    """What a launch's `placement` says of threads, processors and memory: JSON-able, and what `entry` pins to."""
+    """Threads, processors and memory of a launch's `placement`: JSON-serialisable, and the input of `entry`."""
     settings = request.settings
     told: dict[str, object] = {"threads_per_worker": settings.threads_per_worker, "pin": settings.pin}
     if settings.pin == "none":
@@ -204,7 +204,7 @@ def placed(request: Request, machine: Machine | None = None, numbers: Collection
 
 
 def entry(request: Request) -> list[str]:
-    """What stands before a worker's own command: nothing, or the program that binds it."""
+    """Prefix of a worker's command: empty, or the program that pins it."""
     told = placed(request)
     if "processors" not in told:
         return []

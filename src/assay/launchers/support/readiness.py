@@ -1,4 +1,7 @@
-"""Can a server serve?  One GET of one path; 200 to 299 says yes, anything else says no, and why."""
+"""Is a server ready to serve?
+
+One GET of one path: 200 to 299 means ready; anything else means not ready, with a reason.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +15,12 @@ from assay.instruments.engines.deadline import within
 from assay.printable import one_line
 
 TIMEOUT_S = 2.0
-MOST_BYTES = 1 << 16  # of an answer that nobody needs
+MOST_BYTES = 1 << 16  # response bytes to read and discard
 MOST_SAID = 300  # characters of a reason
 
 
 def trouble(url: str, path: str, *, headers: Mapping[str, str] | None = None, timeout_s: float = TIMEOUT_S, verify: bool = True) -> str:
-    """Why the server at `url` is not ready; empty if it is. An empty `path`: it is enough that it listens."""
+    """Why the server at `url` is not ready; empty if it is. With an empty `path`, listening is enough."""
     parts = urlsplit(url)
     host, port = parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
     try:

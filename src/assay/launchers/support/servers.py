@@ -1,21 +1,21 @@
-"""How are the replicas of an engine started, watched, broken, started again and ended?
+"""How are an engine's replicas started, watched, killed, restarted and ended?
 
     settings = ServerSettings(folder=..., log_folder=..., mark=..., grace_s=5.0, log_bytes=1 << 24)
     with Replicas(target, settings, serving_model=..., emit=write) as replicas:
         replicas.start()                      # all at once; returns when all are ready, the router last
         load(replicas.urls)
 
-Each replica runs under a guard of its own (launchers/support/supervisor.py), so nothing of it is left running whatever dies.  A thread
-looks every 50 ms how each is; what it sees goes to `emit(kind, ns, replica, detail)`, with `replica` None for the router:
+Each replica runs under its own supervisor (launchers/support/supervisor.py), so nothing is left running whatever dies.  A thread polls
+each every 50 ms and reports to `emit(kind, ns, replica, detail)`, with `replica` None for the router:
 
-    server_start  just before the process was started      {"pid", "port", "url", "log", "start"}: start 0 is the first
-    server_ready  the ready path had answered              {"port", "after_s", "started_ns"}: seconds since server_start; just before
-                                                           the process was started: what lies between is assay's own
-    server_exit   the last process of the replica was gone {"exit_code", "signal", "asked", "trouble"}; asked: by assay
+    server_start  just before the process was started     {"pid", "port", "url", "log", "start"}: start 0 is the first
+    server_ready  the ready path answered                 {"port", "after_s", "started_ns"}: seconds since server_start; time just before
+                                                          the process was started: the difference is assay's own overhead
+    server_exit   the replica's last process exited       {"exit_code", "signal", "asked", "trouble"}; asked: assay ended it
 
-`emit` is called from that thread too, one call at a time, and may be replaced between launches.  Variables of the user's
-environment reach the server, but for those of an outer launch; in `environment` placeholders are replaced as in `command`
-(CUDA_VISIBLE_DEVICES = "{replica}").  The process list shows the command as it is written: secrets belong in the environment.
+`emit` is also called from that thread, one call at a time, and may be replaced between launches.  The server inherits the user's
+environment except the variables of an outer launch; `environment` takes the same placeholders as `command`
+(CUDA_VISIBLE_DEVICES = "{replica}").  The process list shows the command as written: secrets belong in the environment.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ from assay.units import NS_PER_S
 Emit = Callable[[str, int, int | None, dict[str, object]], None]
 LOOK_S = 0.05
 LAST_LINES, LAST_BYTES = 12, 1 << 15  # of a server's output, in a message
-GONE_S = 10.0  # within which a family must be gone after SIGKILL
+GONE_S = 10.0  # deadline for all processes to exit after SIGKILL
 
 
 @dataclass(slots=True)
 class _Server:
-    """A replica, or the router, over all its starts."""
+    """A replica, or the router, across all its starts."""
 
     replica: int | None
     port: int
@@ -61,7 +61,7 @@ class _Server:
     log: Path = Path()
     handle: supervisor_client.GuardedHandle | None = None
     ending: Ending | None = None
-    trouble: str = ""  # why it was not ready when last asked
+    trouble: str = ""  # why the last check found it not ready
 
     @property
     def name(self) -> str:
@@ -74,33 +74,33 @@ class _Server:
 
 @dataclass(frozen=True, kw_only=True)
 class ServerSettings:
-    """Where servers run, what is kept of their output, and how long they may take to end."""
+    """Servers' folders, logs and grace period."""
 
     folder: Path  # their working directory, and {folder}
     log_folder: Path
-    mark: str  # begins the value of ASSAY_MARK of every process that is started
-    secrets: Sequence[str] = ()  # values that must not reach a log, beside those of secret-looking variables
+    mark: str  # prefix of ASSAY_MARK for every process started
+    secrets: Sequence[str] = ()  # values that must not reach a log, besides secret-looking variables
     grace_s: float
-    log_bytes: int  # how much of the output of one start is kept
+    log_bytes: int  # bytes of one start's output to keep
 
 
 class Replicas:
-    """The replicas of one engine that has a `command`, and its router."""
+    """The replicas of an engine that has a `command`, and its router."""
 
     def __init__(
         self, target: Target, settings: ServerSettings, *, serving_model: str, emit: Emit, stopped: Callable[[], bool] = lambda: False
     ) -> None:
-        """Nothing is started yet.
+        """Start nothing yet.
 
         Args:
-            stopped: whether the user wants to stop; asked while `start` waits.
+            stopped: whether the user wants to stop; polled while `start` waits.
         """
         self.target, self.emit = target, emit
         self._model = target.model or serving_model
         self._folder, self._logs, self._mark = settings.folder.resolve(), settings.log_folder.resolve(), settings.mark
         self._grace_s, self._log_bytes, self._stopped = settings.grace_s, settings.log_bytes, stopped
         self._outer = {name: value for name, value in os.environ.items() if name not in ENGINE_VARIABLES}
-        # Programs that are installed beside this Python are found, after the user's own.
+        # Find programs installed beside this Python, after those in the user's PATH.
         beside = os.path.dirname(sys.executable)
         self._outer["PATH"] = os.pathsep.join(filter(None, (self._outer.get("PATH", os.defpath), beside)))
         self._secrets = (*settings.secrets, *secret_values({**self._outer, **target.environment}))
@@ -111,7 +111,7 @@ class Replicas:
         self._ending = threading.Event()
         self._watcher: threading.Thread | None = None
 
-    # ---- from begin to end
+    # ---- start and stop
 
     def __enter__(self) -> Self:
         return self
@@ -123,7 +123,7 @@ class Replicas:
         """Start all replicas together, wait until all are ready, then start the router.
 
         Raises:
-            WorkloadError: one could not be started, ended, or was not ready in time; nothing is left running.
+            WorkloadError: one did not start, exited, or was not ready in time; nothing is left running.
             Interrupted: the user wants to stop.
         """
         try:
@@ -149,14 +149,14 @@ class Replicas:
             self._wait([self._router])
 
     def stop(self) -> None:
-        """End everything, the router first; what is left after the grace is killed. May be called twice."""
+        """End everything, the router first; kill what is left after the grace period. Idempotent."""
         for group in ([self._router] if self._router else [], self._servers):
             self._end(group)
         self._ending.set()
         if self._watcher is not None and self._watcher is not threading.current_thread():
             self._watcher.join()
             self._watcher = None
-        self._look_all()  # what has ended since
+        self._look_all()  # record what has exited meanwhile
         self._ports.close()
 
     def _end(self, servers: Sequence[_Server]) -> None:
@@ -177,7 +177,7 @@ class Replicas:
             return server.handle is None or server.handle.poll() is not None
 
     def _close(self, server: _Server) -> None:
-        """Make sure that nothing of its last start is left, and tell of its end."""
+        """Ensure that nothing of its last start is left, and report its end."""
         with self._lock:
             if server.handle is None:
                 return
@@ -185,24 +185,24 @@ class Replicas:
             self._note_end(server)
             server.handle = None
 
-    # ---- what others ask for
+    # ---- queries and faults
 
     @property
     def urls(self) -> tuple[str, ...]:
-        """Where the load goes: the router if there is one, else every replica."""
+        """URLs for the load: the router if there is one, else every replica."""
         return (self._router.url,) if self._router is not None else self.replica_urls
 
     @property
     def replica_urls(self) -> tuple[str, ...]:
-        """The replicas' own addresses, past the router: for the prober."""
+        """The replicas' own addresses, bypassing the router: for the prober."""
         return tuple(server.url for server in self._servers)
 
     def port(self, replica: int) -> int:
-        """The replica's own port; it keeps it over restarts."""
+        """The replica's own port, constant across restarts."""
         return self._servers[replica].port
 
     def pids(self, replica: int | None = None) -> tuple[int, ...]:
-        """The living processes of a replica, its main process first; None: of all, the router and the guards included."""
+        """Live processes of a replica, its main process first; None: of all replicas, the router and the supervisors."""
         with self._lock:
             if replica is not None:
                 handle = self._servers[replica].handle
@@ -212,7 +212,7 @@ class Replicas:
 
     @property
     def broken(self) -> bool:
-        """Whether anything of it is not ready: it ended, or is being started again."""
+        """Whether any server is not ready: it exited, or is restarting."""
         everyone = [*self._servers, *([self._router] if self._router else [])]
         return any(server.state != "ready" for server in everyone)
 
@@ -221,12 +221,12 @@ class Replicas:
         return self._servers[replica].state
 
     def kill(self, replica: int, number: int = signal.SIGKILL) -> tuple[int, ...]:
-        """Send a signal to the whole family of a replica at once, without asking; the processes that were hit.
+        """Send a signal to all processes of a replica at once, without a graceful stop; returns those that were hit.
 
-        With SIGKILL it goes on until none is left, for a process may start another meanwhile.
+        SIGKILL is repeated until none is left, because a process may start another meanwhile.
 
         Raises:
-            ProcessLookupError: nothing of it is running.
+            ProcessLookupError: none of its processes is running.
         """
         hit = list(self.pids(replica))
         if not hit:
@@ -242,10 +242,10 @@ class Replicas:
         return tuple(hit)
 
     def restart(self, replica: int) -> None:
-        """Start a replica afresh on its port, ending what is left of it. Returns at once; `server_ready` tells the rest.
+        """Restart a replica on its port, ending what is left of it. Returns immediately; `server_ready` reports the rest.
 
         Raises:
-            WorkloadError: it could not be started.
+            WorkloadError: it did not start.
         """
         server = self._servers[replica]
         self._close(server)
@@ -255,12 +255,12 @@ class Replicas:
         """Wait until a restarted replica is ready.
 
         Raises:
-            WorkloadError: it ended, or was not ready in time.
+            WorkloadError: it exited, or was not ready in time.
         """
         self._wait([self._servers[replica]])
 
     def described(self) -> dict[str, object]:
-        """JSON-able, for the record: what was started, without secrets."""
+        """JSON-serialisable, for the record: what was started, without secrets."""
         return {
             "command": redact_arguments(self.target.command, self._secrets),
             "router": redact_arguments(self.target.router, self._secrets),
@@ -318,7 +318,7 @@ class Replicas:
         )
 
     def _new_log(self, server: _Server) -> Path:
-        """A file of its own for each start, so that each keeps its begin and its end."""
+        """One log per start, so that each keeps its beginning and end."""
         stem = f"server-{self.target.name}-{'router' if server.replica is None else server.replica}"
         names = chain([f"{stem}.log"], (f"{stem}.{start}.log" for start in count(1)))
         return next(path for name in names if not (path := self._logs / name).exists())
@@ -341,7 +341,7 @@ class Replicas:
             if server.state != "starting" or self._ending.is_set():
                 return
             start = server.starts
-        # may take seconds: without the lock
+        # may take seconds: outside the lock
         why = readiness.trouble(server.url, self.target.ready, headers=self._headers())
         now = time.monotonic_ns()
         with self._lock:
@@ -395,7 +395,7 @@ class Replicas:
         return "in use" in "\n".join(last_lines(server.log)).lower()
 
     def _retry(self, server: _Server) -> None:
-        """Some servers do not set SO_REUSEADDR: they can bind the port only while nobody holds it."""
+        """Retry with the port released, for servers that do not set SO_REUSEADDR."""
         self._close(server)
         self._ports.release(server.port)
         self._launch(server)
@@ -425,7 +425,7 @@ class Replicas:
 
 
 def last_lines(log: Path, most: int = LAST_LINES) -> list[str]:
-    """The last lines of a server's output, without what steers a terminal; also while it is being written."""
+    """Last lines of a server's output without terminal control sequences; also works during writing."""
     found: list[str] = []
     for path in (log, launch_log.older_of(log), launch_log.tail_of(log)):
         try:

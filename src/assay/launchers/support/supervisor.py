@@ -1,18 +1,20 @@
-"""How is nothing left behind, whatever dies?  A small supervisor between the coordinator and the engine.
+"""How is nothing left behind, whatever dies?
 
-    coordinator --pipe--> guard --> engine (torchrun, ...) --> workers (each in a session of its own)
+A small supervisor runs between the coordinator and the engine:
 
-The guard holds the read end of a pipe from the coordinator: end of file means that the coordinator is gone, even by
-SIGKILL.  It is a child subreaper (prctl(2), PR_SET_CHILD_SUBREAPER), so every orphan of the launch becomes its child,
-and "no child is left" (waitpid: ECHILD) means that no descendant is left.  The engine is told by the kernel when the
-guard dies (PR_SET_PDEATHSIG).  What escapes even that is found by the launch's mark in /proc/PID/environ.
-The guard also drains the launch's output into its log: the first half and the last half are kept, secrets are removed.
+    coordinator --pipe--> supervisor --> engine (torchrun, ...) --> workers (each in its own session)
 
-Runs as `python -I -S supervisor.py`; standard library only, so that it starts quickly and needs nothing of the user's.
-Outside Linux there is neither prctl nor /proc: there the engine's process group and `ps` are used instead.
+The supervisor holds the read end of a pipe from the coordinator: end of file means that the coordinator has died, even by SIGKILL.
+It is a child subreaper (prctl(2), PR_SET_CHILD_SUBREAPER), so every orphan of the launch becomes its child, and "no child left"
+(waitpid: ECHILD) means no descendant left.  The kernel signals the engine when the supervisor dies (PR_SET_PDEATHSIG).  Processes that
+escape even that are found by the launch's mark in /proc/PID/environ.
+The supervisor also drains the launch's output into its log: first half and last half, secrets removed.
+
+Runs as `python -I -S supervisor.py`; standard library only, so that it starts quickly and needs none of the user's packages.
+Outside Linux there is neither prctl nor /proc: it uses the engine's process group and `ps` instead.
 
 Protocol. In, one JSON object per line: the job (see `supervisor_client.py`), then {"do": "stop"} or {"do": "kill"}.
-Out, one JSON object per line: {"started": pid} or {"cannot_start": reason}, at last {"ended": ...} (see `_report`).
+Out, one JSON object per line: {"started": pid} or {"cannot_start": reason}, finally {"ended": ...} (see `_report`).
 """
 
 from __future__ import annotations
@@ -32,28 +34,28 @@ if TYPE_CHECKING:
     from assay.launchers.support.launch_log import Log
 
 MARK = "ASSAY_MARK"
-POLL_S = 0.02  # how often the end of the last processes is looked at
-GIVE_UP_S = 30.0  # a process that has not gone so long after SIGKILL hangs in the kernel
+POLL_S = 0.02  # polling interval for the last processes
+GIVE_UP_S = 30.0  # a process that survives SIGKILL this long hangs in the kernel
 _CHUNK = 1 << 20
 _IS_LINUX = sys.platform == "linux"
 _SET_PDEATHSIG, _SET_CHILD_SUBREAPER = 1, 36  # linux/prctl.h
 
 
 def marked(mark: str) -> list[int]:
-    """The living processes of this user whose environment holds a mark that begins with `mark`, without this one."""
+    """Live processes of this user whose environment holds a mark starting with `mark`, except this one."""
     needle = f"{MARK}={mark}".encode()
     return [pid for pid in _pids() if pid != os.getpid() and _holds(pid, needle)]
 
 
 def is_marked(pid: int, mark: str) -> bool:
-    """Whether a process is alive and belongs to the launch; True where that cannot be looked up."""
+    """Whether a process is alive and belongs to the launch; True where that is unknown."""
     if not Path("/proc/self/environ").exists():
         return True
     return _holds(pid, f"{MARK}={mark}".encode())
 
 
 def end_marked(mark: str, *, wait_s: float = GIVE_UP_S) -> list[int]:
-    """Kill every process of the mark and wait until they are gone; the ones that could not be killed are returned."""
+    """Kill every process with the mark and wait until they exit; returns those that could not be killed."""
     deadline = time.monotonic() + wait_s
     seen: set[int] = set()
     while True:
@@ -61,12 +63,12 @@ def end_marked(mark: str, *, wait_s: float = GIVE_UP_S) -> list[int]:
         seen = {pid for pid in (*seen, *left) if _is_there(pid)}
         if not seen or time.monotonic() >= deadline:
             return sorted(seen)
-        send(left, signal.SIGKILL)  # not to all that were seen: the number of one that is gone may be another's
+        send(left, signal.SIGKILL)  # only those still marked: a process ID may have been reused
         time.sleep(POLL_S)
 
 
 def _is_there(pid: int) -> bool:
-    """Whether a process still runs or ends: its environment goes first, its ports and files a moment later."""
+    """Whether a process is running or exiting: its environment goes first, its ports and files a moment later."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
             return file.read().rpartition(b")")[2].split()[0] not in (b"Z", b"X")
@@ -75,7 +77,7 @@ def _is_there(pid: int) -> bool:
 
 
 def descendants(of: int) -> list[int]:
-    """The living descendants of a process, children first."""
+    """Live descendants of a process, children first."""
     children: dict[int, list[int]] = {}
     for pid, parent in _parents():
         children.setdefault(parent, []).append(pid)
@@ -87,8 +89,7 @@ def descendants(of: int) -> list[int]:
 
 
 def family(of: int) -> list[int]:
-    """As `descendants`, without looking at the machine's other processes. May miss one while another ends: to be metered,
-    not to be killed by."""
+    """`descendants` without scanning every process. May miss one while another exits: for metering, not for killing."""
     if not Path(f"/proc/{of}/task/{of}/children").exists():
         return descendants(of)
     found, waiting = [], [of]
@@ -99,7 +100,7 @@ def family(of: int) -> list[int]:
 
 
 def send(pids: Iterable[int], number: int) -> None:
-    """Send a signal to every process that is still there."""
+    """Send a signal to every process that still exists."""
     for pid in pids:
         try:
             os.kill(pid, number)
@@ -119,7 +120,7 @@ def _holds(pid: int, needle: bytes) -> bool:
         with open(f"/proc/{pid}/environ", "rb") as file:
             environment = file.read()
     except OSError:
-        return False  # gone, a zombie, or another user's
+        return False  # exited, a zombie, or another user's
     return environment.startswith(needle) or b"\0" + needle in environment
 
 
@@ -129,13 +130,13 @@ def _children(pid: int) -> list[int]:
         for thread in os.listdir(f"/proc/{pid}/task"):
             with open(f"/proc/{pid}/task/{thread}/children", "rb") as file:
                 found += [int(word) for word in file.read().split()]
-    except OSError:  # it has ended meanwhile
+    except OSError:  # it has exited meanwhile
         pass
     return found
 
 
 def _parents() -> list[tuple[int, int]]:
-    """(process, parent) of every process that is not a zombie."""
+    """(process, parent) of every process except zombies."""
     if not _IS_LINUX:
         text = subprocess.run(["ps", "-Ao", "pid=,ppid=,state="], capture_output=True, text=True, check=False).stdout
         rows = [line.split() for line in text.splitlines()]
@@ -153,7 +154,7 @@ def _parents() -> list[tuple[int, int]]:
 
 
 def prctl(option: int, value: int) -> bool:
-    """prctl(2) with one argument; False where there is none."""
+    """prctl(2) with one argument; False where it does not exist."""
     try:
         import ctypes
 
@@ -172,23 +173,23 @@ class Guard:
         self.engine: int | None = None
         self.status: int | None = None  # of waitpid
         self.end_ns = 0
-        self.kill_at: float | None = None  # when asking turns into killing
+        self.kill_at: float | None = None  # when graceful termination turns into SIGKILL
         self.give_up_at = float("inf")
         self.stopped_by = ""
 
     def run(self) -> None:
-        """Start the engine, wait for its end, leave nothing behind, report."""
+        """Start the engine, wait for it to end, leave nothing behind, report."""
         prctl(_SET_CHILD_SUBREAPER, 1)
         wake_read, wake_write = os.pipe()
         for descriptor in (wake_read, wake_write, self.control):
             os.set_blocking(descriptor, False)
         signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
-        # Handlers instead of SIG_IGN: an ignored signal would stay ignored in the engine.
+        # Handlers instead of SIG_IGN: the engine would inherit an ignored signal.
         for number in (signal.SIGCHLD, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, lambda *_: None)
         signal.signal(signal.SIGTERM, lambda *_: self.stop("a termination signal"))
         output = self._start()
-        self._obey(b"")  # what came together with the job
+        self._obey(b"")  # orders that arrived together with the job
         self.selector.register(wake_read, selectors.EVENT_READ, lambda: os.read(wake_read, 4096))
         self.selector.register(self.control, selectors.EVENT_READ, self._read_control)
         if output is not None:
@@ -223,13 +224,13 @@ class Guard:
         finally:
             os.close(write)
         self.engine = process.pid
-        process.returncode = 0  # its end is waited for here, not by the Popen object
+        process.returncode = 0  # reaped here, not by the Popen object
         os.set_blocking(read, False)
         self._say({"started": process.pid, "started_ns": started_ns})
         return read
 
     def stop(self, why: str) -> None:
-        """Ask the engine to end; kill what is left after the grace."""
+        """Terminate the engine; kill what is left after the grace period."""
         self.stopped_by = self.stopped_by or why
         if self.kill_at is not None:
             return
@@ -284,7 +285,7 @@ class Guard:
         if self.status is None:
             return False
         left = children or bool(marked(self.job["mark"])) or self._group_lives()
-        if left and self.kill_at is None:  # the engine has ended by itself and has left something behind
+        if left and self.kill_at is None:  # the engine ended by itself and left processes behind
             self._kill_in(float(self.job["grace_s"]))
             self._send_all(signal.SIGTERM)
         return not left
@@ -295,7 +296,7 @@ class Guard:
             os.killpg(self.engine or 0, number)
 
     def _group_lives(self) -> bool:
-        """Only where orphans do not become children of the guard: whether the engine's process group has members."""
+        """Whether the engine's process group has members; only where orphans do not become children of the supervisor."""
         if _IS_LINUX or self.engine is None:
             return False
         try:
@@ -305,7 +306,7 @@ class Guard:
         return True
 
     def _reap(self) -> bool:
-        """Take the ends of children in; whether any child is left."""
+        """Reap children; whether any child is left."""
         while True:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
@@ -338,7 +339,7 @@ class Guard:
         try:
             os.write(self.out, json.dumps(message).encode() + b"\n")
         except OSError:
-            return  # the coordinator is gone
+            return  # the coordinator has died
 
 
 def _die_with(guard: int) -> Callable[[], None]:
@@ -349,14 +350,14 @@ def _die_with(guard: int) -> Callable[[], None]:
     def before_exec() -> None:
         if _IS_LINUX:
             libc.prctl(_SET_PDEATHSIG, int(signal.SIGTERM), 0, 0, 0)
-            if os.getppid() != guard:  # it died before the kernel was told
+            if os.getppid() != guard:  # it died before PR_SET_PDEATHSIG took effect
                 os.kill(os.getpid(), signal.SIGKILL)
 
     return before_exec
 
 
 def _widen(pipe: int) -> None:
-    """Let a printing script run ahead of the guard by a megabyte."""
+    """Let a printing script run ahead of the supervisor by a megabyte."""
     try:
         import fcntl
 
@@ -381,7 +382,7 @@ def _main() -> None:
     while b"\n" not in said:
         data = os.read(control, _CHUNK)
         if not data:
-            return  # the coordinator died before it had said what to do
+            return  # the coordinator died before it sent a job
         said += data
     job, _, rest = said.partition(b"\n")
     Guard(json.loads(job), control, out, rest).run()

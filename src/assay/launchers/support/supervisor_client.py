@@ -1,4 +1,7 @@
-"""How does the coordinator talk to the guard of a launch?  `start` gives the handle of `launchers/base.py`."""
+"""How does the coordinator talk to a launch's supervisor?
+
+`start` returns the handle of `launchers/support/base.py`.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +18,12 @@ from typing import Any
 from assay.launchers.support import launch_log, supervisor
 from assay.launchers.support.base import Ending, Request
 
-ANSWER_S = 10.0  # how long a guard may take beyond the grace before it is taken for dead
+ANSWER_S = 10.0  # how long a supervisor may take beyond the grace period before it is considered dead
 
 
 def start(request: Request, command: Sequence[str], *, after: Callable[[], object] = lambda: None) -> GuardedHandle:
-    """Start the engine's command under a guard. `after`: what is done once nothing of it is left."""
-    # Only what Python itself needs: the user's variables reach the engine through the job, not through the guard.
+    """Start the engine's command under a supervisor. `after`: called once nothing of the launch is left."""
+    # Only what Python itself needs: the user's variables reach the engine through the job, not through the supervisor.
     variables = {name: os.environ[name] for name in ("PATH", "LANG", "LC_ALL", "SYSTEMROOT") if name in os.environ}
     request.log.parent.mkdir(parents=True, exist_ok=True)
     with launch_log.appending(request.log) as log:
@@ -49,7 +52,7 @@ def start(request: Request, command: Sequence[str], *, after: Callable[[], objec
 
 
 class GuardedHandle:
-    """A launch under a guard."""
+    """A launch under a supervisor."""
 
     def __init__(self, process: subprocess.Popen[bytes], request: Request, after: Callable[[], object]) -> None:
         assert process.stdin is not None
@@ -58,12 +61,12 @@ class GuardedHandle:
         self._control, self._answers = process.stdin, process.stdout
         self._heard = b""
         self._trouble = ""
-        self.started_ns: int | None = None  # just before the engine's process was started, as the guard says; None: not yet heard
+        self.started_ns: int | None = None  # just before the engine was started, reported by the supervisor; None: not yet reported
         self._ending: Ending | None = None
         os.set_blocking(self._answers.fileno(), False)
 
     def tell(self, message: dict[str, Any]) -> None:
-        """Send one order; a guard that is gone is noticed by `poll`."""
+        """Send one order; `poll` detects a dead supervisor."""
         try:
             self._control.write(json.dumps(message).encode() + b"\n")
             self._control.flush()
@@ -71,16 +74,16 @@ class GuardedHandle:
             return
 
     def poll(self) -> Ending | None:
-        """How it ended; None while anything of it is alive."""
+        """How it ended; None while any process is alive."""
         if self._ending is None and not self._answers.closed:
-            gone = self._process.poll() is not None  # first, so that its last words are read below
+            gone = self._process.poll() is not None  # check first, so that its last messages are read below
             self._listen()
             if gone and self._ending is None:
                 self._ending = self._without_guard()
         return self._ending
 
     def stop(self) -> None:
-        """Ask it to end; what is left after the grace is killed."""
+        """Terminate gracefully; kill what is left after the grace period."""
         self.tell({"do": "stop"})
 
     def kill(self) -> None:
@@ -88,12 +91,12 @@ class GuardedHandle:
         self.tell({"do": "kill"})
 
     def pids(self) -> tuple[int, ...]:
-        """Every process of the launch that is alive, the guard included; asked about once a second while measuring."""
+        """Every live process of the launch, the supervisor included; called about once a second during a measurement."""
         alive = [self._process.pid] if self._process.poll() is None else []
         return (*alive, *supervisor.family(self._process.pid))
 
     def close(self) -> None:
-        """Make sure that nothing of it is left."""
+        """Ensure that nothing is left."""
         if self.poll() is None:
             self.kill()
         deadline = time.monotonic() + ANSWER_S
@@ -111,7 +114,7 @@ class GuardedHandle:
         for pipe in (self._control, self._answers):
             try:
                 pipe.close()
-            except OSError:  # an order that nobody will read any more
+            except OSError:  # an order that nobody will read
                 continue
 
     def _listen(self) -> None:
@@ -137,9 +140,9 @@ class GuardedHandle:
             )
 
     def _without_guard(self) -> Ending:
-        """The guard was killed: the coordinator does its work."""
+        """The supervisor was killed: the coordinator does its work."""
         left = supervisor.end_marked(self._request.mark)
-        with suppress(OSError):  # then the log's parts stay beside it
+        with suppress(OSError):  # on failure the log's parts stay beside it
             launch_log.join(self._request.log, self._request.log_bytes // 2)
         code = self._process.returncode
         why = signal.Signals(-code).name if code is not None and code < 0 else f"exit code {code}"

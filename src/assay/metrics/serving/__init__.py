@@ -1,1 +1,1 @@
-"""How well were requests served?  One file per family of metrics of a load."""
+"""How well were requests served?"""

@@ -1,7 +1,7 @@
-"""Are answers right, identical, and with the right asker?
+"""Are answers right, identical, and returned to their sender?
 
-A canary carries a nonce that no other request has (serving.correctness.canaries): its answer should contain it, and must contain no
-other's.  Equal prompts are those of kind identity, rerun and needle (serving.correctness.identity), launch by launch.
+A canary carries a nonce unique to its request (serving.correctness.canaries): its answer should contain it, and must contain no
+other. Equal prompts are those of kind identity, rerun and needle (serving.correctness.identity), launch by launch.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def _identical(measured: Measured, _: Results) -> Mapping[str, Value]:
 
 
 def _with_divergence(value: Value, prompts: pl.DataFrame) -> Value:
-    """With the earliest divergence in the method."""
+    """Add the earliest divergence to the method."""
     if not isinstance(value, Estimate):
         return value
     other = prompts.filter(~pl.col("same"))

@@ -1,10 +1,11 @@
 """What does a token, request or good token cost in dollars and joules?
 
-Dollars are replicas x price x window: the price of a worker-hour ([prices], with its date and source) is that of a replica; ramp and drain
-are neither paid for nor credited, so that the length of a launch does not change it.  Joules are those of the window, by hardware counters
-(RAPL, NVML, or an endpoint of the server that exposes them), interpolated between two samples; counters measure whole devices, idle power
-and other programs included, and modelled joules say so in the method.  A good token is one of a request that met every objective.
-Cannot tell: what idle or reserved replicas cost beside the load.
+Dollars are replicas x price x window: the price of a worker-hour ([prices], with its date and source) is that of a replica. Ramp and
+drain are neither charged nor credited, so the length of a launch does not change the cost. Joules are those of the window, by
+hardware counters (RAPL, NVML, or an endpoint of the server that exposes them), interpolated between two samples; counters measure
+whole devices, idle power and other programs included, and the method marks modelled joules. A good token belongs to a request that
+met every objective.
+Cannot tell: what idle or reserved replicas cost outside of the load.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ ELSEWHERE: Final = "Where the engine runs on another machine, whose counters nob
 
 @dataclass(frozen=True, kw_only=True)
 class Made:
-    """What is made in a window, counted per launch."""
+    """A product counted per window and launch."""
 
     amount: Callable[[Measured], pl.DataFrame]  # (launch, above)
     words: str

@@ -1,6 +1,6 @@
-"""What does the engine say of itself, and do replicas share the load?
+"""What do the engine's own gauges report, and do replicas share the load evenly?
 
-Gauges are scraped from the engine's Prometheus page (serving.targets[].metrics): the mean over the readings inside of the measured window
+Gauges are scraped from the engine's Prometheus page (serving.targets[].metrics): the mean over the readings within the measured window
 of each replica, then summed or averaged over replicas, then over launches.
 """
 
@@ -25,7 +25,7 @@ BETWEEN: Final = "It cannot tell what happened between two readings."
 
 
 def _gauge(name: str, counter: str, unit: str, together: Literal["sum", "mean"], **declared: Any) -> Metric:
-    """Mean of a gauge's readings inside of the window per device, the devices added up or averaged, then over launches."""
+    """Mean of a gauge's readings in the window per device, the devices summed or averaged, then over launches."""
 
     def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
         return quotients(

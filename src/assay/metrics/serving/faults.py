@@ -1,9 +1,9 @@
 """What does an outage cost a load?
 
-Shares of failures are over the requests that were due in the measured window; their methods name the classes: refused, 4xx, 5xx, reset,
-timeout, malformed, truncated, error (reported inside of a 200), cancelled, unsent and lost (its client process died).  What a fault did is
-read from the fault launches alone (`assay.frames.serving.outages`), which also says when a replica counts as returned and when a load as
-recovered.  One fault launch has no interval: run more to have one.
+Shares of failures are over the requests due in the measured window; their methods name the classes: refused, 4xx, 5xx, reset,
+timeout, malformed, truncated, error (reported within a 200), cancelled, unsent and lost (its client process died). Effects of a fault
+come from the fault launches alone (`assay.frames.serving.outages`, which defines the return of a replica and the recovery of a
+load). One fault launch gives no interval: run more to get one.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ AVAILABILITY: Final = _share(
     rank=701,
 )
 
-# ---- what a fault cost -------------------------------------------------------------------------------------------
+# ---- cost of a fault ---------------------------------------------------------------------------------------------
 
 
 def _requests_lost(measured: Measured, _: Results) -> Mapping[str, Value]:
@@ -186,7 +186,7 @@ GOODPUT_UNDER_FAILURE: Final = RELIABILITY(
     shown=(UNDER_FAULTS(head="goodput meanwhile, requests/s", position=8),),
 )
 
-# ---- how long it took --------------------------------------------------------------------------------------------
+# ---- durations ---------------------------------------------------------------------------------------------------
 
 
 def _outage_time(measured: Measured, _: Results) -> Mapping[str, Value]:

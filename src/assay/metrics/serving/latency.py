@@ -1,10 +1,10 @@
 """How long do users wait, by quantity and percentile?
 
-Percentiles are over the answered requests that were due in the measured window, pooled over launches
-(`assay.metrics.serving.support.percentiles`), and absent where there are too few.  The clock starts when a request was due, in a closed
+Percentiles are over the answered requests due in the measured window, pooled over launches
+(`assay.metrics.serving.support.percentiles`), and absent if there are too few. The clock starts when a request was due, in a closed
 loop when it was sent, so that a stall cannot hide the requests it delayed (coordinated omission: Tene, "How NOT to Measure Latency",
-2013).  The first token is the first chunk with text: content, reasoning or a tool call; an empty role chunk is no token.  Tokens are
-counted by the server's usage, else by the tokenizer.
+2013). The first token is the first chunk with text: content, reasoning or a tool call; an empty role chunk is no token. Tokens are
+counted by the server's usage, otherwise by the tokenizer.
 """
 
 from __future__ import annotations
@@ -235,7 +235,7 @@ TTFT_SENT: Final = of_requests(
 def _cold(measured: Measured, _: Results) -> Mapping[str, Value]:
     """Median over cold requests per launch, then over launches."""
     started = measured.table("events").filter(pl.col("kind") == "server_ready").select("launch").unique()
-    is_cold = (pl.col("phase") == "cold") & (pl.col("kind") == "normal")  # others are sent alone, to be compared
+    is_cold = (pl.col("phase") == "cold") & (pl.col("kind") == "normal")  # other kinds are sent alone, for comparison
     cold = measured.timed_requests.filter(is_cold & pl.col("ok") & pl.col("ttft_s").is_not_null())
     fresh = cold.join(started, on="launch", how="semi") if started.height else cold
     values = fresh.group_by("launch").agg(pl.col("ttft_s").median().alias("value"), pl.len().alias("requests"))
@@ -376,7 +376,7 @@ CONNECT_TIME: Final = of_requests(
 
 
 def _inside(name: str, column: str, rank: int, **declared: Any) -> Metric:
-    """The median of what a model in this process (backend `process`) spends before its first token; servers do not tell it."""
+    """The median time of an in-process model (backend `process`) before its first token; servers do not report it."""
 
     def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
         values = percentile(measured, column, 0.5, name=name, missing="no answer tells it", only=pl.col(column).is_not_null())

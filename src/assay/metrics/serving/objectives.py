@@ -1,7 +1,7 @@
 """How many requests meet every objective, and up to which load?
 
-A failed, a refused and an unsent request met no objective.  An objective that an answer leaves open (time per token of a single token) is
-met; a first token that never came is not.  How the line through the loads and its interval are made: `assay.stats.models.capacity`.
+Failed, refused and unsent requests meet no objective. An objective that an answer leaves undefined (time per token of a single token)
+is met; one on a first token that never came is not. The line through the loads and its interval: `assay.stats.models.capacity`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from assay.stats.intervals.intervals import Interval
 from assay.stats.models.capacity import capacity
 from assay.units import FRACTION, PER_SECOND
 
-HIGHEST: Final = 1.0 - 1e-9  # an attainment of 1 is asked of every request; no finite number of them shows it
+HIGHEST: Final = 1.0 - 1e-9  # an attainment of 1 requires every request; no finite sample can show it
 STREAMS: Final = "streams"
 NO_LOADS: Final = Absent(reason="not_applicable", detail="the load was not varied; give serving.rate or serving.concurrency several values")
 OBJECTIVES = partial(Metric, better="higher", dimension="performance", about=("serving",), primary=True)

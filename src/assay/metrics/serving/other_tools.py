@@ -1,21 +1,21 @@
-"""What would other load generators report of these requests?  Their definitions, one by one, from our log.
+"""What would other load generators report for these requests?
 
-Read in their source code.  Every clock of theirs starts at sending, before a new connection is set up, so that none sees a request that
-waited in the client; here that is sent - connection set-up.  Of an answer's chunks:
+Their definitions, taken from their source code and applied to our log. All their clocks start at sending, before a new connection is
+set up, so none includes a request's wait in the client; here that is sent - connection set-up. From an answer's chunks:
 
     name             first token               TPOT                              ITL                          tokens n
     vllm             first chunk with choices, (last choices - first) / (n - 1)  gaps between those, pooled   usage, else tokenizer, else 1
-                     text in it or not
-    sglang           content, reasoning        (last line of all - first)/(n-1)  gaps between those, pooled   usage, else what was asked
+                     with or without text
+    sglang           content, reasoning        (last line of all - first)/(n-1)  gaps between those, pooled   usage, else as requested
     genai_bench      content, reasoning        the same, left out below 1 ms     none                         usage, else tokenizer
     guidellm         any text                  (last text - sent) / n            (last text - first)/(n - 1)  usage, else chunks of text
     aiperf           content, reasoning        none                              (last - first) / (n - 1)     tokenizer, else usage
     inference_perf   content                   (last - first) / (n - 1)          the same, weighted by n - 1  tokenizer, else usage
     llmperf          content                   none                              (last content - sent) / all chunks but the end mark
 
-A mean over requests, as they print it; pooled gaps and weighted ones over gaps.  Answered requests of our measured window
-only: their windows, which hold ramp and drain, are not reproduced.  Equal to theirs where their time stamps are as good as
-ours.  For comparison with numbers from elsewhere only: our own definitions differ, and start when a request was due.
+A mean over requests, as the tools print it; pooled and weighted gaps over gaps. Covers only answered requests of our measured
+window: the tools' own windows, which include ramp and drain, are not reproduced. Equal to their numbers if their time stamps are as
+accurate as ours. Use these only to compare with published numbers: our own definitions start when a request was due.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from assay.units import SECONDS
 OF_A_TOOL = partial(Metric, unit=SECONDS, kind="level", better="lower", dimension="performance", about=("serving",))
 NEEDS: Final[frozenset[Need]] = frozenset({"chunks", "own_chunk_kinds"})
 NOTHING: Final = "no answer has what this definition needs (text of its kind, or more than one token)"
-TOOLS: Final = {  # by our name: its own, and whose report it is
+TOOLS: Final = {  # our name -> its own name, and the report it appears in
     "vllm": ("vLLM", "vLLM's benchmark"),
     "sglang": ("SGLang", "SGLang's benchmark"),
     "genai_bench": ("genai-bench", "genai-bench"),
@@ -50,7 +50,7 @@ TOOLS: Final = {  # by our name: its own, and whose report it is
 QUANTITIES: Final = {"ttft": "Time to first token", "tpot": "Time per output token", "itl": "Inter-token latency"}
 GAPS: Final = ("itl_vllm", "itl_sglang", "itl_inference_perf")  # over gaps; the others are means over requests
 SPOKEN: Final = "content or reasoning"
-DEFINITIONS: Final = (  # quantity, tool, formula, what is peculiar to it
+DEFINITIONS: Final = (  # quantity, tool, formula, peculiarity
     (
         "ttft",
         "vllm",
@@ -133,7 +133,7 @@ DEFINITIONS: Final = (  # quantity, tool, formula, what is peculiar to it
 
 
 def _defined(rank: int, quantity: str, tool: str, formula: str, peculiar: str) -> Metric:
-    """The mean of a column of `assay.frames.serving.other_tools`, in seconds; of gaps: over the column that counts them."""
+    """The mean of a column of `assay.frames.serving.other_tools`, in seconds; for gaps: over the column that counts them."""
     name, title, (called, whose) = f"{quantity}_{tool}", QUANTITIES[quantity], TOOLS[tool]
     weight = pl.col(f"gaps_{tool}") if name in GAPS else None
     over = "requests" if weight is None else "gaps"
@@ -205,7 +205,7 @@ def _tails(queries: pl.DataFrame, p: float) -> pl.DataFrame:
 
 
 def _queries(measured: Measured, together: int) -> pl.DataFrame:
-    """(launch, latency_s) of every query of the measured window all of whose samples were answered."""
+    """(launch, latency_s) of every query of the measured window with all samples answered."""
     load = measured.timed_requests.filter(pl.col("phase") != "cold")
     first = pl.col("request").min().over("launch")
     query = ((pl.col("request") - first) // together).alias("query")

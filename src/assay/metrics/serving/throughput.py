@@ -1,8 +1,9 @@
-"""How much goes in and out per second, and how much is under way?
+"""How much goes in and out per second, and how much is in flight?
 
-Rates are amounts inside of the measured window / its length, which excludes ramp and drain: what arrived or ended then counts, whenever
-it was due.  A token's time is its chunk's; where a chunk holds several, see `assay.frames.serving.requests`.  Tokens are counted by the
-server's usage, else by the tokenizer.  Little's law, L = lambda W: Little, Operations Research 9, 1961 (`assay.stats.models.queueing`).
+Rates are amounts in the measured window / its length, without ramp and drain; they count arrivals and ends in the window, whenever
+the request was due. A token has the time of its chunk; for chunks with several tokens see `assay.frames.serving.requests`. Tokens are
+counted by the server's usage, otherwise by the tokenizer. Little's law, L = lambda W: Little, Operations Research 9, 1961
+(`assay.stats.models.queueing`).
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ def _tokens_out(measured: Measured, _: Results) -> Mapping[str, Value]:
 
 
 def _uncounted(measured: Measured, configuration: str) -> Absent | None:
-    """Why the tokens of a configuration are not known; None where they are."""
+    """Why the tokens of a configuration are unknown; None if they are known."""
     launches = windows(measured).filter(pl.col("configuration") == configuration)
     unknown = int(launches["unknown"].sum())
     if not unknown:
@@ -181,14 +182,14 @@ ACHIEVED_RATE: Final = _rate(
     rank=351,
 )
 
-# ---- under way ---------------------------------------------------------------------------------------------------
+# ---- in flight ---------------------------------------------------------------------------------------------------
 
 SIDES: Final = {"launch": pl.Int32, "area_s": pl.Float64, "latency_s": pl.Float64, "seconds": pl.Float64}
 
 
 def _both_sides(measured: Measured) -> pl.DataFrame:
-    """(launch, area_s, latency_s, seconds) of the timed launches: request-seconds inside of the window, the sum of the latencies
-    of the requests that were due in it, and its length.  What was never sent, or has no end, is in neither."""
+    """(launch, area_s, latency_s, seconds) of the timed launches: request-seconds in the window, the sum of the latencies
+    of the requests due in it, and its length. Requests that were never sent, or have no end, are in neither."""
     rows = measured.timed_requests.filter((pl.col("phase") != "cold") & pl.col("sent_ns").is_not_null() & pl.col("done_ns").is_not_null())
     end = pl.coalesce("last_token_ns", "done_ns")
     spans = rows.select("launch", "start_ns", pl.max_horizontal(end, "start_ns").alias("end"))

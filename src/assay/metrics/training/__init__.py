@@ -1,1 +1,1 @@
-"""What does a training cost in time, memory, communication and faults, and does distribution keep it right?"""
+"""What does training cost in time, memory, communication and faults, and does distribution keep it correct?"""

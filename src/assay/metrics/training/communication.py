@@ -1,9 +1,9 @@
 """How much of a step is communication, exposed, hidden, waiting?
 
-Per rank and step, mean over ranks; a launch's value is the median over its steady steps.  One worker communicates with nobody, what
-was not seen is absent with its reason, and every value says by which way it was measured (`assay.frames.training.step_communication`).
-Overlap is HTA's |M and C| / |M|; transfer is the least over ranks, as in TraceLens, and compares durations only, so that the ranks'
-clocks need not agree; bytes are those of nccl-tests' `GetBw`.  DDP sends its gradients once, FSDP its parameters three times
+Per rank and step, mean over ranks; a launch's value is the median over its steady steps. One worker does not communicate;
+unrecorded values are absent with their reason, and every value names its method (`assay.frames.training.step_communication`).
+Overlap is HTA's |M and C| / |M|; transfer is the minimum over ranks, as in TraceLens, and compares durations only, so that the ranks'
+clocks need not agree; bytes are those of nccl-tests' `GetBw`. DDP sends its gradients once, FSDP its parameters three times
 (Li et al. 2020; Zhao et al. 2023).
 """
 
@@ -41,7 +41,7 @@ ONE: Final = Absent(reason="not_applicable", detail="one worker has nobody to co
 
 
 def averaged(values: Sequence[float], confidence: float, *, unit: str = SECONDS, aggregate: str, name: str, n_trials: int) -> Estimate:
-    """`average`, whose interval does not go where no time and no share can be."""
+    """`average`, with its interval limited to possible times and shares."""
     found = average(values, confidence, unit=unit, aggregate=aggregate, name=name, n_trials=n_trials)
     most = 1.0 if unit == FRACTION else math.inf
     low, high = (max(0.0, found.low), min(most, found.high)) if math.isfinite(found.low) else (found.low, found.high)
@@ -83,7 +83,7 @@ def _number(measured: Measured, joined: pl.DataFrame, configuration: str, words:
 
 
 def _of_kernels(measured: Measured, configuration: str, value: Value, column: str) -> Value:
-    """The same of profiled kernels, where the calls' ends were not seen; the total, where nobody profiled, by torch's own list."""
+    """The same from profiled kernels if the calls' ends were not recorded; without a profile the total from torch's own list."""
     if not isinstance(value, Absent) or value.reason != "not_measured":
         return value
     own = pl.col("configuration") == configuration
@@ -116,7 +116,7 @@ _KERNELS: Final = {
 
 
 def _by_recorder(measured: Measured, configuration: str) -> Value | None:
-    """Total communication by torch's flight recorder, which sums: it does not say when a call began to run."""
+    """Total communication from torch's flight recorder, as a sum: it does not record when a call began to run."""
     listed = inventory(measured, configuration)
     if listed is None or listed.seconds is None:
         return None
@@ -131,7 +131,7 @@ def _by_recorder(measured: Measured, configuration: str) -> Value | None:
 
 
 def exposed(measured: Measured) -> Mapping[str, Value]:
-    """Exposed communication per configuration, by the best way there is; the others stand in its method."""
+    """Exposed communication per configuration, by the best available method; its method text gives the others."""
     return {one.name: ONE if one.workers == 1 else _exposed(measured, one.name) for one in measured.varied}
 
 
@@ -149,7 +149,7 @@ def _exposed(measured: Measured, configuration: str) -> Value:
 
 
 def _unsure(measured: Measured, configuration: str) -> Iterator[str]:
-    """What steps with and without synchronising could not tell."""
+    """What steps with and without synchronisation could not determine."""
     ways = measured.communicated.ways
     own = ways.filter((pl.col("configuration") == configuration) & pl.col("unsure_s").is_not_null())
     for value, half, steps in own.select("unsure_s", "half_s", "steps").iter_rows():
@@ -166,7 +166,7 @@ def _why_none(measured: Measured, configuration: str) -> str:
 
 
 def by_method(measured: Measured, configuration: str) -> Mapping[str, Value]:
-    """Exposed communication of a configuration by every way that told it."""
+    """Exposed communication of a configuration by every method with data."""
     ways = measured.communicated.ways.filter((pl.col("configuration") == configuration) & pl.col("exposed_s").is_not_null())
     found: dict[str, Value] = {}
     for method, words in METHODS.items():
@@ -189,7 +189,7 @@ _NOTES: Final = {False: "cut to the time in which collectives were under way", T
 
 
 def ratios(measured: Measured, ratio: pl.Expr, name: str, words: str, undefined: str, unit: str = FRACTION) -> Mapping[str, Value]:
-    """A ratio of `exposed_s`, `total_s` and `compute_s` of each launch, by the way by which exposed communication is told."""
+    """A ratio of `exposed_s`, `total_s` and `compute_s` of each launch, by the method used for exposed communication."""
     found: dict[str, Value] = {}
     exposing = exposed(measured)
     for one in measured.varied:
@@ -217,9 +217,7 @@ def ratios(measured: Measured, ratio: pl.Expr, name: str, words: str, undefined:
 
 
 def calibrated(measured: Measured, part: pl.Expr, name: str, words: str, *, of: Sequence[str]) -> Mapping[str, Value]:
-    """A part of communication in each launch that calibrates it, from what that launch itself says (`of`: keys of `_LACKING`); not below
-    0.
-    """
+    """A part of communication in each calibrating launch, from that launch's own data (`of`: keys of `_LACKING`); not below 0."""
     launches = measured.once("calibrating communication", _calibrating).with_columns(part.alias("value"))
     return {one.name: ONE if one.workers == 1 else _calibrated(measured, launches, one.name, name, words, of) for one in measured.varied}
 
@@ -428,7 +426,7 @@ COMM_CONTENTION = measure(
 
 
 def _volume(measured: Measured, _: Results) -> Mapping[str, Value]:
-    """By the hooks, else by torch's own list."""
+    """From the hooks, otherwise from torch's own list."""
     calls = measured.communicated.calls.group_by("launch", "step").agg(pl.col("bytes").mean())
     per_launch = calls.group_by("launch").agg(pl.col("bytes").median(), pl.len().alias("steps"))
     joined = measured.timed.join(per_launch, on="launch", how="left").sort("block")

@@ -1,8 +1,8 @@
-"""What does the model that knows the links predict for other worker counts?
+"""What does the communication model predict for other worker counts?
 
 T(p) = T1 (s + (1 - s)/p) + c(p): c(p) from the alpha, beta and bytes of the same record, s and T1 fitted to the measured steps.
-Sources: Amdahl 1967; Gustafson 1988; Hockney 1994; Patarasuk & Yuan 2009 for the ring.  It knows rings: not what an engine does
-differently.
+Sources: Amdahl 1967; Gustafson 1988; Hockney 1994; Patarasuk & Yuan 2009 for the ring. It models rings only, whatever algorithm
+the engine uses.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Does distribution compute what one worker computes?
 
-Samples: an exact ledger of the ids that the script reports.  Gradients: g as the optimizer gets it in the first step against g* of the
-launch of one worker in the same block; rounding is at most 1e-12 in float64 and 2e-5 in float32, while the 5e-2 of bfloat16 hides real
-faults.  Equal loss curves prove nothing: adaptive optimizers hide a scaled gradient.  Mean losses over unequal shards weigh samples
+Samples: an exact ledger of the ids that the script reports. Gradients: g as the optimizer gets it in the first step, against g* of the
+one-worker launch in the same block; rounding is at most 1e-12 in float64 and 2e-5 in float32, while the 5e-2 of bfloat16 hides real
+faults. Equal loss curves prove nothing: adaptive optimizers hide a scaled gradient. Mean losses over unequal shards weight samples
 unequally (pytorch issues 37359, 67253).
 """
 
@@ -49,7 +49,7 @@ def _loss_deviation(measured: Measured, _: Results) -> Mapping[str, Value]:
 
 
 def first_losses(measured: Measured) -> pl.DataFrame:
-    """(launch, configuration, block, step, loss) at the first step whose loss was reported."""
+    """(launch, configuration, block, step, loss) at the first step with a reported loss."""
     losses = measured.table("fingerprints").filter((pl.col("what") == "loss") & pl.col("value").is_not_null())
     rows = effective_steps(losses.filter(pl.col("step") == pl.col("step").min().over("launch")))
     steps = measured.table("steps").join(rows.select("launch", "step").unique(), on=["launch", "step"], how="semi")
@@ -118,7 +118,7 @@ def _last_losses(measured: Measured, curves: pl.DataFrame, reference: pl.DataFra
         return Absent(reason="not_measured", detail="no loss was reported on both sides; call probe.log(loss=loss)")
     last = pairs.sort("block", "step").group_by("block", maintain_order=True).tail(LAST_STEPS)
     broken = last.filter(~(pl.col("loss").is_finite() & pl.col("reference").is_finite()))
-    if broken.height:  # leaving these out would judge a training that broke by the losses before it did
+    if broken.height:  # leaving these out would judge a broken training by the losses before it broke
         since = min(broken["step"].to_list())
         detail = f"{broken.height} of the {last.height} last common losses are no finite numbers, the first at step {since}"
         return Absent(reason="undefined", detail=detail)
@@ -149,7 +149,7 @@ FINAL_LOSS_DIFFERENCE = Metric(
 
 
 def _against_one_worker(value: Callable[[Compared], Value]) -> Callable[[Measured, Results], Mapping[str, Value]]:
-    """A value of the launch whose first gradients are farthest off, per configuration."""
+    """The value of the launch with the largest difference in first gradients, per configuration."""
 
     def of(compared: Compared | Absent) -> Value:
         return compared if isinstance(compared, Absent) else value(compared)
@@ -259,7 +259,7 @@ REPLICAS_AGREE = Metric(
 
 
 def _per_configuration(measured: Measured, claim: Claim, value: Callable[[str], Value]) -> Mapping[str, Value]:
-    """A value per configuration whose parallelism lets it be judged."""
+    """A value per configuration, if its parallelism allows judging it."""
     return {name: value(name) if (unfit := absent(measured, name, claim)) is None else unfit for name in measured.configurations}
 
 

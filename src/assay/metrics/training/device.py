@@ -1,9 +1,9 @@
 """How well are the devices used, and how much memory do they need?
 
-Work is summed over the steady steps, as in throughput (PaLM, arXiv 2204.02311, appendix B): a median step would leave out those
-that stall.  Convention of the operations and source of the peak are part of every number; two conventions are never compared.
-Hardware FLOP/s utilisation counts what is computed again (Korthikanti et al., arXiv 2205.05198).
-Memory is that of the rank, and of its devices the one, that needed most, as the processes reported it at their end.
+Work is summed over the steady steps, as in throughput (PaLM, arXiv 2204.02311, appendix B): a median step would ignore stalled
+ones. Every number states its convention for operations and the source of the peak; different conventions are never compared.
+Hardware FLOP/s utilisation includes recomputation (Korthikanti et al., arXiv 2205.05198).
+Memory is the maximum over ranks, and over the devices of a rank, as the processes reported it at their end.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def _achieved_flops(measured: Measured, _: Results) -> Mapping[str, Value]:
 
 
 def _speeds(measured: Measured, amounts: Mapping[int, Amount]) -> dict[int, float]:
-    """launch -> operations per second, where the operations of a mean step and its time are known."""
+    """launch -> operations per second, if the operations of a mean step and its time are known."""
     seconds = dict(measured.steady_steps.group_by("launch").agg(pl.col("step_s").mean()).iter_rows())
     return {
         launch: amount.value / seconds[launch] for launch, amount in amounts.items() if amount.value is not None and seconds.get(launch)
@@ -99,7 +99,7 @@ def _mfu(measured: Measured, _: Results) -> Mapping[str, Value]:
 
 
 def _share_of_peak(measured: Measured, amounts: Mapping[int, Amount], name: str) -> Mapping[str, Value]:
-    """These operations of a step by launch, per second, over what the devices could do."""
+    """Operations of a step per second, by launch, over the devices' peak."""
     speeds, most = _speeds(measured, amounts), peaks(measured)
     known = {launch: peak.value for launch, peak in most.items() if peak.value}
     shares = [(launch, speed / known[launch]) for launch, speed in speeds.items() if launch in known]

@@ -1,8 +1,8 @@
-"""What does a fault cost a training: time, steps, work, dollars?
+"""What does a fault cost a training run: time, steps, work, dollars?
 
-Durations lie between instants of the timeline of each fault launch (`assay.frames.training.recovery`).  Goodput is productive
-rank-seconds over workers x wall time (`assay.frames.training.rank_time`).  Lost rank-seconds = detect + restart + reload + recompute of
-all ranks, what a lasting fault added to their steps, and what the first steps of restarted workers took beyond a usual one.
+Durations lie between instants of the timeline of each fault launch (`assay.frames.training.recovery`). Goodput is productive
+rank-seconds over workers x wall time (`assay.frames.training.rank_time`). Lost rank-seconds = detect + restart + reload + recompute of
+all ranks, plus the time a lasting fault added to their steps, and the time of restarted workers' first steps beyond a usual one.
 """
 
 from __future__ import annotations
@@ -162,7 +162,7 @@ STEPS_LOST = Metric(
 def partition(measured: Measured, role: str) -> pl.DataFrame:
     """(launch, configuration, workers, block, wall_s, one column of rank-seconds per category) of a role's launches.
 
-    `timed`: the successful ones; `fault`: those in which a fault struck. See `assay.frames.training.rank_time`.  Made once.
+    `timed`: the successful ones; `fault`: those in which a fault struck. See `assay.frames.training.rank_time`. Memoised.
     """
     return measured.once(f"partition {role}", lambda one: _partition(one, role))
 
@@ -189,7 +189,7 @@ def _productive(measured: Measured, parts: pl.DataFrame, marked: set[int], role:
     if rows.height == 0:
         return Absent(reason="not_measured", detail=MARK_STEPS)
     refused = {launch: Absent(reason="refused", detail=why) for launch, why in on_one_clock(measured).troubles.items()}
-    troubles = dict(unknown_progress(measured)) | refused  # all of such a launch is unknown, which is not a goodput of 0
+    troubles = dict(unknown_progress(measured)) | refused  # such a launch is all unknown, which is not a goodput of 0
     rows, apart = rows.filter(~pl.col("launch").is_in(list(troubles))), rows
     if rows.height == 0:
         return troubles[apart["launch"][0]]
@@ -268,7 +268,7 @@ RESTARTS = Metric(
 
 
 def lost_seconds(measured: Measured) -> pl.DataFrame:
-    """(launch, configuration, workers, value): rank-seconds that the fault of each struck launch cost, where that is known."""
+    """(launch, configuration, workers, value): rank-seconds that the fault of each struck launch cost, if known."""
     ended = struck_launches(measured).filter(pl.col("status") == "ok")
     launches = ended.filter(~pl.col("launch").is_in(list(_unexplained(measured))))
     lost = pl.sum_horizontal(*(pl.col(name) for name in LOST)).sum() / NS_PER_S
@@ -277,7 +277,7 @@ def lost_seconds(measured: Measured) -> pl.DataFrame:
 
 
 def _unexplained(measured: Measured) -> Mapping[int, Absent]:
-    """launch -> why nobody knows where its rank-seconds went, of those of which all is unknown."""
+    """launch -> why its rank-seconds cannot be attributed, for launches with all time unknown."""
     stepped = set(measured.table("steps")["launch"].unique().to_list())
     unmarked = {launch: NO_STEPS for launch in struck_launches(measured)["launch"].to_list() if launch not in stepped}
     troubles = on_one_clock(measured).troubles
@@ -286,17 +286,17 @@ def _unexplained(measured: Measured) -> Mapping[int, Absent]:
 
 
 def _unknown(measured: Measured, configuration: str) -> Absent:
-    """Why no struck launch of the configuration says what the fault cost."""
+    """Why the cost of the fault is unknown in every struck launch of the configuration."""
     own = struck_launches(measured).filter((pl.col("configuration") == configuration) & (pl.col("status") == "ok"))
     unexplained = _unexplained(measured)
     return next((unexplained[launch] for launch in own["launch"].to_list() if launch in unexplained), NOT_RECOVERED)
 
 
 def windows(measured: Measured) -> Mapping[int, tuple[tuple[int, int], ...]]:
-    """launch -> from when until when it was broken, monotonic ns, once or more often; without launches that did not recover."""
+    """launch -> intervals in which it was broken, monotonic ns; without launches that did not recover."""
     found: dict[int, list[tuple[int, int]]] = {}
     recovered = {(one.launch, one.fault_ns): one.regained_ns for one in recoveries(measured)}
-    measured = on_one_clock(measured).measured  # as the times of recoveries are; never hand it to `recoveries`, which moves them itself
+    measured = on_one_clock(measured).measured  # as recoveries are; never pass it to `recoveries`, which aligns the clocks itself
     ends = measured.table("events").filter(pl.col("kind") == "fault_end").select("launch", until="ns").sort("until")
     struck = strikes(measured).select("launch", "ns").sort("ns")
     timed = struck.join_asof(ends, left_on="ns", right_on="until", by="launch", strategy="forward", coalesce=False, check_sortedness=False)
@@ -314,7 +314,7 @@ def windows(measured: Measured) -> Mapping[int, tuple[tuple[int, int], ...]]:
 def _per_configuration(
     measured: Measured, values: pl.DataFrame, of: Callable[[Mapping[str, float]], float], *, unit: str, name: str, how: str
 ) -> Mapping[str, Value]:
-    """One estimate per configuration of `of(row)` over the struck launches of a frame such as `lost_seconds` gives."""
+    """One estimate per configuration of `of(row)` over the struck launches of a frame such as that of `lost_seconds`."""
     struck = set(struck_launches(measured)["configuration"].to_list())
     found: dict[str, Value] = {}
     for configuration in measured.configurations:
@@ -379,7 +379,7 @@ def _energy_lost(measured: Measured, _: Results) -> Mapping[str, Value]:
 
 
 def _watts(measured: Measured, method: str, launch: int, spans: tuple[tuple[int, int], ...]) -> float | None:
-    """Mean power of all devices in spans of monotonic ns; None where they hold too few readings of one of them."""
+    """Mean power of all devices in intervals of monotonic ns; None if there are too few readings of one of them."""
     telemetry = on_one_clock(measured).measured.table("telemetry")  # as the windows are
     readings = telemetry.filter((pl.col("counter") == "energy") & (pl.col("method") == method) & (pl.col("launch") == launch))
     total = 0.0

@@ -1,6 +1,6 @@
 """How long is each phase of a step?
 
-Each phase is that of the slowest rank of a step; a launch's value is the median over its steady steps.  Phases and the unknown
+Each phase is that of the slowest rank of a step; a launch's value is the median over its steady steps. Phases and the unknown
 rest add up to the step.
 """
 
@@ -47,7 +47,7 @@ def _phase_time(measured: Measured, _: Results, *, phase: str, missing: str) -> 
 
 
 def _medians(measured: Measured) -> dict[int, dict[str, Any]]:
-    """launch -> its row (data_s, data_steps, ...): each phase's median over the steady steps, and in how many it was seen."""
+    """launch -> its row (data_s, data_steps, ...): each phase's median over the steady steps, and the number of steps with it."""
     both = [(pl.col(f"{phase}_s").median(), pl.col(f"{phase}_s").count().alias(f"{phase}_steps")) for phase, *_ in PHASES]
     rows = measured.steady_steps.group_by("launch").agg(*chain.from_iterable(both))
     return {row["launch"]: row for row in rows.iter_rows(named=True)}
@@ -69,7 +69,7 @@ def _estimate(measured: Measured, medians: Mapping[int, Mapping[str, Any]], conf
         aggregate=f"median over steady steps of the slowest rank's {phase} phase",
         n_trials=sum(row[f"{phase}_steps"] for row in present),
     )
-    # The rest is negative where phases were marked as longer than their step: that must stay visible.
+    # The rest is negative if the marked phases exceed their step: that must stay visible.
     return replace(result, low=max(result.low, 0.0)) if result.value >= 0.0 and math.isfinite(result.low) else result
 
 

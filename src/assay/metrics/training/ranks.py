@@ -1,7 +1,7 @@
 """How unequal are the ranks, and how exact are their clocks?
 
-A rank's time: the step without standing still for communication (`assay.frames.training.rank_phases`), durations on one host only,
-so that clocks of hosts do not matter.  Half of a round trip bounds the offset between two clocks (RFC 5905).
+A rank's time: the step without waiting for communication (`assay.frames.training.rank_phases`), from durations on one host only,
+so that clock offsets do not matter. Half of a round trip bounds the offset between two clocks (RFC 5905).
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def _excess(measured: Measured, _: Results) -> Mapping[str, Value]:
 
 
 def share(times: Own) -> float:
-    """Excess of the slowest rank in a launch whose waiting is known."""
+    """Excess of the slowest rank in a launch with known waiting."""
     assert times.whole is not None
     return float(np.median(beyond_others(times.whole), axis=0).max() / np.median(times.step_s))
 

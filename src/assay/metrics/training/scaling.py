@@ -1,7 +1,7 @@
-"""How much faster with more workers, and which law explains it?
+"""How much faster is training with more workers, and which law explains it?
 
-Speedups are ratios of times per unit of work inside each block; basis, base and its absolute time stand in method and signature
-(Hoefler & Belli 2015, rule 1).  Laws: Amdahl 1967; Gustafson 1988; Karp & Flatt 1990; the Universal Scalability Law of
+Speedups are ratios of times per unit of work within each block; method and signature state the basis, the base and its absolute
+time (Hoefler & Belli 2015, rule 1). Laws: Amdahl 1967; Gustafson 1988; Karp & Flatt 1990; the Universal Scalability Law of
 Gunther 1993, X(N) = gamma N / (1 + alpha (N - 1) + beta N (N - 1)), fitted to the throughput of every launch.
 """
 
@@ -48,7 +48,7 @@ def _speedup(measured: Measured, _: Results) -> Mapping[str, Value]:
 
 
 def _paired(measured: Measured, values: pl.DataFrame, configuration: str, basis: str, name: str) -> Value:
-    """T(base) / T(configuration) over the blocks that hold both."""
+    """T(base) / T(configuration) over the blocks with both."""
     if (unfit := absent(measured, configuration, "speedup")) is not None:
         return unfit
     base = in_blocks(measured, values, measured.base)
@@ -131,7 +131,7 @@ EFFICIENCY = Metric(
 
 
 def _speedup_wall(measured: Measured, _: Results) -> Mapping[str, Value]:
-    """Only of runs that do the same work: strong scaling, or epochs of the same data."""
+    """Only for runs with the same work: strong scaling, or epochs of the same data."""
     if measured.mode == "weak" and not (measured.experiment.scaling.mode == "auto" and same_total(measured.global_steps, measured.timed)):
         why = Absent(reason="not_applicable", detail="under weak scaling the runs do different amounts of work")
         return dict.fromkeys(measured.configurations, why)
@@ -161,7 +161,7 @@ def _serial_fraction(measured: Measured, results: Results) -> Mapping[str, Value
     speedups = _speedups_per_block(measured, above)
     if not speedups:
         return {ALL: Absent(reason="insufficient", detail="no block holds a launch of every configuration")}
-    fits = [amdahl_fit(above, row) for row in speedups]  # the dots of the charts
+    fits = [amdahl_fit(above, row) for row in speedups]  # the dots in the charts
     levels = sum(1 for value in results["speedup"].values() if isinstance(value, Estimate))
     return {
         ALL: of_interval(
@@ -188,13 +188,13 @@ def _no_amdahl(measured: Measured) -> Absent | None:
 
 
 def _speedups_per_block(measured: Measured, above: Sequence[int]) -> list[list[float]]:
-    """One row per block that holds every configuration, one speedup per level above 1."""
+    """One row per block with every configuration, one speedup per level above 1."""
     values = seconds_per_work(measured) if time_basis(measured) == "step" else wall_seconds(measured)
     times = {level: in_blocks(measured, values, name) for level, name in zip(measured.levels, measured.configurations, strict=True)}
     whole = set.intersection(*map(set, times.values()))
     blocks = sorted(block for block in whole if all(by_block[block] > 0.0 for by_block in times.values()))
     rows = [[times[1][block] / times[level][block] for level in above] for block in blocks]
-    return [row for row in rows if all(0.0 < speedup < math.inf for speedup in row)]  # a step of almost no work has none
+    return [row for row in rows if all(0.0 < speedup < math.inf for speedup in row)]  # a step with almost no work has none
 
 
 SERIAL_FRACTION = Metric(

@@ -2,7 +2,7 @@
 
 A launch's step time is the median over its steady steps of the slowest rank's time; a percentile pools the steady steps of all
 timed launches, and its interval comes from the spread between launches of the share of steps above it (cluster-Woodruff).
-Throughput is a ratio of sums, never a mean of rates (Hoefler & Belli 2015, rule 3).  The autocorrelation time uses Sokal's window
+Throughput is a ratio of sums, never a mean of rates (Hoefler & Belli 2015, rule 3). The autocorrelation time uses Sokal's window
 (Sokal 1997).
 """
 
@@ -26,7 +26,7 @@ from assay.stats.intervals.autocorrelation import integrated_time
 from assay.stats.intervals.intervals import log_t
 from assay.units import FRACTION, NS_PER_S, PER_SECOND, SECONDS, STEPS
 
-LEAST_STEPS: Final = 20  # below, the window of five autocorrelation times has no room
+LEAST_STEPS: Final = 20  # with fewer, the window of five autocorrelation times does not fit
 
 
 def _step_time(measured: Measured, _: Results) -> Mapping[str, Value]:

@@ -11,9 +11,10 @@ from assay.reports.pages.page_plugin import RecordPage
 from assay.reports.pages.record import ANSWERS, TONES, artifact
 from assay.reports.view import View
 
-HEAD = """\
-Each of the twelve rules of Hoefler and Belli ("Scientific Benchmarking of Parallel Computing Systems", SC'15) is
-answered by what was done in this record; the wording of the rules is ours."""
+HEAD = (
+    'Each of the twelve rules of Hoefler and Belli ("Scientific Benchmarking of Parallel Computing Systems", SC\'15) is answered by what was '
+    "done in this record; the wording of the rules is ours."
+)
 
 
 def page(view: View) -> Page:

@@ -86,7 +86,7 @@ def dimensions(view: View, reasons: tuple[Bullet, ...] | None = None) -> Section
         name="dimensions",
         heads=heads("Configuration", *(DIMENSION_TITLES[d] for d in view.dimensions)),
         rows=tuple((row.column.label, *(_mark(row.cells[d]) for d in view.dimensions)) for row in view.vector),
-        explained=view.serving is None or len(view.columns) <= MANY,
+        explained=not view.kind.sends_requests or len(view.columns) <= MANY,
         reasons=_reasons(view) if reasons is None else reasons,
     )
     return Section(key="vector", title=view.dimensions_title, content=(table,))
@@ -263,7 +263,7 @@ def _of_dimension(view: View, dimension: str) -> Blocks:
     rows = view.of_dimension(dimension)
     if not rows:
         return (Prose(text="not measured: no metric of this dimension", weight="quiet"),)
-    if view.serving is not None:
+    if view.kind.sends_requests:
         return _by_group(view, dimension, rows)
     return (metric_table(view, dimension, rows),)
 

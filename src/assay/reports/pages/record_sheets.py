@@ -57,8 +57,8 @@ def _verdict(view: View) -> Blocks:
 
 
 def _workers(view: View) -> str:
-    """The head for a configuration's count: workers, or replicas of a load."""
-    return "Workers" if view.serving is None else "Replicas"
+    """What a configuration has several of."""
+    return view.kind.workers
 
 
 def _numbers(view: View) -> Blocks:
@@ -175,6 +175,6 @@ def _environment(view: View) -> Blocks:
 
 
 def _conditions(view: View) -> Blocks:
-    what = "Instrument's own cost" if view.serving is None else "Client"
+    what = view.kind.own_cost
     overhead = tuple((f"{what}, {label}", shown.full) for label, shown in view.overhead)
     return _sheet(head=("What", "Value"), rows=(*((fact.name, fact.text) for fact in (*view.conditions, *view.foreign)), *overhead))

@@ -70,7 +70,7 @@ def _system(view: View) -> Iterator[str]:
 
 def _workload(view: View) -> Iterator[str]:
     for fact in view.conditions:
-        if fact.name in (WORKLOAD_FACTS if view.serving is None else LOAD_FACTS):
+        if fact.name in (LOAD_FACTS if view.kind.sends_requests else WORKLOAD_FACTS):
             yield _sentence(f"{fact.name}: {fact.text}")
 
 
@@ -78,7 +78,7 @@ def _method(view: View) -> Iterator[str]:
     for fact in view.conditions:
         if fact.name in ("Launches", "Intervals"):
             yield _sentence(f"{fact.name}: {fact.text}")
-    if view.serving is not None:
+    if view.kind.sends_requests:
         yield from _method_of_load(view)
         return
     value = "A launch's value is the median of its steady trials; intervals are Student t on the logarithms of the launch values"
@@ -100,7 +100,7 @@ def _performance(view: View) -> Iterator[str]:
         if not view.reportable(column.key):
             cell = next(row.cells["correctness"] for row in view.vector if row.column == column)
             yield _sentence(f"{column.label}: no number is reported, for its correctness is {cell.word} ({cell.sentence})")
-    if view.serving is not None:
+    if view.kind.sends_requests:
         yield _sentence(view.sentence)
         yield from load_tables.capacity(view)
         return
@@ -129,16 +129,16 @@ def _of_dimension(view: View, dimension: str) -> Iterator[str]:
             cell = row.cells[dimension]
             told.setdefault((cell.word, cell.sentence), []).append(row.column.key)
     for (word, sentence), keys in told.items():
-        if view.serving is None:
+        if not view.kind.sends_requests:
             yield from (_sentence(f"{view.label(key)}: {word} ({sentence})") for key in keys)
         else:
             yield _sentence(f"{grouping.places(view, keys)}: {word} ({sentence})")
 
 
 def _limits(view: View) -> Iterator[str]:
-    if view.serving is not None:
+    if view.kind.sends_requests:
         yield from _limits_found(view)
-    for found in view.findings if view.serving is None else ():
+    for found in () if view.kind.sends_requests else view.findings:
         if found.severity in ("fail", "warning"):
             yield _sentence(f"{found.where}: {found.evidence}")
     for rule in view.rules:
@@ -152,7 +152,7 @@ def _limits(view: View) -> Iterator[str]:
     if missing:
         names = ", ".join(DIMENSION_TITLES[dimension].lower() for dimension in missing)
         yield f"Not measured, at least in part: {names}."
-    beyond = "worker counts" if view.serving is None else "loads"
+    beyond = view.kind.configurations
     yield f"The numbers hold for this workload on this system; nothing is extrapolated beyond the measured {beyond}."
 
 
@@ -164,7 +164,7 @@ def _limits_found(view: View) -> Iterator[str]:
 
 def _table(view: View) -> Table | None:
     columns = _reported(view)
-    rows = [row for _, row in view.shown_in("results" if view.serving is None else "paper")]
+    rows = [row for _, row in view.shown_in("paper" if view.kind.sends_requests else "results")]
     used = [row for row in rows if any((shown := row.cells.get(c.key)) and shown.measured for c in columns)]
     if not columns or not used:
         return None

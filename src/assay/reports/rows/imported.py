@@ -41,7 +41,7 @@ def facts(measured: Measured, results: Results) -> Iterator[tuple[str, str]]:
     if foreign is None:
         return
     yield "Imported from", f"{titled(foreign)}: {foreign.get('file')}, SHA-256 {str(foreign.get('sha256'))[:16]} ..."
-    if measured.kind.name == "collectives":
+    if measured.kind.sweeps:
         yield from _of_collectives(foreign)
         return
     yield "Clock", clock(foreign)

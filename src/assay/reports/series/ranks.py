@@ -64,8 +64,8 @@ class StepTimeline:
 
 
 def phases(measured: Measured) -> tuple[RankPhases, ...]:
-    """Ranks of the largest worker count with steady steps and more than one rank; at most `MOST_RANKS`."""
-    if measured.kind.name != "training":
+    """The ranks of the largest worker count that has steady steps and more than one rank; at most `MOST_RANKS`."""
+    if not measured.kind.trains:
         return ()
     for configuration, level in sorted(zip(measured.configurations, measured.levels, strict=True), key=lambda one: -one[1]):
         if level > 1 and (found := _phases(measured, configuration)):
@@ -105,11 +105,9 @@ def _phases(measured: Measured, configuration: str) -> tuple[RankPhases, ...]:
 
 
 def between(measured: Measured) -> tuple[tuple[str, float], ...]:
-    """(configuration, seconds) of exposed communication between the phases of a step, if recorded.
-
-    Median over launches of the median over steady steps of the mean over ranks, as for `comm_exposed`.
-    """
-    if measured.kind.name != "training":
+    """(configuration, seconds) that its ranks stood still for communication between the phases of a step, where that was seen: the median
+    over launches of the median over steady steps of the mean over ranks, as `comm_exposed` is made."""
+    if not measured.kind.trains:
         return ()
     rows = measured.table("waits").filter(pl.col("phase").eq(BETWEEN) & pl.col("waiting_ns").is_not_null())
     if rows.height == 0:

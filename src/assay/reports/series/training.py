@@ -203,8 +203,8 @@ def build(measured: Measured, results: Mapping[str, Mapping[str, Value]]) -> Ser
 
 
 def _wall(measured: Measured, results: Mapping[str, Mapping[str, Value]]) -> WallSeries | None:
-    """The communication model's curve, up to its shortest step or eight times the measured range."""
-    if measured.kind.name != "training" or isinstance(found := model(measured), Absent):
+    """The curve of the model of communication, as far as its shortest step or eight times the measured range."""
+    if not measured.kind.trains or isinstance(found := model(measured), Absent):
         return None
     held = held_out(measured)
     best, serial = found.fitted.middle.fastest(), results[SERIAL_FRACTION.name]["all"]
@@ -239,7 +239,7 @@ def _wall(measured: Measured, results: Mapping[str, Mapping[str, Value]]) -> Wal
 
 
 def _spent(measured: Measured) -> tuple[Spent, ...]:
-    if measured.kind.name != "training" or measured.table("steps").height == 0:
+    if not measured.kind.trains or measured.table("steps").height == 0:
         return ()
     found = []
     for role in ("timed", "fault"):

@@ -149,10 +149,12 @@ def _text(cell: Cell, table: Table) -> Text:
 def _sizes(table: Table, texts: Sequence[Sequence[Text]], width: int) -> list[int]:
     """Column widths; running text is narrowed if that keeps the columns side by side."""
     sizes = [_size(table, texts, place) for place in range(len(table.heads))]
-    for place in sorted(range(len(sizes)), key=lambda place: -sizes[place]):
-        over = _wide(range(len(sizes)), sizes) - width - 1
-        if over > 0 and not table.numeric(place):
-            sizes[place] = max(sizes[place] - over, min(sizes[place], LEAST))
+    texts_only = [place for place in range(len(sizes)) if not table.numeric(place)]
+    for _ in range(_wide(range(len(sizes)), sizes) - width - 1):
+        widest = max(texts_only, key=lambda place: sizes[place], default=None)
+        if widest is None or sizes[widest] <= LEAST:
+            break
+        sizes[widest] -= 1
     return sizes
 
 

@@ -1,14 +1,16 @@
-"""What does a comparison say about launches that are all alike?  An A/A test on one series of launch values.
+"""How often, and by how much, does a comparison of identical launches find a difference?
+
+An A/A test on one series of launch values:
 
     in turn     10 successive launches are 5 blocks of 2; in each block one launch is called a, the other b, in all 16 ways
-                (the 32 assignments pair up: exchanging a and b changes nothing but the sign)
-    apart       5 successive launches against the next 5, as two records made one after the other
+                (the 32 assignments pair up: exchanging a and b only flips the sign)
+    apart       5 successive launches against the next 5, like two records made one after the other
 
 noise floor = 95 % quantile of exp(|mean log b - mean log a|) - 1 over the comparisons: the smallest relative difference that
 identical launches exceed in at most 5 % of comparisons of 5 launches a side.
-false alarms = share of comparisons that `stats.comparison.decide` calls higher or lower.  Windows overlap and assignments share
-launches, so the interval (Clopper & Pearson 1934) counts only the windows that share no launch: wide, and honest.
-Cannot tell: what happens on another day, or to work of another kind.
+false alarms = share of comparisons that `comparison.decide` calls higher or lower.  Windows overlap and assignments share
+launches, so the interval (Clopper & Pearson 1934) counts only disjoint windows: it is wide, and honest.
+Cannot tell: what happens on another day, or with another workload.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ from assay.stats.intervals.intervals import Floats, standard_deviation
 
 SIDE: Final = 5  # launches on each side
 WINDOW: Final = 2 * SIDE
-LEAST: Final = 2 * WINDOW  # launches below which nothing is said
+LEAST: Final = 2 * WINDOW  # fewest launches for a result
 SHARE: Final = 0.05
 
 
@@ -39,24 +41,24 @@ class Rate:
     low: float
     high: float
     comparisons: int
-    windows: int  # that share no launch
+    windows: int  # disjoint
 
 
 @dataclass(frozen=True, kw_only=True)
 class Alike:
-    """What comparisons of identical launches give; effects are relative (0.02 is 2 %)."""
+    """Results of comparing identical launches; effects are relative (0.02 is 2 %)."""
 
     launches: int
     noise_floor: float  # in turn
     noise_floor_apart: float
     false_alarms: Rate  # in turn
     false_alarms_apart: Rate
-    minimum_detectable_effect: float  # of 5 against 5 launches at 80 % power
+    minimum_detectable_effect: float  # 5 against 5 launches, 80 % power
     spread: float  # sd of the log launch values
 
 
 def alike(values: Floats) -> Alike | None:
-    """An A/A test on positive launch values in their order (shape [k]); None below `LEAST` launches."""
+    """A/A test on positive launch values in launch order (shape [k]); None below `LEAST` launches."""
     data = np.asarray(values, dtype=np.float64)
     if len(data) < LEAST:
         return None
@@ -109,6 +111,6 @@ def _alarms(made: list[Difference], launches: int) -> Rate:
 def _clopper_pearson(hits: float, n: int) -> tuple[float, float]:
     from scipy.special import betaincinv
 
-    low = 0.0 if hits < 0.5 else float(betaincinv(hits, n - hits + 1.0, 0.025))  # less than one hit proves none
+    low = 0.0 if hits < 0.5 else float(betaincinv(hits, n - hits + 1.0, 0.025))  # less than one hit is compatible with a rate of 0
     high = 1.0 if hits >= n else float(betaincinv(hits + 1.0, n - hits, 0.975))
     return low, high

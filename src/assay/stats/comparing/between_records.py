@@ -1,24 +1,24 @@
-"""How much do records of the same code differ from day to day, and what is left of a difference between two of them then?
+"""How much do records of the same code differ from day to day, and what does that leave of a difference between two records?
 
-Random effects: launch j of record i is y_ij = mu + B_i + e_ij, with B_i the day's own luck (variance tau^2) and e_ij the
-launch's (variance s_i^2).  Of n earlier records with means y_i: S^2 = variance of the y_i, E S^2 = tau^2 + mean(s_i^2/k_i).
-Two records of different days then differ with the variance
+Random effects: launch j of record i is y_ij = mu + B_i + e_ij, with day effect B_i (variance tau^2) and launch effect e_ij
+(variance s_i^2).  For n earlier records with means y_i: S^2 = variance of the y_i, E S^2 = tau^2 + mean(s_i^2/k_i).
+Two records from different days then differ with variance
 
     2 tau^2 + s_a^2/k_a + s_b^2/k_b,     estimated by V = 2 S^2 + max(0, s_a^2/k_a + s_b^2/k_b - 2 mean(s_i^2/k_i))
 
-and (b - a)/sqrt(V) is Student t with n - 1 degrees of freedom: exactly where all records have equal s^2/k, because V is then
-2 S^2.  Two records that scatter less than those of the history get nothing back: S^2 holds the history's scatter with n - 1
-degrees of freedom, and a difference of two such estimates called 8 % of A/A pairs changed (10 launches beside records of 3).
-`widened` takes the wider of this and Welch's interval.  A new record against the mean of the n:
-V = S^2 (1 + 1/n) + max(0, s_a^2/k_a - mean(s_i^2/k_i)), the prediction interval; a single launch beside records of several
-counts as too few (`k_b` is 1), for its own s^2 is not known.
-Without a history a day-to-day deviation can be assumed (`assumed`): V = 2 c^2 + s_a^2/k_a + s_b^2/k_b; where values of 0 or less
-have no logarithm, c is taken of each side's own mean.
-Two records whose launches were made alternately, in m sittings (stretches of one side alone), speak for themselves
-(`alternating`): sitting mean = mu + side + drift x time + the sitting's own luck, by least squares with m - 3 degrees of freedom.
-Sources: Kalibera & Jones, ISMM 2013 (variation between runs decides); DerSimonian & Laird, 1986 (the moment estimator);
-Satterthwaite, 1946.  False alarms and power are simulated in benchmarks/check.py.
-Cannot tell: about a drift (days are taken as independent), or about a history whose days were quieter than today.
+and (b - a)/sqrt(V) is Student t with n - 1 degrees of freedom; exactly so if all records have equal s^2/k, where V = 2 S^2.
+Two records that scatter less than the history are not credited for it: subtracting the excess called 8 % of A/A pairs changed
+(records of 10 launches, history of 3), because S^2 has only n - 1 degrees of freedom.
+`widened` takes the wider of this interval and Welch's.  A new record against the mean of the n:
+V = S^2 (1 + 1/n) + max(0, s_a^2/k_a - mean(s_i^2/k_i)), the prediction interval; a single launch against records of several
+counts as too few (`k_b` is 1), since its s^2 is unknown.
+Without a history, a day-to-day deviation c can be assumed (`assumed`): V = 2 c^2 + s_a^2/k_a + s_b^2/k_b; on the difference
+scale c is relative to each side's own mean.
+Two records made alternately, in m sittings (runs of launches of one side), need no history (`alternating`):
+sitting mean = mu + side + drift x time + sitting effect, by least squares with m - 3 degrees of freedom.
+Sources: Kalibera & Jones, ISMM 2013 (variation between runs dominates); DerSimonian & Laird, 1986 (moment estimator);
+Satterthwaite, 1946.  benchmarks/check.py simulates false alarms and power.
+Cannot tell: a drift (days are assumed independent), or whether the history's days were quieter than today.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from typing import Final
 from assay.stats.comparing.comparison import Difference, Scale, compare_welch, detectable_effect
 from assay.stats.intervals.intervals import t_quantile
 
-LEAST_RECORDS: Final = 5  # of a history that may speak about days
-LEAST_SITTINGS: Final = 3  # of each side, where two records were made alternately
+LEAST_RECORDS: Final = 5  # needed to estimate day-to-day variation
+LEAST_SITTINGS: Final = 3  # of each side, for records made alternately
 
 
 @dataclass(frozen=True, kw_only=True)
 class Level:
-    """One record's mean, on the scale of the analysis (logarithms for ratios)."""
+    """A record's mean on the scale of the analysis (logarithms for ratios)."""
 
     mean: float
     variance: float | None  # of the mean, from its launches: s^2/k; None for a single launch
@@ -45,21 +45,21 @@ class Level:
 
 @dataclass(frozen=True, kw_only=True)
 class Between:
-    """What a history says about the variation from record to record."""
+    """Variation between the records of a history."""
 
     records: int
     mean: float
     total: float  # S^2
-    within: float  # mean s^2/k of the records that have one; 0 where none has
+    within: float  # mean s^2/k of the records with several launches; 0 if there are none
 
     @property
     def variance(self) -> float:
-        """tau^2: of the days alone."""
+        """tau^2, the variance between days alone."""
         return max(0.0, self.total - self.within)
 
     @property
     def deviation(self) -> float:
-        """tau, about the relative day-to-day deviation where the values are logarithms."""
+        """tau; on logarithms, roughly the relative day-to-day deviation."""
         return math.sqrt(self.variance)
 
 
@@ -81,7 +81,7 @@ def level(values: Sequence[float], scale: Scale) -> Level:
 
 
 def between(levels: Sequence[Level]) -> Between | None:
-    """The variation from record to record; None for fewer than 5 records, which say too little about days."""
+    """Variation between records; None for fewer than 5, too few to estimate it."""
     n = len(levels)
     if n < LEAST_RECORDS:
         return None
@@ -96,14 +96,14 @@ def between(levels: Sequence[Level]) -> Between | None:
 
 
 def widened(difference: Difference, a: Level, b: Level, days: Between) -> Difference:
-    """A difference of two records with the variation between days in it: the wider of both intervals."""
+    """A difference of two records including day-to-day variation: the wider of both intervals."""
     own = (a.variance or 0.0) + (b.variance or 0.0)
     error = math.sqrt(2.0 * days.total + max(0.0, own - 2.0 * days.within))
     return _wider(difference, error, days.records - 1.0, f"with the variation between {days.records} records of the history")
 
 
 def assumed(difference: Difference, a: Level, b: Level, deviation: float) -> Difference:
-    """A difference of two records if days differ by `deviation` (a standard deviation, on the scale of the analysis)."""
+    """A difference of two records for an assumed day-to-day standard `deviation` (on the scale of the analysis)."""
     part_a, part_b = a.variance or 0.0, b.variance or 0.0
     relative = 2.0 if difference.scale == "ratio" else a.mean**2 + b.mean**2
     variance = relative * deviation**2 + part_a + part_b
@@ -114,7 +114,7 @@ def assumed(difference: Difference, a: Level, b: Level, deviation: float) -> Dif
 
 @dataclass(frozen=True, kw_only=True)
 class Sitting:
-    """A stretch of launches of one side alone."""
+    """A run of consecutive launches of one side."""
 
     side: int  # 0: a, 1: b
     at_s: float  # its middle
@@ -122,7 +122,7 @@ class Sitting:
 
 
 def alternating(sittings: Sequence[Sitting], difference: Difference) -> Difference:
-    """The difference of two sides that were made alternately, from 3 or more sittings of each.
+    """The difference of two sides made alternately, from at least 3 sittings of each.
 
     Raises:
         ValueError: fewer sittings.
@@ -147,10 +147,10 @@ def alternating(sittings: Sequence[Sitting], difference: Difference) -> Differen
 
 
 def against_history(values: Sequence[float], levels: Sequence[Level], confidence: float, scale: Scale) -> Difference:
-    """A record's launch values against the mean of earlier records: the prediction interval of one more record.
+    """Compare a record's launch values with the mean of earlier records: the prediction interval of one more record.
 
     Raises:
-        ValueError: fewer than 5 earlier records, or values as in `level`.
+        ValueError: fewer than 5 earlier records, or values that `level` rejects.
     """
     days, new = between(levels), level(values, scale)
     if days is None:
@@ -160,7 +160,7 @@ def against_history(values: Sequence[float], levels: Sequence[Level], confidence
     error = math.sqrt(days.total * (1.0 + 1.0 / n) + more)
     usual = math.exp(days.mean) if scale == "ratio" else days.mean
     start = compare_welch([usual] * 3, list(values), confidence, scale=scale)
-    # A single launch scatters more than the means of several that the history holds, and does not say by how much.
+    # A single launch scatters more than the history's means of several, by an unknown amount.
     alike = new.variance is not None or days.within == 0.0
     moved = replace(start, k_a=n, k_b=max(3, len(values)) if alike else 1, cv=math.sqrt(days.total))
     found = _restated(moved, new.mean - days.mean, error, n - 1.0)
@@ -168,9 +168,9 @@ def against_history(values: Sequence[float], levels: Sequence[Level], confidence
 
 
 def detectable_with_days(difference: Difference, least: float) -> float:
-    """What a difference with days in it finds in 80 % of repetitions; `least`: relative, effects up to it are of no interest.
+    """The effect found with 80 % power once days are included; effects up to `least` (relative) are of no interest.
 
-    Its degrees of freedom are known, not estimated from the launches of two sides: `decide` would take those of the smaller.
+    Its degrees of freedom come from the history, whereas `decide` would use those of the smaller side.
     """
     ratio = difference.scale == "ratio"
     found = detectable_effect(difference.standard_error, difference.df, difference.confidence, math.log1p(least) if ratio else 0.0)
@@ -178,7 +178,7 @@ def detectable_with_days(difference: Difference, least: float) -> float:
 
 
 def _wider(difference: Difference, error: float, df: float, how: str) -> Difference:
-    """The difference with this error where that makes its interval wider; the p-value is the larger one."""
+    """Apply this error if it widens the interval; the larger p-value stays."""
     centre = math.log(difference.value) if difference.scale == "ratio" else difference.value
     restated = replace(_restated(difference, centre, error, df), method=f"{difference.method}, {how}")
     if restated.high - restated.low < difference.high - difference.low:

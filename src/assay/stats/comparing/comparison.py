@@ -1,8 +1,8 @@
 """Do two sides differ, by how much, and how small a difference could this comparison have found?
 
-Paired (both sides ran in the same blocks): Student t on log(b/a) per block, k - 1 degrees of freedom; what a block shares
-divides out.  Welch (no common blocks): log launch values, SE^2 = s_a^2/k_a + s_b^2/k_b with Welch-Satterthwaite's degrees of
-freedom.  Scores, and values of which some are 0 or negative, are compared by difference instead of ratio (scale "difference").
+Paired (both sides ran in the same blocks): Student t on log(b/a) per block, k - 1 degrees of freedom; block effects cancel.
+Welch (no common blocks): log launch values, SE^2 = s_a^2/k_a + s_b^2/k_b with Welch-Satterthwaite degrees of freedom.
+Scores, and values that include 0 or negatives, are compared by difference instead of ratio (scale "difference").
 
 The decision (`decide`), on launch level, with alpha = 1 - confidence:
 
@@ -11,12 +11,12 @@ The decision (`decide`), on launch level, with alpha = 1 - confidence:
     inconclusive      else, with the launches that would decide
     insufficient      fewer than 3 launches on a side
 
-Minimum detectable effect: the true effect that a repetition of this comparison would call higher or lower in 80 % of cases.
-The spread is itself an estimate from few launches, so the power is averaged over what the true spread may be (sigma^2 =
-s^2 df/chi^2[df]) and over the spread of the repetition; the textbook's (t[.975] + t[.8]) SE takes s for sigma and finds
-the effect in 39 to 76 % only.  Ratio thresholds are symmetric: 3 % allows 1/1.03 to 1.03, so exchanging the sides changes nothing.
+Minimum detectable effect: the true effect that a repetition of this comparison would call higher or lower with 80 % power.
+The spread is itself estimated from few launches, so power is averaged over the plausible true spread (sigma^2 =
+s^2 df/chi^2[df]) and over the spread of the repetition; the textbook (t[.975] + t[.8]) SE takes s for sigma and reaches
+only 39 to 76 %.  Ratio thresholds are symmetric: 3 % means 1/1.03 to 1.03, so exchanging the sides changes nothing.
 Sources: Student (1908); Welch, Biometrika 34, 1947; Schuirmann, J. Pharmacokin. Biopharm. 15, 1987 (two one-sided tests);
-Hoefler & Belli, SC'15, rule 7.  Cannot tell: why two sides differ, or about a bias that all launches of one side share.
+Hoefler & Belli, SC'15, rule 7.  Cannot tell: why two sides differ, or a bias that all launches of one side share.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ Reason = Literal["changed", "within_margin", "few_launches", "wide", "below_floo
 
 LEAST_LAUNCHES: Final = 3  # on each side; fewer give no verdict
 MARGIN: Final = 0.03  # equivalence, relative
-SMALLEST_EFFECT: Final = 0.01  # relative; a smaller change is of no interest even where it is certain
+SMALLEST_EFFECT: Final = 0.01  # relative; smaller changes are of no interest, however certain
 POWER: Final = 0.8
 
 REASONS: Final[Mapping[Reason, str]] = {
@@ -76,31 +76,31 @@ class Difference:
 
     @property
     def ratio(self) -> float:
-        """b/a; a ValueError where only a difference exists."""
+        """b/a; ValueError on the difference scale."""
         if self.scale != "ratio":
             raise ValueError("values of 0 or less have no ratio; the comparison is on the difference scale")
         return self.value
 
     @property
     def effect(self) -> float:
-        """The change as people say it: 0.05 for a ratio of 1.05, or the difference itself."""
+        """The relative change (0.05 for a ratio of 1.05), or the difference itself."""
         return self.value - 1.0 if self.scale == "ratio" else self.value
 
 
 @dataclass(frozen=True, kw_only=True)
 class Decision:
-    """What a comparison says.  `verdict` tells the direction of b against a, `change` whether that is good."""
+    """The outcome of a comparison.  `verdict` is the direction of b against a, `change` whether that is good."""
 
     verdict: Verdict
     change: Change
     reason: Reason  # in words: REASONS[reason]
-    equivalence_low: float  # the (1 - 2 alpha) interval that is compared with the margin
+    equivalence_low: float  # the (1 - 2 alpha) interval, compared with the margin
     equivalence_high: float
-    margin: float | None  # None: on the difference scale without a margin
+    margin: float | None  # None: difference scale without a margin
     smallest_effect: float
     floor: float
     minimum_detectable_effect: float  # with this smallest effect and floor
-    # on each side, to decide with 80 % power if the effect seen is the true one; None: cannot help
+    # per side, to decide with 80 % power if the observed effect is the true one; None: more cannot help
     launches_needed: int | None
 
 
@@ -109,7 +109,7 @@ def compare_paired(
 ) -> Difference:
     """b against a, one pair per block (both of shape [k], in the same order of blocks).
 
-    `smallest_effect` is what `decide` will demand; the minimum detectable effect depends on it (default 1 %, or 0).
+    `smallest_effect` is what `decide` will require; the minimum detectable effect depends on it (default 1 %, or 0).
     """
     first, second = _values(a, "a", scale), _values(b, "b", scale)
     if len(first) != len(second):
@@ -129,7 +129,7 @@ def compare_paired(
 def compare_welch(
     a: Floats, b: Floats, confidence: float = 0.95, *, scale: Scale = "ratio", smallest_effect: float | None = None
 ) -> Difference:
-    """b against a without common blocks (shapes [k_a] and [k_b]); a drift between the two sides is not removed."""
+    """b against a without common blocks (shapes [k_a] and [k_b]); does not remove drift between the sides."""
     first, second = _values(a, "a", scale), _values(b, "b", scale)
     k_a, k_b = len(first), len(second)
     spread_a, spread_b = (standard_deviation(x) if len(x) > 1 else math.nan for x in (first, second))
@@ -153,7 +153,7 @@ def compare_welch(
 
 
 def scale_of(a: Floats, b: Floats) -> Scale:
-    """Ratios where all values are above 0, else differences."""
+    """Ratio if all values are above 0, else difference."""
     return "ratio" if min(*a, *b) > 0.0 else "difference"
 
 
@@ -169,9 +169,9 @@ def decide(
     """Higher, lower, equivalent, inconclusive or insufficient, at the confidence of the difference's interval.
 
     `margin`, `smallest_effect` and `floor` are relative on the ratio scale (defaults 0.03, 0.01, 0); on the difference scale
-    they are in the metric's unit, without a margin nothing is equivalent, and every certain change is of interest.  `floor` is
-    the noise floor of the machine: a change that is not larger is inconclusive however narrow its interval is, and a floor
-    that reaches the margin rules out equivalence.  `p_adjusted` is the p-value after correction for several metrics.
+    they are in the metric's unit; without a margin nothing is equivalent, and every certain change is of interest.  `floor` is
+    the machine's noise floor: a change within it is inconclusive however narrow its interval, and a floor that reaches the
+    margin rules out equivalence.  `p_adjusted` is the p-value after correction for several metrics.
     """
     relative = difference.scale == "ratio"
     limits = _Limits(
@@ -198,7 +198,7 @@ def decide(
 
 
 def detectable_effect(error: float, df: float, confidence: float, least: float = 0.0, power: float = POWER) -> float:
-    """True effect that is found with this power by a comparison like one that had this standard error and `df`.
+    """The true effect that a comparison with this standard error and `df` finds with this power.
 
     Found: |estimate| > t SE and > `least` (all on the scale of the analysis: logarithms, or the metric's unit).
     """
@@ -241,7 +241,7 @@ class _Limits:
 
 
 def _rule(difference: Difference, limits: _Limits, p_adjusted: float | None, half: float) -> tuple[Verdict, Reason]:
-    """Methodology 3.4."""
+    """Decide in order: too few launches, significant and large enough, within the margin, else inconclusive."""
     if min(difference.k_a, difference.k_b) < LEAST_LAUNCHES:
         return "insufficient", "few_launches"
     centre = _to_scale(difference.value, difference.scale)
@@ -266,7 +266,7 @@ def _change(verdict: Verdict, better: Literal["higher", "lower", "neither"]) -> 
 
 
 def _launches_needed(difference: Difference, limits: _Limits, p_adjusted: float | None, reason: Reason) -> int | None:
-    """Launches on each side at which the rule would fire with 80 % power if effect and spread are as seen."""
+    """Launches per side at which the rule would fire with 80 % power if effect and spread are as observed."""
     if reason == "few_launches":
         return LEAST_LAUNCHES
     if reason not in ("wide", "multiplicity", "no_margin"):
@@ -291,7 +291,7 @@ def _launches_needed(difference: Difference, limits: _Limits, p_adjusted: float 
 
 @dataclass(frozen=True, kw_only=True)
 class _Contrast:
-    """b less a, on the scale that is compared, before anybody says how sure it must be."""
+    """b less a on the compared scale, before a confidence is chosen."""
 
     mean: float
     error: float  # standard error of the mean
@@ -339,18 +339,18 @@ def _printed_effect(difference: Difference, least: float) -> float:
 
 
 def _cautious_df(difference: Difference) -> float:
-    """Welch's degrees of freedom are an estimate, and too many where the smaller side is the noisier: lean to that side's own.
+    """Welch degrees of freedom leaned towards the smaller side's own: they are estimated, and too high if that side is noisier.
 
-    The weights are the smallest for which the effect is found in 80 % whatever side is noisier (benchmarks/comparison.py).
+    The weights are the smallest that reach 80 % power whichever side is noisier (benchmarks/comparison.py).
     """
     if difference.design == "paired" or difference.df <= 0.0:
         return difference.df
-    least = max(1, min(difference.k_a, difference.k_b) - 1)  # a single launch beside a history: its own tells nothing
+    least = max(1, min(difference.k_a, difference.k_b) - 1)  # a single launch against a history has none of its own
     return 1.0 / (0.4 / difference.df + 0.6 / least)
 
 
 def _p_value(mean: float, error: float, df: float) -> float:
-    """Two-sided Student t; where nothing varies, no difference is certain and any other is impossible by chance."""
+    """Two-sided Student t.  Without variation p is 1 for no difference, else 0."""
     from scipy.special import stdtr
 
     if error == 0.0:
@@ -370,14 +370,14 @@ def _welch_df(part_a: float, k_a: int, part_b: float, k_b: int) -> float:
 
 @lru_cache(maxsize=4096)
 def _standardised(least: float, df: float, confidence: float, power: float) -> float:
-    """The detectable effect in standard errors seen, averaged over the true spread and that of the repetition."""
-    true = (1.0 / _spreads(df, 64))[:, np.newaxis]  # over the one seen
-    repeated = _spreads(df, 32)  # over the true one
+    """The detectable effect in observed standard errors, averaged over the true spread and the repetition's."""
+    true = (1.0 / _spreads(df, 64))[:, np.newaxis]  # true over observed
+    repeated = _spreads(df, 32)  # repeated over true
     return _found(t_quantile((1.0 + confidence) / 2.0, df) * repeated * true, true, least, power)
 
 
 def _found(threshold: NDArray[np.float64], error: NDArray[np.float64], least: float, power: float) -> float:
-    """The effect that exceeds both thresholds with this power, on average over equally likely cases."""
+    """The effect that exceeds both thresholds with this power, averaged over equally likely cases."""
     from scipy.optimize import brentq
     from scipy.special import ndtr
 
@@ -394,7 +394,7 @@ def _found(threshold: NDArray[np.float64], error: NDArray[np.float64], least: fl
 
 @lru_cache(maxsize=256)
 def _spreads(df: float, classes: int) -> NDArray[np.float64]:
-    """sqrt(chi^2[df]/df) at the middles of equally likely classes; ten times as many change the effect by less than 1 %."""
+    """sqrt(chi^2[df]/df) at the midpoints of equally likely classes; ten times as many change the effect by less than 1 %."""
     from scipy.special import chdtri
 
     middles = (np.arange(classes) + 0.5) / classes
@@ -413,7 +413,7 @@ def _values(values: Floats, name: str, scale: Scale) -> NDArray[np.float64]:
 
 
 def _mean(data: NDArray[np.float64]) -> float:
-    """The mean, exactly the common value of equal values."""
+    """The mean; exact for equal values."""
     return float(data[0]) if float(np.ptp(data)) == 0.0 else float(np.mean(data))
 
 

@@ -1,10 +1,10 @@
-"""How likely is it that one of many comparisons comes out by chance, and what is left of each p-value then?
+"""How likely is it that one of many comparisons comes out by chance, and what is each p-value after correction?
 
-Holm: p(i) -> max over j <= i of (m - j + 1) p(j), p sorted: the chance of one or more false findings stays below the level,
-whatever the dependence.  Benjamini-Hochberg: p(i) -> min over j >= i of m p(j)/j: the expected share of false ones among the
-findings stays below the level if the tests are independent or positively dependent (several metrics of one run mostly are).
+Holm: p(i) -> max over j <= i of (m - j + 1) p(j), p sorted: the chance of any false finding stays below the level under any
+dependence.  Benjamini-Hochberg: p(i) -> min over j >= i of m p(j)/j: the expected share of false findings stays below the
+level if the tests are independent or positively dependent (several metrics of one run mostly are).
 Sources: Holm, Scandinavian Journal of Statistics 6, 1979; Benjamini & Hochberg, JRSS B 57, 1995.
-Cannot tell: about comparisons that were made and are not in the list.
+Cannot tell: comparisons that were made but are not in the list.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 
 def holm(p_values: Sequence[float]) -> tuple[float, ...]:
-    """Adjusted p-values in the order given; each may be compared with the level as if it stood alone."""
+    """Adjusted p-values in input order; each compares with the level on its own."""
     p = _probabilities(p_values)
     order = np.argsort(p, kind="stable")
     stepped = np.maximum.accumulate((len(p) - np.arange(len(p))) * p[order])
@@ -26,7 +26,7 @@ def holm(p_values: Sequence[float]) -> tuple[float, ...]:
 
 
 def benjamini_hochberg(p_values: Sequence[float]) -> tuple[float, ...]:
-    """Adjusted p-values in the order given; those at or below the level are the findings."""
+    """Adjusted p-values in input order; those at or below the level are the findings."""
     from scipy.stats import false_discovery_control
 
     p = _probabilities(p_values)

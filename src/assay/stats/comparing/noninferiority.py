@@ -1,18 +1,18 @@
-"""Was a score held to within a margin, as far as these items and these launches can show?
+"""Was a score held to within a margin, as far as these items and launches can show?
 
-Held means: the one-sided lower bound of the mean paired difference lies above -margin.  "No significant difference" is not held.
-Differences are candidate minus reference, higher is better; a caller whose score is a loss flips the sign.
+Held: the one-sided lower bound of the mean paired difference lies above -margin.  "No significant difference" is not held.
+Differences are candidate minus reference, higher is better; flip the sign of a loss.
 
-    items      right or wrong, independent, the same in every launch: Tango's score test and the exact rules (`stats.tango`);
-               all others: Gaffke's bound for bounded values, whatever their shape, whole clusters being the units (`stats.bounded_mean`).
-               No item changes by more than `largest_change`; where changes beyond it were seen, by what their tail suggests
+    items      right or wrong, independent, equal in every launch: Tango's score test plus exact rules (`tango`);
+               otherwise Gaffke's bound for bounded values of any shape, with clusters as units (`bounded_mean`).
+               No item changes by more than `largest_change`; if larger changes occurred, the bound is extrapolated from their tail
     launches   crossed random effects d_ij = mu + launch_i + unit_j + rest_ij: with A = var(row means)/k and E = residual
-               variance/(k units), both bounds are t[k-1]^2 A - z^2 E farther out, squared (never less than 0: E is among the items too)
-    both       mean -+ sqrt(items^2 + launches^2).  Every part carries its own quantile (Banerjee, Sankhya 22, 1960)
+               variance/(k units), both bounds move out by t[k-1]^2 A - z^2 E, squared (at least 0: the items' part includes E)
+    both       mean -+ sqrt(items^2 + launches^2).  Each part carries its own quantile (Banerjee, Sankhya 22, 1960)
 
-`benchmarks/quality_held.py` measures what this holds: clusters, skewed losses, few units, launches that differ and that do not.
-Cannot tell: whether the items stand for the use that matters, nor of a launch that goes wrong more rarely than one in these; nor,
-where nobody gave clusters, whether items share their fate.
+`benchmarks/quality_held.py` measures the error rates for clusters, skewed losses, few units, and launches that do or do not differ.
+Cannot tell: whether the items represent real use, launches that fail too rarely to occur here, or unlabelled dependence
+between items.
 """
 
 from __future__ import annotations
@@ -32,37 +32,37 @@ from assay.stats.intervals.intervals import MOST_REPETITIONS, smallest, t_quanti
 
 Outcome = Literal["HELD", "DEGRADED", "INCONCLUSIVE"]
 Array = NDArray[np.float64]
-Labels = Sequence[Hashable | None]  # the cluster of each item; None: on its own
+Labels = Sequence[Hashable | None]  # the cluster of each item; None: a unit of its own
 
-LEAST_LAUNCHES: Final = 3  # fewer say nothing of use about launch-to-launch variation
-POWER: Final = 0.8  # of the plans
+LEAST_LAUNCHES: Final = 3  # fewer say nothing useful about launch-to-launch variation
+POWER: Final = 0.8  # of sample-size plans
 
 
 @dataclass(frozen=True, kw_only=True)
 class Decision:
-    """The outcome of a non-inferiority test, with what it would take to decide.
+    """The outcome of a non-inferiority test, and what it would take to decide.
 
-    `low` and `high` are one-sided bounds, each at the stated confidence.  `items_needed` and `launches_needed` would decide
-    with 80 % power if there were no true difference, the other one kept as it is; None where more of it cannot help.
+    `low` and `high` are one-sided bounds, each at the stated confidence.  `items_needed` and `launches_needed` would decide with
+    80 % power if there were no true difference, each with the other fixed; None if more of it cannot help.
     """
 
     estimate: float
     low: float
     high: float
     verdict: Outcome
-    worse_within_margin: bool  # shown to be worse, but not by more than the margin can tell
+    worse_within_margin: bool  # significantly worse, but by less than the margin
     items_needed: int | None
     launches_needed: int | None
     smallest_supported_margin: float  # at 80 % power with these items and launches
     method: str
     items: int
-    clusters: int | None  # None: no item had a cluster, every one counts as a unit
+    clusters: int | None  # None: no item has a cluster, each is a unit
     alone: int  # items without a cluster
 
 
 @dataclass(frozen=True, kw_only=True)
 class Items:
-    """What the items alone say of a mean difference: its one-sided bounds and its standard error."""
+    """The items' part of a mean difference: one-sided bounds and standard error."""
 
     mean: float
     low: float
@@ -70,19 +70,19 @@ class Items:
     error: float
     count: int
     units: int
-    reach: float  # the most that an item is taken to be able to change
+    reach: float  # largest change assumed possible for one item
     alone: int  # items without a cluster
     method: str
 
     @property
     def clusters(self) -> int | None:
-        """How many clusters there are; None where no item has one."""
+        """Number of clusters; None if no item has one."""
         return self.units - self.alone if self.alone < self.count else None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Launches:
-    """What launches add to the bounds: half-width and standard error; fewer than 3 carry no verdict."""
+    """The launches' part of the bounds: half-width and standard error; fewer than 3 give no verdict."""
 
     count: int
     half: float
@@ -91,7 +91,7 @@ class Launches:
 
 
 def items_needed_without_flips(margin: float, confidence: float) -> int:
-    """Fewest items without a flip that show a change below `margin`: ln(1 - confidence)/ln(1 - margin), rounded up."""
+    """Fewest items without a flip that bound the change below `margin`: ln(1 - confidence)/ln(1 - margin), rounded up."""
     _z(confidence)
     if not 0.0 < margin < 1.0:
         raise ValueError(f"a margin on the probability of a flip must lie strictly between 0 and 1, not {margin}")
@@ -115,7 +115,7 @@ def crossed(
     largest_change: float = 1.0,
     clusters: Labels | None = None,
 ) -> Decision:
-    """Decision over `differences` of shape [launches, items] that counts both kinds of variation, and clusters of items.
+    """Decision over `differences` of shape [launches, items], with variation of launches and items, and clusters of items.
 
     Row i holds launch i's candidate score minus reference score on the same items.  Fewer than 3 launches give bounds but no
     verdict.  `largest_change` is the most that one item's score could change (1 for scores in 0..1).
@@ -156,10 +156,10 @@ def of_items(means: Array, confidence: float, largest_change: float, clusters: L
 
 
 def largest_change(reference: Array, candidate: Array, clusters: Labels | None = None) -> float:
-    """The most that one item's score may change, judged by the scores of both sides (shape [launches, items]).
+    """The most that one item's score may change, from the scores of both sides (shape [launches, items]).
 
-    Scores inside of 0..1 change by 1 at most, scores of two values by their distance.  Of others nobody knows: the range of the
-    scores seen, or what the tail of the changes suggests if that is more; inf where that tail has no mean.
+    Scores within 0..1: 1.  Two-valued scores: their distance.  Others have no known limit: the larger of the observed range and
+    an extrapolation of the tail of the changes; inf if that tail has no mean.
     """
     values = np.concatenate((reference.ravel(), candidate.ravel()))
     if values.min() >= 0.0 and values.max() <= 1.0:
@@ -172,14 +172,14 @@ def largest_change(reference: Array, candidate: Array, clusters: Labels | None =
 
 
 def units_of(means: Array, clusters: Labels | None) -> Units:
-    """Items put together by cluster; an item without a label is a unit of its own."""
+    """Items grouped by cluster; an item without a label is its own unit."""
     member = _members(len(means), clusters)
     totals = np.asarray(np.bincount(member, weights=means), dtype=np.float64)
     return Units(totals=totals, sizes=np.bincount(member).astype(np.float64))
 
 
 def decision(items: Items, launches: Launches, margin: float, confidence: float) -> Decision:
-    """Both parts together, held against the margin."""
+    """Combine both parts and compare them with the margin."""
     _margin(margin)
     low = items.mean - math.hypot(items.mean - items.low, launches.half)
     high = items.mean + math.hypot(items.high - items.mean, launches.half)
@@ -213,7 +213,7 @@ def _of_units(units: Units, reach: float, confidence: float) -> tuple[float, flo
 
 
 def launches_of(d: Array, clusters: Labels | None, confidence: float) -> Launches:
-    """What launches add to one-sided bounds of this confidence: analysis of variance of [launches, units]; one bounds nothing."""
+    """The launches' part of one-sided bounds: analysis of variance over [launches, units]; unbounded for one launch."""
     k, n = d.shape
     method = f"{k} launches, paired"
     if k == 1:
@@ -221,7 +221,7 @@ def launches_of(d: Array, clusters: Labels | None, confidence: float) -> Launche
     member = _members(n, clusters)
     totals, sizes = np.array([np.bincount(member, weights=row) for row in d]), np.bincount(member)
     count = len(sizes)
-    u = (totals - d.mean() * sizes) * count / n  # whose mean over units is the launch's, less the mean of all
+    u = (totals - d.mean() * sizes) * count / n  # its mean over units is the launch mean less the grand mean
     left = u - u.mean(axis=1, keepdims=True) - u.mean(axis=0) + u.mean()
     between = float(d.mean(axis=1).var(ddof=1)) / k
     rest = float(np.sum(left**2)) / ((k - 1) * max(1, count - 1)) / (k * count)
@@ -230,7 +230,7 @@ def launches_of(d: Array, clusters: Labels | None, confidence: float) -> Launche
 
 
 def _needed(items: Items, launches: Launches, margin: float, confidence: float) -> tuple[int | None, int | None]:
-    """Items, and launches, that would decide; what the items' bound adds to a normal one falls as 1/items."""
+    """Items, and launches, that would decide; the items' excess over a normal bound falls as 1/items."""
     if not math.isfinite(launches.half):
         return None, LEAST_LAUNCHES
     if not math.isfinite(items.low):
@@ -239,7 +239,7 @@ def _needed(items: Items, launches: Launches, margin: float, confidence: float) 
     added = max(0.0, items.mean - items.low - z * items.error)
 
     def enough(more_items: float, more_launches: float) -> bool:
-        """With so many times as many of each."""
+        """Whether this many times as many of each would decide."""
         error, t = items.error / math.sqrt(more_items), t_quantile(confidence, k * more_launches - 1)
         scale = t / t_quantile(confidence, k - 1) / math.sqrt(more_launches)
         bound = math.hypot(z * error + added / more_items, launches.half * scale)
@@ -252,7 +252,7 @@ def _needed(items: Items, launches: Launches, margin: float, confidence: float) 
 
 
 def _planned(first: int, enough: Callable[[int], bool]) -> int | None:
-    """The smallest sufficient number, or None where no practical number suffices."""
+    """The smallest sufficient number, or None if no practical number suffices."""
     return smallest(first, enough) if enough(MOST_REPETITIONS) else None
 
 
@@ -262,7 +262,7 @@ def _method(items: Items, launches: Launches) -> str:
 
 
 def _members(n: int, clusters: Labels | None) -> NDArray[np.intp]:
-    """The number of the unit of each item."""
+    """The unit index of each item."""
     if clusters is None:
         return np.arange(n)
     if len(clusters) != n:
@@ -273,7 +273,7 @@ def _members(n: int, clusters: Labels | None) -> NDArray[np.intp]:
 
 
 def _rectangle(differences: NDArray[np.float64] | Sequence[Sequence[float]]) -> Array:
-    """[launches, items] without gaps; an item missing in some launch would pass for one without difference."""
+    """[launches, items] without gaps: a missing item would pass for one without a difference."""
     lengths = {len(row) for row in differences}
     if len(lengths) > 1:
         raise ValueError(f"every launch needs the same items, but their numbers differ: {sorted(lengths)}")
@@ -294,7 +294,7 @@ def _margin(margin: float) -> float:
 
 
 def _z(probability: float) -> float:
-    """Normal quantile, with the check that every confidence goes through."""
+    """Normal quantile; validates every confidence."""
     if not 0.5 < probability < 1.0:
         raise ValueError(f"a one-sided confidence or power must lie strictly between 0.5 and 1, not {probability}")
     return t_quantile(probability, math.inf)

@@ -1,14 +1,14 @@
-"""Was a score held, where the two sides share their items but not their blocks of launches?
+"""Was a score held, if the two sides share items but not blocks of launches?
 
-Two records that were not made in turn have launches that belong to nobody: pairing them by number would invent a design.
+Launches of records made separately have no natural pairs, and pairing them by number would invent a design.
 Items are paired by id, launches are not.  With item means over launches, mean difference m = mean_j (c_j - r_j):
 
-    items      bounds of the mean of the n differences of item means (`of_items`: Tango, or Gaffke's on items or clusters)
-    launches   A = var(launch means of c)/k_c + var(launch means of r)/k_r, Welch-Satterthwaite's degrees of freedom
+    items      bounds of the mean of the n differences of item means (`of_items`: Tango, or Gaffke on items or clusters)
+    launches   A = var(launch means of c)/k_c + var(launch means of r)/k_r, Welch-Satterthwaite degrees of freedom
     bounds     m -+ sqrt(items^2 + t^2 A)
 
-What launches and items share is counted in both parts, so the bounds are on the safe side.  Sources: as
-`assay.stats.comparing.noninferiority`; Welch, Biometrika 34, 1947.  Cannot tell: about a drift between the two sessions.
+Variation that launches and items share counts in both parts, so the bounds are conservative.  Sources: as
+`assay.stats.comparing.noninferiority`; Welch, Biometrika 34, 1947.  Cannot tell: a drift between the two sessions.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ Array = NDArray[np.float64]
 def unpaired(
     reference: Array, candidate: Array, margin: float, confidence: float = 0.95, largest_change: float = 1.0, clusters: Labels | None = None
 ) -> Decision:
-    """Decision over scores of shape [launches, items] on both sides, the same items in the same order, higher is better.
+    """Decision over scores of shape [launches, items] for each side, same items in the same order, higher is better.
 
     Raises:
-        ValueError: the items differ in number, a score is not finite, or the labels do not fit the items.
+        ValueError: item counts differ, a score is not finite, or the labels do not fit the items.
     """
     r, c = np.asarray(reference, dtype=np.float64), np.asarray(candidate, dtype=np.float64)
     if r.ndim != 2 or c.ndim != 2 or r.shape[1] != c.shape[1] or r.shape[1] < 2:
@@ -44,7 +44,7 @@ def unpaired(
 
 
 def _launches(reference: Array, candidate: Array, confidence: float, *, fixed: bool) -> Launches:
-    """The launches' part; infinite for a single launch, 0 where no launch differs."""
+    """The launches' part; infinite for a single launch, 0 if no launch differs."""
     sides = (reference, candidate)
     counts = tuple(len(side) for side in sides)
     method = f"{counts[0]} and {counts[1]} launches, not paired (Welch)"

@@ -1,11 +1,11 @@
-"""By how much can the share of right answers have changed, where each item was right or wrong before and is now?
+"""By how much can the share of right answers have changed, given each item's right or wrong before and after?
 
-Tango's score test of a paired difference (Statistics in Medicine 17, 1998), its restricted likelihood solved in closed form.
-Beside it the exact rules that a score test leaves out: flips that all go one way are bounded by Clopper and Pearson, and no bound is
-nearer to the estimate than that of n items without a flip, because to have seen flips makes their number no surer.  With these two
-a loss of the margin is called held in at most 5.5 % of cases for margins that n items can show (`benchmarks/quality_held.py`
-sums every table of flips); Tango's test alone reaches 6.0 %.
-Cannot tell: anything where items share their fate, or where launches differ.
+Tango's score test for paired differences (Statistics in Medicine 17, 1998), its restricted likelihood solved in closed form,
+plus two exact rules: Clopper and Pearson bound flips that all go one way, and no bound is closer to the estimate than that of
+n items without a flip, since observing flips does not make their rate more certain.  With these, a loss of the margin is
+called held in at most 5.5 % of cases for margins that n items can show (`benchmarks/quality_held.py` sums over every table of
+flips); Tango's test alone reaches 6.0 %.
+Cannot tell: dependence between items, or differences between launches.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from assay.stats.intervals.intervals import t_quantile
 
 
 def tango_z(b: float, c: float, n: int, delta: float) -> float:
-    """Tango's Z of H0: P(c) - P(b) <= delta.  `b` items were right before and wrong now, `c` the other way round, of `n`.
+    """Tango's Z of H0: P(c) - P(b) <= delta.  Of `n` items `b` went from right to wrong, `c` from wrong to right.
 
     Raises:
         ValueError: the flips do not fit into n items.
@@ -33,7 +33,7 @@ def tango_z(b: float, c: float, n: int, delta: float) -> float:
 
 
 def tango_lower(b: float, c: float, n: int, confidence: float) -> float:
-    """One-sided lower bound of P(c) - P(b): the difference at which Tango's Z is the normal quantile.  In -1..1."""
+    """One-sided lower bound of P(c) - P(b): the difference where Tango's Z equals the normal quantile.  In -1..1."""
     from scipy.optimize import brentq
 
     z, edge = t_quantile(confidence, math.inf), 1.0 - 1e-12
@@ -53,7 +53,7 @@ def flips_lower(b: int, c: int, n: int, confidence: float) -> float:
 
 
 def zero_flip_bound(n: int, confidence: float) -> float:
-    """Largest probability of a flip that is compatible with none in `n` independent items: 1 - (1 - confidence)^(1/n)."""
+    """Largest flip probability compatible with none in `n` independent items: 1 - (1 - confidence)^(1/n)."""
     t_quantile(confidence, math.inf)
     if n < 1:
         raise ValueError(f"a bound on flips needs at least one item, not {n}")

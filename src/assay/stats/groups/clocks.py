@@ -1,12 +1,12 @@
-"""How far apart are two hosts' clocks, and which intervals between them can be believed?
+"""How far apart are two hosts' clocks, and which intervals between them are long enough to trust?
 
-A ping leaves at t0 and comes back at t3 on our clock; the other host's clock reads t1 when it arrives and t2 when it answers:
+A ping leaves at t0 and returns at t3 on our clock; the other host's clock reads t1 on arrival and t2 on reply:
     offset = ((t1 - t0) + (t2 - t3))/2,  delay = (t3 - t0) - (t2 - t1),  |error of the offset| <= delay/2  (NTP, RFC 5905).
-Over several pings the one with the least delay has the least bound.  Where the clocks drift apart linearly, every ping bounds
-the offset at its time from above (t1 - t0) and from below (t2 - t3); a straight line below all upper bounds lies below
-their lower convex hull, and above the upper hull of the lower bounds, so the two hulls bound it at every moment between.
-Times are in any one unit; whole nanoseconds keep their digits.  An interval between hosts shorter than 10 bounds is refused.
-Cannot tell: an asymmetry of the way that every ping shares; it is inside the bound, and may fill it.
+Of several pings the one with the least delay has the tightest bound.  With linear drift, each ping bounds the offset at its time
+from above (t1 - t0) and from below (t2 - t3); a line below all upper bounds lies below their lower convex hull and above the
+upper hull of the lower bounds, so the hulls bound it at every time in between.
+Times are in any one unit; integer nanoseconds keep full precision.  Intervals between hosts shorter than 10 bounds are refused.
+Cannot tell: a path asymmetry shared by every ping; it lies within the bound, and may fill it.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 LEAST_PINGS: Final = 20
-TIMES_THE_BOUND: Final = 10  # an interval between two hosts must be at least so many bounds long
+TIMES_THE_BOUND: Final = 10  # minimum length of an interval between hosts, in bounds
 
-ROUNDINGS: Final = 8  # of the largest number, by which a bound may be off: it is a sum of four
+ROUNDINGS: Final = 8  # roundings of the largest number in a bound, a sum of four
 
 Points = list[tuple[float, float]]
 Line = NDArray[np.float64]
@@ -29,7 +29,7 @@ Line = NDArray[np.float64]
 
 @dataclass(frozen=True, kw_only=True)
 class Ping:
-    """Four timestamps: sent and received back on our clock (t0, t3), received and answered on the other's (t1, t2)."""
+    """Four timestamps: sent and received back on our clock (t0, t3), received and answered on the other (t1, t2)."""
 
     t0: float
     t1: float
@@ -39,7 +39,7 @@ class Ping:
 
 @dataclass(frozen=True, kw_only=True)
 class Offset:
-    """The other clock minus ours, and how far that can be off."""
+    """The other clock minus ours, and the bound of its error."""
 
     offset: float
     bound: float
@@ -47,24 +47,24 @@ class Offset:
 
 @dataclass(frozen=True, kw_only=True)
 class Drift:
-    """The offset over time, for clocks that drift apart linearly; `slope` in time units per time unit, with its bound."""
+    """The offset over time under linear drift; `slope` in time units per time unit, with its bound."""
 
     slope: float
     slope_bound: float
-    begin: float  # of our clock; offsets are known from here ...
+    begin: float  # on our clock; offsets are known from here ...
     end: float  # ... to here
-    at: Callable[[float], Offset]  # the offset at a time of our clock
+    at: Callable[[float], Offset]  # the offset at a time on our clock
 
 
 def offset(ping: Ping) -> Offset:
-    """Offset and bound of one ping; ValueError where the answer took longer than the whole way, which cannot be."""
+    """Offset and bound of one ping; ValueError if the reply took longer than the round trip."""
     if _delay(ping) < 0 or ping.t3 < ping.t0:
         raise ValueError(f"a ping that came back before it could (delay {_delay(ping)}) was timed by a clock that jumped: {ping}")
     return Offset(offset=((ping.t1 - ping.t0) + (ping.t2 - ping.t3)) / 2, bound=_delay(ping) / 2)
 
 
 def linear_drift(pings: Iterable[Ping]) -> Drift:
-    """Offset over time from at least 20 pings spread over it; ValueError where no straight line fits all of them."""
+    """Offset over time from at least 20 pings spread over it; ValueError if no straight line fits them all."""
     found = sorted(_enough(pings), key=lambda ping: ping.t0)
     origin, base = found[0].t0, found[0].t1 - found[0].t0
     for ping in found:
@@ -88,7 +88,7 @@ def linear_drift(pings: Iterable[Ping]) -> Drift:
 
 
 def _rounding(pings: Sequence[Ping]) -> float:
-    """By how much the bounds may be off since numbers have so many digits; whole numbers are subtracted exactly."""
+    """Rounding error of the bounds; integers subtract exactly."""
     times = [time for ping in pings for time in (ping.t0, ping.t1, ping.t2, ping.t3)]
     exact = all(isinstance(time, int) for time in times)
     largest = max(abs(time - times[0]) for time in times) if exact else max(abs(time) for time in times)
@@ -99,7 +99,7 @@ def _slopes(above: Line, below: Line, rounding: float) -> tuple[float, float]:
     """Least and largest slope of the straight lines between the hulls: a + b x <= y above, a + b x >= y below, a eliminated."""
     run = above[:, :1] - below[:, 0]
     rise = above[:, 1:] - below[:, 1] + rounding
-    with np.errstate(over="ignore"):  # next to no time apart, whatever rise there is allows any slope
+    with np.errstate(over="ignore"):  # points almost at the same time allow any slope
         return float((rise[run < 0] / run[run < 0]).max()), float((rise[run > 0] / run[run > 0]).min())
 
 
@@ -132,7 +132,7 @@ def _hull(points: Points, *, below: bool) -> Line:
     corners: Points = []
     for x, y in sorted((x, sign * y) for x, y in points):
         if corners and corners[-1][0] == x:
-            continue  # the higher one of the same moment bounds nothing
+            continue  # at equal times only the lower one bounds
         while len(corners) > 1 and _turns_right(corners[-2], corners[-1], (x, y)):
             corners.pop()
         corners.append((x, y))

@@ -1,8 +1,8 @@
-"""How much slower than the mean is the slowest of many workers that differ by chance alone?
+"""How much slower than the mean is the slowest of many workers that differ only by chance?
 
-The mean of the largest of p lognormals of mean 1, whose logarithms have the standard deviation `spread`: the integral of
+Mean of the largest of p lognormals with mean 1 and standard deviation `spread` of the logarithm: the integral of
 exp(spread z - spread^2/2) p phi(z) Phi(z)^(p-1), which grows like exp(spread sqrt(2 ln p)).
-Source: David & Nagaraja, "Order Statistics", 3.1.  Cannot tell: what a worker that is always slow does; that is no chance.
+Source: David & Nagaraja, "Order Statistics", 3.1.  Cannot tell: the effect of a worker that is always slow.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ QUADRATURE: Final = 1001  # points of the integral
 
 @lru_cache(maxsize=16_384)
 def slowest_of(workers: float, spread: float) -> float:
-    """Mean of the largest of so many lognormals of mean 1 whose logarithms have this standard deviation.
+    """Mean of the largest of `workers` lognormals with mean 1 and standard deviation `spread` of the logarithm.
 
     `workers` may be any number of at least 1.
     """
@@ -34,7 +34,7 @@ def slowest_of(workers: float, spread: float) -> float:
 
 
 def spread_of(workers: int, slowest: float) -> float:
-    """The spread with which the slowest of so many is, in the mean, `slowest` times the mean; 0 where it is not slower."""
+    """The spread at which the slowest of `workers` averages `slowest` times the mean; 0 if `slowest` is at most 1."""
     if workers < 2 or not slowest > 1.0:
         return 0.0
     low, high = 0.0, 1.0

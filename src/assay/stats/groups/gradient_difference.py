@@ -1,15 +1,15 @@
-"""How far is a gradient from the right one: by how much, by which factor, and is what is left more than rounding?
+"""How far is a gradient from the reference: by how much, by which factor, and is the remainder more than rounding?
 
-Of vectors g (found) and g* (right), joined over parameters or of one parameter p:
+For vectors g (found) and g* (reference), concatenated over parameters or of one parameter p:
     error     e = |g - g*| / max(|g*|, M / 10^6)            M: the largest |g*| of a parameter; |g - g*| / M if that is rounding
-    scale     k = <g, g*> / <g*, g*>                          1 if the loss was averaged rightly
+    scale     k = <g, g*> / <g*, g*>                          1 if the loss was averaged correctly
     turn      1 - cos = |g/|g| - g*/|g*||^2 / 2               0 if only the length is wrong
-    rest      |g - k g*| / |k g*|                              what no factor explains
-Both may be given as sketches: signed sums of their elements (`assay.instruments.fingerprints.gradient_sketch`).  A sketch is linear, so a
-factor is found exactly; of n sums a squared length has the relative standard deviation sqrt(2/n) (Charikar, Chen, Farach-Colton 2002).
-Tolerances: measured floors of the same mathematics in other orders, x 10 at least: float64 7e-16, float32 3.7e-7, bfloat16 4.8e-3
-(house research, quality section 4; three-layer network).  Source of the idea: TTrace, arXiv 2506.09280.
-Cannot tell: what is wrong with a gradient that is neither right nor a multiple of the right one.
+    rest      |g - k g*| / |k g*|                              not explained by a factor
+Both may be sketches: signed sums of their elements (`assay.instruments.fingerprints.gradient_sketch`).  A sketch is linear, so
+factors are exact; with n sums a squared length has relative standard deviation sqrt(2/n) (Charikar, Chen, Farach-Colton 2002).
+Tolerances: at least 10 times the error measured when the same mathematics runs in another order (three-layer network):
+float64 7e-16, float32 3.7e-7, bfloat16 4.8e-3.  Source of the idea: TTrace, arXiv 2506.09280.
+Cannot tell: the cause if a gradient is neither right nor a multiple of the right one.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, kw_only=True)
 class Tolerance:
-    """What is rounding in a precision."""
+    """Rounding limits of a precision."""
 
-    error: float  # a larger e is more than rounding
-    certain: float  # a larger e is no rounding of any network, however deep
+    error: float  # larger e exceeds rounding
+    certain: float  # larger e exceeds the rounding of any network, however deep
     epsilon: float  # relative rounding of one number
 
 
@@ -39,13 +39,13 @@ TOLERANCES: Final[Mapping[str, Tolerance]] = {
     "float16": Tolerance(error=5e-2, certain=math.inf, epsilon=2.0**-10),
     "bfloat16": Tolerance(error=5e-2, certain=math.inf, epsilon=2.0**-7),
 }
-ROUNDINGS: Final = 32  # relative to the largest gradient of a parameter: a smaller difference is none
-LEAST: Final = 1e-6  # of the largest gradient: a parameter's error is not judged relative to less
+ROUNDINGS: Final = 32  # relative to the largest gradient of a parameter: smaller differences count as none
+LEAST: Final = 1e-6  # of the largest gradient: floor of the denominator of a parameter's error
 
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """One parameter's gradient on both sides; sums of the same kind."""
+    """One parameter's gradient on both sides, as sums of the same kind."""
 
     name: str
     found: Sequence[float]
@@ -58,9 +58,9 @@ class Difference:
     """How one gradient differs from another."""
 
     error: float  # the largest of all parameters
-    worst: str  # the parameter with it
+    worst: str  # its parameter
     errors: Mapping[str, float]  # parameter -> e
-    scale: float  # of all parameters together; NaN where the right one is zero
+    scale: float  # over all parameters; NaN if the reference is zero
     turn: float
     rest: float
 
@@ -69,7 +69,7 @@ def compare(parts: Sequence[Part], precision: str) -> Difference:
     """The difference over all parameters.
 
     Raises:
-        ValueError: no parameter is given, or the sides of one have different numbers of sums.
+        ValueError: no parameter, or the sides of one have different numbers of sums.
     """
     if not parts:
         raise ValueError("no parameter's gradient is given; give at least one")
@@ -84,12 +84,12 @@ def compare(parts: Sequence[Part], precision: str) -> Difference:
 
 
 def tolerance(precision: str) -> Tolerance:
-    """What is rounding in this precision; one that is not known is treated as the coarsest."""
+    """Rounding limits of this precision; an unknown one gets the coarsest."""
     return TOLERANCES.get(precision, TOLERANCES["bfloat16"])
 
 
 def ratio_name(scale: float, candidates: Mapping[str, float], within: float) -> str | None:
-    """The name of the factor that the scale is, if it is one: the nearest candidate within a relative distance."""
+    """The name of the nearest candidate factor within this relative distance of `scale`, or None."""
     near = {name: abs(scale / factor - 1.0) for name, factor in candidates.items() if factor != 1.0}
     best = min(near, key=lambda name: near[name], default=None)
     return best if best is not None and near[best] <= within else None
@@ -102,13 +102,13 @@ def _error(part: Part, largest: float, rounding: float) -> float:
     apart = float(np.linalg.norm(found - right))
     if not math.isfinite(apart):
         return math.inf
-    if apart <= rounding * largest:  # a gradient that should be zero is what rounding makes of it
+    if apart <= rounding * largest:  # a gradient that should be zero is pure rounding
         return apart / largest if largest else 0.0
     return apart / max(part.right_norm, LEAST * largest) if largest else math.inf
 
 
 def direction(found: NDArray[np.float64], right: NDArray[np.float64]) -> tuple[float, float, float]:
-    """(scale, turn, rest) of a vector against the right one."""
+    """(scale, turn, rest) of a vector against the reference."""
     square, own = float(right @ right), float(found @ found)
     if square == 0.0 or not math.isfinite(square) or not math.isfinite(own):
         return math.nan, math.nan, math.nan

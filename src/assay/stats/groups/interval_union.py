@@ -1,8 +1,7 @@
-"""How long does at least one of several intervals last, or two kinds of them at once?  Sets of times, not sums of them.
+"""How long does at least one of several intervals last, or two kinds at once?
 
-A set of times is a sorted tuple of (begin, end) that neither touch nor overlap; `union` makes one of any intervals.  Durations of
-things that run at once must not be added: three kernels of 1 s on three streams keep a device busy for 1 s, not for 3.
-Source: the union, intersection and difference of half-open intervals [begin, end).
+Sets of times, represented as a sorted tuple of disjoint half-open [begin, end) that do not touch; `union` makes one from any
+intervals.  Durations of concurrent events do not add: three kernels of 1 s on three streams keep a device busy for 1 s, not 3.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ Spans = tuple[Span, ...]
 
 
 def union(intervals: Iterable[Span]) -> Spans:
-    """The times in which at least one of the intervals lasts; one that is empty or ends before it begins has none."""
+    """Times covered by at least one interval; empty or reversed intervals count for nothing."""
     found: list[Span] = []
     for begin, end in sorted(intervals):
         if end <= begin:
@@ -28,7 +27,7 @@ def union(intervals: Iterable[Span]) -> Spans:
 
 
 def both(some: Sequence[Span], others: Sequence[Span]) -> Spans:
-    """The times that are in both sets."""
+    """Times in both sets."""
     found: list[Span] = []
     i = j = 0
     while i < len(some) and j < len(others):
@@ -43,7 +42,7 @@ def both(some: Sequence[Span], others: Sequence[Span]) -> Spans:
 
 
 def without(some: Sequence[Span], others: Sequence[Span]) -> Spans:
-    """The times of the first set that are not in the second."""
+    """Times in the first set but not in the second."""
     found: list[Span] = []
     first = 0
     for begin, end in some:
@@ -61,10 +60,10 @@ def without(some: Sequence[Span], others: Sequence[Span]) -> Spans:
 
 
 def within(some: Sequence[Span], begin: int, end: int) -> Spans:
-    """The times of the set inside of a window."""
+    """The part of the set inside a window."""
     return both(some, ((begin, end),)) if begin < end else ()
 
 
 def length(some: Iterable[Span]) -> int:
-    """How long a set of times is."""
+    """Total length of a set of times."""
     return sum(end - begin for begin, end in some)

@@ -1,15 +1,15 @@
 """Do the values of a few launches form one group, or does the interval of their mean describe none of them?
 
-Student's t on k launches covers what it promises where the launches scatter round one value.  Where they fall into two modes
-(a turbo state, a lucky placement), or one lies far out, the mean lies between the modes, and 95 % intervals of 5 launches cover
-it in 49 to 89 % of experiments only (benchmarks/results/launch_groups.md).  Such launches are visible:
+Student's t on k launches holds its coverage if the launches scatter around one value.  If they fall into two modes (a turbo
+state, a lucky placement), or one is an outlier, the mean lies between the modes, and 95 % intervals of 5 launches cover it in
+only 49 to 89 % of experiments (benchmarks/results/launch_groups.md).  Such launches are detectable:
 
     C = max over the cuts of the sorted values of SSB / SSW,
 
-the sum of squares between the two groups over that within them, held against its distribution for k normal values
-(Engelman & Hartigan, JASA 64, 1969; drawn here with a fixed seed, 20,000 samples).  A group of one is an outlying launch.
-Cannot tell: a mode that no launch met.  With k launches one that takes a share of up to 1 - 0.05^(1/k) of all launches stays
-unseen in one of twenty experiments: 45 % for 5, 26 % for 10, 14 % for 20.
+the sum of squares between the two groups over that within them, compared with its distribution for k normal values
+(Engelman & Hartigan, JASA 64, 1969; simulated here with a fixed seed, 20,000 samples).  A group of one is an outlying launch.
+Cannot tell: a mode that no launch hit.  In k launches, a mode with a share of up to 1 - 0.05^(1/k) stays unobserved in one of
+twenty experiments: 45 % for 5, 26 % for 10, 14 % for 20.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from assay.stats.intervals.intervals import Floats
 
 Array = NDArray[np.float64]
 
-SURE: Final = 0.01  # share of normal samples in which two groups are seen
-LEAST: Final = 3  # values below which no group can be told from another
+SURE: Final = 0.01  # share of normal samples that show two groups
+LEAST: Final = 3  # fewest values that can show groups
 DRAWS: Final = 20_000
-MOST: Final = 200  # values; the reference of more would be drawn for longer than it is worth
+MOST: Final = 200  # values; simulating the reference for more takes too long
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,15 +44,15 @@ class Groups:
 
     @property
     def outlying(self) -> int | None:
-        """The index of the only value of its group where the other group has several."""
+        """Index of the only value in its group if the other group has several."""
         alone = [group[0] for group in (self.lower, self.upper) if len(group) == 1]
         return alone[0] if len(alone) == 1 else None
 
 
 def groups(values: Floats, *, smallest_effect: float = 0.0) -> Groups | None:
-    """The two groups of positive `values` (shape [k]); None where they look like one, or differ by less than `smallest_effect`.
+    """The two groups of positive `values` (shape [k]); None if they form one, or differ by at most `smallest_effect`.
 
-    `smallest_effect` is relative: 0.01 leaves out groups whose geometric means differ by up to 1 %.
+    `smallest_effect` is relative: 0.01 ignores groups whose geometric means differ by up to 1 %.
     """
     data = np.asarray(values, dtype=np.float64)
     if not LEAST <= len(data) <= MOST or not bool(np.all(np.isfinite(data) & (data > 0.0))):
@@ -69,14 +69,14 @@ def groups(values: Floats, *, smallest_effect: float = 0.0) -> Groups | None:
 
 
 def unseen_share(k: int, confidence: float = 0.95) -> float:
-    """The largest share of launches that a mode may have and still be met by none of `k`, at this confidence."""
+    """The largest share of launches that a mode can have and still be missed by all `k`, at this confidence."""
     if k < 1 or not 0.0 < confidence < 1.0:
         raise ValueError(f"needs at least one launch and a confidence between 0 and 1, not {k} and {confidence}")
     return -math.expm1(math.log1p(-confidence) / k)
 
 
 def _clearest(ordered: Array) -> tuple[Array, NDArray[np.intp]]:
-    """C and the index of the last value of the lower group, for each row of sorted values (shape [rows, k])."""
+    """C and the index of the last value of the lower group, per row of sorted values (shape [rows, k])."""
     k = ordered.shape[1]
     centred = ordered - ordered.mean(axis=1, keepdims=True)
     below = np.arange(1, k)

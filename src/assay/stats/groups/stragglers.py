@@ -1,17 +1,17 @@
-"""Which rank is slower than the others, and in which phase, beyond what luck and a busy machine explain?
+"""Which rank is slower than the others, and in which phase, beyond chance and machine noise?
 
-Given each rank's own time in each phase of every step, waiting for other ranks taken off.  Of a rank and phase:
-    blocks = means over stretches of steps, so that a rank that is late in some steps only is seen too;
-    excess of a block = own mean - upper median of the other ranks' means of the same block: whatever all share cancels, a rank
-    that is fast (it computes while the others sleep) makes nobody slow, and ranks that are late in turn cancel where blocks are
-    longer than their turns (held against each other step by step, each of them would be late by its share);
-    interval = exact order statistics of the blocks' median (David & Nagaraja, 7.1), no shape assumed, at 1 - family/(ranks x phases)
-    (Bonferroni: all ranks and phases are tested); n dependent blocks count as n/tau, tau the autocorrelation time of
-    "this block is above the least excess" (`stats.autocorrelation`).
-Named is a rank and phase whose interval lies above the least excess that matters: the larger of 2 ms and 5 % of the median step.
-So a clean run is one whose ranks differ by less than that, and the chance of any false name in it is below `family`.
-Cannot tell: lateness in fewer than about half of the blocks; half of the ranks being slow together; why; whether a slowness that
-lasted as long as the launch comes again (other launches tell).
+Input: each rank's own time in each phase of every step, without waiting for other ranks.  For a rank and phase:
+    blocks = means over stretches of steps, so that a rank that is late only in some steps is found too;
+    excess of a block = own mean - upper median of the other ranks' means in the same block: shared effects cancel, a fast rank
+    (one that computes while the others sleep) makes no other slow, and ranks that take turns at being late cancel if blocks are
+    longer than their turns (step by step, each would be late by its share);
+    interval = exact order statistics of the blocks' median (David & Nagaraja, 7.1), distribution-free, at 1 - family/(ranks x
+    phases) (Bonferroni over all ranks and phases); n dependent blocks count as n/tau, tau the autocorrelation time of
+    "this block is above the least excess" (`assay.stats.intervals.autocorrelation`).
+Reported: ranks and phases whose interval lies above the least excess that matters, the larger of 2 ms and 5 % of the median
+step.  A clean run is one whose ranks differ by less; the chance of any false report in it is below `family`.
+Cannot tell: lateness in fewer than about half of the blocks; half of the ranks being slow together; why; whether slowness that
+lasted a whole launch recurs (compare launches).
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from assay.stats.intervals.intervals import Interval, order_ranks
 
 Array = NDArray[np.float64]
 
-FAMILY: Final = 0.01  # chance of any false name among all ranks and phases of a launch
+FAMILY: Final = 0.01  # chance of any false report among all ranks and phases of a launch
 LEAST_S: Final = 0.002
 LEAST_SHARE: Final = 0.05  # of the median step
-SPARE: Final = 2  # times the fewest blocks that give an interval, so that a few of them may be outliers
+SPARE: Final = 2  # times the fewest blocks for an interval, to tolerate outliers
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,21 +46,21 @@ class Excess:
 
 @dataclass(frozen=True, kw_only=True)
 class Search:
-    """What was looked for and what was found, the largest excess first."""
+    """The threshold and the findings, largest excess first."""
 
     found: tuple[Excess, ...]
-    least_s: float  # excesses below are not looked for
+    least_s: float  # smaller excesses are ignored
     steps: int
-    insufficient: str = ""  # why nothing could be said; empty if it could
+    insufficient: str = ""  # why there is no answer; empty if there is
 
 
 def search(
     own: Mapping[str, Array], step_s: Array, *, family: float = FAMILY, least_s: float = LEAST_S, least_share: float = LEAST_SHARE
 ) -> Search:
-    """The ranks and phases that are slower than the others.
+    """Find ranks and phases slower than the others.
 
     `own`: phase -> seconds, shape [steps, ranks], all of one shape; `step_s`: seconds of each step, shape [steps].
-    ValueError: shapes that differ, or a number that is not finite.
+    ValueError: shapes differ, or a number is not finite.
     """
     steps, ranks = _shape(own, step_s)
     if not own or ranks < 2 or steps == 0:
@@ -85,20 +85,20 @@ def fewest_blocks(confidence: float) -> int:
 
 
 def beyond_others(seconds: Array) -> Array:
-    """Each rank's seconds less the upper median of the other ranks' in the same step; shape [steps, ranks], at least 2 ranks."""
+    """Each rank's seconds less the upper median of the other ranks in the same step; shape [steps, ranks], at least 2 ranks."""
     ordered = np.sort(seconds, axis=1)
     place = np.argsort(np.argsort(seconds, axis=1, kind="stable"), axis=1)
-    middle = (seconds.shape[1] - 1) // 2  # of the others; one's own place is skipped
+    middle = (seconds.shape[1] - 1) // 2  # of the others; the rank itself is skipped
     return np.asarray(seconds - np.where(middle < place, ordered[:, [middle]], ordered[:, [middle + 1]]))
 
 
 def lost_waiting(own_s: Array) -> Array:
-    """Rank-seconds that the ranks of each step lose until the slowest is ready; `own_s` of shape [steps, ranks]."""
+    """Rank-seconds per step lost waiting for the slowest rank; `own_s` of shape [steps, ranks]."""
     return np.asarray((own_s.max(axis=1, keepdims=True) - own_s).sum(axis=1))
 
 
 def _blocks(seconds: Array, count: int) -> Array:
-    """Means over `count` stretches of steps, as equally long as can be; shape [count, ranks]."""
+    """Means over `count` stretches of steps of near-equal length; shape [count, ranks]."""
     edges = np.linspace(0, len(seconds), count + 1).astype(int)
     return np.asarray(np.add.reduceat(seconds, edges[:-1], axis=0) / np.diff(edges)[:, None])
 
@@ -114,7 +114,7 @@ def _above(blocks: Array, confidence: float, least: float) -> list[tuple[int, In
 
 
 def _interval(values: Array, confidence: float, least: float) -> Interval | None:
-    """Of the median of dependent blocks: the ranks of as many independent ones as they are worth, spread over all of them."""
+    """Interval of the median of dependent blocks: order statistics of the effective number of independent ones."""
     worth = int(len(values) / integrated_time([(values > least).astype(np.float64)]))
     low, high = order_ranks(max(worth, 1), 0.5, confidence)
     if low is None or high is None:

@@ -1,19 +1,19 @@
-"""Which members of a set lie near one another, by what every ordered pair of them took?  Nested groups, or a refusal.
+"""Which members of a set are near one another, given the cost of every ordered pair?
 
-`costs` are one or several square matrices, larger is farther: a latency, the time of a byte; the diagonal is not looked at.  Of
-each matrix the logarithms of both directions' mean are sorted, and a border is drawn into a gap between two neighbours where
+Finds nested groups, or refuses.  `costs` are one or more square matrices, larger is farther (a latency, the time per byte); the
+diagonal is ignored.  In each matrix, take the logarithm of the mean of both directions, sort, and cut at every gap with
 
     gap >= max( ln LEAST_RATIO, t x noise )
 
-noise is the larger of two standard deviations: that of the pairs of each class around their own mean, pooled, and that of half of
-what the two directions of a pair differ by, which is the noise of their mean.  t is the quantile of Student's t that a normal
-number passes with probability SURPRISE (4.0 deviations), at the degrees of freedom of both: few pairs know little of their noise,
-and need a wider gap.  Then being near must be transitive: the pairs below the border must make
-groups in which every pair is near.  One odd pair, or a ring of neighbours, gives none; a border that fails is left out and said.
-Groups of all matrices must be nested in one another (an island lies on one host); where they are not, everything is refused, for
-then they contradict each other.  Sources: the gap rule is that of single linkage with a stated least gap (Hartigan, Clustering
-Algorithms, 1975, chapter 11); "near" as an equivalence is the ultrametric inequality of a tree of switches.
-Cannot tell: what a group is (a host, a rack, a switch): names must be known; groups whose links differ by less than LEAST_RATIO.
+Noise is the larger of two standard deviations: that of the pairs in each class around their mean, pooled, and that of half the
+difference between the two directions of a pair (the noise of their mean).  t is the Student t quantile whose normal tail
+probability is SURPRISE (4.0 deviations), at the degrees of freedom of both: few pairs determine their noise poorly and need a
+wider gap.  Nearness must then be transitive: the pairs below a cut must form groups in which every pair is near.  One odd pair,
+or a ring of neighbours, forms none; a cut that fails is dropped with a note.
+Groups of all matrices must nest (an island lies on one host); otherwise they contradict each other and all are refused.
+Sources: the gap rule is single linkage with a stated least gap (Hartigan, Clustering Algorithms, 1975, chapter 11);
+"near" as an equivalence is the ultrametric inequality of a tree of switches.
+Cannot tell: what a group is (host, rack, switch), nor groups whose links differ by less than LEAST_RATIO.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 LEAST_RATIO: Final = 1.5
 SURPRISE: Final = 3e-5
-LEAST_MEMBERS: Final = 3  # of fewer there is but one pair, and nothing to hold it against
+LEAST_MEMBERS: Final = 3  # two members have one pair, and nothing to compare it with
 
 Array = NDArray[np.float64]
 Groups = tuple[tuple[int, ...], ...]
@@ -37,7 +37,7 @@ Groups = tuple[tuple[int, ...], ...]
 
 @dataclass(frozen=True, kw_only=True)
 class Level:
-    """A way of being near: the groups in which every pair is, from which matrix it was seen, and how clearly."""
+    """One level of nearness: its groups, the matrix that shows it, and how clearly."""
 
     groups: Groups
     feature: str
@@ -46,16 +46,16 @@ class Level:
 
 @dataclass(frozen=True, kw_only=True)
 class Nesting:
-    """Levels from the nearest to the farthest; none where all pairs are alike. `refused`: why nothing is said."""
+    """Levels from nearest to farthest; none if all pairs are alike.  `refused`: why there is no answer."""
 
     members: int
     levels: tuple[Level, ...] = ()
     refused: str = ""
-    notes: tuple[str, ...] = ()  # borders that were left out, and why
+    notes: tuple[str, ...] = ()  # dropped cuts, and why
 
 
 def nesting(costs: Mapping[str, Array]) -> Nesting:
-    """The nested groups of the members, from matrices of shape [n, n] by the name of what they hold.
+    """The nested groups of the members, from named matrices of shape [n, n].
 
     Raises:
         ValueError: a matrix of another shape, or a cost that is not above 0.
@@ -90,12 +90,12 @@ def _members(costs: Mapping[str, Array]) -> int:
 
 
 def _borders(logs: Array) -> list[tuple[float, float]]:
-    """(where, how wide) of every gap that is wide enough, in ascending order."""
+    """(position, width) of every gap that is wide enough, ascending."""
     upper = np.triu_indices(len(logs), 1)
     both = np.sort(((logs + logs.T) / 2)[upper])
     directions = float(np.sqrt(np.mean(((logs - logs.T)[upper] / 2) ** 2)))
     cuts = [place for place, gap in enumerate(np.diff(both)) if gap >= math.log(LEAST_RATIO)]
-    while cuts:  # a gap may hide behind a wider one: the noise is that inside of all classes together
+    while cuts:  # a wide gap may hide another: noise is re-estimated within all classes
         inside, free = _pooled(both, cuts)
         wanted = max(math.log(LEAST_RATIO), _deviations(free + len(both)) * max(inside, directions))
         kept = [cut for cut in cuts if both[cut + 1] - both[cut] >= wanted]
@@ -106,7 +106,7 @@ def _borders(logs: Array) -> list[tuple[float, float]]:
 
 
 def _pooled(both: Array, cuts: Sequence[int]) -> tuple[float, int]:
-    """Standard deviation inside of the classes that the cuts make, and its degrees of freedom."""
+    """Standard deviation within the classes that the cuts make, and its degrees of freedom."""
     classes = np.split(both, [cut + 1 for cut in cuts])
     squares = sum(float(((one - one.mean()) ** 2).sum()) for one in classes)
     free = len(both) - len(classes)
@@ -114,13 +114,13 @@ def _pooled(both: Array, cuts: Sequence[int]) -> tuple[float, int]:
 
 
 def _deviations(free: int) -> float:
-    from scipy.special import stdtrit  # a tenth of the time that scipy.stats takes to load
+    from scipy.special import stdtrit  # loads in a tenth of the time of scipy.stats
 
     return float(-stdtrit(free, SURPRISE))
 
 
 def _groups(logs: Array, border: float) -> tuple[Groups, str]:
-    """The groups in which all pairs are below the border; and, where nearness is not transitive, which pair breaks it."""
+    """Groups in which all pairs are below the border; or, if nearness is not transitive, the pair that breaks it."""
     n = len(logs)
     near = logs < border
     np.fill_diagonal(near, val=True)
@@ -148,7 +148,7 @@ def _reached(near: NDArray[np.bool_], first: int) -> tuple[int, ...]:
 
 
 def _nested(n: int, levels: list[Level], notes: tuple[str, ...]) -> Nesting:
-    """One level for each partition, the clearest; finest first; refused where two cross."""
+    """One level per partition, the clearest; finest first; refused if two cross."""
     best: dict[Groups, Level] = {}
     for level in levels:
         known = best.get(level.groups)
@@ -165,13 +165,13 @@ def _nested(n: int, levels: list[Level], notes: tuple[str, ...]) -> Nesting:
 
 
 def within(finer: Groups, coarser: Groups) -> bool:
-    """Whether every group of the one lies in one group of the other."""
+    """Whether every group of `finer` lies inside one group of `coarser`."""
     home = {member: place for place, group in enumerate(coarser) for member in group}
     return all(len({home[member] for member in group}) == 1 for group in finer)
 
 
 def told(groups: Groups) -> str:
-    """Groups in words: {0, 1} {2 to 7}."""
+    """Groups as text: {0, 1} {2 to 7}."""
     return " ".join("{" + ", ".join(_runs(group)) + "}" for group in groups)
 
 

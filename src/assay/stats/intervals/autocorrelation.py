@@ -1,12 +1,12 @@
 """How many trials of a dependent stream are worth one independent trial?
 
-Integrated autocorrelation time tau = 1 + 2 sum of rho_j over the lags j >= 1: the variance of the mean of N dependent
-values is tau times that of N independent ones, so N values are worth N / tau.  rho_j is summed up to the smallest lag M
-with M >= 5 tau(M) (Sokal, "Monte Carlo Methods in Statistical Mechanics", 1989, lecture 3): further lags add noise only.
-Autocovariances come by FFT, padded so that the end of a series does not touch its beginning.  Only as many lags are computed as M
-needs: a long series is taken piece by piece, each with what follows it, which gives the same sums.
-Known: AR(1) with coefficient f has tau = (1 + f)/(1 - f).
-Cannot tell: a memory that is longer than the series; tau is then as large as the series shows it, which is too small.
+Integrated autocorrelation time tau = 1 + 2 sum of rho_j over the lags j >= 1: the mean of N dependent values has tau times the
+variance of that of N independent ones, so N values are worth N / tau.  rho_j is summed up to the smallest lag M with
+M >= 5 tau(M) (Sokal, "Monte Carlo Methods in Statistical Mechanics", 1989, lecture 3): further lags add only noise.
+Autocovariances use a zero-padded FFT, so a series does not wrap around, and only as many lags as M needs: a long series is
+processed in pieces, each with the lags that follow it, which gives the same sums.
+Known case: AR(1) with coefficient f has tau = (1 + f)/(1 - f).
+Cannot tell: memory longer than the series; tau is then too small.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from assay.stats.intervals.intervals import Floats
 Array = NDArray[np.float64]
 
 WINDOW: Final = 5  # autocorrelation times that the window must span (Sokal)
-FIRST_LAGS: Final = 1 << 10  # computed first; MORE_LAGS times as many while the window does not close
+FIRST_LAGS: Final = 1 << 10  # computed first; MORE_LAGS times as many until the window closes
 MORE_LAGS: Final = 8
-PIECE: Final = 7  # length of a block of a long series, in lags; with the lags it is a power of two
+PIECE: Final = 7  # block length of a long series, in lags; block plus lags is a power of two
 
 
 def integrated_time(series: Sequence[Floats]) -> float:
-    """Integrated autocorrelation time, in trials, of one stream seen in several series (one per launch); at least 1.
+    """Integrated autocorrelation time, in trials, of one stream given as several series (one per launch); at least 1.
 
-    Every series is centred by the mean of all, so that a difference between series counts as memory.  The lags go up to
-    half of the longest series; longer series weigh more.  Values that do not vary have no memory: 1.  ValueError if there
-    is no series, an empty one, or a value that is not finite.
+    Every series is centred by the overall mean, so differences between series count as memory.  Lags go up to half of the
+    longest series; longer series weigh more.  Constant values give 1.  ValueError if there is no series, an empty one, or a
+    value that is not finite.
     """
     data = [_checked(values) for values in series]
     if not data:
@@ -51,7 +51,7 @@ def integrated_time(series: Sequence[Floats]) -> float:
             covariance[: len(products)] += products
         times = (2.0 * np.cumsum(covariance) / covariance[0] - 1.0)[1:]
         wide = np.arange(1, lags) >= WINDOW * times
-        if wide.any() or lags == half:  # where none is wide enough, the memory outlasts the series
+        if wide.any() or lags == half:  # none wide enough: the memory outlasts the series
             return max(1.0, float(times[int(np.argmax(wide))] if wide.any() else times.max()))
         lags *= MORE_LAGS
 
@@ -67,7 +67,7 @@ def lag_one(values: Floats) -> float:
 
 
 def _scaled(series: Sequence[Array]) -> list[Array]:
-    """In units of the widest deviation from the first value: no square is too small, or too large, for a number."""
+    """In units of the largest deviation from the first value, so that no square under- or overflows."""
     first = series[0][0]
     widest = max(float(np.abs(values - first).max()) for values in series)
     return [(values - first) / widest for values in series]
@@ -86,7 +86,7 @@ def _products(centred: Array, lags: int) -> Array:
     size = piece + lags  # a power of two
     ahead = np.lib.stride_tricks.sliding_window_view(padded, size)[::piece]
     spectrum = np.zeros(size // 2 + 1, dtype=np.complex128)
-    for own in ahead:  # one at a time: all of them would be several times the series
+    for own in ahead:  # one at a time: together they would need several times the memory of the series
         spectrum += np.conj(np.fft.rfft(own[:piece], size)) * np.fft.rfft(own, size)
     return np.asarray(np.fft.irfft(spectrum, size)[:lags], dtype=np.float64)
 

@@ -1,17 +1,17 @@
-"""Within which bounds does the mean of bounded values lie, whatever the shape of their distribution?
+"""What are the bounds of the mean of bounded values, whatever their distribution?
 
 Gaffke's bound (Mathematical Methods of Statistics 14, 2005; Learned-Miller & Thomas, arXiv:1905.06208): with the least possible
-value a put beside the values x, the lower bound is the alpha quantile of sum_i D_i x_i + D_0 a, D ~ Dirichlet(1, ..., 1).  For
-values of 0 and 1 it is Clopper and Pearson's bound; without variation it is the exact rule 1 - alpha^(1/n); for many values of any
-shape it comes to Student's t.  The upper bound is its mirror image.  That it holds its level is proven for 0 and 1, and otherwise a
-conjecture that no simulation has contradicted (`benchmarks/quality_held.py`).
+value a added to the values x, the lower bound is the alpha quantile of sum_i D_i x_i + D_0 a, D ~ Dirichlet(1, ..., 1).  For
+0/1 values it is Clopper and Pearson's bound; without variation it is the exact rule 1 - alpha^(1/n); for many values of any
+shape it approaches Student's t.  The upper bound mirrors it.  Its coverage is proven for 0/1 values, and otherwise a conjecture
+that no simulation has contradicted (`benchmarks/quality_held.py`).
 
-Clusters are the units: cluster c has the total T_c over S_c items, the mean of items is sum T / sum S, and the value put beside
-them is a whole cluster, of the largest size, at a.  P(sum_c E_c (T_c - m S_c) <= 0), E exponential, is Barndorff-Nielsen's
-saddlepoint formula (Biometrika 73, 1986; within 3 % of it, and above it for few units), exact by the beta distribution where only two
-values occur.
+Clusters are the units: cluster c has the total T_c over S_c items, the mean of items is sum T / sum S, and the added value is a
+whole cluster of the largest size, at a.  P(sum_c E_c (T_c - m S_c) <= 0), E exponential, uses Barndorff-Nielsen's saddlepoint
+formula (Biometrika 73, 1986; within 3 %, and conservative for few units), or the exact beta distribution if there are only two
+values.
 
-Cannot tell: anything of values beyond a.  Where nobody knows a, `extrapolated` guesses it from the tail that was seen.
+Cannot tell: anything about values beyond a.  If a is unknown, `extrapolated` estimates it from the observed tail.
 """
 
 from __future__ import annotations
@@ -25,30 +25,30 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
-FEWEST_OF_A_TAIL: Final = 3  # largest values, below which they show no tail
-FEW_OF_A_TAIL: Final = 15  # ... and below which they show it badly: it may reach
-FEW_FARTHER: Final = 1.5  # times as far
-MISSED: Final = 0.01  # how often values may lie farther out than is supposed
-NEAR_THE_MEAN: Final = 1e-4  # in standard deviations: there the formula is 0/0
+FEWEST_OF_A_TAIL: Final = 3  # fewest values that show a tail
+FEW_OF_A_TAIL: Final = 15  # fewer show it poorly: it may reach
+FEW_FARTHER: Final = 1.5  # times farther
+MISSED: Final = 0.01  # how often values may lie beyond the extrapolation
+NEAR_THE_MEAN: Final = 1e-4  # in standard deviations: the formula is 0/0 there
 FARTHEST: Final = 40.0  # standard deviations
-MOST_STEPS: Final = 200  # Newton's; some ten are usual
+MOST_STEPS: Final = 200  # of Newton's method; about ten is usual
 
 
 @dataclass(frozen=True, kw_only=True)
 class Units:
-    """Independent units: the total of each over its items, and how many items it has (both of shape [units])."""
+    """Independent units: each one's total over its items, and its number of items (both of shape [units])."""
 
     totals: Array
     sizes: Array
 
     @property
     def mean(self) -> float:
-        """The mean over all items."""
+        """Mean over all items."""
         return float(self.totals.sum() / self.sizes.sum())
 
 
 def lower(units: Units, least: float, confidence: float) -> float:
-    """One-sided lower bound of the mean over items, none of which can be below `least`."""
+    """One-sided lower bound of the mean over items, each at least `least`."""
     alpha, mean = 1.0 - confidence, units.mean
     if not math.isfinite(least):
         return -math.inf
@@ -60,9 +60,9 @@ def lower(units: Units, least: float, confidence: float) -> float:
     from scipy.special import ndtri
 
     largest = float(units.sizes.max())
-    pairs = np.append(units.totals, least * largest) + 1j * np.append(units.sizes, largest)  # one number each, to count them
+    pairs = np.append(units.totals, least * largest) + 1j * np.append(units.sizes, largest)  # complex pairs, to count duplicates
     known, counts = np.unique(pairs, return_counts=True)
-    top = float(pairs.real.sum() / pairs.imag.sum())  # where the probability is about 1/2
+    top = float(pairs.real.sum() / pairs.imag.sum())  # the probability is about 1/2 there
 
     def excess(bound: float) -> float:
         return _score(known.real - bound * known.imag, counts.astype(np.float64)) - float(ndtri(alpha))
@@ -71,16 +71,16 @@ def lower(units: Units, least: float, confidence: float) -> float:
 
 
 def upper(units: Units, most: float, confidence: float) -> float:
-    """One-sided upper bound of the mean over items, none of which can be above `most`."""
+    """One-sided upper bound of the mean over items, each at most `most`."""
     return -lower(Units(totals=-units.totals, sizes=units.sizes), -most, confidence)
 
 
 def extrapolated(values: Array) -> float:
-    """How far from 0 a value of the same tail might lie, where only these are known; inf where the tail has no mean.
+    """How far from 0 another value of the same tail might lie, judged from these; inf if the tail has no mean.
 
-    In one case of a hundred n values miss what has a probability of ln(100)/n.  With Hill's estimate h of the tail round the median
-    (Annals of Statistics 3, 1975), from the sqrt(n) farthest, that lies ln(100)^h times farther out than the farthest value; with
-    h >= 1 no mean can be told.  Fewer than 15 values show a tail badly: half as far again.
+    In 1 % of cases n values miss an event of probability ln(100)/n.  With Hill's estimate h of the tail around the median (Annals
+    of Statistics 3, 1975), from the sqrt(n) farthest, that lies ln(100)^h times farther out than the farthest value; for h >= 1
+    there is no mean.  Fewer than 15 values show a tail poorly: 1.5 times as far.
     """
     middle = float(np.median(values))
     moved = np.sort(np.abs(values[values != middle] - middle))[::-1]
@@ -94,7 +94,7 @@ def extrapolated(values: Array) -> float:
 
 
 def _of_two_values(units: Units, least: float, alpha: float) -> float | None:
-    """The exact bound where equal units have one value besides `least`; None elsewhere."""
+    """The exact bound for equal units with one value besides `least`; otherwise None."""
     from scipy.special import betaincinv
 
     if float(np.ptp(units.sizes)) > 0.0:
@@ -108,7 +108,7 @@ def _of_two_values(units: Units, least: float, alpha: float) -> float | None:
 
 
 def _score(weights: Array, counts: Array) -> float:
-    """The normal quantile of P(sum_i w_i E_i <= 0), E independent standard exponentials, `counts[i]` of them with the weight w_i."""
+    """Normal quantile of P(sum_i w_i E_i <= 0), E independent standard exponentials, `counts[i]` of them with weight w_i."""
     if float(weights.min()) >= 0.0 or float(weights.max()) <= 0.0:
         return -FARTHEST if float(weights.min()) >= 0.0 else FARTHEST
     s = _saddle(weights, counts)
@@ -121,7 +121,7 @@ def _score(weights: Array, counts: Array) -> float:
 
 
 def _saddle(weights: Array, counts: Array) -> float:
-    """Where the cumulant function -sum log(1 - s w_i) is least; Newton's steps, damped, as it is self-concordant."""
+    """Minimum of the cumulant function -sum log(1 - s w_i), by damped Newton steps (it is self-concordant)."""
     s = 0.0
     for _ in range(MOST_STEPS):
         parts = weights / (1.0 - s * weights)

@@ -1,11 +1,11 @@
-"""How far can a value be from the truth, given a few independent repetitions of it?
+"""How far can a value be from the truth, given a few independent repetitions?
 
-The values are one per independent unit (launch, block): pooling the steps inside a launch is the commonest error of the
-field, because they share their launch's luck.  Times and rates are positive and multiplicative, so their interval is a
+The values are one per independent unit (launch, block): pooling the steps inside a launch is the field's most common error,
+because they share their launch's effect.  Times and rates are positive and multiplicative, so their interval is a
 Student t interval on logarithms, transformed back: exp(mean(log x) -+ t[k-1] s / sqrt(k)).
 Sources: Student (1908); Hoefler & Belli, SC'15, rules 5 to 8; Kalibera & Jones, ISMM'13; for the median, the binomial
 distribution of order statistics (David & Nagaraja, "Order Statistics", 7.1).
-Cannot tell: anything about a bias that all launches share, or about launches that are not independent.
+Cannot tell: a bias that all launches share, or dependence between launches.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = Sequence[float] | NDArray[np.float64]
-MOST_REPETITIONS: Final = 10_000_000  # beyond this a plan is not a plan; of items too
+MOST_REPETITIONS: Final = 10_000_000  # more is no practical plan; items too
 
 
 @dataclass(frozen=True, kw_only=True)
 class Interval:
-    """A point value and a two-sided interval; an infinite bound means that the data do not bound that side."""
+    """A point value with a two-sided interval; an infinite bound means that the data do not bound that side."""
 
     value: float
     low: float
@@ -43,9 +43,9 @@ def t_quantile(q: float, df: float) -> float:
 
 
 def mean_t(values: Floats, confidence: float) -> Interval:
-    """Student t interval of the mean of independent `values` (shape [k]); one value bounds nothing: -inf..inf.
+    """Student t interval of the mean of independent `values` (shape [k]); one value: -inf..inf.
 
-    Equal values give an interval of width zero: the data show no variation, which is not the same as certainty.
+    Equal values give an interval of width zero: no observed variation, which is not certainty.
     """
     data = _vector(values, "values")
     tail = _upper_tail(confidence)
@@ -65,7 +65,7 @@ def log_t(values: Floats, confidence: float) -> Interval:
 def paired_log_ratio(numerators: Floats, denominators: Floats, confidence: float) -> Interval:
     """Interval of the geometric mean of numerators[i] / denominators[i], one pair per block (both of shape [k]).
 
-    Whatever a block shares (a slow hour, a warm machine) divides out, so the pair is the unit of analysis.
+    Effects shared by a block (a slow hour, a warm machine) cancel, so the pair is the unit of analysis.
     """
     above, below = _positive(numerators, "numerators"), _positive(denominators, "denominators")
     if len(above) != len(below):
@@ -74,7 +74,7 @@ def paired_log_ratio(numerators: Floats, denominators: Floats, confidence: float
 
 
 def order_ranks(n: int, p: float, confidence: float) -> tuple[int | None, int | None]:
-    """1-based ranks (l, u) of the order statistics that bound the p-quantile of `n` independent values; None: no such rank.
+    """1-based ranks (l, u) of the order statistics bounding the p-quantile of `n` independent values; None: no such rank.
 
     With F of Bin(n, p) and a = 1 - confidence: l is the smallest j with F(j) >= a/2, u is one more than the smallest j
     with F(j) >= 1 - a/2 (David & Nagaraja, 7.1; `scipy.stats.quantile_test` gives the same).
@@ -92,7 +92,7 @@ def order_ranks(n: int, p: float, confidence: float) -> tuple[int | None, int | 
 
 
 def smallest(first: int, enough: Callable[[int], bool]) -> int:
-    """Smallest integer from `first` on for which `enough` holds; `enough` must stay true once it is true."""
+    """Smallest integer from `first` on for which `enough` holds; `enough` must be monotone."""
     low, high = first - 1, first
     while not enough(high):
         low, high = high, min(2 * high, MOST_REPETITIONS)
@@ -105,17 +105,17 @@ def smallest(first: int, enough: Callable[[int], bool]) -> int:
 
 
 def standard_deviation(data: NDArray[np.float64]) -> float:
-    """Sample standard deviation (ddof 1), exactly 0 for equal values, where rounding would leave a trace."""
+    """Sample standard deviation (ddof 1); exactly 0 for equal values, despite rounding."""
     return 0.0 if float(np.ptp(data)) == 0.0 else float(np.std(data, ddof=1))
 
 
 def _mean(data: NDArray[np.float64]) -> float:
-    """The mean, exactly the common value of equal values."""
+    """The mean; exact for equal values."""
     return float(data[0]) if float(np.ptp(data)) == 0.0 else float(np.mean(data))
 
 
 def _exponential(logs: Interval) -> Interval:
-    """Back from logarithms; a bound too large for a float is infinite."""
+    """Back from logarithms; a bound that overflows becomes infinite."""
     with np.errstate(over="ignore"):
         value, low, high = (float(np.exp(x)) for x in (logs.value, logs.low, logs.high))
     return Interval(value=value, low=low, high=high)

@@ -1,14 +1,14 @@
-"""What interval has a percentile if few launches leave that of the pooled ranks open?
+"""What is the interval of a percentile if too few launches leave the pooled-rank interval open?
 
-With three launches the interval of `assay.stats.intervals.quantiles.cluster_woodruff` often reaches beyond the largest or smallest rank,
-and has no end.  Here the value stays the pooled quantile, and its interval is Student t on the log of the launches' own
-quantiles: as wide as those differ, laid round the pooled value.  It needs positive values, five trials beyond the quantile in
-each launch, and in all of them ten independent trials beyond it, twenty in a tail.  Independent within the launches: that the
-launches themselves differ is what the interval shows.
+With three launches the interval of `assay.stats.intervals.quantiles.cluster_woodruff` often extends beyond the largest or
+smallest rank and has no end.  Here the value stays the pooled quantile, and its interval is Student t on the log of the launches'
+own quantiles, centred on the pooled value.  It needs positive values, five trials beyond the quantile in each launch, and ten
+independent trials beyond it overall, twenty in a tail.  Independence is judged within launches: the interval itself covers
+differences between launches.
 
-Coverage on M/M/1 sojourns, where these conditions hold and this interval is taken where the other one is open, with launches
-equal and with launches that differ by 30 %: 92.5 to 97.6 % for p50, p95 and p99 at load 0.5, 94 to 96 % for p50 and 89 to 93 %
-for p95 at load 0.8 (95 % asked, 200 to 300 runs each; tests/stats/intervals/test_launch_quantiles.py has the slow form).
+Coverage on M/M/1 sojourn times where these conditions hold and the other interval is open, with launches equal or differing by
+30 %: 92.5 to 97.6 % for p50, p95 and p99 at load 0.5; 94 to 96 % for p50 and 89 to 93 % for p95 at load 0.8 (nominal 95 %,
+200 to 300 runs each; slow form in tests/stats/intervals/test_launch_quantiles.py).
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from assay.stats.intervals.autocorrelation import integrated_time
 from assay.stats.intervals.intervals import Interval, t_quantile
 from assay.stats.intervals.quantiles import BEYOND, Tail, longest_memory, nearby
 
-IN_EACH: Final = 5  # trials beyond the quantile that each launch must hold
-MIDDLE: Final = 0.25  # a quantile with more than this share on both sides is none of a tail
+IN_EACH: Final = 5  # least trials beyond the quantile in each launch
+MIDDLE: Final = 0.25  # a quantile with more than this share on both sides is not in a tail
 
 
 def carried(tail: Tail, launches: Sequence[NDArray[np.float64]]) -> bool:
-    """Whether the trials support the quantile, whatever the launches' number says of its interval."""
+    """Whether the trials support the quantile, regardless of the number of launches."""
     beyond = min(tail.p, 1.0 - tail.p)
     if not all(bool(np.all(values > 0.0)) and len(values) * beyond >= IN_EACH for values in launches):
         return False
@@ -42,13 +42,13 @@ def carried(tail: Tail, launches: Sequence[NDArray[np.float64]]) -> bool:
 
 
 def _memory(launches: Sequence[NDArray[np.float64]], levels: Sequence[float]) -> float:
-    """Autocorrelation time of "above the launch's level", within launches: the interval shows how they differ."""
+    """Autocorrelation time of "above the launch's level", within launches: the interval covers differences between them."""
     above = [(values > level).astype(np.float64) for values, level in zip(launches, levels, strict=True)]
     return integrated_time([flags - flags.mean() for flags in above])
 
 
 def between_launches(tail: Tail, launches: Sequence[NDArray[np.float64]]) -> Interval:
-    """The pooled quantile with the spread of the launches' own; unbounded for a single launch."""
+    """The pooled quantile with the spread of the launches' quantiles; unbounded for a single launch."""
     k = len(launches)
     if k < 2:
         return Interval(value=tail.value, low=-math.inf, high=math.inf)

@@ -1,16 +1,18 @@
-"""Which single number may stand for several different ones?  The kind of the quantity says which mean has a meaning.
+"""Which mean may summarise several numbers?
+
+The kind of quantity decides:
 
     cost    adds up (seconds, joules, dollars)                 arithmetic mean
     count   adds up (samples lost, items done)                 arithmetic mean
     rate    amount per amount (items/s, USD/item)              sum of numerators / sum of denominators
-    ratio   without unit (speedup, efficiency, share)          the same, and refused without its parts
-    level   does not add up (score, percentile, fitted value)  refused: pool what lies behind it instead
+    ratio   unitless (speedup, efficiency, share)              the same; refused without numerators and denominators
+    level   does not add up (score, percentile, fitted value)  refused: pool the underlying data instead
 
-Nothing here averages over configurations or workloads, and the kind says with which mean a reader may.  Repeated launches of one
-configuration estimate one quantity: their centre is the business of `intervals` (rates and times: on the log scale) and of
-`quotient` (shares of a whole that differs between launches).
+Nothing here averages over configurations or workloads; the kind says which mean a reader may use.  Repeated launches of one
+configuration estimate one quantity: `intervals` gives their centre (rates and times: on the log scale), and `quotient` that of
+shares of a whole that differs between launches.
 Sources: Hoefler & Belli, SC'15, rules 3 and 4; Smith, CACM 31, 1988.
-Cannot tell: whether the things averaged belong together.
+Cannot tell: whether the averaged items belong together.
 """
 
 from __future__ import annotations
@@ -35,14 +37,14 @@ MEANS: Final[Mapping[Kind, str]] = {
 
 
 class NoMean(ValueError):
-    """The numbers have no quotient."""
+    """The numbers have no valid quotient."""
 
 
 def quotient(numerators: Floats, denominators: Floats, confidence: float) -> Interval:
     """Sum of the numerators over sum of the denominators, one pair per launch (both of shape [k]), with its interval.
 
-    Student t with k - 1 degrees of freedom on (n_i - R d_i) / mean(d), which is the plain t interval of n_i/d_i where the
-    denominators are equal (Cochran, Sampling Techniques, 1977, chapter 6).  One pair bounds nothing.
+    Student t with k - 1 degrees of freedom on (n_i - R d_i) / mean(d), the plain t interval of n_i/d_i if the
+    denominators are equal (Cochran, Sampling Techniques, 1977, chapter 6).  One pair is unbounded.
     """
     above, below = _numbers(numerators, "numerators"), _numbers(denominators, "denominators")
     value = _quotient(above, below)

@@ -1,9 +1,9 @@
 """How far can a share be from the truth, given hits out of totals in a few independent launches?
 
-Value: sum of the hits / sum of the totals.  Interval: Student t over launches on the ratio (`means.quotient`), because what
-happened inside a launch shares its luck; but never narrower than Clopper and Pearson's exact binomial interval (Biometrika 26,
-1934), which is what independent trials would have: no failure in 1,000 requests is not certainty.  One launch bounds nothing.
-Cannot tell: anything about a bias that all launches share.
+Value: sum of hits / sum of totals.  Interval: Student t over launches on the ratio (`means.quotient`), since trials within a
+launch are dependent, but never narrower than Clopper and Pearson's exact binomial interval (Biometrika 26, 1934) for independent
+trials: no failure in 1,000 requests is not certainty.  One launch is unbounded.
+Cannot tell: a bias that all launches share.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from assay.stats.intervals.means import quotient
 
 
 def share(hits: Floats, totals: Floats, confidence: float) -> Interval:
-    """The share of all trials that hit, from one pair per launch (both of shape [k], totals above 0); inside 0..1."""
+    """The share of all trials that hit, from one (hits, total) pair per launch (both of shape [k], totals above 0); within 0..1."""
     spread = quotient(hits, totals, confidence)
     if not math.isfinite(spread.high):
         return spread

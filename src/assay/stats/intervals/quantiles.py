@@ -1,17 +1,17 @@
-"""Where does a percentile lie, and can these data carry it at all?
+"""Where does a percentile lie, and can these data support it at all?
 
 * independent values: the exact order-statistic interval (binomial), and the fewest values that give one;
 * launches of dependent trials (steps, requests): cluster-Woodruff.  The share of a launch's trials above the pooled
-  quantile differs from launch to launch; Student's t on that spread gives the uncertainty of the quantile's probability,
+  quantile differs between launches; Student's t on that spread gives the uncertainty of the quantile's probability,
   and the pooled ranks map it back to values (Woodruff, JASA 47, 1952, with launches as the clusters):
       f_i = share of launch i above Q,  h = max(t[k-1] sd(f)/sqrt(k), z sqrt(p(1-p)/N)),  [X_floor((p-h)N), X_ceil((p+h)N)].
 
-A percentile is refused (`Tail.insufficient`) where a rank falls outside the data, and where fewer than 10 independent
-trials lie beyond it: n_eff min(p, 1-p) < 10, n_eff = N / tau with tau the autocorrelation time of "above the quantile",
-the longest of five quantiles from a quarter of 1 - p to four times it: where trials come in bursts, one more burst moves the
-quantile to where the others lie, and the flags of one quantile alone look independent.
-Both are needed: the few finite intervals of too short runs are mostly wrong (benchmarks/results/tails.md).
-Cannot tell: a tail that no launch has met, nor a bias that all launches share.
+A percentile is refused (`Tail.insufficient`) if a rank falls outside the data, or if fewer than 10 independent trials lie
+beyond it: n_eff min(p, 1-p) < 10, n_eff = N / tau, tau the autocorrelation time of "above the quantile", the longest over five
+quantiles at a quarter of 1 - p to four times it.  With bursts, one more burst moves the quantile, yet the flags of that one
+quantile look independent.
+Both rules are needed: the few finite intervals of short runs are mostly wrong (benchmarks/results/tails.md).
+Cannot tell: a tail that no launch reached, or a bias that all launches share.
 """
 
 from __future__ import annotations
@@ -30,22 +30,22 @@ from assay.stats.intervals.intervals import MOST_REPETITIONS, Floats, smallest, 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
-LEAST_LAUNCHES: Final = 3  # fewer say nothing of use about launch-to-launch variation
-# trials of a launch from which the autocorrelation time is estimated; more of them say nothing new
+LEAST_LAUNCHES: Final = 3  # fewer say nothing useful about launch-to-launch variation
+# trials per launch used for the autocorrelation time; more add nothing
 MEMORY: Final = 2**16
-BEYOND: Final = 10  # independent trials that must lie beyond a percentile
+BEYOND: Final = 10  # least independent trials beyond a percentile
 NEARBY: Final = (0.25, 0.5, 1.0, 2.0, 4.0)  # the quantiles whose memory counts, as multiples of min(p, 1 - p)
-BURSTS: Final = 1.5  # how many times longer it must be than the quantile's own: estimates of few trials differ by chance
-FEWEST_FLAGS: Final = 5  # trials beyond a quantile below which its memory cannot be seen
+BURSTS: Final = 1.5  # least ratio to the quantile's own memory: estimates from few trials differ by chance
+FEWEST_FLAGS: Final = 5  # fewest trials beyond a quantile that show its memory
 
 
 @dataclass(frozen=True, kw_only=True)
 class Tail:
-    """A quantile of pooled launches, its interval, and whether the data carry it.
+    """A quantile of pooled launches, its interval, and whether the data support it.
 
-    `insufficient` is empty, or a sentence that says what is missing and how much would do; the value and the bounds then
-    still say what was seen.  `launches_needed` (of this length) and `trials_needed` (in each of these launches) are then
-    planned from what was seen; None where nothing is missing, the latter also where longer launches would not help.
+    `insufficient` is empty, or a sentence that says what is missing and how much would suffice; value and bounds then still
+    describe the sample.  `launches_needed` (of this length) and `trials_needed` (in each of these launches) are planned from
+    this sample; None if nothing is missing, the latter also if longer launches would not help.
     An infinite bound is a side that the data leave open.
     """
 
@@ -56,8 +56,8 @@ class Tail:
     confidence: float
     n: int  # trials in all launches
     k: int  # launches
-    tau: float  # autocorrelation time of the indicator "above the value", in trials; the longest of the quantiles nearby
-    n_eff: float  # independent trials that the n are worth
+    tau: float  # autocorrelation time of the indicator "above the value", in trials; the longest over nearby quantiles
+    n_eff: float  # equivalent independent trials
     half_width: float  # of the probability: the interval covers the pooled quantiles p -+ half_width
     insufficient: str = ""
     launches_needed: int | None = None
@@ -70,10 +70,10 @@ def least_two_sided(p: float, confidence: float) -> int:
 
 
 def cluster_woodruff(launches: Sequence[Floats], p: float, confidence: float) -> Tail:
-    """The p-quantile (0..1) of the trials of all launches, with its interval over launches; see the top of this file.
+    """The p-quantile (0..1) of the trials of all launches, with its interval over launches; method in the module docstring.
 
-    `launches` holds one series per launch, in arrival order; their lengths may differ.  ValueError for an empty or
-    non-finite series, or a probability outside 0..1; too few data are no error but `Tail.insufficient`.
+    `launches` holds one series per launch, in arrival order; lengths may differ.  ValueError for an empty or non-finite series,
+    or a probability outside 0..1; too few data set `Tail.insufficient` instead.
     """
     _share(p, "probability of a quantile")
     _share(confidence, "confidence")
@@ -98,25 +98,25 @@ def cluster_woodruff(launches: Sequence[Floats], p: float, confidence: float) ->
 
 
 def nearby(p: float, n: int) -> list[float]:
-    """The other quantiles (0..1), further in and further out than `p`, whose memory `n` trials can show."""
+    """Other quantiles (0..1), on both sides of `p`, whose memory `n` trials can show."""
     beyond = [factor * min(p, 1.0 - p) for factor in NEARBY if factor != 1.0]
     shown = [share for share in beyond if share <= 0.5 and share * n >= FEWEST_FLAGS]
     return [1.0 - share if p >= 0.5 else share for share in shown]
 
 
 def longest_memory(times: Sequence[float]) -> float:
-    """The first autocorrelation time, or the longest of the others where that is clearly longer."""
+    """The first autocorrelation time, or the longest of the others if clearly longer."""
     own, longest = times[0], max(times)
     return longest if longest > BURSTS * own else own
 
 
 def _start(flags: Flags) -> Array:
-    """As much of a launch as its memory is estimated from."""
+    """The part of a launch used to estimate its memory."""
     return flags[:MEMORY].astype(np.float64)
 
 
 def _spread(above: Sequence[Flags]) -> float:
-    """Standard deviation between launches of the share above, each launch weighted by its number of trials."""
+    """Standard deviation between launches of the share above, weighted by their number of trials."""
     if len(above) < 2:
         return math.inf
     sizes = np.array([len(flags) for flags in above], dtype=np.float64)
@@ -126,29 +126,28 @@ def _spread(above: Sequence[Flags]) -> float:
 
 
 def _half_width(spread: float, n: float, k: int, p: float, confidence: float) -> float:
-    """h: Student's t on the spread, but never less than what independent trials would have."""
+    """h: Student's t on the spread, but at least that of independent trials."""
     upper = (1.0 + confidence) / 2.0
     between = t_quantile(upper, k - 1) * spread / math.sqrt(k) if k > 1 else math.inf
     return max(between, t_quantile(upper, math.inf) * math.sqrt(p * (1.0 - p) / n))
 
 
 def _bounds(pool: Array, p: float, half: float) -> tuple[float, float]:
-    """The pooled values at the ranks (0-based) of p -+ half; infinite where there is no such rank."""
+    """The pooled values at the ranks (0-based) of p -+ half; infinite if there is no such rank."""
     n = len(pool)
     if math.isinf(half):
         return -math.inf, math.inf
     low, high = math.floor((p - half) * n), math.ceil((p + half) * n)
     ranks = [rank for rank in (low, high) if 0 <= rank < n]
-    # a few ranks of millions of values: sorting takes six times as long
+    # partition: six times as fast as sorting millions of values
     placed = np.partition(pool, ranks) if ranks else pool
     return (float(placed[low]) if low >= 0 else -math.inf), (float(placed[high]) if high < n else math.inf)
 
 
 def _needed(spread: float, n: int, k: int, p: float, confidence: float, tau: float) -> tuple[int, int]:
-    """(launches of this length, trials in each of these launches) that would do if spread and tau stay what they are.
+    """(launches of this length, trials in each of these launches) that would suffice with the same spread and tau.
 
-    In longer launches the spread is taken to fall with the root of their length, as it does where the launches differ by
-    chance only.
+    The spread is assumed to fall with the root of launch length, as it does if launches differ only by chance.
     """
     beyond = min(p, 1.0 - p)
     trials = BEYOND * tau / beyond
@@ -166,14 +165,14 @@ def _needed(spread: float, n: int, k: int, p: float, confidence: float, tau: flo
 
 
 def _differ(above: Sequence[Flags], spread: float, p: float) -> bool:
-    """Do the launches differ by more than their own trials' dependence explains?  Then longer ones would differ as much."""
+    """Do launches differ by more than dependence within them explains?  If so, longer launches would not help."""
     inside = integrated_time([(some := _start(flags)) - some.mean() for flags in above])
     by_chance = math.sqrt(inside * p * (1.0 - p) * len(above) / sum(map(len, above)))
     return spread > 2.0 * by_chance
 
 
 def _refused(tail: Tail, launches: int, trials: int | None) -> Tail:
-    """The same tail with the reason why it is no finding, and what would be enough."""
+    """The same tail with the reason for the refusal, and what would suffice."""
     name, beyond = f"p{100 * tail.p:g}", math.floor(tail.n_eff * min(tail.p, 1.0 - tail.p))
     more = f"about {launches} launches of this length"
     if tail.k < LEAST_LAUNCHES:

@@ -1,11 +1,10 @@
-"""What is the middle of some differences, and how sure is that, where a few of them are far off?
+"""What is the centre of some differences, and how uncertain is it, if a few are far off?
 
-The mean without the smallest and the largest quarter (the midmean), and its interval: s_w t[h - 1] sqrt(n) / h, with s_w the standard
-deviation of
-the values whose tails are drawn in to the outermost kept ones, h of the n values kept.  A burst of load that lengthens some steps moves
-neither much, and of well-behaved values little is lost.
+The mean without the smallest and the largest quarter (midmean), with the interval s_w t[h - 1] sqrt(n) / h: s_w is the standard
+deviation after winsorising the tails to the outermost kept values, h the number kept of n.  Robust to load bursts that lengthen
+some steps, at little loss for well-behaved values.
 Source: Tukey & McLaughlin (1963); Wilcox, "Introduction to Robust Estimation", 4.3; scipy.stats.mstats.trimmed_mean_ci.
-Cannot tell: anything where more than a quarter of the values is off on one side.
+Cannot tell: anything if more than a quarter of the values is off on one side.
 """
 
 from __future__ import annotations

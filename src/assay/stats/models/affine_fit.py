@@ -1,11 +1,11 @@
-"""What is the fixed part and what the part per unit of a time that grows with a size?  T(x) = a + b x, by relative errors.
+"""What are the fixed part and the part per unit of a time that grows with size?
 
-Sizes span eight decades and times five, so that least squares on times would see the largest alone.  The residuals are those of
-logarithms, ln T - ln(a + b x), which weighs a tenth too much alike everywhere; a and b are kept positive by fitting their
-logarithms.  Solved by Gauss-Newton with halved steps, from a start that is itself a weighted linear fit (weights 1/T^2), in a
-handful of rounds.  Source: Hockney, Parallel Computing 20 (1994) 389-398, for the model; methodology 2.1 for the residuals.
-Cannot tell: whether the time is a straight line at all (look at the residuals: `spread`), nor which of two protocols an engine
-chose at which size; fit the ranges apart then.
+T(x) = a + b x, fitted by relative errors: sizes span eight decades and times five, so least squares on times would only see the
+largest.  Residuals are ln T - ln(a + b x), which weighs a 10 % error equally everywhere; a and b stay positive because their
+logarithms are fitted, by Gauss-Newton with step halving from a weighted linear fit (weights 1/T^2), in a few rounds.
+Source of the model: Hockney, Parallel Computing 20 (1994) 389-398.
+Cannot tell: whether the time is linear at all (check the residuals: `spread`), or at which size an engine switches protocol; fit
+the ranges separately then.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, kw_only=True)
 class Affine:
-    """fixed: T at size 0; per_unit: what each unit adds; spread: root mean square of the residuals' logarithms."""
+    """fixed: T at size 0; per_unit: time per unit of size; spread: root mean square of the log residuals."""
 
     fixed: float
     per_unit: float
@@ -36,7 +36,7 @@ class Affine:
 
     @property
     def half(self) -> float:
-        """The size at which half of the time is the fixed part: fixed / per_unit."""
+        """The size at which the fixed part is half of the time: fixed / per_unit."""
         return self.fixed / self.per_unit if self.per_unit > 0 else math.inf
 
     def at(self, size: float) -> float:
@@ -60,7 +60,7 @@ def affine_fit(sizes: Floats, times: Floats) -> Affine:
 
 
 def _start(x: Array, t: Array) -> Array:
-    """Logarithms of a weighted linear fit; a part that would be below 0 starts at a thousandth of the least time."""
+    """Logarithms of a weighted linear fit; a negative part starts at a thousandth of the least time."""
     design = np.column_stack([1.0 / t, x / t])
     found, *_ = np.linalg.lstsq(design, np.ones_like(t), rcond=None)
     start: Array = np.log(np.maximum(found, 1e-3 * float(t.min())))

@@ -1,16 +1,15 @@
 """What is the highest load at which enough requests meet their objectives?
 
-Every launch gives (load, hits, total).  More load never helps: the log odds of a miss, pooled over the launches of a load,
-are made monotone in the load (pool adjacent violators), and joined by straight lines, on which an M/M/1 queue's misses lie
-nearly exactly.  The capacity is where that line crosses the odds that are allowed.
+Every launch gives (load, hits, total).  Assuming that more load never helps, the log odds of a miss, pooled over the launches of
+a load, are made monotone in the load (pool adjacent violators) and joined linearly; the misses of an M/M/1 queue lie almost
+exactly on such lines.  The capacity is where the line crosses the allowed odds.
 
-Interval: all loads at which the allowed odds lie within Student's t of the line, whose error comes from the spread between
-launches (`means.quotient`'s residuals, by the delta method), launches of one block paired, and is never less than
-independent requests would have (binomial).  A load that nobody missed at counts as half a miss in one request more. Refused
-(`Capacity.refused`) where the loads do not bracket the crossing, or with fewer than 3 launches at the loads beside it. On
-simulated M/M/1 queues the 95 % interval holds the truth 95 to 98 times in 100 from 5 launches of 1,000 requests on, and
-more often where it is wide: up to 99.7 times with 3 launches of 200 (tests/stats/models/test_capacity.py). Cannot tell: a load
-between two measured ones at which something else happens; nor anything beyond them.
+Interval: all loads at which the allowed odds lie within Student's t of the line.  Its error comes from the spread between
+launches (`means.quotient` residuals, delta method), paired by block, and is at least binomial.  A load without a miss counts as
+half a miss in one more request.  Refused (`Capacity.refused`) if the loads do not bracket the crossing, or with fewer than 3
+launches at the loads next to it.  On simulated M/M/1 queues the 95 % interval covers 95 to 98 % from 5 launches of 1,000 requests
+on, and more if it is wide: up to 99.7 % with 3 launches of 200 (tests/stats/models/test_capacity.py).
+Cannot tell: anything between two measured loads that departs from the line, or beyond them.
 """
 
 from __future__ import annotations
@@ -28,12 +27,12 @@ from assay.stats.intervals.intervals import t_quantile
 
 Array = NDArray[np.float64]
 LEAST_LAUNCHES: Final = 3
-STEPS: Final = 256  # places between two loads at which the band is looked at
+STEPS: Final = 256  # points between two loads at which the band is evaluated
 
 
 @dataclass(frozen=True, kw_only=True)
 class Point:
-    """One launch: how many of its requests met their objectives."""
+    """One launch: its load, and how many of its requests met their objectives."""
 
     load: float
     hits: float
@@ -43,7 +42,7 @@ class Point:
 
 @dataclass(frozen=True, kw_only=True)
 class Capacity:
-    """The crossing and its interval; infinite or 0 where the data leave a side open. `refused`: why there is none."""
+    """The crossing and its interval; infinite or 0 on a side that the data leave open.  `refused`: why there is none."""
 
     value: float
     low: float
@@ -56,14 +55,14 @@ class Capacity:
 class _Level:
     load: float
     odds: float  # log odds of a miss
-    residuals: dict[int, float]  # block -> what its launch adds to the error of the odds, times the launches
-    floor: float  # variance that independent requests would have
+    residuals: dict[int, float]  # block -> its launch's contribution to the error of the odds, times the number of launches
+    floor: float  # binomial variance
 
 
 def capacity(points: Sequence[Point], target: float, confidence: float) -> Capacity:
-    """The highest load at which at least the share `target` (0..1, both excluded) of the requests meets its objectives.
+    """The highest load at which at least the share `target` (strictly within 0..1) of the requests meets its objectives.
 
-    ValueError without points, for a point without requests or with a load that is not above 0, and for a target or confidence outside 0..1.
+    ValueError without points, for a point without requests or with a load not above 0, and for a target or confidence outside 0..1.
     """
     _check(points, target, confidence)
     levels = [_level(load, [p for p in points if p.load == load]) for load in sorted({p.load for p in points})]
@@ -102,7 +101,7 @@ def _weight(points: Sequence[Point], load: float) -> float:
 
 
 def _monotone(values: Sequence[float], weights: Sequence[float]) -> list[float]:
-    """Pool adjacent violators: the nearest values that never fall (Barlow et al., 1972)."""
+    """Pool adjacent violators: the nearest non-decreasing values (Barlow et al., 1972)."""
     blocks: list[tuple[float, float, int]] = []  # value, weight, length
     for value, weight in zip(values, weights, strict=True):
         blocks.append((value, weight, 1))
@@ -126,7 +125,7 @@ def _half_width(a: _Level, b: _Level, share: float, confidence: float) -> float:
     both = sorted(a.residuals.keys() & b.residuals.keys())
     upper = (1.0 + confidence) / 2.0
     floor = (1.0 - share) ** 2 * a.floor + share**2 * b.floor
-    if len(both) < max(len(a.residuals), len(b.residuals)):  # not the same blocks: taken to go together, which is the wider
+    if len(both) < max(len(a.residuals), len(b.residuals)):  # different blocks: assume full correlation, which is wider
         parts = [_standard_error(list(one.residuals.values())) for one in (a, b)]
         launches, between = min(len(a.residuals), len(b.residuals)), (1.0 - share) * parts[0] + share * parts[1]
     else:
@@ -146,7 +145,7 @@ def _refused(levels: Sequence[_Level], odds: Sequence[float], allowed: float, po
     if odds[0] > allowed:
         own = [point for point in points if point.load == levels[0].load]
         hits, total = sum(point.hits for point in own), sum(point.total for point in own)
-        if hits >= target * total:  # met, but half a miss more would not be: the size of the load stands in the way
+        if hits >= target * total:  # met, but not with half a miss more: the load has too few requests
             met = f"{hits:g} of {total:g} requests at the lowest load, {levels[0].load:g}, meet the objectives"
             return f"{met}, too few to tell it from less than {100 * target:g} %; measure it for longer"
         return f"even at the lowest load, {levels[0].load:g}, fewer than {100 * target:g} % of the requests meet the objectives; measure lower loads"

@@ -1,17 +1,17 @@
-"""What part of a step that does not get shorter is serial work and what part communication, and where does adding workers end?
+"""How much of a step is serial work and how much communication, and where does adding workers stop paying?
 
     T(p) = m(p) (A + B / p) + max(0, c(p) - H / p),    T1 = A + B,  s = A / T1            (strong scaling)
-    T(p) = m(p) (A + B) + max(0, c(p) - H)             which cannot tell A from B        (weak scaling)
+    T(p) = m(p) (A + B) + max(0, c(p) - H)             which cannot separate A from B    (weak scaling)
 
-c(p) is not fitted: it is predicted from the alpha and beta of the same record (`metrics.bandwidth`), so that what the workers wait
-for one another on the network is taken out before the serial fraction is fitted.  H is how much computing may hide communication,
-in seconds of one worker (0: all of it is exposed); m(p) is how much slower than the mean the slowest worker is, as far as that was
-seen (1: not seen), carried to other p as the largest of lognormals (`stats.slowest`).
-A and B by least squares on relative errors, both at least 0, block by block; the interval of a prediction is Student's t on the
-logarithms, of three parts added up with their degrees of freedom (Welch, Satterthwaite): the fits of the blocks, a new launch's own
-luck, and what the model misses at the measured p beyond the launches' luck.
+c(p) is not fitted but predicted from the alpha and beta of the same record (`assay.frames.links.bandwidth`), so network time is
+removed before the serial fraction is fitted.  H is how much computation can hide communication, in seconds of one worker (0: all
+of it is exposed); m(p) is how much slower than the mean the slowest worker is, if measured (else 1), extended to other p as the
+largest of lognormals (`assay.stats.groups.expected_maximum`).
+A and B by least squares on relative errors, both at least 0, per block.  Prediction intervals are Student's t on logarithms, from
+three variances with their degrees of freedom (Welch, Satterthwaite): the fits of the blocks, launch-to-launch variation of a new
+launch, and the model's misfit at the measured p beyond that variation.
 Sources: Amdahl (1967); Hockney (1994); Karp & Flatt (1990); Gustafson (1988); Satterthwaite (1946).
-Cannot tell: whether alpha and beta stay what they are beyond the workers that were measured (other switches, other algorithms).
+Cannot tell: whether alpha and beta hold beyond the measured workers (other switches, other algorithms).
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ from assay.stats.groups.expected_maximum import slowest_of
 from assay.stats.intervals.intervals import Floats, Interval, t_quantile
 
 Array = NDArray[np.float64]
-Seconds = Callable[[float], float]  # seconds of communication at so many workers
+Seconds = Callable[[float], float]  # workers -> seconds of communication
 
-LEAST_POINTS: Final = 2  # worker counts: A and B are two
-FARTHEST: Final = 1_000_000.0  # workers up to which a shortest step is looked for
-GRID: Final = 400  # places of that search, equally far apart as logarithms
-RISE: Final = 0.20  # of the mean of a Karp-Flatt series, from which on it counts as rising over the measured range
-SHARE: Final = 0.10  # of a step: with less lost, nothing limits
-BOTH: Final = 0.5  # of the larger part, from which on the smaller one is named too
+LEAST_POINTS: Final = 2  # worker counts: two parameters, A and B
+FARTHEST: Final = 1_000_000.0  # workers: end of the search for the shortest step
+GRID: Final = 400  # points of that search, log-spaced
+RISE: Final = 0.20  # of the mean of a Karp-Flatt series: a larger rise over the range counts as rising
+SHARE: Final = 0.10  # of a step: a smaller loss is no limit
+BOTH: Final = 0.5  # of the larger part: a larger second part is named too
 
 
 @dataclass(frozen=True, kw_only=True)
 class Curve:
-    """The model with everything known. Times in seconds."""
+    """The model with all parameters set.  Times in seconds."""
 
     serial_s: float  # A
     parallel_s: float  # B
@@ -48,7 +48,7 @@ class Curve:
     hideable_s: float = 0.0  # H
     spread: float = 0.0  # of the workers: see `slowest_of`
     weak: bool = False
-    free_serial: float | None = None  # s as a fit finds it that may fall below 0: where the truth is 0 half of them do
+    free_serial: float | None = None  # s without the bound at 0: if the true s is 0, half of the fits fall below
 
     @property
     def one_s(self) -> float:
@@ -57,16 +57,16 @@ class Curve:
 
     @property
     def serial(self) -> float:
-        """s: the share of T1 that does not get shorter."""
+        """s: the serial share of T1."""
         return self.serial_s / self.one_s
 
     @property
     def free(self) -> float:
-        """s, where it was fitted without being held above 0."""
+        """s, fitted without the bound at 0."""
         return self.serial if self.free_serial is None else self.free_serial
 
     def compute_s(self, workers: float) -> float:
-        """What the slowest worker computes."""
+        """Computation of the slowest worker."""
         share = 1.0 if self.weak else workers
         return slowest_of(workers, self.spread) * (self.serial_s + self.parallel_s / share)
 
@@ -79,17 +79,17 @@ class Curve:
         return self.compute_s(workers) + self.exposed_s(workers)
 
     def speedup(self, workers: float) -> float:
-        """T1 / T(p); of weak scaling the work of p workers in the time of one's, p T1 / T(p)."""
+        """T1 / T(p); for weak scaling p T1 / T(p)."""
         return (workers if self.weak else 1.0) * self.one_s / self.at(workers)
 
     def scaled(self, workers: float) -> float:
-        """Were the work to grow with the workers: (s + (1 - s) p) T1 / (m T1 + exposed); Gustafson's without communication."""
+        """Scaled speedup, (s + (1 - s) p) T1 / (m T1 + exposed); Gustafson's law without communication."""
         exposed = max(0.0, self.total(workers) - self.hideable_s)
         grown = self.serial + (1.0 - self.serial) * workers
         return grown * self.one_s / (slowest_of(workers, self.spread) * self.one_s + exposed)
 
     def fastest(self, limit: float = FARTHEST) -> int | None:
-        """The whole number of workers at which a step is shortest: one more makes it longer.  None: not below `limit`."""
+        """Number of workers with the shortest step: one more makes it longer.  None: not below `limit`."""
         if self.weak:
             return None
         places = np.unique(np.round(np.geomspace(1.0, limit, GRID)))
@@ -107,7 +107,7 @@ class Curve:
 
 @dataclass(frozen=True, kw_only=True)
 class Fitted:
-    """One curve per block, and what they leave over. `times` and `residuals` (of logarithms) of shape [blocks, points]."""
+    """One curve per block, and the residuals.  `times` and `residuals` (of logarithms) of shape [blocks, points]."""
 
     workers: Array
     times: Array
@@ -115,7 +115,7 @@ class Fitted:
 
     @property
     def blocks(self) -> int:
-        """How many."""
+        """Number of blocks."""
         return len(self.curves)
 
     @property
@@ -126,7 +126,7 @@ class Fitted:
 
     @property
     def middle(self) -> Curve:
-        """The blocks' curves in one: geometric means of their parts, for drawing."""
+        """The geometric mean of the blocks' curves, for drawing."""
         first = self.curves[0]
         serial, one = (np.mean([c.serial for c in self.curves]), np.exp(np.mean([math.log(c.one_s) for c in self.curves])))
         return Curve(
@@ -152,7 +152,7 @@ def fit(
     """Fit A and B of every block.
 
     `times` [blocks, points]: seconds of a step; `totals`: c(p) of each block; `slowest` [points]: m(p) as measured (default: from
-    `spread`, which also carries it to other p).  Weak scaling: everything is counted as parallel.
+    `spread`, which also extends it to other p).  Weak scaling: all work counts as parallel.
 
     Raises:
         ValueError: fewer than two different worker counts, or a time that is not above 0.
@@ -175,7 +175,7 @@ def fit(
 
 
 def _parts(p: Array, t: Array, left: Array, m: Array, *, weak: bool) -> tuple[float, float, float | None]:
-    """A and B of `left` = m (A + B / p), by errors relative to t; neither below 0, not both 0.  And A / (A + B) were there no bounds."""
+    """A and B of `left` = m (A + B / p), by errors relative to t; both at least 0, not both 0.  And A / (A + B) without bounds."""
     columns = [m / t] if weak else [m / t, m / p / t]
     found, *_ = np.linalg.lstsq(np.column_stack(columns), left / t, rcond=None)
     if weak:
@@ -185,7 +185,7 @@ def _parts(p: Array, t: Array, left: Array, m: Array, *, weak: bool) -> tuple[fl
         return float(found[0]), float(found[1]), free
     alone = [max(0.0, float((column @ (left / t)) / (column @ column))) for column in columns]
     misses = [float(np.sum((left / t - value * column) ** 2)) for value, column in zip(alone, columns, strict=True)]
-    if max(alone) <= 0.0:  # all of it would be communication
+    if max(alone) <= 0.0:  # all time is communication
         return 0.0, 1e-9 * float(t.max()), free
     return (alone[0], 0.0, free) if misses[0] < misses[1] else (0.0, alone[1], free)
 
@@ -205,10 +205,10 @@ def predict(
     others: Sequence[Fitted] = (),
     what: Callable[[Curve, float], float] = Curve.at,
 ) -> Interval:
-    """T(p) of the mean of so many further launches (0: of the curve itself), with its interval.  One block bounds nothing.
+    """T(p) of the mean of `launches` further launches (0: of the curve itself), with its interval; one block is unbounded.
 
-    `others`: the same fits with the alpha and beta of one launch each, where these are not the blocks' own: their scatter is added.
-    `what`: another positive function of a curve than T, at `workers`.
+    `others`: the same fits with the alpha and beta of one launch each, if these are not per block; adds their scatter.
+    `what`: another positive function of a curve at `workers`, instead of T.
     """
     value, parts = _of_curves(fitted, others, lambda curve: math.log(what(curve, workers)))
     if fitted.blocks < 2:
@@ -219,7 +219,7 @@ def predict(
 
 
 def parameter(fitted: Fitted, confidence: float, what: Callable[[Curve], float], others: Sequence[Fitted] = ()) -> Interval:
-    """A property of the curves, with the interval of its mean over the blocks.  One block bounds nothing."""
+    """A property of the curves, with the interval of its mean over blocks; one block is unbounded."""
     value, parts = _of_curves(fitted, others, what)
     half = _half(parts, confidence) if fitted.blocks > 1 else math.inf
     return Interval(value=value, low=value - half, high=value + half)
@@ -235,7 +235,7 @@ def _of_curves(fitted: Fitted, others: Sequence[Fitted], what: Callable[[Curve],
 
 
 def _luck(fitted: Fitted, launches: int) -> list[Part]:
-    """How much the mean of so many launches scatters."""
+    """Variance of the mean of `launches` launches."""
     if not launches:
         return []
     own = float(np.mean(np.var(np.log(fitted.times), axis=0, ddof=1)))
@@ -243,7 +243,7 @@ def _luck(fitted: Fitted, launches: int) -> list[Part]:
 
 
 def _misfit(fitted: Fitted) -> list[Part]:
-    """What the model misses at the measured p, beyond the luck of the launches there."""
+    """Model misfit at the measured p beyond launch-to-launch variation."""
     unknown = len(fitted.workers) - (1 if fitted.curves[0].weak else 2)
     if unknown < 1:
         return []
@@ -253,7 +253,7 @@ def _misfit(fitted: Fitted) -> list[Part]:
 
 
 def _half(parts: Sequence[Part], confidence: float) -> float:
-    """Half the width of a t interval of a sum of variances, by Welch and Satterthwaite."""
+    """Half-width of a t interval of a sum of variances (Welch, Satterthwaite)."""
     variance = sum(part for part, _ in parts)
     if variance <= 0.0:
         return 0.0
@@ -268,7 +268,7 @@ Limit = Literal["nothing", "serial", "communication", "slowest", "serial and com
 
 @dataclass(frozen=True, kw_only=True)
 class Division:
-    """Where the time of a step goes at p workers, beyond T1 / p.  Seconds; they add up to `lost_s`."""
+    """Where the time of a step at p workers goes, beyond T1 / p.  Seconds; the parts add up to `lost_s`."""
 
     workers: float
     lost_s: float  # T(p) - T1 / p
@@ -280,7 +280,7 @@ class Division:
 
 
 def divide(curve: Curve, workers: float, measured_s: float) -> Division:
-    """Divide what a step at p workers takes beyond T1 / p into the model's parts and what it does not explain."""
+    """Split the time of a step at p workers beyond T1 / p into the model's parts and a remainder."""
     ideal = curve.one_s / (1.0 if curve.weak else workers)
     serial = 0.0 if curve.weak else curve.serial_s * (1.0 - 1.0 / workers)
     communication = curve.exposed_s(workers)
@@ -310,7 +310,7 @@ def _limit(lost: float, whole: float, serial: float, communication: float, slowe
 
 
 def trend(workers: Floats, fractions: Floats) -> Literal["flat", "rising", "falling", "unknown"]:
-    """How a Karp-Flatt series goes: the slope over ln p, times the range of ln p, against the mean.  Needs three points."""
+    """Direction of a Karp-Flatt series: slope over ln p, times the range of ln p, relative to the mean.  Needs three points."""
     p, e = np.asarray(workers, dtype=np.float64), np.asarray(fractions, dtype=np.float64)
     if len(np.unique(p)) < 3:
         return "unknown"

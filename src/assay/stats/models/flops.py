@@ -1,18 +1,18 @@
-"""How many floating-point operations does a model need to train on one token?  Four published conventions, each by its name.
+"""How many floating-point operations does a model need per training token?
 
-A multiplication with its addition is 2 operations; the backward pass is twice the forward pass.  Per token, with N parameters,
-L layers, H heads of size Q, h the hidden size, T the length of a sequence and V the vocabulary:
+Four published conventions.  A multiply-add is 2 operations; the backward pass is twice the forward pass.  Per token, with N
+parameters, L layers, H heads of size Q, hidden size h, sequence length T and vocabulary V:
 
     palm           6 N + 12 L H Q T                                 all parameters, full attention
-    torchtitan     6 (N - N_embedding) + 6 L H (d_qk + d_v) T       without the embedding's table, full attention
-    megatron       12 L h^2 ((1 + G/H + T/(2h)) r + g F/h + V/(2Lh))   half of the attention, for it is causal; r = H Q/h
-    megatron_2021  72 L h^2 (1 + T/(6h) + V/(12 L h)); with all activations computed again 96 and V/(16 L h)
+    torchtitan     6 (N - N_embedding) + 6 L H (d_qk + d_v) T       without the embedding table, full attention
+    megatron       12 L h^2 ((1 + G/H + T/(2h)) r + g F/h + V/(2Lh))   half of the attention (causal); r = H Q/h
+    megatron_2021  72 L h^2 (1 + T/(6h) + V/(12 L h)); with full activation recomputation 96 and V/(16 L h)
 
-F is the width of the feed-forward layer, g is 3/2 where it is gated (SwiGLU) and else 1, G the groups of keys and values.
-The same model and speed give different numbers under each: they are never compared with one another.
+F is the width of the feed-forward layer, g is 3/2 if gated (SwiGLU), else 1, and G the number of key/value groups.
+The same model and speed give different numbers under each; never compare across conventions.
 Sources: Chowdhery et al., PaLM, arXiv 2204.02311, appendix B; torchtitan `models/utils.py`; Megatron-LM `training/training.py`;
 Narayanan et al., arXiv 2104.04473, equation 3 and its appendix.
-Cannot tell: experts that were not asked (a mixture), padding, what a script really computes; that is what the counter is for.
+Cannot tell: inactive experts (mixture of experts), padding, or what a script really computes; count operations for that.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def palm(*, parameters: float, layers: int, heads: int, head_dim: int, sequence:
 
 
 def torchtitan(*, parameters: float, embedding_parameters: float, layers: int, heads: int, sequence: int, qk_dim: int, v_dim: int) -> float:
-    """Operations per token by torchtitan; it is PaLM's where `qk_dim` = `v_dim` and the embedding has no parameters."""
+    """Operations per token by torchtitan; equals PaLM if `qk_dim` = `v_dim` and the embedding has no parameters."""
     return 6.0 * (parameters - embedding_parameters) + 6.0 * layers * heads * (qk_dim + v_dim) * sequence
 
 
@@ -48,7 +48,7 @@ class FeedForward:
 
 
 def megatron(*, layers: int, hidden: int, attention: Attention, feed_forward: FeedForward, vocabulary: int, sequence: int) -> float:
-    """Operations per token by Megatron-LM: half of the attention's products, for a causal mask needs no more."""
+    """Operations per token by Megatron-LM: half of the attention products, as the mask is causal."""
     ratio = attention.heads * attention.head_dim / hidden
     attending = (1.0 + attention.groups / attention.heads + sequence / (2.0 * hidden)) * ratio
     feeding = feed_forward.width / hidden * (1.5 if feed_forward.gated else 1.0)
@@ -56,7 +56,7 @@ def megatron(*, layers: int, hidden: int, attention: Attention, feed_forward: Fe
 
 
 def megatron_2021(*, layers: int, hidden: int, vocabulary: int, sequence: int, recomputed: bool = False) -> float:
-    """Operations per token by the Megatron paper of 2021; `recomputed`: with every activation computed twice, as it did."""
+    """Operations per token by the Megatron paper of 2021; `recomputed`: with full activation recomputation, as in the paper."""
     passes = 96.0 if recomputed else 72.0
     logits = 16.0 if recomputed else 12.0
     return passes * layers * hidden**2 * (1.0 + sequence / (6.0 * hidden) + vocabulary / (logits * layers * hidden))

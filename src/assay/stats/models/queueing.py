@@ -1,12 +1,12 @@
-"""What must a load test find where the answer is known?
+"""What must a load test find in cases with a known answer?
 
 * M/M/1 (Poisson arrivals, exponential service, one server): time in the system is exponential with rate mu - lambda;
-* Little's law L = lambda W (Operations Research 9, 1961) for intervals seen through a window: what enters before the window
-  or leaves after it makes the two sides differ, in a stable system by little;
-* closed loop: exact mean value analysis (Reiser & Lavenberg, JACM 27, 1980) of one queue and a thinking time;
-* coordinated omission (Tene, "How NOT to measure latency", 2013): a latency counts from when its request was due, not from
-  when a generator that waited for the last answer got round to sending it.
-Cannot tell: anything about a real server; these are the cases that a load generator is checked against.
+* Little's law L = lambda W (Operations Research 9, 1961) over a window: requests that begin before it or end after it make
+  the two sides differ, in a stable system by little;
+* closed loop: exact mean value analysis (Reiser & Lavenberg, JACM 27, 1980) of one queue and a think time;
+* coordinated omission (Tene, "How NOT to measure latency", 2013): latency counts from when a request was due, not from when a
+  generator that waited for the last response sent it.
+Cannot tell: anything about a real server; these cases validate load generators.
 """
 
 from __future__ import annotations
@@ -22,27 +22,27 @@ from assay.stats.intervals.intervals import Floats
 
 Array = NDArray[np.float64]
 
-TOLERANCE: Final = 0.02  # of Little's law
+TOLERANCE: Final = 0.02  # relative, for Little's law
 
 
 @dataclass(frozen=True, kw_only=True)
 class Little:
-    """Both sides of Little's law over a window, and by how much of the first they differ."""
+    """Both sides of Little's law over a window, and their relative difference."""
 
     in_flight: float  # L: requests in flight on average over the window
-    arrival_rate: float  # lambda: requests that began in the window, per second
-    mean_latency_s: float  # W: of these requests; nan if there are none
+    arrival_rate: float  # lambda: requests beginning in the window, per second
+    mean_latency_s: float  # W: mean latency of these; nan if there are none
     residual: float  # (L - lambda W)/L
 
     def holds(self, tolerance: float = TOLERANCE) -> bool:
-        """Whether the two sides agree within this share."""
+        """Whether the two sides agree within this relative tolerance."""
         return abs(self.residual) <= tolerance
 
 
 def little(begin_s: Floats, end_s: Floats, window: tuple[float, float]) -> Little:
-    """Little's law for requests in flight from begin_s[i] to end_s[i], seen from window[0] up to window[1] (seconds).
+    """Little's law for requests in flight from begin_s[i] to end_s[i], within window[0] to window[1] (seconds).
 
-    Requests still in flight when the record ended have an infinite end only if they began outside the window.
+    An infinite end (still in flight at the end of the record) is allowed only for requests that began outside the window.
     """
     begins, ends = _pair(begin_s, end_s, "begin", "end")
     first, last = window

@@ -5,8 +5,8 @@ Amdahl's serial fraction s by least squares through the origin of (1/S - 1/p) = 
 Amdahl's speedup S(p) = 1/(s + (1 - s)/p), never above 1/s;  Gustafson's p - s (p - 1).
 `p` is the number of workers relative to the base (1 for one worker or one node).
 Sources: Amdahl (1967); Gustafson (1988); Karp & Flatt (1990).
-Cannot tell: why.  Amdahl's fit calls every loss serial; only a rising Karp-Flatt series shows that it is communication
-or imbalance.  A fit says nothing about worker counts far beyond the measured ones.
+Cannot tell: the cause.  Amdahl's fit attributes every loss to serial work; only a rising Karp-Flatt series points to
+communication or imbalance.  A fit says nothing about worker counts far beyond the measured ones.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from assay.stats.intervals.intervals import Floats, Interval, mean_t
 
 
 def speedup(base_time: float, time: float) -> float:
-    """How many times faster than the base; both times in the same unit and above 0."""
+    """Speedup over the base; both times in the same unit and above 0."""
     return _positive(base_time, "the base's time") / _positive(time, "the time")
 
 
@@ -45,7 +45,7 @@ def amdahl_fit(workers: Floats, speedups: Floats) -> float:
 def amdahl_fit_interval(workers: Floats, speedups_per_block: NDArray[np.float64], confidence: float) -> Interval:
     """Serial fraction with its t interval over blocks: one fit per block (row), shape [blocks, points].
 
-    A block's points share their base and their hour, so the block is the unit, not the point.  One block: -inf..inf.
+    A block's points share their base and time of day, so the block is the unit, not the point.  One block: -inf..inf.
     """
     p, s = np.asarray(workers, dtype=np.float64), np.asarray(speedups_per_block, dtype=np.float64)
     if p.ndim != 1 or s.ndim != 2 or s.shape[1] != len(p) or s.shape[0] == 0:
@@ -59,22 +59,22 @@ def amdahl_speedup(s: float, p: float) -> float:
 
 
 def ceiling(s: float) -> float:
-    """The speedup that no number of workers exceeds: 1/s; infinite where no serial work was found."""
+    """The limit of the speedup: 1/s; infinite for s <= 0."""
     return 1.0 / s if s > 0.0 else math.inf
 
 
 def half_efficiency_workers(s: float) -> float:
-    """Workers at which Amdahl's efficiency has fallen to one half: (1 + s)/s; infinite where s <= 0."""
+    """Workers at which Amdahl's efficiency falls to one half: (1 + s)/s; infinite for s <= 0."""
     return (1.0 + s) / s if s > 0.0 else math.inf
 
 
 def gustafson(s: float, p: float) -> float:
-    """Scaled speedup p - s (p - 1): `s` is here the serial share of the time on p workers, not of the time on one."""
+    """Scaled speedup p - s (p - 1): here `s` is the serial share of the time on p workers, not on one."""
     return p - s * (p - 1.0)
 
 
 def _fits(workers: NDArray[np.float64], speedups: NDArray[np.float64]) -> NDArray[np.float64]:
-    """One serial fraction for each row of `speedups` [blocks, points]."""
+    """One serial fraction per row of `speedups` [blocks, points]."""
     if not (np.all(np.isfinite(speedups)) and np.all(speedups > 0.0)):
         raise ValueError("every speedup must be finite and above 0")
     if not (np.all(np.isfinite(workers)) and np.all(workers >= 1.0)):

@@ -4,13 +4,13 @@
     USL        X(N) = g N / (1 + a (N - 1) + b N (N - 1))           b: coherency; peak at sqrt((1 - a)/b)
     Gustafson  X(N) = g (N - s (N - 1))                             weak scaling: s, the serial share on N workers
 
-Least squares on every launch, never on means, with 0 <= a, b, s <= 1 and g > 0; errors are equal ones of X, or
-proportional ones (least squares on logarithms, where each block may keep a level of its own).  Standard errors from the
-Jacobian, t intervals with n - p degrees of freedom (R's `usl` takes n - 1 and calls 86 % 95 %).  A parameter on its
-bound has no standard error; its interval ends where the profile of the sum of squares says.  Law chosen by
+Least squares on every launch, never on means, with 0 <= a, b, s <= 1 and g > 0; errors are constant in X, or proportional
+(least squares on logarithms, where each block may have its own level).  Standard errors from the Jacobian, t intervals with
+n - p degrees of freedom (R's `usl` uses n - 1; its 95 % intervals cover 86 %).  A parameter on its bound has no standard
+error; its interval comes from the profile of the sum of squares.  The law is chosen by
 AICc = n ln(RSS/n) + 2K + 2K(K+1)/(n-K-1), K = p + 1.
 Sources: Amdahl (1967); Gustafson (1988); Gunther (1993, 2007); Hurvich & Tsai (1989); SciPy's `curve_fit`.
-Cannot tell: why, and what sets in beyond the data (`scaling_predictions`).
+Cannot tell: the cause, or effects that set in beyond the data (`scaling_predictions`).
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ PARAMETERS: Final[dict[Law, tuple[str, ...]]] = {
 }
 STRONG: Final[tuple[Law, ...]] = ("amdahl", "usl")  # simplest first: it wins a tie
 WEAK: Final[tuple[Law, ...]] = ("gustafson", "usl")
-NO_RESIDUAL: Final = 1e-20  # of the sum of squares: what is left by rounding
+NO_RESIDUAL: Final = 1e-20  # of the sum of squares: rounding error
 
 
 @dataclass(frozen=True, kw_only=True)
 class Points:
-    """Throughputs X (any unit, above 0) at N workers, one per launch, all of shape [n]; `points` makes them.
+    """Throughputs X (any unit, above 0) at N workers, one per launch, all of shape [n]; made by `points`.
 
-    `blocks` (shape [n]): which launches shared an hour.  With proportional errors each block keeps its own level, which
-    costs one degree of freedom per block but the first.  `weights` (shape [n]): 1 / variance, up to a common factor.
+    `blocks` (shape [n]): which launches ran together.  With proportional errors each block has its own level, which costs one
+    degree of freedom per block but the first.  `weights` (shape [n]): 1 / variance, up to a common factor.
     """
 
     workers: Array
@@ -58,16 +58,16 @@ class Points:
 
     @property
     def levels(self) -> tuple[float, ...]:
-        """The different N, ascending."""
+        """The distinct N, ascending."""
         return tuple(float(n) for n in np.unique(self.workers))
 
     @property
     def spent(self) -> int:
-        """Degrees of freedom that the blocks' own levels cost."""
+        """Degrees of freedom spent on block levels."""
         return len(np.unique(self.blocks)) - 1 if self.blocks is not None and self.errors == "proportional" else 0
 
     def taken(self, rows: NDArray[np.bool_] | NDArray[np.int64]) -> Points:
-        """Some of the launches."""
+        """The selected launches."""
         blocks = None if self.blocks is None else self.blocks[rows]
         weights = None if self.weights is None else self.weights[rows]
         return replace(self, workers=self.workers[rows], throughputs=self.throughputs[rows], blocks=blocks, weights=weights)
@@ -75,7 +75,7 @@ class Points:
 
 @dataclass(frozen=True, kw_only=True)
 class Parameter:
-    """A fitted parameter; `standard_error` is None where the value lies on its bound and none has a meaning."""
+    """A fitted parameter; `standard_error` is None if the value lies on its bound."""
 
     name: str
     value: float
@@ -85,20 +85,20 @@ class Parameter:
 
     @property
     def on_bound(self) -> bool:
-        """Whether the data would have liked it beyond what it can be."""
+        """Whether the value lies on the bound of its range."""
         return self.standard_error is None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Fit:
-    """A fitted law. `covariance` is that of all parameters, zero for those on a bound; `df` = n - p - blocks' levels."""
+    """A fitted law.  `covariance` covers all parameters, zero for those on a bound; `df` = n - p - block levels."""
 
     law: Law
     parameters: tuple[Parameter, ...]
     covariance: Array
     residual_error: float  # sqrt(RSS / df), in X, or in log X for proportional errors
     df: int
-    aicc: float  # inf where too few launches carry it
+    aicc: float  # inf with too few launches
     n: int
     levels: tuple[float, ...]
     errors: Errors
@@ -117,11 +117,11 @@ class Fit:
         return parameter
 
     def at(self, workers: float) -> float:
-        """The fitted throughput at `workers`, with no word about whether it may be asked there: see `predict`."""
+        """The fitted throughput at `workers`, without checking the range: see `predict`."""
         return float(throughput_curve(self.law, np.array([workers]), self.values)[0])
 
     def turning_point(self) -> float | None:
-        """N at which the fitted curve is highest, None where it never turns.  Not yet a peak: see `peak`."""
+        """N at which the fitted curve is highest, None if it never turns.  Not yet a peak: see `peak`."""
         if self.law != "usl" or self.values[2] <= 0.0 or self.values[1] >= 1.0:
             return None
         return math.sqrt((1.0 - self.values[1]) / self.values[2])
@@ -129,7 +129,7 @@ class Fit:
 
 @dataclass(frozen=True, kw_only=True)
 class Choice:
-    """The law that AICc prefers, and all that were fitted; the first of them where AICc cannot be worked out."""
+    """The law with the smallest AICc, and all fits; the first law if AICc is undefined."""
 
     chosen: Fit
     fits: tuple[Fit, ...]
@@ -147,7 +147,7 @@ class Refused:
 def points(
     workers: Floats, throughputs: Floats, *, blocks: Sequence[int] | None = None, weights: Floats | None = None, errors: Errors = "equal"
 ) -> Points:
-    """Checked points: equal lengths, N of at least 1, X and weights finite and above 0, else ValueError."""
+    """Validated points: equal lengths, N at least 1, X and weights finite and above 0, else ValueError."""
     n, x = np.asarray(workers, dtype=np.float64), np.asarray(throughputs, dtype=np.float64)
     w = None if weights is None else np.asarray(weights, dtype=np.float64)
     b = None if blocks is None else np.asarray(blocks, dtype=np.int64)
@@ -165,7 +165,7 @@ def fit(law: Law, data: Points, confidence: float = 0.95) -> Fit:
     """Least squares within the bounds, with t intervals.
 
     Raises:
-        ValueError: fewer different N than parameters, or no launch to spare (n - p - blocks' levels < 1).
+        ValueError: fewer distinct N than parameters, or no degree of freedom left (n - p - block levels < 1).
     """
     names = PARAMETERS[law]
     if len(data.levels) < len(names):
@@ -204,7 +204,7 @@ def fit(law: Law, data: Points, confidence: float = 0.95) -> Fit:
 
 
 def choose(data: Points, laws: Sequence[Law] = STRONG, confidence: float = 0.95) -> Choice | Refused:
-    """Fit every law that the points can contradict (more different N than parameters) and take the smallest AICc."""
+    """Fit every law that the points can contradict (more distinct N than parameters) and take the smallest AICc."""
     able = [law for law in laws if len(data.levels) > len(PARAMETERS[law])]
     able = [law for law in able if len(data.workers) - len(PARAMETERS[law]) - data.spent >= 1]
     if not able:
@@ -214,7 +214,7 @@ def choose(data: Points, laws: Sequence[Law] = STRONG, confidence: float = 0.95)
         fits = tuple(fit(law, data, confidence) for law in able)
     except ValueError as error:
         return Refused(reason="refused", sentence=str(error))
-    best = min(fits, key=lambda found: found.aicc)  # the simplest of equals: min keeps the first
+    best = min(fits, key=lambda found: found.aicc)  # min keeps the first of equals, the simplest
     return Choice(chosen=best, fits=fits, sentence=_choice_sentence(best, fits, laws))
 
 
@@ -256,9 +256,9 @@ def curve_jacobian(law: Law, n: Array, values: Sequence[float]) -> Array:
 
 
 def block_levels(data: Points, of: Points) -> Array:
-    """What to divide each throughput of `of` by so that all blocks of `data` stand at one level: 1 without blocks.
+    """Divisors that bring the throughputs of `of` to one level over all blocks of `data`: 1 without blocks.
 
-    Blocks must hold the same N for that; only then is a block's mean logarithm its own level and not its choice of N.
+    Blocks must hold the same N; only then is a block's mean logarithm its level and not its choice of N.
     """
     if data.blocks is None or of.blocks is None or data.errors != "proportional":
         return np.ones(len(of.workers))
@@ -269,7 +269,7 @@ def block_levels(data: Points, of: Points) -> Array:
 
 
 def _target(data: Points) -> tuple[Array, Array]:
-    """What is fitted (X, or log X with the blocks at one level) and the square roots of the weights."""
+    """The fitted quantity (X, or log X with block levels removed) and the square roots of the weights."""
     x = data.throughputs / block_levels(data, data)
     y = np.log(x) if data.errors == "proportional" else x
     return y, np.ones(len(y)) if data.weights is None else np.sqrt(data.weights / data.weights.mean())
@@ -289,7 +289,7 @@ def _residual_jacobian(law: Law, data: Points, values: Sequence[float]) -> Array
 
 
 def _inverse_square(jacobian: Array) -> Array:
-    """(J'J)^-1, worked out on columns of length 1: they differ by many powers of ten."""
+    """(J'J)^-1, from columns scaled to length 1, as they differ by many powers of ten."""
     lengths = np.linalg.norm(jacobian, axis=0)
     lengths = np.where(lengths > 0.0, lengths, 1.0)
     inverse = np.linalg.pinv(jacobian / lengths)
@@ -297,10 +297,10 @@ def _inverse_square(jacobian: Array) -> Array:
 
 
 def _solve(law: Law, data: Points) -> tuple[tuple[float, ...], list[int], float]:
-    """Values, which of them are free (not on a bound), and the weighted residual sum of squares.
+    """Values, indices of the free ones (not on a bound), and the weighted residual sum of squares.
 
-    The unbounded optimum if it is allowed; else the best of those with some parameters on a bound, so that a parameter
-    is exactly on its bound or not at all, which a solver that stays inside cannot tell.
+    The unbounded optimum if allowed; else the best with some parameters fixed on a bound, so that a parameter is either exactly
+    on its bound or clearly off it; an interior-point solver cannot tell.
     """
     p = len(PARAMETERS[law])
     inner = _on(law, data, dict[int, float]())
@@ -314,7 +314,7 @@ def _solve(law: Law, data: Points) -> tuple[tuple[float, ...], list[int], float]
                 optimum = _on(law, data, held)
                 if optimum is not None and _allowed(optimum[0]):
                     optima.append((optimum[1], tuple(i for i in range(p) if i not in held), optimum[0]))
-    if not optima:  # numbers so far apart that no search settles
+    if not optima:  # too badly scaled for any search to converge
         raise ValueError(
             f"{LAW_NAMES[law]} cannot be fitted to throughputs from {data.throughputs.min():.3g} to {data.throughputs.max():.3g}"
         )
@@ -327,7 +327,7 @@ def _allowed(values: Sequence[float]) -> bool:
 
 
 def _on(law: Law, data: Points, held: dict[int, float]) -> tuple[tuple[float, ...], float] | None:
-    """The optimum with some parameters held, and its residual sum of squares; None where the search finds none."""
+    """The optimum with some parameters fixed, and its residual sum of squares; None if the search fails."""
     from scipy.optimize import OptimizeWarning, curve_fit
 
     y, root = _target(data)
@@ -344,13 +344,13 @@ def _on(law: Law, data: Points, held: dict[int, float]) -> tuple[tuple[float, ..
         return _fitted(law, data, whole(part))
 
     def slopes(_: Array, *part: float) -> Array:
-        # curve_fit divides by sigma = 1 / root itself, so the weights are taken out again
+        # curve_fit divides by sigma = 1 / root itself, so undo the weights here
         return _residual_jacobian(law, data, whole(part))[:, free] / root[:, np.newaxis]
 
     start = _start(law, data)
     try:
         with np.errstate(all="ignore"), warnings.catch_warnings():
-            warnings.simplefilter("ignore", OptimizeWarning)  # of its covariance, which `fit` works out itself
+            warnings.simplefilter("ignore", OptimizeWarning)  # about its covariance, which `fit` computes itself
             part, _ = curve_fit(
                 curve,
                 data.workers,
@@ -366,14 +366,14 @@ def _on(law: Law, data: Points, held: dict[int, float]) -> tuple[tuple[float, ..
             )
             values = whole(part)
             residuals = (y - _fitted(law, data, values)) * root
-    except RuntimeError:  # the search did not settle
+    except RuntimeError:  # no convergence
         return None
     rss = float(residuals @ residuals)
     return (tuple(values), rss) if math.isfinite(rss) else None
 
 
 def _start(law: Law, data: Points) -> list[float]:
-    """N/X is linear in (1, N - 1, N(N - 1)) / gamma, and X itself for Gustafson: a linear fit begins near the optimum."""
+    """N/X is linear in (1, N - 1, N(N - 1)) / gamma, X itself for Gustafson: a linear fit starts near the optimum."""
     n, x = data.workers, data.throughputs / block_levels(data, data)
     if law == "gustafson":
         (g, slope), *_ = np.linalg.lstsq(np.column_stack([np.ones_like(n), n - 1.0]), x, rcond=None)
@@ -387,7 +387,7 @@ def _start(law: Law, data: Points) -> list[float]:
 
 
 def _profile(law: Law, data: Points, index: int, value: float, limit: float) -> tuple[float, float]:
-    """How far a parameter on its bound can go until the best sum of squares with it exceeds `limit`."""
+    """How far a parameter on its bound can move until the best sum of squares exceeds `limit`."""
     from scipy.optimize import brentq
 
     def excess(other: float) -> float:
@@ -401,7 +401,7 @@ def _profile(law: Law, data: Points, index: int, value: float, limit: float) -> 
 
 
 def _best_rss(law: Law, data: Points, held: dict[int, float]) -> float:
-    """The smallest sum of squares with some parameters held and the others within their bounds."""
+    """The smallest sum of squares with some parameters fixed and the others within their bounds."""
     p = len(PARAMETERS[law])
     rest = [i for i in range(1, p) if i not in held]
     tries = [held, *({**held, i: end} for i in rest for end in (0.0, 1.0))]

@@ -1,9 +1,9 @@
-"""Where do the measured throughputs peak, and how far may their law be carried on?
+"""Where do the measured throughputs peak, and how far can their law be extrapolated?
 
-A peak is named only where at least two measured N lie beyond it and X is significantly lower at the largest N; nothing
-is predicted beyond twice the largest N, nor where the fit without the largest N misses it by more than 20 %.
+A peak is reported only if at least two measured N lie beyond it and X is significantly lower at the largest N; nothing is
+predicted beyond twice the largest N, nor if the fit without the largest N misses it by more than 20 %.
 The laws and their fit: `assay.stats.models.scaling_laws`.
-Cannot tell: a law that fits is not thereby true beyond the data: an interval knows nothing of what sets in later.
+Cannot tell: whether a law that fits holds beyond the data; its interval excludes effects that set in later.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from assay.stats.models.scaling_laws import (
 )
 
 FARTHEST: Final = 2.0  # times the largest measured N
-WORST_MISS: Final = 0.20  # of the prediction of the largest N from the smaller ones
+WORST_MISS: Final = 0.20  # relative, of the largest N predicted from the smaller ones
 LEAST_BEYOND: Final = 2  # measured N beyond a peak
-LEAST_BESIDES: Final = 3  # measured N that a prediction of the largest rests on
+LEAST_BESIDES: Final = 3  # measured N used to predict the largest
 
 
 @dataclass(frozen=True, kw_only=True)
 class Peak:
-    """Where throughput is highest, in workers, and how sure it is that it falls beyond."""
+    """The number of workers with the highest throughput, and the significance of the fall beyond it."""
 
     workers: Interval
     p_value: float
@@ -48,9 +48,9 @@ class Peak:
 
 @dataclass(frozen=True, kw_only=True)
 class HeldOut:
-    """How well the largest N is predicted by the others.
+    """How well the other N predict the largest.
 
-    `error` = predicted / measured - 1, with a t interval that holds the fit's measurements error and that of the launches there.
+    `error` = predicted / measured - 1, with a t interval over the fit's error and that of the launches there.
     """
 
     law: Law
@@ -67,14 +67,14 @@ class Prediction:
 
     workers: float
     throughput: Interval
-    held_out: HeldOut | None  # None inside the measured range, where nothing is extrapolated
+    held_out: HeldOut | None  # None within the measured range
 
 
 def peak(fitted: Fit, data: Points) -> Peak | Refused:
-    """The peak of a USL fit to `data`, where the data show it; otherwise a sentence that names no place.
+    """The peak of a USL fit to `data` if the data show it; otherwise the reason.
 
-    The fall is tested one-sidedly on the launches at the largest N against those at the measured N nearest the fitted
-    peak: paired in blocks, else Welch's t on logarithms.  Interval: t on the logarithm of the peak, by the delta method.
+    The fall is tested one-sidedly between the launches at the largest N and those at the measured N nearest the fitted peak:
+    paired in blocks, else Welch's t on logarithms.  Interval: t on the logarithm of the peak, by the delta method.
     """
     largest, turn = max(data.levels), fitted.turning_point()
     none = f"no peak up to N = {largest:g}"
@@ -107,7 +107,7 @@ def peak(fitted: Fit, data: Points) -> Peak | Refused:
 
 
 def held_out(data: Points, law: Law | None = None, laws: Sequence[Law] = STRONG, confidence: float = 0.95) -> HeldOut | Refused:
-    """Fit without the largest N and predict it; without a `law`, the one that AICc prefers on the others."""
+    """Fit without the largest N and predict it; without a `law`, use the one AICc prefers on the others."""
     largest = max(data.levels)
     rest, last = data.taken(data.workers < largest), data.taken(data.workers == largest)
     if len(rest.levels) < LEAST_BESIDES:
@@ -136,16 +136,16 @@ def held_out(data: Points, law: Law | None = None, laws: Sequence[Law] = STRONG,
 
 
 def _miss(fitted: Fit, workers: float, measured: float, launches: int) -> Interval:
-    """predicted / measured - 1, where `measured` is the mean of so many launches."""
+    """predicted / measured - 1, where `measured` is the mean of `launches` launches."""
     mean = _prediction_interval(fitted, workers, launches)
     return Interval(value=mean.value / measured - 1.0, low=mean.low / measured - 1.0, high=mean.high / measured - 1.0)
 
 
 def predict(fitted: Fit, data: Points, workers: float) -> Prediction | Refused:
-    """Throughput of one more launch at `workers` with its prediction interval, or why it is not predicted.
+    """Throughput of one more launch at `workers` with its prediction interval, or the reason for refusing.
 
-    Refused beyond twice the largest measured N; beyond the largest also where the fit without that N misses it by more
-    than 20 % or cannot be made, and beyond a peak that the data do not show.
+    Refused beyond twice the largest measured N.  Beyond the largest, also refused if the fit without that N misses it by more
+    than 20 % or is impossible, or beyond a peak that the data do not show.
     """
     if not (math.isfinite(workers) and workers >= 1.0):
         raise ValueError(f"the number of workers must be finite and at least 1, not {workers}")
@@ -178,7 +178,7 @@ def predict(fitted: Fit, data: Points, workers: float) -> Prediction | Refused:
 
 
 def relative_curve(fitted: Fit, workers: Floats, base: float) -> tuple[Interval, ...]:
-    """X(N) / X(base) of the fit for each N, with the t interval of the curve on its logarithm (gamma divides out)."""
+    """X(N) / X(base) of the fit for each N, with a t interval on its logarithm (gamma cancels)."""
     n = np.asarray(workers, dtype=np.float64)
     both = np.append(n, base)
     logs = np.log(throughput_curve(fitted.law, both, fitted.values))
@@ -202,7 +202,7 @@ def _peak_interval(fitted: Fit, turn: float) -> Interval:
 
 
 def _prediction_interval(fitted: Fit, workers: float, launches: int = 1) -> Interval:
-    """The curve's measurements error and that of the mean of so many launches, together."""
+    """Interval including the error of the curve and that of the mean of `launches` launches."""
     n = np.array([workers])
     value, slopes = fitted.at(workers), curve_jacobian(fitted.law, n, fitted.values)[0]
     if fitted.errors == "proportional":
@@ -215,7 +215,7 @@ def _prediction_interval(fitted: Fit, workers: float, launches: int = 1) -> Inte
 
 
 def _fall(data: Points, high: float, low: float) -> float | None:
-    """One-sided p that X at `low` workers is less than X at `high` ones; None with fewer than two launches."""
+    """One-sided p for X being lower at `low` workers than at `high`; None with fewer than two launches."""
     from scipy.stats import ttest_1samp, ttest_ind
 
     there, here = data.workers == low, data.workers == high
@@ -231,7 +231,7 @@ def _fall(data: Points, high: float, low: float) -> float | None:
 
 
 def _one_sided_p(test: Callable[..., object], *samples: object, **options: object) -> float:
-    """The one-sided p-value of a SciPy test; equal values, which SciPy cannot judge, show a fall or none."""
+    """One-sided p-value of a SciPy test; constant samples, which SciPy cannot handle, are decided by their values."""
     with np.errstate(all="ignore"):
         outcome = test(*samples, alternative="less", **options)
     p = float(getattr(outcome, "pvalue"))  # noqa: B009  (SciPy has no type for it)

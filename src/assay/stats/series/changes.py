@@ -1,21 +1,21 @@
-"""Which changes of level does a history hold, and does each stay found once it was certain?
+"""Which changes of level does a history hold, and does each persist once certain?
 
-The history is read as it grew.  At each number of values m = 6, 7, ... n the stretch since the last change, of L values, is
-asked for one step (`assay.stats.series.step_test`), whose strength is z.  Two bounds:
+The history is replayed as it grew.  At each number of values m = 6, 7, ... n, the stretch of L values since the last change is
+tested for one step (`assay.stats.series.step_test`) of strength z.  Two bounds:
 
-    certain     z >= B(L) = 4.75 - 13/max(L, 10): at most 1 % of histories without a change EVER hold one, when looked at after each of
-                500 values; about 3 % of AR(1) ones with phi = 0.5.  A new stretch begins there, with a level of its own
+    certain     z >= B(L) = 4.75 - 13/max(L, 10): at most 1 % of histories without a change EVER show one, with a look after each of
+                500 values; about 3 % of AR(1) ones with phi = 0.5.  A new stretch with its own level begins there
     suspected   z >= S(L) = 3.85 - 3.8/sqrt(max(L, 10)): at most 1 % of histories without a change show one at a SINGLE look (3 % of
-                AR(0.5)).  It may go as values are added, and over many looks much more than 1 % of histories show one at some time
+                AR(0.5)).  It may vanish as values are added, and over many looks far more than 1 % of histories show one
 
     p = 0.01 (z/B)^3 exp((B^2 - z^2)/2)      of a certain change, over the whole life; of a suspected one with S, at this look
 
-Every earlier reading of a history is a part of the later ones: a change that was certain stays, its p only falls, and its place
-moves only inside the span that was given with it.  The form of p is Siegmund's (Annals of Probability 16, 1988) for a maximum over both
-ends; B and S are simulated (`benchmarks/results/history.md`).
-A step that only the last one or two values show cannot be told from an outlier: it is suspected whatever its size.
-Outliers are single values, or two, that lie 5 robust deviations off their level; they are told apart and move no level.
-Cannot tell: what changed.  A slow drift looks like steps.
+Later replays contain every earlier one: a certain change stays, its p only falls, and its position moves only within its
+reported span.  The form of p is Siegmund's (Annals of Probability 16, 1988) for a maximum over both ends; B and S are simulated
+(`benchmarks/results/history.md`).
+A step supported only by the last one or two values could be an outlier: it is suspected whatever its size.
+Outliers are one or two values 5 robust deviations off their level; they are reported separately and shift no level.
+Cannot tell: the cause of a change.  A slow drift looks like steps.
 """
 
 from __future__ import annotations
@@ -35,29 +35,29 @@ from assay.stats.series.step_test import MAD_TO_SIGMA, MOST_EARLIER, SUPPORT, Ar
 
 Kind = Literal["change", "suspected"]
 
-LEAST: Final = 10  # values that a history needs before anything is told
-FIRST: Final = 2 * SUPPORT  # values of the first look at a stretch
+LEAST: Final = 10  # fewest values for a result
+FIRST: Final = 2 * SUPPORT  # values at the first look at a stretch
 LEVEL: Final = 0.01
 EVER: Final = (4.75, 13.0)  # of B(L)
 ONCE: Final = (3.85, 3.8)  # of S(L)
 OUTLIER: Final = 5.0  # robust deviations
-SAME: Final = 1e-12  # sums of the same numbers in another order
+SAME: Final = 1e-12  # rounding between summation orders
 
 
 @dataclass(frozen=True, kw_only=True)
 class Change:
     """A change of level.
 
-    `index` is the 0-based place of the first value of the new level, which lies between `earliest` and `latest` whatever values
-    follow; `known` is the number of values with which it became certain.  `before` and `after` are the means on both sides,
-    between the neighbouring changes and without outliers.
+    `index` is the 0-based index of the first value of the new level, which stays between `earliest` and `latest` whatever values
+    follow; `known` is the number of values at which it became certain.  `before` and `after` are the means on both sides,
+    up to the neighbouring changes and without outliers.
     """
 
     kind: Kind
     index: int
     before: float
     after: float
-    p_value: float | None = None  # None where one or two values alone show it
+    p_value: float | None = None  # None if only one or two values show it
     earliest: int
     latest: int
     known: int
@@ -65,25 +65,25 @@ class Change:
 
 @dataclass(frozen=True, kw_only=True)
 class Changes:
-    """What a history of `n` values holds."""
+    """Changes and outliers in a history of `n` values."""
 
     n: int
-    changes: tuple[Change, ...] = ()  # certain ones, oldest first, and perhaps a suspected one at the end
+    changes: tuple[Change, ...] = ()  # certain ones, oldest first, then possibly a suspected one
     outliers: tuple[int, ...] = ()  # 0-based
-    p_value: float | None = None  # over the life, of the clearest change, at least the level without one; None: too short
-    autocorrelation: float | None = None  # of the newest stretch, round its levels
+    p_value: float | None = None  # of the clearest change over the whole life, at least `alpha` without one; None: too short
+    autocorrelation: float | None = None  # of the newest stretch, around its levels
 
     @property
     def certain(self) -> tuple[Change, ...]:
-        """Those that are findings."""
+        """The certain changes."""
         return tuple(change for change in self.changes if change.kind == "change")
 
 
 def changes_in_history(values: Floats, *, alpha: float = LEVEL, earlier: Floats = ()) -> Changes:
     """All changes of one series of comparable values (shape [n], finite, oldest first).
 
-    `alpha` bounds the chance that a history without any change ever gives one.  `earlier` holds the first values on another
-    scale, on which they were asked when there were no more (logarithms, until a value of 0 came): what was certain there stays.
+    `alpha` bounds the chance that a history without a change ever shows one.  `earlier` holds the first values on the scale of
+    earlier replays (logarithms, until a value of 0 arrived), so that changes found there persist.
 
     Raises:
         ValueError: values that are not finite, a level outside 0..1, or more earlier values than values.
@@ -98,10 +98,10 @@ def changes_in_history(values: Floats, *, alpha: float = LEVEL, earlier: Floats 
 
 
 def across_series(found: Sequence[Changes], level: float = 0.05) -> tuple[Changes, ...]:
-    """The changes of several series with p-values adjusted by Benjamini and Hochberg; above `level` a series has none.
+    """The changes of several series with Benjamini-Hochberg-adjusted p-values; above `level` a series has none.
 
-    Series that are too short count as well, with p = 1, so that the number of series does not grow with their length.  A
-    p-value never grows with the history, so that what stands here stands as well when values are added to any series.
+    Series that are too short count too, with p = 1, so that the number of series is independent of their length.  As p-values
+    never grow with a history, findings persist when values are added to any series.
     """
     adjusted = benjamini_hochberg([1.0 if one.p_value is None else one.p_value for one in found])
     return tuple(_adjusted(one, p, level) for one, p in zip(found, adjusted, strict=True))
@@ -115,17 +115,17 @@ def _adjusted(one: Changes, p_value: float, level: float) -> Changes:
 
 
 def chance_ever(z: float, n: float) -> float:
-    """How often histories without a change ever show a step of strength z in a stretch of n values."""
+    """Chance that a history without a change ever shows a step of strength z in a stretch of n values."""
     return _chance(z, EVER[0] - EVER[1] / max(n, LEAST))
 
 
 def chance_once(z: float, n: float) -> float:
-    """How often a history of n values without a change shows a step of strength z at one look."""
+    """Chance that a history of n values without a change shows a step of strength z at one look."""
     return _chance(z, ONCE[0] - ONCE[1] / math.sqrt(max(n, LEAST)))
 
 
 def _chance(z: float, bound: float) -> float:
-    """0.01 at the bound; 1 where the form does not hold any more, because it rises with z below sqrt(3)."""
+    """0.01 at the bound; 1 below z = sqrt(3), where the form would rise with z and no longer holds."""
     if z <= math.sqrt(3.0):
         return 1.0
     return min(1.0, LEVEL * (z / bound) ** 3 * math.exp((bound**2 - z**2) / 2.0)) if z < 1e3 else 0.0
@@ -136,7 +136,7 @@ def _chance(z: float, bound: float) -> float:
 
 @dataclass(kw_only=True)
 class _Found:
-    """A certain change while the history is read on."""
+    """A certain change during the replay."""
 
     place: int
     earliest: int
@@ -147,16 +147,16 @@ class _Found:
 
 @dataclass(kw_only=True)
 class _Replay:
-    """The state of the reading: everything it knows comes from the values read so far."""
+    """Replay state, derived only from the values read so far."""
 
     data: Array
     alpha: float
     found: list[_Found] = field(default_factory=list)
-    noise: Noise = field(default_factory=Noise)  # of the stretches that are over
+    noise: Noise = field(default_factory=Noise)  # of completed stretches
     before: Noise = field(default_factory=Noise)  # the same, without the last one
     clearest: float = 1.0  # p of the clearest look so far
-    suspicion: tuple[int, float] | None = None  # place and p at the last look
-    start: int = 0  # values that were read on another scale
+    suspicion: tuple[int, float] | None = None  # index and p at the last look
+    start: int = 0  # number of values read on another scale
     phi: float = 0.0
 
     @property
@@ -164,14 +164,14 @@ class _Replay:
         return self.found[-1].place if self.found else 0
 
     def on_this_scale(self) -> _Replay:
-        """With the noise of the stretches that were found on another scale."""
+        """Continue on this scale, with the noise of the stretches found on another."""
         for a, b in pairwise([0, *(one.place for one in self.found)]):
             self.before, self.noise = self.noise, self.noise.with_level(self.data[a:b])
         self.clearest = min((one.p_value for one in self.found), default=1.0)
         return self
 
     def read(self, m: int) -> None:
-        """The look with the first `m` values."""
+        """Look at the first `m` values."""
         if self.found:
             self._weigh(self.found[-1], m)
         self.suspicion, stretch = None, self.data[self.begin : m]
@@ -194,7 +194,7 @@ class _Replay:
         self.found.append(_Found(place=begin + place, earliest=begin + first, latest=begin + last, known=m, p_value=p))
 
     def _weigh(self, last: _Found, m: int) -> None:
-        """The newest change in view of all values so far: its best place within its span, and how clear it is by now."""
+        """Update the newest change with all values so far: best position within its span, and p."""
         begin = self.found[-2].place if len(self.found) > 1 else 0
         stretch = self.data[begin:m]
         if last.earliest < last.latest:
@@ -203,7 +203,7 @@ class _Replay:
         self.clearest = min(self.clearest, last.p_value)
 
     def told(self) -> Changes:
-        """What was found, with the levels."""
+        """The findings, with levels."""
         n, edges = len(self.data), [0, *(one.place for one in self.found), len(self.data)]
         last = _last_values(self.data[self.begin :], self.alpha)
         doubtful, p = self.suspicion or (n - last if last else None, None)
@@ -245,7 +245,7 @@ def _read(replay: _Replay) -> _Replay:
 
 
 def _worth(stretch: Array, noise: Noise) -> float:
-    """The values that a bound is for: where earlier stretches tell the noise, a short one is no more uncertain of it."""
+    """The length for the bound: once earlier stretches determine the noise, a short one is no less certain of it."""
     return len(stretch) + min(noise.values, MOST_EARLIER)
 
 
@@ -253,7 +253,7 @@ def _worth(stretch: Array, noise: Noise) -> float:
 
 
 def _last_values(stretch: Array, alpha: float) -> int:
-    """How many of the last one or two values lie away from the level of the others: t tests of each, and of their mean."""
+    """How many of the last one or two values are off the level of the others, by t tests of each and of their mean."""
     if len(stretch) < LEAST - SUPPORT + 2:
         return 0
     level, last = _held(stretch[:-2]), stretch[-2:]
@@ -273,7 +273,7 @@ def _last_values(stretch: Array, alpha: float) -> int:
 
 
 def _held(values: Array) -> Array:
-    """The values of a stretch that are no outliers."""
+    """The values of a stretch without outliers."""
     least = OUTLIER * max(_robust(values), SAME * float(np.abs(values).max()))
     return np.asarray(values[np.abs(values - np.median(values)) <= least], dtype=np.float64)
 
@@ -285,7 +285,7 @@ def _robust(values: Array) -> float:
 
 
 def _outliers(data: Array, edges: Sequence[int], ends: int) -> tuple[int, ...]:
-    """Values far off their level, but for the last `ends`, which are suspected to be a new one."""
+    """Values far off their level, except the last `ends`, which may be a new level."""
     rest = np.concatenate([data[a:b] - np.median(data[a:b]) for a, b in pairwise(edges)])
     common = _robust(rest)
     off = []
@@ -296,7 +296,7 @@ def _outliers(data: Array, edges: Sequence[int], ends: int) -> tuple[int, ...]:
 
 
 def _level(data: Array, begin: int, end: int, off: Sequence[int]) -> float:
-    """The mean without outliers, or of all where nothing else is there."""
+    """The mean without outliers, or of all values if there are only outliers."""
     keep = np.setdiff1d(np.arange(begin, end), off)
     return float(data[keep].mean() if len(keep) else data[begin:end].mean())
 

@@ -1,11 +1,11 @@
-"""Do values that should be alike change with time, and does one resemble the one before it?
+"""Do values that should be constant drift with time, and are successive ones correlated?
 
-Drift: slope of log(value) over time by least squares; given as relative change per hour.  Values that resemble the one before
-wander without any drift, so the error is widened by sqrt((1 + phi)/(1 - phi)), and k counts as k (1 - phi)/(1 + phi): Student t
-with that less 2 degrees of freedom.  phi = (k r_1 + 2)/k of what the line leaves, within 0 and 0.9: the line biases r_1 downwards
-(simulated: at p < 0.01, AR(0.5) values show a drift in 2 to 3.4 % of series of 8 to 50; without it in 7 to 13 %).
-Lag-1 autocorrelation: r_1 = sum (x_t - m)(x_{t+1} - m) / sum (x_t - m)^2; with independent values it lies within
-+- 1.96/sqrt(k) in 95 % of series (Bartlett 1946).  Cannot tell a drift from one step, nor a cycle longer than the series.
+Drift: least-squares slope of log(value) over time, as relative change per hour.  Autocorrelated values wander without any drift,
+so the error is widened by sqrt((1 + phi)/(1 - phi)), and k counts as k (1 - phi)/(1 + phi); Student t with 2 degrees of freedom
+fewer than that.  phi = (k r_1 + 2)/k of the residuals, within 0 and 0.9; the fitted line biases r_1 downwards
+(simulated: at p < 0.01, AR(0.5) series of 8 to 50 values show a drift in 2 to 3.4 % of cases; uncorrected in 7 to 13 %).
+Lag-1 autocorrelation: r_1 = sum (x_t - m)(x_{t+1} - m) / sum (x_t - m)^2; for independent values within +- 1.96/sqrt(k) in
+95 % of series (Bartlett 1946).  Cannot tell: a drift from one step, or a cycle longer than the series.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 from assay.stats.intervals.autocorrelation import lag_one
 from assay.stats.intervals.intervals import Floats, t_quantile
 
-LEAST: Final = 4  # values below which neither says anything
-LEAST_DEGREES: Final = 2.0  # of freedom, however much the values resemble one another
-BIAS: Final = 2.0  # of k r_1, by the line
+LEAST: Final = 4  # fewest values for either
+LEAST_DEGREES: Final = 2.0  # of freedom, however strong the autocorrelation
+BIAS: Final = 2.0  # of k r_1, from fitting the line
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,11 +33,11 @@ class Drift:
     low: float
     high: float
     p_value: float
-    over_the_run: float  # relative change from the first to the last value, by the line
+    over_the_run: float  # relative change of the line from the first to the last value
 
 
 def drift(seconds: Floats, values: Floats, confidence: float = 0.95) -> Drift | None:
-    """The trend of positive `values` taken at times `seconds` (both of shape [k]); None below `LEAST` or without time."""
+    """The trend of positive `values` at times `seconds` (both of shape [k]); None below `LEAST` or at equal times."""
     times, logs = np.asarray(seconds, dtype=np.float64), np.log(np.asarray(values, dtype=np.float64))
     k = len(logs)
     if k < LEAST or float(np.ptp(times)) == 0.0:
@@ -63,7 +63,7 @@ def drift(seconds: Floats, values: Floats, confidence: float = 0.95) -> Drift | 
 
 
 def _worth(rest: NDArray[np.float64]) -> float:
-    """How many dependent values are worth one independent one, by what a line leaves."""
+    """How many dependent values equal one independent one, from a line's residuals."""
     total = float(rest @ rest)
     r = float(rest[1:] @ rest[:-1]) / total if total > 0.0 else 0.0
     phi = min(max((len(rest) * r + BIAS) / len(rest), 0.0), 0.9)
@@ -71,13 +71,13 @@ def _worth(rest: NDArray[np.float64]) -> float:
 
 
 def memory(values: Floats) -> float | None:
-    """Lag-1 autocorrelation of values in the order in which they were taken; None below `LEAST` or if all are equal."""
+    """Lag-1 autocorrelation in order of measurement; None below `LEAST` or if all values are equal."""
     data = np.asarray(values, dtype=np.float64)
     return None if len(data) < LEAST or float(np.ptp(data)) == 0.0 else lag_one(data)
 
 
 def memory_limit(k: int) -> float:
-    """What |r_1| of `k` independent values exceeds in 5 % of cases."""
+    """The limit that |r_1| of `k` independent values exceeds in 5 % of cases."""
     return 1.96 / math.sqrt(k)
 
 

@@ -1,7 +1,7 @@
 """Could these values come from a normal distribution?
 
-Shapiro and Wilk's W with Royston's approximations (Applied Statistics 44, 1995, algorithm R94), for 3 to 5000 values: what
-`scipy.stats.shapiro` computes, whose import takes half a second of a report.
+Shapiro and Wilk's W with Royston's approximations (Applied Statistics 44, 1995, algorithm R94), for 3 to 5000 values.  Same result
+as `scipy.stats.shapiro`, without its import, which takes half a second.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ _SMALL_MEAN: Final = (0.544, -0.39978, 0.025054, -6.714e-4)
 _SMALL_SPREAD: Final = (1.3822, -0.77857, 0.062767, -0.0020322)
 _LARGE_MEAN: Final = (-1.5861, -0.31082, -0.083751, 0.0038915)
 _LARGE_SPREAD: Final = (-0.4803, -0.082676, 0.0030302)
-_SMALL: Final = 11  # values, at most, for which the small sample's polynomials hold
+_SMALL: Final = 11  # most values for the small-sample polynomials
 
 
 def shapiro(values: Sequence[float] | Floats) -> tuple[float, float]:
-    """W and its p-value, of 3 values or more that are not all equal.
+    """W and its p-value, for at least 3 values that are not all equal.
 
     Raises:
-        ValueError: there are fewer, or all are equal.
+        ValueError: fewer values, or all equal.
     """
     import numpy as np
 
@@ -48,7 +48,7 @@ def shapiro(values: Sequence[float] | Floats) -> tuple[float, float]:
 
 
 def skewness(values: Sequence[float] | Floats) -> float:
-    """Third standardised moment, corrected for bias where there are 4 values or more (`scipy.stats.skew`)."""
+    """Third standardised moment, bias-corrected from 4 values on (`scipy.stats.skew`)."""
     import numpy as np
 
     away = np.asarray(values, dtype=np.float64)
@@ -61,7 +61,7 @@ def skewness(values: Sequence[float] | Floats) -> float:
 
 
 def _weights(n: int) -> Floats:
-    """What the differences of the largest and the smallest, the second largest and smallest, and so on are weighed with."""
+    """Weights of the differences between i-th largest and i-th smallest."""
     import numpy as np
     from scipy.special import ndtri
 

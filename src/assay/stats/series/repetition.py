@@ -1,15 +1,15 @@
-"""Where does the variation arise, and how often must each level be repeated for the least cost?
+"""Where does the variation arise, and how many repetitions at each level cost least?
 
-Levels 1 (innermost, such as a step) to L (outermost, such as a launch), each unit with equally many units of the level below.
-S_i^2 is the variance of the means of level i, averaged over the units of level i + 1 (S_L^2 is that of the top means):
+Levels 1 (innermost, such as a step) to L (outermost, such as a launch), balanced: each unit has equally many units of the level
+below.  S_i^2 is the variance of the means of level i, averaged over the units of level i + 1 (S_L^2 is that of the top means):
 
-    T_1^2 = S_1^2,  T_i^2 = S_i^2 - S_(i-1)^2 / r_(i-1)     what level i adds; negative means nothing, and counts as 0
+    T_1^2 = S_1^2,  T_i^2 = S_i^2 - S_(i-1)^2 / r_(i-1)     variance added by level i; negative counts as 0
     mean -+ t[r_L - 1] sqrt(S_L^2 / r_L)                    only the top level gives degrees of freedom
     r_i = ceil(sqrt((c_(i+1)/c_i) (T_i^2/T_(i+1)^2)))       cheapest repetitions, c_i seconds for one more unit of level i
 
 Source: Kalibera & Jones, "Rigorous benchmarking in reasonable time", ISMM'13, with T_(i-1)^2 in its second line corrected to
-S_(i-1)^2 as in their libkalibera.  Assumes that warm-up has been removed (a trend would be counted as variation of level 1).
-Cannot tell: about a level that was not repeated (one machine, one day).
+S_(i-1)^2 as in their libkalibera.  Assumes that warm-up is removed (a trend would count as level-1 variation).
+Cannot tell: variation of a level that was not repeated (one machine, one day).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Components:
 
     @property
     def effective(self) -> tuple[float, ...]:
-        """T_i^2 with 0 for a level that adds nothing."""
+        """T_i^2, negative values set to 0."""
         return tuple(max(t, 0.0) for t in self.added)
 
 
@@ -54,9 +54,9 @@ def components(data: ArrayLike) -> Components:
 
 
 def optimal_counts(found: Components, costs: Sequence[float]) -> tuple[int | None, ...]:
-    """Cheapest r_1 ... r_(L-1), innermost first; None where the level above adds nothing: as many as the budget allows.
+    """Cheapest r_1 ... r_(L-1), innermost first; None if the level above adds nothing: as many as the budget allows.
 
-    `costs` are the seconds for one more unit at level 1 ... L (a step; warm-up and start of a launch; an allocation).
+    `costs`: seconds for one more unit at level 1 ... L (a step; start and warm-up of a launch; an allocation).
     """
     if len(costs) != len(found.counts) or not all(math.isfinite(c) and c > 0.0 for c in costs):
         raise ValueError(f"each of the {len(found.counts)} levels needs a cost above 0, innermost first, not {list(costs)}")

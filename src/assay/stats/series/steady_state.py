@@ -2,15 +2,15 @@
 
 1  leading outliers (compilation, lazy initialisation): the first points above median + 5 robust standard deviations
    (1.4826 MAD or, if larger, (P90 - P10)/2.563) of the second half;
-2  isolated outliers are masked, for the detection only: runs of fewer than 5 points outside median -+ 3 (P90 - P10)
-   of their block of 200 points (after warmup_stats, Barrett et al. 2017, where the window rolls; blocks are O(n));
+2  isolated outliers are masked for detection only: runs of fewer than 5 points outside median -+ 3 (P90 - P10)
+   of their block of 200 points (after warmup_stats, Barrett et al. 2017, which uses a rolling window; blocks are O(n));
 3  change points by optimal partitioning (PELT's optimum, Killick et al. 2012): cost l2, penalty 3 sigma^2 ln n,
    sigma from first differences, segments of at least max(5, 2 %) points, on at most 1000 bin means;
-4  from the last segment backwards, segments within max(1 %, 2 SE) of the level so far belong to the steady state;
-5  flat, warm-up (it got faster), slow-down (some earlier part was faster) or no steady state (it still changes late);
+4  backwards from the last segment, segments within max(1 %, 2 SE) of the level so far belong to the steady state;
+5  flat, warm-up (it got faster), slow-down (an earlier part was faster) or no steady state (it still changes late);
 6  MSER-5 (White 1997; White, Cobb & Spratt 2000) as a cross-check, which may lengthen a warm-up.
 
-Cannot tell: whether the level is the one that a longer launch would reach, nor that the noise round it is independent.
+Cannot tell: whether a longer launch would reach another level, or whether the noise around it is independent.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ from numpy.typing import NDArray
 Kind = Literal["flat", "warm-up", "slow-down", "no steady state"]
 Array = NDArray[np.float64]
 
-SHORT: Final = 10  # below this many points only the first step is judged
-MOST_BINS: Final = 1000  # the change-point search is quadratic in these
+SHORT: Final = 10  # fewer points: only the first step is tested
+MOST_BINS: Final = 1000  # the change-point search is quadratic in bins
 BLOCK: Final = 200  # points that share one outlier band
 LEAST_SEGMENT: Final = 5
 MSER_LEAST: Final = 100  # below 20 means of five, MSER-5 cuts at random
-LEAST_BINS: Final = 8  # that an estimate of the noise may rest on
-TOLERANCE: Final = 0.01  # levels closer than this are one level
+LEAST_BINS: Final = 8  # for a noise estimate
+TOLERANCE: Final = 0.01  # relative; closer levels are equal
 MAD_TO_SIGMA: Final = 1.4826  # of a normal distribution
 DECILES_TO_SIGMA: Final = 2.5631  # P90 - P10 of a normal distribution
 
 
 @dataclass(frozen=True, kw_only=True)
 class SteadyState:
-    """The number of leading points to leave out, the shape of the series, and why.
+    """The number of leading points to drop, the shape of the series, and why.
 
-    `warmup` never leaves fewer than half of the points; for "no steady state" it is a stopgap, not a finding.
+    `warmup` always leaves at least half of the points; for "no steady state" it is a stopgap, not a finding.
     """
 
     warmup: int
@@ -50,7 +50,7 @@ class SteadyState:
 
 
 def steady_state(series: Array) -> SteadyState:
-    """Classify durations in arrival order (shape [n], finite; smaller is faster), else ValueError."""
+    """Classify durations in order (shape [n], smaller is faster); ValueError if not finite."""
     data = _checked(series)
     if len(data) < SHORT:
         return _short(data)
@@ -64,7 +64,7 @@ def steady_state(series: Array) -> SteadyState:
 
 
 def mser5(series: Array) -> int:
-    """Points to cut off after which the rest estimates its mean best (MSER-5); half of the series: no steady state.
+    """Points to drop for the best estimate of the mean (MSER-5); half of the series: no steady state.
 
     On the means z of consecutive fives: the d <= k/2 that minimises sum_{i>=d} (z_i - mean)^2 / (k - d)^2, times five.
     """
@@ -73,7 +73,7 @@ def mser5(series: Array) -> int:
     if k < 2:
         return 0
     z = data[: 5 * k].reshape(k, 5).mean(axis=1)
-    z = z - z[k // 2 :].mean()  # sums of squares of centred values keep their digits
+    z = z - z[k // 2 :].mean()  # centre before squaring to keep precision
     tail, tail_squares = z[::-1].cumsum()[::-1], (z * z)[::-1].cumsum()[::-1]
     left = k - np.arange(k // 2 + 1)
     spread = np.maximum(tail_squares[: len(left)] - tail[: len(left)] ** 2 / left, 0.0)
@@ -83,7 +83,7 @@ def mser5(series: Array) -> int:
 def change_points(series: Array, sigma: float | None = None) -> tuple[int, ...]:
     """0-based first index of every segment but the first: optimal partitioning, l2, penalty 3 sigma^2 ln n.  O(n^2).
 
-    `sigma` is the noise inside a segment; by default it is estimated from first differences, as for independent noise.
+    `sigma` is the noise within a segment; default: from first differences, assuming independence.
     """
     data = _checked(series)
     n = len(data)
@@ -95,7 +95,7 @@ def change_points(series: Array, sigma: float | None = None) -> tuple[int, ...]:
 
 
 def _partition(y: Array, least: int, penalty: float) -> tuple[int, ...]:
-    """F(t) = min over s <= t - least of F(s) + C(s, t) + penalty, F(0) = -penalty; then back along the pointers."""
+    """F(t) = min over s <= t - least of F(s) + C(s, t) + penalty, F(0) = -penalty; then backtrack."""
     n = len(y)
     sums, squares = np.append(0.0, y.cumsum()), np.append(0.0, (y * y).cumsum())
     best, back = np.full(n + 1, math.inf), np.zeros(n + 1, dtype=np.int64)
@@ -114,13 +114,13 @@ def _partition(y: Array, least: int, penalty: float) -> tuple[int, ...]:
 
 
 def _noise(data: Array) -> float:
-    """Standard deviation of the noise from first differences, which steps and slow trends hardly touch."""
+    """Standard deviation of the noise from first differences, robust to steps and slow trends."""
     steps = np.diff(data)
     return MAD_TO_SIGMA * float(np.median(np.abs(steps - np.median(steps)))) / math.sqrt(2.0)
 
 
 def _cautious_noise(data: Array) -> float:
-    """The largest of: the plain deviation of first differences, the robust one of means of 5 and of 10, scaled back.
+    """The largest of the plain deviation of first differences and the robust ones of means of 5 and 10, rescaled.
 
     The first is larger for skewed noise (one step hardly raises it), the others for autocorrelated noise.
     """
@@ -130,7 +130,7 @@ def _cautious_noise(data: Array) -> float:
 
 
 def _walk_back(means: Array) -> tuple[int, bool]:
-    """Index from which the level is kept, and whether some earlier segment was faster than that level."""
+    """Index from which the level holds, and whether an earlier segment was faster."""
     edges = [0, *change_points(means, _cautious_noise(means)), len(means)]
     first = len(edges) - 2
     while first > 0 and _same_level(means[edges[first - 1] : edges[first]], means[edges[first] :]):
@@ -147,7 +147,7 @@ def _same_level(earlier: Array, later: Array) -> bool:
 
 
 def _standard_error(x: Array) -> float:
-    """Of the mean of x, widened for positive lag-1 autocorrelation r by sqrt((1 + r)/(1 - r))."""
+    """Standard error of the mean, widened by sqrt((1 + r)/(1 - r)) for positive lag-1 autocorrelation r."""
     centred = x - x.mean()
     total = float(centred @ centred)
     if len(x) < 2 or total == 0.0:
@@ -157,7 +157,7 @@ def _standard_error(x: Array) -> float:
 
 
 def _leading_outliers(data: Array) -> int:
-    """Length of the run of slow outliers that opens the series, judged by its second half; at most 10 or 4 %."""
+    """Length of the opening run of slow outliers, relative to the second half; at most 10 or 4 %."""
     rest = data[len(data) // 2 :]
     longest = min(max(2 * LEAST_SEGMENT, math.ceil(0.04 * len(data))), len(data) // 2)
     slow = data[:longest] > _outlier_bound(rest)
@@ -165,9 +165,9 @@ def _leading_outliers(data: Array) -> int:
 
 
 def _outlier_bound(rest: Array) -> float:
-    """Above this a first step is an outlier: 5 robust standard deviations, and 1 %, above the median of the rest.
+    """Outlier limit for the first steps: 5 robust standard deviations, and 1 %, above the median of the rest.
 
-    The MAD of a series that alternates between two values is 0 or all; P90 - P10 sees both.
+    In a series that alternates between two values the MAD is zero or the full distance; P90 - P10 covers both.
     """
     low, median, high = (float(x) for x in np.percentile(rest, (10, 50, 90)))
     mad = float(np.median(np.abs(rest - median)))
@@ -178,7 +178,7 @@ def _outlier_bound(rest: Array) -> float:
 def _masked(data: Array) -> Array:
     """The series with isolated outliers replaced by their block's median; runs of 5 or more are levels."""
     blocks = np.arange(len(data)) // BLOCK
-    blocks[blocks == len(data) // BLOCK] = max(len(data) // BLOCK - 1, 0)  # the rest joins the last whole block
+    blocks[blocks == len(data) // BLOCK] = max(len(data) // BLOCK - 1, 0)  # the remainder joins the last full block
     edges = np.flatnonzero(np.diff(blocks, prepend=-1))
     bands = np.array([np.percentile(x, (10, 50, 90)) for x in np.split(data, edges[1:])])
     low, median, high = bands[blocks].T
@@ -194,13 +194,13 @@ def _isolated(flags: NDArray[np.bool_]) -> NDArray[np.bool_]:
 
 
 def _bin_means(data: Array, width: int) -> Array:
-    """Means of consecutive `width` points; the incomplete last bin is left out."""
+    """Means of consecutive `width` points; drops an incomplete last bin."""
     whole = len(data) // width
     return np.asarray(data[: whole * width].reshape(whole, width).mean(axis=1), dtype=np.float64)
 
 
 def _classified(n: int, lead: int, start: int, faster: bool, mser: int) -> SteadyState:
-    """Put the pieces together: `start` and `mser` count from the end of the `lead` leading outliers."""
+    """Combine the parts; `start` and `mser` count from the end of the `lead` leading outliers."""
     most, cut = n - max(LEAST_SEGMENT, math.ceil(n / 2)), lead + start
     if cut > most:
         return SteadyState(warmup=most, kind="no steady state", detail=f"the level still changes at point {cut} of {n}")
@@ -216,7 +216,7 @@ def _classified(n: int, lead: int, start: int, faster: bool, mser: int) -> Stead
 
 
 def _short(data: Array) -> SteadyState:
-    """Too few points for a level: leave out the first one if it is an outlier against the rest."""
+    """Too few points for a level: drop only the first if it is an outlier against the rest."""
     n, rest = len(data), data[1:]
     if n >= 4 and float(data[0]) > _outlier_bound(rest):
         return SteadyState(warmup=1, kind="flat", detail=f"the first of only {n} points is an outlier")

@@ -1,19 +1,22 @@
-"""Does one stretch of values hold a step, and where?  Robust to single wild values, and to values that resemble the one before.
+"""Does a stretch of values contain a step, and where?
 
-    w_t   the values less their median, in units of 1.4826 MAD; a value beyond +- 3.5 is cut there, or at what three values in
-          succession reach: one or two wild values weigh like ordinary large ones, three are a level
+Robust to isolated outliers and to autocorrelation:
+
+    w_t   values less their median, in units of 1.4826 MAD; a value beyond +- 3.5 is clipped there, or at the level that three
+          successive values reach: one or two outliers weigh like ordinary large values, three are a level
     T(t)  |mean(w after t) - mean(w before t)| / (s sqrt(v(t))),  t = 3 ... L-3
-    s     deviation of w round its two levels at the best split, never below what earlier stretches of the history suggest
-    v(t)  variance of that difference of means for AR(1) values of variance 1 and autocorrelation phi, exactly; a side whose own
-          values, or the 20 next to its end, vary clearly more than s has that variance
-    phi   (L r + 11) / (L + 15), within 0 and 0.9; r: lag-1 autocorrelation round the two levels, which the split and the short series
-          bias downwards; earlier stretches are counted in.  No switch: phi is used as it is, however small
-    z     the normal deviate with the tail of the largest T, Student t with L (1 - phi)/(1 + phi) - 2 degrees of freedom
+    s     deviation of w around its two levels at the best split, at least what earlier stretches of the history suggest
+    v(t)  exact variance of that difference of means for AR(1) values of variance 1 and autocorrelation phi; a side whose own
+          values, or the 20 nearest its end, vary clearly more than s gets that variance instead
+    phi   (L r + 11) / (L + 15), within 0 and 0.9; r: lag-1 autocorrelation around the two levels, biased downwards by the split
+          and by short series; earlier stretches are included.  phi always applies, however small
+    z     normal deviate with the same tail as the largest T, Student t with L (1 - phi)/(1 + phi) - 2 degrees of freedom
 
-The place is where values cost least between the two medians, a value at most (3 s)^2; places that cost little more are its span.
-Sources: CUSUM of Page (1954) in its form for one unknown step (Hawkins 1977); Huber (1981) for the cut; variance of means under
-AR(1): Priestley (1981), 5.3.2; bias of r: Kendall (1954), its constant simulated.
-Cannot tell: a step from a slow drift.  z has no distribution of its own: `assay.stats.series.changes` holds it against a simulated bound.
+The position minimises the cost against the two medians, at most (3 s)^2 per value; positions of similar cost form its span.
+Sources: CUSUM of Page (1954), in its form for one unknown step (Hawkins 1977); Huber (1981) for clipping; variance of means
+under AR(1): Priestley (1981), 5.3.2; bias of r: Kendall (1954), constant simulated.
+Cannot tell: a step from a slow drift.  z has no null distribution in closed form; `assay.stats.series.changes` compares it with a
+simulated bound.
 """
 
 from __future__ import annotations
@@ -27,35 +30,35 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
-SUPPORT: Final = 3  # values on either side of a step
+SUPPORT: Final = 3  # fewest values on each side of a step
 MAD_TO_SIGMA: Final = 1.4826  # of a normal distribution
-CUT: Final = 3.5  # robust deviations; three values that are cut at it pass, one with two ordinary ones does not
-BIAS: Final = 11.0  # phi of 10 ... 80 values errs upwards, so that AR(0.5) and independent values need one bound
-DRAWN: Final = 15.0  # values that count for phi = 0
-BIAS_OF_LEVEL: Final = 1.5  # of L r where no split was chosen
+CUT: Final = 3.5  # robust deviations; three values clipped there pass as a step, one with two ordinary ones does not
+BIAS: Final = 11.0  # phi of 10 ... 80 values errs upwards, so that one bound serves AR(0.5) and independent values
+DRAWN: Final = 15.0  # prior values at phi = 0
+BIAS_OF_LEVEL: Final = 1.5  # of L r without a split
 MOST_PHI: Final = 0.9
-MOST_EARLIER: Final = 50.0  # values that earlier stretches count for phi
-MOST_DEGREES: Final = 8.0  # that earlier stretches count for the deviation; none any more beside 16 of the stretch's own
-NEIGHBOURS: Final = 20  # values next to an end that tell the deviation there
-LOUDER: Final = 1.1  # their variance against that of all, from which it counts
-MUCH_LOUDER: Final = 2.0  # the same of the few values of one side alone
+MOST_EARLIER: Final = 50.0  # most values that earlier stretches count for phi
+MOST_DEGREES: Final = 8.0  # of earlier stretches in the deviation; 0 once the stretch has 16 of its own
+NEIGHBOURS: Final = 20  # values nearest an end that give the deviation there
+LOUDER: Final = 1.1  # least ratio of their variance to that of all
+MUCH_LOUDER: Final = 2.0  # the same for the few values of one side
 COSTLY: Final = 9.0  # (3 s)^2
-SPAN: Final = 6.0  # places that cost s^2 times this more than the best still belong to the span: about 95 % of them
-CLEARLY: Final = 1.0 / 3.0  # of the way from one level to the other, which a value that supports a step must pass
-SAME: Final = 1e-12  # relative: sums of the same numbers in another order
+SPAN: Final = 6.0  # extra cost, in s^2, of positions within the span: covers about 95 %
+CLEARLY: Final = 1.0 / 3.0  # of the distance between levels that a supporting value must exceed
+SAME: Final = 1e-12  # relative: rounding between summation orders
 
 
 @dataclass(frozen=True, kw_only=True)
 class Noise:
-    """What stretches that are over say about the noise of a history."""
+    """Noise estimates from completed stretches of a history."""
 
     values: float = 0.0  # number of values
-    products: float = 0.0  # sum of L r over the stretches, freed of their bias
-    squares: float = 0.0  # round their levels, wild values cut
+    products: float = 0.0  # sum of L r over the stretches, bias-corrected
+    squares: float = 0.0  # around their levels, clipped
     degrees: float = 0.0
 
     def with_level(self, values: Array) -> Noise:
-        """Together with one more stretch of a single level."""
+        """Include one more stretch of a single level."""
         if len(values) < SUPPORT:
             return self
         cut, scale = _cut(values)
@@ -75,8 +78,8 @@ class Noise:
 class Look:
     """The strongest step of a stretch."""
 
-    z: float  # 0 where nothing varies
-    place: int  # first value of the new level, by the means of the cut values
+    z: float  # 0 without variation
+    place: int  # index of the first value of the new level, by means of clipped values
     phi: float
 
 
@@ -107,7 +110,7 @@ def look(values: Array, noise: Noise = Noise()) -> Look:
 
 
 def variance_of_difference(phi: float, before: NDArray[np.int64], n: int, old: Array | float = 1.0, new: Array | float = 1.0) -> Array:
-    """Variance of mean(last n - before) - mean(first before) of AR(1) values of variances `old` and `new`."""
+    """Variance of mean(last n - before) - mean(first before) for AR(1) values of variances `old` and `new`."""
     left, right, less = before.astype(np.float64), (n - before).astype(np.float64), 1.0 - phi
     power_left, power_right = np.power(phi, left), np.power(phi, right)
     of_left, of_right = (
@@ -118,7 +121,7 @@ def variance_of_difference(phi: float, before: NDArray[np.int64], n: int, old: A
 
 
 def _local(squares: Array, k: NDArray[np.int64], freed: float) -> Array:
-    """What the first k values, and those next to them, say of the deviation there: no step is seen where only the noise grew."""
+    """Variance of the first k values and their neighbours, so that a growth of noise alone is no step."""
     sums = squares.cumsum()
     near = np.minimum(np.maximum(k, NEIGHBOURS), len(squares))
     wide, own = freed * sums[near - 1] / near / LOUDER, sums[k - 1] / (k - 1) / MUCH_LOUDER
@@ -126,9 +129,9 @@ def _local(squares: Array, k: NDArray[np.int64], freed: float) -> Array:
 
 
 def placed(values: Array, place: int, begin: int = 0, end: int | None = None) -> tuple[int, int, int]:
-    """Where the step next to `place` is, and the first and last place of its span, all within `begin` and `end`.
+    """Position of the step next to `place`, and the first and last position of its span, all within `begin` and `end`.
 
-    `begin` and `end` are the first and the last place that is asked; by default all that leave `SUPPORT` values.
+    `begin` and `end` are the first and the last candidate; by default all that leave `SUPPORT` values.
     """
     low = max(SUPPORT, begin)
     high = min(len(values) - SUPPORT, len(values) if end is None else end)
@@ -150,7 +153,7 @@ def placed(values: Array, place: int, begin: int = 0, end: int | None = None) ->
 
 
 def supported(values: Array, place: int) -> bool:
-    """Whether `SUPPORT` values of the shorter side lie clearly towards its level: two wild ones and a third do not."""
+    """Whether `SUPPORT` values of the shorter side lie clearly towards its level; two outliers and an ordinary one do not."""
     sides = values[:place], values[place:]
     short, long = sorted(sides, key=len)
     there, here = _median(short), _median(long)
@@ -159,7 +162,7 @@ def supported(values: Array, place: int) -> bool:
 
 
 def _cut(values: Array) -> tuple[Array, float]:
-    """Values less their median in robust deviations, cut, and that deviation."""
+    """Values less their median in robust deviations, clipped, and that deviation."""
     rest = values - _median(values)
     scale = _scale(rest)
     if scale <= SAME * float(np.abs(values).max()):
@@ -171,7 +174,7 @@ def _cut(values: Array) -> tuple[Array, float]:
 
 
 def _reached(rest: Array) -> Array:
-    """The height that a run of `SUPPORT` values round each one reaches as a whole (a morphological opening)."""
+    """The height that a run of `SUPPORT` values around each one reaches throughout (a morphological opening)."""
     runs = np.minimum(np.minimum(rest[:-2], rest[1:-1]), rest[2:])
     found = np.full_like(rest, -np.inf)
     for shift in range(SUPPORT):
@@ -181,21 +184,21 @@ def _reached(rest: Array) -> Array:
 
 
 def _median(values: Array) -> float:
-    """NumPy's, without its checks: a history asks for thousands."""
+    """np.median without its checks; a history needs thousands."""
     n = len(values)
     middle = np.partition(values, (n // 2 - 1, n // 2) if n % 2 == 0 else n // 2)
     return float(middle[n // 2]) if n % 2 else 0.5 * float(middle[n // 2 - 1] + middle[n // 2])
 
 
 def _scale(rest: Array) -> float:
-    """1.4826 MAD; where most values are equal, the plain deviation."""
+    """1.4826 MAD, or the plain deviation if most values are equal."""
     robust = MAD_TO_SIGMA * _median(np.abs(rest))
     plain = float(np.sqrt(rest @ rest / len(rest)))
     return robust if robust > 1e-6 * plain else plain
 
 
 def _phi(rest: Array, total: float, noise: Noise) -> float:
-    """Lag-1 autocorrelation, with what earlier stretches say."""
+    """Lag-1 autocorrelation, including earlier stretches."""
     if total <= 0.0:
         return 0.0
     n, share = len(rest), min(1.0, MOST_EARLIER / max(noise.values, 1.0))
@@ -204,9 +207,9 @@ def _phi(rest: Array, total: float, noise: Noise) -> float:
 
 
 def _variance(total: float, n: int, phi: float, scale: float, noise: Noise) -> tuple[float, float]:
-    """Of a cut value round its level, in robust deviations squared, and its degrees of freedom.
+    """Variance of a clipped value around its level, in squared robust deviations, and its degrees of freedom.
 
-    Two levels that were fitted take (1 + phi)/(1 - phi) degrees of freedom each.
+    Two fitted levels take (1 + phi)/(1 - phi) degrees of freedom each.
     """
     worth = (1.0 + phi) / (1.0 - phi)
     own = total / max(n - 2.0 * worth, n / 2.0)

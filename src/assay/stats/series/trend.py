@@ -1,11 +1,11 @@
-"""Do values rise or fall in the order in which they were measured, and by how much?
+"""Do values rise or fall in order of measurement, and by how much?
 
-Mann and Kendall's test (Kendall's tau against the order; exact p-value for up to 33 values without ties) with the slope of
-Theil and Sen (the median of all pairwise slopes), which a third of wild values does not move.  Sources: Mann, Econometrica
-13, 1945; Sen, Journal of the American Statistical Association 63, 1968; Kendall, Rank Correlation Methods, 4th ed., 1970.
-Computed here: SciPy's, which give the same, take most of a second to import.
-Assumes that without a trend every order of the values is equally likely: values that hang together from one to the
-next give too small a p-value.  Cannot tell a trend from a single jump, nor see one that rises and falls again.
+Mann-Kendall test (Kendall's tau against the order; exact p-value for up to 33 values without ties) and Theil-Sen slope (median
+of all pairwise slopes), robust to almost a third of outliers.  Sources: Mann, Econometrica 13, 1945; Sen, Journal of the
+American Statistical Association 63, 1968; Kendall, Rank Correlation Methods, 4th ed., 1970.
+SciPy gives the same results, but its import takes most of a second.
+Assumes that without a trend every order is equally likely: autocorrelated values give too small a p-value.
+Cannot tell: a trend from a single jump, or one that rises and falls again.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 FEWEST: Final = 4  # fewer values give no p-value below 0.3
-MOST_EXACT: Final = 33  # without ties; the normal approximation of more is as good
+MOST_EXACT: Final = 33  # without ties; for more the normal approximation is as good
 
 
 @dataclass(frozen=True, kw_only=True)
 class Trend:
     """A monotone trend."""
 
-    change: float  # from the first to the last place, in the values' unit: slope x (last place - first place)
+    change: float  # in the values' unit: slope x (last place - first place)
     p: float  # two-sided
     n: int
 
 
 def trend(places: Sequence[float], values: Sequence[float]) -> Trend | None:
-    """The trend of values over their places (times, or numbers of blocks); None for fewer than `FEWEST` or equal values.
+    """The trend of values over their places (times or block numbers); None for fewer than `FEWEST` or equal values.
 
     Raises:
-        ValueError: as many places as values are needed.
+        ValueError: the numbers of places and values differ.
     """
     if len(places) != len(values):
         raise ValueError(f"{len(places)} places for {len(values)} values")
@@ -50,7 +50,7 @@ def trend(places: Sequence[float], values: Sequence[float]) -> Trend | None:
     slope = float(np.median(rise[later] / run[later]))
     score = round(float((np.sign(run) * np.sign(rise)).sum()) / 2)  # concordant pairs less discordant ones
     most = len(x) * (len(x) - 1) // 2
-    few = len(x) <= MOST_EXACT or most - abs(score) <= 2  # or next to none out of order
+    few = len(x) <= MOST_EXACT or most - abs(score) <= 2  # or almost none out of order
     p = _exact(len(x), score) if few and _untied(x) and _untied(y) else _normal(x, y, score)
     return Trend(change=slope * (max(places) - min(places)), p=min(1.0, p), n=len(values))
 
@@ -80,7 +80,7 @@ def _normal(x: npt.NDArray[np.float64], y: npt.NDArray[np.float64], score: int) 
 
 
 def _variance(x: npt.NDArray[np.float64], y: npt.NDArray[np.float64]) -> float:
-    """Of the score with ties, where there is no trend (Kendall 1970, section 4.5)."""
+    """Variance of the score with ties, without a trend (Kendall 1970, section 4.5)."""
     n = len(x)
     ties = [np.unique(values, return_counts=True)[1].astype(np.float64) for values in (x, y)]
     two = [float((t * (t - 1)).sum()) for t in ties]

@@ -1,1 +1,1 @@
-"""What is sent when?"""
+"""Which requests are sent, and when?"""

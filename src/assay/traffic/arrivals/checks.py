@@ -1,14 +1,13 @@
-"""Which requests are sent to learn more than how fast they are answered?
+"""Which requests test more than response time?
 
-cold      one by one to every replica before the load: how an engine begins.
-canary    a share of the load: such a request carries a nonce that nobody else has, and its answer must hold it.
-identity  the same prompts to every replica, several times: identity the first time, rerun then; the same in every launch
-          of an experiment, whatever its seed.  They take the place of
-          requests of the load, so that the load stays what was asked for; in a replayed trace, and where there are too few to
-          give half of them away, they are added.  In streams, which may be cut short at any time, every second conversation
-          is given to them until all are placed, unless `arrivals.requests` says how many there will be.
-needle    the same prompts under load, after they were sent alone: with `correctness.needle` identity and rerun requests are
-          sent one by one before the load (after the cold ones), so that batches of one can be compared with larger ones.
+cold      one by one to every replica before the load: how an engine starts.
+canary    a share of the load: each carries a unique nonce that its answer must contain.
+identity  the same prompts to every replica, several times: identity the first time, rerun afterwards; the same in every launch of an
+          experiment, whatever its seed.  They replace requests of the load, so that its size stays as configured; in a replayed trace,
+          and where fewer than twice as many requests exist, they are added.  In streams, which may be cut short at any time, every
+          second conversation is an identity check until all are placed, unless `arrivals.requests` fixes the number of requests.
+needle    the same prompts under load, after being sent alone: with `correctness.needle`, identity and rerun requests are sent one by one
+          before the load (after the cold ones), so that batches of one can be compared with larger ones.
 """
 
 from __future__ import annotations
@@ -30,21 +29,21 @@ if TYPE_CHECKING:
     from assay.spec.sections.scenario import Scenario
     from assay.spec.sections.serving import Serving
 
-ANY_LAUNCH: Final = 0  # in the place of a launch's seed
+ANY_LAUNCH: Final = 0  # seed shared by all launches
 NONCE: Final = 12  # letters and digits: 60 bits
-EVERY: Final = 2  # in streams: of so many conversations, one is given to a check
+EVERY: Final = 2  # in streams, one of every so many conversations is a check
 
 
 @dataclass(frozen=True, kw_only=True)
 class Checks:
-    """What is sent before the load, and what within it; neither is due yet."""
+    """Requests sent before the load and within it, without due times."""
 
     before: Schedule
     within: Schedule
 
 
 def checks(serving: Serving, scenario: Scenario, seed: int, replicas: int, first_example: int) -> Checks:
-    """Cold and identity requests. `first_example`: the number of the first of these prompts."""
+    """Cold and identity requests. `first_example`: number of the first of these prompts."""
     cold = _cold(serving, scenario, seed, replicas)
     identity = _identity(serving, scenario, replicas, first_example)
     if not serving.correctness.needle:
@@ -63,7 +62,7 @@ def _cold(serving: Serving, scenario: Scenario, seed: int, replicas: int) -> Sch
 
 
 def _identity(serving: Serving, scenario: Scenario, replicas: int, first_example: int) -> Schedule:
-    """Round by round, in each prompt by prompt, to one replica after the other."""
+    """By round, then prompt, then replica."""
     prompts = serving.correctness.identity
     numbers = generator(ANY_LAUNCH, "identity lengths")
     tokens_in, tokens_out = lengths(scenario, serving.prompts, numbers, prompts)
@@ -82,13 +81,13 @@ def _identity(serving: Serving, scenario: Scenario, replicas: int, first_example
     )
 
 
-# ---- where they stand in the load --------------------------------------------------------------------------------
+# ---- placement in the load ---------------------------------------------------------------------------------------
 
 
 def within_times(load: Schedule, placed: Schedule, warm_up_ns: int, end_ns: int, most: int | None = None, *, add: bool) -> Schedule:
-    """An open loop with the checks spread evenly over its measured part, and not more than `most` requests.
+    """An open loop with the checks spread evenly over its measured part, of at most `most` requests.
 
-    `add`: none of its own requests gives way, but for `most`.
+    `add`: checks replace none of the load's own requests, except to respect `most`.
     """
     if not len(placed):
         return load
@@ -103,13 +102,13 @@ def within_times(load: Schedule, placed: Schedule, warm_up_ns: int, end_ns: int,
         due_ns = load.due_ns[given_up]
         load = _without(load, given_up)
     both = joined([load, replaced(placed, due_ns=due_ns)])
-    # What follows another request stays behind it: it has the key of the last one that has a time.
+    # A follower stays behind its predecessor: its sort key is that of the last request with a time.
     order = np.argsort(np.concatenate([np.maximum.accumulate(load.due_ns), due_ns]), kind="stable")
     return chosen(both, order[:most])
 
 
 def within_streams(load: Schedule, placed: Schedule, steps: int, requests: int | None) -> Schedule:
-    """A closed loop with the checks between the conversations, of so many `steps`, of its streams."""
+    """A closed loop with the checks between the conversations (of `steps` requests each) of its streams."""
     if not len(placed):
         return load
     streams, lengths = np.unique(load.stream, return_counts=True)
@@ -122,7 +121,7 @@ def within_streams(load: Schedule, placed: Schedule, steps: int, requests: int |
         turns = -(-len(placed) // len(streams))
         others = np.maximum(lengths[which] // steps - turns, 0)
         before = np.maximum(1, np.floor((turn + 0.5) * others / turns)).astype(np.int64)
-    # Before the round in which that conversation of its stream begins, and after the one before.
+    # Before the round in which that conversation of its stream begins, and after the previous one.
     key = np.minimum(before * steps, lengths[which]) * len(streams) - 1 + (which + 1) / (len(streams) + 1)
     both = joined([load, replaced(placed, stream=streams[which])])
     own = _places(load.stream) * len(streams) + np.searchsorted(streams, load.stream)
@@ -131,7 +130,7 @@ def within_streams(load: Schedule, placed: Schedule, steps: int, requests: int |
 
 
 def _places(streams: npt.NDArray[np.int32]) -> Ints:
-    """Of each request, how many of its stream stand before it."""
+    """For each request, how many earlier requests its stream has."""
     order = np.argsort(streams, kind="stable")
     _, first, again = np.unique(streams[order], return_index=True, return_inverse=True)
     places = np.empty(len(streams), dtype=np.int64)
@@ -140,12 +139,12 @@ def _places(streams: npt.NDArray[np.int32]) -> Ints:
 
 
 def _even(n: int) -> Floats:
-    """The middles of `n` equal parts of 0..1."""
+    """Midpoints of `n` equal parts of 0..1."""
     return (np.arange(n, dtype=np.float64) + 0.5) / n
 
 
 def _without(load: Schedule, begins: Ints) -> Schedule:
-    """The load without these requests and what follows in their conversations."""
+    """The load without these requests and their conversations."""
     gone = np.zeros(len(load), dtype=bool)
     gone[begins] = True
     sessions = load.session[begins]
@@ -157,9 +156,9 @@ def _without(load: Schedule, begins: Ints) -> Schedule:
 
 
 def canaries(load: Schedule, share: float, seed: int) -> Schedule:
-    """The load in which this share of its measured requests carries a nonce: one in each 1/share of them, at random.
+    """The load with a nonce in this share of its measured requests: one at random in each group of 1/share.
 
-    In conversations only first turns do, as later ones would hold the nonces of earlier ones.
+    In conversations only first turns carry one, because later turns would repeat the nonces of earlier ones.
     """
     if share <= 0.0:
         return load
@@ -175,6 +174,6 @@ def canaries(load: Schedule, share: float, seed: int) -> Schedule:
 
 
 def nonce(text_seed: int) -> str:
-    """The nonce of the request whose text has this seed."""
+    """Nonce of the request whose text has this seed."""
     digest = hashlib.sha256(f"assay canary {text_seed}".encode()).digest()
     return base64.b32encode(digest).decode()[:NONCE].lower()

@@ -1,8 +1,8 @@
-"""How is a schedule kept, named by its content, and recorded?
+"""How is a schedule stored, identified by its content, and recorded?
 
-On disk it is one Arrow IPC file with one column per array.  It is mapped into memory when read, so that every client
-process shares the same pages.  Its SHA-256 covers the columns' names, types and little-endian content, and what answers
-must contain: equal schedules have equal digests on every platform.
+On disk it is one Arrow IPC file with one column per array, memory-mapped when read, so that all client processes share its pages.  Its
+SHA-256 covers the columns' names, types and little-endian content, and the expected answers: equal schedules have equal digests on every
+platform.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def write(schedule: Schedule, path: Path) -> None:
 
 
 def read(path: Path) -> Schedule:
-    """The schedule in a file that `write` wrote; its arrays are views of the mapped file and cannot be changed."""
+    """Read a schedule written by `write`; its arrays are read-only views of the mapped file."""
     import pyarrow as pa
 
     with pa.memory_map(str(path)) as file:
@@ -56,7 +56,7 @@ def read(path: Path) -> Schedule:
 
 
 def _known(batch: pyarrow.RecordBatch, name: str) -> dict[int, Any]:
-    """Request number -> value, for the requests that have one."""
+    """Request number -> value, for requests that have one."""
     if name not in batch.schema.names:
         return {}
     values = batch.column(name)
@@ -65,7 +65,7 @@ def _known(batch: pyarrow.RecordBatch, name: str) -> dict[int, Any]:
 
 
 def digest(schedule: Schedule, extra: str = "") -> str:
-    """SHA-256 of everything that is to be sent, hexadecimal; `extra` is what else decides it (a digest of the texts' source)."""
+    """Hexadecimal SHA-256 of everything to be sent; `extra`: further input (a digest of the texts' source)."""
     known = hashlib.sha256(HEAD)
     for name, kind in TYPES.items():
         little = np.ascontiguousarray(getattr(schedule, name), dtype=np.dtype(kind).newbyteorder("<"))
@@ -77,7 +77,7 @@ def digest(schedule: Schedule, extra: str = "") -> str:
 
 
 def batch(schedule: Schedule, launch: int, begin: int = 0, end: int | None = None) -> pyarrow.RecordBatch:
-    """Rows of the table `arrivals` for the requests `begin` <= number < `end`."""
+    """Rows of table `arrivals` for the requests `begin` <= number < `end`."""
     import pyarrow as pa
 
     from assay.record.tables import arrow_schema
@@ -111,7 +111,7 @@ def batch(schedule: Schedule, launch: int, begin: int = 0, end: int | None = Non
 
 
 def batches(schedule: Schedule, launch: int, end: int | None = None, begin: int = 0) -> list[pyarrow.RecordBatch]:
-    """The same in batches of a size that can be written without holding a second copy of all of it."""
+    """The same in batches small enough to write without a second copy of the whole."""
     last = len(schedule) if end is None else min(end, len(schedule))
     return [batch(schedule, launch, at, min(at + ROWS_PER_BATCH, last)) for at in range(begin, last, ROWS_PER_BATCH)]
 

@@ -1,16 +1,18 @@
-"""What will be sent in a launch, and when?  The schedule from what is asked for and the launch's seed, and nothing else.
+"""What will a launch send, and when?
 
-    closed                       streams that send their next request when the one before has ended
+A function of the experiment, the configuration and the launch's seed alone.
+
+    closed                       streams; each sends its next request when the previous one has ended
     constant poisson gamma       open: arrivals (of conversations, if these have several requests) at the configuration's rate
-    stages                       Poisson at a rate that changes; with rates asked for, stages are multiples of them
-    users                        so many users who think; or, at a rate, conversations of new users (Poisson)
+    stages                       Poisson at a changing rate; with configured rates, stages are multiples of them
+    users                        a fixed number of users with think time; or, at a rate, conversations of new users (Poisson)
     trace                        as recorded in a file (`assay.traffic.arrivals.traces`)
     single_stream multi_stream   MLPerf: one stream; queries of several requests, the next when all have ended
     server offline               MLPerf: Poisson; everything due when the measured part begins
 
-Equal on every machine, for any number of client processes, and in the same order for every engine; configurations of one
-block share the seed and with it gaps, texts and lengths, as far as they have so many requests.  `arrivals.requests` counts
-everything but what is sent before the load.
+Identical on every machine, for any number of client processes, and in the same order for every engine.  Configurations of one block
+share the seed and so gaps, texts and lengths, up to their number of requests.  `arrivals.requests` counts everything except requests
+sent before the load.
 """
 
 from __future__ import annotations
@@ -40,11 +42,12 @@ if TYPE_CHECKING:
 
 
 def build(serving: Serving, configuration: Configuration, seed: int, replicas: int, base: Path) -> Schedule:
-    """Everything that is to be sent in a launch with this seed. `base`: the folder against which a trace is resolved.
+    """The complete schedule of a launch with this seed. `base`: the folder that trace paths are relative to.
 
-    Raises SpecError if a trace cannot be read, or if more is asked for than can be planned.
+    Raises:
+        SpecError: a trace cannot be read, or the request count is too large.
     """
-    scenario, replicas = (parse(configuration.scenario), max(replicas, 1))  # without a URL the model answers in the client
+    scenario, replicas = (parse(configuration.scenario), max(replicas, 1))  # without a URL the model runs in the client
     load = _timed(serving, configuration, seed, base)
     load = _worded(load, serving, scenario, seed)
     extra = checks.checks(serving, scenario, seed, replicas, int(load.example.max(initial=NONE)) + 1)
@@ -54,7 +57,7 @@ def build(serving: Serving, configuration: Configuration, seed: int, replicas: i
 
 
 def _timed(serving: Serving, configuration: Configuration, seed: int, base: Path) -> Schedule:
-    """The load with what says when each request is due."""
+    """The load with its due times."""
     arrivals, load = serving.arrivals, configuration.load
     match arrivals.process:
         case "closed":
@@ -106,7 +109,7 @@ def _warm_up_ns(serving: Serving) -> int:
 
 
 def _worded(load: Schedule, serving: Serving, scenario: Scenario, seed: int) -> Schedule:
-    """The load with what says which text each request has, where nothing has said it yet."""
+    """The load with a text for each request that has none yet."""
     n = len(load)
     tokens_in, tokens_out = lengths(scenario, serving.prompts, generator(seed, "lengths"), n)
     seeds = text_seeds(seed, "texts", n)

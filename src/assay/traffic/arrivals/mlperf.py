@@ -1,9 +1,9 @@
-"""Would a run of this experiment be long and large enough for MLPerf?  Known before it begins, from what is asked for.
+"""Would a run of this experiment be long and large enough for MLPerf?
 
-The scenarios as arrivals (`assay.traffic.arrivals.make`): SingleStream is a closed loop of one stream.  MultiStream is a closed
-loop of `samples_per_query` streams whose next requests all wait for the last answer of the query (`Schedule.together`).  Server
-is Poisson at the rate.  Offline has everything due when the measured part begins.  Texts are drawn without LoadGen's fixed
-seeds and sets: latencies can be compared with LoadGen's, submissions cannot be made from them.
+Decided in advance from the experiment.  The scenarios as arrivals (`assay.traffic.arrivals.make`): SingleStream is a closed loop of one
+stream.  MultiStream is a closed loop of `samples_per_query` streams whose next requests all wait for the last answer of the query
+(`Schedule.together`).  Server is Poisson at the rate.  In Offline everything is due when the measured part begins.  Texts are drawn
+without LoadGen's fixed seeds and sets: latencies are comparable with LoadGen's, but are not valid submissions.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
 
 
 def foreseen(arrivals: Arrivals, load: float | None) -> str:
-    """What is already sure to be missing, in the words of `validity`; empty where nothing is, or no scenario of MLPerf.
+    """Requirements that the run is certain to miss, worded as in `validity`; empty if none, or not an MLPerf scenario.
 
-    How many requests a closed loop sends is not known beforehand, unless `arrivals.requests` says it.
+    The request count of a closed loop is unknown in advance unless `arrivals.requests` sets it.
     """
     asked = requirements(arrivals.process)
     if asked is None:
         return ""
     most = arrivals.requests
-    if arrivals.process == "offline":  # how long it takes is the engine's doing
+    if arrivals.process == "offline":  # its duration depends on the engine
         return _unless_met(arrivals.process, asked.seconds, 1, most or 1)
     if arrivals.process == "multi_stream":
         queries = asked.queries if most is None else -(-most // arrivals.samples_per_query)

@@ -1,4 +1,4 @@
-"""How are the columns of a schedule put together?  Blank columns, a choice of rows, and one schedule after another."""
+"""How are a schedule's columns built, selected and concatenated?"""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ TYPES: Final[dict[str, type[np.signedinteger[Any]]]] = {
     "replica": np.int32,
     "example": np.int64,
 }
-BLANK: Final = {"phase": MAIN, "kind": NORMAL, "pause_ns": 0, "pause_kind": 0}  # others: NONE
+BLANK: Final = {"phase": MAIN, "kind": NORMAL, "pause_ns": 0, "pause_kind": 0}  # other columns: NONE
 
 Column = npt.NDArray[np.signedinteger[Any]]
 Ints = npt.NDArray[np.int64]
@@ -38,7 +38,7 @@ Value = TypeVar("Value")
 
 
 def rows(n: int, **given: Column | int) -> Schedule:
-    """`n` requests with these columns (arrays of length n, or one value for all); the others say "no such thing"."""
+    """`n` requests with these columns (arrays of length n, or one value for all); the others hold their blank value."""
     columns: dict[str, Any] = {}
     for name, kind in TYPES.items():
         value = given.get(name, BLANK.get(name, NONE))
@@ -47,12 +47,12 @@ def rows(n: int, **given: Column | int) -> Schedule:
 
 
 def replaced(schedule: Schedule, **given: Column) -> Schedule:
-    """The same requests with other columns."""
+    """The same requests with some columns replaced."""
     return replace(schedule, **{name: np.asarray(column, TYPES[name]) for name, column in given.items()})  # type: ignore[arg-type]
 
 
 def chosen(schedule: Schedule, which: Ints) -> Schedule:
-    """The requests with the numbers `which`, in that order."""
+    """The requests numbered `which`, in that order."""
     some: dict[str, Any] = {name: getattr(schedule, name)[which] for name in TYPES}
     return replace(
         schedule,
@@ -64,7 +64,7 @@ def chosen(schedule: Schedule, which: Ints) -> Schedule:
 
 
 def joined(parts: Sequence[Schedule]) -> Schedule:
-    """One after the other."""
+    """Concatenate schedules."""
     every: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in parts]) for name in TYPES}
     begins = np.cumsum([0, *(len(part) for part in parts)]).tolist()
     expected, cluster = (

@@ -1,8 +1,8 @@
-"""How many tokens does each request of a scenario have?  Lengths drawn from a generator that the caller gives.
+"""How many tokens does each request of a scenario have?
 
-Normal lengths are rounded to the nearest whole number and held to at least 1 for the input and 2 for the output, as
-genai-bench does; so are uniform ones, whose both ends can occur.  (genai-bench cuts the fraction off instead of rounding, which
-makes its means half a token lower and its uniform upper ends impossible, and draws without a seed.)
+Lengths are drawn from the caller's generator.  As in genai-bench, normal lengths are rounded to the nearest integer and clamped to at
+least 1 for the input and 2 for the output; so are uniform ones, whose bounds are inclusive.  (genai-bench truncates instead of rounding,
+which lowers its means by half a token and excludes its uniform upper bounds, and draws without a seed.)
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ LEAST_OUT: Final = 2
 
 
 def lengths(scenario: Scenario, prompts: Prompts, numbers: np.random.Generator, n: int) -> tuple[Counts, Counts]:
-    """As `draw`, with what the experiment says of its prompts: the answers' length of rows of a file, and how many documents."""
+    """`draw`, with the experiment's prompt settings: output length for file rows, and number of documents."""
     tokens_in, tokens_out = draw(scenario, numbers, n, prompts.documents)
     if scenario.letter == DATASET and prompts.answer_tokens is not None:
         tokens_out = np.full(n, prompts.answer_tokens, dtype=np.int64)
@@ -36,8 +36,8 @@ def lengths(scenario: Scenario, prompts: Prompts, numbers: np.random.Generator, 
 def draw(scenario: Scenario, numbers: np.random.Generator, n: int, documents: int = 1) -> tuple[Counts, Counts]:
     """Input and output tokens of `n` requests, int64; -1 where the scenario fixes none.
 
-    Every request takes the same amount from the generator, so the first of many are equal to fewer.  Embeddings count the
-    tokens of all `documents`; rerank those of the query and of all documents.
+    Every request consumes the same number of draws, so a shorter sequence is a prefix of a longer one.  Embeddings count the
+    tokens of all `documents`; rerank counts those of the query and all documents.
     """
     if scenario.letter == "N":
         return _normal(scenario.numbers, numbers, n)
@@ -69,9 +69,9 @@ def _normal(parameters: tuple[int, ...], numbers: np.random.Generator, n: int) -
 
 
 def _uniform(parameters: tuple[int, ...], numbers: np.random.Generator, n: int) -> tuple[Counts, Counts]:
-    # genai-bench: alone, both count from 1
+    # as in genai-bench: with two parameters, both ranges start at 1
     low_in, high_in, low_out, high_out = parameters if len(parameters) == 4 else (1, parameters[0], 1, parameters[1])
-    # From one uniform each: rejection sampling would take a varying amount from the generator.
+    # One uniform number each: rejection sampling would consume a varying number of draws.
     share = numbers.random((n, 2))
     least = np.array([low_in, low_out])
     drawn = least + np.floor(share * (np.array([high_in, high_out]) - least + 1)).astype(np.int64)

@@ -1,18 +1,18 @@
-"""What will be sent in a launch, when, and in which order?  A schedule in columns, made before the load begins.
+"""What will a launch send, when, and in which order?
 
-Everything is fixed here: it depends on the experiment, the configuration and the launch's seed, and not on the number of
-client processes.  A million requests take about 70 MB.
+A schedule in columns, complete before the load begins: it depends on the experiment, the configuration and the launch's seed, but not
+on the number of client processes.  A million requests take about 70 MB.
 
-How a request becomes due:
-* `due_ns` >= 0: so long after the begin of the load (open loop, and the first request of a closed stream, which has 0);
-* `due_ns` = -1: when the request that it follows has ended, plus `pause_ns`.  It follows the nearest earlier request of its
-  session if it has a session and a turn above 0, else of its stream.  With `together` = m > 0 it follows the m requests
-  before it in number order, counted in groups of m after the cold ones, and is due when the last of that group has ended.
+When a request is due:
+* `due_ns` >= 0: that long after the load begins (open loop, and the first request of a closed stream, which has 0);
+* `due_ns` = -1: `pause_ns` after its predecessor has ended: the nearest earlier request of its session if it has a session and a turn
+  above 0, else of its stream.  With `together` = m > 0, requests after the cold ones form consecutive groups of m, and each is due
+  when the whole previous group has ended.
 Cold requests (`phase` cold) are sent one by one, in order, before the load begins; `due_ns` is -1 and they follow each other.
-Their `kind` is normal where they tell how cold an engine is; others are sent alone, to be compared with answers under load.
-A turn above 0 with `due_ns` >= 0 (a replayed trace) does not wait for the turn before it.
-A client process k of n takes the requests whose stream, else whose session, else whose number is k modulo n; process 0 all
-cold ones, and all of them where `together` > 0.  `assay.traffic.arrivals.make` has `mine` and `predecessors`.
+Those of `kind` normal measure the engine's cold start; others are sent alone, for comparison with answers under load.
+A turn above 0 with `due_ns` >= 0 (a replayed trace) does not wait for the previous turn.
+Client process k of n sends the requests whose stream, else session, else number is k modulo n; process 0 sends all cold requests, and
+everything if `together` > 0 (`assay.traffic.arrivals.shares`).
 """
 
 from __future__ import annotations
@@ -29,32 +29,31 @@ PHASES: Final = ("cold", "warm_up", "main")
 KINDS: Final = ("normal", "canary", "identity", "rerun", "needle")
 PAUSES: Final = ("none", "think", "tool", "retrieval")
 BLOCK_TOKENS: Final = 512
-NONE: Final = -1  # in a column: no such thing
+NONE: Final = -1  # column value for "not applicable"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Schedule:
-    """One launch's requests; every array has one entry per request, -1 where a thing does not apply."""
+    """One launch's requests; every array has one entry per request, -1 where not applicable."""
 
-    phase: npt.NDArray[np.int8]  # place in PHASES; in a closed loop the client says warm_up by the time
-    kind: npt.NDArray[np.int8]  # place in KINDS
+    phase: npt.NDArray[np.int8]  # index in PHASES; in a closed loop the client sets warm_up by the clock
+    kind: npt.NDArray[np.int8]  # index in KINDS
     stream: npt.NDArray[np.int32]
     session: npt.NDArray[np.int64]
     turn: npt.NDArray[np.int32]
     due_ns: npt.NDArray[np.int64]
     pause_ns: npt.NDArray[np.int64]
-    pause_kind: npt.NDArray[np.int8]  # place in PAUSES
+    pause_kind: npt.NDArray[np.int8]  # index in PAUSES
     tokens_in: npt.NDArray[np.int64]
     tokens_out: npt.NDArray[np.int64]
     seed: npt.NDArray[np.int64]
     replica: npt.NDArray[np.int32]
-    example: npt.NDArray[np.int64]  # number of the prompt in its file or set: equal where the same text is sent
+    example: npt.NDArray[np.int64]  # number of the prompt in its file or set: equal for equal texts
     expected: Mapping[int, str] = field(default_factory=dict)  # request -> what the answer must contain or equal
-    cluster: Mapping[int, str] = field(default_factory=dict)  # request -> what its prompt shares with others; not sent
-    # request -> ids of the blocks of BLOCK_TOKENS tokens
+    cluster: Mapping[int, str] = field(default_factory=dict)  # request -> label of prompts with shared content; not sent
+    # request -> IDs of the blocks of BLOCK_TOKENS tokens in its text, the last truncated at tokens_in: equal IDs are equal text (Mooncake)
     blocks: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
-    # that its text is made of, the last one cut off at tokens_in: equal ids are equal text (Mooncake's traces)
-    together: int = 0  # MLPerf's MultiStream: so many requests form a query, and the next follows when all have ended
+    together: int = 0  # MLPerf's MultiStream: requests per query; the next query follows when all have ended
 
     def __len__(self) -> int:
         return len(self.phase)

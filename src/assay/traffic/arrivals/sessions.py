@@ -1,8 +1,8 @@
-"""How do the requests of a conversation follow each other?  Turns after a user's thinking, steps after a tool's time.
+"""How do the requests of a conversation follow each other?
 
-A conversation has `turns` turns; each turn is a request and `tool_steps` further ones, each after a call of a tool.  A
-request's `turn` counts all of them.  Pauses are exponential: a user's thinking before a turn, a tool's time before a step.
-Every request takes one number from the stream of pauses, so that longer loads begin like shorter ones.
+A conversation has `turns` turns; each turn is a request plus `tool_steps` further ones, each after a tool call.  A request's `turn` counts
+all of them.  Pauses are exponential: think time before a turn, tool time before a step.  Every request consumes one draw, so shorter loads
+are prefixes of longer ones.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 
 def length(prompts: Prompts) -> int:
-    """Requests of a conversation."""
+    """Requests per conversation."""
     return prompts.turns * (1 + prompts.tool_steps)
 
 
 def paused(load: Schedule, prompts: Prompts, seed: int, between_s: float = 0.0) -> Schedule:
-    """The load with its pauses: before every later request of a conversation, and `between_s` before a stream's next one."""
+    """The load with its pauses: before every later request of a conversation, and `between_s` before a stream's next conversation."""
     if not (prompts.think_s or prompts.tool_steps or between_s):
         return load
     follows = load.due_ns == NONE
@@ -39,7 +39,7 @@ def paused(load: Schedule, prompts: Prompts, seed: int, between_s: float = 0.0) 
 
 
 def started(due_ns: Ints, steps: int) -> Schedule:
-    """Conversations that begin at these times, each of so many requests; they stand one after the other."""
+    """Conversations that start at these times, each of `steps` requests, concatenated."""
     n = len(due_ns) * steps
     turn = np.tile(np.arange(steps), len(due_ns))
     return rows(n, session=np.repeat(np.arange(len(due_ns)), steps), turn=turn, due_ns=np.where(turn == 0, np.repeat(due_ns, steps), NONE))

@@ -1,4 +1,4 @@
-"""Which client process sends a request, and which request does it wait for?"""
+"""Which client process sends a request, and which request must end first?"""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from assay.traffic.arrivals.schedule import NONE, Schedule
 
 
 def mine(schedule: Schedule, k: int, n: int) -> Ints:
-    """The numbers of the requests that client process `k` of `n` sends, ascending; shape [requests of this client].
+    """Numbers of the requests that client process `k` of `n` sends, ascending; shape [requests of this client].
 
-    Cold requests all belong to process 0.  What follows another request belongs to the same process as that.
+    All cold requests belong to process 0.  A request belongs to the same process as its predecessor.
     """
     if not 0 <= k < n:
         raise ValueError(f"there is no client process {k} of {n}")
@@ -19,9 +19,9 @@ def mine(schedule: Schedule, k: int, n: int) -> Ints:
 
 
 def predecessors(schedule: Schedule) -> Ints:
-    """The number of the request that each one follows, -1 where it is due at a time of its own; shape [requests].
+    """Each request's predecessor, -1 where it has its own due time; shape [requests].
 
-    With `together` it is the last one of the group before, all of which must have ended.
+    With `together` it is the last request of the previous group, all of which must have ended.
     """
     found = np.full(len(schedule), NONE, dtype=np.int64)
     cold = schedule.phase == COLD
@@ -45,7 +45,7 @@ def _owners(schedule: Schedule, n: int) -> Ints:
 
 
 def _chain(found: Ints, keys: Ints) -> Ints:
-    """Write into `found` the nearest earlier number with the same key, for keys that are not negative."""
+    """Write into `found` the nearest earlier number with the same key, for non-negative keys."""
     order = np.argsort(keys, kind="stable")
     order = order[keys[order] >= 0]
     same = keys[order[1:]] == keys[order[:-1]]

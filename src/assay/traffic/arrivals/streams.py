@@ -1,11 +1,11 @@
-"""What do the streams of a closed loop send?  Each stream sends its next request when the one before has ended.
+"""What do the streams of a closed loop send?
 
-Request j of stream s is number j * streams + s: the order in which they would be sent if all took equally long.
-A stream has one conversation after the other; users are streams that think between conversations as between turns.
+Each stream sends its next request when the previous one has ended.  Request j of stream s has number j * streams + s: the sending order
+if all took equally long.  A stream runs one conversation after another; users are streams with think time between conversations as well
+as between turns.
 
-How many a stream will send is known only to the engine, so more are scheduled than any engine answers: 5000 a second in
-each stream, 20,000 a second in all, and a million in a launch.  Beyond that `arrivals.requests` must be given, which is
-then exact.
+How many a stream will send depends on the engine, so more are scheduled than any engine can answer: 5000 per second per stream, 20,000
+per second in total, and a million per launch.  Beyond that `arrivals.requests` must be set, which is then exact.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ MOST: Final = 1_000_000
 
 
 def count(arrivals: Arrivals, streams: int) -> int:
-    """How many requests are scheduled for so many streams."""
+    """Requests to schedule for this many streams."""
     if arrivals.requests is not None:
         return arrivals.requests
     seconds = horizon_ns(arrivals) / NS
@@ -39,13 +39,13 @@ def count(arrivals: Arrivals, streams: int) -> int:
 
 
 def closed(serving: Serving, streams: int, seed: int) -> Schedule:
-    """Requests of so many streams, conversation after conversation without a pause between."""
+    """Requests of this many streams, conversation after conversation without pauses between them."""
     load = _streams(serving, streams)
     return _possible(sessions.paused(load, serving.prompts, seed), serving.arrivals, streams)
 
 
 def users(serving: Serving, streams: int, seed: int) -> Schedule:
-    """Requests of so many users. When the load begins each is thinking, as if all had been there for a long time."""
+    """Requests of this many users. At the start each user is thinking, as in steady state."""
     think_s = serving.prompts.think_s
     first_ns = np.rint(exponential(source(seed, "users"), streams) * think_s * NS).astype(np.int64)
     load = _streams(serving, streams, first_ns, always_sessions=True)
@@ -74,7 +74,7 @@ def _streams(serving: Serving, streams: int, first_ns: Ints | None = None, *, al
 
 
 def _possible(load: Schedule, arrivals: Arrivals, streams: int) -> Schedule:
-    """Without the requests that cannot become due in time, because of the pauses before them alone."""
+    """Drop requests that cannot become due in time, by the pauses before them alone."""
     if arrivals.requests is not None or not (load.pause_ns.any() or load.due_ns.max(initial=0)):
         return load
     rounds = -(-len(load) // streams)

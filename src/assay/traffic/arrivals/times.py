@@ -1,8 +1,8 @@
-"""When are the requests of an open loop due?  Times from the begin of the load, fixed before it begins.
+"""When are the requests of an open loop due?
 
-The number of requests expected until t is the cumulative rate L(t).  Arrivals of a process with rate 1 (unit gaps summed up)
-are carried over by its inverse, t = L^-1(s): for a constant rate that is s / rate, for a rate that changes evenly the root of
-a quadratic (Cinlar, Introduction to Stochastic Processes, 1975, section 4.7).  So the arrivals at 10 per second are those at
+Times after the load's start, fixed in advance.  With cumulative rate L(t), the number of requests expected until t, and the arrivals s of
+a process of rate 1 (cumulative unit gaps), requests are due at t = L^-1(s): s / rate at a constant rate, the root of a quadratic at a
+linearly changing rate (Cinlar, Introduction to Stochastic Processes, 1975, section 4.7).  So arrivals at 10 per second are those at
 5 per second, twice as fast: loads of one block share their randomness.
 """
 
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
     from assay.spec.sections.serving import Arrivals
 
 NS: Final = 1e9
-MOST: Final = 100_000_000  # requests of a launch
+MOST: Final = 100_000_000  # requests per launch
 
 
 @dataclass(frozen=True, kw_only=True)
 class Piece:
-    """A part of the load in which the rate changes evenly."""
+    """A part of the load with a linearly changing rate."""
 
     duration_s: float
-    rate: float  # requests per second at its begin
+    rate: float  # requests per second at its start
     rate_to: float  # and at its end
 
     @property
@@ -39,7 +39,7 @@ class Piece:
 
 
 def due(arrivals: Arrivals, load: float | None, seed: int, steps: int = 1) -> Ints:
-    """Due times in ns after the begin of the load, ascending, below its end; shape [conversations of `steps` requests]."""
+    """Due times in ns after the load's start, ascending, before its end; shape [conversations of `steps` requests]."""
     pieces = profile(arrivals, load)
     expected = sum(piece.requests for piece in pieces)
     _refuse_too_many(expected * steps)
@@ -55,7 +55,7 @@ def horizon_ns(arrivals: Arrivals) -> int:
 
 
 def profile(arrivals: Arrivals, load: float | None) -> tuple[Piece, ...]:
-    """The rate over the load. Stages begin with the measured part; the warm-up has the rate of their begin."""
+    """The rate over the load. Stages begin with the measured part; the warm-up runs at the first stage's initial rate."""
     if arrivals.process != "stages":
         rate = 0.0 if load is None else load
         return (Piece(duration_s=arrivals.warm_up_s + arrivals.duration_s, rate=rate, rate_to=rate),)
@@ -79,7 +79,7 @@ def _units(arrivals: Arrivals, seed: int, expected: float) -> Floats:
 
 
 def _summed(draw: Callable[[int], Floats], limit: float, cv: float) -> Floats:
-    """Gaps with mean 1 summed up until beyond `limit`."""
+    """Cumulative gaps with mean 1, until beyond `limit`."""
     gaps = draw(int(limit + 6.0 * cv * limit**0.5) + 16)
     while gaps.sum() <= limit:
         gaps = np.concatenate([gaps, draw(len(gaps))])
@@ -95,7 +95,7 @@ def _inverse(pieces: tuple[Piece, ...], units: Floats) -> Floats:
         inside = (units >= begin) & (units < begin + piece.requests)
         times[inside] = begin_s + _inverse_within(piece, units[inside] - begin)
         begin_s, begin = begin_s + piece.duration_s, begin + piece.requests
-    times[units >= begin] = begin_s  # the last one, where rounding put it at the very end
+    times[units >= begin] = begin_s  # the last arrival, if rounding put it at the very end
     return times
 
 
@@ -103,7 +103,7 @@ def _inverse_within(piece: Piece, units: Floats) -> Floats:
     slope = (piece.rate_to - piece.rate) / piece.duration_s if piece.duration_s else 0.0
     if slope == 0.0:
         return units / piece.rate
-    # rate t + slope t^2 / 2 = u, in the form that loses no digits where the slope is small
+    # rate t + slope t^2 / 2 = u, in the form that loses no precision for small slopes
     root = np.sqrt(np.maximum(piece.rate**2 + 2.0 * slope * units, 0.0))
     return np.asarray(2.0 * units / (piece.rate + root))
 

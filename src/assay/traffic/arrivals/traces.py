@@ -1,17 +1,19 @@
-"""When did recorded requests arrive, and how long were they?  Four formats of traces, replayed exactly.
+"""When did recorded requests arrive, and how long were they?
 
-    mooncake  JSONL: timestamp (ms), input_length, output_length, hash_ids: the blocks of 512 tokens that the prompt is made
-              of; equal ids are equal text (Qin et al., Mooncake, FAST 2025; kvcache-ai/Mooncake, FAST25-release/traces)
+Four trace formats, replayed exactly:
+
+    mooncake  JSONL: timestamp (ms), input_length, output_length, hash_ids: the blocks of 512 tokens that form the prompt;
+              equal IDs are equal text (Qin et al., Mooncake, FAST 2025; kvcache-ai/Mooncake, FAST25-release/traces)
     burstgpt  CSV: Timestamp (s), Request tokens, Response tokens (Wang et al., BurstGPT; HPMLL/BurstGPT); a response of 0
-              tokens, a failure there, is asked for as one token, so that the arrival stays; Session ID where there is one
+              tokens, a failure in the trace, is requested as one token, to keep the arrival; Session ID if present
     azure     CSV: TIMESTAMP (date and time), ContextTokens, GeneratedTokens (Azure/AzurePublicDataset, LLM 2023 and 2024)
     jsonl     our own: at_s, tokens_in, tokens_out, and optionally session, turn, pause_s and pause (think, tool, retrieval).
-              Without at_s a request follows the one before it in its session, pause_s after that has ended; without
-              tokens_in or tokens_out these come from the scenario
+              Without at_s a request is due pause_s after its session's previous request has ended; without tokens_in or
+              tokens_out these come from the scenario
 
-The first request is due when the load begins, the others as long after it as they came, divided by the speed; warm-up is what
-falls into the warm-up time.  Rows must be in order of time: reading ends with the load, however long the file is.  Times are
-read as decimal numbers, so that no nanosecond is lost on the way.
+The first request is due when the load begins, the others at their recorded offsets divided by the speed; requests within the warm-up
+time are the warm-up.  Rows must be in time order: reading stops at the end of the load, however long the file is.  Times are parsed as
+decimals, so no nanosecond is lost.
 """
 
 from __future__ import annotations
@@ -35,14 +37,14 @@ from assay.traffic.arrivals.schedule import NONE, PAUSES, Schedule
 Format = Literal["auto", "mooncake", "burstgpt", "azure", "jsonl"]
 WHERE: Final = "serving.arrivals.trace"
 NS: Final = 10**9
-LARGEST: Final = 2**62  # ns and tokens beyond this are a slip of the pen
-LINE: Final = 16 * 2**20  # characters of a line; a prompt of 10 million tokens has 20,000 blocks
+LARGEST: Final = 2**62  # larger ns or token values are certainly mistakes
+LINE: Final = 16 * 2**20  # characters per line; a prompt of 10 million tokens has 20,000 blocks
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Row:
-    """A recorded request. `at_ns`: None where it follows the one before it in its session."""
+    """A recorded request. `at_ns`: None if it follows the previous request of its session."""
 
     at_ns: int | None
     tokens_in: int = NONE
@@ -55,9 +57,10 @@ class Row:
 
 
 def replay(path: Path, form: Format, speed: float, end_ns: int) -> Schedule:
-    """The requests of a trace that are due before `end_ns`, with their times after the begin of the load.
+    """The requests of a trace that are due before `end_ns`, timed from the load's start.
 
-    Raises SpecError where the file is not there, is not of this format, or has a row that makes no sense.
+    Raises:
+        SpecError: the file does not exist, has another format, or contains an invalid row.
     """
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
@@ -71,7 +74,7 @@ def replay(path: Path, form: Format, speed: float, end_ns: int) -> Schedule:
 
 
 def _until(found: Iterable[tuple[int, Row]], speed: float, end_ns: int) -> Iterator[Row]:
-    """Rows up to the first one that is due at the end or later; checks the order."""
+    """Rows until the first one due at the end or later; checks their order."""
     first: int | None = None
     before = -LARGEST
     for line, row in found:
@@ -111,7 +114,7 @@ def _column(values: Iterable[int]) -> Ints:
 
 
 def _sessions(found: Sequence[Row]) -> tuple[Ints, Ints]:
-    """Numbers for the sessions in the order in which they begin, and turns where the file has none."""
+    """Session numbers in order of first appearance, and turns where the file has none."""
     numbers: dict[str, int] = {}
     turns: dict[str, int] = {}
     session, turn = [], []
@@ -127,7 +130,7 @@ def _sessions(found: Sequence[Row]) -> tuple[Ints, Ints]:
 
 
 def _examples(found: Sequence[Row]) -> Ints:
-    """A number for each text that occurs more than once: the same blocks, cut off at the same length."""
+    """A number for each text that occurs more than once: the same blocks, truncated at the same length."""
     texts: dict[tuple[int, tuple[int, ...]], list[int]] = {}
     for number, row in enumerate(found):
         if row.blocks:
@@ -162,7 +165,7 @@ def _bounded(file: Iterable[str]) -> Iterator[str]:
 
 
 def _recognised(head: str) -> Format:
-    """The format of a file by its first line."""
+    """Detect a file's format by its first line."""
     if head.lstrip().startswith("{"):
         return "mooncake" if '"timestamp"' in head else "jsonl"
     names = _names(head)
@@ -265,7 +268,7 @@ _AZURE: Final = (frozenset({"timestamp", "contexttokens", "generatedtokens"}), _
 
 
 def _moment(text: str) -> int:
-    """Nanoseconds since 1970 of "2023-11-16 18:15:46.6805900", with or without a zone; UTC without one."""
+    """Nanoseconds since 1970 of "2023-11-16 18:15:46.6805900", with or without a time zone; default UTC."""
     text = text.strip()
     whole, _, rest = text.partition(".")
     digits = rest[: len(rest) - len(rest.lstrip("0123456789"))]

@@ -1,1 +1,1 @@
-"""Dialects: one file with one `BACKEND` each."""
+"""Which dialects can a load speak, one file with one `BACKEND` each?"""

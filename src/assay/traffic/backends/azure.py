@@ -1,10 +1,10 @@
-"""How is Azure OpenAI asked?  OpenAI's dialect at a deployment's path, with the key in `api-key`.
+"""How are requests sent to Azure OpenAI?
 
-The first chunk of a stream has no choice but tells of the content filter.  With api_version = "v1" the path is that of the
-newer API, /openai/v1/..., where the deployment is named as the model.
+In OpenAI's dialect at a deployment's path, with the key in `api-key`.  The first chunk of a stream has no choice, only the content
+filter's result.  With api_version = "v1" the path is that of the newer API, /openai/v1/..., where the deployment is the model's name.
 
-Options: `deployment` (left out: the model's name), `api_version`, `auth` ("key": the header api-key; "bearer": a token of
-Entra ID in the same variable), `path`, `omit`, `max_tokens_key`, `body.KEY`, `json.KEY`.
+Options: `deployment` (default: the model's name), `api_version`, `auth` ("key": the header api-key; "bearer": an Entra ID token in the
+same variable), `path`, `omit`, `max_tokens_key`, `body.KEY`, `json.KEY`.
 Source: https://learn.microsoft.com/azure/ai-foundry/openai/reference.
 """
 
@@ -19,12 +19,12 @@ from assay.traffic.backends.support.openai_dialect import OPTIONS, OWN_KEYS, PAT
 from assay.traffic.backends.support.options import Sign, adding, headers_of, option
 from assay.traffic.parts import Ask, Backend, Option, Wire
 
-API_VERSION: Final = "2024-10-21"  # the newest that is generally available and dated
+API_VERSION: Final = "2024-10-21"  # latest dated GA version
 _OPENAI = wire_of(Dialect())
 
 
 def wire(ask: Ask, target: Target) -> Wire:
-    """What goes over the connection: OpenAI's body at the deployment's path."""
+    """OpenAI's body at the deployment's path."""
     deployment = option(target, "deployment") or ask.model
     version = option(target, "api_version") or API_VERSION
     made = _OPENAI(ask if ask.model == deployment else ask._replace(model=deployment), target)
@@ -42,7 +42,7 @@ def _path(kind: str, deployment: str, version: str) -> str:
 
 
 def prepare(target: Target) -> Sign:
-    """Adds the key as Azure wants it."""
+    """Add the key in Azure's header."""
     if option(target, "auth", "key") == "bearer":
         return adding(headers_of(target))
     return adding(headers_of(target, key_header="api-key", before=""))

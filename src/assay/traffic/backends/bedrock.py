@@ -1,15 +1,15 @@
-"""How is Amazon Bedrock asked?  ConverseStream, or InvokeModelWithResponseStream with api = "invoke"; signed by Signature V4.
+"""How are requests sent to Amazon Bedrock?
 
-The stream is no text: frames with headers, a payload and two checksums, which botocore takes apart.  A frame is a chunk; its
-time is that of the read which completed it.  Frames of the type `exception` are errors told inside of a 200.  With api =
-"invoke" the payload is base64 of the model's own JSON, of which those of Anthropic, Meta, Mistral, Amazon Nova and OpenAI's
-form are known.
+By ConverseStream, or InvokeModelWithResponseStream with api = "invoke", signed with Signature V4.  The stream is binary: frames of headers,
+payload and two checksums, parsed by botocore.  A frame is a chunk, timed by the read that completed it.  Frames of type `exception` are
+errors within a 200.  With api = "invoke" the payload is base64 of the model's own JSON; supported are the formats of Anthropic, Meta,
+Mistral, Amazon Nova and OpenAI.
 
-Credentials are Amazon's own chain (environment, profile, container, instance), by botocore (the extra `aws`); each request is
-signed when it is sent.  With `api_key_env` a Bedrock API key is sent as a bearer token instead.  Requests are never retried.
+Credentials come from Amazon's standard chain (environment, profile, container, instance) through botocore (the extra `aws`); each request
+is signed at send time.  With `api_key_env` a Bedrock API key is sent as a bearer token instead.  Requests are never retried.
 URL: https://bedrock-runtime.REGION.amazonaws.com.
 
-Options: `region` (needed for signing; left out: AWS_REGION or the profile's), `profile`, `api` ("converse" or "invoke"),
+Options: `region` (required for signing; default: AWS_REGION or the profile's), `profile`, `api` ("converse" or "invoke"),
 `path`, `omit`, `body.KEY`, `json.KEY`; for example "body.additionalModelRequestFields.top_k" = 40.
 Source: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ConverseStream.html.
 """
@@ -35,7 +35,7 @@ SERVICE: Final = "bedrock"
 _COUNTS = {"tokens_in": "inputTokens", "tokens_out": "outputTokens", "tokens_cached": "cacheReadInputTokens"}
 
 
-# ---- what is sent ------------------------------------------------------------------------------------------------
+# ---- requests ----------------------------------------------------------------------------------------------------
 
 
 def _path(ask: Ask, target: Target) -> str:
@@ -64,7 +64,7 @@ def _varied(ask: Ask, head: Head) -> Tree:
 
 
 def _message(message: Json) -> Tree:
-    """A message in Converse's form."""
+    """A message in Converse's format."""
     content = message.get("content")
     parts: list[Tree] = [{"text": text_of(content)}]
     for url in images_of(content):
@@ -77,20 +77,20 @@ _JSON = deep(_path, _fixed, _varied)
 
 
 def wire(ask: Ask, target: Target) -> Wire:
-    """What goes over the connection, before it is signed."""
+    """The unsigned request."""
     made = _JSON(ask, target)
     accept = "application/vnd.amazon.eventstream" if ask.stream else "application/json"
     return Wire(path=made.path, body=made.body, headers=(("content-type", "application/json"), ("accept", accept)))
 
 
-# ---- who asks ----------------------------------------------------------------------------------------------------
+# ---- credentials -------------------------------------------------------------------------------------------------
 
 
 def prepare(target: Target) -> Sign:
-    """Signs each wire when it is sent, or adds a Bedrock API key.
+    """Sign each request at send time, or add a Bedrock API key.
 
     Raises:
-        EnvironmentLacks: botocore is not installed, or there are no credentials or no region.
+        EnvironmentLacks: botocore is not installed, or credentials or the region are missing.
     """
     if target.api_key_env:
         return adding(headers_of(target))
@@ -120,12 +120,12 @@ def _session(profile: str) -> Any:
         session = Session(profile=profile or None)
         session.get_scoped_config()
     except BotoCoreError as error:
-        raise EnvironmentLacks(f"no AWS credentials: {error}") from None  # names the profile or file, no secret
+        raise EnvironmentLacks(f"no AWS credentials: {error}") from None  # names the profile or file, not a secret
     return session
 
 
 def signed(made: Wire, url: str, credentials: Any, region: str, service: str = SERVICE) -> Wire:
-    """A wire with the headers of Signature V4, for a server at `url`; valid for some minutes.
+    """A request with Signature V4 headers for a server at `url`; valid for some minutes.
 
     Raises:
         EnvironmentLacks: the credentials could not be refreshed.
@@ -133,12 +133,12 @@ def signed(made: Wire, url: str, credentials: Any, region: str, service: str = S
     from botocore.auth import SigV4Auth
     from botocore.awsrequest import AWSRequest
 
-    # The host as it is sent: left to itself, botocore would sign it without a port that need not be told.
+    # The host exactly as sent: botocore would drop a default port and sign a different header.
     headers = {"host": urlsplit(url).netloc.rpartition("@")[2], **dict(made.headers)}
     request = AWSRequest(method=made.method, url=url.rstrip("/") + made.path, data=made.body, headers=headers)
     try:
         SigV4Auth(credentials.get_frozen_credentials(), service, region).add_auth(request)
-    except Exception as error:  # its own words may hold a secret
+    except Exception as error:  # the library's message may contain a secret
         raise EnvironmentLacks(f"AWS credentials could not be used: {type(error).__name__}") from None
     given = {name.lower(): str(value) for name, value in request.headers.items()}
     sent = tuple((name, Hidden(value) if name in _SECRET else value) for name, value in given.items())
@@ -148,7 +148,7 @@ def signed(made: Wire, url: str, credentials: Any, region: str, service: str = S
 _SECRET: Final = frozenset({"authorization", "x-amz-security-token"})
 
 
-# ---- what comes back ---------------------------------------------------------------------------------------------
+# ---- responses --------------------------------------------------------------------------------------------------
 
 
 class Frame(NamedTuple):
@@ -161,10 +161,10 @@ class Frame(NamedTuple):
 
 
 def frames(body: bytes) -> Iterator[Frame]:
-    """The frames of a body that have come whole.
+    """The complete frames of a body.
 
     Raises:
-        botocore.eventstream.ParserError: a checksum is wrong, or a length makes no sense.
+        botocore.eventstream.ParserError: a checksum or a length is invalid.
     """
     from botocore.eventstream import EventStreamBuffer
 
@@ -179,7 +179,7 @@ def frames(body: bytes) -> Iterator[Frame]:
 
 
 def read(reply: Reply, ask: Ask) -> Answer:
-    """What a reply says, streamed or not. Never raises, whatever the server sent."""
+    """Parse a reply, streamed or not. Never raises, whatever the server sent."""
     failed = failure(reply)
     if failed is not None and not (reply.http_status and 200 <= reply.http_status < 300):
         return failed
@@ -222,7 +222,7 @@ def _frame(frame: Frame, ns: int, ask: Ask, into: Gathered) -> None:
 
 
 def _converse(name: str, told: Mapping[str, Any], ns: int, into: Gathered) -> None:
-    """One event of ConverseStream."""
+    """Process one event of ConverseStream."""
     if name == "contentBlockDelta":
         _delta(told["delta"], ns, into)
     elif name == "contentBlockStart" and "toolUse" in (told.get("start") or {}):

@@ -1,11 +1,11 @@
-"""How is llama.cpp's server asked?  In OpenAI's dialect, or with `native = true` at its own /completion.
+"""How are requests sent to llama.cpp's server?
 
-/completion takes a text, which it does not put into a chat template, and tells the server's own timings and counts in its
-last event; tokens from the cache stand in `timings.cache_n` (`tokens_cached` there is the length of the context).
-`ignore_eos` is known in both.  Where the server is told to (llama-cpp-python: by default), a new request cuts off the
-answers under way without a word: such an answer is truncated.
+In OpenAI's dialect, or with `native = true` to its own /completion, which takes raw text without a chat template and reports the server's
+timings and counts in its last event; cached tokens are in `timings.cache_n` (`tokens_cached` there is the context length).
+Both support `ignore_eos`.  If so configured (llama-cpp-python: by default), a new request silently cuts off the answers in progress:
+such an answer is truncated.
 
-Options: `native`, `path`, `omit`, `max_tokens_key`, `body.KEY`, `json.KEY`; "body.cache_prompt" = false switches its cache off.
+Options: `native`, `path`, `omit`, `max_tokens_key`, `body.KEY`, `json.KEY`; "body.cache_prompt" = false disables its cache.
 Source: https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md.
 """
 
@@ -41,19 +41,19 @@ _NATIVE = flat(lambda ask, target: "/completion", _fixed, _varied)
 
 
 def wire(ask: Ask, target: Target) -> Wire:
-    """What goes over the connection."""
+    """The request in the selected dialect."""
     return (_NATIVE if flag(target, "native") else _OPENAI)(ask, target)
 
 
 def read_reply(reply: Reply, ask: Ask) -> Answer:
-    """What a reply says, in whichever of the two dialects it came."""
+    """Parse a reply in either dialect."""
     if tells(reply, b"choices") or not tells(reply, b"stop"):
         return read(reply, ask)
     return read_events(reply, _take)
 
 
 def _take(told: Mapping[str, Any], name: str, ns: int, into: Gathered) -> None:
-    """One event of the stream, or the answer in one piece."""
+    """Process one event of the stream, or a non-streamed answer."""
     last = bool(told.get("stop"))
     into.say(ns, told["content"], empty=Kind.FINISH if last else Kind.ROLE)
     for one in told.get("completion_probabilities") or ():
@@ -67,7 +67,7 @@ def _take(told: Mapping[str, Any], name: str, ns: int, into: Gathered) -> None:
 
 
 def _older(told: Mapping[str, Any]) -> str:
-    """Why it ended, by servers before `stop_type`."""
+    """Finish reason of servers that predate `stop_type`."""
     return "limit" if told.get("stopped_limit") else "word" if told.get("stopped_word") else "eos"
 
 

@@ -1,14 +1,14 @@
-"""How is Oracle's Generative AI service asked?  Its chat action, signed by Oracle's own library, streamed as events.
+"""How are requests sent to Oracle's Generative AI service?
 
-Two forms of request: GENERIC, for models of Meta, xAI, OpenAI and Google there, with messages; and COHERE, with a message
-and a history.  Which it is follows from the model's name, or from `api_format`.  The events differ likewise: a message with
-parts, or a text; in COHERE's last event the whole text stands again, beside the finish reason, and is not counted twice.
+By its chat action, signed by Oracle's own library, streamed as events.  There are two formats: GENERIC, with messages, for models of Meta,
+xAI, OpenAI and Google; and COHERE, with a message and a history.  The model's name, or `api_format`, selects one.  The events differ
+likewise: a message with parts, or a text; COHERE's last event repeats the whole text beside the finish reason, and it is not counted twice.
 
-Requests are signed when they are sent, by the library `oci` (the extra `oci`): with the key of a configuration file
-(auth = "config"), with its session token ("session"), or as what this machine is ("instance", "resource").
+Requests are signed at send time by the library `oci` (the extra `oci`): with the key of a configuration file (auth = "config"), its
+session token ("session"), or this machine's identity ("instance", "resource").
 URL: https://inference.generativeai.REGION.oci.oraclecloud.com.
 
-Options: `compartment_id` (needed), `auth`, `config_file`, `profile`, `endpoint_id` (a dedicated cluster, in place of the
+Options: `compartment_id` (required), `auth`, `config_file`, `profile`, `endpoint_id` (a dedicated cluster, instead of the
 model), `api_format`, `path`, `omit`, `body.KEY`, `json.KEY`; for example "body.chatRequest.topK" = 40.
 Source: https://docs.oracle.com/iaas/api/#/en/generative-ai-inference/20231130/ChatResult/Chat, and oci 2.189.0.
 """
@@ -31,7 +31,7 @@ _COUNTS = {"tokens_in": "promptTokens", "tokens_out": "completionTokens"}
 _SECRET: Final = frozenset({"authorization"})
 
 
-# ---- what is sent ------------------------------------------------------------------------------------------------
+# ---- requests ----------------------------------------------------------------------------------------------------
 
 
 def _format(ask: Ask, target: Target) -> str:
@@ -71,25 +71,25 @@ def _cohere(messages: tuple[Json, ...]) -> Tree:
     return some(message=text_of(messages[-1].get("content")), chatHistory=history or None)
 
 
-# ---- who asks ----------------------------------------------------------------------------------------------------
+# ---- credentials -------------------------------------------------------------------------------------------------
 
 
 class _Request:
-    """As much of a prepared request of `requests` as Oracle's signers look at: see oci.signer.AbstractBaseSigner."""
+    """The parts of a `requests.PreparedRequest` that Oracle's signers read: see oci.signer.AbstractBaseSigner."""
 
     def __init__(self, made: Wire, url: str) -> None:
         self.method, self.url, self.path_url, self.body = made.method, url.rstrip("/") + made.path, made.path, made.body
         self.headers: dict[str, str] = {**dict(made.headers), "content-length": str(len(made.body))}
 
 
-Signer = Callable[[Any], Any]  # oci.signer.Signer and its kin: fills the headers of a request
+Signer = Callable[[Any], Any]  # oci.signer.Signer and similar: fills a request's headers
 
 
 def prepare(target: Target) -> Sign:
-    """Signs each wire when it is sent.
+    """Sign each request at send time.
 
     Raises:
-        EnvironmentLacks: `oci` is not installed, or there is no configuration that it can use.
+        EnvironmentLacks: `oci` is not installed, or has no usable configuration.
     """
     signer, extra = _signer(target), headers_of(target)
 
@@ -100,18 +100,18 @@ def prepare(target: Target) -> Sign:
 
 
 def signed(made: Wire, url: str, signer: Signer, extra: Headers = ()) -> Wire:
-    """A wire with the headers of Oracle's signature, for a server at `url`.
+    """A request with Oracle's signature headers, for a server at `url`.
 
     Raises:
-        EnvironmentLacks: it could not be signed.
+        EnvironmentLacks: signing failed.
     """
     request = _Request(made, url)
     try:
         signer(request)
-    except Exception as error:  # its own words may hold a secret
+    except Exception as error:  # the library's message may contain a secret
         raise EnvironmentLacks(f"the request could not be signed: {type(error).__name__}") from None
     given = {name.lower(): str(value) for name, value in request.headers.items()}
-    given.pop("content-length")  # the transport writes its own, which is the same
+    given.pop("content-length")  # the transport writes the same header itself
     headers = tuple((name, Hidden(value) if name in _SECRET else value) for name, value in given.items())
     return Wire(path=made.path, body=made.body, method=made.method, headers=joined(headers, extra))
 
@@ -124,7 +124,7 @@ def _signer(target: Target) -> Signer:
     how = option(target, "auth", "config")
     try:
         return _SIGNERS[how](oci, target)
-    except Exception as error:  # its own words may hold a secret
+    except Exception as error:  # the library's message may contain a secret
         raise EnvironmentLacks(f"no Oracle credentials by auth = {how!r}: {type(error).__name__}") from None
 
 
@@ -157,11 +157,11 @@ _SIGNERS: Final[Mapping[str, Callable[[Any, Target], Signer]]] = {
 }
 
 
-# ---- what comes back ---------------------------------------------------------------------------------------------
+# ---- responses --------------------------------------------------------------------------------------------------
 
 
 def read(reply: Reply, ask: Ask) -> Answer:
-    """What a reply says, streamed or not. Never raises, whatever the server sent."""
+    """Parse a reply, streamed or not. Never raises, whatever the server sent."""
     return read_events(reply, _take)
 
 

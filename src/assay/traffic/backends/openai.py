@@ -1,9 +1,9 @@
-"""How is a server asked that speaks OpenAI's API: chat, completions, embeddings, rerank, and chat with images?
+"""How are requests sent to a server with OpenAI's API: chat, completions, embeddings, rerank, and chat with images?
 
-The plain dialect, without an engine's own keys: for OpenAI itself, OpenRouter, Together, LMDeploy, Ollama and others.
-An answer's length is only limited, never forced: there is no `ignore_eos` here.
+The plain dialect, without an engine's extensions: for OpenAI itself, OpenRouter, Together, LMDeploy, Ollama and others.
+The answer's length is only limited, never forced: there is no `ignore_eos`.
 
-Options: `path`, `omit`, `max_tokens_key`, `body.KEY`, `json.KEY`.  OpenAI's reasoning models want
+Options: `path`, `omit`, `max_tokens_key`, `body.KEY`, `json.KEY`.  OpenAI's reasoning models require
 max_tokens_key = "max_completion_tokens" and omit = "temperature".
 Source: https://platform.openai.com/docs/api-reference; rerank: https://docs.cohere.com/reference/rerank.
 """

@@ -1,4 +1,4 @@
-"""How is the responses API asked (/v1/responses), and what do its typed events say?
+"""How are requests sent to the Responses API (/v1/responses), and how are its typed events read?
 
     response.output_text.delta, response.refusal.delta                              text
     response.reasoning_text.delta, response.reasoning_summary_text.delta            reasoning
@@ -6,7 +6,7 @@
     response.completed, response.incomplete                                         the end, with the usage
     response.failed, error                                                          an error
 
-All other events are chunks without text.  Nothing is stored at the server (`store` is false).
+All other events are chunks without text.  The server stores nothing (`store` is false).
 
 Options: `path`, `omit`, `body.KEY`, `json.KEY`; for example "body.reasoning.effort" = "low".
 Source: https://platform.openai.com/docs/api-reference/responses-streaming.
@@ -40,7 +40,7 @@ def _varied(ask: Ask, head: Head) -> bytes:
 
 
 def _message(message: Json) -> Json:
-    """A message in this API's form; its parts are named otherwise than in chat."""
+    """A message in this API's format, whose parts have other names than in chat."""
     content = message.get("content")
     if isinstance(content, str):
         return {"role": message["role"], "content": content}
@@ -50,13 +50,13 @@ def _message(message: Json) -> Json:
 
 
 def read(reply: Reply, ask: Ask) -> Answer:
-    """What a reply says, streamed or not. Never raises, whatever the server sent."""
+    """Parse a reply, streamed or not. Never raises, whatever the server sent."""
     return read_events(reply, _take, errors=False)
 
 
 def _take(told: Mapping[str, Any], name: str, ns: int, into: Gathered) -> None:
     kind = told.get("type") or name
-    if told.get("object") == "response":  # not streamed: the answer in one piece
+    if told.get("object") == "response":  # a non-streamed answer
         _whole(told, ns, into)
     elif kind in _TEXT:
         into.say(ns, told["delta"])
@@ -75,7 +75,7 @@ def _take(told: Mapping[str, Any], name: str, ns: int, into: Gathered) -> None:
 
 
 def _end(response: Mapping[str, Any], ns: int, into: Gathered) -> None:
-    """The last event: its usage, and whether all went well."""
+    """Process the last event: its usage, and whether the response succeeded."""
     if response.get("status") == "failed" or response.get("error"):
         into.fail(ns, (response.get("error") or {}).get("message") or "the response failed without words")
         return

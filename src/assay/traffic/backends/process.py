@@ -1,13 +1,14 @@
-"""How is a model measured without any server?  In the client's own process, step by step, one answer at a time.
+"""How is a model measured without a server?
 
-Tokenising, the first pass over the prompt and every token after it are timed apart (`assay.instruments.calls.generation`): a chunk
-is a token, `Answer.tokenize_ns` and `Answer.prefill_ns` tell what came before the first.  The end-of-sequence token is a
-chunk without text and counts as a token, as servers count it.  A prompt that does not fit is an error, like at a server.
+In the client's own process, step by step, one answer at a time.  Tokenisation, the first forward pass over the prompt and every later
+token are timed separately (`assay.instruments.calls.generation`): a chunk is a token, and `Answer.tokenize_ns` and `Answer.prefill_ns`
+time the steps before the first.  The end-of-sequence token is a chunk without text and counts as a token, as on servers.  A prompt that
+does not fit is an error, as on a server.
 
 The model is a local folder: the option `folder`, else the target's model, else the ask's; nothing is downloaded.
 
-Options: `folder`, `device` ("cpu", "cuda", "cuda:1" ...; cpu if left out), `dtype` (float32, bfloat16 ...; the folder's own
-if left out), `threads` (of torch; its own choice if left out).
+Options: `folder`, `device` ("cpu", "cuda", "cuda:1" ...; default cpu), `dtype` (float32, bfloat16 ...; default: the model folder's),
+`threads` (of torch; default: torch's choice).
 """
 
 from __future__ import annotations
@@ -23,15 +24,15 @@ from assay.traffic.parts import Answer, Ask, Backend, Kind, Option, Reply, Wire
 if TYPE_CHECKING:
     from assay.instruments.calls.generation import Generation, Generator
 
-MOST_TOKENS: Final = 1024  # where nobody says how long an answer may be
+MOST_TOKENS: Final = 1024  # default limit on an answer's length
 
 
 def process(target: Target) -> Callable[[Ask], Answer]:
-    """What answers asks. The model is loaded now if the target names it, else with the first ask for it.
+    """A function that answers asks. Loads the model now if the target names it, else at the first ask for it.
 
     Raises:
         EnvironmentLacks: torch or transformers is not installed.
-        WorkloadError: the folder holds no model.
+        WorkloadError: the folder contains no model.
     """
     loaded: dict[str, Generator] = {}
 
@@ -60,7 +61,7 @@ def _load(folder: str, target: Target) -> Generator:
 
 
 def answer(generator: Generator, ask: Ask) -> Answer:
-    """One ask's answer, with times."""
+    """Answer one ask, with times."""
     try:
         made = generator.generate(
             ask.prompt,
@@ -100,12 +101,12 @@ def _no_server(*_: object) -> NoReturn:
 
 
 def wire(ask: Ask, target: Target) -> Wire:
-    """Never: nothing goes over a connection."""
+    """Never called: this backend has no connection."""
     _no_server()
 
 
 def read(reply: Reply, ask: Ask) -> Answer:
-    """Never: nothing comes over a connection."""
+    """Never called: this backend has no connection."""
     _no_server()
 
 

@@ -1,8 +1,8 @@
-"""How is SGLang asked?  In OpenAI's dialect, or with `native = true` at its own /generate.
+"""How are requests sent to SGLang?
 
-/generate takes a text, which it does not put into a chat template, and sends with every event either the text so far or, if
-the server was started so, what is new.  Which of the two is seen from `output_ids`: they are as many as `completion_tokens`
-where everything is repeated.  Without them, a text that begins with the one before repeats it.
+In OpenAI's dialect, or with `native = true` to its own /generate, which takes raw text without a chat template.  Depending on the
+server's flags, each event holds the whole text so far or only the new part.  `output_ids` tell which: if everything is repeated, there
+are as many as `completion_tokens`.  Without them, a text that begins with the previous one repeats it.
 
 Options: `native`, `path`, `omit`, `max_tokens_key`, `body.KEY`, `json.KEY`; natively "body.sampling_params.top_k" = 40.
 Source: https://docs.sglang.io/basic_usage/native_api.html.
@@ -39,12 +39,12 @@ _NATIVE = deep(lambda ask, target: "/generate", _fixed, _varied)
 
 
 def wire(ask: Ask, target: Target) -> Wire:
-    """What goes over the connection."""
+    """The request in the selected dialect."""
     return (_NATIVE if flag(target, "native") else _OPENAI)(ask, target)
 
 
 def read_reply(reply: Reply, ask: Ask) -> Answer:
-    """What a reply says, in whichever of the two dialects it came."""
+    """Parse a reply in either dialect."""
     if not tells(reply, b"meta_info"):
         return read(reply, ask)
     so_far = _SoFar()
@@ -52,14 +52,14 @@ def read_reply(reply: Reply, ask: Ask) -> Answer:
 
 
 class _SoFar:
-    """What an answer of /generate has said until now."""
+    """State of a /generate answer while its events are read."""
 
     def __init__(self) -> None:
         self._text = ""
         self._tokens = 0
 
     def take(self, told: Mapping[str, Any], name: str, ns: int, into: Gathered) -> None:
-        """One event."""
+        """Process one event."""
         text, meta = told["text"], told["meta_info"]
         new = text[len(self._text) :] if self._repeats(text, told.get("output_ids"), meta) else text
         self._text += new

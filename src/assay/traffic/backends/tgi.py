@@ -1,8 +1,8 @@
-"""How is Text Generation Inference asked?  In OpenAI's dialect, or with `native = true` at its own /generate_stream.
+"""How are requests sent to Text Generation Inference?
 
-TGI cannot be told to go on after the end of sequence: `serving.ignore_eos` has no effect, and answers may be shorter than
-asked for.  Its own stream has one event per token; special tokens bear no text, and the last event tells why it ended and
-how many tokens there were.  /generate_stream takes a text, which it does not put into a chat template.
+In OpenAI's dialect, or with `native = true` to its own /generate_stream, which takes raw text without a chat template.  TGI cannot
+continue past the end of sequence: `serving.ignore_eos` has no effect, and answers may be shorter than requested.  The native stream has
+one event per token; special tokens carry no text, and the last event holds the finish reason and the token count.
 
 Options: `native`, `path`, `omit`, `max_tokens_key`, `body.KEY`, `json.KEY`; natively "body.parameters.top_k" = 40.
 Source: https://huggingface.github.io/text-generation-inference.
@@ -24,7 +24,7 @@ _COUNTS = {"tokens_in": "input_length", "tokens_out": "generated_tokens"}
 
 
 def _fixed(ask: Ask, target: Target) -> Tree:
-    # TGI refuses a temperature of 0: greedy decoding is to leave it out and not to sample.
+    # TGI rejects temperature 0: greedy decoding means no temperature and do_sample = false.
     sampling = {"do_sample": True, "temperature": ask.temperature} if ask.temperature > 0 else {"do_sample": False}
     return {"parameters": {**sampling, "details": True}}
 
@@ -38,12 +38,12 @@ _NATIVE = deep(lambda ask, target: "/generate_stream" if ask.stream else "/gener
 
 
 def wire(ask: Ask, target: Target) -> Wire:
-    """What goes over the connection."""
+    """The request in the selected dialect."""
     return (_NATIVE if flag(target, "native") else _OPENAI)(ask, target)
 
 
 def read_reply(reply: Reply, ask: Ask) -> Answer:
-    """What a reply says, in whichever of the two dialects it came."""
+    """Parse a reply in either dialect."""
     if not (tells(reply, b"token") or tells(reply, b"generated_text")):
         return read(reply, ask)
 
@@ -54,7 +54,7 @@ def read_reply(reply: Reply, ask: Ask) -> Answer:
 
 
 def _take(told: Mapping[str, Any], ns: int, into: Gathered, logprobs: bool) -> None:
-    """One event of the stream, or the answer in one piece."""
+    """Process one event of the stream, or a non-streamed answer."""
     token, details = told.get("token"), told.get("details")
     if token is None:
         into.say(ns, told["generated_text"])

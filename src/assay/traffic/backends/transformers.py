@@ -1,12 +1,12 @@
-"""How is `transformers serve` asked?  OpenAI's dialect, and what it refuses is left out.
+"""How are requests sent to `transformers serve`?
 
-It answers 4xx to `stream_options` and `logprobs`, tells the usage without being asked, ends its stream without [DONE], and
-names the model PATH@main.  Its first token shares the role's chunk or comes later; 64 tokens come in fewer chunks of text.
-An answer of exactly the length asked for is had by `generation_config`, the JSON of a GenerationConfig: the end of sequence
-is forbidden before it, and with continuous batching it is passed over.
+In OpenAI's dialect, without the keys it rejects.  It answers 4xx to `stream_options` and `logprobs`, reports usage unasked, ends its stream
+without [DONE], and names the model PATH@main.  Its first token shares the role's chunk or comes later; 64 tokens come in fewer text
+chunks.  `generation_config`, the JSON of a GenerationConfig, forces an answer of exactly the requested length: it forbids the end of
+sequence before that, and with continuous batching ignores it.
 
 Options: `path`, `omit`, `max_tokens_key`, `body.KEY`, `json.KEY`.
-Read and tried in transformers 5.23.0 (cli/serving), with and without continuous batching.
+Verified against the source and server of transformers 5.23.0 (cli/serving), with and without continuous batching.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""How is TensorRT-LLM asked (`trtllm-serve`)?  OpenAI's dialect, with `ignore_eos` and `min_tokens` of its own.
+"""How are requests sent to TensorRT-LLM (`trtllm-serve`)?
+
+In OpenAI's dialect, extended by `ignore_eos` and `min_tokens`.
 
 Options: `path`, `omit`, `max_tokens_key`, `body.KEY`, `json.KEY`.
 Source: https://nvidia.github.io/TensorRT-LLM/commands/trtllm-serve.html.

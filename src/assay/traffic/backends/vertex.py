@@ -1,14 +1,14 @@
-"""How is Gemini asked, at Google Vertex AI or at the Gemini API?  streamGenerateContent, as server-sent events.
+"""How are requests sent to Gemini, on Google Vertex AI or the Gemini API?
 
-An event holds several tokens.  Parts marked `thought` are reasoning; its tokens are told apart from the answer's, and are
-added to `tokens_out`, as other engines count them.  The last event tells the usage.
+By streamGenerateContent, as server-sent events.  An event holds several tokens.  Parts marked `thought` are reasoning; their tokens are
+reported separately from the answer's and added to `tokens_out`, as other engines count them.  The last event carries the usage.
 
-Credentials are Google's own: application default credentials by google-auth (the extra `google`), whose token is refreshed
-in a thread of its own before it expires.  With `api_key_env` the key goes into x-goog-api-key instead.
+Credentials are Google's application default credentials through google-auth (the extra `google`), whose token a background thread
+refreshes before it expires.  With `api_key_env` the key goes into x-goog-api-key instead.
 URL: https://LOCATION-aiplatform.googleapis.com, or https://generativelanguage.googleapis.com with api = "gemini".
 
-Options: `project` and `location` (needed unless api = "gemini"), `api` ("vertex" or "gemini"), `publisher` (google if left
-out), `path`, `omit`, `body.KEY`, `json.KEY`; for example "body.generationConfig.thinkingConfig.thinkingBudget" = 0.
+Options: `project` and `location` (required unless api = "gemini"), `api` ("vertex" or "gemini"), `publisher` (default google), `path`,
+`omit`, `body.KEY`, `json.KEY`; for example "body.generationConfig.thinkingConfig.thinkingBudget" = 0.
 Source: https://cloud.google.com/vertex-ai/generative-ai/docs/model-reference/inference.
 """
 
@@ -57,7 +57,7 @@ def _varied(ask: Ask, head: Head) -> Tree:
 
 
 def _content(message: Json) -> Tree:
-    """A message in Gemini's form: the assistant is the model, and images are inline data."""
+    """A message in Gemini's format: the assistant is `model`, and images are inline data."""
     content = message.get("content")
     parts: list[Tree] = [{"text": text_of(content)}]
     for url in images_of(content):
@@ -67,7 +67,7 @@ def _content(message: Json) -> Tree:
 
 
 def read(reply: Reply, ask: Ask) -> Answer:
-    """What a reply says, streamed or not. Never raises, whatever the server sent."""
+    """Parse a reply, streamed or not. Never raises, whatever the server sent."""
     return read_events(reply, _take)
 
 
@@ -101,11 +101,11 @@ def _without_candidate(told: Mapping[str, Any], ns: int, into: Gathered) -> None
         into.put(ns, Kind.USAGE if told.get("usageMetadata") else Kind.OTHER)
 
 
-# ---- who asks ----------------------------------------------------------------------------------------------------
+# ---- credentials ------------------------------------------------------------------------------------------------
 
 
 def prepare(target: Target) -> Sign:
-    """Adds the key, or the token of Google's own chain of credentials.
+    """Add the key, or a token from Google's credential chain.
 
     Raises:
         EnvironmentLacks: google-auth is not installed, or there are no credentials.
@@ -130,11 +130,11 @@ def _credentials() -> Any:
 
 
 def _with_token(target: Target, credentials: Any) -> Sign:
-    """Adds the headers of some credentials, whose token google-auth keeps fresh without holding up a request."""
+    """Add the headers of credentials whose token google-auth refreshes without delaying a request."""
     from google.auth.exceptions import GoogleAuthError
 
     request, extra = _transport(), headers_of(target)
-    credentials.with_non_blocking_refresh()  # in place: a stale token is used while a thread gets the next one
+    credentials.with_non_blocking_refresh()  # in place: a stale token is used while a thread fetches the next one
 
     def sign(wire: Wire, url: str) -> Wire:
         given: dict[str, str] = {}
@@ -151,7 +151,7 @@ def _with_token(target: Target, credentials: Any) -> Sign:
 
 
 def _transport() -> Any:
-    """What google-auth asks for tokens with."""
+    """The HTTP transport that google-auth uses to fetch tokens."""
     try:
         import urllib3
         from google.auth.transport.urllib3 import Request

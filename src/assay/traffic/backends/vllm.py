@@ -1,7 +1,7 @@
-"""How is vLLM asked (`vllm serve`)?  OpenAI's dialect, with answers of exactly the length asked for.
+"""How are requests sent to vLLM (`vllm serve`)?
 
-`ignore_eos` and `min_tokens` force the length; usage comes in a chunk of its own at the end; reasoning comes in
-`reasoning` (0.12 and later) or `reasoning_content`.  Cached tokens are told where the server was started with
+In OpenAI's dialect, with answers of exactly the requested length: `ignore_eos` and `min_tokens` force it.  Usage comes in a separate final
+chunk; reasoning in `reasoning` (0.12 and later) or `reasoning_content`.  Cached tokens are reported if the server runs with
 --enable-prompt-tokens-details.
 
 Options: `path`, `omit`, `max_tokens_key`, `body.KEY`, `json.KEY`.

@@ -1,6 +1,6 @@
-"""How is a request written down once, whether it was answered, failed or was never sent?
+"""How is every request recorded exactly once, whether answered, failed or never sent?
 
-An answer is parsed after its end, when nothing is due: a slice at a time, or all at once where its text is part of what follows.
+An answer is parsed after its end, in slices while nothing is due, or at once if a follow-up request contains its text.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from assay.traffic.replies.events import status_of
 from assay.traffic.replies.openai_json import limits_told, model_told
 from assay.traffic.wire.response import Exchange
 
-MODEL_WITHIN: Final = 1024  # bytes of an answer
+MODEL_WITHIN: Final = 1024  # first bytes of an answer searched for the model's name
 COLD, WARM_UP, MAIN = range(3)
 
 
 class Accounting:
-    """What has ended, and what is kept of it: rows, counts, conversations."""
+    """Finished requests and what is kept of them: rows, counts, conversations."""
 
     def __init__(self, plan: Plan, log: RequestLog) -> None:
         self.plan, self.log, self.agenda = plan, log, plan.agenda
@@ -33,15 +33,15 @@ class Accounting:
         self._phase, self._kind = memoryview(schedule.phase), memoryview(schedule.kind)  # type: ignore[arg-type]
         self._stream, self._session = memoryview(schedule.stream), memoryview(schedule.session)  # type: ignore[arg-type]
         self._turn, self._due = memoryview(schedule.turn), memoryview(schedule.due_ns)  # type: ignore[arg-type]
-        # when it became due, 0: not yet
+        # when it became due; 0: not yet
         self._noted = plan.noted if plan.noted is not None else memoryview(array("q", bytes(8 * len(schedule))))
-        self._ended: deque[Exchange] = deque()  # to be parsed
+        self._ended: deque[Exchange] = deque()  # to parse
         self._ended_bytes = 0
         self._history: dict[int, Sequence[Json]] = {}
         self._t0 = NEVER
 
     def _unsent(self, number: int, due_ns: int) -> None:
-        """Write down what was due and is not sent any more."""
+        """Record a request that was due and will not be sent."""
         self._noted[number] = due_ns
         row = Row(
             request=number,
@@ -67,7 +67,7 @@ class Accounting:
             self._settle(self._ended.popleft())
 
     def _settle(self, exchange: Exchange) -> None:
-        """Read an answer and write the request down. Once, however often it is called."""
+        """Parse an answer and record its request. Idempotent."""
         request = exchange.request
         if request is None:
             return
@@ -115,7 +115,7 @@ class Accounting:
         begin = reply.begin(MODEL_WITHIN)
         try:
             answer = self.plan.read(reply, request.made.ask)
-        except Exception as error:  # a dialect must not end the load, whatever a server sent it
+        except Exception as error:  # a dialect must not end the load, whatever the server sent
             answer = Answer(status="malformed", error=f"the answer could not be read: {type(error).__name__}: {error}")
         if answer.status == "ok":
             self.window.answered_by(model_told(begin))
@@ -142,7 +142,7 @@ class Accounting:
         )
 
     def _remember(self, number: int, prompt: Prompt, said: str | None) -> None:
-        """Keep a conversation for its next turn, and no longer."""
+        """Keep a conversation until its next turn."""
         session = int(self._session[number])
         if self.agenda.has_later_turn(number):
             self._history[session] = self.plan.after(prompt, said)

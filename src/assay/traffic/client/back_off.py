@@ -1,10 +1,10 @@
-"""How long does a stream wait that a server has told to come later, and when is a target given up as dead?
+"""How long does a stream back off after 429 or 503, and when is a target given up as dead?
 
-429 and 503 say "not now": what follows in the same stream waits as long as `Retry-After` says (seconds or a date, RFC 9110, 10.2.3), at
-most `most_s`, else twice as long after each refusal in a row, from `first_s` on.  An answer of another kind ends the row.  What has a
-due time of its own (an open loop) is sent when it is due all the same: the load would else be another.
+The stream's next request waits for `Retry-After` (seconds or a date, RFC 9110, 10.2.3), at most `most_s`; without it, for twice as
+long after each consecutive refusal, starting at `first_s`.  Any other answer resets the count.  Requests with their own due time (an open loop) are
+sent when due regardless: the load would otherwise change.
 
-A target is dead once nothing at all has been heard of any replica for `dead_after_s` while requests were refused.
+A target is dead once no replica has sent anything for `dead_after_s` while requests were refused.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ MOST_DOUBLINGS: Final = 30
 
 
 def retry_after_s(told: str, now_s: float) -> float | None:
-    """Seconds that a header asks for, by its number or until its date; None where it says neither."""
+    """Delay of a Retry-After header, in seconds or until a date; None if it is neither."""
     told = told.strip()
     if told.isascii() and told.isdigit():
         return float(told[:9])
@@ -29,14 +29,14 @@ def retry_after_s(told: str, now_s: float) -> float | None:
 
 
 class Pauses:
-    """The streams of a client that were told to come later."""
+    """Back-off state of a client's streams."""
 
     def __init__(self, first_s: float, most_s: float) -> None:
         self._first_ns, self._most_ns = round(first_s * NS), round(most_s * NS)
         self._in_a_row: dict[int, int] = {}
 
     def pause_ns(self, stream: int, status: int | None, retry_after: str, now_s: float) -> int:
-        """How long a stream waits behind an answer of this status; `now_s`: seconds since 1970."""
+        """How long a stream waits after an answer with this status; `now_s`: seconds since 1970."""
         if status not in LATER:
             self._in_a_row.pop(stream, None)
             return 0
@@ -48,19 +48,19 @@ class Pauses:
 
 
 class Life:
-    """Whether anything has been heard of the target."""
+    """Liveness of the target."""
 
     def __init__(self, dead_after_s: float | None) -> None:
         self._dead_after_ns = None if dead_after_s is None else round(dead_after_s * NS)
         self._silent_since: int | None = None
-        self.refused = 0  # in a row
+        self.refused = 0  # consecutive
 
     def heard(self) -> None:
-        """Something came."""
+        """The target sent something."""
         self._silent_since, self.refused = None, 0
 
     def refuse(self, now_ns: int) -> bool:
-        """A request was refused, or its connection ended without a word. True: the target is dead."""
+        """A request was refused, or its connection closed without a response. True: the target is dead."""
         self.refused += 1
         if self._silent_since is None:
             self._silent_since = now_ns

@@ -1,7 +1,8 @@
-"""What is due next?  A client's part of the schedule, walked in time.
+"""Which request is due next?
 
-Requests with a time of their own are taken in its order; the others become due when what they follow has ended, plus their
-pause (`assay.traffic.arrivals.schedule` says what follows what).  Nothing becomes due at or after the end of the load.
+Iterates over a client's part of the schedule in time.  Requests with their own time come in its order; the others are due after their
+predecessor has ended plus a pause (`assay.traffic.arrivals.schedule` defines predecessors).  Nothing becomes due at or after the end of
+the load.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _COLD: Final = PHASES.index("cold")
 
 
 class Agenda:
-    """Times are absolute from `begin` on; before, only the cold requests are known."""
+    """The due queue. Times are absolute from `begin` on; before that, only cold requests are known."""
 
     def __init__(self, schedule: Schedule, mine: Ints, predecessors: Ints) -> None:
         cold = schedule.phase[mine] == _COLD
@@ -42,52 +43,52 @@ class Agenda:
         self._later_turn = _later_turns(schedule)
         self._together = schedule.together
         self._first = int((schedule.phase == _COLD).sum())
-        self._groups: dict[int, int] = {}  # of a query: requests that have ended
+        self._groups: dict[int, int] = {}  # per query: requests that have ended
         self._last = len(schedule) - 1
         self._block = self._at = 0
         self._numbers: list[int] = []
         self._dues: list[int] = []
         self._later: list[tuple[int, int]] = []  # a heap of (due, number)
         self._t0 = self.end_ns = NEVER
-        self.next_ns = NEVER  # when the next one is due
+        self.next_ns = NEVER  # due time of the next request
 
     def _link(self, following: Ints, predecessors: Ints) -> None:
-        """Note for each request which ones follow it: one in an array, any more in a dictionary."""
+        """Store each request's followers: one in an array, further ones in a dictionary."""
         if not len(following):
             return
         before = predecessors[following]
         following, before = following[before >= 0], before[before >= 0]
         links = np.full(len(predecessors), NONE, dtype=np.int64)
         links[before[::-1]] = following[::-1]  # of several, the first
-        self._next = memoryview(links)  # type: ignore[arg-type]  # its items are Python numbers, unlike the array's
+        self._next = memoryview(links)  # type: ignore[arg-type]  # items are Python ints, unlike the array's
         if int(np.count_nonzero(links != NONE)) == len(before):
             return
         for number, after in zip(before.tolist(), following.tolist(), strict=True):
             if links[number] != after:
                 self._others.setdefault(number, []).append(after)
 
-    # -- in time
+    # -- queue
 
     def begin(self, t0_ns: int, end_ns: int) -> None:
-        """The load begins at `t0_ns`; nothing becomes due at or after `end_ns`."""
+        """Start the load at `t0_ns`; nothing becomes due at or after `end_ns`."""
         self._t0, self.end_ns = t0_ns, end_ns
         self._refill()
 
     def first(self, most: int) -> list[int]:
-        """The requests that will be due first, at most so many: to be prepared."""
+        """The first due requests, at most `most`, for preparation."""
         numbers: list[int] = self._timed[:most].tolist()
         return numbers
 
     def at_once(self) -> int:
-        """How many are due at the very begin."""
+        """Number of requests due immediately at the start."""
         return int(np.searchsorted(self._due, 0, side="right"))
 
     def ahead(self, most: int) -> list[int]:
-        """The requests with a time of their own that are due next, at most so many."""
+        """The next due requests with their own time, at most `most`."""
         return self._numbers[self._at : self._at + most]
 
     def pop(self, now_ns: int) -> tuple[int, int] | None:
-        """A request that is due by now, and when it was; None if there is none."""
+        """A request due by now, with its due time; None if there is none."""
         if self.next_ns > now_ns:
             return None
         if self._later and (self._at >= len(self._dues) or self._later[0][0] <= self._dues[self._at]):
@@ -101,7 +102,7 @@ class Agenda:
         return number, due
 
     def followers(self, number: int) -> Iterable[int]:
-        """What follows a request that has ended."""
+        """The followers of a request that has ended."""
         if self._together:
             group = (number - self._first) // self._together
             ended = self._groups.get(group, 0) + 1
@@ -117,7 +118,7 @@ class Agenda:
         return (after, *self._others.pop(number, ())) if self._others else (after,)
 
     def next_of(self, number: int) -> int:
-        """A request that follows this one, -1 for none; of a query, one of the next query."""
+        """A follower of this request, -1 for none; for a query, one of the next query."""
         if not len(self._next):
             return NONE
         if self._together and number >= self._first:
@@ -126,22 +127,22 @@ class Agenda:
         return int(self._next[number])
 
     def sole_follower(self, number: int) -> int:
-        """The request that follows this one, where it is the only one and waits for nothing else; else -1."""
+        """The only follower of this request, if it depends on nothing else; otherwise -1."""
         if self._together or number in self._others:
             return NONE
         return self.next_of(number)
 
     def has_later_turn(self, number: int) -> bool:
-        """Whether its session goes on after this request."""
+        """Whether its session continues after this request."""
         return bool(self._later_turn[number])
 
     def after(self, number: int, ended_ns: int) -> int:
-        """When a follower is due."""
+        """Due time of a follower."""
         pause: int = self._pause[number]
         return ended_ns + pause
 
     def put_off(self, number: int, due_ns: int) -> bool:
-        """Keep a follower until it is due. False: the load ends before."""
+        """Queue a follower until it is due. False: the load ends first."""
         if due_ns >= self.end_ns:
             return False
         heapq.heappush(self._later, (due_ns, number))
@@ -157,7 +158,7 @@ class Agenda:
         self._look()
 
     def pending(self) -> bool:
-        """Whether anything will still become due by a time that is known."""
+        """Whether any request will still become due at a known time."""
         return self.next_ns != NEVER
 
     def _refill(self) -> None:

@@ -1,8 +1,8 @@
-"""Which requests had become due when their client process was killed?  One number per request, in a file mapped into memory.
+"""Which requests had become due when their client process was killed?
 
-What a process writes into a mapped file stays there when it dies by SIGKILL, and costs it a store and nothing else: so of
-every request that became due there is its due time, also where its row was still in the process's memory.
-The last number says why the process could not write its rows any more: an errno, on a disk that is too full to say it otherwise.
+One number per request in a memory-mapped file: writes to it survive SIGKILL and cost only a store.  So every request's due time is on
+disk, even if its row was still in the process's memory.  The last number is the errno that stopped the process from writing its rows,
+for a disk too full to report it otherwise.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-WIDTH = 8  # bytes of a number
+WIDTH = 8  # bytes per number
 
 
 def name(client: int) -> str:
-    """The file of a client process, in the load's folder."""
+    """A client process's file in the load's folder."""
     return f"due-{client}.i64"
 
 
 def opened(path: Path, requests: int) -> memoryview:
-    """A place for each request's due time and one more, absolute monotonic ns, 0: not due yet.  Shape [requests + 1].
+    """Due time of each request, plus one slot; absolute monotonic ns, 0: not due yet.  Shape [requests + 1].
 
-    Where the disk has no room for it the numbers are kept in memory alone.
+    Falls back to plain memory where the disk has no room.
     """
     size = (requests + 1) * WIDTH
     try:
@@ -46,7 +46,7 @@ def opened(path: Path, requests: int) -> memoryview:
 
 
 def _allocate(descriptor: int, size: int) -> None:
-    """Take the room now: a page for which a full disk has no room would end the process when it is first written."""
+    """Allocate blocks now: on a full disk, the first write to an unallocated page would kill the process."""
     if hasattr(os, "posix_fallocate"):
         os.posix_fallocate(descriptor, 0, size)
         return
@@ -56,7 +56,7 @@ def _allocate(descriptor: int, size: int) -> None:
 
 
 def read(path: Path, requests: int) -> npt.NDArray[np.int64] | None:
-    """What a client process has noted, shape [requests + 1]; None if it kept no such file."""
+    """A client process's journal, shape [requests + 1]; None without a file."""
     import numpy as np
 
     try:
@@ -67,7 +67,7 @@ def read(path: Path, requests: int) -> npt.NDArray[np.int64] | None:
 
 
 def trouble(path: Path) -> int:
-    """Why a client process could not write its rows: an errno; 0 if it could, or did not say."""
+    """The errno that stopped a client process from writing its rows; 0 if none was recorded."""
     try:
         with path.open("rb") as file:
             file.seek(-WIDTH, os.SEEK_END)

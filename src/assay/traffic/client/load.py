@@ -1,12 +1,11 @@
 """How are requests sent when they are due, and each accounted for exactly once?
 
-Where the compiled core is built (`assay.traffic.wire.compiled`), requests are handed over ahead of their time, what follows another as
-soon as
-its body is made, and nothing that is done here delays a send or a stamp.  Else the loop's turn has an order: what came in is stamped
-and put aside; what is due goes out; only then, and for less than a millisecond at a time, finished answers are parsed and written
-down and the next bodies made.  Memory holds what is in flight, what waits to be parsed (bounded), and some bodies made ahead.
+With the compiled core (`assay.traffic.wire.compiled`), requests are handed over ahead of time, followers as soon as their body is
+built, and nothing done here delays a send or a timestamp.  Without it, each turn of the loop has an order: incoming data is timestamped and queued;
+due requests are sent; only then, for less than a millisecond at a time, are finished answers parsed and recorded and the next bodies
+built.  Memory holds requests in flight, replies waiting to be parsed (bounded), and some prebuilt bodies.
 
-Nothing becomes due after the load's end.  What is under way is then waited for, for at most `drain_s`.
+Nothing becomes due after the load's end.  Requests in flight are then awaited for at most `drain_s`.
 """
 
 from __future__ import annotations
@@ -26,22 +25,22 @@ from assay.traffic.client.timer import Timer
 from assay.traffic.client.under_way import UnderWay
 from assay.traffic.wire.response import Exchange
 
-SLICE_NS: Final = 50_000  # of parsing and preparing, before sockets are looked at again
-SEND_SLICE_NS: Final = 500_000  # of sending what is due, likewise
-FOLLOW_SLICE_NS: Final = 150_000  # of sending what follows something, where that would hold up the stamps of others
-FOLLOW_SLICE_STAMPED_NS: Final = 20_000_000  # ... where the kernel stamps: nothing waits but what is to be sent
-AWAKE_NS: Final = 150_000  # there the timer wakes up so much before a request is due
-SLICE_PER_REPLY_NS: Final = 2000  # so much longer for every reply beyond a wave: the parsing keeps up, without a long halt
-REPLY_BYTES: Final = 1 << 14  # ... a long reply counts as several of so many bytes
-MOST_WAITING_BYTES: Final = 1 << 27  # of replies that wait to be parsed; beyond it, all of them are
-AHEAD: Final = 256  # bodies of an open loop that are made ahead
+SLICE_NS: Final = 50_000  # time slice for parsing and preparing before sockets are polled again
+SEND_SLICE_NS: Final = 500_000  # the same for sending due requests
+FOLLOW_SLICE_NS: Final = 150_000  # the same for sending followers, where that would delay other timestamps
+FOLLOW_SLICE_STAMPED_NS: Final = 20_000_000  # ... with kernel timestamps: only sends can be delayed
+AWAKE_NS: Final = 150_000  # with kernel timestamps: how early the timer wakes up before a request is due
+SLICE_PER_REPLY_NS: Final = 2000  # added per reply beyond a wave, so that parsing keeps up without a long pause
+REPLY_BYTES: Final = 1 << 14  # ... a long reply counts once per this many bytes
+MOST_WAITING_BYTES: Final = 1 << 27  # of replies waiting to be parsed; beyond it, all are parsed
+AHEAD: Final = 256  # prebuilt bodies of an open loop
 AHEAD_BYTES: Final = 32 << 20
-REFUSED_PAUSE_NS: Final = 100_000_000  # before what follows a refused request: a dead replica must not be hammered
+REFUSED_PAUSE_NS: Final = 100_000_000  # before the follower of a refused request: do not hammer a dead replica
 SWEEP_S: Final = 0.02
-LEAD_NS: Final = 200_000_000  # the core is given a request so much before it is due
-ARMED_NS: Final = 300_000_000  # and what follows others for so long ahead: a busy machine may keep this process waiting
-MOST_ARMED: Final = 16  # requests of a stream
-CORE_SLICE_NS: Final = 2_000_000  # of parsing and preparing, where nothing waits for it
+LEAD_NS: Final = 200_000_000  # how early a request is handed to the core
+ARMED_NS: Final = 300_000_000  # the same for followers: a busy machine may delay this process
+MOST_ARMED: Final = 16  # armed requests per stream
+CORE_SLICE_NS: Final = 2_000_000  # time slice for parsing and preparing when nothing waits for it
 
 
 class Load(UnderWay):
@@ -51,18 +50,18 @@ class Load(UnderWay):
         super().__init__(plan, log)
         self.loop = loop
         self.state = "loading"
-        self._ready: dict[int, Made] = {}  # made ahead
+        self._ready: dict[int, Made] = {}  # prebuilt
         self._ready_bytes = 0
         self._to_make: deque[int] = deque()
         self._core = plan.core
-        fixed = plan.balance != "least_in_flight" or len(plan.transports) == 1  # the replica is known beforehand
+        fixed = plan.balance != "least_in_flight" or len(plan.transports) == 1  # the replica is known in advance
         self._arms = plan.core is not None and fixed
         self._lead_ns = LEAD_NS if self._arms else 0
-        self._to_arm: dict[int, Exchange] = {}  # by number, what it follows
-        self._armed: dict[Exchange, Exchange] = {}  # -> what it follows
+        self._to_arm: dict[int, Exchange] = {}  # request number -> its predecessor
+        self._armed: dict[Exchange, Exchange] = {}  # -> its predecessor
         self._pauses, self._life = Pauses(plan.first_pause_s, plan.most_pause_s), Life(plan.dead_after_s)
-        self._lasts_ns = ARMED_NS  # about how long a request takes
-        self._following: deque[tuple[Exchange, int]] = deque()  # ended, and what follows them is not sent yet
+        self._lasts_ns = ARMED_NS  # moving average of a request's duration
+        self._following: deque[tuple[Exchange, int]] = deque()  # ended, with followers still to send
         self._working = False
         self._firing = False
         self._stopped = False
@@ -74,16 +73,16 @@ class Load(UnderWay):
         self._slice_ns = SLICE_NS if plan.core is None else CORE_SLICE_NS
         self._follow_ns = FOLLOW_SLICE_STAMPED_NS if plan.stamped else FOLLOW_SLICE_NS
 
-    # ---- from begin to end
+    # ---- start and stop
 
     def prepare(self, seconds: float) -> None:
-        """Make the first bodies, for at most so long."""
+        """Build the first bodies, for at most this long."""
         self._to_make.extend(self.agenda.cold[:1] or ())
         self._to_make.extend(self.agenda.first(AHEAD))
         self._make_ahead(monotonic_ns() + int(seconds * NS))
 
     async def cold(self) -> None:
-        """Send the cold requests, each when the one before it has ended."""
+        """Send the cold requests one after another."""
         sweeping = self.loop.create_task(self._sweep())
         due = monotonic_ns()
         for number in self.agenda.cold:
@@ -120,17 +119,17 @@ class Load(UnderWay):
             raise self._failure
 
     def finish(self) -> None:
-        """Write down all that has ended."""
+        """Record everything that has ended."""
         self._settle_all()
         self.log.flush()
 
     def hand_over(self) -> None:
-        """Let what has been written down so far leave this process soon."""
+        """Flush the rows recorded so far soon."""
         self.log.cut()
         self._work_soon()
 
     def stop(self) -> None:
-        """Send nothing more; what is in flight is cancelled."""
+        """Stop sending; cancel requests in flight."""
         if self._stopped:
             return
         if self._core is not None:
@@ -143,14 +142,14 @@ class Load(UnderWay):
         self._finished.set()
 
     def _put_off_followers(self) -> None:
-        """Let what follows something that has ended be due: its turn to be sent had not come."""
+        """Queue the followers of ended requests that had not been sent yet."""
         while self._following:
             exchange, number = self._following.popleft()
             for after in self.agenda.followers(number):
                 self.agenda.put_off(after, self.agenda.after(after, exchange.done_ns))
 
     def _never_sent(self, now: int) -> None:
-        """Account for what is due and was not sent yet: a client that was late when it was stopped hides nothing."""
+        """Record requests that are due but unsent, so that a client that was late when stopped hides nothing."""
         while (item := self.agenda.pop(now)) is not None:
             number, due_ns = item
             self.window.due += 1
@@ -164,7 +163,7 @@ class Load(UnderWay):
             self._timer.set(due - self._lead_ns if due > self._horizon(0) else 1)
 
     def _fire(self) -> None:
-        """Send what is due; if that takes long, look at the sockets in between."""
+        """Send due requests; poll the sockets in between if that takes long."""
         self._firing = False
         stop = monotonic_ns() + SEND_SLICE_NS
         now = monotonic_ns()
@@ -180,11 +179,11 @@ class Load(UnderWay):
         self._look_for_the_end()
 
     def _horizon(self, now: int) -> int:
-        """What is due by then is sent, or handed over to be; all that is due at the begin is, as soon as that is known."""
+        """Requests due by then are sent or handed over; all those due at the start are handed over once the start is known."""
         return max(now + self._lead_ns, self._t0) if self._lead_ns else now
 
     def _refill(self) -> None:
-        """Bodies of the requests that come next."""
+        """Queue the bodies of the next requests."""
         if len(self._ready) + len(self._to_make) < AHEAD // 2:
             wanted = self.agenda.ahead(AHEAD)
             known = set(self._to_make)
@@ -194,7 +193,7 @@ class Load(UnderWay):
     def _send(self, number: int, due_ns: int) -> None:
         try:
             request, payload = self._request(number, due_ns)
-        except Exception as error:  # what is to be sent cannot be made: no load can be run
+        except Exception as error:  # the request cannot be built: the load cannot run
             self._failure = error
             self.stop()
             return
@@ -223,7 +222,7 @@ class Load(UnderWay):
             self._work_soon()
 
     def _arm(self, before: Exchange, number: int, made: Made) -> bool:
-        """Let the core send a request when the one that it follows has ended. False: that has ended already."""
+        """Let the core send a request when its predecessor has ended. False: it already has."""
         if not before.live or self._stopped:
             return False
         replica = self._choose(number)
@@ -236,13 +235,13 @@ class Load(UnderWay):
         return True
 
     def _first_of(self, exchange: Exchange) -> Exchange:
-        """The one under way that a chain of armed ones begins with."""
+        """The request in flight at the head of a chain of armed ones."""
         while (before := self._armed.get(exchange)) is not None and exchange not in self._flying:
             exchange = before
         return exchange
 
     def _on_back(self, exchange: Exchange) -> None:
-        """The core did not send it: what it followed ended badly or late, or the load was stopped before it was due."""
+        """The core did not send it: its predecessor failed or ended late, or the load was stopped before it was due."""
         if exchange in self._flying:
             self._landed(exchange)
             self.window.due -= 1
@@ -272,14 +271,14 @@ class Load(UnderWay):
         request = Request(number, due_ns, self._phase_of(number, due_ns), replica, made)
         return request, self.plan.transports[replica].payload(made)
 
-    # ---- what has ended
+    # ---- ended requests
 
     def _on_end(self, exchange: Exchange) -> None:
-        """A request has ended: what follows it comes first, its answer later.
+        """A request has ended: send its followers first, parse its answer later.
 
-        Not before the other sockets that were ready at the same look have their times: sending takes as long as many reads.
+        Followers wait until all sockets ready in the same poll have been timestamped: a send takes as long as many reads.
         """
-        if exchange not in self._flying:  # the core sent it, and it failed before anything was told of what it followed
+        if exchange not in self._flying:  # the core sent it, and it failed before its predecessor's end was reported
             self._flown(exchange)
         self._landed(exchange)
         self._is_alive(exchange)
@@ -304,7 +303,7 @@ class Load(UnderWay):
             self._look_for_the_end()
 
     def _is_alive(self, exchange: Exchange) -> None:
-        """End the load where the target is dead: thousands of refusals tell no more than some."""
+        """End the load if the target is dead: thousands of refusals say no more than a few."""
         if exchange.ns or exchange.answer is not None:
             self._life.heard()
         elif (
@@ -327,7 +326,7 @@ class Load(UnderWay):
         self._following.append((exchange, exchange.number))
 
     def _catch_up(self) -> None:
-        """Parse all that waits for it; nothing is asked for meanwhile."""
+        """Parse all waiting replies; the core sends no followers meanwhile."""
         if self._core is not None:
             self._core.hold(True)
         self._settle_all()
@@ -367,7 +366,7 @@ class Load(UnderWay):
         status, retry_after = (None, "") if head is None else (head.status, head.headers.get("retry-after", ""))
         return self._pauses.pause_ns(stream, status, retry_after, time())
 
-    # ---- in between
+    # ---- background work
 
     def _work_soon(self) -> None:
         if not self._working:
@@ -375,7 +374,7 @@ class Load(UnderWay):
             self.loop.call_soon(self._work)
 
     def _work(self) -> None:
-        """A slice of what can wait: bodies first, for they will be needed at a time, then answers."""
+        """One slice of deferrable work: bodies first, because they have a deadline, then answers."""
         ended = self._ended
         waiting = max(len(ended), self._ended_bytes // REPLY_BYTES) - self._wave
         stop = monotonic_ns() + self._slice_ns + max(0, waiting) * SLICE_PER_REPLY_NS
@@ -402,7 +401,7 @@ class Load(UnderWay):
             else:
                 try:
                     made = self._make(number)
-                except Exception:  # it will be told of when the request is due
+                except Exception:  # it is reported when the request is due
                     continue
             if before is not None and self._arm(before, number, made):
                 continue
@@ -411,10 +410,10 @@ class Load(UnderWay):
             if monotonic_ns() >= stop_ns:
                 return
 
-    # ---- ends
+    # ---- end of the load
 
     async def _sweep(self, pause_s: float = SWEEP_S) -> None:
-        """End what takes too long."""
+        """Time out requests that take too long."""
         while True:
             await asyncio.sleep(pause_s)
             now = monotonic_ns()

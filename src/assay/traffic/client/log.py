@@ -1,9 +1,8 @@
-"""How are a million requests written down, each with every chunk, without a Python object for each number?
+"""How are a million requests recorded, each with every chunk, without one Python object per number?
 
-A request's numbers go into one flat array, its lists into three more; some hundred requests at a time become one Arrow record
-batch of the table `requests` (`StreamWriter.append_batch`).  That takes a millisecond, in which nothing could be stamped that comes
-in, and another thread would only hold Python's lock meanwhile: so it is done column by column (`advance`).  What a finished
-request leaves in memory is gone with the batch.
+A request's numbers go into one flat array, its lists into three more; every few hundred requests become one Arrow record batch of table
+`requests` (`StreamWriter.append_batch`).  Building it takes a millisecond, during which no incoming data could be timestamped, and another
+thread would only hold the GIL: so it is built column by column (`advance`).  A batch frees the memory of its requests.
 """
 
 from __future__ import annotations
@@ -24,12 +23,12 @@ if TYPE_CHECKING:
     import pyarrow
 
 ROWS = 512  # requests per batch
-CHUNKS = 1 << 16  # chunks per batch: long answers make short batches
+CHUNKS = 1 << 16  # chunks per batch: long answers make small batches
 STATUSES: Final = get_args(Status)
 TRANSPORTS: Final = ("kernel", "lean", "library", "process", "empty", "compiled")
-LONGEST_SAID = 2000  # of an error, until it has been looked through for secrets and is cut again
+LONGEST_SAID = 2000  # characters of an error message kept until secrets are removed and it is truncated again
 
-# the flat array's columns; -1 stands for null
+# columns of the flat array; -1 is null
 _NUMBERS: Final = (
     "request",
     "phase",
@@ -68,11 +67,11 @@ _TEXT_KINDS: Final = frozenset(int(kind) for kind in TEXT)
 
 @dataclass(slots=True, kw_only=True)
 class Row:
-    """What is known of a request besides its answer. Numbers are -1 where there is none."""
+    """A request's data besides its answer. Numbers are -1 if missing."""
 
     request: int
-    phase: int  # place in PHASES
-    kind: int = 0  # place in KINDS
+    phase: int  # index in PHASES
+    kind: int = 0  # index in KINDS
     stream: int = NONE
     session: int = NONE
     turn: int = NONE
@@ -90,7 +89,7 @@ class Row:
 
 @dataclass(slots=True, kw_only=True)
 class Times:
-    """When an answer's text came. None: there was none."""
+    """First and last times of an answer's text. None: no text."""
 
     first_token_ns: int | None = None
     first_visible_ns: int | None = None
@@ -98,7 +97,7 @@ class Times:
 
 
 def times_of(answer: Answer) -> Times:
-    """The first and last text of an answer, by its chunks."""
+    """The first and last text of an answer, from its chunks."""
     times = Times()
     kinds, ns = answer.chunk_kind, answer.chunk_ns
     for place, kind in enumerate(kinds):
@@ -122,9 +121,9 @@ def _n(value: int | None) -> int:
 
 @dataclass(kw_only=True)
 class RequestLog:
-    """Rows of table `requests`, gathered until there are enough for a batch.
+    """Rows of table `requests`, collected into batches.
 
-    put: takes a ready batch, and takes secrets out of its texts (`assay.record.secrets.batches`).
+    put: receives a finished batch and removes secrets from its texts (`assay.record.secrets.batches`).
     """
 
     launch: int
@@ -133,18 +132,18 @@ class RequestLog:
     keep_text: bool = True
 
     def __post_init__(self) -> None:
-        self.rows = 0  # in all
+        self.rows = 0  # total
         self._waiting = _Gathered()
         self._full: deque[_Gathered] = deque()
-        self._making: Iterator[pyarrow.RecordBatch | None] = iter(())  # of the batch under way
+        self._making: Iterator[pyarrow.RecordBatch | None] = iter(())  # the batch under construction
 
     @property
     def pending(self) -> bool:
-        """Whether there is a batch to be made."""
+        """Whether a batch is under construction."""
         return bool(self._full)
 
     def add(self, row: Row, answer: Answer, times: Times) -> None:
-        """Take one finished request."""
+        """Add one finished request."""
         waiting = self._waiting
         waiting.numbers.fromlist(
             [
@@ -195,13 +194,13 @@ class RequestLog:
             self.cut()
 
     def cut(self) -> None:
-        """Let what has been gathered so far be the next batch, small as it may be."""
+        """Make the rows collected so far the next batch, however small."""
         if self._waiting.error:
             self._full.append(self._waiting)
             self._waiting = _Gathered()
 
     def advance(self) -> None:
-        """Do a part of some hundredths of a millisecond of the next batch; hand it over if it is done."""
+        """Build some hundredths of a millisecond of the next batch; hand it over when complete."""
         made = next(self._making, _NOTHING)
         if made is _NOTHING and self._full:
             self._making = self._full[0].steps(self.launch, self.client)
@@ -210,7 +209,7 @@ class RequestLog:
             self.put(made)
 
     def flush(self) -> None:
-        """Hand over all that has been gathered."""
+        """Hand over all collected rows."""
         self.cut()
         while self._full:
             self.advance()
@@ -220,7 +219,7 @@ _NOTHING: Final[Any] = object()
 
 
 class _Gathered:
-    """Requests that are no batch yet."""
+    """Requests not yet in a batch."""
 
     __slots__ = ("chunk_chars", "chunk_kind", "chunk_ns", "error", "finish", "logprobs", "numbers", "reasoning", "text", "unsure")
 
@@ -234,7 +233,7 @@ class _Gathered:
         self.reasoning: list[str | None] = []
 
     def steps(self, launch: int, client: int) -> Iterator[pyarrow.RecordBatch | None]:
-        """All of them as rows of the table: many times None, then the batch."""
+        """Build the batch in steps: yields None many times, then the batch."""
         import numpy as np
         import pyarrow as pa
 
@@ -293,7 +292,7 @@ def _lists(values: npt.NDArray[Any], counts: npt.NDArray[np.int64]) -> pyarrow.A
 
 
 def _strings(values: list[str | None]) -> pyarrow.Array:
-    """Text as Arrow has it; lone surrogates, which no UTF-8 can hold, become question marks."""
+    """Text as an Arrow array; lone surrogates, invalid in UTF-8, become question marks."""
     import pyarrow as pa
 
     try:

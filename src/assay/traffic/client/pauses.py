@@ -1,10 +1,10 @@
-"""How does a process that stamps keep from pausing, where what else it does could make it wait?
+"""How are interpreter, scheduler and allocator pauses limited while timestamping?
 
-    the interpreter     a second thread gives Python's lock back after 0.05 ms at most, not after 5
-    the processor       parsing gives way to the thread that sends and stamps, and to a server on the same machine
-    memory              what was freed is kept for what comes next: fresh pages cost up to milliseconds on a virtual machine
+    interpreter   the GIL switch interval is 0.05 ms instead of 5 ms
+    processor     parsing yields to the thread that sends and timestamps, and to a server on the same machine
+    memory        freed memory is kept for reuse: fresh pages cost up to milliseconds on a virtual machine
 
-Nothing here is needed for a right result, and where a system lacks a call nothing happens.
+None of this is needed for correct results; it does nothing where a system lacks the call.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from contextlib import suppress
 from typing import Final
 
 SWITCH_S: Final = 5e-5
-NICE: Final = 5  # of a thread that only parses: a quarter of a processor is left to it where all are busy
-KEPT_BYTES: Final = 256 << 20  # freed memory that is not given back to the system; what was never used is never held
+NICE: Final = 5  # for a thread that only parses: leaves it a quarter of a processor where all are busy
+KEPT_BYTES: Final = 256 << 20  # freed memory kept from the system; memory never used is never held
 _M_TRIM_THRESHOLD: Final = -1
 _M_MMAP_THRESHOLD: Final = -3
-_LARGEST_MMAP_THRESHOLD: Final = 32 << 20  # that glibc takes
+_LARGEST_MMAP_THRESHOLD: Final = 32 << 20  # glibc's maximum
 
 
 def steady() -> None:
-    """For the whole process, before it begins its work."""
+    """Configure the process before it starts work."""
     import pyarrow as pa
 
     sys.setswitchinterval(SWITCH_S)
-    with suppress(AttributeError, OSError, TypeError):  # mallopt(3) is glibc's
+    with suppress(AttributeError, OSError, TypeError):  # mallopt(3) exists only in glibc
         libc = ctypes.CDLL(None)
         libc.mallopt(_M_TRIM_THRESHOLD, KEPT_BYTES)
         libc.mallopt(_M_MMAP_THRESHOLD, _LARGEST_MMAP_THRESHOLD)
@@ -37,7 +37,7 @@ def steady() -> None:
 
 
 def give_way() -> None:
-    """Let this thread come after those that something waits for. Where a thread has no priority of its own, nothing happens."""
+    """Lower this thread's priority; does nothing where threads have no priority of their own."""
     if sys.platform.startswith("linux"):
         with suppress(OSError):
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICE)

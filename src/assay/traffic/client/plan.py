@@ -1,4 +1,4 @@
-"""What does a load need to know, and what is a request that became due?"""
+"""What defines a load, and what describes a request that became due?"""
 
 from __future__ import annotations
 
@@ -25,31 +25,31 @@ class Made:
 
     @property
     def size(self) -> int:
-        """Bytes of the body."""
+        """Size of the body, bytes."""
         return 0 if self.wire is None else len(self.wire.body)
 
 
 class Transport(Protocol):
-    """The way to one replica."""
+    """The connection pool of one replica."""
 
     def send(self, exchange: Exchange) -> None:
-        """Send the request now, or as soon as it can be."""
+        """Send the request now, or as soon as possible."""
 
     def payload(self, made: Made) -> Any:
-        """What will be sent, as the transport has it."""
+        """The request in the transport's own form."""
 
     def arm(self, before: Exchange, exchange: Exchange, pause_ns: int) -> None:
-        """Let a request follow another that is under way; only where there is a core."""
+        """Let a request follow another in flight; requires the core."""
 
 
 @dataclass(kw_only=True)
 class Plan:
-    """What a load needs to know. Times in ns."""
+    """The definition of a load. Times in ns."""
 
     schedule: Schedule
     agenda: Agenda
     make: Callable[[int, Sequence[Json]], Made]  # request, history -> its content
-    after: Callable[[Prompt, str | None], Sequence[Json]]  # a turn and its answer -> the history for the next
+    after: Callable[[Prompt, str | None], Sequence[Json]]  # a turn and its answer -> history of the next turn
     read: Callable[[Reply, Ask], Answer]
     transports: Sequence[Transport]  # one per replica
     balance: str = "round_robin"
@@ -58,14 +58,14 @@ class Plan:
     drain_ns: int = 0
     timeout_ns: int = NEVER
     first_byte_ns: int | None = None
-    room: int = 1 << 26  # bytes of the largest answer
+    room: int = 1 << 26  # maximum bytes of an answer
     client: int = 0
-    stamped: bool = False  # the kernel says when a read's last bytes came, however late it is read
-    noted: memoryview | None = None  # a place for the due time of each request, which outlives the process
-    first_pause_s: float = 0.25  # of a stream behind 429 or 503 without Retry-After
+    stamped: bool = False  # whether the kernel timestamps each read's last bytes, however late the read
+    noted: memoryview | None = None  # due time of each request, in memory that outlives the process
+    first_pause_s: float = 0.25  # initial back-off after 429 or 503 without Retry-After
     most_pause_s: float = 60.0
-    dead_after_s: float | None = None  # None: a target that refuses everything is not given up
-    core: Core | None = None  # what sends and stamps below the interpreter; it writes to `noted` itself
+    dead_after_s: float | None = None  # None: never give up a target that refuses everything
+    core: Core | None = None  # sends and timestamps outside the interpreter; writes `noted` itself
 
 
 class Request:

@@ -1,11 +1,11 @@
-"""What does one client process do?  `python -m assay.traffic.client.process JOB.json K`
+"""What does one client process do (`python -m assay.traffic.client.process JOB.json K`)?
 
-It reads the job and its part of the schedule, makes the first bodies and says "ready" in <load>/client-K.json; waits for <load>/go;
-as client 0 sends the cold requests and says "cold_done"; waits for <load>/begin, which holds the load's begin in monotonic
-ns; and sends until its part is over.  A quarter of a second at a time it tells how it is doing.  SIGTERM: it sends nothing more,
-cancels what is in flight, writes everything down and ends with 0.
+It reads the job and its part of the schedule, builds the first bodies and writes "ready" to <load>/client-K.json; waits for <load>/go; as
+client 0 sends the cold requests and writes "cold_done"; waits for <load>/begin, which holds the load's start in monotonic ns; and sends
+until its part is over.  It reports progress every quarter of a second.  On SIGTERM it stops sending, cancels requests in flight, writes
+everything out and exits with 0.
 
-Exit codes: 0; 6 if its rows could not be written any more; else 1.  With a sentence on standard error.
+Exit codes: 0; 6 if its rows could not be written; else 1.  Errors: one sentence on standard error.
 """
 
 from __future__ import annotations
@@ -50,16 +50,16 @@ if TYPE_CHECKING:
 POLL_S: Final = 0.005
 TELL_S: Final = 0.25
 LOG_S: Final = 0.5
-FIRST_BODIES_S: Final = 0.05  # before it says that it is ready; more are made while it waits
-CONNECT_S: Final = 5.0  # the longest that connections are opened ahead
+FIRST_BODIES_S: Final = 0.05  # before it reports ready; more bodies are built while it waits
+CONNECT_S: Final = 5.0  # time limit for opening connections in advance
 COMPARED: Final = frozenset(KINDS.index(kind) for kind in ("identity", "rerun", "needle"))
 SEEDS: Final = 1 << 31
-GARBAGE: Final = 50_000  # objects since the last look for cycles: nothing else is done while it lasts
+GARBAGE: Final = 50_000  # objects allocated between garbage collections, which pause everything else
 
 
 @dataclass(frozen=True)
 class Job:
-    """What the runner asks for."""
+    """The runner's job."""
 
     launch: int
     clients: int
@@ -71,11 +71,11 @@ class Job:
     seed: int
     base: Path
     flush_s: float
-    broken: bool  # a fault is injected, so that a target that is gone will come back
+    broken: bool  # a fault will be injected, so an unreachable target will come back
 
     @classmethod
     def read(cls, path: Path) -> Job:
-        """The job in a file."""
+        """Read the job from a file."""
         told = orjson.loads(path.read_bytes())
         return cls(
             launch=told["launch"],
@@ -93,7 +93,7 @@ class Job:
 
 
 def maker(job: Job, prompts: Prompts, task: Task, backend: Backend, schedule: Schedule) -> Callable[[int, Sequence[Json]], Made]:
-    """What makes a request's content from its number and history."""
+    """A function from a request's number and history to its content."""
     serving, target = job.serving, job.target
     model = target.model or serving.model
     streams = serving.stream and task.streams
@@ -127,23 +127,23 @@ class Client:
 
     def __init__(self, job: Job, number: int, give_way: Callable[[], None] = lambda: None) -> None:
         self.job, self.number = job, number
-        self._give_way = give_way  # called where another thread sends and stamps
+        self._give_way = give_way  # called where another thread sends and timestamps
         self.state = ""
         declare(job.target.secret_variables)
         self.secrets = secret_values(os.environ)
         self.writer = StreamWriter(job.folder, f"client-{number}", flush_s=job.flush_s)
         self._told = job.load / f"client-{number}.json"
         self._telling = threading.Lock()
-        self._tellings = self._put_last = 0  # what is told is numbered: nothing older replaces it
+        self._tellings = self._put_last = 0  # reports are numbered: an older one never replaces a newer one
         self._stop = asyncio.Event()
         self.load: Load | None = None
         self.noted: memoryview | None = None
         self.ways: list[Way] = []
 
-    # ---- from begin to end
+    # ---- life cycle
 
     async def run(self) -> None:
-        """The whole process."""
+        """Run the whole process."""
         loop = asyncio.get_running_loop()
         for name in ("SIGTERM", "SIGINT"):
             loop.add_signal_handler(getattr(signal, name), self._stopped)
@@ -169,7 +169,7 @@ class Client:
         load.prepare(FIRST_BODIES_S)
         self._say("ready", load)
         gc.collect()
-        gc.freeze()  # what is loaded stays: no collection needs to walk over it
+        gc.freeze()  # exempt loaded objects from garbage collection
         gc.disable()
         if not await self._file("go", load):
             return
@@ -232,7 +232,7 @@ class Client:
         )
 
     async def _connect(self, load: Load) -> None:
-        """Open the connections that the load's begin needs, so that its first wave does not wait for them."""
+        """Open the connections for the start, so that its first wave does not wait for them."""
         wanted = load.agenda.at_once()
         if not wanted or self._stop.is_set():
             return
@@ -245,10 +245,10 @@ class Client:
                 for way in self.ways:
                     await way.warmed()
 
-    # ---- what the runner says, and is told
+    # ---- talking to the runner
 
     async def _file(self, name: str, load: Load) -> str:
-        """Wait for a file of the runner's; "" if the load was stopped before it came."""
+        """Wait for a file of the runner; "" if the load was stopped first."""
         path = self.job.load / name
         while not self._stop.is_set():
             try:
@@ -268,14 +268,14 @@ class Client:
         while True:
             await asyncio.sleep(TELL_S)
             turns += 1
-            if self.writer.error is not None:  # what cannot be recorded is not worth being sent
+            if self.writer.error is not None:  # do not send what cannot be recorded
                 self._stopped()
             if turns * TELL_S % LOG_S == 0:
                 load.hand_over()
             if gc.get_count()[0] > GARBAGE:
                 gc.collect(0)
             if self.state:
-                # renaming may wait for the disk: not in the loop that stamps
+                # renaming may wait for the disk: keep it out of the timestamping loop
                 self._tellings += 1
                 told = self._told_of(load)
                 await asyncio.get_running_loop().run_in_executor(None, self._put, told, self._tellings)
@@ -297,7 +297,7 @@ class Client:
 
     def _put(self, told: dict[str, Any], number: int) -> None:
         hidden = self._told.with_name(f".{self._told.name}")
-        with self._telling, suppress(OSError):  # a full disk is told of by the writer; the live view is worth nothing then
+        with self._telling, suppress(OSError):  # the writer reports a full disk; the live view does not matter then
             if number < self._put_last:
                 return
             self._put_last = number
@@ -310,7 +310,7 @@ def _ns(seconds: float) -> int:
 
 
 def main(arguments: list[str]) -> int:
-    """The process."""
+    """Entry point."""
     without_pandas()
     steady()
     job = Job.read(Path(arguments[0]))
@@ -323,7 +323,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _runner() -> Callable[[Any], None]:
-    """uvloop's where there is one (not on Windows)."""
+    """uvloop's runner if installed (not on Windows)."""
     try:
         import uvloop
     except ImportError:

@@ -1,9 +1,9 @@
-"""How is something done at an absolute time, to some microseconds?
+"""How is an action timed to within microseconds of an absolute time?
 
-uvloop's own timers count whole milliseconds.  The kernel's timerfd takes an absolute monotonic time in nanoseconds and makes a
-descriptor readable then, which wakes the loop like any socket.  Where there is none (macOS, Windows), the loop's timer serves.
-A processor that was idle needs a tenth of a millisecond and more to wake up.  So the timer may be asked to wake up that much
-early and wait for the time awake; nothing else is done meanwhile, and never for more than a twentieth of the time.
+uvloop's own timers have millisecond resolution.  The kernel's timerfd takes an absolute monotonic time in nanoseconds and then makes a
+descriptor readable, which wakes the loop like any socket.  Elsewhere (macOS, Windows) the loop's timer is used.
+An idle processor takes 0.1 ms or more to wake up, so the timer can wake that much early and busy-wait; nothing else runs meanwhile, and
+never for more than a twentieth of the time.
 Source: timerfd_create(2).
 """
 
@@ -19,7 +19,7 @@ from time import monotonic_ns
 from typing import Any, Final
 
 NS: Final = 1_000_000_000
-AWAKE_ONE_IN: Final = 20  # of the time, at most, is spent waiting awake
+AWAKE_ONE_IN: Final = 20  # at most this fraction of the time is spent busy-waiting
 _TFD_NONBLOCK: Final = os.O_NONBLOCK if hasattr(os, "O_NONBLOCK") else 0
 _TFD_CLOEXEC: Final = getattr(os, "O_CLOEXEC", 0)
 _CLOCK_MONOTONIC: Final = 1
@@ -31,14 +31,14 @@ class _Itimerspec(ctypes.Structure):
 
 
 class Timer:
-    """Calls `fire` once, at or just after the time it was last set to. Setting it again replaces the time.
+    """Calls `fire` once, at or just after the time last set. Setting it again replaces the time.
 
-    awake_ns: how long before that it may wake up, to wait for the time awake.
+    awake_ns: how early it may wake up to busy-wait.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, fire: Callable[[], None], awake_ns: int = 0) -> None:
         self._loop, self._fire, self._awake_ns = loop, fire, awake_ns
-        self._awake_again_ns = 0  # not before: it would be awake too much
+        self._awake_again_ns = 0  # no busy-wait before this time, to respect the limit
         self._handle: asyncio.TimerHandle | None = None
         self._fd, self._libc = _timerfd()
         self._set_ns = 0
@@ -51,7 +51,7 @@ class Timer:
         return self._fd >= 0
 
     def set(self, ns: int) -> None:
-        """Fire at this monotonic time; at once if it has passed."""
+        """Fire at this monotonic time; immediately if it has passed."""
         if ns == self._set_ns:
             return
         self._set_ns = ns
@@ -75,7 +75,7 @@ class Timer:
             self._fd = -1
 
     def _read(self) -> None:
-        with suppress(BlockingIOError):  # set anew since it expired
+        with suppress(BlockingIOError):  # reset since it expired
             os.read(self._fd, 8)
             self._expire()
 
@@ -85,7 +85,7 @@ class Timer:
             self._awake_again_ns = self._set_ns + AWAKE_ONE_IN * self._awake_ns
             while monotonic_ns() < self._set_ns:
                 pass
-        elif left_ns > 0:  # the loop's timer came a little early
+        elif left_ns > 0:  # the loop's timer fired slightly early
             at, self._set_ns = self._set_ns, 0
             self.set(at)
             return
@@ -94,31 +94,31 @@ class Timer:
 
 
 class Ticker:
-    """A descriptor that becomes readable at even intervals while it runs; `fd` is -1 where the kernel has no such timer."""
+    """A descriptor that becomes readable at regular intervals while running; `fd` is -1 where the kernel has no such timer."""
 
     def __init__(self) -> None:
         self.fd, self._libc = _timerfd()
         self.running = False
 
     def start(self, every_ns: int) -> None:
-        """Tick from now on; if it does already, go on."""
+        """Start ticking; no effect if already running."""
         if not self.running and self.fd >= 0:
             self.running = True
             self._set(every_ns)
 
     def stop(self) -> None:
-        """Tick no more."""
+        """Stop ticking."""
         if self.running:
             self.running = False
             self._set(0)
 
     def read(self) -> None:
-        """Take a tick; the kernel makes no further one before."""
+        """Consume a tick; the kernel issues no further one before."""
         with suppress(BlockingIOError):
             os.read(self.fd, 8)
 
     def close(self) -> None:
-        """Let the descriptor go."""
+        """Close the descriptor."""
         if self.fd >= 0:
             os.close(self.fd)
             self.fd, self.running = -1, False
@@ -130,7 +130,7 @@ class Ticker:
 
 
 def _timerfd() -> tuple[int, Any]:
-    """A new timerfd and the C library; -1 where there is none."""
+    """A new timerfd and the C library; -1 where unsupported."""
     if not sys.platform.startswith("linux"):
         return -1, None
     try:

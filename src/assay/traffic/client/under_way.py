@@ -1,4 +1,4 @@
-"""Which requests are under way, on which replica, and for which of them has nobody to wait any longer?"""
+"""Which requests are in flight, on which replica, and which have timed out?"""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ class UnderWay(Accounting):
     def __init__(self, plan: Plan, log: RequestLog) -> None:
         super().__init__(plan, log)
         self._replica = memoryview(plan.schedule.replica)  # type: ignore[arg-type]
-        self._handed = bytearray(len(plan.schedule))  # whether it was sent, or handed over to be
+        self._handed = bytearray(len(plan.schedule))  # whether it was sent or handed to the core
         self._flying: dict[Exchange, int] = {}  # -> when it was handed over
-        self._wave = 0  # most that were in flight: so many may end at once
+        self._wave = 0  # most in flight so far: as many may end at once
         self._busy = [0] * len(plan.transports)  # in flight, per replica
-        self._turns = plan.client  # round robin
-        self._leading = 0  # in flight, and followed by something
+        self._turns = plan.client  # round-robin position
+        self._leading = 0  # in flight with a follower
 
     @property
     def in_flight(self) -> int:
-        """Requests that were handed over and have not ended."""
+        """Number of requests handed over that have not ended."""
         return len(self._flying)
 
     def _give_up(self, ended: Ended, why: str) -> None:
@@ -39,7 +39,7 @@ class UnderWay(Accounting):
         exchange.finish(ended, why)
 
     def _flown(self, exchange: Exchange) -> None:
-        """It is under way, or is handed over to be."""
+        """Count a request as in flight, or handed to the core."""
         number = exchange.number
         self._flying[exchange] = monotonic_ns()
         if len(self._flying) > self._wave:
@@ -57,7 +57,7 @@ class UnderWay(Accounting):
             self._leading -= 1
 
     def _choose(self, number: int) -> int:
-        """The replica that a request goes to."""
+        """Choose the replica for a request."""
         fixed = self._replica[number]
         count = len(self._busy)
         if fixed >= 0:

@@ -1,4 +1,7 @@
-"""How is a client doing right now?  Percentiles over its last requests: for the live view, never for a result."""
+"""How is a client doing right now?
+
+Percentiles over its latest requests: for the live view, never for a result.
+"""
 
 from __future__ import annotations
 
@@ -12,21 +15,21 @@ _SHARES: Final = (("p50", 0.5), ("p95", 0.95), ("p99", 0.99))
 
 
 class Window:
-    """Counts since the begin, and times of the last requests, ns."""
+    """Counts since the start, and times of the latest requests, ns."""
 
     def __init__(self) -> None:
         self.due = self.sent = self.done = self.ok = self.tokens = 0
         self.failed: Counter[str] = Counter()
-        self.models: Counter[str] = Counter()  # answers by the model that they name
-        self.limits: dict[str, str] = {}  # that the first answers tell
-        self.error: str | None = None  # the last
+        self.models: Counter[str] = Counter()  # answers by the model they name
+        self.limits: dict[str, str] = {}  # rate limits reported by the first answers
+        self.error: str | None = None  # the latest
         self._ttft: deque[int] = deque(maxlen=RECENT)
         self._tpot: deque[int] = deque(maxlen=RECENT)
         self._e2e: deque[int] = deque(maxlen=RECENT)
         self._lag: deque[int] = deque(maxlen=RECENT)
 
     def take(self, *, due_ns: int, sent_ns: int, first_ns: int | None, last_ns: int | None, tokens: int, closed: bool = False) -> None:
-        """A request that was answered well; in a closed loop its clock starts at the sending."""
+        """Add a successful request; in a closed loop its clock starts when it is sent."""
         self._lag.append(sent_ns - due_ns)
         self.tokens += tokens
         if first_ns is None or last_ns is None:
@@ -38,12 +41,12 @@ class Window:
             self._tpot.append((last_ns - first_ns) // (tokens - 1))
 
     def answered_by(self, model: str) -> None:
-        """An answer names its model; "": none.  Of many names only the first are kept apart."""
+        """Count an answer by the model it names; "": none. Keeps only the first few names apart."""
         if model:
             self.models[model if model in self.models or len(self.models) < MOST_MODELS else MORE_MODELS] += 1
 
     def told(self, state: str, in_flight: int) -> dict[str, Any]:
-        """What the runner is told."""
+        """The progress report for the runner."""
         lag = _percentiles(self._lag)
         return {
             "state": state,

@@ -1,1 +1,1 @@
-"""What does each request ask?"""
+"""Which content does each request send?"""

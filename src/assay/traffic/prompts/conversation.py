@@ -1,4 +1,4 @@
-"""What do messages look like in OpenAI's form, and how does a conversation go on after an answer or a tool call?"""
+"""How are messages written in OpenAI's format, and how does a conversation continue after an answer or a tool call?"""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from assay.traffic.prompts.images import data_url
 from assay.traffic.prompts.texts import SENTINEL
 from assay.traffic.prompts.tokens import Tokenizer
 
-NO_ANSWER: Final = "(no answer)"  # what the history holds where a turn failed: templates want turns to alternate
-CALL_ID: Final = 9  # letters and digits: some templates take no other length
+NO_ANSWER: Final = "(no answer)"  # placeholder for a failed turn: templates require alternating turns
+CALL_ID: Final = 9  # letters and digits: some templates require this length
 
 
 def user(text: str) -> Json:
-    """What a user says."""
+    """A user message."""
     return {"role": "user", "content": text}
 
 
 def messages_of(prompt: Prompt) -> tuple[Json, ...]:
-    """The messages that a prompt stands for; its images stand in the last one, before the text."""
+    """The messages of a prompt; images go into the last one, before the text."""
     said = prompt.messages or (user(prompt.text),)
     if not prompt.images:
         return said
@@ -29,27 +29,27 @@ def messages_of(prompt: Prompt) -> tuple[Json, ...]:
 
 
 def flat(prompt: Prompt) -> str:
-    """The prompt as one text, for engines that know no messages."""
+    """The prompt as one text, for engines without messages."""
     if not prompt.messages:
         return prompt.text
     return "\n\n".join(str(one.get("content") or "") for one in prompt.messages)
 
 
 def after(prompt: Prompt, answer: str | None) -> tuple[Json, ...]:
-    """The messages that the next turn follows. Images are not carried on."""
+    """The history for the next turn, without images."""
     said = prompt.messages or (user(prompt.text),)
     return (*said, {"role": "assistant", "content": answer or NO_ANSWER})
 
 
 def tool_step(history: Sequence[Json], result: str, call: str) -> tuple[Json, ...]:
-    """The history, whose last answer becomes a call of a tool, and what the tool gave back."""
+    """The history with its last answer turned into a tool call, followed by the tool's result."""
     function = {"name": "lookup", "arguments": "{}"}
     called = {**history[-1], "tool_calls": [{"id": call, "type": "function", "function": function}]}
     return (*history[:-1], called, {"role": "tool", "tool_call_id": call, "name": "lookup", "content": result})
 
 
 def tool_role(tokenizer: Tokenizer) -> str:
-    """As which role the results of tools are sent: tool where the model's chat template shows them, else user."""
+    """The role for tool results: tool if the model's chat template shows them, else user."""
     before: list[dict[str, Any]] = [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]
     try:
         rendered = tokenizer.render(tool_step(before, SENTINEL, "a" * CALL_ID))

@@ -1,11 +1,13 @@
-"""Which prompts are in a file?  Text, JSONL, CSV and ShareGPT, read whole before the load begins.
+"""Which prompts does a file contain?
 
-    text      every line that is not empty is a prompt
-    jsonl     an object a line; `field` holds the text, or a list of messages with role and content
-    csv       with a line of names; `field` is one of them
-    sharegpt  a JSON list, or a line each, of conversations: `conversations` or `messages`, with from/value or role/content
+Text, JSONL, CSV and ShareGPT, read completely before the load begins.
 
-A broken line stops the reading and is named: a load on half a file would measure something else.
+    text      every non-empty line is a prompt
+    jsonl     one object per line; `field` holds the text, or a list of messages with role and content
+    csv       with a header line; `field` is one of its columns
+    sharegpt  a JSON list, or one per line, of conversations: `conversations` or `messages`, with from/value or role/content
+
+An invalid line stops reading and is reported: a load on half a file would measure something else.
 """
 
 from __future__ import annotations
@@ -45,33 +47,33 @@ IDS: Final = ("id", "example_id", "task_id", "question_id")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Row:
-    """One prompt of a file, or one conversation: `turns` is what the user says, one after the other."""
+    """One prompt or conversation of a file: `turns` are the user's messages, in order."""
 
     id: str
     turns: tuple[str, ...]
-    before: tuple[Json, ...] = ()  # messages ahead of the first turn: a system prompt, worked examples
+    before: tuple[Json, ...] = ()  # messages before the first turn: a system prompt, few-shot examples
     answer: str | None = None
-    cluster: str | None = None  # what it shares with others
+    cluster: str | None = None  # label of prompts with shared content
     images: tuple[str, ...] = ()  # paths, relative to the file, or data URLs
     documents: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Dataset:
-    """A file, read."""
+    """A parsed file."""
 
     rows: tuple[Row, ...]
     format: str
     sha256: str
-    folder: Path  # against which the paths of images are resolved
+    folder: Path  # base of relative image paths
 
     def corpus(self) -> str:
-        """All of its text, for prompts of given lengths."""
+        """All of its text, as the corpus for prompts of given lengths."""
         return "\n".join(turn for row in self.rows for turn in row.turns)
 
 
 class _Broken(Exception):
-    """What is wrong with one line; `line` counts from 1, 0 is the whole file."""
+    """An invalid line; `line` counts from 1, 0 is the whole file."""
 
     def __init__(self, line: int, found: str, allowed: str, mend: str = "") -> None:
         super().__init__(found)
@@ -79,10 +81,10 @@ class _Broken(Exception):
 
 
 def load(asked: Prompts, base: Path, cluster: str = "") -> Dataset:
-    """The file that `serving.prompts.source` names, relative to `base`; `cluster`: the field that says what rows share.
+    """Read the file named by `serving.prompts.source`, relative to `base`; `cluster`: the field that labels rows with shared content.
 
     Raises:
-        SpecError: with the line that is wrong.
+        SpecError: a line is invalid; the message names it.
     """
     path = base / Path(asked.source).expanduser()
     try:
@@ -178,11 +180,11 @@ READERS: Final[Mapping[str, Callable[[str, Prompts, str], Iterable[Row]]]] = {
 }
 
 
-# ---- their parts -------------------------------------------------------------------------------------------------
+# ---- fields -----------------------------------------------------------------------------------------------------
 
 
 def _objects(text: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    """An object a line, with the number of the line."""
+    """One object per line, with its line number."""
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
             continue
@@ -196,7 +198,7 @@ def _objects(text: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
 
 
 def _records(text: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    """The objects of a JSON list, numbered from 1, or those of lines."""
+    """The objects of a JSON list, numbered from 1, or one per line."""
     if not text.lstrip().startswith("["):
         yield from _objects(text)
         return
@@ -211,7 +213,7 @@ def _records(text: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
 
 
 def _of_object(known: Mapping[str, Any], asked: Prompts, number: int, cluster: str) -> Row:
-    """A row from an object or a line of CSV."""
+    """Build a row from a JSON object or a CSV line."""
     before, turn = _asked(_field(known, asked.field, number), asked.field, number)
     answer = asked.answer_field and _word(_field(known, asked.answer_field, number), asked.answer_field, number)
     return Row(
@@ -226,13 +228,13 @@ def _of_object(known: Mapping[str, Any], asked: Prompts, number: int, cluster: s
 
 
 def _cluster(known: Mapping[str, Any], name: str, number: int) -> str | None:
-    """What a row shares with others; None where it shares nothing (null, or nothing written)."""
+    """The label a row shares with others; None if null or empty."""
     value = _field(known, name, number) if name else None
     return None if value in (None, "") else _word(value, name, number)
 
 
 def _asked(value: object, name: str, number: int) -> tuple[tuple[Json, ...], str]:
-    """The last thing that a user says, and the messages before it."""
+    """The last user message, and the messages before it."""
     if not isinstance(value, list):
         return (), _word(value, name, number)
     messages = [_message(one, number) for one in value]
@@ -264,7 +266,7 @@ def _talk(known: Mapping[str, Any]) -> list[Any] | None:
 
 
 def _message(one: object, number: int) -> Json:
-    """One message in OpenAI's form, from either form."""
+    """One message in OpenAI's format, from either format."""
     if not isinstance(one, dict):
         raise _Broken(number, f"a message that is {_kind(one)}", "an object")
     who, said = one.get("role", one.get("from")), one.get("content", one.get("value"))
@@ -275,7 +277,7 @@ def _message(one: object, number: int) -> Json:
 
 
 def _parted(messages: Sequence[Json]) -> tuple[tuple[Json, ...], tuple[str, ...]]:
-    """The system prompts, and what the user says that is not empty."""
+    """The system prompts, and the non-empty user messages."""
     before = tuple(one for one in messages if one["role"] == "system")
     return before, tuple(one["content"] for one in messages if one["role"] == "user" and one["content"].strip())
 

@@ -1,9 +1,9 @@
-"""What images are sent?  Synthetic PNGs of a given size, each different from all others, or files.
+"""Which images are sent?
 
-A synthetic image is a mosaic of coloured squares whose first row of pixels is its own.  Only that row is made for each image:
-its deflate stream ends at a byte (Z_FULL_FLUSH), the rest is compressed once, and the checksum of the whole is put
-together from those of the parts.  An image of 512 x 512 pixels so takes tens of microseconds instead of milliseconds.
-Sources: PNG (ISO/IEC 15948), zlib (RFC 1950), deflate (RFC 1951); Adler-32 of joined texts as in zlib's adler32_combine.
+Synthetic PNGs of a given size, each unique, or files.  A synthetic image is a mosaic of coloured squares with a unique first row of pixels.
+Only that row is built per image: its deflate stream ends on a byte boundary (Z_FULL_FLUSH), the rest is compressed once, and the checksum
+of the whole is combined from those of the parts.  A 512 x 512 image takes tens of microseconds instead of milliseconds.
+Sources: PNG (ISO/IEC 15948), zlib (RFC 1950), deflate (RFC 1951); combination of Adler-32 sums as in zlib's adler32_combine.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from assay.errors import Problem, SpecError
 from assay.traffic.prompts.texts import mix
 
 SIGNATURE: Final = b"\x89PNG\r\n\x1a\n"
-SQUARE: Final = 16  # pixels on a side
+SQUARE: Final = 16  # pixels per side
 ADLER: Final = 65521
 ZLIB_HEAD: Final = b"\x78\x01"
 KNOWN: Final = ((SIGNATURE, "image/png"), (b"\xff\xd8\xff", "image/jpeg"), (b"GIF8", "image/gif"), (b"RIFF", "image/webp"))
@@ -39,7 +39,7 @@ class Images:
         self._middle = _chunk(b"IDAT", packed.compress(rest) + packed.flush())
 
     def png(self, number: int) -> bytes:
-        """The image of that number: a PNG of 8-bit RGB."""
+        """The image with that number: a PNG of 8-bit RGB."""
         row = b"\0" + _noise(3 * self._width, number)
         packed = zlib.compressobj(1, zlib.DEFLATED, -15)
         first = ZLIB_HEAD + packed.compress(row) + packed.flush(zlib.Z_FULL_FLUSH)
@@ -50,7 +50,11 @@ class Images:
 
 @lru_cache(FILES_KEPT)
 def from_file(text: str, folder: Path) -> bytes:
-    """An image that a data file names: a path relative to it, or a data URL. Raises SpecError if it is none."""
+    """An image from a data file: a path relative to it, or a data URL.
+
+    Raises:
+        SpecError: it is not an image.
+    """
     try:
         content = base64.b64decode(text.partition(",")[2]) if text.startswith("data:") else (folder / text).read_bytes()
     except (OSError, ValueError) as error:
@@ -61,12 +65,12 @@ def from_file(text: str, folder: Path) -> bytes:
 
 
 def media_type(content: bytes) -> str | None:
-    """By the first bytes; None for anything else than PNG, JPEG, GIF and WebP."""
+    """Media type from the first bytes; None unless PNG, JPEG, GIF or WebP."""
     return next((kind for magic, kind in KNOWN if content.startswith(magic)), None)
 
 
 def data_url(content: bytes) -> str:
-    """The image as a URL that holds it."""
+    """The image as a data URL."""
     return f"data:{media_type(content) or 'application/octet-stream'};base64,{base64.b64encode(content).decode()}"
 
 
@@ -77,13 +81,13 @@ def _wrong(text: str, found: str) -> SpecError:
 
 
 def _row(width: int, squares: int) -> bytes:
-    """A row of pixels of the mosaic, with PNG's mark for "not filtered"."""
+    """One row of mosaic pixels, preceded by PNG's filter byte for "none"."""
     colours = [(mix(squares * 65_537 + x) & 0xFFFFFF).to_bytes(3, "big") * SQUARE for x in range(-(-width // SQUARE))]
     return b"\0" + b"".join(colours)[: 3 * width]
 
 
 def _noise(n: int, number: int) -> bytes:
-    """`n` bytes, the first of which tell the number."""
+    """`n` noise bytes that start with the number."""
     words, x = [], mix(number)
     for _ in range(8):
         words.append(x.to_bytes(8, "big"))
@@ -97,7 +101,7 @@ def _chunk(kind: bytes, content: bytes) -> bytes:
 
 
 def _joined(first: int, second: int, length: int) -> int:
-    """Adler-32 of two texts one after the other, from theirs and the second's length."""
+    """Adler-32 of two concatenated byte strings, from their checksums and the second's length."""
     a1, b1, a2, b2 = first & 0xFFFF, first >> 16, second & 0xFFFF, second >> 16
     a = (a1 + a2 - 1) % ADLER
     b = (b1 + b2 + length % ADLER * (a1 - 1)) % ADLER

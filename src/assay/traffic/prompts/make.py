@@ -1,19 +1,20 @@
-"""What does request i of a schedule send?  Made when it is due, in microseconds, from its seed and what it follows.
+"""What does request i of a schedule send?
 
-    scenario            what is sent
-    N U D P             text of exactly so many tokens, in words of the model's vocabulary or of a file
+Built just before it is due, in microseconds, from its seed and its history.
+
+    scenario            content
+    N U D P             text of an exact token count, in words of the model's vocabulary or of a file
     E R                 documents and, for rerank, a query, likewise
     I                   a synthetic image and a request to describe it
-    A                   text of so many characters
-    dataset             the rows of a file, each once before any twice
+    A                   text of a given number of characters
+    dataset             the rows of a file, each once before any repeats
 
-Cache busting: a text begins, after what prompts share on purpose, with words that no other request has.  They come from the
-launch as well as from the request's seed, for configurations of a block share seeds, and often a server.
-Prompts for identity checks are the same in every launch and are never busted; canaries carry a nonce to be repeated.
+Cache busting: after any deliberately shared prefix, a text starts with words unique to its request.  They depend on the launch as well as
+on the request's seed, because configurations of a block share seeds, and often a server.
+Identity-check prompts are the same in every launch and never busted; canaries carry a nonce to repeat.
 
-A later turn holds the messages before it, with the real answers.  It adds a message as long as a first prompt of `tokens_in`
-tokens; a tool step adds a result of `tool_tokens` tokens, as a message of the role `tool` where the model's chat template
-knows that role, else of the user.
+A later turn contains the earlier messages, with the real answers.  It adds a message as long as a first prompt of `tokens_in` tokens; a
+tool step adds a result of `tool_tokens` tokens, with the role `tool` if the model's chat template supports it, else as the user.
 """
 
 from __future__ import annotations
@@ -46,17 +47,20 @@ NORMAL: Final = KINDS.index("normal")
 FIXED: Final = frozenset(KINDS.index(kind) for kind in ("identity", "rerun", "needle"))
 TOOLS: Final = frozenset(PAUSES.index(pause) for pause in ("tool", "retrieval"))
 FRAMES: Final = {"completions": Frame(special=True), "embeddings": Frame(special=True), "rerank": Frame()}
-SILENT: Final = ("embeddings", "rerank")  # tasks whose answers are no text
-SEED_BITS: Final = 53  # seeds are below 2**53; above them stands which part of a request a text is
-QUERY: Final = 2047  # as the number of a part: the query
-IDENTITY: Final = 0x1DE27174  # keeps texts of identity checks apart from the others
+SILENT: Final = ("embeddings", "rerank")  # tasks whose answers are not text
+SEED_BITS: Final = 53  # seeds are below 2**53; the bits above number the part of a request
+QUERY: Final = 2047  # part number of the query
+IDENTITY: Final = 0x1DE27174  # separates texts of identity checks from all others
 NONCE_DIGITS: Final = 12
 DESCRIBE: Final = "Describe what you see in this image."
 
 
 def prompts_of(serving: Serving, configuration: Configuration, base: Path, seed: int, launch: int = 0, cluster: str = "") -> Prompts:
-    """What launch number `launch` with this seed sends. `base`: the folder against which files are resolved; `cluster`: the field
-    of a file that says what prompts share.
+    """The content source of launch number `launch` with this seed.
+
+    Args:
+        base: the folder that file paths are relative to.
+        cluster: the file's field that labels rows with shared content.
 
     Raises:
         SpecError: the scenario does not fit the task or the source, or a file cannot be read.
@@ -91,7 +95,7 @@ def _without_source(scenario: Scenario, serving: Serving) -> Problem | None:
 
 
 class _Columns(NamedTuple):
-    """A schedule's columns whose items are Python's numbers: an array's own cost four times as much."""
+    """A schedule's columns as memoryviews: their items are Python numbers, four times cheaper to access than an array's."""
 
     schedule: Schedule
     seed: memoryview
@@ -109,7 +113,7 @@ class _Columns(NamedTuple):
 
 
 class Prompts:
-    """What a launch sends. Every method depends on its arguments alone; memory does not grow with requests."""
+    """The content of a launch. Every method depends only on its arguments; memory does not grow with requests."""
 
     def __init__(
         self, serving: Serving, configuration: Configuration, tokenizer: tokens.Tokenizer, dataset: Dataset | None, seed: int, launch: int
@@ -124,13 +128,13 @@ class Prompts:
         self._frame = FRAMES.get(serving.task) or chat_frame(tokenizer)
         self._words = self._task not in SILENT and self.scenario.letter not in ("I", "A")
         self._synthetic = self._maker()
-        self._common = self._words and not self._raw  # text of a length, one message
+        self._common = self._words and not self._raw  # text of a given length, as one message
         self._columns: _Columns | None = None
 
-    # ---- what others ask -----------------------------------------------------------------------------------------
+    # ---- public interface ------------------------------------------------------------------------------------------
 
     def prompt(self, schedule: Schedule, i: int, history: Sequence[Json] = ()) -> Prompt:
-        """What request `i` sends. `history`: what `after` gave for the turn before; empty for a first turn."""
+        """The prompt of request `i`. `history`: the result of `after` for the previous turn; empty for a first turn."""
         columns = self._columns
         if columns is None or columns.schedule is not schedule:
             columns = self._columns = _Columns.of(schedule)
@@ -170,13 +174,13 @@ class Prompts:
         )
 
     def after(self, prompt: Prompt, answer: str | None) -> tuple[Json, ...]:
-        """The history for the turn after this one, from the answer's text (None: it failed)."""
+        """The history for the next turn, from the answer's text (None: it failed)."""
         return conversation.after(prompt, answer)
 
     def assign(self, schedule: Schedule) -> Schedule:
-        """The schedule with the number of the row that each request sends, the nonces, and the reference answers.
+        """The schedule with each request's row number, nonce and reference answer.
 
-        Prompts are the same with it and without: this writes down beforehand what `prompt` would choose.
+        Prompts are identical with and without it: it only records in advance what `prompt` would choose.
         """
         expected = dict(schedule.expected)
         if self._task not in SILENT:
@@ -196,24 +200,29 @@ class Prompts:
         return replace(schedule, example=example, expected=expected, cluster=cluster)
 
     def example_id(self, number: int) -> str | None:
-        """What a file calls its row of that number; the number itself for synthetic prompts, None for -1."""
+        """A file's ID of a row; the number itself for synthetic prompts, None for -1."""
         return self._example(number)
 
     def tokens(self, prompt: Prompt) -> int | None:
-        """Prompt tokens as the engine sees them, chat template included; None where images make them unknown.
+        """Prompt tokens as the engine counts them, chat template included; None if images make them unknown.
 
-        Raises ValueError where the chat template refuses the messages.
+        Raises:
+            ValueError: the chat template rejects the messages.
         """
         seen = self.seen(prompt)
         return None if seen is None else sum(self.tokenizer.counts(seen, special=self.adds_marks))
 
     @property
     def adds_marks(self) -> bool:
-        """Whether engines add the tokenizer's own marks to what `seen` gives."""
+        """Whether engines add the tokenizer's special tokens to the texts of `seen`."""
         return self._frame.special
 
     def seen(self, prompt: Prompt) -> tuple[str, ...] | None:
-        """The texts whose tokens the engine reads; None if there are images. Raises ValueError as `tokens` does."""
+        """The texts that the engine tokenises; None with images.
+
+        Raises:
+            ValueError: the chat template rejects the messages.
+        """
         if prompt.images:
             return None
         if prompt.documents or prompt.query:
@@ -225,7 +234,7 @@ class Prompts:
         return (rendered,) if rendered is not None else tuple(str(one.get("content") or "") for one in messages)
 
     def describe(self) -> dict[str, Any]:
-        """What the record says of the texts: by which tokenizer, how exactly, and from which file."""
+        """The record's description of the texts: tokenizer, exactness and file."""
         texts, source = None if self._raw else self.texts, self.dataset
         return {
             "tokenizer": self.tokenizer.describe(),
@@ -237,19 +246,19 @@ class Prompts:
 
     @cached_property
     def texts(self) -> Texts:
-        """Where text of given lengths comes from."""
+        """The generator for texts of given lengths."""
         corpus = "" if self._raw or self.dataset is None else self.dataset.corpus()
         return Texts(self.tokenizer, self._frame, corpus)
 
     @cached_property
     def tool_role(self) -> str:
-        """As which role the results of tools are sent."""
+        """The role for tool results."""
         return conversation.tool_role(self.tokenizer)
 
     # ---- text of given lengths -----------------------------------------------------------------------------------
 
     def _maker(self) -> Callable[[int, int, Sequence[Json], int], Prompt]:
-        """How the scenario makes a prompt: (number of the text, tokens, history, shared tokens) -> prompt."""
+        """The scenario's prompt builder: (number of the text, tokens, history, shared tokens) -> prompt."""
         if self._task in SILENT:
             return self._documents
         return {"I": self._image, "A": self._characters}.get(self.scenario.letter, self._text)
@@ -321,7 +330,7 @@ class Prompts:
         return Prompt(text=text, messages=messages, images=pictures, example=row.id, expected=row.answer)
 
     def _begun(self, made: Prompt, number: int, busts: bool) -> Prompt:
-        """The same, beginning with the shared text and what no other prompt has."""
+        """The prompt, preceded by the shared text and its unique words."""
         group = (self._salt + mix(number ^ IDENTITY) % self._asked.prefixes) & MASK
         shared = f"{self.texts.beginning(self._shared, group)}\n\n" if self._shared else ""
         begin = shared + (f"[{mix(number):016x}] " if busts else "")
@@ -330,7 +339,7 @@ class Prompts:
         return made._replace(text=text, messages=messages)
 
     def _number(self, schedule: Schedule, i: int) -> int:
-        """Which row request `i` sends: all turns of a conversation the same."""
+        """The row of request `i`; all turns of a conversation have the same."""
         if schedule.example[i] >= 0:
             return int(schedule.example[i]) % len(self._rows)
         key = int(schedule.session[i]) if schedule.session[i] >= 0 else i
@@ -343,7 +352,7 @@ class Prompts:
 
     @cached_property
     def _order(self) -> npt.NDArray[np.int64]:
-        """The rows in the launch's order: files are often sorted by length or by subject."""
+        """The rows in the launch's order, shuffled: files are often sorted by length or topic."""
         begin = mix(self._seed & MASK)
         return np.array(sorted(range(len(self._rows)), key=lambda row: mix(begin ^ row)), dtype=np.int64)
 
@@ -372,5 +381,5 @@ def _part(number: int, part: int) -> int:
 
 
 def _salt(name: str, seed: int, launch: int) -> int:
-    """What makes the texts of a launch its own."""
+    """A number that makes a launch's texts unique."""
     return int.from_bytes(hashlib.sha256(f"{name}\0{seed}\0{launch}".encode()).digest()[:8], "big")

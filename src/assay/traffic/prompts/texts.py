@@ -1,13 +1,11 @@
-"""How is a text of exactly n tokens made, without counting each one?
+"""How is a text of exactly n tokens built without counting each one?
 
-From a pool of units (words) whose tokens were counted once: a text is one first word, a code of some words that no other
-text has, and a slice of the pool.  That works because tokens do not reach over units: the pool as a whole is checked
-for it, and so is a sample of finished texts inside their frame (the chat template, the begin mark).  With a tokenizer for which
-it does not hold, every text is counted and mended, and `Texts.exact` says so.
+From a pool of units (words) whose tokens were counted once: a text is a first word, a code of words unique to it, and a slice of the pool.
+This requires that tokens do not span units: the whole pool is checked, and so is a sample of finished texts inside their frame (the chat
+template, the begin mark).  If the check fails for a tokenizer, every text is counted and corrected, and `Texts.exact` is false.
 
-Which text is made depends on the tokenizer, the corpus and a 64-bit number, and on nothing else: the numbers come from
-splitmix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, OOPSLA 2014), which maps different numbers to
-different numbers, so that codes of enough words never collide.
+A text depends only on the tokenizer, the corpus and a 64-bit number.  Numbers come from splitmix64 (Steele, Lea, Flood: Fast splittable
+pseudorandom number generators, OOPSLA 2014), a bijection, so codes of enough words never collide.
 """
 
 from __future__ import annotations
@@ -26,19 +24,19 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 MASK: Final = 2**64 - 1
-POOL: Final = 32_768  # units of synthetic text; longer texts go round it again
-MOST_WORDS: Final = 8192  # candidates that are taken from a vocabulary
+POOL: Final = 32_768  # units of synthetic text; longer texts wrap around
+MOST_WORDS: Final = 8192  # candidates taken from a vocabulary
 MOST_FIRST: Final = 256
-LEAST_WORDS: Final = 16  # fewer whole-word tokens: the vocabulary knows no words, so letters are used
-LONGEST_UNIT: Final = 32  # tokens of a corpus without spaces that are kept together
-CORPUS: Final = 1_000_000  # characters of a file that are used as a corpus
-SAMPLES: Final = (1, 2, 3, 5, 8, 13, 17, 33, 64, 100, 257, 1000)  # lengths at which the exactness is tried
-ROUNDS: Final = 24  # counts of one text that cannot be made by adding up
+LEAST_WORDS: Final = 16  # with fewer whole-word tokens the vocabulary has no words: use letters
+LONGEST_UNIT: Final = 32  # maximum tokens per unit in a corpus without spaces
+CORPUS: Final = 1_000_000  # characters of a file used as corpus
+SAMPLES: Final = (1, 2, 3, 5, 8, 13, 17, 33, 64, 100, 257, 1000)  # lengths at which exactness is checked
+ROUNDS: Final = 24  # maximum corrections of a text that is not additive
 SENTINEL: Final = "assaysentinel"
 
 
 def mix(number: int) -> int:
-    """A 64-bit number scattered over all of them; different ones stay different."""
+    """Scatter a number over all 64-bit values, bijectively."""
     number = (number + 0x9E3779B97F4A7C15) & MASK
     number = ((number ^ (number >> 30)) * 0xBF58476D1CE4E5B9) & MASK
     number = ((number ^ (number >> 27)) * 0x94D049BB133111EB) & MASK
@@ -46,7 +44,7 @@ def mix(number: int) -> int:
 
 
 def mixed(numbers: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    """`mix` of many numbers; shape as given."""
+    """`mix` of an array; same shape."""
     import numpy as np
 
     found = numbers.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
@@ -57,7 +55,7 @@ def mixed(numbers: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Frame:
-    """What surrounds a text when its tokens are counted. `special`: with the marks that the tokenizer itself adds."""
+    """The tokens around a text when it is counted. `special`: includes the tokenizer's special tokens."""
 
     head: str = ""
     tail: str = ""
@@ -65,7 +63,7 @@ class Frame:
 
 
 def chat_frame(tokenizer: Tokenizer) -> Frame:
-    """What a chat template puts round the one message of a user."""
+    """The chat template's text around a single user message."""
     try:
         rendered = tokenizer.render([{"role": "user", "content": SENTINEL}])
     except ValueError:
@@ -78,14 +76,14 @@ def chat_frame(tokenizer: Tokenizer) -> Frame:
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """Text in units. `starts[k]` and `before[k]`: characters and tokens before unit k; both have one entry more than units."""
+    """Text in units. `starts[k]` and `before[k]`: characters and tokens before unit k; both have one entry more than there are units."""
 
     text: str
     starts: Sequence[int]
     before: Sequence[int]
 
     def slice(self, begin: int, n: int) -> tuple[str, int]:
-        """At most `n` tokens from unit `begin` on (modulo the units), and how many are missing to `n`."""
+        """At most `n` tokens starting at unit `begin` (modulo the units), and how many are missing to `n`."""
         units = len(self.starts) - 1
         k, parts = begin % units, []
         while n > 0:
@@ -99,7 +97,7 @@ class Pool:
 
 
 class Texts:
-    """Makes texts for one frame. Building it takes a fraction of a second, a text of 100 tokens some microseconds."""
+    """Builds texts for one frame. Setup takes a fraction of a second, a text of 100 tokens some microseconds."""
 
     def __init__(self, tokenizer: Tokenizer, frame: Frame, corpus: str = "") -> None:
         self.tokenizer, self.frame = tokenizer, frame
@@ -116,10 +114,10 @@ class Texts:
         return self.tokenizer.count(f"{self.frame.head}{text}{self.frame.tail}", special=self.frame.special)
 
     def make(self, n: int, number: int, *, shared: int = 0, group: int = 0, unique: bool = True) -> str:
-        """A text that has `n` tokens in its frame; one token of its own where the frame alone has more.
+        """A text with `n` tokens in its frame; one token of its own if the frame alone has at least `n`.
 
         The first `shared` tokens are equal in every text of that `group`, except that the last token is always the text's own.
-        `unique`: begins, after what is shared, as no text of another `number`, as far as it has so many words.
+        `unique`: after the shared part, it starts unlike the text of any other `number`, if it has enough words.
         """
         return self.content(max(1, n - self.overhead), number, shared=shared, group=group, unique=unique)
 
@@ -132,13 +130,13 @@ class Texts:
         return text if self.exact else self._mended(text, m)
 
     def beginning(self, m: int, group: int) -> str:
-        """The first `m` tokens of the texts of a group; fewer are the begin of more."""
+        """The first `m` tokens of a group's texts; a shorter beginning is a prefix of a longer one."""
         return self._new(m, mix(group), unique=True, last=False)
 
     def chained(self, n: int, numbers: Sequence[int], each: int) -> str:
-        """A text with `n` tokens in its frame, of blocks of `each` tokens that depend on their numbers alone; the last one cut off.
+        """A text with `n` tokens in its frame, of blocks of `each` tokens that depend only on their numbers; the last one is truncated.
 
-        Texts whose first k numbers are equal have their first k blocks in common.
+        Texts whose first k numbers are equal share their first k blocks.
         """
         left = m = max(1, n - self.overhead)
         parts = []
@@ -153,7 +151,7 @@ class Texts:
         return text if self.exact else self._mended(text, m)
 
     def extended(self, text: str, n: int, number: int) -> str:
-        """The text, with words behind it so that it has `n` tokens in its frame; as it is where it has more."""
+        """The text, extended to `n` tokens in its frame; unchanged if it has as many or more."""
         missing = n - self.count(text)
         if missing <= 0:
             return text
@@ -165,14 +163,14 @@ class Texts:
         return text if text == text.rstrip() else text[:-1] + "s"
 
     def _new(self, m: int, x: int, unique: bool, last: bool = True) -> str:
-        """A text's begin, whose first word has no space before it."""
+        """A text's start, whose first word has no leading space."""
         x, digit = divmod(x, len(self._first))
         return self._first[digit] + (self._more(m - 1, x, unique, self._digits - 1, last) if m > 1 else "")
 
     def _more(self, m: int, x: int, unique: bool, digits: int | None = None, last: bool = True) -> str:
-        """What goes on after other text: the code, a slice, and, if it is the `last` part, a word from the vocabulary.
+        """A continuation: the code, a slice, and, for the `last` part, a word from the vocabulary.
 
-        For what ends a foreign text may be one token with what follows it in the frame.
+        The vocabulary word is needed because the end of corpus text might merge with the frame into one token.
         """
         pieces, base = self._pieces, len(self._pieces)
         code = min(m, self._digits if digits is None else digits) if unique else 0
@@ -187,7 +185,7 @@ class Texts:
         return "".join(parts)
 
     def _mended(self, text: str, m: int) -> str:
-        """The same, cut or filled up until the count is right, or nearly so if that cannot be."""
+        """The text cut or extended until its count is exact, or as close as possible."""
         for round_ in range(ROUNDS):
             over = self.count(text) - self.overhead - m
             if over == 0:
@@ -205,7 +203,7 @@ class Texts:
         return (self._pieces[(begin + k) % len(self._pieces)] for k in range(n))
 
     def _firsts(self) -> tuple[list[str], int]:
-        """The words with which a text may begin, and the tokens that the frame adds to such a text."""
+        """Possible first words, and the tokens that the frame adds to such a text."""
         candidates = self.words[:MOST_FIRST]
         rest, missing = self.pool.slice(0, 7)
         text = rest + "".join(self._fill(0, missing + 1))
@@ -216,7 +214,7 @@ class Texts:
         return [word for word, found in zip(candidates, overheads, strict=True) if found == overhead], overhead
 
     def _holds(self) -> bool:
-        """Whether texts of many lengths have the tokens that they should, in their frame."""
+        """Whether texts of many lengths have exactly the intended tokens in their frame."""
         self.exact = True
         asked, framed = [], []
         for number, m in enumerate(SAMPLES * 2):
@@ -227,7 +225,7 @@ class Texts:
 
 
 def _words(tokenizer: Tokenizer) -> tuple[list[str], str]:
-    """Words that are one token each, and what stands between two of them."""
+    """Words of one token each, and the separator between two of them."""
     candidates = list(dict.fromkeys(tokenizer.words()))[:MOST_WORDS]
     counted = tokenizer.counts([f" {word}" for word in candidates])
     words = [word for word, n in zip(candidates, counted, strict=True) if n == 1]
@@ -240,7 +238,7 @@ def _words(tokenizer: Tokenizer) -> tuple[list[str], str]:
 
 
 def _digits(first: int, base: int) -> int:
-    """How many words a code needs, so that 64-bit numbers never share one."""
+    """Number of code words at which 64-bit numbers never share a code."""
     digits, reached = 1, first
     while reached <= MASK:
         digits, reached = digits + 1, reached * base
@@ -257,7 +255,7 @@ def _of_words(pieces: Sequence[str]) -> Pool:
 
 
 def _of_corpus(tokenizer: Tokenizer, corpus: str) -> Pool:
-    """Words of a text as units, with the tokens that each of them has where it stands."""
+    """Words of a text as units, with each one's token count in context."""
     import numpy as np
 
     text = " " + " ".join(corpus[:CORPUS].split())
@@ -269,7 +267,7 @@ def _of_corpus(tokenizer: Tokenizer, corpus: str) -> Pool:
 
 
 def _cuts(spaces: npt.NDArray[np.int64], ends: npt.NDArray[np.int64], length: int) -> npt.NDArray[np.int64]:
-    """Where long stretches without a space are parted, so that texts can be of any length."""
+    """Cut positions in long stretches without spaces, so that texts of any length can be built."""
     import numpy as np
 
     bounds = np.searchsorted(ends, np.append(spaces, length), side="right")

@@ -1,12 +1,13 @@
-"""How many tokens did each request have, by the model's own tokenizer?  Counted after the load, when nothing is timed any more.
+"""How many tokens did each request have, by the model's own tokenizer?
 
-* Prompt: the text that was sent is made again and counted as the engine sees it, chat template included.
-* Answer: its text and its reasoning are encoded once each; a token belongs to the chunk that completes it, so that the chunks'
-  tokens add up to the whole.  Encoding every chunk alone would give more (a word cut in two is two tokens), as in several
-  peers (shared research, serving.md section 2.3).
+Counted after the load, when nothing is timed any more.
 
-All answers for which the server told no usage are counted.  Of the others a sample of about `MOST` requests is, whole
-conversations at a time, chosen by their numbers and by nothing that was measured; it serves to check the server's counts.
+* Prompt: the text sent is rebuilt and counted as the engine tokenises it, chat template included.
+* Answer: its text and its reasoning are encoded once each; a token belongs to the chunk that completes it, so the chunks' tokens add up
+  to the whole.  Encoding every chunk separately would give more: a word split in two is two tokens.
+
+Every answer without server-reported usage is counted.  Of the others, a sample of about `MOST` requests in whole conversations, selected by
+number and never by a measurement, checks the server's counts.
 Without a tokenizer nothing is counted: words are not tokens.  Memory holds the sample's conversations and one group of rows.
 """
 
@@ -33,28 +34,28 @@ if TYPE_CHECKING:
     Ints = npt.NDArray[np.int64]
     Flags = npt.NDArray[np.bool_]
 
-MOST: Final = 2_000  # requests of a launch whose counts by usage are checked; takes about half a second
-GROUP: Final = 256  # requests that are encoded together, on all processors
+MOST: Final = 2_000  # requests per launch whose usage is checked; takes about half a second
+GROUP: Final = 256  # requests encoded together, on all processors
 COLUMNS: Final = ("request", "session", "turn", "status", "tokens_out", "chunk_kind", "chunk_chars", "text", "reasoning")
-ALONE: Final = 1 << 62  # keeps requests without a conversation apart from conversations
+ALONE: Final = 1 << 62  # offset that separates single requests from conversations
 
-Answered = Mapping[str, Any]  # a row of the table requests, as far as it is needed
+Answered = Mapping[str, Any]  # a row of the table requests, with the required columns
 Row = tuple[int, int, int | None, int | None, list[int]]  # a row of the table token_counts
 Read = Callable[[], Iterable["pyarrow.RecordBatch"]]
 
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """A request whose tokens are to be counted; without a prompt only its answer."""
+    """A request to count; without a prompt, only its answer is counted."""
 
     row: Answered
     prompt: Prompt | None
 
 
 def count(read: Read, launch: int, schedule: Schedule, prompts: Prompts, most: int = MOST) -> Iterator[Row]:
-    """Rows of the table `token_counts`, in its column order, for one launch; in no particular order.
+    """Rows of table `token_counts` for one launch, in its column order; row order is unspecified.
 
-    `read` gives the launch's batches of the table `requests`; it is called twice, and no batch is kept.
+    `read` returns the launch's batches of table `requests`; it is called twice, and no batch is kept.
     """
     if isinstance(prompts.tokenizer, Words):
         return
@@ -67,7 +68,7 @@ def count(read: Read, launch: int, schedule: Schedule, prompts: Prompts, most: i
 
 
 def chunk_tokens(text: str | None, ends: Sequence[int], chars: Sequence[int]) -> list[int] | None:
-    """Tokens per chunk of a text, from where each token ends and the characters of every chunk.
+    """Tokens per chunk of a text, from each token's end and each chunk's characters.
 
     None if the chunks do not add up to the text.
     """
@@ -80,11 +81,11 @@ def chunk_tokens(text: str | None, ends: Sequence[int], chars: Sequence[int]) ->
     return [int(n) for n in np.diff(done, prepend=0)]
 
 
-# ---- which requests ----------------------------------------------------------------------------------------------
+# ---- selection --------------------------------------------------------------------------------------------------
 
 
 def _chosen(batches: Iterable[pyarrow.RecordBatch], most: int) -> tuple[frozenset[int], frozenset[int]]:
-    """The numbers of the requests of the sample, and of all answers of which the server told no length."""
+    """Numbers of the sampled requests, and of all answers without a server-reported length."""
     numbers, units, silent = [], [], [np.empty(0, np.int64)]
     for batch in batches:
         request, session = np.asarray(batch["request"]), np.asarray(batch["session"].fill_null(-1))
@@ -99,7 +100,7 @@ def _chosen(batches: Iterable[pyarrow.RecordBatch], most: int) -> tuple[frozense
 
 
 def _sample(unit: Ints, most: int) -> Flags:
-    """Whole units (conversations, or single requests), by their scattered numbers, of at most `most` requests in all."""
+    """Whole units (conversations, or single requests) by hashed number, at most `most` requests in total."""
     if len(unit) <= most:
         return np.ones(len(unit), dtype=np.bool_)
     own, back, size = np.unique(unit, return_inverse=True, return_counts=True)
@@ -112,7 +113,7 @@ def _sample(unit: Ints, most: int) -> Flags:
 def _rows(
     batches: Iterable[pyarrow.RecordBatch], sampled: frozenset[int], silent: frozenset[int], talks: dict[int, list[Answered]]
 ) -> Iterator[Answered]:
-    """The rows to be counted one by one; the sample's conversations are put into `talks` instead."""
+    """The rows to count one by one; the sample's conversations go into `talks` instead."""
     for batch in batches:
         for at, number in enumerate(batch["request"].to_pylist()):
             if number not in sampled and number not in silent:
@@ -124,7 +125,7 @@ def _rows(
                 yield row
 
 
-# ---- what was sent -----------------------------------------------------------------------------------------------
+# ---- prompts ----------------------------------------------------------------------------------------------------
 
 
 def _prompt(row: Answered, sampled: frozenset[int], prompts: Prompts, schedule: Schedule) -> Prompt | None:
@@ -132,11 +133,11 @@ def _prompt(row: Answered, sampled: frozenset[int], prompts: Prompts, schedule: 
 
 
 def _conversation(rows: Sequence[Answered], prompts: Prompts, schedule: Schedule) -> Iterator[_Asked]:
-    """A conversation's turns, each with what was said before it, as far as that was kept."""
+    """A conversation's turns, each with its history, as far as it was kept."""
     history: Sequence[Json] | None = ()
     for place, row in enumerate(sorted(rows, key=lambda row: row["turn"] or 0)):
         if history is None or (row["turn"] or 0) != place:
-            history = None  # a turn is missing: nobody knows what this one held
+            history = None  # a turn is missing: this turn's history is unknown
             yield _Asked(row, None)
             continue
         prompt = prompts.prompt(schedule, row["request"], history)
@@ -152,7 +153,7 @@ def _after(prompts: Prompts, prompt: Prompt, row: Answered) -> Sequence[Json]:
 
 
 def _counted(asked: Iterable[_Asked], launch: int, prompts: Prompts) -> Iterator[Row]:
-    """A group is encoded, which needs no interpreter, while the next one is read and the one before it written."""
+    """Encode a group, which releases the GIL, while the next one is read and the previous one written."""
     groups = iter(asked)
     with ThreadPoolExecutor(1) as pool:
         under_way: Future[Iterator[Row]] | None = None
@@ -183,12 +184,12 @@ def _sent(seen: Sequence[tuple[str, ...] | None], prompts: Prompts) -> list[int 
 def _seen(prompt: Prompt | None, prompts: Prompts) -> tuple[str, ...] | None:
     try:
         return None if prompt is None else prompts.seen(prompt)
-    except ValueError:  # the template here refuses what the engine's may have taken
+    except ValueError:  # the local template rejects what the engine's may have accepted
         return None
 
 
 def _answer(row: Answered, text: Sequence[int], thought: Sequence[int]) -> tuple[int | None, list[int]]:
-    """Tokens of an answer, and of each of its chunks that bears text; without the text of tool calls neither is known."""
+    """Tokens of an answer and of each chunk with text; None and empty if it has tool calls, whose text is not recorded."""
     kinds, chars = row["chunk_kind"], row["chunk_chars"]
     if Kind.TOOL in kinds or (row["text"] is None and row["reasoning"] is None):
         return None, []

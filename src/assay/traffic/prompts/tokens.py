@@ -1,10 +1,12 @@
-"""How many tokens is a text, by the model's own tokenizer?  Read from a folder or file, never from a network.
+"""How many tokens does a text have, by the model's own tokenizer?
 
-* With a tokenizer (`tokenizer.json`, read by the `tokenizers` package): counts are the model's own; a chat is rendered by the
-  chat template that lies beside it (`tokenizer_config.json` or `chat_template.jinja`) in a sandbox, as engines do.
+Read from a folder or file, never from a network.
+
+* With a tokenizer (`tokenizer.json`, read by the `tokenizers` package): counts are the model's own; chats are rendered by the adjacent
+  chat template (`tokenizer_config.json` or `chat_template.jinja`) in a sandbox, as engines do.
 * Without one, a word is a token, and the record says `words`.
 
-Counting is the expensive part of making traffic, so that making a prompt counts nothing (`assay.traffic.prompts.texts`).
+Counting is the expensive part of generating traffic, so building a prompt counts nothing (`assay.traffic.prompts.texts`).
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
 
 FILE: Final = "tokenizer.json"
 INSTALL: Final = 'pip install "assay[serving]"'
-WORD_MARKS: Final = "Ġ▁"  # how byte-level and sentence-piece vocabularies write the space before a word
+WORD_MARKS: Final = "Ġ▁"  # how byte-level and SentencePiece vocabularies write a leading space
 LONGEST_WORD: Final = 12
 COMMON: Final = (
     "the be to of and in that have it for not on with he as you do at this but his by from they we say her she or an will "
@@ -42,7 +44,7 @@ COMMON: Final = (
 
 
 class Tokenizer(Protocol):
-    """What the rest of the traffic needs to know about tokens. `special`: with what the tokenizer adds round a text."""
+    """Token counting for the rest of the traffic. `special`: includes the tokenizer's special tokens."""
 
     kind: str
 
@@ -50,35 +52,36 @@ class Tokenizer(Protocol):
         """Tokens of a text."""
 
     def counts(self, texts: Sequence[str], *, special: bool = False) -> list[int]:
-        """The same for many at once."""
+        """The same for many texts."""
 
     def ends(self, texts: Sequence[str]) -> list[list[int]]:
-        """For every text, how many of its characters have passed when each token is complete."""
+        """For every text, the number of characters up to the end of each token."""
 
     def render(self, messages: Sequence[Json]) -> str | None:
-        """The messages as the model sees them, ready for its answer; None without a chat template.
+        """The messages as the model's input, ready for its answer; None without a chat template.
 
-        Raises ValueError where the template refuses them.
+        Raises:
+            ValueError: the template rejects them.
         """
 
     def words(self) -> Sequence[str]:
-        """Lower-case words of its vocabulary, the most frequent ones first."""
+        """Lower-case words of its vocabulary, most frequent first."""
 
     def describe(self) -> dict[str, Any]:
-        """What identifies it in a record."""
+        """Its identity for the record."""
 
 
 class Words:
-    """A word is a token: for engines whose tokenizer is not at hand."""
+    """One token per word: for engines whose tokenizer is not available."""
 
     kind = "words"
 
     def count(self, text: str, *, special: bool = False) -> int:
-        """Words between white space."""
+        """Words separated by white space."""
         return len(text.split())
 
     def counts(self, texts: Sequence[str], *, special: bool = False) -> list[int]:
-        """The same for many."""
+        """The same for many texts."""
         return [len(text.split()) for text in texts]
 
     def ends(self, texts: Sequence[str]) -> list[list[int]]:
@@ -86,15 +89,15 @@ class Words:
         return [_word_ends(text) for text in texts]
 
     def render(self, messages: Sequence[Json]) -> str | None:
-        """Nothing is known of a template."""
+        """None: there is no chat template."""
         return None
 
     def words(self) -> Sequence[str]:
-        """Words that are one token in almost every vocabulary, so that lengths in words come near to those in tokens."""
+        """Words that are one token in almost every vocabulary, so that lengths in words approximate lengths in tokens."""
         return COMMON.split()
 
     def describe(self) -> dict[str, Any]:
-        """What identifies it in a record."""
+        """Its identity for the record."""
         return {"kind": self.kind}
 
 
@@ -113,20 +116,20 @@ class ModelTokenizer:
         return len(self._encoder.encode(text, add_special_tokens=special))
 
     def counts(self, texts: Sequence[str], *, special: bool = False) -> list[int]:
-        """The same for many at once, on all processors."""
+        """The same for many texts, on all processors."""
         return [len(one) for one in self._encoder.encode_batch(list(texts), add_special_tokens=special)]
 
     def ends(self, texts: Sequence[str]) -> list[list[int]]:
-        """A token that is a part of a character is complete when the character is."""
+        """For every text, each token's end; a token within a character ends with the character."""
         encoded = self._encoder.encode_batch(list(texts), add_special_tokens=False)
         return [[end for _, end in one.offsets] for one in encoded]
 
     def render(self, messages: Sequence[Json]) -> str | None:
-        """By the chat template."""
+        """Render by the chat template."""
         return None if self._template is None else self._template.render(messages)
 
     def words(self) -> Sequence[str]:
-        """From its vocabulary, lowest ids first: trainers give them to the most frequent pieces."""
+        """From its vocabulary, lowest IDs first: trainers assign them to the most frequent pieces."""
         ids: dict[str, int] = {}
         for token, number in self._encoder.get_vocab().items():
             word = token.lstrip(WORD_MARKS)
@@ -135,14 +138,14 @@ class ModelTokenizer:
         return sorted(ids, key=lambda word: (ids[word], word))
 
     def describe(self) -> dict[str, Any]:
-        """What identifies it in a record."""
+        """Its identity for the record."""
         chat = None if self._template is None else self._template.sha256
         size = self._encoder.get_vocab_size()
         return {"kind": self.kind, "sha256": self._sha256, "vocabulary": size, "chat_template_sha256": chat}
 
 
 class ChatTemplate:
-    """A chat template in Jinja, rendered in a sandbox: it comes with a model and is not to be trusted."""
+    """A chat template in Jinja, rendered in a sandbox: it comes with a model and is untrusted."""
 
     def __init__(self, source: str, special: Mapping[str, str]) -> None:
         self.sha256 = hashlib.sha256(source.encode()).hexdigest()
@@ -150,18 +153,22 @@ class ChatTemplate:
         self._template = _environment().from_string(source)
 
     def render(self, messages: Sequence[Json]) -> str:
-        """The text of the messages, ready for the answer. Raises ValueError where the template refuses them."""
+        """The text of the messages, ready for the answer.
+
+        Raises:
+            ValueError: the template rejects them.
+        """
         try:
             return self._template.render(messages=list(messages), add_generation_prompt=True, tools=None, documents=None, **self._special)
-        except Exception as error:  # a foreign template may fail in any way
+        except Exception as error:  # a third-party template may fail in any way
             raise ValueError(f"the chat template refuses these messages: {type(error).__name__}: {error}"[:300]) from None
 
 
 def load(text: str, base: Path) -> Tokenizer:
-    """The tokenizer that `serving.tokenizer` names, relative to `base`; without one, words.
+    """The tokenizer named by `serving.tokenizer`, relative to `base`; default: words.
 
     Raises:
-        SpecError: there is none, or it cannot be read.
+        SpecError: the tokenizer does not exist or cannot be read.
         EnvironmentLacks: the package `tokenizers` is not installed.
     """
     if not text:
@@ -196,7 +203,7 @@ def _wrong(text: str, found: str, allowed: str, mend: str = "") -> SpecError:
 
 
 def _template(folder: Path, text: str) -> ChatTemplate | None:
-    """The chat template beside a tokenizer, if there is one."""
+    """The chat template beside a tokenizer, if any."""
     config = _read_json(folder / "tokenizer_config.json", text)
     source = _source(folder, config, text)
     if source is None:
@@ -212,7 +219,7 @@ def _source(folder: Path, config: Mapping[str, Any], text: str) -> str | None:
     if (folder / "chat_template.jinja").is_file():
         return (folder / "chat_template.jinja").read_text("utf-8")
     told = config.get("chat_template") or _read_json(folder / "chat_template.json", text).get("chat_template")
-    if isinstance(told, list):  # several by name
+    if isinstance(told, list):  # several named templates
         named = {one.get("name"): one.get("template") for one in told if isinstance(one, dict)}
         told = named.get("default")
     return told if isinstance(told, str) else None
@@ -229,13 +236,13 @@ def _read_json(file: Path, text: str) -> dict[str, Any]:
 
 
 def _plain(value: object) -> str:
-    """A special token, which is written as text or as an object with the text in it."""
+    """A special token, written as text or as an object that contains it."""
     inner = value.get("content") if isinstance(value, dict) else value
     return inner if isinstance(inner, str) else ""
 
 
 def _environment() -> jinja2.Environment:
-    """As engines set it up: blocks leave no blank lines, and templates may refuse messages and ask for the date."""
+    """Set up as in engines: blocks leave no blank lines; templates may reject messages and read the date."""
     from datetime import datetime
 
     import jinja2
@@ -243,7 +250,7 @@ def _environment() -> jinja2.Environment:
     from jinja2.sandbox import ImmutableSandboxedEnvironment
 
     class Generation(Extension):
-        """`{% generation %}` marks for training what the model says; here it shows its body."""
+        """`{% generation %}` marks the model's text for training; here it renders its body."""
 
         tags: set[str] = {"generation"}  # noqa: RUF012 (jinja2 declares it as a plain set)
 

@@ -1,1 +1,1 @@
-"""What does an answer say?"""
+"""How are replies parsed?"""

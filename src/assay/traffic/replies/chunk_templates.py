@@ -1,7 +1,7 @@
-"""How are chunks taken apart that differ in nothing but their text?
+"""How are chunks parsed that differ only in their text?
 
-A `Template` is what stands around the text; one is learned where two chunks in a row have the same, and JSON says that nothing
-else is hidden in it.  `split` and `Heads` then take a run of such chunks apart at once: without the transfer's framing, and with.
+A `Template` is the bytes around the text.  One is learned when two consecutive chunks share them and their JSON contains nothing else.
+`split` and `Heads` then split a run of such chunks at once: without transfer framing, and with.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ import orjson
 from assay.traffic.parts import Kind
 from assay.traffic.replies.openai_json import Said, first_choice, said_by
 
-TEMPLATES: Final[list[Template]] = []  # the ones last seen, the latest first
-ID: Final = b'data: {"id":"'  # how a chunk begins that can be remembered
-LONGEST: Final = 1024  # bytes of a chunk that is remembered
+TEMPLATES: Final[list[Template]] = []  # the latest first
+ID: Final = b'data: {"id":"'  # start of a chunk that can be cached
+LONGEST: Final = 1024  # maximum bytes of a cached chunk
 _MOST_TEMPLATES: Final = 8
 _NEEDLE: Final = 24
 
 
 class Template(NamedTuple):
-    """What stands around the text in a run of equal chunks."""
+    """The bytes around the text in a run of equal chunks."""
 
-    before: bytes  # from behind the id to the text
+    before: bytes  # from after the ID to the text
     after: bytes  # from the text to the event's end, blank line included
     kind: Kind
 
@@ -32,30 +32,30 @@ STARTS: Final = bytes.startswith
 
 
 class Heads(dict[int, bytes]):
-    """What stands before a text, from the end of the text before it on, by the length of both: the framing tells the size."""
+    """The bytes before a text, from the end of the previous text, by both lengths together, which determine the chunk size."""
 
     def __init__(self, before: bytes, after: bytes) -> None:
         super().__init__()
         self.needle, self.tail = after[:_NEEDLE], after[_NEEDLE:] + b"\r\n"
-        self.bare = len(self.tail) + len(before) - 2  # bytes of a head that are no framing
+        self.bare = len(self.tail) + len(before) - 2  # bytes of a head that are not framing
         self._before, self._around = before, len(after) - len(self.tail) - 2
 
     def __missing__(self, length: int) -> bytes:
-        size = length + self._around  # and the digits of the size itself
+        size = length + self._around  # plus the digits of the size itself
         digits = next((n for n in (2, 3, 4, 1) if 16 ** (n - 1) <= size - n < 16**n), 0)
         head = self[length] = b"%b%x\r\n%b" % (self.tail, size - digits, self._before) if digits else b"\0"
         return head
 
 
 def first_other(pieces: list[bytes], rest: bytes, heads: Heads) -> int:
-    """How many pieces are of the form at the begin; 0 also where one of them does not end as it should."""
+    """How many leading pieces match the form; 0 also if one of them ends wrongly."""
     first = next((n for n, piece in enumerate(pieces) if not piece.startswith(heads[len(piece)])), len(pieces))
     behind = pieces[first] if first < len(pieces) else rest
     return first if behind.startswith(heads.tail) else 0
 
 
 def learn_template(body: bytes, begin: int, end: int, said: Said) -> None:
-    """Keep what stands around this event's text, if the next event has the same and nothing else is hidden in it."""
+    """Store the bytes around this event's text if the next event has the same and they contain nothing else."""
     text = said.content or said.reasoning
     if said.chars != len(text) or not (text.isascii() and text.isprintable()) or '"' in text or "\\" in text:
         return
@@ -75,12 +75,12 @@ def learn_template(body: bytes, begin: int, end: int, said: Said) -> None:
 
 
 def is_plain(text: bytes) -> bool:
-    """Whether it is a JSON string as it stands."""
+    """Whether it is a JSON string without escapes."""
     return text.isascii() and b"\\" not in text and text.decode().isprintable()
 
 
 def _place(event: bytes, behind: int, text: bytes) -> int:
-    """Where the text begins, if it stands there once as a value in JSON; else 0."""
+    """Where the text starts if it occurs exactly once as a JSON value; else 0."""
     for colon in (b'":"', b'": "'):
         quoted = colon + text + b'"'
         place = event.find(quoted, behind)
@@ -90,7 +90,7 @@ def _place(event: bytes, behind: int, text: bytes) -> int:
 
 
 def _is_the_text(template: Template, said: Said) -> bool:
-    """Whether what is put between the two is the chunk's text and nothing else."""
+    """Whether the bytes between the two are the chunk's text and nothing else."""
     mark = "assay?"
     try:
         told = orjson.loads(b'{"id":""' + template.before + mark.encode() + template.after)
@@ -104,23 +104,23 @@ def _is_the_text(template: Template, said: Said) -> bool:
 
 
 def split(window: bytes, after: bytes, before: bytes) -> list[bytes]:
-    """What stands between `after` and `before` again and again, from the begin, up to the last `after`."""
+    """The parts between repeated `after` and `before`, from the start up to the last `after`."""
     between = after + before
-    short = between[:_NEEDLE]  # CPython looks for a short needle three times as fast
+    short = between[:_NEEDLE]  # CPython finds a short needle three times as fast
     pieces = window.split(short)
-    pieces.pop()  # behind the last one
+    pieces.pop()  # after the last one
     skip = len(between) - len(short)
     pieces[1:] = [piece[skip:] for piece in pieces[1:]]
     if pieces and window.startswith(between.join(pieces) + after):
         return pieces
-    pieces = window.split(between)  # the short one stands elsewhere, too
+    pieces = window.split(between)  # the short one also occurs elsewhere
     last = pieces.pop()
     stop = last.find(after)
     return [*pieces, last[:stop]] if stop >= 0 else pieces
 
 
 def texts_of(pieces: list[bytes]) -> list[str]:
-    """The texts of JSON strings without their quotes, up to the first that is none."""
+    """The texts of JSON strings without their quotes, up to the first invalid one."""
     texts = []
     for piece in pieces:
         try:

@@ -1,8 +1,8 @@
-"""What does a finished reply say below its content?  Server-sent events, and how a reply failed.
+"""How are server-sent events split, and how did a reply fail below its content?
 
-A reply is parsed when it has ended, never while others are timed: all times come from the socket reads that it lists.
-Events are split as the HTML standard says (lines end in CR, LF or CR LF; an event ends at an empty line), but the last
-event may lack its empty line, as engines leave it out.  Source: https://html.spec.whatwg.org/multipage/server-sent-events.html
+A reply is parsed after it has ended, never while others are timed: all times come from its socket reads.  Events are split by the HTML
+standard (lines end in CR, LF or CR LF; an empty line ends an event), except that the last event may lack its empty line, which some
+engines omit.  Source: https://html.spec.whatwg.org/multipage/server-sent-events.html
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ import orjson
 from assay.traffic.parts import Answer, Reply, Status
 from assay.traffic.replies.openai_json import MOST_ERROR, error_message
 
-WINDOW = 1 << 16  # bytes that are split at once: bounds the work if a stream is made to mislead
+WINDOW = 1 << 16  # bytes split at once: bounds the work on malicious streams
 _BLANK: Final = re.compile(rb"\r\n(?:\r\n|\r|\n)|\n(?:\r\n|\r|\n)|\r\r\n|\r\r")
 _LINE: Final = re.compile(rb"\r\n|\r|\n")
 
-Event = tuple[int, str, bytes]  # where it ends in the body, its name ("" for none), its data
+Event = tuple[int, str, bytes]  # its end in the body, its name ("" for none), its data
 
 
 def events(body: bytes, *, whole: bool = True) -> Iterator[Event]:
-    """The events of a body. `whole`: the body has ended as it should, so that its end ends the last event."""
+    """The events of a body. `whole`: the body ended properly, so its end ends the last event."""
     begin = 3 if body.startswith(b"\xef\xbb\xbf") else 0
     return _events(body, begin, whole)
 
 
 def _events(body: bytes, begin: int, whole: bool) -> Iterator[Event]:
-    bare = b"\r" not in body  # nearly always: lines end in LF alone
+    bare = b"\r" not in body  # the common case: lines end in LF alone
     while begin < len(body):
         if bare:
             position = body.find(b"\n\n", begin)
@@ -47,7 +47,7 @@ def _events(body: bytes, begin: int, whole: bool) -> Iterator[Event]:
 
 
 def parse_event(block: bytes) -> tuple[str, bytes] | None:
-    """Name and data of one event's lines; None if it has no data (a comment, a blank)."""
+    """Name and data of one event's lines; None without data (a comment, a blank)."""
     if block.startswith(b"data: ") and b"\n" not in block and b"\r" not in block:
         return "", block[6:]
     name, data = "", []
@@ -61,16 +61,16 @@ def parse_event(block: bytes) -> tuple[str, bytes] | None:
 
 
 def failure(reply: Reply) -> Answer | None:
-    """The answer of a reply that failed below its content; None if it ended as it should and its status is 2xx.
+    """The answer of a reply that failed below its content; None if it ended properly with status 2xx.
 
-    A stream that was cut off keeps what came before: parse it, then set `status` and `error` from this.
+    A truncated stream keeps its earlier content: parse it, then take `status` and `error` from this.
     """
     status = status_of(reply)
     return None if status is None else Answer(status=status, error=why_failed(reply, status))
 
 
 def status_of(reply: Reply) -> Status | None:
-    """How a reply failed by its end and its HTTP status; None if it did not."""
+    """How a reply failed, from its end and HTTP status; None if it did not."""
     http = reply.http_status
     if reply.ended in ("refused", "timeout", "cancelled"):
         return reply.ended
@@ -95,7 +95,7 @@ def why_failed(reply: Reply, status: Status) -> str | None:
 
 
 def said(body: bytes) -> str:
-    """What a server says went wrong, in its own words where its answer has a place for them."""
+    """The server's error message, if its answer has one."""
     try:
         message = error_message(orjson.loads(body[:WINDOW]))
     except orjson.JSONDecodeError:

@@ -1,6 +1,6 @@
-"""What does JSON in OpenAI's dialect say: a choice's text, usage, log probabilities, an error?
+"""What does JSON in OpenAI's dialect contain: a choice's text, usage, log probabilities, an error?
 
-Nothing is trusted: whatever stands where a thing is expected, there is an answer or a ValueError.
+Input is untrusted: any value in any position yields a result or a ValueError.
 """
 
 from __future__ import annotations
@@ -14,25 +14,25 @@ import orjson
 
 from assay.traffic.parts import Kind
 
-MOST_ERROR: Final = 2000  # characters of a server's own words that are read; 500 are kept, once secrets are out of them
+MOST_ERROR: Final = 2000  # characters of a server's message to read; 500 are kept after secrets are removed
 MOST_LIMITS: Final = 12
 LONGEST_LIMIT: Final = 100  # characters
 _LARGEST: Final = 1 << 53
 
-# A pair of surrogates, a lone one, or any other escape, so that an escaped backslash is not taken for the begin of one.
+# A surrogate pair, a lone surrogate, or any other escape, so that an escaped backslash does not start one.
 _ESCAPES: Final = re.compile(
     rb"(\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})|(\\u[dD][89a-fA-F][0-9a-fA-F]{2})|\\.", re.DOTALL
 )
 
 
-# A key, not a part of a text: there, quotation marks are escaped.
+# A key, not text: quotation marks within text are escaped.
 _MODEL: Final = re.compile(rb'[{,]\s*"model"\s*:\s*("(?:[^"\\\x00-\x1f]|\\.){1,200}")')
 
 
 def loads(data: bytes) -> Any:
-    """JSON as orjson reads it, and what engines have been seen to write besides: NaN and Infinity, and half characters.
+    """Parse JSON as orjson does, plus two extensions that engines emit: NaN and Infinity, and lone surrogates.
 
-    A token may end inside of a character; engines then write a lone surrogate, which no text can hold: U+FFFD stands in its place.
+    A token may end within a character; engines then write a lone surrogate, which becomes U+FFFD.
 
     Raises:
         ValueError: it is not JSON, or not UTF-8.
@@ -55,16 +55,16 @@ def _with_whole_characters(data: bytes) -> bytes:
 def _with_numbers_that_are_none(data: bytes) -> Any:
     try:
         found = json.loads(data)
-        orjson.dumps(found)  # what it would refuse besides them: half characters, numbers beyond 64 bits, depth
+        orjson.dumps(found)  # also rejects what orjson would: lone surrogates, numbers beyond 64 bits, depth
     except RecursionError:
         raise ValueError("nested too deeply") from None
-    except TypeError as error:  # orjson's own error is one
+    except TypeError as error:  # includes orjson's own error
         raise ValueError(str(error)) from None
     return found
 
 
 def is_error(told: Mapping[str, Any]) -> bool:
-    """Whether a JSON object inside of a 200 tells of an error."""
+    """Whether a JSON object within a 200 reports an error."""
     return bool(told.get("error")) or told.get("object") == "error" or told.get("type") == "error"
 
 
@@ -84,18 +84,18 @@ def error_message(told: object) -> str | None:
 def _as_json(told: dict[str, Any]) -> str:
     try:
         return orjson.dumps(told).decode()[:MOST_ERROR]
-    except TypeError:  # it reads deeper than it writes
+    except TypeError:  # orjson reads deeper nesting than it writes
         return "an error that is nested too deeply to be shown"
 
 
 def limits_told(headers: Mapping[str, str]) -> dict[str, str]:
-    """The headers in which a server tells its limits: x-ratelimit-..., ratelimit-..., retry-after.  Source: RFC 9110, 10.2.3."""
+    """Headers that report a server's limits: x-ratelimit-..., ratelimit-..., retry-after.  Source: RFC 9110, 10.2.3."""
     told = sorted((name, text) for name, text in headers.items() if "ratelimit" in name or name == "retry-after")
     return {name[:LONGEST_LIMIT]: text[:LONGEST_LIMIT] for name, text in told[:MOST_LIMITS]}
 
 
 def model_told(begin: bytes) -> str:
-    """The model that the first bytes of an answer name, framing and all; "" where they name none, or in pieces."""
+    """The model named in an answer's first bytes, framing included; "" if none, or split across chunks."""
     found = _MODEL.search(begin)
     if found is None:
         return ""
@@ -115,7 +115,7 @@ class Said(NamedTuple):
 
 
 def first_choice(choices: object) -> Mapping[str, Any] | None:
-    """The choice with index 0: of several answers to one prompt, the first is read."""
+    """The choice with index 0: of several answers to one prompt, only the first is read."""
     if not isinstance(choices, list):
         return None
     for choice in choices:
@@ -125,7 +125,7 @@ def first_choice(choices: object) -> Mapping[str, Any] | None:
 
 
 def said_by(choice: Mapping[str, Any]) -> Said:
-    """What a choice says: of a chat's delta or message, or of a completion's text."""
+    """The text of a choice: a chat's delta or message, or a completion's text."""
     delta = choice.get("delta")
     if not isinstance(delta, dict):
         delta = choice.get("message")
@@ -143,7 +143,7 @@ def said_by(choice: Mapping[str, Any]) -> Said:
 
 
 def _text(value: object) -> str:
-    """A text, or a list of parts that hold some."""
+    """A string, or a list of parts of which some are text."""
     if isinstance(value, str):
         return value
     if isinstance(value, list):
@@ -152,7 +152,7 @@ def _text(value: object) -> str:
 
 
 def _tool_chars(calls: object) -> int:
-    """Characters of the names and arguments in some tool calls."""
+    """Characters of the names and arguments in tool calls."""
     functions = [call.get("function") for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
     return sum(
         len(_text(function.get("name"))) + len(_text(function.get("arguments"))) for function in functions if isinstance(function, dict)
@@ -174,10 +174,10 @@ def logprobs_of(told: object) -> list[float]:
 
 
 def usage_of(usage: object) -> dict[str, int | None]:
-    """Tokens by a server's own account: in, out, reasoning, cached; None where it tells nothing.
+    """A server's token counts: in, out, reasoning, cached; None if not reported.
 
     Raises:
-        ValueError: it tells what cannot be a count: negative, not whole, or no number.
+        ValueError: a value is not a count: negative, fractional, or not a number.
     """
     if not isinstance(usage, dict):
         return {}
@@ -193,10 +193,10 @@ def usage_of(usage: object) -> dict[str, int | None]:
 
 
 def count(value: object, name: str) -> int | None:
-    """A number of tokens as a server told it.
+    """A token count reported by a server.
 
     Raises:
-        ValueError: it cannot be a count.
+        ValueError: it is not a count.
     """
     if value is None:
         return None

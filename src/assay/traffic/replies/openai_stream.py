@@ -1,9 +1,8 @@
-"""What does a finished reply in OpenAI's dialect say?  Its chat and completions, streamed or not.
+"""How is a finished chat or completions reply in OpenAI's dialect parsed, streamed or not?
 
-The chunks of an answer differ in nothing but the text, and answers in nothing but their id, text and counts.  What a chunk
-means is therefore parsed as JSON once and remembered by its bytes behind the id; and where two chunks in a row have the
-same bytes around the text, all that follow in the same form are taken apart by one `bytes.split`.  Nothing is guessed: bytes
-that were not seen before are parsed.
+The chunks of an answer usually differ only in the text, and answers only in ID, text and counts.  So a chunk's meaning is parsed as JSON
+once and cached by its bytes after the ID; and where two consecutive chunks have the same bytes around the text, all following ones of
+that form are split by one `bytes.split`.  Nothing is guessed: unknown bytes are parsed.
 """
 
 from __future__ import annotations
@@ -33,9 +32,9 @@ from assay.traffic.replies.openai_json import MOST_ERROR, Said, error_message, f
 
 
 def read_openai(reply: Reply, ask: Ask, chat: bool) -> Answer:
-    """What a reply of the chat or the completions API says, streamed or not. Never raises, whatever the server sent.
+    """Parse a reply of the chat or the completions API, streamed or not. Never raises, whatever the server sent.
 
-    `chat` says which of the two was asked; both are understood either way, as some engines answer one with the other.
+    `chat`: which of the two was requested; both formats are accepted, as some engines answer one with the other.
     """
     framed = reply.framed
     if framed is not None and began_well(reply) and "event-stream" in reply.headers.get("content-type", "").lower():
@@ -66,7 +65,7 @@ def _is_stream(reply: Reply, ask: Ask) -> bool:
 
 
 def _read_whole(reply: Reply) -> Answer:
-    """An answer in one piece of JSON."""
+    """Parse a non-streamed JSON answer."""
     try:
         document = loads(reply.body)
     except ValueError as error:
@@ -82,23 +81,23 @@ def _read_whole(reply: Reply) -> Answer:
 
 
 class _Meaning(NamedTuple):
-    """What a chunk without text says."""
+    """The meaning of a chunk without text."""
 
     kind: Kind
     finish: str | None
     usage: dict[str, int | None] | None
 
 
-_MEANINGS: Final[dict[bytes, _Meaning]] = {}  # of chunks without text, by their bytes behind the id
+_MEANINGS: Final[dict[bytes, _Meaning]] = {}  # of chunks without text, by their bytes after the ID
 _MOST_MEANINGS = 512
 _DONE: Final = b"[DONE]"
 _LAST: Final = b"data: [DONE]\n\n"
 
 
 class Reader:
-    """Takes a stream apart, chunk by chunk.
+    """Parses a stream, chunk by chunk.
 
-    framing: bytes that may stand between the end of an event and the end of the read that brought it, for that to be its last byte.
+    framing: bytes allowed between an event's end and its read's end for the event to count as the read's last byte.
     """
 
     def __init__(self, read_ns: Sequence[int], ends: Sequence[int], unsure: Sequence[int], *, whole: bool, framing: int = 0) -> None:
@@ -115,15 +114,15 @@ class Reader:
         self._logprobs: list[float] = []
         self._usage: dict[str, int | None] = {}
         self._finish: str | None = None
-        self._error: str | None = None  # the server's own
+        self._error: str | None = None  # reported by the server
         self._malformed: str | None = None
         self._done = False
-        self._id = b""  # the last event's begin up to the end of its id
+        self._id = b""  # the last event's start, up to the end of its ID
 
-    # -- the result
+    # -- result
 
     def answer(self, status: Status | None, why: str | None) -> Answer:
-        """What was found, with the verdict of the transport if it has one."""
+        """The result; the transport's verdict, if any, takes precedence."""
         if status is None or (status == "truncated" and self._error):
             status, why = self._verdict()
         usage = self._usage
@@ -145,7 +144,7 @@ class Reader:
         )
 
     def end_whole(self, unsure: list[int]) -> None:
-        """The answer came in one piece of JSON, which was complete."""
+        """Mark the end of a non-streamed JSON answer, which was complete."""
         self._unsure = unsure
         self._done = True
         if self._kind[-1] in (Kind.OTHER, Kind.USAGE):
@@ -165,7 +164,7 @@ class Reader:
     # -- events
 
     def _at(self, end: int) -> int:
-        """When the first `end` bytes had all come. For each chunk once: its uncertainty is noted."""
+        """When the first `end` bytes had all arrived. Call once per chunk: it records the chunk's uncertainty."""
         last = self._last_read
         read = min(bisect_left(self._ends, end), last) if last else 0
         if self._read_unsure:
@@ -173,13 +172,13 @@ class Reader:
         return self._read_ns[read]
 
     def _unsure_of(self, read: int, end: int) -> int:
-        """How much before a read's time the first `end` bytes may have come: not at all, if they are its last ones."""
+        """How much before a read's time the first `end` bytes may have arrived: 0 if they end with its last byte."""
         unsure = self._read_unsure[read]
         behind = self._ends[read] - end
         return 0 if unsure >= 0 and (not behind or behind == self._framing) else abs(unsure)
 
     def read(self, body: bytes) -> None:
-        """Take all events of the body."""
+        """Parse all events of the body."""
         if b"\r" in body or body.startswith(b"\xef"):
             for end, name, data in events(body, whole=self._whole):
                 self._event(name, data, self._at(end))
@@ -189,7 +188,7 @@ class Reader:
             begin = self._known(body, begin) or self._next(body, begin)
 
     def _known(self, body: bytes, begin: int) -> int:
-        """Take the event at `begin`, and those that follow in its form, by what is remembered; 0 if it is not."""
+        """Parse the event at `begin`, and those of its form that follow, from the caches; 0 if it is unknown."""
         after = self._meant(body, begin)
         if after > 0:
             return after
@@ -201,8 +200,10 @@ class Reader:
         return 0
 
     def _meant(self, body: bytes, begin: int) -> int:
-        """Take the event at `begin` if its bytes are remembered; where the next begins; 0: unknown; -1: it has an id, and may have a
-        text.
+        """Parse the event at `begin` if its bytes are cached.
+
+        Returns:
+            Where the next event starts; 0: unknown; -1: it has an ID, and may have text.
         """
         if not body.startswith(ID, begin):
             if not body.startswith(_LAST, begin):
@@ -231,7 +232,7 @@ class Reader:
         return stop + 2
 
     def _next(self, body: bytes, begin: int) -> int:
-        """The event at `begin`; where the next begins."""
+        """Parse the event at `begin`; returns where the next one starts."""
         position = body.find(b"\n\n", begin)
         if position < 0 and not self._whole:
             return len(body)
@@ -245,7 +246,7 @@ class Reader:
         return end
 
     def _run(self, body: bytes, begin: int, before: bytes, template: Template) -> int:
-        """Take the chunks from `begin` that differ in nothing but the text; where the first other one begins, 0 if it does."""
+        """Parse the chunks from `begin` that differ only in the text; returns where the first other one starts, 0 if at `begin`."""
         pieces = split(body[begin + len(before) : begin + WINDOW], template.after, before)
         taken = self._take(pieces, template.kind)
         if not taken:
@@ -256,7 +257,7 @@ class Reader:
         return stops[-1]
 
     def _take(self, pieces: list[bytes], kind: Kind) -> int:
-        """Take some chunks' texts, as they stand in JSON; how many, for one that is no JSON ends them."""
+        """Add chunk texts, given as raw JSON strings; returns how many, since an invalid one ends them."""
         joined = b"".join(pieces)
         plain = joined.isascii() and b'"' not in joined and b"\\" not in joined
         text = joined.decode() if plain else ""
@@ -271,11 +272,11 @@ class Reader:
         return len(chars)
 
     def _stamp(self, stops: list[int]) -> None:
-        """Note when chunks had come that end at these places, one behind the other, framing included."""
+        """Record arrival times of consecutive chunks that end at these positions, framing included."""
         ns, ends, last = self._read_ns, self._ends, self._last_read
         count = len(stops)
         read = bisect_left(ends, stops[0] - self._framing) if last else 0
-        if ends[read : read + count] == stops:  # each ends its own read, as nearly all do
+        if ends[read : read + count] == stops:  # each ends its own read: the common case
             self._ns += ns[read : read + count]
             if self._read_unsure:
                 own = self._read_unsure[read : read + count]
@@ -294,12 +295,13 @@ class Reader:
         if self._read_unsure:
             self._unsure += map(self._unsure_of, reads, stops)
 
-    # -- the same, with the transfer's framing still on
+    # -- with transfer framing
 
     def read_framed(self, raw: bytes) -> int:
-        """Take all events of a chunked body whose chunks hold whole events, as nearly all do.
+        """Parse all events of a chunked body whose chunks hold whole events: the common case.
 
-        Gives the bytes of the body without its framing; 0: it is not of that form, and nothing that was read counts.
+        Returns:
+            Bytes of the body without framing; 0: it does not have that form, and nothing parsed counts.
         """
         position = body = 0
         try:
@@ -319,14 +321,14 @@ class Reader:
                 if not more:
                     return 0
                 body += more
-        except ValueError:  # no size of a chunk
+        except ValueError:  # not a chunk size
             return 0
 
     def _chunk_events(self, raw: bytes, begin: int, end: int) -> Template | None:
-        """Take the events of one chunk; a template if its one event is the first of a run with it.
+        """Parse the events of one chunk; returns a template if its only event starts a run.
 
         Raises:
-            ValueError: they want to be read in another way.
+            ValueError: they need the general parser.
         """
         at = begin
         while at < end:
@@ -348,9 +350,10 @@ class Reader:
         return None
 
     def _framed_run(self, raw: bytes, position: int, template: Template) -> tuple[int, int]:
-        """Take the chunks from `place` on that differ in nothing but the text and so the size.
+        """Parse the chunks from `position` on that differ only in the text and hence the size.
 
-        Gives where the first other one begins, and how many bytes of the body they are; 0: there are none.
+        Returns:
+            Where the first other one starts, and how many body bytes they hold; 0: there are none.
         """
         heads = Heads(self._id + template.before, template.after)
         pieces = raw[position : position + WINDOW].split(heads.needle)
@@ -378,7 +381,7 @@ class Reader:
         return end, end - position - framing
 
     def _event(self, name: str, data: bytes, ns: int) -> Said | None:
-        """One event. Gives the text of a chunk that has nothing but a text."""
+        """Parse one event; returns the text of a chunk that contains only text."""
         if data == _DONE or data.strip() == _DONE:
             self._done = True
             self._put(ns, Kind.DONE)
@@ -405,7 +408,7 @@ class Reader:
         return said
 
     def _remember(self, data: bytes, document: Mapping[str, Any]) -> None:
-        """Keep what a chunk without text means, for the same bytes with another id."""
+        """Cache the meaning of a chunk without text, for the same bytes with another ID."""
         behind = data.find(b'"', 7) + 1
         if not (data.startswith(ID[6:]) and behind > 7 and len(data) <= LONGEST) or b"\n" in data or not is_plain(data[7 : behind - 1]):
             return
@@ -429,7 +432,7 @@ class Reader:
         self._chars.append(chars)
 
     def chunk(self, document: Mapping[str, Any], ns: int) -> Said | None:
-        """One chunk's JSON; its text, if it tells of nothing else."""
+        """Parse one chunk's JSON; returns its text if it contains nothing else."""
         usage = document.get("usage")
         if usage is not None:
             self._take_usage(usage)

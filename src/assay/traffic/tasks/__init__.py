@@ -1,1 +1,1 @@
-"""What is asked of an engine: one file with one `TASK` each."""
+"""Which kinds of request can a load send, one file with one `TASK` each?"""

@@ -1,6 +1,7 @@
-"""How is a chat asked for?  The messages of the prompt; a prompt with images holds them in its last message.
+"""How is a chat request built?
 
-Where no output length is asked for, the answer ends where the model ends it, whatever `ignore_eos` says.
+From the prompt's messages; images go into the last message.  If no output length is set, the answer ends where the model ends it,
+whatever `ignore_eos` says.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from assay.traffic.tasks.support.text_answers import generating
 
 
 def ask(prompt: Prompt, asked: Ask) -> Ask:
-    """The ask with the messages and the length of the prompt."""
+    """Add the prompt's messages and output length to the ask."""
     return generating(prompt, asked, messages=messages_of(prompt))
 
 

@@ -1,4 +1,7 @@
-"""How is a completion asked for?  The prompt as one text; of a conversation, all that was said with blank lines between."""
+"""How is a completion request built?
+
+The prompt is one text; a conversation's messages are joined by blank lines.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from assay.traffic.tasks.support.text_answers import generating
 
 
 def ask(prompt: Prompt, asked: Ask) -> Ask:
-    """The ask with the text and the length of the prompt."""
+    """Add the prompt's text and output length to the ask."""
     return generating(prompt, asked, text=flat(prompt))
 
 

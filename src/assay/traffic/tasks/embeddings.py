@@ -1,4 +1,7 @@
-"""How are embeddings asked for?  All documents of the prompt at once; the answer is numbers and comes whole."""
+"""How is an embeddings request built?
+
+All documents of the prompt are sent at once; the answer is numeric and not streamed.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from assay.traffic.parts import Ask, Prompt, Task
 
 
 def ask(prompt: Prompt, asked: Ask) -> Ask:
-    """The ask with the documents; a prompt without any is one document itself."""
+    """Add the documents to the ask; a prompt without documents is itself one."""
     return asked._replace(documents=prompt.documents or (prompt.text,), stream=False, max_tokens=None)
 
 

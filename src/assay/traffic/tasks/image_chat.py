@@ -1,4 +1,7 @@
-"""How is text about images asked for?  As a chat whose last message holds the images as data URLs, before the text."""
+"""How is a request for text about images built?
+
+As a chat whose last message holds the images as data URLs, before the text.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from assay.traffic.tasks.support.text_answers import generating
 
 
 def ask(prompt: Prompt, asked: Ask) -> Ask:
-    """The ask with the images, the text and the length of the prompt."""
+    """Add the prompt's images, text and output length to the ask."""
     return generating(prompt, asked, messages=messages_of(prompt))
 
 

@@ -1,4 +1,7 @@
-"""How is a ranking asked for?  A query and the documents to be put in order; the answer is scores and comes whole."""
+"""How is a rerank request built?
+
+From a query and the documents to rank; the answer is scores and not streamed.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from assay.traffic.parts import Ask, Prompt, Task
 
 
 def ask(prompt: Prompt, asked: Ask) -> Ask:
-    """The ask with the query and the documents."""
+    """Add the query and the documents to the ask."""
     return asked._replace(query=prompt.query, documents=prompt.documents, stream=False, max_tokens=None)
 
 

@@ -1,4 +1,7 @@
-"""How is a response (OpenAI's Responses API) asked for?  With the messages of a chat; the backend writes them as its input."""
+"""How is a request to OpenAI's Responses API built?
+
+From a chat's messages; the backend converts them to its input.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from assay.traffic.tasks.support.text_answers import generating
 
 
 def ask(prompt: Prompt, asked: Ask) -> Ask:
-    """The ask with the messages and the length of the prompt."""
+    """Add the prompt's messages and output length to the ask."""
     return generating(prompt, asked, messages=messages_of(prompt))
 
 

@@ -1,1 +1,1 @@
-"""How do bytes leave and arrive, and when?"""
+"""How are bytes sent, received and timed?"""

@@ -1,9 +1,10 @@
-"""How do requests take the compiled way?  One thread below the interpreter (`_core.c`) sends, stamps and follows; this is its Python side.
+"""How are requests sent by the compiled core?
 
-A request is handed over before it is due, and what follows it in a closed loop as soon as its body is made: then nothing that Python
-does meanwhile delays a send or a stamp.  Exchanges come back when they have ended, with their reads, and are parsed here like any other.
-Connections are made here and given to the core.  Where it is not built (no compiler, no Linux), `assay.traffic.wire.connection` alone does it
-all.
+One native thread (`_core.c`) sends, timestamps and releases followers; this is its Python side.
+
+Requests are handed over before they are due, followers in a closed loop as soon as their body is built, so nothing that Python does
+delays a send or a timestamp.  Exchanges come back when they have ended, with their reads, and are parsed like any other.
+Connections are opened here and given to the core.  Without it (no compiler, no Linux), `assay.traffic.wire.connection` does everything.
 """
 
 from __future__ import annotations
@@ -29,20 +30,20 @@ except ImportError:
 if TYPE_CHECKING:
     from assay.traffic.wire.payloads import Address
 
-TICK_NS: Final = 500_000  # between looks while anything is under way: so far back may bytes of a merged read have come
-AWAKE_NS: Final = 150_000  # it wakes up so much before a request is due, and waits for the time awake
+TICK_NS: Final = 500_000  # polling interval while anything is in flight, which bounds the uncertainty of merged reads
+AWAKE_NS: Final = 150_000  # how early it wakes up before a request is due, to busy-wait
 COMPLETE, CLOSED, TOO_LARGE, MALFORMED, GIVEN_UP, UNSTARTED = range(6)  # as in _core.c
 QUEUED, WAITING, FLYING, DONE = range(4)
 LARGE: Final = "the answer is larger than client.response_mib"
 
 
 def built() -> bool:
-    """Whether the compiled core is there."""
+    """Whether the compiled core is available."""
     return _core is not None
 
 
 class _Told(NamedTuple):
-    """An exchange as the core gives it back."""
+    """An exchange as returned by the core."""
 
     handle: int
     ended: int
@@ -61,9 +62,9 @@ class _Told(NamedTuple):
 
 
 class Core:
-    """The thread of one client process.
+    """The core thread of one client process.
 
-    noted: where the due time of each request is written when it is due (`assay.traffic.client.due_journal`).
+    noted: receives the due time of each request when it is due (`assay.traffic.client.due_journal`).
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, noted: memoryview | None = None) -> None:
@@ -76,18 +77,18 @@ class Core:
         loop.add_reader(self._core.fileno(), self.take)
 
     def join(self, pool: CorePool) -> int:
-        """The number of a new pool."""
+        """Register a pool; returns its number."""
         self._pools.append(pool)
         number: int = self._core.pool()
         return number
 
     def counts(self, pool: int) -> tuple[int, int]:
-        """A pool's open connections, and how many requests wait for one."""
+        """A pool's open connections, and the requests waiting for one."""
         found: tuple[int, int] = (0, 0) if self._closed else self._core.counts(pool)
         return found
 
     def adopt(self, pool: int, sock: socket.socket, connect_ns: int) -> None:
-        """Give it a connected socket."""
+        """Hand over a connected socket."""
         self._core.adopt(pool, sock.detach(), connect_ns)
 
     def send(self, pool: int, exchange: Exchange) -> None:
@@ -97,39 +98,39 @@ class Core:
         self._flying[handle] = exchange
 
     def arm(self, before: Exchange, pool: int, exchange: Exchange, pause_ns: int) -> None:
-        """Let a request follow another when that has ended well; else it is given back (`Exchange.back`)."""
+        """Let a request follow another that ends well; otherwise it is returned (`Exchange.back`)."""
         handle = self._core.arm(before.handle, pool, exchange.number, exchange.payload, exchange.room, pause_ns)
         exchange.handle = handle
         self._flying[handle] = exchange
 
     def limit(self, end_ns: int) -> None:
-        """Nothing follows at or after this time."""
+        """No follower is sent at or after this time."""
         self._core.limit(end_ns)
 
     def hold(self, held: bool) -> None:
-        """While it is held, nothing follows by itself: who cannot parse as fast must not ask faster."""
+        """While held, no follower is sent: back-pressure for slow parsing."""
         self._core.hold(held)
 
     def stop(self) -> None:
-        """Send nothing more; what was not sent yet is given back."""
+        """Stop sending; unsent requests are returned."""
         if not self._closed:
             self._core.stop()
             self.settle()
 
     def give_up(self, exchange: Exchange, ended: Ended, why: str) -> None:
-        """End an exchange, and take in what has come of it."""
+        """Abort an exchange, and process its result."""
         if self._closed or exchange.handle not in self._flying:
             return
         self._core.cancel(exchange.handle, self._tag(ended, why))
         self.settle()
 
     def fail(self, pool: int, ended: Ended, why: str) -> None:
-        """The request that waits longest for a connection has failed."""
+        """The request that has waited longest for a connection has failed."""
         if not self._closed:
             self._core.fail(pool, self._tag(ended, why))
 
     def refresh(self, exchange: Exchange) -> None:
-        """Note in an exchange under way whether it was sent, and whether anything came."""
+        """Update an exchange in flight: whether it was sent, and whether anything arrived."""
         if self._closed or exchange.handle not in self._flying:
             return
         state, sent_ns, reads = self._core.look(exchange.handle)
@@ -138,12 +139,12 @@ class Core:
             exchange.heard = reads > 0
 
     def settle(self) -> None:
-        """Wait until it has done what was asked, and take in what has ended."""
+        """Wait until the core has processed all orders, then process ended exchanges."""
         self._core.sync()
         self.take()
 
     def take(self) -> None:
-        """Take in what has ended."""
+        """Process ended exchanges."""
         if self._closed:
             return
         for told in map(_Told._make, self._core.take()):
@@ -156,7 +157,7 @@ class Core:
             pool.replenish()
 
     def close(self) -> None:
-        """End the thread, and close every connection."""
+        """End the thread and close every connection."""
         if not self._closed:
             self._closed = True
             self._loop.remove_reader(self._core.fileno())
@@ -189,7 +190,7 @@ class Core:
 
 
 def _malformed(exchange: Exchange, data: bytes) -> str:
-    """What is wrong with an answer, in the words of the client in Python."""
+    """The framing error of an answer, worded as by the Python client."""
     try:
         if exchange.head is None:
             exchange.find_head(data)
@@ -201,7 +202,7 @@ def _malformed(exchange: Exchange, data: bytes) -> str:
 
 
 class CorePool(Pool):
-    """The connections to one replica, which belong to the core."""
+    """The connections to one replica, owned by the core."""
 
     def __init__(self, core: Core, address: Address, *, most: int | None, connect_timeout_s: float) -> None:
         super().__init__(address, most=most, connect_timeout_s=connect_timeout_s)
@@ -227,11 +228,11 @@ class CorePool(Pool):
         self.core.arm(before, self.number, exchange, pause_ns)
 
     def give_up(self, exchange: Exchange, ended: Ended, why: str) -> None:
-        """The client waits no longer."""
+        """Abort on timeout or cancellation."""
         self.core.give_up(exchange, ended, why)
 
     def refresh(self, exchange: Exchange) -> None:
-        """Note what is known of an exchange under way."""
+        """Update an exchange in flight."""
         self.core.refresh(exchange)
 
     def fail(self, ended: Ended, why: str) -> None:
@@ -242,7 +243,7 @@ class CorePool(Pool):
         sock = socket.socket(family, socket.SOCK_STREAM)
         try:
             sock.setblocking(False)
-            with suppress(OSError):  # a kernel that does not stamp: the times are those of the reads, and say so
+            with suppress(OSError):  # a kernel without timestamps: times are those of the reads, and marked as such
                 sock.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             await loop.sock_connect(sock, place)

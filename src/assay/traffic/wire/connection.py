@@ -1,11 +1,10 @@
-"""How does a request go out, with as little as possible between the socket and the clock?
+"""How is a request sent with as little as possible between the socket and the clock?
 
-HTTP/1.1 on a bare asyncio protocol.  A request is written by one `write` to the socket, just after `sent_ns` is taken.  A read's time is
-the kernel's, of when the last of its bytes came (`assay.traffic.wire.sockets`), or else is taken before anything else happens; how unsure
-it is, is kept with it.
+HTTP/1.1 on a bare asyncio protocol.  A request is one `write` to the socket, just after `sent_ns` is taken.  A read's time is the kernel's
+for its last byte (`assay.traffic.wire.sockets`), or else is taken before anything else happens; its uncertainty is stored with it.
 
-A request is never processed twice: another connection is taken only if the server had closed a kept-alive one before its kernel
-took a byte of the request (`_untaken`); else a lost connection is that request's failure.  Redirects are not followed.
+A request is never processed twice: it moves to another connection only if the server had closed a kept-alive one before its kernel took
+a byte of the request (`_untaken`); otherwise a lost connection is a failure of that request.  Redirects are not followed.
 Source: RFC 9112.
 """
 
@@ -32,9 +31,9 @@ from assay.traffic.wire.sockets import Poller, connected, polling, stamping
 if TYPE_CHECKING:
     import ssl
 
-READ_COST = 128  # bytes that a read costs beyond its data: a drip of single bytes must not fill the memory
-FULL_BYTES = 1 << 14  # of a read by asyncio: so many may have filled its buffer
-FRESH_NS = 10_000_000  # a connection that was idle for less is not looked at before it is used again
+READ_COST = 128  # memory cost of a read beyond its data: a drip of single bytes must not fill the memory
+FULL_BYTES = 1 << 14  # read size at which asyncio's buffer may have been full
+FRESH_NS = 10_000_000  # connections idle for less are reused without a check
 
 
 class Connection(asyncio.Protocol):
@@ -71,8 +70,8 @@ class Connection(asyncio.Protocol):
         self.connect_ns: int | None = None  # until the first exchange has taken it
         self.idle_ns = 0
         self.used = False
-        self._unsent = False  # not all of the last request went out at once
-        self._since = 0  # a moment at which nothing lay in the socket, if the last read may have left something
+        self._unsent = False  # the last request was only partly sent
+        self._since = 0  # a time at which the socket was empty, if the last read may have left data
         self.closed = False
         self.way = "lean"
 
@@ -87,7 +86,7 @@ class Connection(asyncio.Protocol):
                 self._fd = self._socket
 
     def usable(self) -> bool:
-        """Whether a request may be sent: the server has not closed it while it was idle."""
+        """Whether a request may be sent: the server has not closed it while idle."""
         transport = self._transport
         if self.closed or transport is None or transport.is_closing():
             return False
@@ -96,7 +95,7 @@ class Connection(asyncio.Protocol):
         return not self._poll.poll(0)
 
     def start(self, exchange: Exchange) -> bool:
-        """Send a request. False: nothing of it was taken, because the server had closed this connection."""
+        """Send a request. False: none of it was taken, because the server had closed this connection."""
         transport = self._transport
         assert transport is not None
         exchange.connection = self
@@ -107,7 +106,7 @@ class Connection(asyncio.Protocol):
         self._pool.under_way()
         exchange.sent_ns = monotonic_ns()
         if self._fd < 0:
-            self._unsent = True  # as far as is known here
+            self._unsent = True  # until asyncio reports otherwise
             transport.write(payload)
             return True
         try:
@@ -128,25 +127,25 @@ class Connection(asyncio.Protocol):
         return True
 
     def data_received(self, data: bytes) -> None:
-        """A read by asyncio's own transport."""
+        """Handle a read by asyncio's own transport."""
         ns, looks = monotonic_ns(), self._pool.looks
         if looks is None:
             self.received(data, ns, None)
             return
         since, self._since = self._since or looks.long_ago_ns, 0
-        if len(data) >= FULL_BYTES:  # more may lie behind it, from as long ago
+        if len(data) >= FULL_BYTES:  # more may follow, of the same age
             self._since = since
         self.received(data, ns, min(-1, since - ns))
 
     @property
     def expects(self) -> bool:
-        """Whether an answer is under way."""
+        """Whether an answer is in progress."""
         return self._exchange is not None
 
     def received(self, data: bytes, ns: int, unsure: int | None) -> None:
-        """A read, when its bytes came, and how unsure that is (`Reply.unsure`); None: nobody knows."""
+        """Handle a read, with its arrival time and uncertainty (`Reply.unsure`); None: unknown."""
         exchange = self._exchange
-        if exchange is None:  # nothing was asked: a farewell, or the rest of what was given up
+        if exchange is None:  # unsolicited: a farewell, or the rest of an aborted answer
             self._drop()
             return
         exchange.ns.append(ns)
@@ -204,12 +203,12 @@ class Connection(asyncio.Protocol):
         exchange.finish("complete", at_ns=exchange.ns[-1])
 
     def _holds_back(self) -> bool:
-        """Whether a part of the last request waits to be sent: an answer that came before all of it was asked."""
+        """Whether part of the last request is unsent: the answer came before the request was complete."""
         self._unsent = False
         return self._transport is None or self._transport.get_write_buffer_size() > 0
 
     def _end(self, ended: Ended, why: str) -> None:
-        """Give the exchange and the connection up."""
+        """End the exchange and the connection."""
         exchange = self._exchange
         self._exchange = None
         self._drop()
@@ -218,18 +217,18 @@ class Connection(asyncio.Protocol):
             exchange.finish(ended, why)
 
     def give_up(self, exchange: Exchange, ended: Ended, why: str) -> None:
-        """The client waits no longer."""
+        """Abort on timeout or cancellation."""
         self._end(ended, why)
 
     def refresh(self, exchange: Exchange) -> None:
-        """It is always up to date here."""
+        """Nothing to do: exchanges are always up to date here."""
 
     def _drop(self) -> None:
         if self._transport is not None:
             self._transport.abort()
 
     def eof_received(self) -> None:
-        """The server says no more; the transport closes itself."""
+        """The server has finished; the transport closes itself."""
         self._take_elsewhere()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -244,9 +243,9 @@ class Connection(asyncio.Protocol):
         self._pool.lost(self)
 
     def _take_elsewhere(self) -> None:
-        """Send the request over another connection, if this one was closed before anything of it was taken.
+        """Resend on another connection if this one was closed before any of the request was taken.
 
-        Told by the end itself: a FIN acknowledges what had come when it was sent.  A reset tells nothing of the kind.
+        Only a FIN tells: it acknowledges what had arrived when it was sent.  A reset does not.
         """
         exchange = self._exchange
         if exchange is None or exchange.ns or not self.used or self._socket < 0:
@@ -266,7 +265,7 @@ class Connection(asyncio.Protocol):
 
 
 def _untaken(descriptor: int) -> int:
-    """Bytes written to a socket that the other side's kernel has not acknowledged; 0 where that cannot be told."""
+    """Bytes written to a socket that the peer's kernel has not acknowledged; 0 if unknown."""
     try:
         import fcntl
         import termios
@@ -278,7 +277,7 @@ def _untaken(descriptor: int) -> int:
 
 
 class Pool:
-    """The connections to one replica. The one that was used last is used first."""
+    """The connections to one replica. The most recently used is reused first."""
 
     def __init__(
         self, address: Address, *, most: int | None = None, connect_timeout_s: float = 60.0, context: ssl.SSLContext | None = None
@@ -297,11 +296,11 @@ class Pool:
 
     @property
     def open(self) -> int:
-        """Connections that are open."""
+        """Number of open connections."""
         return self._open
 
     def send(self, exchange: Exchange) -> None:
-        """Send a request now, or as soon as there is a connection for it."""
+        """Send a request now, or as soon as a connection is free."""
         idle = self._idle
         while idle:
             connection = idle.pop()
@@ -313,21 +312,21 @@ class Pool:
         self.replenish()
 
     def wanting(self) -> int:
-        """Requests that wait for a connection."""
+        """Number of requests waiting for a connection."""
         return len(self._waiting)
 
     def warm(self, connections: int) -> None:
-        """Open so many connections ahead of need."""
+        """Open this many connections in advance."""
         for _ in range(connections - self.open - len(self._connecting)):
             self._connect_one()
 
     async def warmed(self) -> None:
-        """Wait until no connection is being made."""
+        """Wait until no connection is being opened."""
         while self._connecting:
             await asyncio.wait(list(self._connecting))
 
     def replenish(self) -> None:
-        """Open a connection for every request that waits, as far as allowed."""
+        """Open a connection for every waiting request, within the limit."""
         while len(self._connecting) < self.wanting() and not self._closed:
             if self._most is not None and self.open + len(self._connecting) >= self._most:
                 return
@@ -386,10 +385,10 @@ class Pool:
         raise OSError("the host has no address")
 
     async def reach(self, loop: asyncio.AbstractEventLoop, family: int, address: tuple[Any, ...]) -> Callable[[int], None]:
-        """Connect to an address; what takes the new connection in, told how long it took, ns.
+        """Connect to an address; returns the function that registers the new connection, given its connect time in ns.
 
         Raises:
-            OSError: no connection could be made.
+            OSError: the connection failed.
         """
         return partial(self._welcome, await self._connection(loop, family, address))
 
@@ -414,12 +413,12 @@ class Pool:
         return self.looks
 
     def under_way(self) -> None:
-        """A request is being sent: look often from now on, until none is under way."""
+        """A request is being sent: poll often until none is in flight."""
         if self.looks is not None:
             self.looks.hurry()
 
     def fail(self, ended: Ended, why: str) -> None:
-        """A connection could not be made: the request that has waited longest has failed."""
+        """A connection failed: so has the request that waited longest."""
         self._places = []
         while self._waiting:
             exchange = self._waiting.popleft()
@@ -429,7 +428,7 @@ class Pool:
         self.replenish()
 
     def release(self, connection: Connection, ns: int) -> None:
-        """A connection is free: it takes the request that waits longest."""
+        """A connection is free: it takes the request that has waited longest."""
         connection.idle_ns = ns
         waiting = self._waiting
         while waiting:
@@ -444,7 +443,7 @@ class Pool:
         self._idle.append(connection)
 
     def lost(self, connection: Connection) -> None:
-        """A connection is gone."""
+        """A connection was lost."""
         if connection in self._all:
             self._all.discard(connection)
             self._open -= 1
@@ -454,11 +453,11 @@ class Pool:
             self.replenish()
 
     def waiting(self) -> list[Exchange]:
-        """Requests that wait for a connection."""
+        """Requests waiting for a connection."""
         return [exchange for exchange in self._waiting if exchange.live]
 
     async def leave(self) -> None:
-        """Make no more connections."""
+        """Stop opening connections."""
         self._closed = True
         for task in list(self._connecting):
             task.cancel()
@@ -466,7 +465,7 @@ class Pool:
             await asyncio.sleep(0)
 
     async def close(self) -> None:
-        """Close all connections and attempts."""
+        """Close all connections and pending attempts."""
         await self.leave()
         for connection in list(self._all):
             connection._drop()

@@ -1,4 +1,4 @@
-"""Why did a connection fail, in words that equal failures share?"""
+"""Why did a connection fail, worded so that equal failures compare equal?"""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 
 
 def closed_because(error: int, heard: bool) -> str:
-    """Why an exchange lost its connection: an errno (-1: an unknown one), or 0 for an end that the server told."""
+    """Why an exchange lost its connection: an errno (-1: unknown), or 0 if the peer closed it."""
     if error:
         return f"reset: {os.strerror(error) if error > 0 else 'the connection was lost'}"
     if heard:
@@ -15,7 +15,7 @@ def closed_because(error: int, heard: bool) -> str:
 
 
 def plain_reason(error: OSError) -> str:
-    """A reason without addresses in it, so that equal failures are counted together."""
+    """A reason without addresses, so that equal failures are counted together."""
     if reason := getattr(error, "reason", None):  # TLS
         detail = getattr(error, "verify_message", "")
         return f"TLS: {str(reason).replace('_', ' ').lower()}{': ' if detail else ''}{detail}"

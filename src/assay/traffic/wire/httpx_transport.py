@@ -1,7 +1,7 @@
-"""How does a load go through a proxy, or over HTTP/2?  By httpx, which knows both; the record says so (`transport`).
+"""How does a load use a proxy or HTTP/2?
 
-Slower and later than assay's own protocol: times are taken when httpx hands the bytes over, after its own parsing.  How long the bytes
-had lain there before is not known, and so the record says nothing of how unsure these times are.
+By httpx, which supports both; the record says so (`transport`).  It is slower and later than assay's own protocol: times are taken when
+httpx returns the bytes, after its own parsing.  How long the bytes had waited is unknown, so these times have no stated uncertainty.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def client_of(client: Client) -> Any:
     """One httpx client for all replicas.
 
     Raises:
-        EnvironmentLacks: httpx, or what HTTP/2 needs, is not installed.
+        EnvironmentLacks: httpx, or its HTTP/2 dependency, is not installed.
     """
     try:
         import httpx
@@ -45,7 +45,7 @@ def client_of(client: Client) -> Any:
 
 
 class LibraryTransport:
-    """The way to one replica by httpx."""
+    """The connection to one replica by httpx."""
 
     def __init__(self, client: Any, url: str, sign: Sign | None) -> None:
         self._client, self._url, self._sign = client, url.rstrip("/"), sign
@@ -57,7 +57,7 @@ class LibraryTransport:
         return made.wire if self._sign is None else self._sign(made.wire, self._url)
 
     def send(self, exchange: Exchange) -> None:
-        """Send it now."""
+        """Send now."""
         exchange.transport = "library"
         task = asyncio.get_running_loop().create_task(self._exchange(exchange, exchange.payload))
         exchange.connection = _Waiting(task)
@@ -65,16 +65,16 @@ class LibraryTransport:
         task.add_done_callback(self._tasks.discard)
 
     def arm(self, before: Exchange, exchange: Exchange, pause_ns: int) -> None:
-        """There is no core."""
+        """Not supported: there is no core."""
 
     def warm(self, connections: int) -> None:
-        """httpx opens connections only when they are needed."""
+        """Nothing to do: httpx opens connections on demand."""
 
     async def warmed(self) -> None:
-        """There is nothing to wait for."""
+        """Nothing to wait for."""
 
     async def close(self) -> None:
-        """End what is still under way."""
+        """Cancel requests in flight."""
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -128,7 +128,7 @@ class LibraryTransport:
 
 
 class _Trace:
-    """httpx's own account of when it connected and sent."""
+    """Connect and send times from httpx's trace."""
 
     def __init__(self, exchange: Exchange) -> None:
         self._exchange, self._began_ns = exchange, 0
@@ -144,17 +144,17 @@ class _Trace:
 
 
 class _Waiting:
-    """A request under way, that can be given up."""
+    """A request in flight that can be aborted."""
 
     def __init__(self, task: asyncio.Task[None]) -> None:
         self._task = task
 
     def give_up(self, exchange: Exchange, ended: Ended, why: str) -> None:
-        """Wait no longer. The caller has noted why."""
+        """Stop waiting. The caller has noted the reason."""
         self._task.cancel()
 
     def refresh(self, exchange: Exchange) -> None:
-        """It is always up to date."""
+        """Nothing to do: exchanges are always up to date here."""
 
 
 def _plain(error: Exception) -> str:

@@ -1,4 +1,7 @@
-"""Where does a request go, and in which bytes?  HTTP/1.1, put together ahead of its time.  Source: RFC 9112."""
+"""Where is a request sent, and as which bytes?
+
+HTTP/1.1, serialised in advance.  Source: RFC 9112.
+"""
 
 from __future__ import annotations
 
@@ -10,20 +13,20 @@ from assay.traffic.parts import Wire
 
 @dataclass(frozen=True, kw_only=True)
 class Address:
-    """A replica's URL, taken apart."""
+    """A parsed replica URL."""
 
     host: str
     port: int
     tls: bool
-    path: str  # without a slash at its end
+    path: str  # without a trailing slash
     authority: str  # for the Host header
 
 
 def address_of(url: str) -> Address:
-    """The address in a URL.
+    """Parse a URL.
 
     Raises:
-        ValueError: it is no URL of HTTP.
+        ValueError: it is not an HTTP URL.
     """
     parts = urlsplit(url if "://" in url else f"http://{url}")
     if parts.scheme not in ("http", "https") or not parts.hostname:
@@ -34,23 +37,23 @@ def address_of(url: str) -> Address:
 
 
 class Payloads:
-    """Requests as bytes: what does not change from one to the next is put together once."""
+    """Requests as bytes; the constant part is cached."""
 
     def __init__(self, address: Address) -> None:
         self._address = address
         self._heads: dict[tuple[object, ...], bytes] = {}
 
     def payload(self, wire: Wire) -> bytes:
-        """The whole request.
+        """Serialise a request.
 
         Raises:
-            ValueError: a header or the path would end its line.
+            ValueError: a header or the path contains a line break.
         """
         key = (wire.method, wire.path, wire.headers)
         head = self._heads.get(key)
         if head is None:
             head = self._head(wire)
-            if len(self._heads) < 64:  # signed requests differ in every header: they are not worth keeping
+            if len(self._heads) < 64:  # signed requests differ in every header: not worth caching
                 self._heads[key] = head
         return b"%b%d\r\n\r\n%b" % (head, len(wire.body), wire.body)
 

@@ -1,7 +1,7 @@
-"""How does an answer come in?  One request on its way, and what has come of its answer.
+"""How is an answer received?
 
-The bytes of a read are put on a list, and only the end of the answer is looked for.  Framing, headers and text are taken apart after the end
-(`Exchange.reply`, `assay.traffic.replies.events`).  Source: RFC 9112.
+One request in flight, and the part of its answer that has arrived.  Reads are appended to a list, and only the end of the answer is
+detected.  Framing, headers and text are parsed after the end (`Exchange.reply`, `assay.traffic.replies.events`).  Source: RFC 9112.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from typing import Any, Final, NamedTuple, Protocol
 from assay.traffic.chunks import LAST, Dechunker, Framed, certain_end, plain_chunks
 from assay.traffic.parts import Answer, Ended, Reply
 
-HEAD_BYTES = 1 << 16  # longest head of an answer, all interim heads included
-NONE, CHUNKED, LENGTH, CLOSE = range(4)  # how an answer ends; none: its head has not come yet
+HEAD_BYTES = 1 << 16  # maximum size of an answer's head, all interim heads included
+NONE, CHUNKED, LENGTH, CLOSE = range(4)  # how an answer ends; none: no head yet
 END: Final = b"\r\n\r\n"
 _SAID_ALL: Final = b"data: [DONE]\n\n\r\n"  # the last event of a stream, and the end of its chunk
 
 
 class Head(NamedTuple):
-    """The head of an answer, as far as it decides where the answer ends."""
+    """The parts of an answer's head that determine where the answer ends."""
 
     status: int
     headers: Mapping[str, str]
@@ -32,10 +32,10 @@ class Head(NamedTuple):
 
 
 def parse_head(head: bytes) -> Head:
-    """A head, its empty line included.
+    """Parse a head, its empty line included.
 
     Raises:
-        ValueError: it is not one of HTTP/1, or tells its length in two ways.
+        ValueError: it is not an HTTP/1 head, or gives two lengths.
     """
     lines = head[:-4].decode("latin-1").split("\r\n")
     version, _, rest = lines[0].partition(" ")
@@ -72,7 +72,7 @@ def _framed(status: int, headers: dict[str, str], *, old: bool) -> Head:
     return Head(status, headers, LENGTH, int(length), keep)
 
 
-_HEADS: dict[bytes, Head] = {}  # heads seen: most servers send the same one for a second, some for ever
+_HEADS: dict[bytes, Head] = {}  # cache: most servers send the same head for a second, some always
 
 
 def _head_of(head: bytes) -> Head:
@@ -87,17 +87,17 @@ def _head_of(head: bytes) -> Head:
 
 
 class GivesUp(Protocol):
-    """What an exchange is under way on."""
+    """The transport of an exchange in flight."""
 
     def give_up(self, exchange: Exchange, ended: Ended, why: str) -> None:
-        """End it: nobody waits any longer."""
+        """Abort it."""
 
     def refresh(self, exchange: Exchange) -> None:
-        """Note in it whether it was sent, and whether anything came."""
+        """Update it: whether it was sent, and whether anything arrived."""
 
 
 class Exchange:
-    """A request on its way, and what has come of its answer."""
+    """A request in flight, and the part of its answer that has arrived."""
 
     __slots__ = (
         "_dechunker",
@@ -135,45 +135,45 @@ class Exchange:
     )
 
     def __init__(self, request: Any, payload: Any, room: int, done: Callable[[Exchange], None]) -> None:
-        self.request = request  # whatever the caller knows it by
+        self.request = request  # the caller's own object
         self.payload = payload  # bytes, on assay's own protocol
-        self.room = room  # bytes that the answer may still have
+        self.room = room  # bytes left for the answer
         self.done = done  # called once, when it has ended
         self.live = True
         self.replica = 0
         self.transport = "lean"
-        self.connection: GivesUp | None = None  # what it is under way on
-        self.back: Callable[[Exchange], None] | None = None  # called instead, where it was handed over and not sent
+        self.connection: GivesUp | None = None  # its transport
+        self.back: Callable[[Exchange], None] | None = None  # called instead of `done` if it was handed over but not sent
         self.number = -1  # in the schedule
-        self.due_ns = 0  # where it may be handed over before
+        self.due_ns = 0  # if it may be handed over early
         self.handle = -1  # the core's
-        self.next: Exchange | None = None  # what the core lets follow
-        self.returned = False  # it was handed over, and will not be sent
-        self.heard = False  # whether anything has come, where the reads are told at the end
-        self.answer: Answer | None = None  # where there is no reply to be read
+        self.next: Exchange | None = None  # the follower that the core will send
+        self.returned = False  # handed over, and will not be sent
+        self.heard = False  # whether anything has arrived, if reads are reported at the end
+        self.answer: Answer | None = None  # if there is no reply to parse
         self.connect_ns: int | None = None
         self.sent_ns: int | None = None
         self.done_ns = 0
-        self.seen_ns = 0  # when this process knew that it had ended: what follows is due from then on
+        self.seen_ns = 0  # when this process learned of its end: followers are due from then on
         self.ended: Ended = "cancelled"
         self.why = ""
         self.head: Head | None = None
         self.parts: list[bytes] = []
         self.ns: list[int] = []
-        self.unsure: list[int] = []  # per read, how much earlier its bytes may have come; below 0: its last one, too
-        self.body: bytes | None = None  # without framing, where it is known already
+        self.unsure: list[int] = []  # per read, how much earlier its bytes may have arrived; below 0: its last byte, too
+        self.body: bytes | None = None  # without framing, if already known
         self.body_at = 0
-        self._plain = False  # chunked, ended, and as plain as most are, or said to be
+        self._plain = False  # chunked, ended, and plain, or assumed to be
         self._dechunker: Dechunker | None = None
         self._ends: list[int] = []
-        self._raw_at: list[int] | None = None  # how much had come by each read, where it is told
+        self._raw_at: list[int] | None = None  # how much had arrived by each read, if reported
 
     def take(self, body: bytes, ends: list[int], head: Head | None) -> None:
-        """The answer as a library gave it, without framing."""
+        """Store an answer from a library, without framing."""
         self.body, self._ends, self.head = body, ends, head
 
     def came(self, data: bytes, ns: list[int], ends: list[int], *, whole: bool) -> None:
-        """All that came of the answer, and how much of it by each read. `whole`: it ended as it should."""
+        """Store the complete answer, and how much of it had arrived by each read. `whole`: it ended properly."""
         self.ns = ns
         if not data:
             return
@@ -187,14 +187,14 @@ class Exchange:
             self.parts = [data[begin:end] for begin, end in pairwise([0, *ends])]
 
     def given_back(self, due_ns: int) -> None:
-        """It was handed over, and will not be sent."""
+        """Mark it as handed over and not to be sent."""
         self.live, self.returned = False, True
         self.due_ns = due_ns or self.due_ns
         if self.back is not None:
             self.back(self)
 
     def finish(self, ended: Ended, why: str = "", at_ns: int | None = None, seen_ns: int | None = None) -> None:
-        """It has ended, in this way. Later calls do nothing."""
+        """Mark it as ended, with this outcome. Later calls have no effect."""
         if not self.live:
             return
         self.live = False
@@ -204,13 +204,13 @@ class Exchange:
         self.payload = b""
         self.done(self)
 
-    # -- while it comes in; called by the connection
+    # -- receiving; called by the connection
 
     def find_head(self, fresh: bytes) -> bool:
-        """Look for the end of the head in all that has come. True: it was found, and is no interim one.
+        """Search everything received for the end of the head. True: found, and not an interim one.
 
         Raises:
-            ValueError: it is too long, or no head.
+            ValueError: it is too long, or invalid.
         """
         raw = fresh if len(self.parts) == 1 else b"".join(self.parts)
         while True:
@@ -226,13 +226,13 @@ class Exchange:
                 return True
 
     def chunks_ended(self) -> int | None:
-        """Whether the chunked body has ended: bytes that came after its end, or None if it goes on.
+        """Whether the chunked body has ended: the number of bytes after its end, or None if it continues.
 
-        A stream that has said "[DONE]" and then ends like a body is believed for now: the framing is checked with the rest, when
-        there is time (`Reply.ended`).
+        A stream that has sent "[DONE]" and then ends like a body is trusted for now: the framing is verified later, with the rest
+        (`Reply.ended`).
 
         Raises:
-            ValueError: it is not chunked framing.
+            ValueError: the framing is not chunked.
         """
         if self._dechunker is None:
             if self._said_all() or plain_chunks(b"".join(self.parts)[self.body_at :]) is not None:
@@ -250,27 +250,27 @@ class Exchange:
         return last.endswith(_SAID_ALL + LAST)
 
     def _dechunk(self) -> None:
-        """Feed the reads that were not fed yet."""
+        """Feed the new reads to the dechunker."""
         dechunker = self._dechunker
         assert dechunker is not None
-        skip = 0 if self._ends else self.body_at  # the head came whole before the first part was fed
+        skip = 0 if self._ends else self.body_at  # the head was complete before the first part was fed
         for part in self.parts[len(self._ends) :]:
             try:
                 if skip < len(part):
                     dechunker.feed(part[skip:] if skip else part)
-            finally:  # what broke the framing is not fed again
+            finally:  # do not feed again what broke the framing
                 self._ends.append(dechunker.size)
             skip = max(0, skip - len(part))
 
     def length_left(self) -> int:
-        """Bytes of a body of known length that are still to come; negative: more came."""
+        """Remaining bytes of a body of known length; negative: too many arrived."""
         assert self.head is not None
         return self.head.length - (sum(map(len, self.parts)) - self.body_at)
 
-    # -- after its end
+    # -- after the end
 
     def reply(self) -> Reply:
-        """What came back, without framing. The reads are let go."""
+        """The reply without framing. Releases the reads."""
         head = self.head
         body: bytes | Framed
         ends: list[int]
@@ -291,14 +291,14 @@ class Exchange:
         )
 
     def _since_sent(self) -> list[int]:
-        """Each read's uncertainty: no answer came before it was asked for."""
+        """Each read's uncertainty, limited by the send time: no answer precedes its request."""
         if self.unsure and self.sent_ns is not None and self.ns[0] - self.sent_ns < abs(self.unsure[0]):
             most = max(0, self.ns[0] - self.sent_ns)
             return [most if self.unsure[0] > 0 else -max(1, most), *self.unsure[1:]]
         return self.unsure
 
     def _raw_ends(self) -> list[int]:
-        """How much had come by each read, from the begin of the body."""
+        """How much had arrived by each read, from the start of the body."""
         begin = self.body_at
         ends = accumulate(map(len, self.parts)) if self._raw_at is None else self._raw_at
         return [end - begin for end in ends]
@@ -318,7 +318,7 @@ class Exchange:
         self.unsure = [certain_end(part[-3:], unsure) for part, unsure in zip(self.parts, self.unsure, strict=False)]
         if self._dechunker is None:
             self._dechunker = Dechunker()
-        with suppress(ValueError):  # what came before the framing broke is kept
+        with suppress(ValueError):  # keep what came before the framing broke
             self._dechunk()
         self._ends += [self._dechunker.size] * (len(self.ns) - len(self._ends))
         return b"".join(self._dechunker.pieces), self._ends

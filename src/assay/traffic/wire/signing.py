@@ -1,4 +1,7 @@
-"""What is put on a request at the moment of sending?  Whatever a backend's `prepare` gives: credentials, signatures."""
+"""How is a request signed at send time?
+
+By the function that a backend's `prepare` returns: it adds credentials or a signature.
+"""
 
 from __future__ import annotations
 
@@ -6,4 +9,4 @@ from collections.abc import Callable
 
 from assay.traffic.parts import Wire
 
-Sign = Callable[[Wire, str], Wire]  # (request, the replica's URL) -> the request as it is sent
+Sign = Callable[[Wire, str], Wire]  # (request, the replica's URL) -> the request as sent

@@ -1,23 +1,23 @@
-"""When did the bytes reach this machine, and how unsure is that?
+"""When did the bytes reach this machine, and how uncertain is that time?
 
-Where the kernel can tell (Linux, without TLS), it stamps what comes in (SO_TIMESTAMPNS), and a read gives the stamp with the
-bytes.  The time of a packet that is read alone is then right even if the process was busy, waited for a processor or was asleep.  Of
-several packets in one read the last one's stamp is all that there is: the others came between the last moment at which nothing lay
-in the socket and that stamp.  Every read therefore says how unsure its time is (`assay.traffic.parts.Reply.unsure`):
+Where supported (Linux, without TLS), the kernel timestamps incoming packets (SO_TIMESTAMPNS), and a read returns the timestamp with the
+bytes.  The time of a packet read alone is then right even if the process was busy, descheduled or asleep.  If one read merges several
+packets, only the last one's timestamp is known: the others arrived between the last time the socket was empty and that timestamp.
+Every read therefore states the uncertainty of its time (`assay.traffic.parts.Reply.unsure`):
 
-    unsure = stamp - the later of  begin of the look before this one (epoll names what has bytes; it did not name this socket, or
-                                   the socket was read to its end after that)
-                                   begin of the last read that emptied the socket (it gave less than there was room for)
+    unsure = timestamp - the later of  start of the previous poll (epoll did not report this socket, or the socket was drained
+                                       after that)
+                                       start of the last read that drained the socket (it returned less than the buffer holds)
 
-A process that is stopped, starved or busy looks rarely, so that this becomes large by itself.  One that sleeps because nothing comes is
-woken to look every 0.5 ms while an answer is awaited: 6 to 7 % of a core on a virtual machine, and nothing when idle.
-asyncio's transports cannot pass the stamp on, so these connections are read here: one epoll for all of a replica's, which the loop
-watches like any descriptor.
+A stopped, starved or busy process polls rarely, so this grows by itself.  A process asleep for lack of data is woken to poll every 0.5 ms
+while an answer is pending: 6 to 7 % of a core on a virtual machine, and nothing when idle.
+asyncio's transports drop the timestamp, so these connections are read here: one epoll per replica, which the loop watches like any
+descriptor.
 
-A stamp is the kernel's wall clock, held against the monotonic one at each look: both run at one rate, so that they move apart only
-when the wall clock is set.  At a look that finds them moved, the times are those of the reads.  Times of one connection never run
-backwards.  A stamp from long before a look that found nothing (a packet held up, or waiting for a lost one) is not taken either.
-Cannot tell: what happened before the stamp, and the microseconds from there to the socket.
+A timestamp is wall-clock time, converted to monotonic time at each poll: both clocks run at the same rate and diverge only when the wall
+clock is set.  A poll that detects this uses the reads' times.  Times of one connection never decrease.  A timestamp from well before a poll
+that found nothing (a packet held up, or waiting for a lost one) is not used either.
+Cannot tell: anything before the timestamp, and the microseconds from there to the socket.
 Source: socket(7), epoll(7); tcp_recvmsg and ep_poll (with a timeout of 0 no signal interrupts it);
 Documentation/networking/timestamping.rst of Linux.
 """
@@ -36,49 +36,49 @@ from typing import Any, Final, Protocol, cast
 
 from assay.traffic.client.timer import Ticker
 
-SO_TIMESTAMPNS: Final = 35  # include/uapi/asm-generic/socket.h; the module socket does not name it
+SO_TIMESTAMPNS: Final = 35  # include/uapi/asm-generic/socket.h; the socket module does not define it
 READ_BYTES: Final = 1 << 14
-LONGEST_AGO_NS: Final = 10_000_000_000  # a stamp that is older was made by another clock
-LOOK_NS: Final = 5000  # that a look at the two clocks may take; else the process was interrupted in between
+LONGEST_AGO_NS: Final = 10_000_000_000  # an older timestamp must come from another clock
+LOOK_NS: Final = 5000  # maximum time to read the two clocks; beyond it, the process was interrupted in between
 LOOKS: Final = 5
-LOOK_EVERY_NS: Final = 500_000  # while something is expected: so far back may bytes of a merged read have come
-TICKS: Final = 64  # after so many of these looks it is asked whether anything still is
-DELAYED_NS: Final = 1_000_000  # a stamp that is so much older than a look that found nothing: the packet was held up
-MOVED_NS: Final = 10_000  # of one clock by the other: more is no error of the look
+LOOK_EVERY_NS: Final = 500_000  # polling interval while data is expected, which bounds the uncertainty of merged reads
+TICKS: Final = 64  # polls between checks whether data is still expected
+DELAYED_NS: Final = 1_000_000  # a timestamp this much older than an empty poll: the packet was held up
+MOVED_NS: Final = 10_000  # clock divergence beyond the error of reading the clocks
 _ANCILLARY: Final = socket.CMSG_SPACE(16) if hasattr(socket, "CMSG_SPACE") else 0
 _TIMESPEC: Final = struct.Struct("qq")
 NS: Final = 1_000_000_000
 
 
 def polling() -> bool:
-    """Whether a `Poller` can be made here."""
+    """Whether a `Poller` is supported here."""
     return hasattr(select, "epoll")
 
 
 def stamping() -> bool:
-    """Whether the kernel can stamp what comes in."""
+    """Whether the kernel can timestamp incoming packets."""
     return sys.platform.startswith("linux") and hasattr(select, "epoll") and sys.maxsize > 1 << 32
 
 
 class Receiver(Protocol):
-    """What a link tells of its connection."""
+    """Callbacks of a link."""
 
     def received(self, data: bytes, ns: int, unsure: int) -> None:
-        """Bytes came, at this monotonic time; how unsure that is (`assay.traffic.parts.Reply.unsure`)."""
+        """Bytes arrived, at this monotonic time with this uncertainty (`assay.traffic.parts.Reply.unsure`)."""
 
     def eof_received(self) -> None:
-        """The other side says no more."""
+        """The peer has finished sending."""
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """It is closed; called once."""
+        """The connection is closed; called once."""
 
 
 class Poller:
-    """Watches links, and reads those that have something.
+    """Watches links, and reads those with data.
 
-    waiting: whether anything is expected; so long it looks every `LOOK_EVERY_NS`, where the kernel has a timer for that.
-    long_ago_ns: when the look before the last two began.  The loop calls for at most one look per turn, so a whole turn lies between
-    that and now; what the loop itself reads now was not there when that turn asked for events (of up to 1,024 sockets at once).
+    waiting: whether data is expected; meanwhile it polls every `LOOK_EVERY_NS`, where the kernel has a timer for that.
+    long_ago_ns: start of the poll before the last two.  The loop polls at most once per turn, so a whole turn lies between that time
+    and now; data that the loop itself reads now was not there when that turn polled (up to 1,024 sockets at once).
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, waiting: Callable[[], bool] = lambda: False) -> None:
@@ -87,40 +87,40 @@ class Poller:
         self._epoll = select.epoll()
         self._links: dict[int, Link] = {}
         self._ahead_ns = _ahead() or time_ns() - monotonic_ns()
-        # when the last looks began: what one did not name was empty then
+        # when the last polls started: a socket not reported by one was empty then
         self._last_ns = self._before_ns = self.long_ago_ns = monotonic_ns()
-        self.now_ns = self._last_ns  # at or just before the read that comes next
-        self._ticks = 0  # since it was last asked whether anything is expected
+        self.now_ns = self._last_ns  # at or just before the next read
+        self._ticks = 0  # since the last check whether data is expected
         self._timer = Ticker()
         if self._timer.fd >= 0:
             self._epoll.register(self._timer.fd, select.EPOLLIN)
-        # The kernel begins to stamp some time after the first socket asks for it, and ends with the last: this one asks throughout.
+        # The kernel starts timestamping some time after the first socket enables it, and stops with the last: keep one open.
         self._asking = socket.socket(type=socket.SOCK_DGRAM)
-        with suppress(OSError):  # a kernel that does not stamp: `connected` says so
+        with suppress(OSError):  # a kernel without timestamps: `connected` reports it
             self._asking.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
         loop.add_reader(self._epoll.fileno(), self._look)
 
     def hurry(self) -> None:
-        """Something is expected from now on: look often."""
+        """Data is expected from now on: poll often."""
         self._ticks = 0
         self._timer.start(LOOK_EVERY_NS)
 
     @property
     def hurried(self) -> bool:
-        """Whether it looks often."""
+        """Whether it polls often."""
         return self._timer.running
 
     def watch(self, link: Link) -> None:
-        """Read it from now on."""
+        """Start reading a link."""
         self._links[link.fd] = link
         self._epoll.register(link.fd, select.EPOLLIN | select.EPOLLRDHUP)
 
     def want(self, link: Link, *, room: bool) -> None:
-        """Tell it when there is room to write, or no longer."""
+        """Start or stop reporting room to write."""
         self._epoll.modify(link.fd, select.EPOLLIN | select.EPOLLRDHUP | (select.EPOLLOUT if room else 0))
 
     def forget(self, link: Link) -> None:
-        """Read it no more."""
+        """Stop reading a link."""
         if self._links.pop(link.fd, None) is not None and not self._epoll.closed:
             self._epoll.unregister(link.fd)
 
@@ -134,7 +134,7 @@ class Poller:
 
     def _look(self) -> None:
         began, links = monotonic_ns(), self._links
-        events = self._epoll.poll(0, len(links) + 1)  # room for all: what it leaves out is known to be empty
+        events = self._epoll.poll(0, len(links) + 1)  # room for all: sockets left out are known to be empty
         since_ns = self._last_ns
         self.long_ago_ns, self._before_ns, self._last_ns = self._before_ns, since_ns, began
         self.now_ns = began
@@ -156,7 +156,7 @@ class Poller:
                 self._timer.stop()
 
     def _known_ahead(self) -> int | None:
-        """By how much the wall clock is ahead of the monotonic one; None if it was just set, or that cannot be told."""
+        """How far the wall clock is ahead of the monotonic one; None if it was just set, or unknown."""
         ahead = _ahead()
         if ahead is None or abs(ahead - self._ahead_ns) < MOVED_NS:
             return None if ahead is None else self._ahead_ns
@@ -165,7 +165,7 @@ class Poller:
 
 
 def _ahead() -> int | None:
-    """The wall clock's time less the monotonic one's, ns; None if the process was interrupted at every look."""
+    """Wall-clock minus monotonic time, ns; None if every attempt was interrupted."""
     for _ in range(LOOKS):
         before, wall, now = monotonic_ns(), time_ns(), monotonic_ns()
         if now - before < LOOK_NS:
@@ -174,11 +174,11 @@ def _ahead() -> int | None:
 
 
 def judged(stamp_ns: int | None, now_ns: int, empty_ns: int, last_ns: int, *, emptied: bool) -> tuple[int, int]:
-    """A read's time, and how unsure it is (`Reply.unsure`): from its stamp, its end, when nothing lay there, and the read before it."""
+    """A read's time and uncertainty (`Reply.unsure`), from its timestamp, its end, the last empty time, and the previous read."""
     if stamp_ns is None or not now_ns - LONGEST_AGO_NS < stamp_ns <= now_ns:
         return now_ns, min(-1, empty_ns - now_ns)
     if stamp_ns < empty_ns - DELAYED_NS:
-        # It was stamped and not there yet: held up below, or waiting for a packet that was lost.  It came in between.
+        # Timestamped but not delivered yet: held up below, or waiting for a lost packet.  It arrived in between.
         return now_ns, stamp_ns - now_ns
     ns = max(stamp_ns, last_ns)
     if not emptied or ns > stamp_ns:
@@ -187,28 +187,28 @@ def judged(stamp_ns: int | None, now_ns: int, empty_ns: int, last_ns: int, *, em
 
 
 class Link:
-    """One connection: what asyncio calls a transport, as far as it is needed, with the kernel's stamps."""
+    """One connection: the part of asyncio's transport interface that is needed, with kernel timestamps."""
 
     __slots__ = ("_behind", "_closed", "_empty_ns", "_last_ns", "_left", "_poller", "_receiver", "_recvmsg", "_socket", "fd")
 
     def __init__(self, sock: socket.socket, receiver: Receiver, poller: Poller) -> None:
         self._socket, self._receiver, self._poller = sock, receiver, poller
         self._recvmsg = sock.recvmsg
-        self._left = b""  # to be written when there is room
-        self._last_ns = 0  # when the last bytes came
-        self._empty_ns = 0  # a moment at which all that had come was read
-        self._behind = False  # the last read filled its buffer: more may lie behind it
+        self._left = b""  # to write when there is room
+        self._last_ns = 0  # when the last bytes arrived
+        self._empty_ns = 0  # a time at which everything received had been read
+        self._behind = False  # the last read filled its buffer: more may follow
         self._closed = False
         self.fd = sock.fileno()
 
     def begin(self) -> None:
-        """Read from now on."""
+        """Start reading."""
         self._poller.watch(self)
 
     def ready(self, event: int, ahead_ns: int | None, since_ns: int) -> None:
-        """Something can be read or written.
+        """Handle a readable or writable socket.
 
-        ahead_ns: the wall clock's, of the monotonic one; None: not known.  since_ns: when the look before this one began.
+        ahead_ns: wall-clock minus monotonic time; None: unknown.  since_ns: start of the previous poll.
         """
         if event & select.EPOLLOUT:
             self._write_left()
@@ -242,7 +242,7 @@ class Link:
         self._receiver.received(data, ns, unsure)
 
     def write(self, data: bytes) -> None:
-        """Send it, now or as soon as there is room."""
+        """Send now, or as soon as there is room."""
         if self._closed:
             return
         if self._left:
@@ -258,7 +258,7 @@ class Link:
         except (BlockingIOError, InterruptedError):
             return
         except OSError:
-            # The reading will say why, after the answer that the other side may have given before it closed.
+            # Reading will report the reason, after any answer that the peer sent before it closed.
             self._poller.want(self, room=False)
             return
         self._left = self._left[taken:]
@@ -266,15 +266,15 @@ class Link:
             self._poller.want(self, room=False)
 
     def get_write_buffer_size(self) -> int:
-        """Bytes that wait for room."""
+        """Bytes waiting to be sent."""
         return len(self._left)
 
     def abort(self) -> None:
-        """Close it."""
+        """Close the connection."""
         self._close(None)
 
     def is_closing(self) -> bool:
-        """Whether it is closed."""
+        """Whether the connection is closed."""
         return self._closed
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:
@@ -294,10 +294,10 @@ class Link:
 
 
 async def connected(loop: asyncio.AbstractEventLoop, family: int, address: tuple[Any, ...], receiver: Any, poller: Poller) -> bool:
-    """Connect `receiver` to an address, stamped by the kernel. False: this kernel does not stamp; nothing was connected.
+    """Connect `receiver` to an address, with kernel timestamps. False: unsupported; nothing was connected.
 
     Raises:
-        OSError: no connection could be made.
+        OSError: the connection failed.
     """
     sock = socket.socket(family, socket.SOCK_STREAM)
     try:

@@ -1,4 +1,4 @@
-"""Which way do requests take to each replica?  assay's own HTTP/1.1, httpx, or no connection at all."""
+"""Which transport carries requests to each replica: assay's own HTTP/1.1, httpx, or none?"""
 
 from __future__ import annotations
 
@@ -24,29 +24,29 @@ if TYPE_CHECKING:
 
 
 class Way(Protocol):
-    """The way to one replica."""
+    """The transport to one replica."""
 
     def payload(self, made: Made) -> Any:
-        """What will be sent."""
+        """The request in the transport's own form."""
 
     def send(self, exchange: Exchange) -> None:
-        """Send it now, or as soon as it can be."""
+        """Send now, or as soon as possible."""
 
     def arm(self, before: Exchange, exchange: Exchange, pause_ns: int) -> None:
-        """Let a request follow another that is under way; only where there is a core."""
+        """Let a request follow another in flight; requires the core."""
 
     def warm(self, connections: int) -> None:
-        """Open so many connections ahead of need."""
+        """Open this many connections in advance."""
 
     async def warmed(self) -> None:
-        """Wait until they are open, or cannot be."""
+        """Wait until they are open or have failed."""
 
     async def close(self) -> None:
-        """Let everything go."""
+        """Release all resources."""
 
 
 class Lean:
-    """The way by assay's own protocol."""
+    """The transport by assay's own protocol."""
 
     def __init__(self, pool: Pool, url: str, sign: Sign | None) -> None:
         self._url, self._sign, self._payloads = url.rstrip("/"), sign, Payloads(pool.address)
@@ -54,7 +54,7 @@ class Lean:
         self.send, self.warm, self.warmed, self.close = pool.send, pool.warm, pool.warmed, pool.close
 
     def arm(self, before: Exchange, exchange: Exchange, pause_ns: int) -> None:
-        """Let a request follow another that is under way."""
+        """Let a request follow another in flight."""
         assert isinstance(self.pool, CorePool)
         self.pool.arm(before, exchange, pause_ns)
 
@@ -66,7 +66,7 @@ class Lean:
 
 
 class Inside:
-    """No way: the model answers in this process, in one thread, one request at a time."""
+    """No transport: the model runs in this process, in one thread, one request at a time."""
 
     def __init__(self, answer: Callable[[Ask], Answer]) -> None:
         self._answer = answer
@@ -75,25 +75,25 @@ class Inside:
         threading.Thread(target=self._work, name="assay-model", daemon=True).start()
 
     def payload(self, made: Made) -> Ask:
-        """What is asked."""
+        """The ask itself."""
         return made.ask
 
     def send(self, exchange: Exchange) -> None:
-        """Ask as soon as the model is free."""
+        """Run the model as soon as it is free."""
         exchange.transport = "process"
         self._asked.put(exchange)
 
     def arm(self, before: Exchange, exchange: Exchange, pause_ns: int) -> None:
-        """There is no core."""
+        """Not supported: there is no core."""
 
     def warm(self, connections: int) -> None:
-        """There are no connections."""
+        """Nothing to do: there are no connections."""
 
     async def warmed(self) -> None:
-        """There is nothing to wait for."""
+        """Nothing to wait for."""
 
     async def close(self) -> None:
-        """Ask nothing more."""
+        """Accept no more asks."""
         self._asked.put(None)
 
     def _work(self) -> None:
@@ -118,10 +118,10 @@ def _told(exchange: Exchange, answer: Answer, at_ns: int) -> None:
 
 
 def ways(target: Target, client: Client, backend: Backend, noted: memoryview | None = None) -> tuple[list[Way], Core | None]:
-    """The way to each replica, and the core that they share, if they do. To be called in a running loop.
+    """The transport to each replica, and the core they share, if any. Call in a running loop.
 
     Raises:
-        WorkloadError: the target has no URL, or one that is none.
+        WorkloadError: the target has no URL, or an invalid one.
         EnvironmentLacks: credentials or a package are missing.
     """
     if backend.process is not None:
@@ -148,7 +148,7 @@ def _address(url: str) -> Address:
 
 
 def _core(client: Client, addresses: list[Address], noted: memoryview | None) -> Core | None:
-    """The compiled core, where it is built and all is plain HTTP."""
+    """The compiled core, if it is built and all addresses are plain HTTP."""
     if client.transport == "lean" or any(address.tls for address in addresses):
         return None
     if not built():
@@ -170,12 +170,12 @@ def _pool(address: Address, client: Client, core: Core | None) -> Pool:
 
 
 def stamped(way: Way) -> bool:
-    """Whether the kernel stamps what comes back, so that what is read alone has the right time, however late."""
+    """Whether the kernel timestamps incoming data, so that a packet read alone has the right time, however late the read."""
     return isinstance(way, Lean) and way.pool.stamping
 
 
 def tls_context(*, verify: bool) -> ssl.SSLContext:
-    """For https. Without `verify` any certificate will do."""
+    """TLS context; without `verify`, any certificate is accepted."""
     import ssl
 
     context = ssl.create_default_context()

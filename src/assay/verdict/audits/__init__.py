@@ -1,1 +1,1 @@
-"""Is the run admissible? One file per audit."""
+"""Is the run admissible?"""

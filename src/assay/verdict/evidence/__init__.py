@@ -1,1 +1,1 @@
-"""Which facts do several audits rest on?"""
+"""Which facts do several audits share?"""

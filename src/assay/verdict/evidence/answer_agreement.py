@@ -1,18 +1,19 @@
-"""Do equal prompts get equal answers, and how nearly?  The grades of quality.md section 5, from the answers in the record.
+"""Do equal prompts get equal answers, and how closely do they agree?
 
-Prompts of the identity check (kinds identity, rerun, needle) are sent several times in a launch: to every replica, again, and under load.
-Each further answer is held against the first:
+Prompts of the identity check (kinds identity, rerun, needle) are sent several times per launch: to every replica, again, and under load.
+Each further answer is compared with the first:
 
-    bitwise             equal text, and equal log probabilities of its tokens
+    bitwise             equal text and equal log probabilities of its tokens
     token_identical     equal text
-    near_tie            where the texts part, the log probabilities of the two tokens differ by at most twice the largest difference
-                        before that place: what small a difference of arithmetic can turn
-    distribution_close  the log probabilities before that place differ by at most 0.1 (bf16 .03, int8 .07, one corrupted weight .48)
+    near_tie            at the first differing token, the two log probabilities differ by at most twice the largest difference
+                        before it: within reach of rounding
+    distribution_close  log probabilities before that token differ by at most 0.1 (measured on a tiny Llama, at the first token:
+                        bf16 0.03, int8 0.07, one corrupted weight 0.48)
     fail                more
 
-Of a configuration the worst.  Where a server tells no log probabilities, some grades can be neither shown nor excluded: `shown` is what
-is certain, `possible` what could be.  The place is found by the characters of the chunks, so one token a chunk is needed.
-Cannot tell: near_tie by its full definition, which scores the first answer's own tokens on both sides; this is its necessary part.
+A configuration gets its worst grade. If a server reports no log probabilities, some grades can be neither shown nor excluded: `shown` is
+certain, `possible` the best case. The differing token is located by the characters of the chunks, which requires one token per chunk.
+Cannot tell: near_tie by its full definition, which scores the first answer's own tokens on both sides; this is a necessary condition.
 """
 
 from __future__ import annotations
@@ -39,19 +40,19 @@ class Agreement:
 
     shown: str  # at least this grade
     possible: str  # at most this one
-    prompts: int  # that were answered more than once
+    prompts: int  # answered more than once
     answers: int
-    differing: int  # answers whose text is not that of the first
-    where: str  # of the worst: "example 3 of launch 0, replica 1, after 12 characters"; empty if all texts are equal
+    differing: int  # answers whose text differs from the first
+    where: str  # the worst: "example 3 of launch 0, replica 1, after 12 characters"; empty if all texts are equal
 
 
 def graded(one: Agreement) -> str:
-    """The grade in words: one, or the range that the record leaves open."""
+    """The grade in words: one, or the range the record leaves open."""
     return one.shown if one.shown == one.possible else f"{one.shown} at least, {one.possible} at best"
 
 
 def agreements(measured: Measured) -> dict[str, Agreement]:
-    """configuration -> agreement, of those that asked a prompt again."""
+    """configuration -> agreement, for configurations that sent a prompt more than once."""
     asked = measured.table("arrivals").filter(pl.col("kind").is_in(KINDS) & pl.col("example").is_not_null())
     answered = measured.table("requests").filter((pl.col("status") == "ok") & pl.col("text").is_not_null())
     columns = ("launch", "request", "replica", "text", "logprobs", "chunk_kind", "chunk_chars")
@@ -60,7 +61,7 @@ def agreements(measured: Measured) -> dict[str, Agreement]:
     found = {}
     for name in measured.configurations:
         own = rows.filter(pl.col("configuration") == name)
-        # answers that hold no text agree about nothing
+        # empty answers are no evidence of agreement
         said = own.filter((pl.col("text").str.strip_chars() != "").any().over("launch", "example"))
         groups = [group for group in said.partition_by("launch", "example", maintain_order=True) if group.height > 1]
         if groups:
@@ -116,12 +117,12 @@ def _apart(first: Mapping[str, Any], other: Mapping[str, Any]) -> _Pair:
 
 
 def _place(row: Mapping[str, Any], characters: int) -> int | None:
-    """The token in which the texts part; None where chunks are no tokens, or log probabilities are missing."""
+    """Index of the token at which the texts diverge; None if chunks are not tokens or log probabilities are missing."""
     lengths = [n for n, kind in zip(row["chunk_chars"], row["chunk_kind"], strict=True) if kind in TEXT]
     if not row["logprobs"] or len(lengths) != len(row["logprobs"]) or sum(lengths) != len(row["text"]):
         return None
     whole = sum(end <= characters for end in accumulate(lengths))
-    return whole if whole < len(lengths) else None  # one answer goes on where the other ended
+    return whole if whole < len(lengths) else None  # else one answer is a prefix of the other
 
 
 def _graded(ours: Sequence[float], theirs: Sequence[float], place: int) -> int:

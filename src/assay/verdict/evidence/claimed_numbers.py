@@ -1,6 +1,6 @@
-"""How does an audit read the sides of a claim, and how does it say what it found in it?  Shared by the audits of claims.
+"""How do audits compare the two sides of a claim and word their findings?
 
-What kind of number it is, its unit and its gain are read in `assay.verdict.stated`.
+`assay.verdict.stated` reads the kind, unit and gain of each number.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ SAME = {  # spellings of one value
 
 
 def speeds(claim: Claim) -> tuple[Number, ...]:
-    """The claim's numbers on how fast something is."""
+    """The claim's speed numbers."""
     return tuple(number for number in claim.number if is_speed(number))
 
 
 def improved(claim: Claim) -> tuple[Number, ...]:
-    """Numbers that a worse result could buy: speeds, and costs or energies below another system's.  Not collectives, nor FLOP/s that are
-    reached.
+    """Numbers that a worse result could buy: speeds, and costs or energies below another system's. Excludes collectives and achieved
+    FLOP/s.
     """
     return tuple(
         number
@@ -54,23 +54,23 @@ def improved(claim: Claim) -> tuple[Number, ...]:
 
 
 def studied(claim: Claim) -> frozenset[str]:
-    """Conditions that are meant to differ: what is studied, and what follows from it."""
+    """Conditions meant to differ: those under study, and those that follow from them."""
     varying = {key.strip().casefold() for key in claim.claim.varying}
     follows = set(COUNTS) if varying & set(COUNTS) else set()
-    modes = {number.scaling for number in claim.number}  # `scaling_mode` looks whether the batches fit the mode
+    modes = {number.scaling for number in claim.number}  # `scaling_mode` checks that the batches fit the mode
     follows |= {"global_batch"} if "weak" in modes else set()
     follows |= {"batch_per_worker"} if "strong" in modes else set()
     return frozenset({*claim.claim.varying, *varying, *follows})
 
 
 def is_studied(key: str, meant: frozenset[str]) -> bool:
-    """Whether a condition is meant to differ; "Batch size" and batch_size are one."""
+    """Whether a condition is meant to differ; "Batch size" equals batch_size."""
     plain = re.sub(r"[\s-]+", "_", key.strip().casefold())
     return key in meant or plain in {re.sub(r"[\s-]+", "_", other.casefold()) for other in meant}
 
 
 def differences(claim: Claim) -> dict[str, list[object]]:
-    """Conditions in which the two sides differ, but for what is studied; of hardware the number of devices is a count of workers."""
+    """Conditions in which the two sides differ, except those under study; a device count in a hardware name is a worker count."""
     meant = studied(claim)
     counted = bool(meant & set(COUNTS))
     sides = (claim.conditions.baseline, claim.conditions.candidate)
@@ -83,7 +83,7 @@ def differences(claim: Claim) -> dict[str, list[object]]:
 
 
 def _batch_follows(claim: Claim, key: str, sides: tuple[Mapping[str, object], ...]) -> bool:
-    """Whether a batch grew with the workers (weak scaling), or the batch of a worker shrank with them (strong scaling)."""
+    """Whether the global batch grew with the workers (weak scaling), or the per-worker batch shrank with them (strong scaling)."""
     base, own = (side.get(key) for side in sides)
     if "batch" not in key.casefold() or not isinstance(base, int | float) or not isinstance(own, int | float) or not base or not own:
         return False
@@ -93,7 +93,7 @@ def _batch_follows(claim: Claim, key: str, sides: tuple[Mapping[str, object], ..
 
 
 def uncounted(key: str, value: object) -> object:
-    """ "8x A100" as "A100", of conditions that name devices."""
+    """Hardware without its device count: "8x A100" as "A100"."""
     if not re.search(r"hardware|device|gpu|accelerator|machine|instance|node", key.casefold()) or not isinstance(value, str):
         return value
     plain = re.sub(r"^\s*(\d+\s*[x×*]?|an?|one|single)\s+(?=\S)|^\s*\d+\s*[x×*]\s*", "", value, flags=re.IGNORECASE)
@@ -101,7 +101,7 @@ def uncounted(key: str, value: object) -> object:
 
 
 def differing(sides: Iterable[Mapping[str, object]]) -> dict[str, list[object]]:
-    """key -> the values given, of the keys that were given more than once with different values."""
+    """key -> values, for keys given more than once with different values."""
     seen: dict[str, list[object]] = {}
     for side in sides:
         for key, value in side.items():
@@ -110,7 +110,7 @@ def differing(sides: Iterable[Mapping[str, object]]) -> dict[str, list[object]]:
 
 
 def folded(value: object) -> str:
-    """A condition's value so that "FP16", "float16" and " fp-16" are one, and 1, 1.0 and "1"; true, "on" and "yes" too."""
+    """Normalised value of a condition: "FP16", "float16" and " fp-16" are equal; so are 1, 1.0 and "1", or true, "on" and "yes"."""
     text = word(value).strip().casefold()
     try:
         number = float(text)
@@ -142,7 +142,7 @@ def found(rule: str, severity: Severity, where: Number | None, evidence: str, re
 
 
 def unsaid(rule: str, where: Iterable[Number], what: str, remedy: str, *needs: str) -> tuple[Finding, ...]:
-    """One note for all the numbers that do not say something; none if there is no such number."""
+    """One note for all numbers that leave something unstated; none if there is no such number."""
     labels = [number.label for number in where]
     if not labels:
         return ()

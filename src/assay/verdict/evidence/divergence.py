@@ -1,14 +1,15 @@
-"""Replicas were equal and then are not: what parted them?  The first of these whose evidence is in the record.
+"""What made replicas diverge that started equal?
 
-    learning_rate_differs_by_rank      a chosen step was trained with other learning rates, or other settings of the optimizer
+The first of these causes for which the record holds evidence:
+
+    learning_rate_differs_by_rank      ranks used different learning rates, or other optimizer settings, in a sampled step
     (optimizer_settings_differ_by_rank)
-    optimizer_states_differ            the optimizer's state differed before the parameters did (restored on one rank alone)
-    parameters_changed_on_one_rank     gradients are equal, and some parameters only differ: something else changed them
+    optimizer_states_differ            the optimizer states differed before the parameters did (restored on one rank only)
+    parameters_changed_on_one_rank     gradients are equal and only some parameters differ: something other than an update changed them
     gradients_not_synchronised         the gradients are not known to be equal
 
-Gradients that are equal in the steps that were looked at are taken to be equal in those between only as far as something else speaks for
-it: other states of the optimizer, or parameters that do not differ although they are trained.
-Of three ranks and more the odd one is named; of two nobody can tell by hashes which of them was changed.  Pure.
+Gradients equal in the sampled steps are assumed equal in between only with further evidence: differing optimizer states, or trained
+parameters that still agree. With three or more ranks the odd one is named; with two, hashes cannot tell which one changed. Pure.
 """
 
 from __future__ import annotations
@@ -27,15 +28,15 @@ from assay.frames.record_data import Measured, effective_steps
 from assay.frames.training.first_gradients import First, firsts, laters
 from assay.frames.training.hashed_state import hashes
 
-MANY: Final = 3  # parameters that are named
-DIGITS: Final = 8  # of a parameter's hash
+MANY: Final = 3  # parameters named in a finding
+DIGITS: Final = 8  # hex digits of a parameter's hash
 STATELESS: Final = hashlib.blake2b(digest_size=16).hexdigest()  # the hash of an optimizer without any state
 SYNCHRONISE: Final = "synchronise gradients in every optimizer step: wrap the model in DDP, and leave no_sync() before the last backward"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Cause:
-    """What parted the replicas."""
+    """Why the replicas diverged."""
 
     fault: str
     evidence: str
@@ -44,7 +45,7 @@ class Cause:
 
 @dataclass(frozen=True, kw_only=True)
 class Parting:
-    """Where the replicas of a launch are first seen apart: finished steps, and those of the last look at which they were equal."""
+    """First divergence of a launch's replicas: finished steps at that check, and at the last check at which they were equal."""
 
     measured: Measured
     launch: int
@@ -58,7 +59,7 @@ class Parting:
 
 
 def cause(measured: Measured, launch: int, step: int) -> Cause:
-    """What parted the replicas of a launch, which are first seen apart after so many steps."""
+    """Why the replicas of a launch diverged, given the number of finished steps at which the divergence was first recorded."""
     looks = hashes(measured).filter((pl.col("launch") == launch) & (pl.col("step") < step) & pl.col("agree"))
     parting = Parting(measured=measured, launch=launch, step=step, equal=int(looks["step"].max() or 0))  # type: ignore[arg-type]
     for test in (_settings, _states_before, _changed, _states_after):
@@ -69,8 +70,9 @@ def cause(measured: Measured, launch: int, step: int) -> Cause:
 
 
 def settings_apart(measured: Measured) -> Iterator[tuple[int, int, str, Mapping[int, Any]]]:
-    """(launch, step, setting, rank -> value) of the optimizer's settings that are not the same on all ranks, of timed launches in order;
-    the learning rate before all others."""
+    """(launch, step, setting, rank -> value) of optimizer settings that differ between ranks, over timed launches in order; the learning
+    rate first.
+    """
     rows = effective_steps(measured.table("fingerprints").filter(pl.col("what") == "optimizer_settings"))
     timed = measured.timed.filter(pl.col("workers") > 1).select("launch", "workers")
     of_step = rows.join(timed, on="launch").sort("launch", "step", "rank").partition_by("launch", "step", maintain_order=True)
@@ -93,7 +95,7 @@ def _first_difference(groups: Mapping[int, Sequence[Mapping[str, Any]]]) -> tupl
 
 
 def of_settings(launch: int, step: int, name: str, values: Mapping[int, Any]) -> Cause:
-    """The finding about settings that differ between ranks."""
+    """The finding for settings that differ between ranks."""
     told = ", ".join(f"{_number(value)} on {_ranks(ranks)}" for value, ranks in _grouped(values).items())
     rate = name.startswith("learning rate")
     return Cause(
@@ -133,13 +135,13 @@ def _settings(parting: Parting) -> Cause | None:
 
 
 def _states_before(parting: Parting) -> Cause | None:
-    """Other states at a look at which the parameters were still equal."""
+    """Optimizer states that differ while the parameters are still equal."""
     states = _states(parting).filter((pl.col("step") <= parting.equal) & ~pl.col("agree"))
     return _restored(parting, int(states["step"][0]), "before the parameters do") if states.height else None
 
 
 def _states_after(parting: Parting) -> Cause | None:
-    """Other states at the same look, where the gradients are known to be equal."""
+    """Optimizer states that differ at the same check, with gradients known to be equal."""
     states = _states(parting).filter((pl.col("step") == parting.step) & ~pl.col("agree"))
     equal = _equal_steps(parting)
     if not states.height or not equal:
@@ -158,9 +160,7 @@ def _restored(parting: Parting, step: int, when: str) -> Cause:
 
 
 def _changed(parting: Parting) -> Cause | None:
-    """Equal gradients, and parameters that are trained and do not differ; or all differ, and neither gradients nor states can have done
-    it.
-    """
+    """Equal gradients, and some trained parameters still agree; or all differ, and neither gradients nor states can be the cause."""
     equal = _equal_steps(parting)
     names, of_rank = _of_parameters(parting)
     if not equal or not names:
@@ -181,7 +181,9 @@ def _changed(parting: Parting) -> Cause | None:
 
 
 def _exonerated(parting: Parting, equal: Sequence[int]) -> bool:
-    """Whether no gradient between the looks can have differed: all were looked at, or the optimizer's state, which holds them, is equal."""
+    """Whether gradients cannot have differed between the checks: every step was sampled, or the optimizer state, which accumulates them, is
+    equal.
+    """
     states = _states(parting).filter(pl.col("step") == parting.step)
     if states.filter(~pl.col("agree")).height:
         return False
@@ -189,7 +191,7 @@ def _exonerated(parting: Parting, equal: Sequence[int]) -> bool:
     return every or states.filter(pl.col("text") != STATELESS).height > 0
 
 
-# ---- what the record says --------------------------------------------------------------------------------------------
+# ---- reading the record ----------------------------------------------------------------------------------------------
 
 
 def _seen_apart(parting: Parting) -> str:
@@ -199,7 +201,7 @@ def _seen_apart(parting: Parting) -> str:
 
 
 def _equal_steps(parting: Parting) -> tuple[int, ...]:
-    """The steps between the two looks, or if there are none after them, whose gradients are known to be equal on all ranks."""
+    """Steps with gradients known to be equal on all ranks: those between the two checks, else those after them."""
     known = [one for one in (*firsts(parting.measured), *laters(parting.measured)) if one.launch == parting.launch]
     equal = [one.step for one in known if _is_equal(one)]
     inside = tuple(step for step in equal if parting.equal <= step < parting.step)
@@ -212,7 +214,7 @@ def _is_equal(one: First) -> bool:
 
 
 def _trained(parting: Parting) -> set[str]:
-    """The parameters whose gradient is not zero."""
+    """Parameters with a non-zero gradient."""
     known = [one for one in (*firsts(parting.measured), *laters(parting.measured)) if one.launch == parting.launch]
     inside = [one for one in known if parting.equal <= one.step < parting.step] or known
     return {name for one in inside for name, own in one.own.items() if own.norm}
@@ -231,7 +233,7 @@ def _texts(parting: Parting, what: str, step: int | None = None) -> dict[int, st
 
 
 def _of_parameters(parting: Parting) -> tuple[list[str], dict[int, list[str]]]:
-    """The names of the parameters, and each rank's hash of each; nothing where they are not known of all ranks."""
+    """Parameter names, and each rank's hash of each parameter; empty unless known for all ranks."""
     named, of_rank = _texts(parting, "parameter_names"), _texts(parting, "parameter_hashes", parting.step)
     names = next(iter(named.values()), "").splitlines()
     cut = {rank: [text[place : place + DIGITS] for place in range(0, len(text), DIGITS)] for rank, text in of_rank.items()}
@@ -241,7 +243,7 @@ def _of_parameters(parting: Parting) -> tuple[list[str], dict[int, list[str]]]:
 
 
 def _odd(texts: Mapping[int, str]) -> str:
-    """Which ranks are unlike most; nothing where no side is larger."""
+    """The ranks that differ from the majority; empty without a majority."""
     sizes = Counter(texts.values()).most_common()
     if len(sizes) < 2 or sizes[0][1] == sizes[1][1]:
         return ""

@@ -1,4 +1,4 @@
-"""What do the layers of a record say of a distributed training, and what is a diagnosis?"""
+"""What evidence does a record hold on distributed training, and what is a diagnosis?"""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ class Diagnosis:
 
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
-    """What the layers say of a record, looked at once."""
+    """The evidence of every layer, read once per record."""
 
     measured: Measured
     epochs: tuple[Epoch, ...]
     weighed: pl.DataFrame = field(repr=False)
     hashed: pl.DataFrame = field(repr=False)  # of the parameters
     random: pl.DataFrame = field(repr=False)  # of the random states
-    host: pl.DataFrame = field(repr=False)  # of the host's, where the model is on a GPU
+    host: pl.DataFrame = field(repr=False)  # of the host's random states, if the model is on a GPU
     first: tuple[First, ...]
     compared: tuple[Compared, ...]
 
 
 def look(measured: Measured) -> Evidence:
-    """Everything that a diagnosis needs."""
+    """Collect the evidence that the diagnoses need."""
     return Evidence(
         measured=measured,
         epochs=epochs(measured),

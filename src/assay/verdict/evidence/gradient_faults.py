@@ -1,4 +1,4 @@
-"""Which faults does a gradient show that is held against one worker's, and against that of another launch?"""
+"""Which faults does a gradient show when compared with one worker's or with another launch's?"""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from assay.stats.groups.gradient_difference import Part, compare, ratio_name, to
 from assay.verdict.evidence.fault_evidence import Diagnosis, Evidence, fingerprints_of
 from assay.verdict.evidence.hash_faults import averaged_later
 
-FEWEST = 8  # elements, to tell what kind of numbers they are
-LATER = 0.05  # relative: rounding that has grown until a later step
-MOST_GROWN = 0.6  # a factor of 2 is always one
-GROWN = 4.0  # times the angle by which two trainings have parted, or the spread of their parameters' norms
+FEWEST = 8  # elements needed to tell the precision
+LATER = 0.05  # relative: rounding accumulated up to a later step
+MOST_GROWN = 0.6  # in ln(factor): a factor of 2 is always named
+GROWN = 4.0  # times the angle between the gradients, or the spread of their norms' ratios
 AVERAGE_ONCE = (
     "average over ranks and batches exactly once: DDP divides by the worker count by itself, and a loss divided by the "
     "number of accumulated batches is not to be averaged again"
 )
-SUMS = 251  # as many numbers may be sums of many elements
+SUMS = 251  # from this many numbers on, each may be a sum of many elements
 
 
 def _worst(evidence: Evidence, name: str) -> Compared | None:
-    """The launch that is farthest off, if that is more than rounding."""
+    """The launch with the largest error, if that exceeds rounding."""
     known = [item for item in evidence.compared if item.first.configuration == name and item.difference is not None]
     known = [item for item in known if not (item.first.apart() and averaged_later(evidence.hashed, item.first))]
     if not known:
@@ -55,19 +55,19 @@ def scaled(evidence: Evidence, name: str) -> Diagnosis | None:
 
 
 def is_scaled(compared: Compared) -> bool:
-    """Whether the gradient is a multiple of the right one, and not it."""
+    """Whether the gradient is a multiple, other than 1, of the correct one."""
     difference, near = compared.difference, _near(compared)
     return difference is not None and difference.rest <= near and abs(difference.scale - 1.0) > near
 
 
 def _near(compared: Compared) -> float:
-    """What a factor, and what it leaves unexplained, may be off by rounding."""
+    """Rounding tolerance of a factor and of its residual."""
     known = tolerance(compared.precision)
     return known.error if math.isinf(known.certain) else known.certain
 
 
 def factors(of_workers: int, of_batches: int) -> dict[str, float]:
-    """name -> factor that a wrong average leaves."""
+    """name -> factor left by a wrong average."""
     workers, batches = float(of_workers), float(of_batches)
     return {
         "1 / workers": 1.0 / workers,
@@ -119,7 +119,7 @@ def other_gradient(evidence: Evidence, name: str) -> Diagnosis | None:
 
 
 def _reduced_in(compared: Compared) -> str | None:
-    """The half precision of whose numbers the gradient is, where it differs by no more than that precision's rounding."""
+    """The half precision that represents every gradient element, if the error is within that precision's rounding."""
     kept = [np.asarray(gradient.sums, dtype=np.float64) for gradient in compared.first.own.values() if 0 < len(gradient.sums) < SUMS]
     numbers: NDArray[np.float64] = np.concatenate(kept) if kept else np.zeros(0)
     if np.count_nonzero(numbers) < FEWEST or compared.difference is None:
@@ -129,7 +129,7 @@ def _reduced_in(compared: Compared) -> str | None:
 
 
 def _of_kind(numbers: NDArray[np.float64], kind: str) -> bool:
-    """Whether all are numbers of a half precision: of 11 or 8 binary digits."""
+    """Whether all numbers are representable with the significand of a half precision: 11 (float16) or 8 (bfloat16) bits."""
     if not np.isfinite(numbers).all():
         return False
     mantissas = np.frexp(numbers)[0] * (2.0**11 if kind == "float16" else 2.0**8)
@@ -137,7 +137,7 @@ def _of_kind(numbers: NDArray[np.float64], kind: str) -> bool:
 
 
 def _unequal(measured: Measured, first: First) -> str:
-    """That the ranks' shares of a step are unequal and nobody told by what the losses are divided; else empty."""
+    """Evidence that the ranks' shares of a step are unequal and no loss denominator was reported; else empty."""
     denominators = measured.table("fingerprints").filter((pl.col("launch") == first.launch) & (pl.col("what") == "denominator"))
     items = shares(measured).filter((pl.col("launch") == first.launch) & (pl.col("step") == first.step))
     if denominators.height or items.height == 0 or items["items"].n_unique() == 1:
@@ -146,7 +146,7 @@ def _unequal(measured: Measured, first: First) -> str:
 
 
 def legitimate(measured: Measured, name: str) -> str:
-    """Why a gradient may differ from one worker's without a fault; empty where nothing is known that would do it."""
+    """Why a gradient may differ from one worker's without a fault; empty if no such reason is known."""
     random, batch = (_layers(measured, name, what) for what in ("random_layers", "batch_layers"))
     reasons = []
     if random:
@@ -161,7 +161,7 @@ def _layers(measured: Measured, name: str, what: str) -> int:
 
 
 def later_gradient(evidence: Evidence, name: str) -> Diagnosis | None:
-    """A factor that a later step has, in the first step that has one."""
+    """A wrong factor in a later step; the first such step."""
     for step in compared_later(evidence.measured):
         if step.later.configuration != name or not _same_way(step) or math.isnan(step.unclipped):
             continue
@@ -202,13 +202,13 @@ def _same_way(step: Later) -> bool:
 
 
 def _is_factor(step: Later, factor: float) -> bool:
-    """Whether it is more than rounding has made of two sound trainings: they grow and shrink apart about as much as they turn apart."""
+    """Whether the factor exceeds what rounding does to two sound trainings: their norms drift apart about as much as their directions."""
     parted = step.spread if math.isnan(step.turn) else math.sqrt(2.0 * max(0.0, step.turn))
     return factor <= 0.0 or abs(math.log(factor)) > max(math.log1p(LATER), min(GROWN * parted, MOST_GROWN))
 
 
 def rounding(evidence: Evidence, name: str) -> Diagnosis | None:
-    """Two launches that began alike, whose gradients differ by rounding only."""
+    """Two launches with equal starts and gradients that differ only by rounding."""
     alike: dict[tuple[str, tuple[int, ...]], First] = {}
     starts = evidence.hashed.filter((pl.col("step") == 0) & pl.col("agree"))
     hash_of = dict(zip(starts["launch"].to_list(), starts["text"].to_list(), strict=True))

@@ -1,4 +1,4 @@
-"""Which faults do the hashes of parameters and random states show, and gradients that differ between ranks?"""
+"""Which faults show in hashes of parameters and random states, and in gradients that differ between ranks?"""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from assay.verdict.evidence.divergence import SYNCHRONISE, Cause, cause, of_sett
 from assay.verdict.evidence.fault_evidence import Diagnosis, Evidence, fingerprints_of
 from assay.verdict.types import Severity
 
-MANY = 3  # parameters that are named
+MANY = 3  # parameters named in a finding
 
 
 def other_beginning(evidence: Evidence, name: str) -> Diagnosis | None:
@@ -38,7 +38,7 @@ def unsynchronised(evidence: Evidence, name: str) -> Diagnosis | None:
         names = step.apart() if step.configuration == name else ()
         if names and not averaged_later(evidence.hashed, step):
             return _unreduced(step, names)
-    # parts of parameters are not held against each other: their settings are
+    # sharded parameters are not compared across ranks; their optimizer settings are
     first = (int(apart["launch"][0]), int(apart["step"][0])) if apart.height else None
     reason = _settings(evidence, name) if first is None else cause(evidence.measured, *first)
     if reason is None:
@@ -69,7 +69,7 @@ def clipped_before_reduction(evidence: Evidence, name: str) -> Diagnosis | None:
 
 
 def averaged_later(hashed: pl.DataFrame, first: First) -> bool:
-    """Whether the parameters are the same on all ranks after the step: then the optimizer averaged the gradients itself."""
+    """Whether parameters agree on all ranks after the step: then the optimizer averaged the gradients itself."""
     after = hashed.filter((pl.col("launch") == first.launch) & (pl.col("step") > first.step))
     return after.height > 0 and bool(after.sort("step")["agree"][0])
 
@@ -96,7 +96,7 @@ def _unreduced(first: First, names: tuple[str, ...]) -> Diagnosis:
 
 
 def random_states(evidence: Evidence, name: str) -> Diagnosis | None:
-    """Random states against what was declared; undeclared, dropout with equal states is suspicious."""
+    """Random states against their declaration; without one, dropout with equal states is suspicious."""
     measured = evidence.measured
     states = evidence.random.filter((pl.col("configuration") == name) & (pl.col("workers") > 1))
     states = states.with_columns(pl.col("text").n_unique().over("launch").alias("states"))
@@ -116,7 +116,7 @@ def random_states(evidence: Evidence, name: str) -> Diagnosis | None:
             remedy="seed all ranks alike, and let them draw equally often",
         )
     layers = fingerprints_of(measured, name, "random_layers")["value"].max()
-    begun = states.filter((pl.col("step") == 0) & pl.col("agree") & (pl.col("states") > 1))  # and then some are drawn
+    begun = states.filter((pl.col("step") == 0) & pl.col("agree") & (pl.col("states") > 1))  # and numbers are drawn later
     if declared or not layers or not begun.height:
         return None
     return _same_numbers(begun, "warning", f"the model has {count(int(layers), 'layers')} that draw")  # type: ignore[arg-type]

@@ -1,7 +1,7 @@
-"""What do the audits of plausibility share: which rows to look at, on whose clock, and how a row that cannot be is named?
+"""Which rows and clocks can plausibility audits compare, and how do they name an impossible row?
 
-A finding names the table, the launch, the row by the columns that order its table, and the two values that cannot both be true.  One
-clock: rows are held against their launch only where they were stamped on the coordinator's host, told by its boot id or its launcher.
+A finding names the table, the launch, the row by the columns that order its table, and the two contradictory values. Rows are compared with
+their launch only if they were stamped by the coordinator host's clock, identified by boot id or launcher.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ REMEDY: Final = (
     "if assay wrote them on your machine, report it"
 )
 FOREIGN: Final = "another program wrote down these times and counts, by its own rules"
-ENDED: Final = ("ok", "contaminated")  # launches whose begin and end the coordinator saw
+ENDED: Final = ("ok", "contaminated")  # launches whose begin and end the coordinator recorded
 WORKER: Final = ["launch", "rank", "incarnation"]
 
 
 def impossible(rule: str, table: str, bad: pl.DataFrame, words: str) -> tuple[Finding, ...]:
-    """One finding of the first of the bad rows; `words` is filled with its columns. None without any."""
+    """One finding for the first bad row, `words` formatted with its columns; none without bad rows."""
     if bad.height == 0:
         return ()
     first = bad.sort([name for name in TABLES[table].order if name in bad.columns]).row(0, named=True)
@@ -51,7 +51,7 @@ def row_name(table: str, row: Mapping[str, Any]) -> str:
 
 
 def backwards(rule: str, table: str, frame: pl.DataFrame, earlier: str, later: str, slack_ns: int = 0) -> tuple[Finding, ...]:
-    """Rows whose later time is before their earlier one."""
+    """Rows whose later time precedes their earlier one."""
     return impossible(
         rule, table, frame.filter(pl.col(later) < pl.col(earlier) - slack_ns), f"{later} {{{later}}} is before {earlier} {{{earlier}}}"
     )
@@ -60,20 +60,20 @@ def backwards(rule: str, table: str, frame: pl.DataFrame, earlier: str, later: s
 def overlapping(
     rule: str, table: str, ordered: pl.DataFrame, within: list[str], begin: str, end: str, slack_ns: int = 0
 ) -> tuple[Finding, ...]:
-    """Rows that begin before the one before them in the same series has ended; sorted by the series and by when they begin."""
+    """Rows that begin before the previous row of their series ends; `ordered` is sorted by series and begin."""
     bad = ordered.with_columns(_before=earlier(end, within)).filter(pl.col(begin) < pl.col("_before") - slack_ns)
     return impossible(rule, table, bad, f"{begin} {{{begin}}} is before {{_before}}, {end} of the row before it")
 
 
 def earlier(column: str, within: list[str]) -> pl.Expr:
-    """The column's value in the row before, where that belongs to the same series."""
+    """The column's value in the previous row of the same series."""
     return pl.when(pl.all_horizontal(*(pl.col(name) == pl.col(name).shift(1) for name in within))).then(pl.col(column).shift(1))
 
 
 def in_launch(
     rule: str, table: str, frame: pl.DataFrame, launches: pl.DataFrame, begin: str, end: str, slack_ns: int = 0
 ) -> tuple[Finding, ...]:
-    """Rows that lie outside of their launch; `launches` with launch, begin_ns and end_ns."""
+    """Rows outside their launch; `launches` has launch, begin_ns and end_ns."""
     spans = launches.select("launch", _from=pl.col("begin_ns"), _to=pl.col("end_ns"))
     inside = frame.join(spans, on="launch")
     early = inside.filter(pl.col(begin) < pl.col("_from") - slack_ns)
@@ -85,14 +85,12 @@ def in_launch(
 
 
 def ended(measured: Measured) -> pl.DataFrame:
-    """The launches whose begin and end the coordinator saw."""
+    """Launches whose begin and end the coordinator recorded."""
     return measured.table("launches").filter(pl.col("status").is_in(ENDED))
 
 
 def beside_the_coordinator(measured: Measured) -> pl.DataFrame:
-    """(launch, rank, incarnation) of the workers whose clock is also that of the table `launches`: those of the local launcher, and of
-    its kernel.
-    """
+    """(launch, rank, incarnation) of the workers that share the clock of the table `launches`: same boot id or local launcher."""
     coordinator = measured.manifest.get("coordinator")
     boot = coordinator.get("boot_id") if isinstance(coordinator, Mapping) else None
     local = measured.table("launches").select("launch", _launcher=pl.col("placement").str.json_path_match("$.launcher"))
@@ -101,7 +99,7 @@ def beside_the_coordinator(measured: Measured) -> pl.DataFrame:
 
 
 def processors(measured: Measured) -> int | None:
-    """Logical processors of the coordinator's machine, the most that a snapshot saw; None: not known."""
+    """Logical processors of the coordinator's machine, the largest count in a snapshot; None if not recorded."""
     seen = []
     for snapshot in snapshots(measured):
         cpu = snapshot.get("cpu")
@@ -112,11 +110,11 @@ def processors(measured: Measured) -> int | None:
 
 
 def snapshots(measured: Measured) -> tuple[Mapping[str, Any], ...]:
-    """What was written of the machine before the first launch and after the last."""
+    """Snapshots of the machine, before the first launch and after the last."""
     environment = measured.manifest.get("environment") or {}
     return tuple(one for one in (environment.get("before"), environment.get("after")) if isinstance(one, Mapping))
 
 
 def blind(measured: Measured, _: Results) -> str | None:
-    """Of an import only the program that measured could be asked."""
+    """Imported records follow another program's rules."""
     return FOREIGN if measured.foreign is not None else None

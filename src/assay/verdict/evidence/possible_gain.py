@@ -1,8 +1,8 @@
-"""What would be gained if a part of the step were free?  Shared by the audits that name bottlenecks.
+"""What would be gained if a part of the step were free?
 
-gain = step / (step - part), as Amdahl: an upper bound, for what is removed at one place may be waited for at the next.  Its interval is
-that of the part alone, the step taken as it is.  Parts overlap (a rank that waits for its data is waited for in the communication of
-the others), so that gains of several findings are neither added nor multiplied: each is of that part removed alone.
+gain = step / (step - part), as in Amdahl's law: an upper bound, since another part may then become the bottleneck. Its interval is that of
+the part alone; the step is taken as exact. Parts overlap (a rank that waits for data delays the others' communication), so gains of several
+findings must not be added or multiplied.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from assay.estimates.estimate import Estimate
 from assay.estimates.format import bracketed, given
 from assay.metrics.base import Results
 
-LEAST_SHARE = 0.10  # of the step; less is not worth a knob
+LEAST_SHARE = 0.10  # of the step; less is not worth tuning
 
 
 def share(results: Results, part: str, configuration: str, *, less: float = 0.0) -> tuple[float, float, float] | None:
-    """How much of the step a part takes without `less` seconds of it, and between which ends; None where either was not measured."""
+    """The part's share of the step after subtracting `less` seconds, as (value, low, high); None if either was not measured."""
     step, own = results.get("step_time", {}).get(configuration), results.get(part, {}).get(configuration)
     if not isinstance(step, Estimate) or not isinstance(own, Estimate) or step.value <= 0.0:
         return None
@@ -24,7 +24,7 @@ def share(results: Results, part: str, configuration: str, *, less: float = 0.0)
 
 
 def gain_words(found: tuple[float, float, float], it: str = "it") -> str:
-    """The gain if the part were free, as people read it: "at most 1.25 times the speed [1.2, 1.3]"."""
+    """The possible gain in words: "without it a step would be at most 1.25 times as fast [1.2, 1.3]"."""
     value, low, high = (1.0 / (1.0 - one) if one < 0.99 else float("inf") for one in found)
     if value == float("inf"):
         return "nearly the whole step"

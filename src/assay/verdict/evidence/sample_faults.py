@@ -1,4 +1,4 @@
-"""Which faults do the samples show: of the ledger, and of what the losses are divided by?"""
+"""Which faults do the recorded samples and loss denominators show?"""
 
 from __future__ import annotations
 
@@ -96,10 +96,12 @@ def denominators(evidence: Evidence, name: str) -> Diagnosis | None:
 
 
 def _unlike_one(own: pl.DataFrame, alone: pl.DataFrame) -> pl.DataFrame:
-    """The rows that are off, with `alike`: whether all ranks told that they divided by the same.  Where no told one is another, and one
-    worker's
-    samples of that step have the same weight, it is a divisor that stays the same for a batch that is not full; so it is taken to be
-    where there is no one worker, all ranks told the same and other steps are right.  What a single rank told says nothing of the others."""
+    """Rows with a wrong denominator; `alike`: all ranks reported the same one.
+
+    A constant divisor applied to an incomplete batch is no fault. It is recognised if the ranks agree and one worker's samples of that step
+    carry the same weight; without a one-worker run, if all ranks reported the same divisor and other steps are right. A report from a
+    single rank says nothing about the others.
+    """
     same = pl.col("denominator").n_unique().over("launch", "step") == 1
     alike = same & (pl.col("rank").n_unique().over("launch", "step") == pl.col("workers"))
     one = alone.group_by("step").agg(pl.col("factor").first().alias("of_one"))

@@ -1,7 +1,7 @@
-"""What happened to the requests of a load?  Folds over the tables `arrivals` and `requests`, shared by the audits of serving.
+"""What happened to the requests of a load?
 
-The measured part of a load is what has phase main: requests that were due after the warm-up.  A launch's load begins at its
-event `load_begin`, and nothing becomes due later than warm_up_s + duration_s after it.
+Shared queries on the tables `arrivals` and `requests`. The measured part of a load is phase `main`: requests due after the warm-up. A
+launch's load begins at its event `load_begin`; nothing becomes due later than warm_up_s + duration_s after it.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from assay.spec.sections.serving import Serving
 from assay.units import NS_PER_S
 from assay.verdict.types import Finding, Severity
 
-MOST_NAMED = 8  # launches that a finding names
+MOST_NAMED = 8  # launches named in a finding
 
 
 def serving_of(measured: Measured) -> Serving:
-    """What was asked for; only of a record about serving."""
+    """The serving section; only for records of serving."""
     assert measured.experiment.serving is not None
     return measured.experiment.serving
 
 
 def rows(measured: Measured, *columns: str, role: str | None = "timed", **folded: pl.Expr) -> pl.DataFrame:
-    """(launch, configuration, role, request, phase, *columns) of the requests of successful launches; role None: of every role.
+    """(launch, configuration, role, request, phase, *columns) of the requests of successful launches; role None: every role.
 
-    folded: further columns, made of the table before anything is copied: what lists say, without the lists.
+    folded: further columns, computed before the join so that list columns need not be copied.
     """
     launches = measured.table("launches").filter(pl.col("status") == "ok")
     if role is not None:
@@ -39,7 +39,7 @@ def rows(measured: Measured, *columns: str, role: str | None = "timed", **folded
 
 
 def main(measured: Measured, *columns: str, **folded: pl.Expr) -> pl.DataFrame:
-    """`rows` of the measured part of the timed launches."""
+    """`rows` in the measured part of the timed launches."""
     return rows(measured, *columns, role="timed", **folded).filter(pl.col("phase") == "main")
 
 
@@ -49,13 +49,13 @@ def planned(measured: Measured, *columns: str) -> pl.DataFrame:
 
 
 def begins(measured: Measured) -> pl.DataFrame:
-    """(launch, load_ns): when the load of each launch began."""
+    """(launch, load_ns): when each launch's load began."""
     events = measured.table("events").filter(pl.col("kind") == "load_begin")
     return events.group_by("launch").agg(pl.col("ns").min().alias("load_ns"))
 
 
 def lengths(measured: Measured) -> pl.DataFrame:
-    """(launch, length_ns): how long requests became due in each launch, warm-up included; longer where something was broken."""
+    """(launch, length_ns): how long requests became due in each launch, warm-up included; longer with an injected fault."""
     warm_up_s = serving_of(measured).arrivals.warm_up_s
     known = {one.slot: warm_up_s + measured_seconds(measured.experiment, one) for one in plan(measured.experiment)}
     rows = measured.table("launches").select("launch", "slot").iter_rows()
@@ -64,13 +64,13 @@ def lengths(measured: Measured) -> pl.DataFrame:
 
 
 def length_ns(measured: Measured) -> int:
-    """How long requests become due in a timed launch, nanoseconds, warm-up included."""
+    """How long requests become due in a timed launch, in nanoseconds, warm-up included."""
     arrivals = serving_of(measured).arrivals
     return round((arrivals.warm_up_s + arrivals.duration_s) * NS_PER_S)
 
 
 def by_configuration(measured: Measured, frame: pl.DataFrame) -> Iterator[tuple[str, pl.DataFrame]]:
-    """The rows of each configuration that has any, in the order of reports."""
+    """The rows of each configuration that has any, in report order."""
     for name in measured.configurations:
         own = frame.filter(pl.col("configuration") == name)
         if own.height:
@@ -78,7 +78,7 @@ def by_configuration(measured: Measured, frame: pl.DataFrame) -> Iterator[tuple[
 
 
 def most(hit: int, whole: int) -> bool:
-    """Whether it is at least half of the launches: one launch that stumbled is named, and does not condemn the others."""
+    """Whether at least half of the launches are affected: one outlier is named but does not condemn the rest."""
     return 2 * hit >= whole
 
 
@@ -90,17 +90,17 @@ def in_launches(launches: Iterable[int]) -> str:
 
 
 def finding(rule: str, severity: Severity, configuration: str | None, evidence: str, remedy: str) -> Finding:
-    """A finding of an audit of serving."""
+    """A finding of a serving audit."""
     return Finding(rule=rule, severity=severity, configuration=configuration, evidence=evidence, remedy=remedy)
 
 
 def seconds(column: str, since: str) -> pl.Expr:
-    """The time between two columns of nanoseconds."""
+    """Seconds between two nanosecond columns."""
     return (pl.col(column) - pl.col(since)) / NS_PER_S
 
 
 def number(values: pl.Series) -> float | None:
-    """The median of a series as a number; None of an empty one."""
+    """The median of a series; None if empty."""
     found = values.median()
     return float(found) if isinstance(found, int | float) else None
 

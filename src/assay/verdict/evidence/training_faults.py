@@ -1,30 +1,30 @@
-"""What is wrong with a distributed training?  The first of the known faults whose evidence is in the record.
+"""What is wrong with a distributed training?
 
-In this order, because a fault that stands earlier explains what those that stand later would see:
+The first known fault with evidence in the record, in this order: an earlier fault explains the later ones.
 
 | layer | evidence | name |
 |---|---|---|
-| A ledger | two ranks read the same samples while others were read by nobody | `shard_read_twice` |
+| A ledger | two ranks read the same samples while others were read by none | `shard_read_twice` |
 | A | samples that no rank used | `samples_lost` |
-| A | samples used twice, as many as padding adds, or not | `samples_duplicated_by_padding`, `samples_duplicated` |
-| A | a told denominator that is not items / workers: each rank's own, or the same wrong one on all | `unequal_shards`, `gradient_scaled` |
+| A | samples used twice: as many as padding adds, or not | `samples_duplicated_by_padding`, `samples_duplicated` |
+| A | a reported denominator that is not items / workers: each rank's own, or the same on all | `unequal_shards`, `gradient_scaled` |
 | C hashes | parameters differ before the first step | `replica_seed_mismatch` |
-| B, C | some parameters' gradients differ between the ranks | `parameter_not_reduced` |
-| B, C | all of them do, in the first step or in a later one that was looked at | `gradients_not_synchronised` |
-| C | parameters part later, by the learning rate or other settings | `learning_rate_differs_by_rank`, `optimizer_settings_differ_by_rank` |
-| C | by restored states, or by no update (`assay.verdict.evidence.divergence`) | `optimizer_states_differ`,
-`parameters_changed_on_one_rank` |
-| B | the norms that torch's clipping found differ between ranks, and the gradients do not | `clipped_before_reduction` |
-| C | equal random states where they are to differ, or the other way round | `same_random_numbers`, `random_numbers_differ` |
+| B, C | the gradients of some parameters differ between ranks | `parameter_not_reduced` |
+| B, C | the gradients of all parameters differ, in the first step or a later sampled one | `gradients_not_synchronised` |
+| C | parameters diverge later: learning rate or other settings | `learning_rate_differs_by_rank`, `optimizer_settings_differ_by_rank` |
+| C | parameters diverge later: restored states (`assay.verdict.evidence.divergence`) | `optimizer_states_differ` |
+| C | parameters diverge later: not by an update | `parameters_changed_on_one_rank` |
+| B | norms found by torch's clipping differ between ranks, and gradients do not | `clipped_before_reduction` |
+| C | random states equal where they should differ, or vice versa | `same_random_numbers`, `random_numbers_differ` |
 | B gradient | a multiple of one worker's gradient | `gradient_scaled`, with the factor's name |
-| B | another gradient, and shards are unequal | `unequal_shards` |
-| B | nearly the gradient, all in numbers of half precision | `reduced_in_less_precision` |
+| B | another gradient, with unequal shards | `unequal_shards` |
+| B | nearly the gradient, with every element representable in half precision | `reduced_in_less_precision` |
 | B | another gradient | `gradient_differs` |
-| B | a multiple of one worker's gradient in a later step, as no earlier one was | `gradient_scaled`, `clipping_differs` |
-| B | the same start gave gradients that differ by rounding | `nondeterministic_within_rounding`, no fault |
+| B | a multiple of one worker's gradient in a later step only | `gradient_scaled`, `clipping_differs` |
+| B | equal starts, gradients that differ by rounding | `nondeterministic_within_rounding`, no fault |
 
-Pure.  Source: house research, quality section 4.  Cannot tell: faults that begin after the first step and turn the gradients of all ranks
-alike, without scaling them; what a script tells wrongly.
+Pure. Cannot tell: faults that begin after the first step and turn the gradients of all ranks alike without scaling them; wrong reports by
+the script.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from assay.verdict.evidence.gradient_faults import later_gradient, other_gradien
 from assay.verdict.evidence.hash_faults import clipped_before_reduction, other_beginning, random_states, unsynchronised
 from assay.verdict.evidence.sample_faults import denominators, ledger
 
-# each test, in the order of the table, and what it takes for granted of the parallelism
+# each test, in table order, with the property of the parallelism that it assumes
 TESTS: Final[tuple[tuple[Callable[[Evidence, str], Diagnosis | None], Claim], ...]] = (
     (ledger, "samples"),
     (denominators, "gradients"),
@@ -55,7 +55,7 @@ TESTS: Final[tuple[tuple[Callable[[Evidence, str], Diagnosis | None], Claim], ..
 
 
 def diagnose(measured: Measured) -> Mapping[str, Diagnosis | None]:
-    """The first fault of every configuration, or None."""
+    """configuration -> its first fault, or None."""
     return measured.once("diagnosis", _diagnosed)
 
 
@@ -66,7 +66,7 @@ def _diagnosed(measured: Measured) -> Mapping[str, Diagnosis | None]:
 
 def _faults(evidence: Evidence, name: str) -> Iterator[Diagnosis]:
     for test, claim in TESTS:
-        if why_not(evidence.measured, name, claim):  # another parallelism does not have it
+        if why_not(evidence.measured, name, claim):  # the assumption fails under this parallelism
             continue
         diagnosis = test(evidence, name)
         if diagnosis is not None:

@@ -1,1 +1,1 @@
-"""Is it good enough? One file per gate."""
+"""Is the result good enough?"""

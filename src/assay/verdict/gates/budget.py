@@ -1,4 +1,7 @@
-"""Does a run stay within its budget?  The whole interval of cost must be below the threshold of the experiment."""
+"""Does a run stay within its budget?
+
+The whole interval of `cost` must lie below gates.budget_usd.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ NOT_COMPUTED = Absent(reason="not_measured", detail="the cost of a run was not c
 
 
 def check(measured: Measured, results: Results) -> tuple[GateResult, ...]:
-    """One result per configuration; none where the experiment sets no budget."""
+    """One result per configuration; none if the experiment sets no budget."""
     most = measured.experiment.gates.budget_usd
     if most is None:
         return ()

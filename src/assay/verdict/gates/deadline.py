@@ -1,4 +1,7 @@
-"""Does a run end in time?  The whole interval of wall_time must be below the threshold of the experiment."""
+"""Does a run finish in time?
+
+The whole interval of `wall_time` must lie below gates.deadline_s.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from assay.verdict.types import GateResult
 
 
 def check(measured: Measured, results: Results) -> tuple[GateResult, ...]:
-    """One result per configuration; none where the experiment sets no deadline."""
+    """One result per configuration; none if the experiment sets no deadline."""
     most = measured.experiment.gates.deadline_s
     if most is None:
         return ()

@@ -1,4 +1,7 @@
-"""Is the parallel efficiency high enough?  The whole interval must be above the threshold of the experiment."""
+"""Is the parallel efficiency high enough?
+
+The whole interval of `efficiency` must lie above gates.efficiency.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ from assay.verdict.types import GateResult
 
 
 def check(measured: Measured, results: Results) -> tuple[GateResult, ...]:
-    """One result per configuration; none where the experiment asks for no efficiency, or not about performance."""
+    """One result per configuration; none if no efficiency is required or performance is not judged."""
     least = measured.experiment.gates.efficiency
     if least is None or "performance" not in measured.experiment.verdict.wanted:
         return ()
@@ -31,7 +34,7 @@ def check(measured: Measured, results: Results) -> tuple[GateResult, ...]:
 
 
 def above_floor(result: GateResult, value: Value, least: float, floor: float | None) -> GateResult:
-    """INCONCLUSIVE where the efficiency is closer to the threshold than the machine's noise floor (`assay doctor`) allows to say."""
+    """INCONCLUSIVE if the efficiency is closer to the threshold than the machine's noise floor (`assay doctor`)."""
     if floor is None or isinstance(value, Absent) or value.value <= 0.0 or result.status not in ("PASS", "FAIL"):
         return result
     if value.confidence == 1.0 or abs(math.log(value.value / least)) >= math.log1p(floor):

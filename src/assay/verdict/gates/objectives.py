@@ -1,7 +1,7 @@
 """Do enough requests meet the objectives at this load?
 
-The interval of slo_attainment (requests that met every objective / requests that were due; a failed one met none) must lie at or above
-serving.objectives.attainment as a whole: PASS; below it as a whole: FAIL; else INCONCLUSIVE.  Without objectives there is no such gate.
+slo_attainment = requests that met every objective / requests that were due; a failed request meets none. PASS if its whole interval lies at
+or above serving.objectives.attainment, FAIL if it lies below, else INCONCLUSIVE. Without objectives the gate does not apply.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ NOT_COMPUTED = Absent(reason="not_measured", detail="the share of requests withi
 
 
 def check(measured: Measured, results: Results) -> tuple[GateResult, ...]:
-    """One result per configuration; none where no objective is asked for."""
+    """One result per configuration; none without objectives."""
     serving = measured.experiment.serving
     if serving is None or not serving.objectives.any:
         return ()

@@ -1,9 +1,11 @@
-"""Was quality held within the margin that was written down beforehand?
+"""Was quality held within the margin fixed beforehand?
 
-PASS (held): the one-sided lower bound of score(p) - score(base) is above -margin.  FAIL (degraded): the one-sided
-upper bound is below -margin.  Otherwise INCONCLUSIVE, with what would be needed.  The sentence says in how many clusters the
-examples come, or that they are taken as independent because none was given.  The reference passes unless it is not shown to be above
-quality.chance; at its floor the audit `quality_at_floor` makes the record INVALID.  Source: quality.md section 3.
+Non-inferiority with one-sided bounds of score(p) - score(base). PASS (held): the lower bound is above -margin. FAIL (degraded): the upper
+bound is below -margin. Otherwise INCONCLUSIVE, with the sample that would decide. The sentence states the number of clusters of examples,
+or that examples are taken as independent because none were given.
+
+The reference passes unless it is not shown to exceed quality.chance; at its floor the audit `quality_at_floor` makes the record INVALID.
+Source: docs/methodology.md, "Quality"; Tango, Statistics in Medicine 17, 1998.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ NOT_COMPUTED = Absent(reason="not_measured", detail="quality was not computed")
 
 
 def check(measured: Measured, results: Results) -> tuple[GateResult, ...]:
-    """One result per configuration; none where the experiment names no quality metric."""
+    """One result per configuration; none if the experiment names no quality metric."""
     quality = measured.experiment.quality
     if quality is None:
         return ()
@@ -36,7 +38,7 @@ def check(measured: Measured, results: Results) -> tuple[GateResult, ...]:
 
 
 def _doubt(measured: Measured, results: Results, quality: Quality) -> tuple[Status, str] | None:
-    """Why nothing can be held against the reference; None where it can show a loss."""
+    """Why the reference cannot show a loss; None if it can."""
     if (why := at_floor(scores_of(measured, measured.base), quality)) is not None:
         return "INVALID", f"the reference cannot show a loss of quality: {why}"
     why = near_chance(results.get("quality", {}).get(measured.base, NOT_COMPUTED), quality)

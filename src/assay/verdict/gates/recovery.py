@@ -1,9 +1,10 @@
-"""Did the job survive its faults?  Every fault launch must be struck, end well and train on after the fault.
+"""Did the job survive its faults?
 
-A fault that was asked for and never struck fails: whoever reads of reliability must not take a fault that never came for one survived.
+Every fault launch must be hit, end well and train on after the fault. A planned fault that never struck fails: it must not pass for a fault
+survived.
 
-Of a load: its requests must meet their objectives as before the fault, or be answered where none are asked for, before the load ends
-(`assay.frames.serving.outages`).  Requests may be lost: how many, and what was met meanwhile, is said.
+Under load, requests must meet their objectives as before the fault (without objectives: be answered) before the load ends
+(`assay.frames.serving.outages`). Requests may be lost; the sentence states how many, and the attainment before, during and after the fault.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ def _load(launches: pl.DataFrame, struck: set[int], results: Results, configurat
 
 
 def _never_left(results: Results, configuration: str, told: str) -> tuple[Status, str]:
-    """No window of requests was so bad that the fault must have been it; with few requests that says little."""
+    """No window was bad enough to be attributed to the fault; with few requests that is weak evidence."""
     before, during, after = (results.get(name, {}).get(configuration) for name in SHARES)
     if not (isinstance(before, Estimate) and isinstance(during, Estimate) and during.value < _least(before)):
         return "PASS", f"survived the fault: as many requests were served well as before{told}"
@@ -62,7 +63,7 @@ def _never_left(results: Results, configuration: str, told: str) -> tuple[Status
 
 
 def _least(before: Estimate) -> float:
-    """The lower end of its interval; of one launch, which has none, ten points less."""
+    """The interval's lower end; for a single launch, which has none, ten points below the value."""
     return before.low if before.low > 0.0 else before.value - CLEARLY
 
 

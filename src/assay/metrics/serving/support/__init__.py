@@ -1,1 +1,1 @@
-"""What do the metrics of a load share?"""
+"""Which helpers do the metrics of a load share?"""

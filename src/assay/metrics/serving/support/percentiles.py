@@ -1,9 +1,9 @@
-"""How is a percentile of requests, or of the gaps between their tokens, formed?
+"""How is a percentile of requests, or of the gaps between their tokens, estimated?
 
-The answered requests that were due in the measured window of all timed launches are pooled; the interval comes from the
-spread between launches (`assay.estimates.percentiles`).  Percentiles of launches are never averaged.  A failed request has no
-latency: the method says how many there were, and slo_attainment and goodput count them as misses.  Gaps
-(`assay.frames.serving.requests`) are pooled over all of these requests in the same way.
+The answered requests due in the measured window of all timed launches are pooled; the interval comes from the spread between
+launches (`assay.estimates.percentiles`). Percentiles of launches are never averaged. A failed request has no latency: the method
+gives their number, and slo_attainment and goodput count them as misses. Gaps (`assay.frames.serving.requests`) are pooled over
+all of these requests in the same way.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ ANSWERED = pl.col("ok")
 def percentile(measured: Measured, column: str, p: float, *, name: str, missing: str, only: pl.Expr = ANSWERED) -> Mapping[str, Value]:
     """The p-quantile (0..1) of a column of `Served.requests`, in seconds, per configuration.
 
-    `only` picks requests from the counted ones; `missing` says why there may be none.
+    `only` selects from the counted requests; `missing` says why none may be left.
     """
     rows = measured.counted_requests
     chosen = rows.filter(only & pl.col(column).is_not_null())
@@ -57,7 +57,7 @@ def in_series(measured: Measured, values: pl.DataFrame) -> dict[str, list[NDArra
 
 
 def nothing(measured: Measured, configuration: str, missing: str) -> Absent:
-    """Why a configuration has no value: no launch, no measured window, or what is missing."""
+    """Why a configuration has no value: no launch, no measured window, or `missing`."""
     launches = measured.timed.filter(pl.col("configuration") == configuration)["launch"]
     if len(launches) == 0:
         return no_launch(configuration)
@@ -72,7 +72,7 @@ def nothing(measured: Measured, configuration: str, missing: str) -> Absent:
 
 
 def spread(evenly: int) -> str:
-    """How the tokens of chunks are known, in words."""
+    """How the chunks' token counts were obtained, in words."""
     if not evenly:
         return "every chunk's tokens are known"
     return f"the tokens of {count(evenly, 'answers')} were spread evenly over their chunks, because nothing says which chunk brought which"
@@ -102,7 +102,7 @@ def _of_gaps(measured: Measured, p: float, name: str, configuration: str) -> Val
 
 
 def _with_failures(value: Value, rows: pl.DataFrame, configuration: str) -> Value:
-    """The estimate with the number of requests that have no latency in its method, and the window."""
+    """Add the number of requests without a latency, and the window, to the estimate's method."""
     if not isinstance(value, Estimate):
         return value
     due = rows.filter(pl.col("configuration") == configuration)

@@ -1,8 +1,8 @@
-"""How are amounts per second, means per request and shares of requests formed?  Shared by the serving metrics.
+"""How are amounts per second, means per request and shares of requests estimated?
 
 Every launch gives a numerator and a denominator (tokens and seconds, hits and requests); the value is the sum of the
-numerators over the sum of the denominators, and the interval is Student's t over launches (`assay.stats.intervals.means.quotient`),
-for shares never narrower than independent requests would have it (`assay.stats.intervals.proportions`).
+numerators over the sum of the denominators, and the interval is Student's t over launches (`assay.stats.intervals.means.quotient`);
+for shares it is never narrower than for independent requests (`assay.stats.intervals.proportions`).
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ def windows(measured: Measured) -> pl.DataFrame:
 
 
 def per_second(measured: Measured, amounts: pl.DataFrame, *, unit: str, name: str, aggregate: str, missing: str) -> dict[str, Value]:
-    """Amount per second of the window, from a frame (launch, above); a launch of the frame's that has no row counts as 0."""
+    """Amount per second of the window, from a frame (launch, above); a launch without a row in it counts as 0."""
     seconds = windows(measured).select("launch", pl.col("seconds").alias("below"))
     rows = seconds.join(of_every_launch(measured, amounts), on="launch")
     return quotients(measured, rows, unit=unit, name=name, aggregate=f"{aggregate} / length of the window", missing=missing)
 
 
 def of_every_launch(measured: Measured, amounts: pl.DataFrame) -> pl.DataFrame:
-    """A frame (launch, above) with a row for every launch that has a window: what it lacks is 0."""
+    """A frame (launch, above) with a row for every launch with a window; missing amounts are 0."""
     launches = windows(measured).select("launch")
     return launches.join(amounts, on="launch", how="left").with_columns(pl.col("above").fill_null(0.0))
 
@@ -56,7 +56,7 @@ def quotients(
 ) -> dict[str, Value]:
     """Sum over sum per configuration, from a frame (launch, above, below[, trials]), never below 0.
 
-    `nothing_made`: a launch whose denominator is 0 counts with its numerator (it was paid for); it has no value of its own.
+    `nothing_made`: a launch with denominator 0 contributes its numerator (it was paid for), but has no value of its own.
     """
     over = _Over(unit=unit, name=name, aggregate=aggregate, missing=missing, trials=trials, nothing_made=nothing_made)
     return _over_launches(measured, rows, over)
@@ -70,7 +70,7 @@ def shares(measured: Measured, rows: pl.DataFrame, *, name: str, aggregate: str,
 
 @dataclass(frozen=True, kw_only=True)
 class _Over:
-    """What is divided by what, in words, and how its interval is made."""
+    """Numerator and denominator of a quotient in words, and the method of its interval."""
 
     unit: str
     name: str
@@ -95,7 +95,7 @@ def _over_launches(measured: Measured, rows: pl.DataFrame, over: _Over) -> dict[
     some = pl.col("below") >= 0 if over.nothing_made else pl.col("below") > 0
     present = rows.filter(pl.col("above").is_not_null() & some)
     joined = measured.timed.select("launch", "configuration", "block").join(present, on="launch").sort("block")
-    by_configuration = joined.rows_by_key("configuration", named=True)  # a handful of rows: no query for each
+    by_configuration = joined.rows_by_key("configuration", named=True)  # a handful of rows: a query per row would cost more
     return {name: _value(measured, name, by_configuration.get(name, []), over) for name in measured.configurations}
 
 
@@ -122,7 +122,7 @@ def tally(rows: pl.DataFrame, above: pl.Expr, below: pl.Expr | None = None) -> p
 
 
 def within(measured: Measured, time_ns: pl.Expr, only: pl.Expr | None = None, amount: pl.Expr | None = None) -> pl.DataFrame:
-    """(launch, above): how many requests of the load have this time in their launch's window, or the sum of an amount of theirs."""
+    """(launch, above): number of the load's requests with this time in their launch's window, or the sum of an amount over them."""
     rows = measured.timed_requests.filter((pl.col("phase") != "cold") & (pl.lit(True) if only is None else only))
     bounds = windows(measured).select("launch", "begin_ns", "end_ns")
     inside = rows.join(bounds, on="launch").filter((time_ns >= pl.col("begin_ns")) & (time_ns < pl.col("end_ns")))

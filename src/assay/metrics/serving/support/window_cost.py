@@ -1,4 +1,4 @@
-"""What did the measured window of a load cost, and what was made in it?  Shared by the costs and energies of serving."""
+"""What did the measured window of a load cost, and how much was produced in it?"""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def joules_per(measured: Measured, amount: pl.DataFrame, *, unit: str, name: str
 
 
 def window_joules(measured: Measured) -> pl.DataFrame:
-    """(launch, above): joules of all devices inside of the window, of the launches whose every device was read round it."""
+    """(launch, above): joules of all devices in the window, for launches with readings of every device around it."""
     readings = measured.table("telemetry").filter((pl.col("counter") == "energy") & (pl.col("method") == (energy_method(measured) or "")))
     found = []
     for window in windows(measured).select("launch", "begin_ns", "end_ns").iter_rows():
@@ -61,7 +61,7 @@ def window_joules(measured: Measured) -> pl.DataFrame:
 
 
 def _between(device: pl.DataFrame, begin_ns: int, end_ns: int) -> float | None:
-    """What a cumulative counter gained between two times; None where they are not both inside of its readings."""
+    """The increase of a cumulative counter between two times; None unless its readings cover both."""
     own = device.sort("ns")
     ns, joules = own["ns"].to_numpy(), own["value"].to_numpy()
     if not ns[0] <= begin_ns < end_ns <= ns[-1]:
@@ -71,10 +71,10 @@ def _between(device: pl.DataFrame, begin_ns: int, end_ns: int) -> float | None:
 
 
 def tokens_in_window(measured: Measured) -> pl.DataFrame:
-    """(launch, above): output tokens in the window, of the launches in which they are all known."""
+    """(launch, above): output tokens in the window, for launches where all are known."""
     return windows(measured).filter(pl.col("tokens").is_not_null()).select("launch", pl.col("tokens").alias("above"))
 
 
 def good_tokens(measured: Measured) -> pl.DataFrame:
-    """(launch, above): output tokens of the requests that ended in the window and met every objective; 0 where none did."""
+    """(launch, above): output tokens of the requests that ended in the window and met every objective; 0 if none did."""
     return within(measured, ENDED, pl.col("met") & pl.col("tokens").is_not_null(), pl.col("tokens"))

@@ -1,8 +1,8 @@
-"""How do the families of models on Bedrock want to be asked by InvokeModel, and what do their chunks say?
+"""How do the model families on Bedrock format requests and chunks in InvokeModel?
 
-Converse speaks one dialect for all of them; InvokeModel passes the model's own JSON through.  The family is the first part
-of the model's id that is one: anthropic.claude-..., eu.anthropic.claude-..., meta.llama3-..., mistral.mistral-...
-The last chunk of each may carry `amazon-bedrock-invocationMetrics`, with Bedrock's own counts of tokens.
+Converse has one dialect for all; InvokeModel passes the model's own JSON through.  The family is the first part of the model's ID that
+names one: anthropic.claude-..., eu.anthropic.claude-..., meta.llama3-..., mistral.mistral-...
+The last chunk of each may carry `amazon-bedrock-invocationMetrics`, with Bedrock's own token counts.
 Source: https://docs.aws.amazon.com/bedrock/latest/userguide/model-parameters.html.
 """
 
@@ -25,7 +25,7 @@ _COUNTS = {"tokens_in": "inputTokenCount", "tokens_out": "outputTokenCount", "to
 
 @dataclass(frozen=True)
 class Family:
-    """The JSON of a family of models."""
+    """The JSON format of a model family."""
 
     fixed: Callable[[Ask], Tree]
     varied: Callable[[Ask], Tree]
@@ -34,10 +34,10 @@ class Family:
 
 @lru_cache(maxsize=256)
 def family_of(model: str) -> str:
-    """The family of a model's id.
+    """The family of a model ID.
 
     Raises:
-        EnvironmentLacks: it is none that is known here.
+        EnvironmentLacks: the family is unknown.
     """
     words = model.rpartition("/")[2].split(".")
     for place, word in enumerate(words):
@@ -75,7 +75,7 @@ def _anthropic_varied(ask: Ask) -> Tree:
     return some(
         messages=[turn for turn in turns if turn["role"] != "system"],
         system=system or None,
-        max_tokens=ask.max_tokens or 4096,  # they refuse a request without it
+        max_tokens=ask.max_tokens or 4096,  # required by the API
     )
 
 
@@ -169,7 +169,7 @@ def _nova_take(told: Mapping[str, Any], ns: int, into: Gathered) -> None:
     _metrics(told, into)
 
 
-# ---- OpenAI's form -----------------------------------------------------------------------------------------------
+# ---- OpenAI's format ---------------------------------------------------------------------------------------------
 
 
 def _openai_fixed(ask: Ask) -> Tree:

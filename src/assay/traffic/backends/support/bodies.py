@@ -1,13 +1,13 @@
-"""How is a request's body made in a few microseconds, just ahead of its time?
+"""How is a request body built in a few microseconds, just before it is due?
 
-What does not change from request to request (the model, the options, the keys of the engine) is serialised once per target
-and kind of ask, and kept as bytes; for each request only its own text, length and seed are serialised and put behind it:
+The constant part (model, options, engine keys) is serialised once per target and kind of ask, and cached as bytes; each request
+serialises only its own text, length and seed and appends them:
 
-    {"model":"m","stream":true,...    kept
-    ,"messages":[...]                 made from the ask
-    ,"max_tokens":100,"seed":7}       made from the ask
+    {"model":"m","stream":true,...    cached
+    ,"messages":[...]                 from the ask
+    ,"max_tokens":100,"seed":7}       from the ask
 
-Dialects that put what changes deep inside (`parameters`, `inferenceConfig`) merge two small objects instead.
+Dialects that nest the varying part (`parameters`, `inferenceConfig`) merge two small objects instead.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from assay.traffic.parts import Ask, Wire
 
 JSON_HEADERS: Final = (("content-type", "application/json"),)
 STREAM_HEADERS: Final = (("content-type", "application/json"), ("accept", "text/event-stream"))
-_MOST_HEADS = 256  # targets x kinds of ask that are kept; a client has a handful
+_MOST_HEADS = 256  # targets x kinds of ask in the cache; a client has a handful
 
 Tree = dict[str, Any]
 Path = Callable[[Ask, Target], str]
-Fixed = Callable[[Ask, Target], Mapping[str, Any]]  # the keys that are the same for all asks of a kind
+Fixed = Callable[[Ask, Target], Mapping[str, Any]]  # the constant keys of a kind of ask
 WireOf = Callable[[Ask, Target], Wire]
 
 
 class Head(NamedTuple):
-    """What all requests of a kind share."""
+    """The constant part of all requests of a kind."""
 
     target: Target
     path: str
@@ -42,12 +42,12 @@ class Head(NamedTuple):
     omit: frozenset[str]
 
 
-Varied = Callable[[Ask, Head], bytes]  # the rest as JSON members, each with a comma before it
-Deep = Callable[[Ask, Head], Mapping[str, Any]]  # the rest as an object
+Varied = Callable[[Ask, Head], bytes]  # the varying part as JSON members, each preceded by a comma
+Deep = Callable[[Ask, Head], Mapping[str, Any]]  # the varying part as an object
 
 
 def flat(path: Path, fixed: Fixed, varied: Varied) -> WireOf:
-    """A `Backend.wire` whose kept part is made by `path` and `fixed`, and whose changing part by `varied`."""
+    """A `Backend.wire` whose cached part comes from `path` and `fixed`, and whose varying part from `varied`."""
     head_of = _heads(path, fixed)
 
     def wire(ask: Ask, target: Target) -> Wire:
@@ -60,7 +60,7 @@ def flat(path: Path, fixed: Fixed, varied: Varied) -> WireOf:
 
 
 def deep(path: Path, fixed: Fixed, varied: Deep) -> WireOf:
-    """The same for a dialect whose changing keys stand inside of objects that hold kept ones too."""
+    """The same for a dialect whose varying keys share objects with constant ones."""
     head_of = _heads(path, fixed)
 
     def wire(ask: Ask, target: Target) -> Wire:
@@ -91,7 +91,7 @@ def _heads(path: Path, fixed: Fixed) -> Callable[[Ask, Target], Head]:
 
 
 def merged(into: Mapping[str, Any], extra: Mapping[str, Any]) -> Tree:
-    """Both; where both have an object under a name, the two objects merged; else `extra` counts."""
+    """Recursive merge; where only one value is an object, or neither is, `extra` wins."""
     out = dict(into)
     for name, value in extra.items():
         inner = out.get(name)
@@ -100,7 +100,7 @@ def merged(into: Mapping[str, Any], extra: Mapping[str, Any]) -> Tree:
 
 
 def without(tree: Mapping[str, Any], omit: frozenset[str], above: str = "") -> Tree:
-    """The object without the keys to be left out; those inside of objects are named with dots."""
+    """The object without the keys in `omit`; nested keys are written with dots."""
     return {
         name: without(value, omit, f"{above}{name}.") if omit and isinstance(value, dict) else value
         for name, value in tree.items()
@@ -109,30 +109,30 @@ def without(tree: Mapping[str, Any], omit: frozenset[str], above: str = "") -> T
 
 
 def some(**values: Any) -> Tree:
-    """An object of those values that there are."""
+    """An object of the values that are not None."""
     return {name: value for name, value in values.items() if value is not None}
 
 
 def member(name: str, value: object) -> bytes:
-    """One member of a JSON object, with a comma before it."""
+    """One member of a JSON object, preceded by a comma."""
     return b',"' + name.encode() + b'":' + orjson.dumps(value, default=_plain)
 
 
 @lru_cache(maxsize=4096)
 def numbers(*named: tuple[str, int | None]) -> bytes:
-    """Members whose values are whole numbers; those without a value are left out."""
+    """Members with integer values; None is left out."""
     return b"".join(b',"%s":%d' % (name.encode(), value) for name, value in named if value is not None)
 
 
 def _plain(value: object) -> object:
-    """Mappings that are no dict: what a task built need not be one."""
+    """Convert mappings that are not dicts, which a task may build."""
     if isinstance(value, Mapping):
         return dict(value)
     raise TypeError(f"{type(value).__name__} is no JSON")
 
 
 def text_of(content: object) -> str:
-    """The text of a message in OpenAI's form: a text, or parts of which some are text."""
+    """The text of a message in OpenAI's format: a string, or parts of which some are text."""
     if isinstance(content, str):
         return content
     if not isinstance(content, (list, tuple)):
@@ -141,7 +141,7 @@ def text_of(content: object) -> str:
 
 
 def images_of(content: object) -> list[str]:
-    """The URLs of the images of a message in OpenAI's form, mostly data URLs."""
+    """Image URLs of a message in OpenAI's format, usually data URLs."""
     if not isinstance(content, (list, tuple)):
         return []
     urls = (part.get("image_url") for part in content if isinstance(part, Mapping))
@@ -152,7 +152,7 @@ def data_url(url: str) -> tuple[str, str]:
     """Media type and base64 text of a data URL.
 
     Raises:
-        ValueError: it is an address, which these dialects cannot be given.
+        ValueError: it is a remote address, which these dialects do not accept.
     """
     kind, comma, data = url.partition(";base64,")
     if not url.startswith("data:") or not comma:

@@ -1,8 +1,7 @@
-"""What does a reply in an engine's own dialect say, event by event?
+"""How is a reply in an engine's own dialect read, event by event?
 
-A dialect gives one function that is told each event's JSON and puts what it finds into a `Gathered`.  What all have in
-common is here: replies that failed below their content, errors told inside of a 200, JSON that is none, and answers that
-end without saying that they have ended, which are truncated.
+A dialect supplies one function that receives each event's JSON and stores its content in a `Gathered`.  The common part is here:
+replies that failed below their content, errors within a 200, invalid JSON, and answers without an end marker, which are truncated.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from assay.traffic.replies.events import events, failure
 from assay.traffic.replies.openai_json import MOST_ERROR, count, error_message, is_error, loads
 
 UNFINISHED: Final = "the answer ended without saying why"
-# How vendors call the two usual ends of an answer.
+# Vendors' words for the two usual finish reasons.
 STOP: Final = frozenset(
     {"eos", "eos_token", "stop_sequence", "word", "end_turn", "complete", "completed", "finish", "stop_sequence_filtered"}
 )
@@ -23,7 +22,7 @@ LENGTH: Final = frozenset({"limit", "max_tokens", "max_output_tokens", "max_leng
 
 
 def finish_of(reason: object) -> str | None:
-    """A finish reason in OpenAI's words `stop` and `length` where it means these, else the vendor's in lower case."""
+    """A finish reason: OpenAI's `stop` or `length` where equivalent, else the vendor's in lower case."""
     if not isinstance(reason, str) or not reason:
         return None
     word = reason.lower()
@@ -31,34 +30,34 @@ def finish_of(reason: object) -> str | None:
 
 
 def tells(reply: Reply, name: bytes) -> bool:
-    """Whether the begin of a reply has a member of this name: how the dialects of one engine are told apart."""
+    """Whether the start of a reply has a member of this name, which distinguishes the dialects of one engine."""
     return reply.body.find(b'"' + name + b'"', 0, 65536) >= 0
 
 
 class Gathered:
-    """An answer while its chunks are gathered."""
+    """An answer under construction."""
 
     def __init__(self) -> None:
         self.answer = Answer(status="ok")
-        self.ended = False  # whether the server said that it has ended
+        self.ended = False  # whether the server has marked the end
         self.malformed: str | None = None
         self._content: list[str] = []
         self._reasoning: list[str] = []
 
     def put(self, ns: int, kind: Kind, chars: int = 0) -> None:
-        """A chunk."""
+        """Add a chunk."""
         self.answer.chunk_ns.append(ns)
         self.answer.chunk_kind.append(int(kind))
         self.answer.chunk_chars.append(chars)
 
     def unsure(self, unsure: int | None) -> None:
-        """How much earlier than its time each chunk may have come that was put since the last call, ns; None: not known."""
+        """How much earlier than its time each chunk added since the last call may have arrived, ns; None: unknown."""
         answer = self.answer
         if unsure is not None:
             answer.chunk_uncertainty_ns += [unsure] * (len(answer.chunk_ns) - len(answer.chunk_uncertainty_ns))
 
     def say(self, ns: int, text: str, *, reasoning: bool = False, empty: Kind = Kind.ROLE) -> None:
-        """A chunk with a text; one of the kind `empty` if there is none."""
+        """Add a chunk with text; of kind `empty` if there is none."""
         if not text:
             self.put(ns, empty)
             return
@@ -66,7 +65,7 @@ class Gathered:
         (self._reasoning if reasoning else self._content).append(text)
 
     def both(self, ns: int, content: str, reasoning: str, tool: int, empty: Kind) -> None:
-        """A chunk that may have text of several kinds: it is of the first of content, reasoning, tool."""
+        """Add a chunk that may have several kinds of text: it takes the first kind present of content, reasoning, tool."""
         kind = Kind.CONTENT if content else Kind.REASONING if reasoning else Kind.TOOL if tool else empty
         self.put(ns, kind, len(content) + len(reasoning) + tool)
         if content:
@@ -75,17 +74,17 @@ class Gathered:
             self._reasoning.append(reasoning)
 
     def finish(self, reason: object) -> None:
-        """The server says that and why the answer has ended."""
+        """The server reported the end of the answer, and the reason."""
         if (word := finish_of(reason)) is not None:
             self.answer.finish_reason, self.ended = word, True
 
     def fail(self, ns: int, message: str) -> None:
-        """The server tells of an error."""
+        """The server reported an error."""
         self.answer.error = self.answer.error or message[:MOST_ERROR]
         self.put(ns, Kind.ERROR)
 
     def spoil(self, why: str) -> None:
-        """Something that came makes no sense; the first of these is told."""
+        """Record invalid content; only the first instance is reported."""
         self.malformed = self.malformed or why
 
     def tokens(self, told: Mapping[str, Any], names: Mapping[str, str]) -> None:
@@ -100,7 +99,7 @@ class Gathered:
                 setattr(self.answer, field, found)
 
     def done(self, failed: Answer | None) -> Answer:
-        """The answer, with the verdict of the transport first, then the server's, then the content's."""
+        """The finished answer; the transport's verdict takes precedence over the server's, and that over the content's."""
         answer = self.answer
         answer.text, answer.reasoning = "".join(self._content) or None, "".join(self._reasoning) or None
         status: Status
@@ -129,9 +128,9 @@ Take = Callable[[Mapping[str, Any], str, int, Gathered], None]  # an event's JSO
 
 
 def read_events(reply: Reply, take: Take, *, errors: bool = True) -> Answer:
-    """What a reply of server-sent events says, or of one piece of JSON. Never raises, whatever the server sent.
+    """Parse a reply of server-sent events or of one JSON document. Never raises, whatever the server sent.
 
-    `errors`: whether an object with a member `error` tells of one, whatever else it says.
+    `errors`: whether an object with a member `error` reports an error, whatever else it contains.
     """
     failed = failure(reply)
     if failed is not None and not _began_well(reply):
@@ -179,7 +178,7 @@ def _take(data: bytes, name: str, ns: int, into: Gathered, take: Take, errors: b
 
 
 def _guarded(take: Take, told: Mapping[str, Any], name: str, ns: int, into: Gathered) -> None:
-    """A server may send anything: what does not fit the dialect makes the answer malformed and nothing else."""
+    """Process one event: content that does not fit the dialect marks the answer as malformed, nothing else."""
     before = len(into.answer.chunk_ns)
     try:
         take(told, name, ns, into)

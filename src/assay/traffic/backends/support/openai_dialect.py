@@ -1,10 +1,10 @@
-"""What do the engines that speak OpenAI's dialect have in common, and in what do they differ?
+"""What do engines with OpenAI's dialect share, and where do they differ?
 
-A `Dialect` says the second; the first is here: which path and which body an ask has, and how its answer is read.
-The path follows from `Ask.task`; a task of another name is recognised by what it asks with.
+A `Dialect` lists the differences; this module has the common part: path and body of an ask, and how its answer is read.
+`Ask.task` selects the path; for a task of another name, the ask's content does.
 
-Options of all of them: `path`, `omit`, `body.KEY`, `json.KEY` (see `options`), and `max_tokens_key`, the key that limits the
-answer, for example max_completion_tokens.
+Common options: `path`, `omit`, `body.KEY`, `json.KEY` (see `options`), and `max_tokens_key`, the key that limits the answer, for example
+max_completion_tokens.
 """
 
 from __future__ import annotations
@@ -49,28 +49,28 @@ Length = Callable[[Ask, str], bytes]  # the ask and the key that limits the answ
 
 
 def up_to(ask: Ask, key: str) -> bytes:
-    """No more than so many tokens."""
+    """At most this many tokens."""
     return numbers((key, ask.max_tokens))
 
 
 def exactly(ask: Ask, key: str) -> bytes:
-    """As many tokens as asked for, where the engine knows `min_tokens`."""
+    """Exactly this many tokens, if the engine supports `min_tokens`."""
     return numbers((key, ask.max_tokens), ("min_tokens", ask.max_tokens if ask.ignore_eos else None))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Dialect:
-    """In what an engine differs from OpenAI."""
+    """How an engine differs from OpenAI."""
 
     paths: Mapping[str, str] = field(default_factory=lambda: PATHS)
-    usage: bool = True  # whether it understands stream_options.include_usage
+    usage: bool = True  # supports stream_options.include_usage
     logprobs: bool = True
-    ignore_eos: bool = False  # whether it understands the key ignore_eos
+    ignore_eos: bool = False  # supports the key ignore_eos
     length: Length = up_to
 
 
 def kind_of(ask: Ask) -> str:
-    """Which of the paths an ask takes."""
+    """The kind of path for an ask."""
     if ask.task in PATHS:
         return ask.task
     if ask.messages:
@@ -118,7 +118,7 @@ def _varied(ask: Ask, head: Head, dialect: Dialect) -> bytes:
 
 
 def read(reply: Reply, ask: Ask) -> Answer:
-    """The `Backend.read` of every dialect of OpenAI's. Never raises, whatever the server sent."""
+    """The `Backend.read` of all OpenAI dialects. Never raises, whatever the server sent."""
     kind = kind_of(ask)
     if kind == "embeddings":
         return read_embeddings(reply, ask)
@@ -128,6 +128,6 @@ def read(reply: Reply, ask: Ask) -> Answer:
     if answer.finish_reason is not None:
         answer.finish_reason = finish_of(answer.finish_reason)
     elif answer.status == "ok" and len(answer.chunk_kind) > 1 and Kind.DONE not in answer.chunk_kind:
-        # A body that ends with its connection, or an engine that drops an answer for the next one, ends like this.
+        # As when a body ends with its connection, or an engine drops an answer for the next one.
         answer.status, answer.error = "truncated", UNFINISHED
     return answer

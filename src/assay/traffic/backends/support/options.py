@@ -1,16 +1,16 @@
-"""What was a backend told about its engine, does it understand that, and which headers prove who asks?
+"""Which options does a backend accept, are a target's valid, and which headers authenticate its requests?
 
     [serving.targets.options]
-    path = "/v2/chat"               another path than the dialect's
-    "body.top_k" = 40               adds {"top_k": 40} to every body; dots after `body.` go into objects
-    "json.stop" = '["END"]'         the same for what TOML cannot say here: the value is JSON
+    path = "/v2/chat"               replaces the dialect's path
+    "body.top_k" = 40               adds {"top_k": 40} to every body; dots after `body.` nest objects
+    "json.stop" = '["END"]'         the same for values that TOML cannot express here: the value is JSON
     omit = "temperature seed"       leaves these keys out of every body
 
-Each backend names its further options itself (`Backend.options`); others are refused, with the closest name.
+Each backend declares its further options (`Backend.options`); others are rejected, with the closest name.
 
-Secrets come from the environment of the client process and from nowhere else: the API key from the variable that
-`Target.api_key_env` names, others through {env:NAME} in `Target.headers`.  They are `Hidden`: their text goes over the
-connection, but `repr` of them, or of anything that holds them, shows `[redacted]`.  No error message holds one.
+Secrets come only from the client process's environment: the API key from the variable named by `Target.api_key_env`, others through
+{env:NAME} in `Target.headers`.  They are `Hidden`: sent verbatim, but shown as `[redacted]` by their `repr`, or that of anything that
+holds them.  No error message contains one.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from assay.traffic.parts import Backend, Option, Wire
 
 Headers = tuple[tuple[str, str], ...]
 Sign = Callable[[Wire, str], Wire]
-FRAMING: Final = frozenset({"content-length", "transfer-encoding", "connection"})  # the transport's own
+FRAMING: Final = frozenset({"content-length", "transfer-encoding", "connection"})  # set by the transport
 PATH: Final = Option(meaning="the path of requests, in place of the dialect's own; begins with a slash")
 OMIT: Final = Option(meaning="keys of the body that are left out, with blanks between them")
 NATIVE: Final = Option(meaning="whether the engine's own dialect is spoken instead of OpenAI's", kind=bool)
@@ -36,7 +36,7 @@ _BODY: Final = ("body.", "json.")
 
 
 class Hidden(str):
-    """A text that is sent, and never shown."""
+    """A text that is sent and never shown."""
 
     __slots__ = ()
 
@@ -50,10 +50,10 @@ class Hidden(str):
 def headers_of(
     target: Target, *, key_header: str = "authorization", before: str = "Bearer ", environ: Mapping[str, str] | None = None
 ) -> Headers:
-    """The headers that a target asks for beside the dialect's own: its API key and its `headers`. Names in lower case.
+    """The headers a target adds to the dialect's own: its API key and its `headers`. Names in lower case.
 
     Raises:
-        EnvironmentLacks: a variable is not set, or what it holds cannot stand in a header; the message names the variable.
+        EnvironmentLacks: a variable is unset or its value is invalid in a header; the message names the variable.
     """
     environ = os.environ if environ is None else environ
     found: dict[str, str] = {}
@@ -80,12 +80,12 @@ def _variable(name: str, where: str, environ: Mapping[str, str]) -> str:
 
 
 def with_headers(target: Target) -> Sign:
-    """`Backend.prepare` of every dialect that proves itself by headers alone: adds `headers_of(target)` to each wire."""
+    """`Backend.prepare` of every dialect that authenticates by headers alone: adds `headers_of(target)` to each request."""
     return adding(headers_of(target))
 
 
 def adding(extra: Headers) -> Sign:
-    """Adds the same headers to every wire; they take the place of equal names."""
+    """Add the same headers to every request, replacing equal names."""
     if not extra:
         return lambda wire, url: wire
     merged: dict[Headers, Headers] = {}
@@ -100,7 +100,7 @@ def adding(extra: Headers) -> Sign:
 
 
 def joined(headers: Headers, extra: Headers) -> Headers:
-    """The headers with `extra` in place of equal names."""
+    """The headers with `extra`, which replaces equal names."""
     names = {name for name, _ in extra}
     return (*((name, value) for name, value in headers if name not in names), *extra)
 
@@ -114,15 +114,15 @@ def option(target: Target, name: str, default: str = "") -> str:
 
 
 def flag(target: Target, name: str) -> bool:
-    """A yes-or-no option."""
+    """A boolean option."""
     return bool(target.options.get(name, False))
 
 
 def body_of(target: Target) -> dict[str, Any]:
-    """What `body.KEY` and `json.KEY` add to every body.
+    """The keys that `body.KEY` and `json.KEY` add to every body.
 
     Raises:
-        ValueError: the value of a `json.KEY` is not JSON (`check_options` has told so before).
+        ValueError: the value of a `json.KEY` is not JSON (`check_options` has reported it before).
     """
     found: dict[str, Any] = {}
     for name, value in target.options.items():
@@ -138,15 +138,15 @@ def body_of(target: Target) -> dict[str, Any]:
 
 
 def omitted(target: Target) -> frozenset[str]:
-    """The keys that are left out of every body."""
+    """The keys left out of every body."""
     return frozenset(option(target, "omit").replace(",", " ").split())
 
 
 def check_options(target: Target, task: str = "") -> tuple[Problem, ...]:
-    """Everything that a target asks of its backend and that the backend does not understand.
+    """Every option of a target that its backend does not support.
 
     Raises:
-        EnvironmentLacks: there is no such backend.
+        EnvironmentLacks: no such backend.
     """
     from assay import catalog
 
@@ -154,7 +154,7 @@ def check_options(target: Target, task: str = "") -> tuple[Problem, ...]:
 
 
 def problems(backend: Backend, target: Target, task: str = "") -> Iterator[Problem]:
-    """The same for a backend that is at hand."""
+    """The same for a loaded backend."""
     where = f"targets[{target.name}]"
     for name, value in target.options.items():
         if name.startswith(_BODY):

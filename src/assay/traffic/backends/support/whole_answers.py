@@ -1,7 +1,7 @@
-"""What do the answers say that come in one piece: embeddings and rankings?
+"""How are non-streamed answers read: embeddings and rankings?
 
-* embeddings (OpenAI): {"data": [{"index": 0, "embedding": [...]}], "usage": {"prompt_tokens": 8}}; there must be one vector
-  per document, and every vector must have the same length.
+* embeddings (OpenAI): {"data": [{"index": 0, "embedding": [...]}], "usage": {"prompt_tokens": 8}}; one vector per document,
+  all of the same length.
 * rerank (Cohere, Jina, vLLM, SGLang: {"results": [{"index": 2, "relevance_score": 0.9}]}; TEI: [{"index": 2, "score": 0.9}]):
   the text of the answer is the order of the documents, best first: "2 0 1".
 """
@@ -17,12 +17,12 @@ from assay.traffic.replies.openai_json import MOST_ERROR, count, error_message, 
 
 
 def read_embeddings(reply: Reply, ask: Ask) -> Answer:
-    """What an answer of the embeddings API says. Never raises, whatever the server sent."""
+    """Parse an answer of the embeddings API. Never raises, whatever the server sent."""
     return _read(reply, lambda told, answer: _vectors(told, len(ask.documents)))
 
 
 def read_rerank(reply: Reply, ask: Ask) -> Answer:
-    """What an answer of a rerank API says. Never raises, whatever the server sent."""
+    """Parse an answer of a rerank API. Never raises, whatever the server sent."""
     return _read(reply, lambda told, answer: _order(told, len(ask.documents), answer))
 
 

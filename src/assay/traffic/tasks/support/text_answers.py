@@ -1,4 +1,4 @@
-"""What do all tasks have in common whose answer is text?"""
+"""What do all tasks with text answers share?"""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from assay.traffic.parts import Ask, Json, Prompt
 
 
 def generating(prompt: Prompt, asked: Ask, *, messages: tuple[Json, ...] = (), text: str = "") -> Ask:
-    """The ask with its content, and with the prompt's output length.
+    """The ask with its content and the prompt's output length.
 
-    Without a length nothing may be told to go past the model's own end, or the answer would go on to the context's.
+    Without a length `ignore_eos` is off, or the answer would fill the context.
     """
-    # Spelled out: dataclasses.replace takes twice as long, and this runs just ahead of every request's time.
+    # Written out: dataclasses.replace takes twice as long, and this runs just before each request is due.
     return Ask(
         task=asked.task,
         model=asked.model,

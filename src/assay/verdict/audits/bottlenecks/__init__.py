@@ -1,1 +1,1 @@
-"""Where does the time go, and what would be gained?"""
+"""Where does the time go, and what could be gained?"""

@@ -1,10 +1,10 @@
-"""How much of the step is communication that no computing hides, and how much of that is no communication but waiting?
+"""How much of the step is exposed communication, and how much of that is waiting?
 
-comm_exposed against the step, by whatever method measured it (it stands with the number), parted in two: waiting for ranks that came later,
-which no network makes shorter, and the rest.  That is straggler_wait / workers, or what of comm_wait cannot have been hidden,
-comm_wait - (comm_total - comm_exposed), whichever is more.  A tenth of the step or more of the rest is a note on
-communication.  Waiting of a tenth or more is the slow rank's, if one is slow throughout: `stragglers` says so, once.  If none is, it is
-told here by its own name.  Cannot tell what contention for processors costs beside.
+comm_exposed against the step, by whatever method measured it (stated with the number), divided into waiting for later ranks, which no
+faster network shortens, and the rest. Waiting is the larger of straggler_wait / workers and the part of comm_wait that cannot have been
+hidden, comm_wait - (comm_total - comm_exposed). The rest is a note on communication from a tenth of the step on. Waiting of a tenth or more
+belongs to `stragglers` if one rank is consistently slow; otherwise it is named here. Cannot tell: the additional cost of contention for
+processors.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from assay.verdict.audits.training.stragglers import slow_ranks
 from assay.verdict.evidence.possible_gain import LEAST_SHARE, gain_words, share
 from assay.verdict.types import Finding
 
-WORTH_SAYING: Final = 0.01  # of what is exposed
+WORTH_SAYING: Final = 0.01  # of the exposed communication
 FURTHER: Final = "more work per worker, or a faster network; `assay tune` tries them out, `assay comm` says what the network can do"
 KNOBS: Final[Mapping[Kind | None, str]] = {
     "data": "the size of DDP's buckets (bucket_cap_mb), accumulation with no_sync, compression of gradients",
@@ -81,7 +81,7 @@ def _findings(measured: Measured, results: Results, name: str) -> Iterator[Findi
 
 
 def knob(found: Parallelism) -> str:
-    """What can be turned in that parallelism: a bucket is DistributedDataParallel's."""
+    """What to tune for that parallelism; buckets are DistributedDataParallel's."""
     by_hand = found.kind == "data" and found.by == "recognised" and not found.evidence.startswith(DDP)
     return f"{BY_HAND if by_hand else KNOBS.get(found.kind, ANY)}, {FURTHER}"
 
@@ -91,9 +91,7 @@ def _note(name: str, rule: str, evidence: str, remedy: str) -> Finding:
 
 
 def _waiting_s(measured: Measured, results: Results, name: str) -> tuple[float, float, float]:
-    """Seconds of a rank's step that it stands still for later ones, at the least, with the ends of their interval; 0 where nobody could
-    tell.
-    """
+    """Lower bound on the seconds per step that a rank waits for later ones, with its interval; 0 if unknown."""
     waits, total, exposed, lost = (
         results.get(metric, {}).get(name) for metric in (COMM_WAIT.name, COMM_TOTAL.name, COMM_EXPOSED.name, STRAGGLER_WAIT.name)
     )

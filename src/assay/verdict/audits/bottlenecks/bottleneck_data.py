@@ -1,10 +1,10 @@
-"""Does the loading of data hold the workers up, and does it scale with them?
+"""Does data loading delay the workers, and does it scale with them?
 
-share = time that the slowest rank waits for its batches / time of the steps, both summed over the steady steps of a launch; quotient of
-sums over launches.  Sums and no medians: a loader with several processes hands over several batches at once and then lets a step wait
-for long, so that the usual step does not wait at all.  A note from a tenth on, with what waiting grew by against the base: waiting that
-does not fall as the work per worker does is a loader that does not scale.  `data_loading` says whether step times are still comparable;
-this one says what could be gained.  Cannot tell which part of the loading is slow.
+share = time that the slowest rank waits for batches / step time, both summed over the steady steps of a launch; ratio of sums over
+launches. Sums, not medians: a loader with several processes delivers batches in bursts, so the usual step does not wait at all. A note from
+a tenth on, with the growth of waiting relative to the base: waiting that does not fall with the work per worker means a loader that does
+not scale. `data_loading` judges whether step times are comparable; this audit estimates the gain. Cannot tell: which part of loading is
+slow.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from assay.verdict.evidence.possible_gain import LEAST_SHARE, gain_words
 from assay.verdict.types import Finding
 
 KNOB: Final = "more loader workers (num_workers), prefetching, data in memory or on a faster disk; `assay tune` tries them out"
-RARE: Final = 0.5  # a usual step waits less than this part of the mean: it comes in bursts
+RARE: Final = 0.5  # waiting comes in bursts if the usual step waits less than this share of the mean
 
 
 def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
-    """A note per worker count whose steps wait long for their data."""
+    """A note per worker count with long waits for data."""
     steps = measured.steady_steps.filter(pl.col("data_s").is_not_null())
     launches = steps.group_by("configuration", "launch", maintain_order=True).agg(
         pl.col("data_s").sum(), pl.col("step_s").sum(), pl.len().alias("steps"), pl.col("data_s").median().alias("usual")
@@ -62,7 +62,7 @@ def _of(measured: Measured, name: str, own: pl.DataFrame, base: pl.DataFrame | N
 
 
 def _mean(launches: pl.DataFrame) -> float:
-    """Seconds a step."""
+    """Seconds per step."""
     return float(launches["data_s"].to_numpy().sum() / launches["steps"].to_numpy().sum())
 
 

@@ -1,11 +1,11 @@
-"""Does the device idle because the processor cannot launch its kernels fast enough?
+"""Does the device idle because kernels are launched too slowly?
 
-From the traces of profiled launches, where there are any: the share of the profiled steps in which the device neither computes nor
-communicates nor copies, less the waiting for data, where the kernels that take most of the computing are short: a launch costs a
-processor 5 to 10 microseconds, so that kernels of less than 20 on average cannot keep a device busy.  gain as in
-`assay.verdict.evidence.possible_gain`, with the least and the most over the profiled steps.  The profiler makes launching slower, so that
-the share is an upper bound too.
-Silent without a profiled launch on a device.  Cannot tell: what else in Python holds the launches up (reading a loss, printing).
+From traces of profiled launches, if any: the share of the profiled steps in which the device neither computes, communicates nor copies,
+minus waiting for data, if the kernels that dominate computing are short. A launch costs 5 to 10 us of processor time, so kernels below 20
+us on average cannot keep a device busy. gain as in `assay.verdict.evidence.possible_gain`, with the range over the profiled steps. The
+profiler slows launching, so the share is an upper bound too.
+
+Silent without a profiled launch on a device. Cannot tell: other Python work that delays launches (reading a loss, printing).
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from assay.verdict.audits.support.audit import Audit
 from assay.verdict.evidence.possible_gain import LEAST_SHARE, gain_words
 from assay.verdict.types import Finding
 
-SHORT_S: Final = 20e-6  # mean kernel; some times what launching one costs
-NOT_COMPUTING: Final = ("communication", "copy")  # those wait for other ranks or for memory: their length says nothing of launching
+SHORT_S: Final = 20e-6  # mean kernel; a few times the cost of a launch
+NOT_COMPUTING: Final = ("communication", "copy")  # they wait for other ranks or memory: their duration is unrelated to launching
 KNOB: Final = (
     "fewer and larger kernels: torch.compile (mode reduce-overhead uses CUDA graphs), fused optimizers (fused=True), a larger batch per "
     "worker; no .item() or print of a tensor inside of steps"
@@ -32,7 +32,7 @@ KNOB: Final = (
 
 
 def examine(measured: Measured, results: Results) -> tuple[Finding, ...]:
-    """A note per configuration whose profiled steps idle between short kernels."""
+    """A note per configuration with idle time between short kernels."""
     names = dict(measured.table("launches").select("launch", "configuration").iter_rows())
     found: dict[str, list[Mapping[str, Any]]] = {}
     for profile in measured.profiles:

@@ -1,9 +1,8 @@
-"""Does memory limit the training, or lie idle?
+"""Does memory limit the training, or is it unused?
 
-memory_peak against the memory of the smallest device; host_memory_peak x the ranks of the host that has most, against the machine's.
-Above nine tenths the next larger batch, or one long sequence, ends in an allocation that fails; below a half of a device a larger batch
-is to be had.  Allocated memory is torch's own; what the driver and other libraries hold comes on top.  Cannot tell where several hosts
-differ in their memory.
+memory_peak against the memory of the smallest device; host_memory_peak x the most ranks on a host, against the machine's memory. Above nine
+tenths, a larger batch or one long sequence may fail to allocate; below half of a device, a larger batch fits. Allocated memory is torch's
+own; the driver and other libraries add to it. Cannot tell if hosts differ in their memory.
 """
 
 from __future__ import annotations
@@ -20,13 +19,13 @@ from assay.metrics.base import Results
 from assay.verdict.audits.support.audit import Audit
 from assay.verdict.types import Finding
 
-FULL, EMPTY = 0.90, 0.50  # of the memory there is
+FULL, EMPTY = 0.90, 0.50  # of the available memory
 FULL_KNOB = "a smaller batch with accumulation, activation checkpointing, lower precision, or sharding (FSDP)"
 EMPTY_KNOB = "a larger batch per worker, if the training bears it; `assay tune` tries it out with quality held"
 
 
 def examine(measured: Measured, results: Results) -> tuple[Finding, ...]:
-    """A warning where memory is nearly used up, a note where more than half of a device's is not used."""
+    """A warning if memory is nearly exhausted, a note if more than half of a device's is unused."""
     found = []
     device, host = _smallest_device(measured.before), _host(measured.before)
     together = _ranks_of_a_host(measured)
@@ -51,7 +50,7 @@ def _one(name: str, value: object, capacity: float | None, times: int, what: str
 
 
 def _ranks_of_a_host(measured: Measured) -> dict[str, int]:
-    """configuration -> the most ranks that one host had in a launch, by what they said of themselves."""
+    """configuration -> most ranks on one host in a launch, as the ranks reported."""
     said = measured.table("events").filter(pl.col("kind") == "first_step")
     ranks = said.join(measured.timed.select("launch", "configuration"), on="launch")
     each = ranks.group_by("configuration", "launch", "host").agg(pl.col("rank").n_unique().alias("ranks"))
@@ -65,7 +64,7 @@ def _smallest_device(before: Mapping[str, Any]) -> float | None:
 
 
 def _host(before: Mapping[str, Any]) -> float | None:
-    """What the workers may use: the control group's limit where it is smaller than the machine's memory."""
+    """Memory available to the workers: the cgroup limit if below the machine's memory."""
     found = (_within(before, "memory").get("total_bytes"), _within(before, "cgroup", "memory_limit").get("bytes"))
     return min((float(one) for one in found if isinstance(one, int | float) and one > 0), default=None)
 

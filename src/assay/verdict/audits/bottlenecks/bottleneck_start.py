@@ -1,9 +1,8 @@
-"""How much of a launch is over before it trains?
+"""How much of a launch passes before it trains?
 
-init and compile of `assay.frames.training.rank_time`: imports, rendezvous, building the model, what first steps take beyond a usual one.
-A note
-where that is at least a fifth of the paid time of the timed launches.  Launches of an experiment are short on purpose, so that it says
-what a job would have to last for it not to matter.
+init and compile of `assay.frames.training.rank_time`: imports, rendezvous, building the model, and the excess of first steps over a usual
+one. A note if that is at least a fifth of the paid time of the timed launches. Experiments launch briefly on purpose, so the note gives the
+job length at which it becomes negligible.
 """
 
 from __future__ import annotations
@@ -16,12 +15,12 @@ from assay.metrics.training.faults import partition
 from assay.verdict.audits.support.audit import Audit
 from assay.verdict.types import Finding
 
-LEAST_SHARE, TO_FORGET = 0.20, 0.02  # of the paid time; the share below which nobody minds
+LEAST_SHARE, TO_FORGET = 0.20, 0.02  # of the paid time; the share that is negligible
 KNOB = "longer jobs, a cache for compiled graphs and kernels, fewer imports, data that is already local"
 
 
 def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
-    """A note per worker count that starts for long."""
+    """A note per worker count with a long start."""
     if measured.table("steps").height == 0:
         return ()
     parts = partition(measured, "timed").with_columns(whole=pl.col("workers") * pl.col("wall_s"))

@@ -1,9 +1,8 @@
-"""Do the devices do what they could?
+"""Do the devices reach a reasonable share of their peak?
 
-mfu below a fifth, with its whole interval: most of the peak is not used by the model's own arithmetic.  What else takes time is told by
-the other bottlenecks;
-where none of them does, it is small kernels, memory traffic or a small batch, which a profile tells apart.  Absent where the device's peak
-is not known: no other device's is taken for it.
+mfu below a fifth with its whole interval: the model's own arithmetic uses little of the peak. Other bottleneck audits name further causes;
+if none does, the cause is small kernels, memory traffic or a small batch, which a profile distinguishes. Absent without a known peak:
+another device's is never substituted.
 """
 
 from __future__ import annotations

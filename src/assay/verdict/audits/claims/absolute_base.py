@@ -1,7 +1,7 @@
-"""What is the ratio relative to, and in which unit is the number?
+"""What is the ratio relative to, and what is the number's unit?
 
-A speedup without the absolute time or rate of its base cannot be checked, and a slow base cannot be seen (Hoefler & Belli, SC'15, rule 1).
-A number without a unit is none.  Records hold the times of all configurations and every estimate has a unit, so this concerns claims.
+A speedup without the absolute time or rate of its base cannot be checked, and hides a slow base (Hoefler & Belli, SC'15, rule 1). A number
+without a unit is meaningless. Records hold the times of all configurations and every estimate has a unit, so this concerns claims.
 """
 
 from __future__ import annotations

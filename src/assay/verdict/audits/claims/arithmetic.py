@@ -1,9 +1,8 @@
-"""Do the published numbers contradict one another, or what is possible?
+"""Do the published numbers contradict one another, or are they impossible?
 
-A speedup that is not the ratio of the rates beside it, an efficiency that is not the speedup over the workers, a p50 above its p99, a
-goodput above
-the throughput, a rate per GPU that does not add up to the total; a share above 1, a reduction by more than all of it, a negative time.
-Rounding is allowed for (5 %).  Records derive every number from one table, so this concerns claims.
+A speedup that is not the ratio of the rates beside it, an efficiency that is not speedup / workers, a p50 above its p99, a goodput above
+the throughput, a rate per GPU that does not add up to the total; a share above 1, a reduction by 100 % or more, a negative time. 5 % is
+allowed for rounding. Records derive every number from one table, so this concerns claims.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ MEND: Final = "publish numbers of the same launches, each derived from the raw m
 
 
 def claim(said: Claim) -> tuple[Finding, ...]:
-    """Contradictions, and what cannot be."""
+    """Contradictions and impossible values."""
     impossible = [(number, words) for number in said.number if (words := _impossible(number))]
     alone = [
         found("impossible_value", "invalid", number, words, "look for a wrong unit, peak or formula behind it", "launch_values")
@@ -83,7 +82,7 @@ def _scores(said: Claim) -> list[Finding]:
 
 
 def _gains(said: Claim) -> Iterator[tuple[Number, str]]:
-    """Ratios, or efficiencies on so many workers, beside the absolute values that they are ratios of."""
+    """Ratios, or efficiencies on a number of workers, beside the absolute values that they compare."""
     for number in said.number:
         base, told = number.baseline, _told(said, number)
         if told is None or base is None or base.value is None or base.value <= 0.0 or base.unit is None:
@@ -96,7 +95,7 @@ def _gains(said: Claim) -> Iterator[tuple[Number, str]]:
 
 
 def _told(said: Claim, number: Number) -> float | None:
-    """How many times better a number without a unit of its own says it is."""
+    """The stated gain of a number without a unit of its own."""
     if is_efficiency(number):
         factor = workers_factor(said, number)
         return efficiency_as_said(number) * factor if factor else None
@@ -109,7 +108,7 @@ def _written(number: Number) -> str:
 
 
 def _is_side(number: Number, other: Number, base_unit: str) -> bool:
-    """Whether another number is the absolute value behind a ratio; times under weak scaling are of more work."""
+    """Whether another number is the absolute value behind a ratio; under weak scaling, times are of more work."""
     same = other.of == number.of and other.workers == number.workers and other is not number and other.conditions == number.conditions
     timed = kinds.is_speed(other) and not kinds.is_wait(other) and (number.scaling != "weak" or kinds.is_rate(other))
     central = statistic(other) in CENTRAL and statistic(number) in CENTRAL
@@ -134,7 +133,7 @@ def _efficiencies(said: Claim) -> Iterator[tuple[Number, str]]:
 
 
 def _percentiles(said: Claim) -> Iterator[tuple[Number, str]]:
-    """Percentiles of one distribution that fall with their level."""
+    """Percentiles of one distribution that decrease with their level."""
     ranked = [(number, LEVELS[told]) for number in said.number if (told := statistic(number)) is not None and told in LEVELS]
     for number, level in ranked:
         for other, higher in ranked:
@@ -171,7 +170,7 @@ def _beside(one: Number, other: Number) -> bool:
 
 
 def _totals(said: Claim) -> Iterator[tuple[Number, str]]:
-    """A rate per worker whose sum is not the total beside it."""
+    """A per-worker rate that does not add up to the total beside it."""
     for number in said.number:
         unit = kinds.unit_of(number)
         if unit.kind != "rate" or unit.per != "worker" or number.workers is None:

@@ -1,7 +1,7 @@
-"""At which price, of which day, and with which meter was a cost or an energy reckoned?
+"""At which price, on which day and with which meter was it calculated?
 
-A cost holds for a price on a day; an energy for what the meter sees: the board, the node, or the wall with cooling.  Claims that say
-neither are left open.  Records keep the price and the method of each reading beside the number, so this concerns claims.
+A cost holds for a price on a day; an energy for the metered scope: board, node, or wall with cooling. A claim that states neither is left
+open. Records store the price and the method of each reading beside the number, so this concerns claims.
 """
 
 from __future__ import annotations

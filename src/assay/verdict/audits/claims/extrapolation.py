@@ -1,8 +1,8 @@
-"""Does the claim reach beyond what was measured?
+"""Does the claim go beyond what was measured?
 
-A fit through measured worker counts says nothing beyond twice the largest one (methodology 3.7: a law fitted to the first six raytracer
-points predicts 147 at 64 workers, measured: 310), and a line through two points fits always.  assay's own fits refuse to go further
-(`assay.stats.models.scaling_laws`), so this concerns claims.
+A fit to measured worker counts says nothing beyond twice the largest one: Gunther's universal scalability law fitted to the first six
+raytracer points (data of the R package `usl`) predicts a throughput of 147 at 64 workers, where 310 were measured. A line through two
+points always fits. assay's own fits refuse to extrapolate further (`assay.stats.models.scaling_laws`), so this concerns claims.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from assay.verdict.evidence.claimed_numbers import found
 from assay.verdict.types import Finding
 
 FARTHEST = 2.0  # times the largest measured worker count
-FEWEST_POINTS = 4  # worker counts; two parameters leave two to test the law with
+FEWEST_POINTS = 4  # worker counts; two parameters leave two points to test the law
 
 
 def claim(said: Claim) -> tuple[Finding, ...]:
-    """Predictions too far out, and those whose range is not said."""
+    """Predictions too far out, and predictions with an unstated range."""
     predicted = said.prediction
     if predicted is None:
         return ()
@@ -46,7 +46,7 @@ def claim(said: Claim) -> tuple[Finding, ...]:
 
 
 def _largest(said: Claim, predicted: int) -> int | None:
-    """The largest worker count of the published numbers; None if one of them is as large as the predicted."""
+    """The largest worker count among the published numbers; None if it reaches the predicted count."""
     counts = [number.workers for number in said.number if number.workers is not None]
     return max(counts) if counts and max(counts) < predicted else None
 

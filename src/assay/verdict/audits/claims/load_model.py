@@ -1,9 +1,8 @@
-"""Was the load offered whether or not the server kept up?
+"""Was the load independent of the server's speed?
 
-A closed loop sends its next request when the last one is answered: a slow server is asked less, and the waits that users would have had
-are never
-measured (coordinated omission; Tene, "How not to measure latency", 2013).  Its waits describe one number of clients and no rate of
-arrivals: that number must be said.  Records of loads know their arrivals; only closed loops that a claim speaks of are looked for.
+A closed loop sends its next request once the last is answered: a slow server gets fewer requests, and the waits that users would have had
+are never measured (coordinated omission; Tene, "How not to measure latency", 2013). Its latencies describe a number of clients, which must
+be stated, and no arrival rate. Records of loads know their arrivals, so this concerns closed loops in claims.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ CLIENTS: Final = (
 
 
 def claim(said: Claim) -> tuple[Finding, ...]:
-    """Waits of a closed loop without its number of clients."""
+    """Latencies of a closed loop without its number of clients."""
     waits = [number for number in said.number if is_wait(number)]
     sides = (said.conditions.baseline, said.conditions.candidate, *(number.conditions for number in said.number))
     facts = [

@@ -1,6 +1,6 @@
-"""Was the machine the experiment's own?
+"""Was the machine dedicated to the experiment?
 
-The claims' side of `contention`: others on the same machines or network, which a record sees in its counters, a claim can only say.
+The counterpart of `contention` for claims: a record shows other users of the machine or network in its counters, a claim must state them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from assay.verdict.types import Finding
 
 
 def claim(said: Claim) -> tuple[Finding, ...]:
-    """A machine that was shared, or of which nothing is said."""
+    """A shared machine, or an unstated one."""
     fast = speeds(said)
     if not fast or said.claim.exclusive:
         return ()

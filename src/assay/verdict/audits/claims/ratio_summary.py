@@ -1,8 +1,8 @@
 """Were ratios averaged?
 
-The mean of speedups over workloads is no speedup of anything: costs are averaged arithmetically, rates as all work over all time, ratios
-not at all (Hoefler & Belli, SC'15, rules 3 and 4).  Percentages of percentages likewise.  assay forms every ratio once, from two
-estimates of one block, and refuses means of ratios; so this concerns claims.
+The mean of speedups over workloads is not a speedup of anything: average costs arithmetically, take rates as total work over total time,
+and do not average ratios (Hoefler & Belli, SC'15, rules 3 and 4). The same holds for percentages of percentages. assay forms every ratio
+once, from two estimates of one block, and refuses means of ratios, so this concerns claims.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ MEND = "publish the times of every workload on both sides, or the total work ove
 
 
 def claim(said: Claim) -> tuple[Finding, ...]:
-    """Means that mean nothing."""
+    """Means without a meaning."""
     return tuple(finding for number in said.number if number.summary is not None for finding in _summary(number))
 
 

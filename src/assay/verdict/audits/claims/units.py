@@ -1,8 +1,8 @@
-"""Are the numbers of the claim in units that fit them and one another?
+"""Do the claim's units fit the numbers and one another?
 
-Scores in points against a margin in fractions (0.5 of what: half a point, or half of everything); a total against a rate per GPU; output
-tokens against all tokens; a latency in tokens/s; a percent sign on a fraction.  Units that are not known are left alone.
-Records give every estimate its unit, so this concerns claims.
+Examples: scores in points against a margin in fractions (is 0.5 half a point, or half of the scale?); a total against a rate per GPU;
+output tokens against all tokens; a latency in tokens/s; a percent sign on a fraction. Unknown units are not checked. Records give every
+estimate its unit, so this concerns claims.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def _unfitting(number: Number, unit: Unit) -> str:
 
 
 def _of_its_base(number: Number) -> list[Finding]:
-    """A base that was measured in something else."""
+    """A base measured in another unit."""
     base, own = number.baseline, kinds.unit_of(number)
     if base is None or base.unit is None or own.is_change or own.kind is None or is_efficiency(number):
         return []

@@ -1,10 +1,9 @@
-"""Does the published interval decide what the claim says?
+"""Does the published interval support the claim?
 
-An interval that is wider than its value says that nearly nothing was measured; one of a gain that holds "no change" leaves open whether
-there is a
-gain; one that is open on the side that matters bounds nothing; two systems whose values lie in one another's intervals are not told apart.
-That a change is too small to matter can be shown too: an interval within 3 % of no change claims equality (methodology 3.4).
-Records give an interval to every estimate and compare by tests, so this concerns claims.
+An interval wider than its value shows that almost nothing was measured; the interval of a gain that includes "no change" leaves the gain
+open; one that is open on the side that matters bounds nothing; two systems with values inside one another's intervals are not
+distinguished. A negligible change can be shown too: an interval within 3 % of no change supports equality (an equivalence test with that
+margin). Records give every estimate an interval and compare by tests, so this concerns claims.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from assay.verdict.stated import kinds
 from assay.verdict.stated.gains import gain, is_efficiency, same_quantity
 from assay.verdict.types import Finding
 
-EQUAL: Final = 0.03  # as good as no change
+EQUAL: Final = 0.03  # relative change treated as no change
 COMPARES: Final = (
     r"\b(faster|slower|higher|lower|better|worse|more|less|fewer|cheaper|outperform\w*|beats?|improv\w*|reduc\w*|increas\w*)\b"
 )
@@ -49,7 +48,7 @@ def _undecided(number: Number) -> list[Finding]:
 
 
 def _wide(number: Number, low: float, high: float) -> str:
-    """Wider than the value itself; a change in percent is looked at as a ratio."""
+    """Wider than the value itself; a change in percent is treated as a ratio."""
     changes = (
         [gain(number, end) for end in (low, number.value, high)] if kinds.unit_of(number).kind == "percent" else [low, number.value, high]
     )
@@ -60,7 +59,7 @@ def _wide(number: Number, low: float, high: float) -> str:
 
 
 def _no_change(number: Number, low: float, high: float) -> str:
-    """Whether a gain's interval holds 1."""
+    """Whether a gain's interval includes 1."""
     ends = [end for end in (gain(number, low), gain(number, high)) if end is not None]
     if len(ends) < 2 or is_efficiency(number):
         return ""
@@ -71,7 +70,7 @@ def _no_change(number: Number, low: float, high: float) -> str:
 
 
 def _one_sided(number: Number, interval: Interval) -> list[Finding]:
-    """A bound on the side that does not matter: from above for a gain or a rate, from below for a time."""
+    """A bound on the irrelevant side: from above for a gain or a rate, from below for a time."""
     better_low = kinds.lower_is_better(number)
     if (interval.high is not None) is better_low:
         return []
@@ -81,7 +80,7 @@ def _one_sided(number: Number, interval: Interval) -> list[Finding]:
 
 
 def _overlapping(said: Claim) -> list[Finding]:
-    """Systems that the claim's words rank and whose intervals hold one another's values."""
+    """Systems ranked in the claim's words although their intervals include one another's values."""
     if not re.search(COMPARES, said.claim.text, flags=re.IGNORECASE):
         return []
     return [

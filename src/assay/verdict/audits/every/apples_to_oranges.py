@@ -1,8 +1,8 @@
-"""Do the two sides differ in anything but what is studied?
+"""Do the two sides differ only in what is studied?
 
-Every condition other than the studied one must be equal, or the difference belongs to nobody.  A record passes by its making: all its
-configurations share one experiment.  That the environment stayed the same between its launches is asked here; records
-are held against one another by `assay compare`.  Source: methodology 1a, rule 9.
+Every condition other than the studied one must be equal, or the difference has no single cause. Configurations of a record share one
+experiment; this checks that the environment stayed the same between its launches. `assay compare` compares records. Source: Hoefler &
+Belli, SC'15, rule 9.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from assay.verdict.evidence.claimed_numbers import differences, found, is_studie
 from assay.verdict.stated.kinds import is_relative
 from assay.verdict.types import Finding
 
-FACTS = ("launcher", "engine", "host")  # of a placement; processors and devices follow from the level itself
+FACTS = ("launcher", "engine", "host")  # of a placement; processors and devices follow from the worker count
 
 
 def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
-    """A warning if configurations ran on other hosts, launchers or engines, beyond what their worker counts ask for."""
+    """A warning if configurations ran on other hosts, launchers or engines than their worker counts explain."""
     seen: dict[str, dict[str, set[str]]] = {}
     for configuration, fact, value in _placements(measured):
         seen.setdefault(fact, {}).setdefault(configuration, set()).add(value)
@@ -45,7 +45,7 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
 
 
 def _placements(measured: Measured) -> Iterator[tuple[str, str, str]]:
-    """(configuration, fact, value) of the facts that do not follow from the number of workers."""
+    """(configuration, fact, value) of placement facts independent of the worker count."""
     for configuration, text in measured.timed.select("configuration", "placement").iter_rows():
         try:
             facts = json.loads(text or "{}")
@@ -57,7 +57,7 @@ def _placements(measured: Measured) -> Iterator[tuple[str, str, str]]:
 
 
 def claim(said: Claim) -> tuple[Finding, ...]:
-    """The conditions of the two sides."""
+    """Differing conditions of the two sides."""
     base, other = said.conditions.baseline, said.conditions.candidate
     if not any(is_relative(number) for number in said.number) and not (base or other):
         return ()

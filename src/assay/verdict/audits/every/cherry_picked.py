@@ -1,8 +1,8 @@
-"""Was a lucky launch picked?
+"""Was a favourable launch selected?
 
-One launch may be any launch, and the best of N gets better by making more of them.  A record holds every launch; here every launch of the
-plan is looked for, except those that adaptive launches did not need.  A launch made again because it was disturbed stays in the
-record: if such launches are as many as those that count, the selection is named.  Source: methodology 1c, "run selection honesty".
+A single launch may be any launch, and best-of-N improves with N. A record holds every launch; this looks for planned launches that are
+missing, except those that adaptive launching did not need. A disturbed launch that was repeated stays in the record; if such launches are
+as many as those that count, the selection is reported. Source: MLPerf Training rules (N consecutive runs, failed ones included).
 """
 
 from __future__ import annotations
@@ -25,9 +25,7 @@ from assay.verdict.types import Finding
 
 MIDDLE: Final = ("mean", "median", "p50")
 GAIN: Final = r"(a factor of\s+)?[\d.,]+\s*-?(x\b|×|times\b(?! (as many|as much data|the data))|%|percent\b|fold\b)"
-RATE: Final = (
-    r"[\d.,]+\s*[kMGTP]?(tok\w*|samples?|images?|[bB]|bit|FLOPs?)(/s| per second|ps\b|S\b)"  # requests/s may be the load that was offered
-)
+RATE: Final = r"[\d.,]+\s*[kMGTP]?(tok\w*|samples?|images?|[bB]|bit|FLOPs?)(/s| per second|ps\b|S\b)"  # requests/s may be the offered load
 BEST_CASE: Final = (
     rf"\b(up to|as much as)\s+({GAIN}|{RATE})|\b(as high as|as fast as|peaks? (at|of)|a peak of)\s+({GAIN}|[\d.,]+\s*[A-Za-z]+)"
     r"|\b(best|fastest) (run )?(out )?of (\d+|all|several|N)\b|\bbest-of-\w+"
@@ -35,13 +33,13 @@ BEST_CASE: Final = (
 
 
 def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
-    """Launches of the plan of which the record knows nothing; launches that were replaced."""
+    """Planned launches missing from the record; replaced launches."""
     return (*_missing(measured), *_replaced(measured))
 
 
 def _missing(measured: Measured) -> list[Finding]:
     if measured.state != "complete":
-        return []  # `sealed` says that launches are missing
+        return []  # `sealed` reports the missing launches
     launches = measured.table("launches").filter(pl.col("role") == "timed")
     there = launches.group_by("configuration").agg(pl.col("block").n_unique())
     known = dict(there.iter_rows())
@@ -61,7 +59,7 @@ def _missing(measured: Measured) -> list[Finding]:
 
 
 def is_adaptive(measured: Measured) -> bool:
-    """Whether launches were made until the intervals were narrow: then the plan says how many there may be at most."""
+    """Whether launches were added until the intervals were narrow: then the plan gives only a maximum."""
     return measured.experiment.launches.precision is not None or bool(measured.manifest.get("looks"))
 
 
@@ -86,7 +84,7 @@ def _replaced(measured: Measured) -> list[Finding]:
 
 
 def claim(said: Claim) -> tuple[Finding, ...]:
-    """Best-of-N, one launch, launches left out."""
+    """Best-of-N, a single launch, launches left out."""
     findings = [finding for number in said.number for finding in (*_extreme(said, number), *_picked(number))]
     return (
         *findings,
@@ -102,7 +100,7 @@ def claim(said: Claim) -> tuple[Finding, ...]:
 
 
 def _in_words(said: Claim) -> list[Finding]:
-    """What the claim's own words say of a best case."""
+    """Wording of the claim that admits a best case."""
     words = re.search(BEST_CASE, said.claim.text, flags=re.IGNORECASE)
     about = [
         n for n in said.number if not is_quality(n) and (is_relative(n) or not is_share(n)) and n.statistic not in ("best", "min", "max")
@@ -122,7 +120,7 @@ def _in_words(said: Claim) -> list[Finding]:
 
 
 def _extreme(said: Claim, number: Number) -> list[Finding]:
-    """The most favourable of several; not an end that stands beside the middle of the same measurements."""
+    """The most favourable of several; not an extreme given beside the middle of the same measurements."""
     middle = [
         n for n in said.number if metric_name(n.metric) == metric_name(number.metric) and n.of == number.of and statistic(n) in MIDDLE
     ]

@@ -1,8 +1,8 @@
 """Do the numbers come from the same runs, seeds and splits?
 
-Numbers of different runs, seeds, splits or clusters may each be right, and their bundle still describes no system that ever existed.
-Records: launches of one block must share their seed, and every configuration must be scored on the same held-out examples.  Claims:
-runs and conditions of the single numbers.  Cannot tell: what a number by number check confirms; that check passes here.
+Numbers from different runs, seeds, splits or clusters may each be right, yet together describe no system that ever existed: checking them
+one by one finds nothing. Records: launches of one block must share their seed, and every configuration must be scored on the same held-out
+examples. Claims: runs and conditions of the individual numbers.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from assay.verdict.types import Finding
 
 
 def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
-    """Blocks with several seeds; configurations that were scored on other examples than the base."""
+    """Blocks with several seeds; configurations scored on other examples than the base."""
     return (*_seeds(measured), *_splits(measured))
 
 
@@ -45,7 +45,7 @@ def _seeds(measured: Measured) -> list[Finding]:
 
 def _splits(measured: Measured) -> list[Finding]:
     if measured.kind.sends_requests:
-        return []  # a higher load asks more prompts of a file; examples are compared by their ids
+        return []  # a higher load uses more prompts of a file; quality pairs examples by id
     examples = measured.scores.join(measured.timed.select("launch", "configuration"), on="launch")
     own = {name: frozenset(examples.filter(pl.col("configuration") == name)["example"].to_list()) for name in measured.configurations}
     base = own[measured.base]
@@ -64,7 +64,7 @@ def _splits(measured: Measured) -> list[Finding]:
 
 
 def claim(said: Claim) -> tuple[Finding, ...]:
-    """Numbers of different runs, conditions or statistics that are put side by side."""
+    """Numbers of different runs, conditions or statistics presented together."""
     if len(said.number) < 2:
         return ()
     findings = []
@@ -119,9 +119,7 @@ def _groups(numbers: tuple[Number, ...]) -> dict[Group, list[Number]]:
 
 
 def _conditions(said: Claim) -> dict[str, list[object]]:
-    """Conditions, and between systems worker counts, in which the metrics differ; one metric over several values of a condition is a
-    sweep.
-    """
+    """Conditions, and between systems worker counts, that differ between metrics; one metric over several values of a condition is a sweep."""
     groups = _groups(said.number)
     several = len({system for system, _ in groups}) > 1
     seen: dict[str, dict[Group, dict[str, object]]] = {}
@@ -140,12 +138,12 @@ def _conditions(said: Claim) -> dict[str, list[object]]:
 
 
 def _nested(sets: list[set[str]]) -> bool:
-    """Whether each of two sets lies in the other: a number at one point of a sweep belongs to it."""
+    """Whether one of two sets contains the other: a number at one point of a sweep belongs to it."""
     return all(one <= other or other <= one for one, other in itertools.combinations(sets, 2))
 
 
 def _runs(numbers: tuple[Number, ...]) -> dict[str, list[str]]:
-    """system -> its runs, where two metrics on the same workers have none in common."""
+    """system -> its runs, if two metrics on the same workers share none."""
     mixed: dict[str, list[str]] = {}
     for (system, metric), own in _groups(numbers).items():
         for (other_system, other_metric), others in _groups(numbers).items():
@@ -155,7 +153,7 @@ def _runs(numbers: tuple[Number, ...]) -> dict[str, list[str]]:
 
 
 def _apart(own: list[Number], others: list[Number]) -> bool:
-    """Whether the numbers of two metrics that could belong together come from different runs."""
+    """Whether the numbers of two related metrics come from different runs."""
     told = [
         (one.run, other.run)
         for one in own
@@ -166,7 +164,7 @@ def _apart(own: list[Number], others: list[Number]) -> bool:
 
 
 def _statistics(said: Claim) -> list[Finding]:
-    """Systems of which one metric is given by different statistics only."""
+    """Systems that report a metric only by different statistics."""
     by_metric: dict[str, dict[str, list[Number]]] = {}
     for (system, metric), numbers in _groups(said.number).items():
         if system:

@@ -1,14 +1,13 @@
-"""Did something disturb the machine while it was measured?
+"""Did anything disturb the machine during the measurement?
 
-Each timed launch is held against the limits that the experiment wrote down (`noise`, `assay.frames.noise`): other programs,
-the hypervisor, a quota, waiting for disk and memory, a GPU slowed down, a slow sentinel.  The launch's own load is left
-out: four workers on two cores are meant to be slow.  Randomised blocks spread a disturbance over all configurations;
-it widens intervals rather than bending them, so this is a warning.  Launches that were made again because of a
-disturbance are counted: they stay in the record.
+Each timed launch is compared with the experiment's limits (`noise`, `assay.frames.noise`): other programs, hypervisor steal, quotas,
+waiting for disk and memory, GPU throttling, a slow sentinel. The launch's own load is excluded: four workers on two cores are expected to
+be slow. Randomised blocks spread a disturbance over all configurations; it widens intervals rather than biasing them, hence a warning.
+Launches repeated because of a disturbance are counted and stay in the record.
 
-Drift: do the launches get slower or faster over the experiment, or does the sentinel?  Mann and Kendall's test on the
-means of blocks, each launch against the mean of its configuration; at p < 0.01, which needs six blocks, and a change
-above `comparison.smallest_effect`.  It cannot tell heat from another cause unless a temperature was read, and it says so.
+Drift: a trend of launch times, or of the sentinel, over the experiment. Mann-Kendall test on block means, each launch relative to the mean
+of its configuration; at p < 0.01, which needs six blocks, and a change above `comparison.smallest_effect`. Cannot tell: heat from another
+cause unless a temperature was recorded.
 """
 
 from __future__ import annotations
@@ -30,8 +29,8 @@ from assay.verdict.evidence.sent_requests import main, seconds
 from assay.verdict.types import Finding
 
 SURE: Final = 0.01  # p-value below which a trend is named
-WARMER: Final = 5.0  # degrees: a smaller change says nothing about heat
-SEEN: Final = {  # what a reader may expect to be watched -> the key under which the meter says why it is not
+WARMER: Final = 5.0  # degrees: a smaller change is no evidence of heat
+SEEN: Final = {  # source a reader expects to be monitored -> key under which the meter reports why it is not
     "foreign": "processor_time",
     "steal": "processor_time",
     "throttled": "throttled",
@@ -41,8 +40,8 @@ SEEN: Final = {  # what a reader may expect to be watched -> the key under which
 
 
 def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
-    """One warning per kind of disturbance, with the launches it hit; drift; what was made again; what was not watched."""
-    if measured.timed.height == 0:  # nothing was timed that could have been disturbed
+    """One warning per kind of disturbance, with its launches; drift; repeated launches; unmonitored sources."""
+    if measured.timed.height == 0:
         return tuple(_made_again(measured))
     noise = fold(measured).join(measured.timed.select("launch"), on="launch")
     if noise.select(pl.any_horizontal(pl.col(name).is_not_null() for name in ("foreign", "steal")).any()).item() is not True:
@@ -91,7 +90,7 @@ def _which(hit: pl.DataFrame, noise: pl.DataFrame) -> str:
 
 
 def _launches(numbers: Sequence[int]) -> str:
-    """launch 3; launches 0, 2-4."""
+    """Launch numbers as ranges: launch 3; launches 0, 2-4."""
     parts: list[list[int]] = []
     for one in sorted(numbers):
         if parts and one == parts[-1][1] + 1:
@@ -131,7 +130,7 @@ def _drifts(measured: Measured, noise: pl.DataFrame) -> Iterable[Finding]:
 
 
 def _times(measured: Measured) -> tuple[str, pl.DataFrame]:
-    """What should stay the same from block to block: the time of work or, of a load, that of an answered request."""
+    """The time expected to be constant between blocks: of work or, under load, of an answered request."""
     if measured.kind.sends_requests:
         answered = main(measured, "scheduled_ns", "done_ns", "status").filter(pl.col("status") == "ok")
         middle = seconds("done_ns", "scheduled_ns").median().alias("value")
@@ -141,7 +140,7 @@ def _times(measured: Measured) -> tuple[str, pl.DataFrame]:
 
 
 def _trend(measured: Measured, values: pl.DataFrame) -> Trend | None:
-    """Of the logarithms, each against the mean of its configuration, averaged in blocks."""
+    """Trend of block means of log times, each launch relative to its configuration's mean."""
     rows = measured.timed.select("launch", "block", "configuration").join(values, on="launch")
     rows = rows.filter(pl.col("value") > 0.0).with_columns(pl.col("value").log())
     rows = rows.with_columns(pl.col("value") - pl.col("value").mean().over("configuration"))
@@ -162,7 +161,7 @@ def _direction(found: Trend) -> str:
 
 
 def _heat(measured: Measured) -> str:
-    """What a GPU's temperature did meanwhile, if one was read."""
+    """The change in GPU temperature over the experiment, if recorded."""
     rows = measured.table("telemetry").filter(pl.col("device").str.starts_with("gpu-") & (pl.col("counter") == "temperature"))
     each = rows.group_by("launch").agg(pl.col("value").max())
     blocks = each.join(measured.timed.select("launch", "block"), on="launch").group_by("block").agg(pl.col("value").max())
@@ -173,7 +172,7 @@ def _heat(measured: Measured) -> str:
     return f"; a GPU's temperature {'rose' if found.change > 0 else 'fell'} by {number(abs(found.change), 0)} degrees meanwhile"
 
 
-# ---- what is not in the numbers ----------------------------------------------------------------------------------------
+# ---- unmonitored sources ---------------------------------------------------------------------------------------------
 
 
 def _made_again(measured: Measured) -> Iterable[Finding]:
@@ -190,7 +189,7 @@ def _made_again(measured: Measured) -> Iterable[Finding]:
 
 
 def _unseen(measured: Measured, noise: pl.DataFrame) -> Iterable[Finding]:
-    """What the meter said that it could not read: a disturbance of that kind would go unnoticed."""
+    """Sources that the meter could not read: disturbances of that kind go unnoticed."""
     missing = {name: _reason(measured, key) for name, key in SEEN.items() if noise[name].null_count() == noise.height}
     told = {name: reason for name, reason in missing.items() if reason}
     if told:

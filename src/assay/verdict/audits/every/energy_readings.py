@@ -1,7 +1,7 @@
-"""Are the joules what they seem?
+"""Are the energy readings reliable?
 
-A counter that was reset, or may have wrapped more than once between two readings, gives a lower bound (telemetry
-`energy_doubts`).  A launch shorter than 20 periods of its sensor is too short for it (METRICS.md, "Cost, energy").
+A counter that was reset, or may have wrapped more than once between readings, gives a lower bound (telemetry `energy_doubts`). A launch
+shorter than 20 sensor periods is too short to resolve.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ FEWEST_PERIODS = 20
 
 
 def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
-    """One warning for joules that are a lower bound, one for launches too short for the sensor."""
+    """One warning for lower bounds, one for launches too short for the sensor."""
     telemetry = measured.table("telemetry")
     doubtful = telemetry.filter((pl.col("counter") == "energy_doubts") & (pl.col("value") > 0))
     found = []

@@ -1,8 +1,8 @@
-"""Did the instrument itself lose anything?
+"""Did the instrument itself lose data?
 
-The probe disables itself rather than break a training job, and the writer drops a row rather than stop one; both say so
-in the record (events `probe_error` and `rows_dropped`).  Half a launch proves nothing: samples would seem lost and
-steps fast.  So a launch whose numbers are used and that lost something makes the record inadmissible.
+The probe disables itself rather than break a training job, and the writer drops a row rather than block; both record it (events
+`probe_error` and `rows_dropped`). A partial launch proves nothing: samples would look lost and steps fast. So data loss in a launch whose
+numbers count makes the record inadmissible.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from assay.verdict.types import Finding
 
 
 def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
-    """One finding for probes that gave up, one for rows that were dropped, in launches whose numbers are used."""
+    """One finding for disabled probes, one for dropped rows, in launches whose numbers count."""
     used = measured.table("launches").filter(pl.col("status") == "ok")
     events = measured.table("events").join(used, on="launch", how="semi")
     gave_up, dropped = (events.filter(pl.col("kind") == kind) for kind in ("probe_error", "rows_dropped"))
@@ -53,7 +53,7 @@ def _finding(rule: str, events: pl.DataFrame, evidence: str, remedy: str) -> Fin
 
 
 def _error(detail: str | None) -> str:
-    """The error's own words; the detail as it stands if it holds none."""
+    """The error's message, else the whole detail."""
     try:
         return str(json.loads(detail or "")["error"])
     except (ValueError, TypeError, KeyError):

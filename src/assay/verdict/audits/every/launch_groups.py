@@ -1,9 +1,9 @@
 """Do the launches of a configuration form one group?
 
-The times and rates by which a comparison would be decided are examined, launch by launch (`assay.stats.groups.launch_groups`): two groups,
-or one launch far from the others, leave an interval round a value that no launch had.  Nothing is dropped (decision 0012): the
-finding names the launches, and the interval carries a mark wherever it is written.  At p < 0.01 divided by the metrics examined.
-Cannot tell: why, or a mode that none of these launches met.
+Examines each launch's times and rates that decide comparisons (`assay.stats.groups.launch_groups`): with two groups, or one outlier, the
+interval surrounds a value that no launch had. No launch is dropped (docs/decisions, 0012): the finding names the launches, and the interval
+is marked in every output. Level: p < 0.01 divided by the number of metrics examined. Cannot tell: the cause, or a mode that none of these
+launches met.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from assay.verdict.evidence.sent_requests import in_launches
 from assay.verdict.types import Finding
 
 Found = tuple[str, Estimate, Groups]
-RARE: Final = 0.1  # share of launches of a mode that the advised number of launches meets at 95 %
+RARE: Final = 0.1  # a mode with this share of launches appears among ADVISED launches with 95 % probability
 ADVISED: Final = 29  # ceil(ln 0.05 / ln(1 - RARE))
 
 
 def examine(measured: Measured, results: Results) -> tuple[Finding, ...]:
-    """One warning per configuration, on its clearest split."""
+    """One warning per configuration, for its clearest split."""
     return tuple(
         _finding(measured, configuration, min(found, key=lambda one: one[2].p))
         for configuration in measured.configurations

@@ -1,8 +1,8 @@
 """Are there enough launches, and is each planned one accounted for?
 
-At least 5 per configuration carry an interval between launches, fewer than 3 carry no verdict (methodology 3.1).
-A planned launch that failed is named: a summary over the ones that went well would be cherry-picked (`cherry_picked` looks for
-those that are missing).  Claims: launches and an interval must be published; a spread is no interval, trials are no launches.
+An interval between launches needs at least 5 per configuration; fewer than 3 carry no verdict (docs/methodology.md, "The unit of analysis
+is the launch"). Failed planned launches are named: summarising only successes would be cherry-picking (`cherry_picked` finds missing ones).
+Claims: launches and an interval must be published; a spread is no interval, and trials are no launches.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from assay.verdict.stated.kinds import is_quality
 from assay.verdict.types import Finding
 
 ENOUGH = 5
-LEAST_CONFIDENCE = 0.8  # of an interval that is published as one
+LEAST_CONFIDENCE = 0.8  # the lowest level accepted as a confidence interval
 
 
 def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
@@ -30,7 +30,7 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
 def _few(measured: Measured) -> list[Finding]:
     found: list[Finding] = []
     if measured.experiment.profile is not None and measured.experiment.profile.only:
-        return found  # no launch was to be timed: `assay profile`
+        return found  # no timed launches planned: `assay profile`
     for name in measured.configurations:
         done = measured.timed.filter(pl.col("configuration") == name).height
         if done < ENOUGH:

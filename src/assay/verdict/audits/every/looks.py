@@ -1,9 +1,9 @@
-"""Were launches added until the intervals were narrow, and what did that cost them?
+"""Were launches added until the intervals were narrow, and at what cost in confidence?
 
-With `launches.precision` the number of launches depends on what they gave.  Looking at an interval several times and
-stopping when it is narrow makes a plain 95 % interval hold less often than in 95 % of experiments; every interval is
-therefore made at a higher confidence, and this says so in every report (`assay.stats.comparing.sequential`).  It also says why no
-further launches were made: intervals that are wider than asked for are no failure, but they must not pass for narrow.
+With `launches.precision` the number of launches depends on their results. Stopping at an interim analysis once the interval is narrow makes
+plain 95 % intervals cover less than 95 % of the time; intervals are therefore computed at a higher confidence level, and every report says
+so (`assay.stats.comparing.sequential`). It also reports why launching stopped: intervals wider than requested are no failure, but must not
+pass for narrow.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ WHY_NOT = {
 
 
 def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
-    """What the looking did to the confidence; a warning if the intervals are wider than asked for."""
+    """The effect of interim analyses on the confidence level; a warning if intervals are wider than requested."""
     if not measured.looks:
         return ()
     ended = str(measured.manifest.get("looks_ended", ""))

@@ -1,8 +1,8 @@
 """Are there enough trials for the percentile?
 
-A percentile p with a two-sided interval needs at least ln(alpha/2)/ln(p) independent trials: 72 for p95, 368 for p99, 3688 for p99.9 at
-95 % (methodology 3.3).  That is the least: dependent trials need more.  Records refuse a percentile that their steps cannot carry, and
-this says of which configurations; a percentile that is nevertheless there with fewer trials is inadmissible.
+A percentile p with a two-sided interval needs at least ln(alpha/2)/ln(p) independent trials: 72 for p95, 368 for p99, 3688 for p99.9 at 95
+% confidence (docs/methodology.md, "Percentiles of steps and requests"). Dependent trials need more. Records omit a percentile without
+enough steps, and this lists the configurations concerned; a percentile reported with too few trials is inadmissible.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ TAILS = {  # metrics of a record
 
 
 def examine(measured: Measured, results: Results) -> tuple[Finding, ...]:
-    """Percentiles that are shown though their trials are too few."""
+    """Percentiles shown with too few trials."""
     return tuple(
         Finding(
             rule="too_few_trials",
@@ -45,7 +45,7 @@ def examine(measured: Measured, results: Results) -> tuple[Finding, ...]:
 
 
 def blind(measured: Measured, results: Results) -> str | None:
-    """All percentiles of the tail were refused or never asked for."""
+    """Blind if all tail percentiles were omitted or not requested."""
     values = [value for metric in TAILS for value in results.get(metric, {}).values()]
     if any(isinstance(value, Estimate) for value in values):
         return None
@@ -54,7 +54,7 @@ def blind(measured: Measured, results: Results) -> str | None:
 
 
 def claim(said: Claim) -> tuple[Finding, ...]:
-    """Percentiles with too few trials, and those whose trials are not said."""
+    """Percentiles with too few trials, or with an unstated number."""
     named = [number for number in said.number if statistic(number) in PERCENTILES]
     few = [finding for number in named for finding in _few(number)]
     return (

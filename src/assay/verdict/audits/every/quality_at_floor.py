@@ -1,8 +1,8 @@
-"""Is the reference's quality high enough that a loss could be seen?
+"""Is the reference's quality high enough to show a loss?
 
-The base passes the gate `quality` by definition.  Where it gets nothing right, does no better than guessing, answers with no text, or
-leads by no more than the margin, everything else passes with it: such a record is INVALID (`assay.frames.quality_floor`).
-Cannot tell: the chance level of a task, where quality.chance does not say it.
+The base passes the gate `quality` by definition. If it gets nothing right, does no better than guessing, gives empty answers, or exceeds
+chance by no more than the margin, everything else passes too: INVALID (`assay.frames.quality_floor`). Cannot tell: a task's chance level,
+unless quality.chance gives it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MEND: Final = (
 
 
 def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
-    """One finding at most, on the base."""
+    """At most one finding, on the base."""
     quality = measured.experiment.quality
     if quality is None:
         return ()
@@ -45,7 +45,7 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
 
 
 def _unanswered(measured: Measured) -> str | None:
-    """Of a load: that every question with a reference answer was left without one."""
+    """Under load: whether every question with a reference answer was left unanswered."""
     if not measured.kind.sends_requests:
         return None
     launches = measured.timed.filter(pl.col("configuration") == measured.base).select("launch")

@@ -1,7 +1,7 @@
 """Which configurations gave a worse model?
 
-The quality gate decides; this names its failure as a finding, so that a degraded configuration is listed beside lost
-samples and diverged replicas.  A warning for the record: the configuration is refused, the others stand.
+Lists a failed quality gate as a finding, beside lost samples and diverged replicas. A warning for the record: this configuration is
+rejected, the others stand.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ OF_LOADS = "look at the answers at this load: an engine may cut, quantise or bat
 
 
 def examine(measured: Measured, results: Results) -> tuple[Finding, ...]:
-    """One warning per configuration whose quality was shown to be worse than the margin allows."""
+    """One warning per configuration shown to be worse than the margin allows."""
     return tuple(
         Finding(
             rule="quality_degraded",

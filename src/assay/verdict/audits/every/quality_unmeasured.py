@@ -1,8 +1,9 @@
-"""Was quality measured in the very launches that were timed, and did it hold?
+"""Was quality measured in the timed launches, and did it hold?
 
-A faster run that gives a worse model is another task.  Claims: a speed (or a cost below another system's) without quality, quality from
-other runs, a loss beyond the margin or without one, or so few items that no margin of that size can be shown even without a single change
-(quality.md 3.2).  Records take quality from the timed launches themselves; the gate `quality` and the audit `quality_loss` judge it.
+A faster run with a worse model is another task. Claims: a speed (or a cost below another system's) without quality, with quality from other
+runs, with a loss beyond the margin or without a margin, or with too few items to support the margin even without a single change
+(non-inferiority with no flips: n >= ln(alpha)/ln(1 - margin)). Records measure quality in the timed launches; the gate `quality` and the
+audit `quality_loss` judge it.
 """
 
 from __future__ import annotations
@@ -24,18 +25,18 @@ MEND = "score held-out items in the launches that are timed, and write the margi
 
 
 def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
-    """Nothing of its own: a record's quality is that of its timed launches."""
+    """Nothing: a record's quality is that of its timed launches."""
     return ()
 
 
 def blind(measured: Measured, results: Results) -> str | None:
-    """No score, no answer."""
+    """Blind without a score."""
     value = results.get("quality", {}).get(measured.base)
     return value.detail if isinstance(value, Absent) else None if value is not None else "quality was not computed"
 
 
 def claim(said: Claim) -> tuple[Finding, ...]:
-    """What was said about quality beside a speed, or beside a lower cost."""
+    """The quality stated beside a speed or a lower cost."""
     better = improved(said)
     if not better:
         return ()
@@ -104,7 +105,7 @@ def _lost(quality: ClaimedQuality) -> list[Finding]:
             )
         ]
     if quality.baseline is None or quality.candidate is None or confusion(quality):
-        return []  # `units` names scores on two scales
+        return []  # `units` reports scores on two scales
     loss = quality.candidate - quality.baseline if lower_is_better(quality) else quality.baseline - quality.candidate
     change = f"{quality.metric} went from {given(quality.baseline)} to {given(quality.candidate)}"
     if loss > 0.0 and quality.margin is None:
@@ -133,7 +134,7 @@ def _lost(quality: ClaimedQuality) -> list[Finding]:
 
 
 def _lost_in_numbers(said: Claim) -> tuple[Finding, ...]:
-    """Scores that are given as numbers, with their baseline's."""
+    """Scores given as numbers, with their baseline's."""
     found_here: list[Finding] = []
     for number in filter(is_quality, said.number):
         same = said.quality is not None and said.quality.metric == number.metric

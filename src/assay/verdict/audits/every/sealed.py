@@ -1,4 +1,7 @@
-"""Is this record whole?  Only a complete, sealed record carries a verdict."""
+"""Is this record complete and sealed?
+
+Only a complete, sealed record carries a verdict.
+"""
 
 from __future__ import annotations
 

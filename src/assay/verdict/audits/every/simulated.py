@@ -1,7 +1,7 @@
 """Were these times measured at all?
 
-A record of the runner `simulated` (`assay simulate`) holds times that a simulator computed.  It is judged and shown like any other,
-so that a model can be tried on a cluster whose truth is known, and it is INVALID as evidence: nothing in it was measured.
+A record of the runner `simulated` (`assay simulate`) holds computed times. It is judged and shown like any other, so that a model can be
+tested on a cluster with known properties, but it is INVALID as evidence.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ RUNNER = "simulated"
 
 
 def is_simulated(measured: Measured) -> bool:
-    """Whether a simulator made it, also by way of a replay."""
+    """Whether the record comes from a simulator, directly or through a replay."""
     if measured.experiment.workload.runner == RUNNER or measured.manifest.get("simulated") is not None:
         return True
     steps = measured.table("steps")

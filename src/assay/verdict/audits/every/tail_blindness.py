@@ -1,8 +1,8 @@
 """Does a mean or a median hide a heavy tail?
 
-Users feel the tail: a mean looks fine while the p99 breaks its objective.  Claims: a time that somebody waits for, without a percentile
-of at least p90 beside it.  Records: steps that take more than 3 medians hold more than a fifth of the steady time in most
-launches, from 100 steady steps on; medians say nothing about them.  Source: Dean & Barroso, CACM 56(2), 2013.
+Users feel the tail: a mean may look fine while the p99 breaks its objective. Claims: a waiting time without a percentile of at least p90.
+Records: in most launches with at least 100 steady steps, steps longer than 3 medians take more than a fifth of steady time; medians do not
+show them. Source: Dean & Barroso, CACM 56(2), 2013.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ TAIL = ("p90", "p95", "p99", "p999", "max")
 
 
 def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
-    """A warning per configuration whose steps, or answers, have a heavy tail in most launches."""
+    """A warning per configuration with a heavy tail of steps, or answers, in most launches."""
     shares = _shares(measured)
     words, remedy = (OF_LOADS, LOADS_REMEDY) if measured.kind.sends_requests else (OF_STEPS, STEPS_REMEDY)
     found_here = []
@@ -51,7 +51,7 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
 
 
 def _shares(measured: Measured) -> pl.DataFrame:
-    """(configuration, share) per launch with enough steps (of a load: answers): the part of its time in those above 3 medians."""
+    """(configuration, share) per launch with enough steps (under load: answers): time share of those above 3 medians."""
     far = pl.col("step_s") > FAR * pl.col("step_s").median()
     return (
         _trials(measured)
@@ -69,14 +69,14 @@ def _trials(measured: Measured) -> pl.DataFrame:
 
 
 def blind(measured: Measured, _: Results) -> str | None:
-    """Too few steps show no tail."""
+    """Blind with too few steps."""
     if _shares(measured).height:
         return None
     return f"no launch has {FEWEST_STEPS} {'answers' if measured.kind.sends_requests else 'steady steps'}, fewer show no tail"
 
 
 def claim(said: Claim) -> tuple[Finding, ...]:
-    """Waiting times of which only the middle is given."""
+    """Waiting times given only by their middle."""
     tailed = {(metric_name(number.metric), number.of) for number in said.number if statistic(number) in TAIL}
     return tuple(
         found(

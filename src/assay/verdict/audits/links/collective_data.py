@@ -1,9 +1,8 @@
-"""Were the data of the timed collectives right?
+"""Did the timed collectives give correct data?
 
-A collective that gives wrong numbers has no speed: its record fails, and the operation, size, ranks and kind of corruption are named.
-Every timed call is checked with numbers that differ by rank, element and call (`assay.instruments.collectives.data`); what one rank
-sees alone may have two explanations, which are told apart here by what the others saw.
-A timed call that nobody checked makes the record INVALID: its time may be that of anything.
+A collective with wrong results has no speed: its record fails, naming the operation, size, ranks and kind of corruption. Every timed call
+is checked with numbers that differ by rank, element and call (`assay.instruments.collectives.data`); if one rank's result has two
+explanations, the other ranks' results decide. An unchecked timed call makes the record INVALID: there is no evidence of what was timed.
 """
 
 from __future__ import annotations
@@ -20,13 +19,13 @@ from assay.verdict.audits.support.audit import Audit
 from assay.verdict.types import Finding
 
 MOST_TOLD = 8  # ranks named in a finding
-ROUNDING = 0.02  # of a printed bandwidth against the one that its time gives
-LEAST_SHOWN = 1.0  # GB/s below which two printed decimals say too little
+ROUNDING = 0.02  # relative, of a printed bandwidth against the one from its time
+LEAST_SHOWN = 1.0  # GB/s; below it, two printed decimals are too coarse
 HERE = "sum_is_here"  # a rank that is not the root holds the sum
 
 
 def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
-    """One finding per operation, size and kind of corruption; one for calls that nobody checked."""
+    """One finding per operation, size and kind of corruption; one for unchecked calls."""
     launches = _examined(measured).select("launch", "configuration")
     rows = (
         measured.table("collectives")
@@ -37,7 +36,7 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
 
 
 def _examined(measured: Measured) -> pl.DataFrame:
-    """The launches in which assay's own worker made the calls: all timed ones, or those beside a training."""
+    """Launches in which assay's own worker made the calls: all timed ones, or the sweeps beside a training."""
     if measured.kind.sweeps:
         return measured.timed
     return measured.table("launches").filter((pl.col("role") == "sweep") & (pl.col("status") == "ok"))
@@ -74,13 +73,13 @@ def _finding(of: Mapping[str, object], seen: Mapping[int, tuple[str, int]], own:
 
 
 def explained(seen: Mapping[int, tuple[str, int]], size: int) -> str:
-    """The one explanation of what all ranks saw of a call: rank -> (fault, wrong elements)."""
+    """The explanation consistent with all ranks' results of a call: rank -> (fault, wrong elements)."""
     faults = {rank: fault for rank, (fault, wrong) in seen.items() if wrong}
     elsewhere = [rank for rank, (fault, _) in seen.items() if fault == HERE]
     if elsewhere:
         return f"wrong_root: the sum is on rank {elsewhere[0]}"
     kinds = dict.fromkeys(fault.partition(":")[0] for fault in faults.values())
-    # Two ranks, in place: a rank that sees its own input cannot tell whether nothing came or the other was left out.
+    # Two ranks, in place: from its own input a rank cannot tell a missing update from a missing peer.
     if size == 2 and set(kinds) == {"stale", "rank_missing"}:
         return next(fault for fault in faults.values() if fault.startswith("rank_missing"))
     return "; ".join(dict.fromkeys(fault or "unknown" for fault in faults.values()))
@@ -100,7 +99,7 @@ def _unchecked(rows: pl.DataFrame) -> Iterable[Finding]:
 
 
 def _of_others(measured: Measured, rows: pl.DataFrame) -> Iterable[Finding]:
-    """Another program's numbers: what it checked, and whether they fit together."""
+    """Another program's numbers: what it checked, and whether they are consistent."""
     foreign = measured.foreign or {}
     seen = rows["wrong"].is_not_null().sum()
     told = f"{seen} of {count(rows.height, 'results')} have a count of wrong elements" if seen else "no data were checked"

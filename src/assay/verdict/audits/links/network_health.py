@@ -1,10 +1,10 @@
-"""Is anything on the way to the other hosts broken, set wrongly, or slower than its neighbours?
+"""Is any link to the other hosts broken, misconfigured or slow?
 
-A host that never answered fails the record.  Everything else is a warning with its numbers: what could not be measured and how to get it,
-packets lost, damaged or thrown away, segments sent again, a packet size that does not get through, half duplex, a slower interface or
-link than the others', one direction slower than the other.  Thresholds: `MOST_AGAIN` of the segments (TCP's own recovery stays below it
-on a healthy link), `LEAST_RATIO` between links or directions, `BUSY` of this machine's processors.
-Cannot tell: on which of the two machines, or between them, the cause lies.
+A host that never answered fails the record. Everything else is a warning with its numbers: what could not be measured and how to enable it,
+lost, damaged or dropped packets, retransmitted segments, a packet size that does not pass, half duplex, an interface or link slower than
+the others, one direction slower than the other. Thresholds: `MOST_AGAIN` of the segments (TCP retransmits less on a healthy link),
+`LEAST_RATIO` between links or directions, `BUSY` of this machine's processors. Cannot tell: whether the cause lies on either machine or
+between them.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from assay.metrics.base import Results
 from assay.verdict.audits.support.audit import Audit
 from assay.verdict.types import Finding, Severity
 
-MOST_AGAIN = 0.01  # of the segments
+MOST_AGAIN = 0.01  # share of segments retransmitted
 LEAST_RATIO = 1.5
-BUSY = 0.9  # of the processors
-SEGMENT = 1448  # bytes of payload in a frame of 1514
+BUSY = 0.9  # processor utilisation
+SEGMENT = 1448  # payload bytes of a 1514-byte frame
 
 
 def examine(measured: Measured, results: Results) -> tuple[Finding, ...]:
-    """Everything that is wrong, host by host."""
+    """All problems, host by host."""
     found: list[Finding] = []
     for host in hosts(measured):
         found += _of_host(measured, results, host)
@@ -153,7 +153,7 @@ def _interfaces(measured: Measured) -> Iterator[Finding]:
 
 
 def _slower(results: Results, names: tuple[str, ...]) -> Iterator[Finding]:
-    """A host whose link is slower than the middle of several."""
+    """A host with a link slower than the median of several."""
     known = {host: value for host in names if isinstance(value := _value(results, "link_rate", host), Estimate)}
     if len(known) < 2:
         return

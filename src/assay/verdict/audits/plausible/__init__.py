@@ -1,1 +1,1 @@
-"""Can this record's rows have been measured at all?"""
+"""Could this record's rows have been measured at all?"""

@@ -1,9 +1,8 @@
-"""Are there launches whose times repeat another one's to the nanosecond?
+"""Do any launches repeat another launch's times to the nanosecond?
 
-No two launches take equal times: two whose longest 64 steps, trials, requests or collectives last the same to the nanosecond are one
-measurement written down twice.  Asked where at least 8 of these durations are different and no whole microseconds: on a coarser clock equal
-times say nothing.  INVALID, since the copies narrow every interval.
-Cannot tell: copies with noise added.
+No two launches take equal times: if their longest 64 steps, trials, requests or collectives have equal durations to the nanosecond, one was
+copied from the other. Applies if at least 8 of these durations are distinct and not whole microseconds: on a coarser clock, equal times are
+no evidence. INVALID, since copies narrow every interval. Cannot tell: copies with added noise.
 """
 
 from __future__ import annotations
@@ -54,7 +53,7 @@ def _copies(measured: Measured, table: str) -> Iterator[Finding]:
 
 
 def blind(measured: Measured, _: Results) -> str | None:
-    """One launch has nothing to repeat."""
+    """Blind with a single launch."""
     if measured.foreign is not None:
         return FOREIGN
     return None if measured.table("launches").height > 1 else "there is one launch, which has nothing to repeat"

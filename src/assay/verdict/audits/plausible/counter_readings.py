@@ -1,12 +1,12 @@
-"""Can the counters have been read as they stand?
+"""Can the counters have been read as recorded?
 
-The meter reads while a launch runs, totals that it keeps itself never fall, and no device draws more than its limit:
+The meter reads while a launch runs, totals that it accumulates itself never fall, and no device exceeds its power limit:
 
-    energy between two readings  <=  2000 W x (seconds + 1)        what the accumulator lets through (`instruments/energy.py`)
-    mean power of a GPU          <=  2 x its enforced power limit, where the record has it and the readings span 5 s
+    energy between two readings  <=  2000 W x (seconds + 1)        the accumulator's own limit (`instruments/energy.py`)
+    mean power of a GPU          <=  2 x its enforced power limit, if recorded and the readings span 5 s
 
-A reading that breaks one of these was not read: INVALID.  The kernel's own totals (idle time, interfaces) may fall, and are left alone.
-Cannot tell: a counter that was scaled by a plausible factor.
+A violation cannot have been read: INVALID. The kernel's totals (idle time, interfaces) may fall and are not checked. Cannot tell: a counter
+scaled by a plausible factor.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from assay.verdict.evidence.impossible_rows import FOREIGN, ended, impossible, s
 from assay.verdict.types import Finding
 
 SERIES: Final = ["launch", "host", "device", "counter"]
-# Totals of one launch that assay itself keeps from falling (`host.py`, `energy.py`, `meter.py`).
+# Per-launch totals that assay itself keeps monotonic (`host.py`, `energy.py`, `meter.py`).
 KEPT: Final = ("cpu_time", "involuntary_switches", "major_faults", "minor_faults", "energy", "energy_doubts", "energy_errors")
 MOST_WATTS, LATENCY_S = 2000.0, 1.0
 MOST_LIMITS, LONG_S = 2.0, 5.0
-LATE_S: Final = 60.0  # that the last reading of the last launch may come after its end
+LATE_S: Final = 60.0  # allowance for the last reading after the last launch's end
 METERED: Final = ("cpu", "launch", "coordinator", "meter", "cgroup", "memory", "io", "tcp", "workers")
 
 
 def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
-    """At most one finding per law."""
+    """At most one finding per rule."""
     if measured.foreign is not None:
         return ()
     kept = measured.table("telemetry").filter(pl.col("counter").is_in(KEPT)).sort([*SERIES, "ns"])
@@ -69,7 +69,7 @@ def _above_limit(measured: Measured, energy: pl.DataFrame) -> Iterator[Finding]:
 
 
 def _limits(measured: Measured) -> dict[str, float]:
-    """Enforced power limit by GPU, the highest that a snapshot saw."""
+    """Enforced power limit by GPU, the highest in a snapshot."""
     found: dict[str, float] = {}
     for snapshot in snapshots(measured):
         gpu = snapshot.get("gpu")
@@ -82,7 +82,7 @@ def _limits(measured: Measured) -> dict[str, float]:
 
 
 def _outside(measured: Measured) -> tuple[Finding, ...]:
-    """The meter begins after its launch, and ends before the next one begins."""
+    """Readings start after their launch begins, and stop before the next one begins."""
     rows = measured.table("telemetry").filter(pl.col("device").is_in(METERED))
     most, following = pl.col("end_ns") + round(LATE_S * NS_PER_S), measured.table("launches").sort("launch")
     spans = following.with_columns(_next=pl.col("begin_ns").shift(-1)).join(ended(measured), on="launch", how="semi")
@@ -97,7 +97,7 @@ def _outside(measured: Measured) -> tuple[Finding, ...]:
 
 
 def blind(measured: Measured, _: Results) -> str | None:
-    """Without counters."""
+    """Blind without counters."""
     if measured.foreign is not None:
         return FOREIGN
     return None if measured.table("telemetry").height else "no counter was read"

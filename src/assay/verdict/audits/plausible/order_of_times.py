@@ -1,10 +1,11 @@
-"""Are a record's times possible: no end before its begin, no two steps of a rank at once, everything inside of its launch?
+"""Are a record's times possible?
 
-A rank makes one step at a time, a round one trial, a plan one launch; a step's exclusive phases fit into it (`recorder.phases`); what a
-launch did lies between its begin and its end; a first step is told by two tables alike; no rank has the result of a collective before the
-last rank has entered it.  One row that breaks one of these cannot have been measured, so the record is INVALID.
-Times are compared on one clock only: of one worker, or of those on the coordinator's host.  Slack: a microsecond, for clocks that step.
-Cannot tell: a forger who moves all times together.
+No interval ends before it begins; a rank runs one step at a time, a round one trial, a plan one launch; a step's exclusive phases fit into
+it (`recorder.phases`); a launch contains its rows; two tables agree on the first step; no rank has the result of a collective before the
+last rank enters it. One row that breaks a rule cannot have been measured: INVALID.
+
+Times are compared on one clock only: a worker's own, or the coordinator host's. Slack: 1 us, for clocks that step. Cannot tell: forgery
+that shifts all times together.
 """
 
 from __future__ import annotations
@@ -31,9 +32,9 @@ from assay.verdict.evidence.impossible_rows import (
 from assay.verdict.types import Finding
 
 SLACK_NS: Final = 1000
-# What a sum of phases may exceed its step by, where phases were told by hooks: `missing_synchronisation` warns of less.
+# Slack for the sum of phases timed by hooks; `missing_synchronisation` warns below it.
 PHASES_SHARE, PHASES_NS = 0.05, 1_000_000
-SAME_BOOT_S: Final = 60.0  # by which the wall clock may be set between two launches of one boot
+SAME_BOOT_S: Final = 60.0  # largest adjustment of the wall clock between two launches of one boot
 SPANS: Final = (
     ("launches", "begin_ns", "end_ns"),
     ("steps", "begin_ns", "end_ns"),
@@ -44,12 +45,12 @@ SPANS: Final = (
 )
 PHASES: Final = ("data_ns", "forward_ns", "backward_ns", "optimizer_ns")
 DURATIONS: Final = {"steps": (*PHASES, "checkpoint_ns"), "collectives": ("blocked_ns",), "events": ("duration_ns",)}
-# Nobody has the result before everybody has given his part.
+# Operations whose result depends on every rank's input.
 WAIT_FOR_ALL: Final = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all")
 
 
 def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
-    """At most one finding per law."""
+    """At most one finding per rule."""
     if measured.foreign is not None:
         return ()
     spans = [
@@ -74,7 +75,7 @@ def _negative(measured: Measured, table: str, column: str) -> tuple[Finding, ...
 
 
 def _phases(measured: Measured) -> tuple[Finding, ...]:
-    """Phases timed by the step's own clock; a device's events are another one."""
+    """Phases timed by the step's own clock; device events use another."""
     steps = measured.table("steps").filter(pl.col("method") == "monotonic")
     summed = steps.with_columns(
         _length=pl.col("end_ns") - pl.col("begin_ns"), _sum=pl.sum_horizontal(*(pl.col(name).fill_null(0) for name in PHASES))
@@ -84,7 +85,7 @@ def _phases(measured: Measured) -> tuple[Finding, ...]:
 
 
 def _series(measured: Measured) -> tuple[Finding, ...]:
-    """One step of a rank, and one trial of a round, at a time; steps are counted upwards."""
+    """One step of a rank and one trial of a round at a time; step numbers increase."""
     steps = measured.table("steps").select(*WORKER, "step", "begin_ns", "end_ns").sort([*WORKER, "begin_ns", "step"])
     counted = steps.with_columns(_before=earlier("step", WORKER)).filter(pl.col("step") <= pl.col("_before"))
     trials = measured.table("trials").sort("launch", "begin_ns", "end_ns")
@@ -96,7 +97,7 @@ def _series(measured: Measured) -> tuple[Finding, ...]:
 
 
 def _launches(measured: Measured) -> tuple[Finding, ...]:
-    """One launch at a time. After a restart of the machine its clock begins anew: then it is another one."""
+    """One launch at a time within a boot; after a reboot the clock restarts."""
     wall = pl.col("begin_utc").str.to_datetime(time_unit="ns", time_zone="UTC", strict=False).dt.epoch("ns")
     made = ended(measured).with_columns(_ahead=wall - pl.col("begin_ns")).sort("begin_ns", "end_ns")
     before = made.with_columns(_before=pl.col("end_ns").shift(1), _earlier=pl.col("launch").shift(1), _drift=pl.col("_ahead").diff().abs())
@@ -124,7 +125,7 @@ def _outside(measured: Measured) -> tuple[Finding, ...]:
 
 
 def _first_step(measured: Measured) -> tuple[Finding, ...]:
-    """The event of a worker's first step and the step's own row."""
+    """A worker's first-step event agrees with the step's own row."""
     told = measured.table("events").filter((pl.col("kind") == "first_step") & pl.col("step").is_not_null())
     told = told.select(*WORKER, "step", _ns="ns", _told="duration_ns")
     both = measured.table("steps").join(told, on=[*WORKER, "step"]).with_columns(_length=pl.col("end_ns") - pl.col("begin_ns"))
@@ -135,7 +136,7 @@ def _first_step(measured: Measured) -> tuple[Finding, ...]:
 
 
 def _too_early(measured: Measured) -> tuple[Finding, ...]:
-    """A collective that was over on one rank before another had entered it."""
+    """A collective that ended on one rank before another entered it."""
     near = beside_the_coordinator(measured)
     calls = measured.table("collectives").filter(
         pl.col("op").is_in(WAIT_FOR_ALL) & (pl.col("method") == "host") & pl.col("end_ns").is_not_null() & (pl.col("size") > 1)

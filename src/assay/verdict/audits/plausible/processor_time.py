@@ -2,10 +2,10 @@
 
     user + system  <=  wall time x logical processors
 
-of a command's run (wait4(2) counts its ended children too), of all calls of a function in a launch, and of a launch's processes since it
-began.  Slack: 1 % for two clocks, and a tick (10 ms) of each processor where the kernel counts in ticks; a command's own time is exact to
-50 us where its values are finer than a millisecond.  More cannot have been measured: INVALID.
-Cannot tell: a forged time that the machine could just have reached with all its processors.
+holds for a command's run (wait4(2) includes terminated children), for all calls of a function in a launch, and for a launch's processes
+since its begin. Slack: 1 % for two clocks, and one tick (10 ms) per processor if the kernel counts in ticks; 50 us for a command whose
+times are finer than a millisecond. A violation cannot have been measured: INVALID. Cannot tell: a forged time within the machine's
+capacity.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from assay.verdict.types import Finding
 SHARE: Final = 0.01
 TICK_NS: Final = 10_000_000
 FINE_NS: Final = 50_000
-COARSE_NS: Final = 1_000_000  # values that are all multiples of it were counted in ticks
+COARSE_NS: Final = 1_000_000  # values that are all multiples of it come from a tick counter
 
 
 def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
@@ -41,7 +41,7 @@ def _trials(measured: Measured) -> pl.DataFrame:
 
 
 def _commands(measured: Measured, count: int) -> tuple[Finding, ...]:
-    """A run of a command, whose processes all began and ended inside of it."""
+    """A command's run contains all of its processes."""
     runs = _trials(measured).filter(pl.col("exit_code").is_not_null())
     slack = _slack(runs, count)
     bad = runs.filter(pl.col("_used") > count * pl.col("_wall") * (1 + SHARE) + slack)
@@ -49,13 +49,13 @@ def _commands(measured: Measured, count: int) -> tuple[Finding, ...]:
 
 
 def _slack(runs: pl.DataFrame, count: int) -> int:
-    """Of a kernel that counts in ticks, one for each processor; else next to nothing."""
+    """One tick per processor if the kernel counts in ticks; else nearly zero."""
     fine = runs.filter((pl.col("user_ns") % COARSE_NS != 0) | (pl.col("system_ns") % COARSE_NS != 0))
     return FINE_NS if fine.height else count * TICK_NS
 
 
 def _functions(measured: Measured, count: int) -> tuple[Finding, ...]:
-    """All calls of a launch together: other threads' time shows up a tick late, in the next trial."""
+    """All calls of a launch together: other threads' time appears a tick late, in the next trial."""
     calls = (
         _trials(measured)
         .filter(pl.col("exit_code").is_null())
@@ -69,7 +69,7 @@ def _functions(measured: Measured, count: int) -> tuple[Finding, ...]:
 
 
 def _launches(measured: Measured, count: int) -> tuple[Finding, ...]:
-    """Processes of a launch, as its counter stood at any reading. A load's servers may be older than the launch."""
+    """Processes of a launch at each counter reading. A load's servers may predate the launch."""
     if measured.kind.sends_requests:
         return ()
     begins = measured.table("launches").select("launch", "begin_ns")
@@ -85,7 +85,7 @@ def _launches(measured: Measured, count: int) -> tuple[Finding, ...]:
 
 
 def blind(measured: Measured, _: Results) -> str | None:
-    """Without the number of processors, or without anything that was counted."""
+    """Blind without the processor count or any processor times."""
     if measured.foreign is not None:
         return FOREIGN
     if processors(measured) is None:

@@ -1,9 +1,8 @@
-"""Do the tables hold what the plan and the launches allow?
+"""Do the row counts agree with the plan and the launches?
 
-A planned launch succeeds once; a launch has no rank beyond its workers; no more requests arrive than
-its schedule has; tokens that were counted chunk by chunk add up; every row belongs to a launch, and launches are those of the plan.
-What contradicts another table was not measured: INVALID.  Requests against their schedule: `ledger`; launches that are missing:
-`cherry_picked`. Cannot tell: rows that were left out where nothing else counts them.
+A planned launch succeeds once; a launch has no rank beyond its workers; no more requests arrive than its schedule has; tokens counted per
+chunk add up; every row belongs to a launch, and every launch to the plan. Rows that contradict another table were not measured: INVALID.
+`ledger` compares requests with their schedule; `cherry_picked` finds missing launches. Cannot tell: omitted rows that nothing else counts.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ OF_RANKS = ("steps", "samples", "fingerprints", "gradients", "collectives", "com
 
 
 def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
-    """At most one finding per law and table."""
+    """At most one finding per rule and table."""
     if measured.foreign is not None:
         return ()
     return (*_twice(measured), *_strangers(measured), *_beyond(measured), *_arrived(measured), *_tokens(measured), *_plan(measured))
@@ -38,7 +37,7 @@ def _twice(measured: Measured) -> tuple[Finding, ...]:
 
 
 def _strangers(measured: Measured) -> Iterator[Finding]:
-    """Rows of launches that are not in the table of launches, once all is written, and nothing was cut off (`record/salvage.py`)."""
+    """Rows of unlisted launches, in a record that was written completely and not salvaged (`record/salvage.py`)."""
     sealed = measured.manifest.get("sealed")
     if measured.state != "complete" or (isinstance(sealed, Mapping) and sealed.get("salvaged")):
         return
@@ -55,7 +54,7 @@ def _strangers(measured: Measured) -> Iterator[Finding]:
 
 
 def _beyond(measured: Measured) -> Iterator[Finding]:
-    """Ranks that the launch did not have."""
+    """Ranks beyond the launch's workers."""
     launches = measured.table("launches").select("launch", "workers")
     for table in (name for name in OF_RANKS if measured.table(name).height):
         rows = measured.table(table).group_by("launch").agg(pl.col("rank").max()).join(launches, on="launch")
@@ -88,9 +87,7 @@ def _tokens(measured: Measured) -> tuple[Finding, ...]:
 
 
 def _plan(measured: Measured) -> tuple[Finding, ...]:
-    """What the plan says of a timed slot: a pure function of the experiment, asked where the record's own signature is that of this
-    experiment.
-    """
+    """What the plan requires of a timed slot; only if the record's signature is that of this experiment."""
     if measured.manifest.get("plan_signature") != plan_signature(measured.experiment):
         return ()
     slots = [(one.slot, f"{one.configuration} with {one.workers} workers") for one in plan(measured.experiment) if one.role == "timed"]

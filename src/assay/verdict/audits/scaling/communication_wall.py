@@ -1,9 +1,9 @@
-"""Is what does not get shorter with more workers serial work, communication, or the waiting for the slowest of them?
+"""Is the time that more workers do not shorten serial work, communication or waiting for the slowest worker?
 
-Amdahl's fit calls all of it serial, and the Karp-Flatt series tells them apart only where communication grows with the workers: of a
-ring, its latencies do, its bandwidth hardly does.  With alpha, beta and bytes of the same record the step at the largest worker count
-is divided into T1/p, serial work, communication, waiting, and what none of them explains (`stats.communication_wall`).
-Cannot tell: what the serial work is; and a model that misses the largest count by much explains nothing, which is said.
+Amdahl's fit calls all of it serial, and the Karp-Flatt series separates them only if communication grows with the workers: a ring's latency
+does, its bandwidth term hardly does. With alpha, beta and bytes of the same record, the step at the largest worker count is divided into
+T1/p, serial work, communication, waiting, and an unexplained rest (`stats.communication_wall`). Cannot tell: the nature of the serial work;
+a model that misses the largest count by much explains nothing, and the finding says so.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ REMEDIES: Final[dict[Limit, str]] = {
 
 
 def examine(measured: Measured, results: Results) -> tuple[Finding, ...]:
-    """What limits, as a note; a warning where the model misses what it could be checked on."""
+    """The limiting part, as a note; a warning if the model misses a measured worker count."""
     found = model(measured)
     if isinstance(found, Absent):
         return ()
@@ -60,7 +60,7 @@ def examine(measured: Measured, results: Results) -> tuple[Finding, ...]:
 
 
 def _division(parts: Division, step_s: float, *, weak: bool) -> str:
-    """Where a step goes, in one sentence."""
+    """The division of a step in one sentence."""
     named = {
         "serial work": parts.serial_s,
         "exposed communication": parts.communication_s,
@@ -69,7 +69,7 @@ def _division(parts: Division, step_s: float, *, weak: bool) -> str:
     }
     told = [f"{name} {reading(value, SECONDS)}" for name, value in named.items() if abs(value) >= 0.005 * step_s]
     ideal = "T1" if weak else "T1/p"
-    # "comm_exposed" may stand beside it, as measured: these parts are what the fitted model makes of a step
+    # modelled parts; they may differ from the measured "comm_exposed"
     division = f"by the model: {', '.join(told)}" if told else "by the model nothing that shows"
     return (
         f"a step with {parts.workers:g} workers takes {reading(step_s, SECONDS)}, of which {reading(max(parts.lost_s, 0.0), SECONDS)} beyond "
@@ -78,7 +78,7 @@ def _division(parts: Division, step_s: float, *, weak: bool) -> str:
 
 
 def _fits(measured: Measured, found: Wall, results: Results) -> str:
-    """What Amdahl's fit and the Karp-Flatt series make of it."""
+    """How Amdahl's fit and the Karp-Flatt series interpret it."""
     words = []
     own, amdahl = results["serial_fraction_apart"][ALL], results["serial_fraction"][ALL]
     if isinstance(own, Estimate) and isinstance(amdahl, Estimate) and 0.0 <= amdahl.value <= 1.0:
@@ -98,14 +98,14 @@ def _fits(measured: Measured, found: Wall, results: Results) -> str:
 
 
 def _bandwidth_bound(found: Wall) -> bool:
-    """Whether latencies are less than half of the communication at the largest worker count."""
+    """Whether latency is less than half of the communication time at the largest worker count."""
     link, p = found.links.whole, found.largest
     latency = found.demand.seconds(type(link)(fixed=link.fixed, per_unit=0.0, spread=link.spread), p)
     return latency < 0.5 * found.demand.seconds(link, p)
 
 
 def _reach(found: Wall, results: Results) -> str:
-    """How far it was checked, and where adding workers ends."""
+    """The range of the check, and the worker count beyond which more workers do not help."""
     words = []
     error, best = results["communication_wall_error"][ALL], results["fastest_workers"][ALL]
     if isinstance(error, Estimate):

@@ -1,8 +1,8 @@
-"""Is it really strong (or weak) scaling?  Derived from the recorded work, never from the flag alone.
+"""Is the declared strong or weak scaling confirmed by the recorded work?
 
-Strong: items of all ranks per step are equal at every worker count.  Weak: they grow in proportion to the workers.
-Where the ledger shows that samples were lost or used twice, fewer or more items per step are that fault (see `samples`)
-and not another mode.  Claims: the mode must be said, and must fit the global batches of both sides.
+Strong: items of all ranks per step are equal at every worker count. Weak: they grow in proportion to the workers. Fewer or more items per
+step from lost or repeated samples are that fault (see `samples`), not another mode. Claims: the mode must be stated, and must fit the
+global batches of both sides.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from assay.verdict.types import Finding
 
 
 def examine(measured: Measured, results: Results) -> tuple[Finding, ...]:
-    """One finding where the recorded work contradicts the declared mode."""
+    """One finding if the recorded work contradicts the declared mode."""
     items = items_per_step(measured.steady_steps, measured.timed)
     base = items.get(measured.experiment.base_level)
     if base is None:
         return ()
     found = []
     for level, own in items.items():
-        if why_not(measured, configuration_name(level), "speedup"):  # nothing is scaled there
+        if why_not(measured, configuration_name(level), "speedup"):  # not comparable as scaling
             continue
         expected = base if measured.mode == "strong" else base * level / measured.experiment.base_level
         if abs(own - expected) > TOLERANCE * expected and not _ledger_explains(results, level, own < expected):
@@ -42,10 +42,10 @@ def examine(measured: Measured, results: Results) -> tuple[Finding, ...]:
 
 
 def _taken(measured: Measured, items: Mapping[int, float]) -> list[Finding]:
-    """A note where nobody said that the batch was to grow: it may be ranks that all read the same."""
+    """A note if growth of the batch was not declared: all ranks may be reading the same samples."""
     if measured.mode != "weak" or measured.experiment.scaling.mode != "auto":
         return []
-    if any(parallelism(measured, name).alone for name in measured.configurations):  # then the items say nothing
+    if any(parallelism(measured, name).alone for name in measured.configurations):  # items are no evidence if workers train alone
         return []
     told = ", ".join(f"{own:g} at {level}" for level, own in items.items())
     return [
@@ -79,7 +79,7 @@ def _finding(measured: Measured, level: int, own: float, expected: float, base: 
 
 
 def claim(said: Claim) -> tuple[Finding, ...]:
-    """Modes that contradict the batches, and modes that are not said."""
+    """Modes that contradict the batches, and unstated modes."""
     scaled = [n for n in said.number if _is_scaled(said, n)]
     wrong = [finding for number in scaled for finding in _contradicted(said, number)]
     return (
@@ -95,7 +95,7 @@ def claim(said: Claim) -> tuple[Finding, ...]:
 
 
 def _is_scaled(said: Claim, number: Number) -> bool:
-    """Whether it compares worker counts: not scores or costs, and not another system on as many workers."""
+    """Whether the number compares worker counts: not scores, costs, or another system on equally many workers."""
     if not is_relative(number) or number.workers is None or is_quality(number) or is_cost(number) or is_energy(number):
         return False
     other = number.baseline is not None and number.baseline.kind == "other_system" and number.baseline.workers is None
@@ -103,7 +103,7 @@ def _is_scaled(said: Claim, number: Number) -> bool:
 
 
 def _batches(said: Claim, number: Number) -> tuple[float | None, float | None]:
-    """The global batches of the baseline and of the number, wherever they were said."""
+    """The global batches of the baseline and of the number, wherever they were stated."""
     base = number.baseline.global_batch if number.baseline is not None else None
     sides = (said.conditions.baseline.get("global_batch"), said.conditions.candidate.get("global_batch"))
     written = [float(side) if isinstance(side, int | float) else None for side in sides]

@@ -1,9 +1,9 @@
 """Is the baseline slower than it could be?
 
-A speedup measures the baseline's slack if the baseline has fewer threads, another precision, a smaller batch or no compilation.
-A speedup equal to the number of workers or above it is a red flag: communication should have cost something.  Records: an
-efficiency whose whole interval is above 1.  Cannot tell: whether a serial program would be faster still; nobody timed it.
-Source: Hoefler & Belli, SC'15, rule 1; Bailey, "Twelve ways to fool the masses", 1991, nos. 2 and 6.
+A speedup measures the baseline's slack if the baseline has fewer threads, another precision, a smaller batch or no compilation. A speedup
+at or above the number of workers is a red flag: communication should cost something. Records: an efficiency with its whole interval above
+1. Cannot tell: whether a serial program would be faster still; none was timed. Sources: Hoefler & Belli, SC'15, rule 1; Bailey, "Twelve
+ways to fool the masses", 1991, nos. 2 and 6.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from assay.verdict.types import Finding
 
 STRENGTH = ("threads", "precision", "dtype", "batch", "compil", "optimi", "fused", "cuda_graph", "tuned", "attention", "quantis", "quantiz")
 BITS = {"fp64": 64, "fp32": 32, "tf32": 19, "bf16": 16, "fp16": 16, "fp8": 8, "int8": 8, "fp4": 4, "int4": 4, "nvfp4": 4, "mxfp4": 4}
-BASE = "base_kind"  # a condition of the experiment: best_serial says that the base is the best program for one worker
+BASE = "base_kind"  # condition of the experiment; best_serial: the base is the best program for one worker
 
 
 def examine(measured: Measured, results: Results) -> tuple[Finding, ...]:
-    """A warning per configuration that is faster than its workers allow; one where the base had other threads."""
+    """A warning per configuration with superlinear speedup; one if the base had other threads."""
     found_here = []
     for name in measured.configurations:
         value = results["efficiency"][name]
@@ -51,7 +51,7 @@ def examine(measured: Measured, results: Results) -> tuple[Finding, ...]:
 
 
 def _other_work(measured: Measured, results: Results, name: str) -> bool:
-    """Whether lost or repeated samples, or other batches, explain the speed: `samples` and `scaling_mode` name them."""
+    """Whether lost or repeated samples, or other batches, explain the speed: `samples` and `scaling_mode` report them."""
     wrong = (results[metric][name] for metric in ("samples_lost", "samples_duplicated"))
     if any(isinstance(value, Estimate) and value.value > 0.0 for value in wrong):
         return True
@@ -59,7 +59,7 @@ def _other_work(measured: Measured, results: Results, name: str) -> bool:
 
 
 def blind(measured: Measured, _: Results) -> str | None:
-    """A record times the same script on fewer workers, not another program; of one configuration nothing is relative to it."""
+    """Blind: a record times the same script on fewer workers, not another program; a single configuration has no baseline."""
     if len(measured.levels) == 1 or str(measured.experiment.conditions.get(BASE, "")) == "best_serial":
         return None
     return (
@@ -105,7 +105,7 @@ def claim(said: Claim) -> tuple[Finding, ...]:
 
 
 def _base_is_stronger(values: list[object]) -> bool:
-    """Whether the baseline, not the candidate, has the advantage: compiled against not, more threads, fewer bits."""
+    """Whether the baseline, not the candidate, has the advantage: compilation, more threads, fewer bits."""
     base, own = values[0], values[-1]
     if isinstance(base, bool) and isinstance(own, bool):
         return base and not own
@@ -114,12 +114,12 @@ def _base_is_stronger(values: list[object]) -> bool:
 
 
 def is_strength(key: str) -> bool:
-    """Whether a condition is one that makes one machine faster."""
+    """Whether a condition makes one machine faster."""
     return any(part in key.casefold() for part in STRENGTH)
 
 
 def _too_good(said: Claim) -> list[Finding]:
-    """Gains of as many times the workers or more, in whatever form they are given."""
+    """Gains at or above the number of workers, in any form."""
     told = [(number, efficiency(said, number), workers_factor(said, number)) for number in said.number]
     found_here = [
         _at_workers(number, own, factor, _low(said, number)) for number, own, factor in told if own is not None and _at_least_one(own)
@@ -131,7 +131,7 @@ def _too_good(said: Claim) -> list[Finding]:
 
 
 def _at_least_one(own: float) -> bool:
-    """Whether an efficiency is 1 or more as published: to three digits."""
+    """Whether a published efficiency is at least 1, to three digits."""
     return float(f"{own:.3g}") >= 1.0
 
 

@@ -1,11 +1,9 @@
-"""Do equal prompts get answers that agree as closely as was asked?
+"""Do equal prompts get answers that agree as closely as required?
 
-serving.correctness.grade names the weakest agreement that is enough; the answers' own grade is that of
-`assay.verdict.evidence.answer_agreement`.  Below the
-one asked for is a failure: replicas that hold other weights, a cache that is stale, or a kernel that depends on the batch answer
-wrongly however fast they are.  A grade that the record can neither show nor exclude is a warning, with what would show it.
-Without a grade asked for, answers that differ are a note.
-Cannot tell: which of two different answers is right; quality does.
+serving.correctness.grade is the weakest acceptable agreement; `assay.verdict.evidence.answer_agreement` grades the answers. A lower grade
+is a failure: replicas with different weights, a stale cache or a batch-dependent kernel answer wrongly at any speed. A grade that the
+record can neither show nor exclude is a warning, with the missing evidence. Without a required grade, differing answers are a note. Cannot
+tell: which of two different answers is right; quality does.
 """
 
 from __future__ import annotations
@@ -20,7 +18,7 @@ from assay.verdict.types import Finding
 
 
 def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
-    """At most one finding per configuration; a note where a grade was asked for and nothing was sent twice."""
+    """At most one finding per configuration; a note if a grade is required and no prompt was sent twice."""
     asked = serving_of(measured).correctness.grade
     known = agreements(measured)
     if not known:
@@ -77,7 +75,7 @@ def _words(one: Agreement) -> str:
 
 
 def blind(measured: Measured, _: Results) -> str | None:
-    """Nothing was sent twice."""
+    """Blind if no prompt was sent twice."""
     return None if agreements(measured) else "no prompt was answered more than once (serving.correctness.identity)"
 
 

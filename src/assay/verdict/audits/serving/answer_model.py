@@ -1,9 +1,9 @@
-"""Was it the model that was asked for which answered?
+"""Did the requested model give the answers?
 
-Answers name their model.  Another name than the one asked for is a warning: of an alias, a fallback of a gateway, or an engine that
-ignores the name.  The same name with something before a slash (an organisation, a folder) or after a hyphen, colon or at sign (a date,
-a version, an adapter) is a note.  So is an answer by several models, unless one of them is another.  Source: the event `answer_models`.
-Cannot tell: a model that answers under the name of another.
+Answers name their model. Another name than requested is a warning: an alias, a gateway's fallback, or an engine that ignores the name. The
+same name with a prefix before a slash (organisation, folder) or a suffix after a hyphen, colon or at sign (date, version, adapter) is a
+note. Answers by several models are a note too, unless one of them is another model. Source: the event `answer_models`. Cannot tell: a model
+that answers under another's name.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from assay.verdict.evidence.sent_requests import finding, some
 from assay.verdict.types import Finding
 
 EVENT: Final = "answer_models"
-VERSION: Final = ("-", ":", "@")  # what stands before a date, a version, an adapter
+VERSION: Final = ("-", ":", "@")  # separators before a date, a version, an adapter
 REMEDY: Final = "name the model as the engine does (`assay load URL --check` shows how), or look where the requests go"
 
 
@@ -42,7 +42,7 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
 
 
 def _reported(detail: str) -> tuple[str, dict[str, int]]:
-    """The requested model and the answers by reported model; what is no count is left out, for anybody may have written the record."""
+    """The requested model and answers per reported model; skips values that are not counts, since a record may be written by anyone."""
     event = json.loads(detail)
     answered = event.get("answered") if isinstance(event, dict) else None
     if not isinstance(answered, dict):
@@ -60,7 +60,7 @@ def _named(configuration: str, asked: str, answered: Counter[str]) -> Finding:
 
 
 def a_form_of(one: str, other: str) -> bool:
-    """Whether two names differ in no more than their folder and version."""
+    """Whether two names differ only in folder and version."""
     short, long = sorted((_stem(one), _stem(other)), key=len)
     return short == long or long.startswith(tuple(short + mark for mark in VERSION))
 

@@ -1,13 +1,13 @@
-"""Did the engine answer in the way it was asked to?
+"""Did the engine answer in the requested form?
 
-    not_streamed        a stream was asked for, and the answer came as one JSON: one chunk that holds everything, without a finish
-                        reason or an end mark of its own. Its time to first token is that of the whole answer
-    usage_impossible    the usage that the server tells cannot be that of the text: fewer tokens than chunks that brought text, or
-                        (reasoning tokens aside) more than the text has bytes, a character having at most four
+    not_streamed        a stream was requested, but the answer came as one JSON: a single chunk with everything, without a separate finish
+                        reason or end mark. Its time to first token is that of the whole answer
+    usage_impossible    the reported usage does not fit the text: fewer tokens than chunks with text, or (without reasoning
+                        tokens) more than the text has bytes, at up to four per character
 
-A warning from 1 % of the answers of a configuration on, below a note.  Engines that go on after their end mark (ignore_eos) may make
-tokens without any text: there too many tokens are no lie, and are not asked.
-Cannot tell: usage that is wrong by less; `token_counts` holds it against a tokenizer.
+A warning from 1 % of a configuration's answers, below that a note. Engines that continue past their end mark (ignore_eos) may generate
+tokens without text: the upper limit is not checked then. Cannot tell: smaller errors of the usage; `token_counts` compares it with a
+tokenizer.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from assay.verdict.evidence.sent_requests import by_configuration, finding, main
 from assay.verdict.types import Finding
 
 MANY: Final = 0.01
-LONGEST_TOKEN: Final = 32  # characters, of a text whose tokens nobody counted
-MOST_BYTES: Final = 4  # of a character
+LONGEST_TOKEN: Final = 32  # characters per token, for text without a token count
+MOST_BYTES: Final = 4  # per character
 STREAM: Final = "the times of their tokens are not known: TTFT is that of the whole answer. Look whether a gateway gathers the stream"
 USAGE: Final = "do not quote rates of tokens; give serving.tokenizer, so that tokens are counted here"
 
@@ -59,7 +59,7 @@ def whole() -> pl.Expr:
 
 
 def impossible(*, padded: bool) -> pl.Expr:
-    """Whether the text cannot hold the reported tokens; null without usage.  `padded`: tokens may carry no text."""
+    """Whether the text cannot hold the reported tokens; null without usage. `padded`: tokens may carry no text."""
     texts = pl.col("chunk_kind").list.eval(pl.element().is_in(TEXT)).list.sum()
     said = pl.col("tokens_out") - pl.col("tokens_reasoning").fill_null(0)
     too_few = pl.col("tokens_out") < texts

@@ -1,7 +1,7 @@
-"""Was the engine that answered the engine that was asked?
+"""Did the intended engine answer?
 
-With `serving.client.verify_tls = false` (`--no-verify-tls`) an encrypted connection is made with whoever takes it: a proxy, a
-cache or another server may have answered.  Cannot tell who did; over plain http nobody proves who it is either, and that shows in the URL.
+With `serving.client.verify_tls = false` (`--no-verify-tls`) an encrypted connection accepts any peer: a proxy, a cache or another server
+may have answered. Cannot tell: who did. Plain http proves no identity either, but the URL shows that.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from assay.verdict.types import Finding
 
 
 def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
-    """One warning for a load whose client checked no certificates."""
+    """One warning for a load with certificate checks disabled."""
     serving = measured.experiment.serving
     if serving is None or serving.client.verify_tls:
         return ()

@@ -1,10 +1,9 @@
-"""Was the load within what this client can do on this machine?
+"""Was the load within this client's capacity on this machine?
 
-`assay doctor client` measures, against a server that answers at once, how many requests and chunks per second one client process
-can carry (its result travels in every record, `environment.before.doctor.client`).  A load above that ceiling was not carried: INVALID.
-Above half of it the client's own delay grows, as in every queue: a warning.  Without a calibration this is a note, and
-`send_lag` alone stands guard.  Source: research/serving.md, goal G5.
-Cannot tell: what requests of another size or encrypted connections cost the client.
+`assay doctor client` measures the requests and chunks per second that one client process sustains against a server that answers at once;
+every record carries the result (`environment.before.doctor.client`). A load above that ceiling was not sustained: INVALID. Above half of it
+the client's own queueing delay grows: a warning. Without a calibration it is a note, and only `send_lag` protects the result. Cannot tell:
+the client cost of other request sizes or encrypted connections.
 """
 
 from __future__ import annotations
@@ -24,12 +23,12 @@ from assay.verdict.evidence.sent_requests import by_configuration, finding, main
 from assay.verdict.types import Finding
 
 HALF: Final = 0.5
-CEILINGS: Final = {"requests": "requests_per_s", "chunks": "chunks_per_s"}  # what is counted -> the key of the calibration
+CEILINGS: Final = {"requests": "requests_per_s", "chunks": "chunks_per_s"}  # counted unit -> key of the calibration
 FEWEST: Final = 2  # requests
 
 
 def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
-    """A finding per configuration whose load comes near the ceiling; a note where none is known."""
+    """A finding per configuration with a load near the ceiling; a note without a ceiling."""
     known = ceilings(measured)
     if not known:
         return (
@@ -52,14 +51,14 @@ def _stale(measured: Measured) -> Iterator[Finding]:
 
 
 def calibration(measured: Measured) -> Mapping[str, Any]:
-    """What `assay doctor client` found on the machine; empty if it was never run."""
+    """The result of `assay doctor client` on the machine; empty if it never ran."""
     doctor = measured.before.get("doctor")
     found = doctor.get("client") if isinstance(doctor, Mapping) else None
     return found if isinstance(found, Mapping) else {}
 
 
 def ceilings(measured: Measured) -> dict[str, float]:
-    """requests, chunks -> most per second, for one client process."""
+    """Requests and chunks -> maximum per second of one client process."""
     found = calibration(measured)
     ceiling = found.get("ceiling")
     among: Mapping[str, Any] = ceiling if isinstance(ceiling, Mapping) else found
@@ -68,7 +67,7 @@ def ceilings(measured: Measured) -> dict[str, float]:
 
 
 def asked(measured: Measured) -> pl.DataFrame:
-    """(launch, configuration, requests, chunks): per second of the measured part of each timed launch."""
+    """(launch, configuration, requests, chunks): rates per second in the measured part of each timed launch."""
     rows = main(measured, "scheduled_ns", "chunk_ns")
     span = (pl.col("scheduled_ns").max() - pl.col("scheduled_ns").min()) / NS_PER_S
     folded = (
@@ -98,7 +97,7 @@ def _near(measured: Measured, name: str, own: pl.DataFrame, known: Mapping[str, 
 
 
 def blind(measured: Measured, _: Results) -> str | None:
-    """Without a calibration there is no ceiling."""
+    """Blind without a calibration."""
     return None if ceilings(measured) else "the client was never calibrated (assay doctor client)"
 
 

@@ -1,8 +1,8 @@
 """How much longer does the first request after a start take?
 
-Cold requests are sent one by one before the load, to each replica, and stand in no other number (METRICS.md).  Where their median
-time to the first token is more than twice that of the load's requests, this says so: a service that is started on demand has this time.
-Cannot tell: a server that had been used before the experiment and was not started afresh.
+Cold requests are sent one by one to each replica before the load and excluded from all other numbers. If their median time to first token
+is more than twice that of the load's requests, this reports it: a service started on demand has this latency. Cannot tell: a server used
+before the experiment and not restarted.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ WORTH_SAYING: Final = 2.0
 
 
 def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
-    """A note per configuration whose cold requests are much slower."""
+    """A note per configuration with much slower cold requests."""
     found = []
     for name, own in by_configuration(measured, _first(measured)):
         cold, warm = (number(own.filter((pl.col("phase") == "cold") == is_cold)["first"]) for is_cold in (True, False))
@@ -43,16 +43,16 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
 
 
 def _first(measured: Measured) -> pl.DataFrame:
-    """(configuration, phase, first): seconds from being sent to the first text, else to the end, of answered requests."""
+    """(configuration, phase, first): seconds from sending to the first text, else to the end, of answered requests."""
     answered = rows(measured, "kind", "sent_ns", "first_token_ns", "done_ns", "status").filter(
         (pl.col("status") == "ok") & pl.col("phase").is_in(["cold", "main"]) & (pl.col("kind") == "normal")
-    )  # of the cold ones, others are sent alone to be compared with answers under load
+    )  # other kinds in the cold phase are references for answers under load
     seen = answered.with_columns(pl.col("first_token_ns").fill_null(pl.col("done_ns")).alias("seen_ns"))
     return seen.select("launch", "configuration", "phase", seconds("seen_ns", "sent_ns").alias("first")).drop_nulls("first")
 
 
 def blind(measured: Measured, _: Results) -> str | None:
-    """Without cold requests nobody knows."""
+    """Blind without cold requests."""
     return None if _first(measured).filter(pl.col("phase") == "cold").height else "no cold request was answered (serving.arrivals.cold)"
 
 

@@ -1,9 +1,9 @@
-"""Did an answer go to the wrong asker?
+"""Did an answer go to the wrong request?
 
-Canaries carry a nonce that no other request has.  An answer that holds the nonce of another request was swapped or mixed: FAIL, one is
-enough (quality.md section 5, step S5).  A canary's answer without its own nonce proves nothing: a model need not do as it is told; how many
-did is said, since only they could have shown a swap of their own.  All launches are looked at, those with faults too.
-Cannot tell: a mix-up of requests without a nonce (serving.correctness.canaries is their share).
+Canaries carry a unique nonce. An answer with another request's nonce was swapped or mixed: FAIL, one suffices. A canary's answer without
+its own nonce proves nothing, since a model may ignore the instruction; the number that returned it is reported, since only they could have
+shown a swap of their own. All launches are checked, including fault launches. Cannot tell: a mix-up of requests without a nonce
+(serving.correctness.canaries is the share with one).
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from assay.verdict.audits.support.audit import Audit
 from assay.verdict.evidence.sent_requests import by_configuration, finding, planned, rows
 from assay.verdict.types import Finding
 
-SHORTEST: Final = 6  # characters; a shorter nonce could stand in any text
+SHORTEST: Final = 6  # characters; a shorter nonce could occur in any text
 FEW: Final = 0.5  # of the canaries' answers
 
 
 def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
-    """A failure per configuration with an answer that holds another's nonce; notes on what could not be seen."""
+    """A failure per configuration with an answer that contains another request's nonce; notes on undetectable cases."""
     nonces = _nonces(measured)
     if nonces.height == 0:
         return (
@@ -50,13 +50,13 @@ def _nonces(measured: Measured) -> pl.DataFrame:
 
 
 def _swapped(answers: pl.DataFrame, nonces: pl.DataFrame) -> pl.DataFrame:
-    """(launch, request, configuration, owner): answers that hold the nonce of another request of their launch."""
+    """(launch, request, configuration, owner): answers with the nonce of another request of their launch."""
     every = nonces["nonce"].unique().sort().to_list()
     held = answers.select("launch", "request", "configuration", pl.col("text").str.extract_many(every, overlapping=True).alias("nonce"))
     held = held.explode("nonce").drop_nulls("nonce").unique()
     found = held.join(nonces.rename({"request": "owner"}), on=["launch", "nonce"]).filter(pl.col("owner") != pl.col("request"))
     mine = nonces.rename({"nonce": "mine"})
-    # One nonce may hold another as its beginning ("n1", "n12"): what stands inside its own is no stranger's.
+    # One nonce may be a prefix of another ("n1", "n12"): ignore matches inside the request's own nonce.
     found = found.join(mine, on=["launch", "request"], how="left")
     inside = pl.col("mine").fill_null("").str.contains(pl.col("nonce"), literal=True)
     return found.filter(~inside).sort("launch", "request")
@@ -94,7 +94,7 @@ def _unanswered(measured: Measured, answers: pl.DataFrame, nonces: pl.DataFrame)
 
 
 def blind(measured: Measured, _: Results) -> str | None:
-    """Without canaries whose answers came back with their nonce, nothing can be seen."""
+    """Blind unless some canary's answer returned its nonce."""
     nonces = _nonces(measured)
     if nonces.height == 0:
         return "no request carried a nonce (serving.correctness.canaries)"

@@ -1,9 +1,9 @@
-"""Were different prompts given the same answer?
+"""Did different prompts get the same answer?
 
-A cache of whole answers in front of an engine makes it look fast, and an engine that answers anything with the same text does no
-work.  Within a launch, an answer of at least 24 characters that was also given to another prompt is a duplicate; more than 5 % of
-them is a warning.  Prompts count as different unless they are the same example, or were made from the same seed.
-Cannot tell: a short answer (a class, a number) that many prompts rightly share; a tiny model with random weights also repeats itself.
+A cache of whole answers in front of an engine makes it look fast, and an engine that always returns the same text does no work. Within a
+launch, an answer of at least 24 characters also given to another prompt is a duplicate; more than 5 % of them is a warning. Prompts count
+as different unless they are the same example or come from the same seed. Cannot tell: a short answer (a class, a number) that many prompts
+rightly share; a tiny model with random weights also repeats itself.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ FEWEST: Final = 20  # answers
 
 
 def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
-    """A warning per configuration in which answers repeat."""
+    """A warning per configuration with repeated answers."""
     found = []
     for name, own in by_configuration(measured, _answers(measured)):
         twice = own.filter(pl.col("prompts") > 1)
@@ -45,7 +45,7 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
 
 
 def _answers(measured: Measured) -> pl.DataFrame:
-    """(launch, configuration, prompts): per long answer to how many different prompts of its launch it was given."""
+    """(launch, configuration, prompts): per long answer, the number of different prompts of its launch that got it."""
     prompt = pl.coalesce(pl.col("example"), pl.format("seed {}", pl.col("seed")))
     prompts = planned(measured, "seed", "example").select("launch", "request", prompt.alias("prompt"))
     answers = main(measured, "status", "kind", "text").filter(
@@ -56,7 +56,7 @@ def _answers(measured: Measured) -> pl.DataFrame:
 
 
 def blind(measured: Measured, _: Results) -> str | None:
-    """Without texts nothing can be compared."""
+    """Blind without answer texts."""
     return None if _answers(measured).height else f"no answer of {LONG} characters or more was kept (serving.client.keep_text)"
 
 

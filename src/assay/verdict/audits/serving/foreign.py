@@ -1,10 +1,9 @@
-"""What do the numbers of an imported record mean, and what do they lack?
+"""What do an imported record's numbers mean, and what do they lack?
 
-Each load generator defines its latencies in its own way, and some are known to be wrong (read in their sources, research/serving.md
-sections 2 and 3).  Named here are the defects that this record's numbers may have, a clock that starts at sending although requests
-were due by themselves, totals that contradict the requests beside them, and what the file does not say.  A result that its own
-tool calls invalid is INVALID here too.
-Cannot tell: whether the file is what the tool wrote.
+Load generators define latencies differently, and some definitions are wrong (read in their source code). This names the defects that may
+affect this record's numbers, a clock that starts at sending although arrivals were open-loop, totals that contradict the requests beside
+them, and information missing from the file. A result that its own tool calls invalid is INVALID here too. Cannot tell: whether the file is
+the tool's unmodified output.
 """
 
 from __future__ import annotations
@@ -24,16 +23,16 @@ from assay.verdict.evidence.sent_requests import finding, main, serving_of
 from assay.verdict.imported import titled
 from assay.verdict.types import Finding, Severity
 
-OPEN: Final = ("constant", "poisson", "gamma", "stages", "trace", "server")  # requests are due whatever the server does
+OPEN: Final = ("constant", "poisson", "gamma", "stages", "trace", "server")  # due times independent of the server
 UNITS: Final = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
-MOST_APART: Final = 0.01  # of a number that a tool and we make by the same definition from the same requests
-INVALID: Final = "itself calls the result"  # in a doubt: the tool's own verdict (runners/foreign/loadgen.py)
+MOST_APART: Final = 0.01  # relative, for a number computed by the same definition from the same requests
+INVALID: Final = "itself calls the result"  # marks a doubt as the tool's own verdict (runners/foreign/loadgen.py)
 AGAIN: Final = "measure again with assay where it matters"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Defect:
-    """Something that is known of a tool's numbers."""
+    """A known defect of a tool's numbers."""
 
     rule: str
     severity: Severity
@@ -47,7 +46,7 @@ def _generates(measured: Measured) -> bool:
 
 
 def _chats(measured: Measured) -> bool:
-    return serving_of(measured).task == "chat"  # also where the file does not say the task
+    return serving_of(measured).task == "chat"  # also the default for a file without a task
 
 
 def _poisson(measured: Measured) -> bool:
@@ -140,7 +139,7 @@ DEFECTS: Final[Mapping[str, tuple[Defect, ...]]] = {
 
 
 def examine(measured: Measured, results: Results) -> tuple[Finding, ...]:
-    """What an imported record's numbers mean; nothing for a record of our own."""
+    """The meaning of an imported record's numbers; nothing for a record of our own."""
     foreign = measured.foreign
     if foreign is None:
         return ()
@@ -156,7 +155,7 @@ def examine(measured: Measured, results: Results) -> tuple[Finding, ...]:
 
 
 def _doubts(foreign: Mapping[str, Any]) -> Iterator[Finding]:
-    """What makes the file itself doubtful."""
+    """Reasons to doubt the file itself."""
     for words in foreign.get("doubts") or ():
         grave = INVALID in words
         yield finding("foreign_doubtful", "invalid" if grave else "warning", None, str(words), AGAIN)
@@ -194,7 +193,7 @@ def _known(measured: Measured, foreign: Mapping[str, Any]) -> Iterator[Finding]:
 
 
 def _contradicted(foreign: Mapping[str, Any], results: Results) -> Iterator[Finding]:
-    """Numbers of the tool that do not follow from its own requests, where definition and requests are the same."""
+    """The tool's numbers that do not follow from its own requests, for equal definitions and requests."""
     for told in foreign.get("reported") or ():
         ours = results.get(str(told.get("ours")), {}).get(str(told.get("configuration")))
         if not told.get("same") or not isinstance(ours, Estimate) or ours.n_launches != 1 or ours.value <= 0.0:
@@ -213,7 +212,7 @@ def _contradicted(foreign: Mapping[str, Any], results: Results) -> Iterator[Find
 
 
 def _errors(measured: Measured, foreign: Mapping[str, Any]) -> Iterator[Finding]:
-    """genai-bench divides its errors before it counts its requests."""
+    """genai-bench computes its error rate before it counts its requests."""
     for told in foreign.get("reported") or ():
         if foreign.get("tool") != "genai_bench" or told.get("ours") != "error_rate" or told.get("value") != 0.0:
             continue

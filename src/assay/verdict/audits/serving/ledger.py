@@ -1,10 +1,10 @@
 """Has every request that was due exactly one outcome?
 
-The schedule says what was to be sent; the requests say what came of it.  Due is what has a due time, every cold request, and
-what follows a request that ended, with its pause, before the load's end (`assay.traffic.arrivals.schedule`).  A request without
-a row was lost silently, one with two was counted twice, one outside of the schedule was invented: each makes rates
-and shares wrong, so the record is inadmissible.  Source: METRICS.md, "Serving", conservation.
-Cannot tell: whether what a row says is true; `littles_law` and `stall` look at its times.
+    due = requests with a due time, cold requests, and successors of a request that ended, plus its pause, before the load's end
+
+The schedule (`assay.traffic.arrivals.schedule`) lists the requests to send, the table of requests their outcomes. A request without a row
+was lost silently, one with two was counted twice, one outside the schedule was invented: each distorts rates and shares, so the record is
+inadmissible. Cannot tell: whether a row is true; `littles_law` and `stall` check its times.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from assay.verdict.audits.support.audit import Audit
 from assay.verdict.evidence.sent_requests import begins, by_configuration, finding, in_launches, lengths, planned, rows, serving_of
 from assay.verdict.types import Finding
 
-SLACK_NS: Final = 150_000_000  # before the load's end: what follows so late may be taken as after it
+SLACK_NS: Final = 150_000_000  # before the load's end: a successor this late may count as after it
 KEYS: Final = ["launch", "request"]
 REMEDY: Final = "this is a defect of assay or of what wrote the record: measure again, and report it"
 
@@ -78,10 +78,10 @@ def _died(measured: Measured, requests: pl.DataFrame) -> Iterator[Finding]:
 
 
 def due(measured: Measured, requests: pl.DataFrame, plan: pl.DataFrame) -> pl.DataFrame:
-    """The rows of the plan that became due: (launch, request, configuration)."""
+    """The planned requests that became due: (launch, request, configuration)."""
     ended = requests.group_by(KEYS).agg(pl.col("done_ns").max())
     chained = _in_queries(measured, plan, ended) if _together(measured) else _in_chains(plan, ended)
-    # A request that was sent shows that the one before it had ended, whatever that one's row says or does not say.
+    # A sent request proves that its predecessor had ended, with or without a row.
     sent = chained.join(ended, on=KEYS, how="semi")
     leads = sent.select("launch", pl.col("follows").alias("request")).drop_nulls().unique().with_columns(leads=True)
     known = chained.join(leads, on=KEYS, how="left").join(begins(measured), on="launch", how="left")
@@ -94,7 +94,7 @@ def due(measured: Measured, requests: pl.DataFrame, plan: pl.DataFrame) -> pl.Da
 
 
 def _in_chains(plan: pl.DataFrame, ended: pl.DataFrame) -> pl.DataFrame:
-    """With `follows`, the request before in the session or the stream, and `before_ns`, when that one had ended."""
+    """Add `follows`, the previous request of the session or stream, and `before_ns`, its end."""
     ordered = plan.sort(KEYS).with_columns(
         in_session=pl.col("request").shift(1).over("launch", "session"), in_stream=pl.col("request").shift(1).over("launch", "stream")
     )
@@ -110,13 +110,13 @@ def _in_chains(plan: pl.DataFrame, ended: pl.DataFrame) -> pl.DataFrame:
 
 
 def _together(measured: Measured) -> int:
-    """Requests that form a query; 0 where each stands for itself."""
+    """Requests per query; 0 if each stands alone."""
     arrivals = serving_of(measured).arrivals
     return arrivals.samples_per_query if arrivals.process == "multi_stream" else 0
 
 
 def _in_queries(measured: Measured, plan: pl.DataFrame, ended: pl.DataFrame) -> pl.DataFrame:
-    """The same where a query follows when all requests of the one before have ended."""
+    """As `_in_chains`, for queries that start once all requests of the previous one have ended."""
     size = _together(measured)
     place = (pl.col("phase") != "cold").cum_sum().over("launch") - 1
     load = plan.sort(KEYS).with_columns(pl.when(pl.col("phase") != "cold").then(place // size).alias("query"))
@@ -147,7 +147,7 @@ def _findings(measured: Measured, bad: pl.DataFrame, rule: str, words: str) -> I
 
 
 def blind(measured: Measured, _: Results) -> str | None:
-    """Without a schedule nobody knows what is missing."""
+    """Blind without a schedule."""
     return None if measured.table("arrivals").height else "the record holds no schedule"
 
 

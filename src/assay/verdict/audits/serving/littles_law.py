@@ -1,16 +1,14 @@
-"""Do the requests, their rate and their times fit together, and was the load steady?
+"""Are the requests, their rate and their times consistent, and was the load steady?
 
-Little's law: requests in flight on average = planned arrivals per second x mean time from due to done.  The left side is an
-integral over what the requests' rows say, the right side takes its rate from the schedule: rows that are missing, or times that
-are wrong, make the two differ by more than 2 % (METRICS.md).  Requests that were under way at an end of the window do so too; the
-law is tested only where the window is at least 200 mean times long, which in a stable system leaves less than about 1 %.  A few
-that hung until their time was up leave more: the two must still differ when what was under way at either end of the window is
-settled, as far as it lies inside of the launch.
+Little's law: mean requests in flight = planned arrivals per second x mean time from due to done. The left side is an integral over the
+requests' rows, the right side takes its rate from the schedule: missing rows or wrong times make them differ by more than 2 %. So do
+requests under way at an edge of the window; the law is tested only if the window spans at least 200 mean times, which in a stable system
+leaves less than about 1 %. A few hung requests leave more: the sides must still differ after correcting for what was under way at both
+edges, within the launch.
 
-A queue that grew: in an open loop, more than twice as many (and at least 8 more) in flight in the last quarter of the window as in the
-first.  The
-server then cannot keep up, every number depends on how long the load was kept up, and "the latency at this rate" does not exist.
-Cannot tell: a queue that would begin to grow later.  Source: Little, Operations Research 9, 1961.
+A growing queue: in an open loop, more than twice as many requests (and at least 8 more) in flight in the last quarter of the window as in
+the first. The server cannot keep up, every number depends on the duration of the load, and "the latency at this rate" does not exist.
+Cannot tell: a queue that would start to grow later. Source: Little, Operations Research 9, 1961.
 """
 
 from __future__ import annotations
@@ -32,7 +30,7 @@ from assay.verdict.audits.support.audit import Audit
 from assay.verdict.evidence.sent_requests import begins, by_configuration, finding, in_launches, length_ns, most, planned, rows, serving_of
 from assay.verdict.types import Finding
 
-LONG_ENOUGH: Final = 200.0  # mean times; the edges are then about 2/200 of the area at worst, in opposite directions
+LONG_ENOUGH: Final = 200.0  # mean times; the edges are then at most about 2/200 of the area, with opposite signs
 FEWEST: Final = 100  # requests
 GREW: Final = 2.0
 GREW_BY: Final = 8.0
@@ -48,24 +46,24 @@ class Flow:
     arrivals: float  # per second, by the schedule
     mean_s: float
     tested: bool  # whether the window is long enough for the law
-    first: float  # in flight on average in its first quarter
-    last: float  # and in its last
-    edges: float  # what those due inside spent after the window, less what those due before it spent inside, per second of it
+    first: float  # mean in flight in the first quarter
+    last: float  # mean in flight in the last quarter
+    edges: float  # time spent after the window by requests due inside, less time spent inside by those due before; per second
 
     @property
     def residual(self) -> float:
-        """By what share of the requests in flight the two sides differ."""
+        """Relative difference of the two sides."""
         return (self.in_flight - self.arrivals * self.mean_s) / self.in_flight
 
     @property
     def broken(self) -> bool:
-        """Whether the two sides differ, and the ends of the window do not explain it."""
+        """Whether the two sides differ, and the window's edges do not explain it."""
         unexplained = self.residual + self.edges / self.in_flight
         return min(abs(self.residual), abs(unexplained)) > TOLERANCE
 
 
 def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
-    """At most one finding per configuration for the law and one for a queue that grew."""
+    """At most one finding per configuration for the law and one for a growing queue."""
     flows = list(fold(measured))
     return tuple(f for name in measured.configurations for f in _of(measured, name, [flow for flow in flows if flow.configuration == name]))
 
@@ -102,7 +100,7 @@ def _is_open(measured: Measured) -> bool:
 
 
 def fold(measured: Measured) -> Iterator[Flow]:
-    """The window of every timed launch that has requests."""
+    """The window of every timed launch with requests."""
     requests = rows(measured, "scheduled_ns", "done_ns").filter(pl.col("phase") != "cold")
     whole = planned(measured, "due_ns", "phase")
     ends = dict(measured.table("launches").select("launch", "end_ns").iter_rows())
@@ -122,7 +120,7 @@ def fold(measured: Measured) -> Iterator[Flow]:
 
 
 def _flow(frame: pl.DataFrame, window: tuple[float, float], due: int | None, end: float) -> Flow | None:
-    """`due`: requests planned in the window; None: what follows another has no planned time, so the rows are counted."""
+    """`due`: requests planned in the window; None if successors have no planned time, so that rows are counted."""
     begin_s = frame["scheduled_ns"].to_numpy() / NS_PER_S
     end_s = frame["done_ns"].fill_null(round(end * NS_PER_S)).to_numpy() / NS_PER_S
     inside = (begin_s >= window[0]) & (begin_s < window[1])
@@ -153,7 +151,7 @@ def _in_flight(begin_s: NDArray[np.float64], end_s: NDArray[np.float64], first: 
 
 
 def blind(measured: Measured, _: Results) -> str | None:
-    """Windows that are too short for the law."""
+    """Blind with windows too short for the law."""
     flows = list(fold(measured))
     if any(flow.tested for flow in flows):
         return None

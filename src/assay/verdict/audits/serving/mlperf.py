@@ -1,12 +1,10 @@
-"""Would MLPerf's rules take this as a run of its scenario?
+"""Would this run meet MLPerf's rules for its scenario?
 
-The scenarios single_stream, multi_stream, server and offline take their arrivals from MLPerf; its rules ask besides for 600 s at least,
-and for enough queries.  With early stopping (stats.early_stopping, confidence 0.99): SingleStream 64 queries for the p90, MultiStream 662
-for
-the p99, Server as many as its late ones need (t late need h(t) + t), Offline 24,576 samples.  What is short of it is said as a note: the
-numbers hold with the
-intervals beside them all the same, but they are none of MLPerf's.  Only the duration and the counts are looked at; a submission needs more
-(accuracy run, seeds, LoadGen itself).  Source: mlcommons/inference_policies; research/serving.md section 6.
+The scenarios single_stream, multi_stream, server and offline take their arrivals from MLPerf, which also requires at least 600 s and enough
+queries. With early stopping (stats.early_stopping, confidence 0.99): SingleStream 64 queries for the p90, MultiStream 662 for the p99,
+Server h(t) + t for t late queries, Offline 24,576 samples. A shortfall is a note: the numbers and their intervals stand, but are not
+MLPerf's. Only duration and counts are checked; a submission needs more (accuracy run, seeds, LoadGen itself). Source:
+mlcommons/inference_policies, inference_rules.adoc.
 """
 
 from __future__ import annotations
@@ -33,7 +31,7 @@ PERCENTILES: Final = {process: asked.percentile for process, asked in ASKED.item
 
 
 def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
-    """A note per configuration of such a scenario, valid or not, by its shortest launch."""
+    """A note per configuration of such a scenario, valid or not, for its shortest launch."""
     process = serving_of(measured).arrivals.process
     if process not in NAMES:
         return ()
@@ -41,7 +39,7 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
 
 
 def _launches(measured: Measured) -> pl.DataFrame:
-    """(configuration, launch, seconds, queries, requests, late): of each timed launch's measured part."""
+    """(configuration, launch, seconds, queries, requests, late) of each timed launch's measured part."""
     rows = main(measured, "scheduled_ns", "first_token_ns", "last_token_ns", "done_ns", "tokens_out", "status")
     span = (pl.col("done_ns").max() - pl.col("scheduled_ns").min()) / NS_PER_S
     return (
@@ -57,7 +55,7 @@ def _launches(measured: Measured) -> pl.DataFrame:
 
 
 def _late(measured: Measured) -> pl.Expr:
-    """Whether a request failed or broke the objectives that MLPerf knows: first token, and time per token after it."""
+    """Whether a request failed or exceeded a latency bound: first token, time per later token, or end to end."""
     asked = serving_of(measured).objectives
     late = pl.col("status") != "ok"
     first = (pl.col("first_token_ns") - pl.col("scheduled_ns")) / NS_PER_S

@@ -1,9 +1,9 @@
-"""Are the answers as long as was asked for?
+"""Are the answers as long as requested?
 
-Throughput and latency are those of the lengths that were really made.  An answer is far from asked if it has less than 0.9 or more
-than 1.1 times the tokens, and differs by more than 2.  More than 5 % of such answers are a warning where answers were to go on to
-the length asked for (serving.ignore_eos), else a note: the model may end earlier.  MLPerf's TEST09 draws the same line, 10 %.
-Cannot tell: whether a shorter answer is a worse one; reference answers do (prompts.answer_field).
+Throughput and latency depend on the generated lengths. An answer is off if its tokens are below 0.9 or above 1.1 times the requested number
+and differ by more than 2. More than 5 % of such answers is a warning if answers were to continue to the requested length
+(serving.ignore_eos), else a note: the model may stop earlier. MLPerf's TEST09 uses the same bound of 10 %. Cannot tell: whether a shorter
+answer is worse; reference answers do (prompts.answer_field).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ FREE: Final = 2  # tokens
 
 
 def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
-    """One finding per configuration whose answers have other lengths than asked for."""
+    """One finding per configuration with answer lengths other than requested."""
     found = []
     forced = serving_of(measured).ignore_eos
     for name, own in by_configuration(measured, lengths(measured)):
@@ -50,7 +50,7 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
 
 
 def lengths(measured: Measured) -> pl.DataFrame:
-    """(configuration, made, asked): output tokens of the answered requests, by usage, else by the tokenizer."""
+    """(configuration, made, asked): output tokens of answered requests, by usage, else by the tokenizer."""
     counted = measured.table("token_counts").select("launch", "request", pl.col("tokens_out").alias("counted"))
     asked = planned(measured, "tokens_out").rename({"tokens_out": "asked"})
     answered = main(measured, "status", "kind", "tokens_out").filter((pl.col("status") == "ok") & (pl.col("kind") != "canary"))
@@ -60,7 +60,7 @@ def lengths(measured: Measured) -> pl.DataFrame:
 
 
 def blind(measured: Measured, _: Results) -> str | None:
-    """No length was asked for, or none was counted."""
+    """Blind without requested or counted lengths."""
     return None if lengths(measured).height else "no answer's length was both asked for and counted"
 
 

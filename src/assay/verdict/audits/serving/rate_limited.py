@@ -1,10 +1,9 @@
-"""Was it the engine that was measured, or a limit in front of it?
+"""Was the engine measured, or a rate limit in front of it?
 
-Answers with status 429 (too many requests) or 503 (not now) are a limit's: of a gateway, a quota or an engine's own queue.  From 1 % of
-the requests due in a configuration on it is a warning, below a note.  In a closed loop the stream waits behind such an answer
-(`Retry-After`, else serving.client.first_pause_s, doubled), so that the load is smaller than asked for; how long is said by the
-times at which its next requests were due.  Throughput and goodput are then the limit's.  Source: RFC 6585, 4; RFC 9110, 15.6.4.
-Cannot tell: a limit that slows answers down instead of refusing them.
+Status 429 (too many requests) or 503 (unavailable) comes from a limit: a gateway, a quota or the engine's own queue. A warning from 1 % of
+a configuration's due requests, below that a note. In a closed loop the stream then waits (`Retry-After`, else serving.client.first_pause_s,
+doubled), so the load is smaller than requested; the wait is read from the due times of the following requests. Throughput and goodput are
+then the limit's. Sources: RFC 6585, section 4; RFC 9110, section 15.6.4. Cannot tell: a limit that delays answers instead of refusing them.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ MANY: Final = 0.01
 
 
 def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
-    """One finding per configuration that was limited."""
+    """One finding per rate-limited configuration."""
     found = []
     for name, own in by_configuration(measured, main(measured, "http_status", "stream", "scheduled_ns", "done_ns")):
         limited = own.filter(pl.col("http_status").is_in(LIMITS))
@@ -47,7 +46,7 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
 
 
 def _waited(own: pl.DataFrame) -> str:
-    """How long streams waited behind these answers."""
+    """How long streams waited after these answers."""
     ordered = own.drop_nulls(["stream", "done_ns"]).sort("launch", "stream", "request")
     following = pl.col("scheduled_ns").shift(-1).over("launch", "stream")
     limited = pl.col("http_status").is_in(LIMITS).fill_null(False)

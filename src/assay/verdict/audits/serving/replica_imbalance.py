@@ -1,11 +1,9 @@
 """Did the replicas share the load, and are they equally fast?
 
-Within most launches of a configuration: the busiest replica was sent more than 1.25 times its even share (at least 20 requests for
-each), or the median time to the first text of the slowest replica is more than 1.5 times that of the fastest.  A warning either way:
-latency
-then depends on which replica answers, and the whole is slower than its best part.  With balance = "session" shares are not expected to
-be even, with "least_in_flight" a slow replica rightly gets less; only the times are looked at then.
-Cannot tell: what a router behind one address does.
+In most launches of a configuration: the busiest replica got more than 1.25 times its even share (with at least 20 requests each), or the
+slowest replica's median time to first text is more than 1.5 times the fastest's. A warning either way: latency then depends on the replica,
+and the whole is slower than its best part. With balance = "session" shares need not be even, and with "least_in_flight" a slow replica
+rightly gets less; only times are checked then. Cannot tell: what a router behind a single address does.
 """
 
 from __future__ import annotations
@@ -25,7 +23,7 @@ from assay.verdict.types import Finding
 
 BUSIEST: Final = 1.25
 SLOWEST: Final = 1.5
-FEWEST: Final = 20  # requests a replica
+FEWEST: Final = 20  # requests per replica
 
 
 def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
@@ -40,7 +38,7 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
 
 
 def _launches(measured: Measured) -> pl.DataFrame:
-    """Per timed launch with several replicas: busiest (requests against an even share), slowest (median against the fastest's)."""
+    """Per timed launch with several replicas: busiest (requests / even share), slowest (median / fastest median)."""
     replicas = {one.name: one.workers for one in measured.varied}
     sent = main(measured, "replica", "sent_ns", "first_token_ns", "done_ns", "status").filter(pl.col("replica").is_not_null())
     seen = sent.with_columns(pl.col("first_token_ns").fill_null(pl.col("done_ns")).alias("seen_ns"))
@@ -95,7 +93,7 @@ def _unequal(name: str, own: pl.DataFrame) -> Iterator[Finding]:
 
 
 def blind(measured: Measured, _: Results) -> str | None:
-    """One replica, or too few requests, show no imbalance."""
+    """Blind with one replica or too few requests."""
     return None if _launches(measured).height else f"no launch sent {FEWEST} requests to each of several replicas"
 
 

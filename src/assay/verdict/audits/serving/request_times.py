@@ -1,14 +1,14 @@
 """Are the times of the requests possible?
 
     sent <= first byte <= first text <= first visible text <= last text <= done;   connecting, tokenizing, pre-filling >= 0
-    chunk times never fall, none after done; each chunk has an uncertainty, not below 0, or none has
-    the first and the last text came with a chunk that bears text
-    one stream and one session have one request under way at a time; all of them inside of their launch
-    due = begin of the load + what the schedule says, to the nanosecond
+    chunk times never decrease, none is after done; either every chunk has an uncertainty >= 0, or none has one
+    the first and the last text arrived with a chunk that contains text
+    one request at a time per stream and per session; all of them inside their launch
+    due = begin of the load + scheduled offset, to the nanosecond
 
-One client stamps them with one clock, the kernel's stamps held against it (`traffic/sockets.py`), so one row that breaks a law was not
-measured: INVALID.  Slack: 50 us, by which a kernel's stamp may be off.  Rows that a client left when it died are not asked.
-Cannot tell: a latency that was shortened everywhere alike.
+One client stamps requests with one clock, to which kernel timestamps are converted (`traffic/sockets.py`), so a row that breaks a rule was
+not measured: INVALID. Slack: 50 us, the possible error of a kernel timestamp. Rows of a client that died are skipped. Cannot tell: a
+latency shortened everywhere alike.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ NEEDED: Final = ("launch", "request", "phase", "stream", "session", "scheduled_n
 
 
 def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
-    """At most one finding per law."""
+    """At most one finding per rule."""
     if measured.foreign is not None:
         return ()
     requests = measured.table("requests")
@@ -58,7 +58,7 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
 
 
 def _pairs() -> list[tuple[str, str]]:
-    """Neighbours, and those that meet where one between them is null."""
+    """Neighbouring times, and those that become neighbours if a time in between is null."""
     return [
         *pairwise(ORDER),
         ("sent_ns", "first_token_ns"),
@@ -69,7 +69,7 @@ def _pairs() -> list[tuple[str, str]]:
 
 
 def _chunks(requests: pl.DataFrame) -> tuple[Finding, ...]:
-    """What the lists of a request say, as numbers: the lists of a million requests are too large to be filtered."""
+    """Reduce each request's lists to numbers: the lists of a million requests are too large to filter."""
     chunk_ns, unsure = pl.col("chunk_ns").list, pl.col("chunk_uncertainty_ns").list
     told = requests.select(
         "launch",
@@ -127,12 +127,12 @@ def _chunks(requests: pl.DataFrame) -> tuple[Finding, ...]:
 
 
 def _falls(chunk_ns: pl.Series) -> pl.Series:
-    """The deepest fall from a chunk to the next one in each answer, 0 where none falls: of all at once, since few ever do."""
+    """The largest decrease between successive chunks of each answer, 0 if none; for all answers at once, since few have any."""
     lengths = chunk_ns.list.len().cast(pl.Int64).to_numpy()
     some = np.flatnonzero(lengths)
     ends = np.cumsum(lengths[some])
     steps = np.diff(chunk_ns.filter(chunk_ns.list.len() > 0).explode().to_numpy())
-    steps[ends[:-1] - 1] = 0  # from an answer to the next one
+    steps[ends[:-1] - 1] = 0  # boundary between two answers
     fallen = np.flatnonzero(steps < 0)
     deepest = np.zeros(len(lengths), dtype=np.int64)
     np.minimum.at(deepest, some[np.searchsorted(ends, fallen, side="right")], steps[fallen])
@@ -140,7 +140,7 @@ def _falls(chunk_ns: pl.Series) -> pl.Series:
 
 
 def _texts(times: pl.DataFrame) -> tuple[Finding, ...]:
-    """The first and the last text are told twice: by themselves, and as the time of their chunk."""
+    """The first and the last text are recorded twice: as times of their own and as times of their chunks."""
     found: list[Finding] = []
     for name, told in (("first_token_ns", "_first_text"), ("last_token_ns", "_last_text")):
         both = times.with_columns(_told=pl.col("sent_ns") + pl.col(told))

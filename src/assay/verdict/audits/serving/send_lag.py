@@ -1,20 +1,20 @@
-"""Was the server measured, or the client that sent to it?
+"""Was the server measured, or the client?
 
-The send lag is the time from when a request was due (in a closed loop: when its stream was free and its pause over) until its
-first byte was written, without the time that a new connection took: that is the server's and the network's.  INVALID in at least
-half of the launches of a configuration, a warning in fewer:
+The send lag is the time from when a request was due (in a closed loop: its stream was free and its pause over) to its first byte written,
+excluding the set-up of a new connection, which is the server's and the network's. INVALID in at least half of a configuration's launches, a
+warning in fewer:
 
-    open loop:   p99 of the lag > the larger of serving.client.most_lag x median latency and serving.client.free_lag_s
-                 (sent / due) x (span in which they were due / span in which they were sent) < serving.client.least_achieved
-    closed loop: mean number in flight / number asked for < serving.client.least_achieved
+    open loop:   p99 of the lag > max(serving.client.most_lag x median latency, serving.client.free_lag_s)
+                 (sent / due) x (span of due times / span of sending times) < serving.client.least_achieved
+    closed loop: mean number in flight / requested concurrency < serving.client.least_achieved
 
-In a closed loop the lag is the client's own think time: it makes the load smaller and no latency longer, since those start at
-the sending.  In flight is a request from its sending (a new connection's set-up included) to its end, inside of the measured
-window and until the first stream has no further request.  MLPerf's queries of several samples are judged by the time that their
-streams waited, since what has ended waits for the rest of its query by design.
-Requests that the server refused count as sent.  A cap on connections (serving.client.connections) that is too small shows here
-too.  Sources: METRICS.md, "Serving"; the client limits that peers admit, research/serving.md section 4.
-Cannot tell: what the client did after the first byte was written; `assay doctor client` measures that.
+In a closed loop the lag is the client's own think time: it reduces the load but lengthens no latency, since latencies start at sending. A
+request is in flight from its sending (connection set-up included) to its end, within the measured window and until the first stream runs
+out of requests. MLPerf queries of several samples are judged by their streams' waiting time, since finished samples wait for the rest of
+their query by design. Requests refused by the server count as sent. A connection limit (serving.client.connections) that is too small shows
+here too.
+
+Cannot tell: client delays after the first byte was written; `assay doctor client` measures those.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from assay.verdict.evidence.sent_requests import by_configuration, finding, in_l
 from assay.verdict.types import Finding
 
 QUANTILE: Final = 0.99
-HELD: Final = ("unsent", "lost", "cancelled")  # without a time of sending: the client's doing
+HELD: Final = ("unsent", "lost", "cancelled")  # without a sending time: the client's fault
 COLUMNS: Final = ("scheduled_ns", "sent_ns", "connect_ns", "last_token_ns", "done_ns", "status", "stream")
 CLOSED: Final = ("closed", "single_stream")
 REMEDY: Final = (
@@ -43,7 +43,7 @@ REMEDY: Final = (
 
 
 def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
-    """At most one finding per configuration for the lag and one for what was not sent."""
+    """At most one finding per configuration for the lag and one for unsent load."""
     found = fold(measured)
     closed = serving_of(measured).arrivals.process in CLOSED
     return tuple(
@@ -54,14 +54,14 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
 
 
 def fold(measured: Measured) -> pl.DataFrame:
-    """One row per timed launch: launch, configuration, lag_p99_s, latency_s (median), achieved (a share); null: not known."""
+    """One row per timed launch: launch, configuration, lag_p99_s, latency_s (median), achieved (a share); null if unknown."""
     sent = main(measured, *COLUMNS).with_columns(
         lag=(pl.col("sent_ns") - pl.col("scheduled_ns") - pl.col("connect_ns").fill_null(0)).clip(lower_bound=0),
         latency=pl.col("last_token_ns").fill_null(pl.col("done_ns")) - pl.col("scheduled_ns"),
         held=pl.col("sent_ns").is_null() & pl.col("status").is_in(HELD),
     )
     held = _in_flight(measured)
-    # Interpolated downwards: of few requests the largest lag alone is no percentile.
+    # Rounded down: with few requests the largest lag alone is no percentile.
     folded = (
         sent.group_by("launch", "configuration")
         .agg(
@@ -77,7 +77,7 @@ def fold(measured: Measured) -> pl.DataFrame:
 
 
 def _in_flight(measured: Measured) -> pl.DataFrame | None:
-    """(launch, achieved): the share of the asked concurrency that was in flight; None where the load is no closed loop of streams."""
+    """(launch, achieved): the share of the requested concurrency in flight; None unless the load is a closed loop of streams."""
     requests = rows(measured, "stream", "sent_ns", "connect_ns", "done_ns").filter(pl.col("phase") != "cold")
     if serving_of(measured).arrivals.process not in CLOSED or requests.height == 0 or requests["stream"].null_count():
         return None
@@ -94,7 +94,7 @@ def _in_flight(measured: Measured) -> pl.DataFrame | None:
 
 
 def _open() -> pl.Expr:
-    """Achieved rate / offered rate. Sent a little late at the end is no lower rate: the spans say by how much."""
+    """Achieved / offered rate. Slightly late sending at the end does not lower the rate: the spans account for it."""
     share = (~pl.col("held")).mean()
     was_sent = pl.col("sent_ns") - pl.col("connect_ns").fill_null(0)
     due = (pl.col("scheduled_ns").max() - pl.col("scheduled_ns").min()).cast(pl.Float64)
@@ -103,7 +103,7 @@ def _open() -> pl.Expr:
 
 
 def _closed() -> pl.Expr:
-    """The part of its time in which a stream had a request under way; what was never sent is all waiting."""
+    """The share of its time in which a stream had a request under way; unsent requests count as waiting."""
     known = pl.col("done_ns").is_not_null() & pl.col("lag").is_not_null()
     whole = (pl.col("done_ns") - pl.col("scheduled_ns")).filter(known).sum().cast(pl.Float64)
     waited = pl.col("lag").filter(known).sum().cast(pl.Float64)
@@ -155,7 +155,7 @@ def _which(hit: pl.DataFrame, known: pl.DataFrame) -> str:
 
 
 def blind(measured: Measured, _: Results) -> str | None:
-    """Nothing was sent, or nothing says when."""
+    """Blind without sending times."""
     seen = fold(measured)
     return None if seen.height and seen["lag_p99_s"].is_not_null().any() else "no request of a timed launch says when it was sent"
 

@@ -1,10 +1,8 @@
-"""Which requests failed, and what did the server say?
+"""Which requests failed, and with what message?
 
-Every failed request is a miss of every objective (METRICS.md); here they are counted by class, with the commonest message of the
-class.  From 1 % of the requests due in a configuration on it is a warning, below a note.  A server's words are shown in
-one line, without control characters, and cut: they are another's text.  Source: AIPerf and genai-bench lose failures silently
-(research/serving.md, section 2.3).
-Cannot tell: an answer that is wrong and says 200; `cross_talk`, `output_lengths` and quality look for those.
+A failed request misses every objective; here failures are counted by class, with the commonest message of each. A warning from 1 % of a
+configuration's due requests, below that a note. Server messages are untrusted text: shown on one line, without control characters,
+truncated. Cannot tell: a wrong answer with status 200; `cross_talk`, `output_lengths` and quality check for those.
 """
 
 from __future__ import annotations
@@ -22,8 +20,8 @@ from assay.verdict.evidence.sent_requests import by_configuration, finding, main
 from assay.verdict.types import Finding
 
 MANY: Final = 0.01
-LONGEST: Final = 100  # characters of a server's words
-NOT_SERVERS: Final = ("ok", "cancelled", "unsent", "lost")  # the client's own: `send_lag` and `ledger` say these
+LONGEST: Final = 100  # characters of a server's message
+NOT_SERVERS: Final = ("ok", "cancelled", "unsent", "lost")  # the client's own: reported by `send_lag` and `ledger`
 
 
 def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:

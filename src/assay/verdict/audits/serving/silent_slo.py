@@ -1,9 +1,8 @@
 """Was the throughput reached while the service objective was broken?
 
-Throughput can always be bought with latency.  Only throughput under the objective (goodput) can be delivered.  Claims: an objective that
-was said not to be met, or that one of the published numbers breaks.  Records of training have one objective, the deadline,
-and the gate `deadline` holds every configuration against it;
-a load has those of [serving.objectives], and the gate `objectives`.  Source: methodology 1c; MLPerf Inference, server scenario.
+Throughput can be bought with latency; only throughput within the objective (goodput) can be delivered. Claims: an objective stated as
+missed, or broken by a published number. Records of training have one objective, the deadline, checked by the gate `deadline`; loads have
+those of [serving.objectives], checked by the gate `objectives`. Source: MLPerf Inference rules, server scenario.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from assay.verdict.types import Finding
 
 
 def examine(measured: Measured, results: Results) -> tuple[Finding, ...]:
-    """Of training nothing of its own; of a load, which throughput was reached while its objectives were broken."""
+    """Nothing for training; for a load, throughput reached while its objectives were broken."""
     found_here = []
     for result in objectives.GATE.check(measured, results):
         name = result.configuration
@@ -46,14 +45,14 @@ def examine(measured: Measured, results: Results) -> tuple[Finding, ...]:
 
 
 def blind(measured: Measured, _: Results) -> str | None:
-    """Without an objective none can be broken."""
+    """Blind without an objective."""
     if measured.experiment.serving is not None:
         return None if measured.experiment.serving.objectives.any else "no objective was asked for (serving.objectives)"
     return None if measured.experiment.gates.deadline_s is not None else "no objective was asked for (gates.deadline_s)"
 
 
 def claim(said: Claim) -> tuple[Finding, ...]:
-    """Rates beside an objective that is broken, answered by a statistic that cannot answer it, or unsaid."""
+    """Rates beside an objective that is broken, unstated, or supported by an unsuitable statistic."""
     rates = [number for number in said.number if is_rate(number)]
     if said.slo is None:
         served = any(is_wait(number) for number in said.number) or any(has_word(number.metric, ("goodput",)) for number in rates)
@@ -84,7 +83,7 @@ Seen = list[tuple[Number, Evidence]]
 
 
 def _broken(slo: Objective, seen: Seen) -> str:
-    """Which number breaks it, or that the claim says so; where the objective names no percentile, all must break it."""
+    """The number that breaks it, or the claim's own statement; if the objective names no percentile, all must break it."""
     bad = [number for number, says in seen if says == "broken"]
     good = [number for number, says in seen if says in ("met", "undecided")]
     if bad and not (good and limit_of(slo).statistic is None):
@@ -93,7 +92,7 @@ def _broken(slo: Objective, seen: Seen) -> str:
 
 
 def _answered(said: Claim, slo: Objective, about: list[Number], seen: Seen) -> tuple[Finding, ...]:
-    """What is left open, or answered by a lower percentile, of an objective that nothing breaks."""
+    """Parts of an unbroken objective left open, or covered only by a lower percentile."""
     weaker = [number for number, says in seen if says == "weaker"]
     undecided = [number for number, says in seen if says == "undecided"]
     asked = limit_of(slo).statistic

@@ -1,11 +1,10 @@
-"""Was there a time in which nothing came from any replica, although requests were under way?
+"""Was there a time without data from any replica while requests were under way?
 
-A stall of the whole engine (a collection, a swap, a compile, a dead router) hits few requests and hides from medians.  Every socket
-read that bore something is put into bins of 50 ms; a run of empty bins while a request was under way is silence.  Named is a silence of
-at least 0.5 s that is longer than six times the upper quartile of what the launch's requests met within themselves (their
-longest wait between sending, chunks and end): a stall of less than a quarter of the load cannot hide in that.
-A warning; timed launches only, a fault is meant to do this.
-Cannot tell: a stall of one replica among several (`replica_imbalance`), nor one shorter than half a second.
+A stall of the whole engine (garbage collection, a swap, a compilation, a dead router) hits few requests and does not show in medians. Every
+socket read with data falls into a bin of 50 ms; a run of empty bins while a request is under way is a silence. Reported: silences of at
+least 0.5 s that exceed six times the upper quartile of the requests' own longest waits (between sending, chunks and end) in the launch: a
+stall that hits less than a quarter of the load cannot raise that quartile. A warning; timed launches only, since faults stall on purpose.
+Cannot tell: a stall of one of several replicas (`replica_imbalance`), or one shorter than half a second.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from assay.verdict.evidence.sent_requests import begins, finding, rows
 from assay.verdict.types import Finding
 
 BIN_NS: Final = 50_000_000
-MOST_BINS: Final = 50_000_000  # a month; beyond, marks would take more memory than the times
+MOST_BINS: Final = 50_000_000  # a month; beyond that, a bitmap takes more memory than the times
 SHORTEST_S: Final = 0.5
 TIMES: Final = 6.0
 USUAL: Final = 0.75  # quantile of the requests' own longest silences
@@ -36,7 +35,7 @@ FEWEST: Final = 10  # requests
 
 @dataclass(frozen=True, kw_only=True)
 class Silence:
-    """A time without anything."""
+    """A time without data."""
 
     launch: int
     configuration: str
@@ -46,7 +45,7 @@ class Silence:
 
 
 def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
-    """One warning per configuration with a stall: the longest, and how many there were."""
+    """One warning per configuration with a stall: the longest, and the number of stalls."""
     starts = dict(begins(measured).iter_rows())
     found: dict[str, list[Silence]] = {}
     for silence in silences(measured):
@@ -92,13 +91,13 @@ def _of_launch(own: pl.DataFrame) -> Iterator[Silence]:
 
 
 def _usual_s(own: pl.DataFrame) -> float:
-    """What three in four requests' longest own silence does not exceed, seconds."""
+    """Upper quartile of the requests' own longest silences, in seconds."""
     found = pl.Series(_longest(own)).quantile(USUAL, "lower")
     return float(found) / NS_PER_S if isinstance(found, int | float) else 0.0
 
 
 def _longest(own: pl.DataFrame) -> NDArray[np.int64]:
-    """Per request its longest wait between being sent, its chunks and its end, nanoseconds."""
+    """Each request's longest wait between sending, chunks and end, in nanoseconds."""
     lengths = own["chunk_ns"].list.len().cast(pl.Int64).to_numpy()
     longest = (own["done_ns"] - own["sent_ns"]).fill_null(0).to_numpy().copy()
     some = np.flatnonzero(lengths)
@@ -113,7 +112,7 @@ def _longest(own: pl.DataFrame) -> NDArray[np.int64]:
 
 
 def _seen(own: pl.DataFrame) -> NDArray[np.int64]:
-    """The bins in which something came, ascending."""
+    """Bins with data, ascending."""
     lengths = own["chunk_ns"].list.len().cast(pl.Int64).to_numpy()
     chunks = own["chunk_ns"].explode().drop_nulls().to_numpy() + np.repeat(own["sent_ns"].to_numpy(), lengths)
     times = (chunks, own["first_byte_ns"].drop_nulls().to_numpy(), own["done_ns"].drop_nulls().to_numpy())
@@ -130,19 +129,19 @@ def _seen(own: pl.DataFrame) -> NDArray[np.int64]:
 
 
 def _empty(bins: NDArray[np.int64], begin: NDArray[np.int64], end: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
-    """(from, to) in nanoseconds of runs of empty bins, as far as a request was under way in them."""
+    """(from, to) in nanoseconds of runs of empty bins with a request under way."""
     order = np.argsort(begin)
     begin, end = begin[order], end[order]
     for place in np.flatnonzero(np.diff(bins) * BIN_NS > SHORTEST_S * NS_PER_S):
         first, last = int(bins[place] + 1) * BIN_NS, int(bins[place + 1]) * BIN_NS
-        known = int(np.searchsorted(begin, last, side="left"))  # sent before something came again
-        waiting = begin[:known][end[:known] >= last]  # and under way when it did; an end is something that came
+        known = int(np.searchsorted(begin, last, side="left"))  # sent before data resumed
+        waiting = begin[:known][end[:known] >= last]  # and still under way then; an end counts as data
         if len(waiting):
             yield max(first, int(waiting.min())), last
 
 
 def blind(measured: Measured, _: Results) -> str | None:
-    """Too few requests show no stall."""
+    """Blind with too few requests."""
     sent = rows(measured, "sent_ns").filter(pl.col("sent_ns").is_not_null() & (pl.col("phase") != "cold"))
     most = sent.group_by("launch").len()["len"].max()
     return None if isinstance(most, int) and most >= FEWEST else f"no launch sent {FEWEST} requests"

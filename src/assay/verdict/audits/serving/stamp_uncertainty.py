@@ -1,15 +1,15 @@
-"""Is it known when the tokens came, or only by when?
+"""Are token arrival times known, or only upper bounds?
 
-A chunk's stamp may be late: that of several packets in one read is the last one's, and a process that was asleep, stopped or
-busy reads late.  Each stamp therefore carries how much earlier the chunk may have come (`assay.frames.serving.stamp_uncertainty`).
-INVALID in at least half of the launches of a configuration, a warning in fewer:
+A chunk's timestamp may be late: several packets in one read share the last one's, and a process that was asleep, stopped or busy reads
+late. Each timestamp therefore carries how much earlier the chunk may have arrived (`assay.frames.serving.stamp_uncertainty`). INVALID in at
+least half of a configuration's launches, a warning in fewer:
 
-    p99 of the uncertainty of a latency > the larger of serving.client.most_uncertainty x its median and serving.client.free_uncertainty_s
+    p99 of a latency's uncertainty > max(serving.client.most_uncertainty x its median, serving.client.free_uncertainty_s)
 
-TTFT, TPOT and E2E are always judged; visible TTFT and ITL where an objective names them.  What nobody knows the uncertainty of (an
-HTTP library, a model in this process, an import) is a note: it is not measured, and may be large.
-Source: METRICS.md, "Serving".  Cannot tell: by how much a time is off, only by how much at most; nor what happened before the
-kernel's stamp (interrupts that a network card holds back, a virtual machine that was not run).
+TTFT, TPOT and E2E are always checked; visible TTFT and ITL if an objective names them. Unknown uncertainty (an HTTP library, an in-process
+model, an import) is a note: it was not measured and may be large.
+
+Cannot tell: the actual error, only its bound; delays before the kernel's timestamp (interrupt coalescing, a descheduled virtual machine).
 """
 
 from __future__ import annotations
@@ -35,20 +35,20 @@ REMEDY: Final = (
     "compiled client where it is not built; `assay doctor client` says what this machine's client can do"
 )
 UNKNOWN_REMEDY: Final = 'serving.client.transport = "auto" without a proxy and HTTP/2 tells it'
-NO_SOCKET: Final = ("process", "foreign")  # a model in this process, another tool's log
+NO_SOCKET: Final = ("process", "foreign")  # an in-process model, another tool's log
 NO_SOCKET_REMEDY: Final = (
     "put the model behind a server and load that with assay: times that no socket of assay's gave cannot be told better"
 )
 
 
 def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
-    """At most one finding per configuration and latency, and one note on what is not known."""
+    """At most one finding per configuration and latency, and one note on unknown uncertainty."""
     found = fold(measured)
     return (*_too_unsure(measured, found), *_unknown(measured, found))
 
 
 def fold(measured: Measured) -> pl.DataFrame:
-    """(launch, configuration, latency, unsure_s (p99), median_s) per timed launch and latency that is judged; null: not known."""
+    """(launch, configuration, latency, unsure_s (p99), median_s) per timed launch and checked latency; null if unknown."""
     objectives = serving_of(measured).objectives
     names = ["ttft", "tpot", "e2e", *(["ttft_visible"] if objectives.ttft_visible_s is not None else [])]
     rows = measured.counted_requests.filter("ok")
@@ -59,7 +59,7 @@ def fold(measured: Measured) -> pl.DataFrame:
 
 
 def _of_requests(rows: pl.DataFrame, name: str) -> pl.DataFrame:
-    """Of requests that have the latency. Interpolated downwards: of few requests the largest alone is no percentile."""
+    """Requests that have the latency. Rounded down: with few requests the largest value alone is no percentile."""
     known = rows.filter(pl.col(f"{name}_s").is_not_null())
     return known.group_by("launch", "configuration", maintain_order=True).agg(
         pl.lit(name).alias("latency"),
@@ -113,7 +113,7 @@ def _unknown(measured: Measured, found: pl.DataFrame) -> Iterator[Finding]:
 
 
 def blind(measured: Measured, _: Results) -> str | None:
-    """Nothing says how unsure any time is."""
+    """Blind without any timestamp uncertainty."""
     found = fold(measured)
     return None if found["unsure_s"].is_not_null().any() else "nothing says how unsure the times of the answers are"
 

@@ -1,10 +1,9 @@
-"""Do the tokens that the server says it used agree with those of the tokenizer?
+"""Do the server's token counts agree with the tokenizer's?
 
-Rates of tokens rest on these counts: from the server's usage where it tells them, else from the tokenizer (METRICS.md).  Over the
-answered requests of a configuration the two sums may differ by 2 %, and besides by one token a request, since a final token
-has no text; prompts by 2 % and four tokens a request, for the chat template's frame.  More is a warning: the usage is wrong, or the
-tokenizer is not this model's.  Where neither counted, rates of tokens are not known.
-Cannot tell: which of the two is right; text does not always give back the tokens that it was made of.
+Token rates rest on these counts: the server's usage if reported, else the tokenizer's. Over the answered requests of a configuration,
+output sums may differ by 2 % plus one token per request (a final token without text), prompts by 2 % plus four per request (the chat
+template). More is a warning: wrong usage, or another model's tokenizer. With neither count, token rates are unknown. Cannot tell: which of
+the two is right; tokenizing the text need not give back the generated tokens.
 """
 
 from __future__ import annotations
@@ -22,19 +21,19 @@ from assay.verdict.evidence.sent_requests import by_configuration, finding, main
 from assay.verdict.types import Finding
 
 MOST: Final = 0.02
-FREE: Final = {"tokens_out": 1.0, "tokens_in": 4.0}  # tokens a request that have no text of their own
+FREE: Final = {"tokens_out": 1.0, "tokens_in": 4.0}  # tokens per request without text of their own
 WORDS: Final = {"tokens_out": "output tokens", "tokens_in": "prompt tokens"}
 
 
 def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
-    """A warning per configuration and side that disagree; a note on where the counts come from if not from the usage."""
+    """A warning per configuration and side that disagree; a note if the counts do not come from the usage."""
     both = _both(measured)
     found = [f for name, own in by_configuration(measured, both) for f in _apart(name, own)]
     return (*found, *_source(measured, both))
 
 
 def _both(measured: Measured) -> pl.DataFrame:
-    """Answered requests of the measured part: tokens by usage and, with the suffix _counted, by the tokenizer."""
+    """Answered requests of the measured part: tokens by usage and, with suffix _counted, by the tokenizer."""
     counted = measured.table("token_counts").select("launch", "request", "tokens_in", "tokens_out")
     answered = main(measured, "status", "tokens_in", "tokens_out").filter(pl.col("status") == "ok")
     return answered.join(counted, on=["launch", "request"], how="left", suffix="_counted")
@@ -86,7 +85,7 @@ def _source(measured: Measured, both: pl.DataFrame) -> Iterator[Finding]:
 
 
 def blind(measured: Measured, _: Results) -> str | None:
-    """One count cannot be held against itself."""
+    """Blind with a single count."""
     both = _both(measured)
     known = both.filter(pl.col("tokens_out").is_not_null() & pl.col("tokens_out_counted").is_not_null())
     return None if known.height else "no answer's tokens were counted both by the server and by the tokenizer (serving.tokenizer)"

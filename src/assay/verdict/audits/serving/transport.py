@@ -1,10 +1,9 @@
-"""Which path did the requests take?
+"""Which client path did the requests take?
 
-assay's own protocol takes the kernel's stamp of when bytes came (kernel; Linux, without TLS), or stamps the socket's read before
-anything is parsed (lean); a library (for proxies and HTTP/2) does so later and costs more of the client.  Times from different
-paths differ by what the path costs, so a configuration that used several is a warning, and the slower path is a note.  Foreign
-results say nothing of their path.
-Cannot tell: how much later; the audit stamp_uncertainty says what is known of that.
+assay's own protocol uses the kernel's receive timestamp (kernel; Linux, without TLS) or stamps the socket read before parsing (lean); an
+HTTP library (for proxies and HTTP/2) stamps later and costs the client more. Times from different paths differ by that cost, so mixed paths
+in a configuration are a warning, and the slower path is a note. Imported results do not state their path. Cannot tell: the added delay;
+`stamp_uncertainty` reports its known bounds.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ REMEDY: Final = 'serving.client.transport = "lean" where no proxy and no HTTP/2 
 
 
 def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
-    """A note on the library's path; a warning where paths were mixed."""
+    """A note on the library's path; a warning for mixed paths."""
     sent = main(measured, "sent_ns", "transport").filter(pl.col("sent_ns").is_not_null())
     paths = dict(sent.group_by("transport").len().sort("transport").iter_rows())
     if len(paths) > 1:

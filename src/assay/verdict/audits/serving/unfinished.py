@@ -1,9 +1,8 @@
 """Were answers cut off because the load had ended?
 
-What is under way when the last request is due is waited for during serving.arrivals.drain_s; what has not ended then is a timeout, and
-a miss.  From 1 % of a configuration's requests on it is a warning, below a note: its slowest answers are then missing from every latency,
-and their number depends on the drain.
-Cannot tell: how long those answers would have taken.
+After the last request is due, the client waits serving.arrivals.drain_s for requests under way; any that remain are timeouts and misses. A
+warning from 1 % of a configuration's requests, below that a note: its slowest answers are then missing from every latency, and their number
+depends on the drain. Cannot tell: how long those answers would have taken.
 """
 
 from __future__ import annotations
@@ -20,11 +19,11 @@ from assay.verdict.evidence.sent_requests import by_configuration, finding, main
 from assay.verdict.types import Finding
 
 MANY: Final = 0.01
-WORDS: Final = "after the last request was due"  # the client's; another timeout of one request is the server's
+WORDS: Final = "after the last request was due"  # the client's wording; other timeouts of a request are the server's
 
 
 def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
-    """One finding per configuration with requests that the drain cut off."""
+    """One finding per configuration with requests cut off by the drain."""
     drain_s = serving_of(measured).arrivals.drain_s
     found = []
     for name, own in by_configuration(measured, main(measured, "status", "error")):

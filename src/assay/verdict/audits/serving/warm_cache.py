@@ -1,9 +1,8 @@
-"""Did answers come from a warm cache although every prompt was to be new?
+"""Did a warm cache serve prompts that should all be new?
 
-With prompts.cache = "bust" every prompt begins differently after the shared prefix.  Prompt tokens that the server nevertheless took from
-its cache, beyond the shared prefix and (in a conversation) beyond the first turn, are more than 10 % of the prompt tokens: a warning, for
-prefill was then cheaper than for new users.  Only engines that tell `cached_tokens` can be looked at.
-Cannot tell: a cache that the server does not mention.
+With prompts.cache = "bust" every prompt differs right after the shared prefix. It is a warning if the server took more than 10 % of the
+prompt tokens from its cache, beyond the shared prefix and (in conversations) beyond the first turn: prefill was then cheaper than for new
+users. Only engines that report `cached_tokens` can be checked. Cannot tell: a cache that the server does not report.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ MOST: Final = 0.10
 
 
 def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
-    """A warning per configuration whose prompts were cached."""
+    """A warning per configuration with cached prompts."""
     prompts = serving_of(measured).prompts
     if prompts.cache != "bust":
         return ()
@@ -46,14 +45,14 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
 
 
 def _told(measured: Measured) -> pl.DataFrame:
-    """First turns that were sent once: what is sent again on purpose may come from a cache."""
+    """First turns sent once: intended repeats may come from a cache."""
     rows = main(measured, "status", "kind", "turn", "tokens_in", "tokens_cached")
     first = (pl.col("turn").fill_null(0) == 0) & pl.col("kind").is_in(["normal", "canary"])
     return rows.filter((pl.col("status") == "ok") & first).drop_nulls(["tokens_in", "tokens_cached"])
 
 
 def blind(measured: Measured, _: Results) -> str | None:
-    """Most servers do not say."""
+    """Blind unless the server reports cached tokens; most do not."""
     return None if _told(measured).height else "the server does not tell how many prompt tokens came from its cache"
 
 

@@ -1,1 +1,1 @@
-"""What can be wrong with a training?"""
+"""What can be wrong with a training run?"""

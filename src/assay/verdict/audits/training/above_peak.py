@@ -1,8 +1,8 @@
-"""Is more work said to be done than the devices can do?
+"""Is more work reported than the devices can do?
 
-A utilisation above 1 is no good news: a peak of another device or another precision, a sparse or a slower one, operations of all
-workers for one device, recomputation counted as the model's, or steps whose end was not waited for.  Other tools print 152 % and
-563 % (torchtitan#4779, Primus#772).  A record with such a number is INVALID: either its work or its time is not what it says.
+A utilisation above 1 has a cause: the peak of another device or precision, a sparse or a lower peak, all workers' operations counted for
+one device, recomputation counted as model FLOPs, or steps timed without synchronisation. Other tools print 152 % and 563 %
+(torchtitan#4779, Primus#772). INVALID: either the work or the time is wrong.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from assay.verdict.types import Finding
 
 
 def examine(measured: Measured, results: Results) -> tuple[Finding, ...]:
-    """One finding per configuration that uses more than all."""
+    """One finding per configuration with a utilisation above 1."""
     found = []
     for name in measured.configurations:
         value = results.get("mfu", {}).get(name)
@@ -35,7 +35,7 @@ def examine(measured: Measured, results: Results) -> tuple[Finding, ...]:
 
 
 def _likely(measured: Measured, value: Estimate) -> str:
-    """The mistakes that lead there, the likeliest first."""
+    """Possible causes, the likeliest first."""
     flops, origin = measured.experiment.flops, source(measured)
     likely = []
     if origin == "given":
@@ -51,7 +51,7 @@ def _likely(measured: Measured, value: Estimate) -> str:
 
 
 def blind(measured: Measured, results: Results) -> str | None:
-    """Without a utilisation there is nothing to be above."""
+    """Blind without a utilisation."""
     values = results.get("mfu", {})
     if any(isinstance(value, Estimate) for value in values.values()):
         return None

@@ -1,15 +1,14 @@
-"""Do the running statistics of batch normalisation drift apart between the ranks?
+"""Do batch-normalisation statistics drift apart between ranks?
 
-DistributedDataParallel sends rank 0's to all at each forward pass: between two passes the ranks differ by one step, which is no fault.
-Where nobody sends them (`broadcast_buffers=False`, FSDP, gradients averaged by hand) every rank keeps those of its own shard, so that ranks
-evaluate different models, and a checkpoint holds those of one rank alone.  A warning, for the parameters are right and who evaluates is not
-known; a script that makes them equal before it ends is in order.  Below a thousandth of a standard deviation it is a note, below what
-rounding makes of them nothing.
+DistributedDataParallel broadcasts rank 0's statistics at each forward pass: between passes ranks differ by one step, which is no fault.
+Without a broadcast (`broadcast_buffers=False`, FSDP, gradients averaged by hand) each rank keeps its own shard's statistics: ranks evaluate
+different models, and a checkpoint holds one rank's. A warning only, since the parameters are correct and the evaluating rank is unknown; a
+script that equalises them before it ends passes. Below a thousandth of a standard deviation it is a note, within rounding nothing.
 
-    drift = root of the mean square, over channels, of the difference of two ranks, in standard deviations
+    drift = root mean square, over channels, of the difference between two ranks, in standard deviations
     (`instruments/_batch_statistics.py`)
 
-Cannot see: whether somebody sends them where the script watches the model inside of its wrapper; then nothing is said.
+Cannot tell: whether statistics are broadcast if the script watches the model inside its wrapper; then there is no finding.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ ROUNDING: Final = 1e-5
 
 
 def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
-    """One finding per configuration whose ranks keep other statistics at the end."""
+    """One finding per configuration with differing statistics at the end."""
     prints = measured.table("fingerprints")
     told = prints.filter(pl.col("what") == "buffers_broadcast").group_by("launch").agg(pl.col("value").max().alias("sent"))
     rows = effective_steps(prints.filter(pl.col("what") == "batch_statistics"))
@@ -53,7 +52,7 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
 
 
 def _drift(own: pl.DataFrame) -> float:
-    """The largest of two ranks, in standard deviations."""
+    """The largest drift between two ranks, in standard deviations."""
     sketches = [json.loads(text) for text in own["text"]]
     pairs = [math.dist(a, b) for a, b in combinations(sketches, 2) if len(a) == len(b)]
     numbers = float(own["value"][0])

@@ -1,14 +1,16 @@
 """Did each launch begin afresh, or where another one had ended?
 
-A script that resumes from whatever snapshot it finds trains less in every launch after the first.  Three signs, by certainty:
-* the first parameters are those that an earlier launch had after some step (hashed after 0, 1, 2, 4, 8, ... steps and at the end);
-* the first parameters differ between launches that otherwise begin alike: of one configuration if its seed makes no difference, and of
-  one seed if two configurations begin alike in other blocks;
-* launches of one configuration made different numbers of steps.  By less than `NEARLY` it is a warning: early stopping, time limits and
-  batches of a number of tokens do that too.
-The file that was loaded is named where the record knows it (`checkpoint_load` events with `files`).  A load alone is no finding: pretrained
-weights and cached data are loaded by every launch.  Cannot tell: a snapshot that was there before the first launch, and that no launch
-writes; optimizer states or data positions that were carried over without the parameters.
+A script that resumes from any snapshot it finds trains less in every launch after the first. Three signs, the most certain first:
+
+* the first parameters equal those of an earlier launch after some step (hashed after 0, 1, 2, 4, 8, ... steps and at the end);
+* the first parameters differ between launches that should begin alike: launches of one configuration if its seed has no effect, or of one
+  seed if two configurations begin alike in other blocks;
+* step counts differ between launches of a configuration. A difference below `NEARLY` is a warning: early stopping, time limits and
+  token-count batches cause it too.
+
+The loaded file is named if recorded (`checkpoint_load` events with `files`). A load alone is no finding: every launch may load pretrained
+weights and cached data. Cannot tell: a snapshot that predates the first launch and is never rewritten; optimizer states or data positions
+carried over without the parameters.
 """
 
 from __future__ import annotations
@@ -35,24 +37,24 @@ HASHES: Final = ("parameter_hash", "parameter_shard_hash")
 
 @dataclass(frozen=True, kw_only=True)
 class Launch:
-    """One launch as far as its beginning is concerned."""
+    """How one launch began."""
 
     number: int
     configuration: str
     block: int
     seed: int
-    counts: bool  # whether its numbers are used
+    counts: bool  # whether its numbers count
     start: str  # the lowest rank's hash before the first step; "" if none was taken
-    starts: frozenset[str]  # of all ranks
+    starts: frozenset[str]  # all ranks' hashes before the first step
     later: Mapping[str, int]  # hash after a step -> steps
     steps: int
     ended: bool  # whether a rank reported its end
-    loaded: tuple[str, ...]  # files, before the first step
+    loaded: tuple[str, ...]  # files loaded before the first step
     saved: frozenset[str]
 
 
 def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
-    """At most one finding per configuration, the surest; one more for seeds whose configurations begin apart."""
+    """At most one finding per configuration, the most certain; one more for seeds with differing starts between configurations."""
     launches = _launches(measured)
     fresh = measured.experiment.workload.fresh_folder
     found: list[Finding] = []
@@ -87,7 +89,7 @@ def _finding(rule: str, severity: Severity, name: str | None, evidence: str, *, 
 
 
 def _resumed(own: Sequence[Launch], every: Sequence[Launch]) -> Told | None:
-    """Launches whose first parameters are another's later ones."""
+    """Launches that begin with an earlier launch's later parameters."""
     pairs = [(launch, *seen) for launch in own if (seen := _source(launch, every)) is not None]
     if not pairs:
         return None
@@ -102,7 +104,7 @@ def _resumed(own: Sequence[Launch], every: Sequence[Launch]) -> Told | None:
 
 
 def _source(launch: Launch, every: Sequence[Launch]) -> tuple[Launch, int] | None:
-    """The last launch before this one that had its first parameters after some step, and after how many."""
+    """The last earlier launch that reached these first parameters, and after how many steps."""
     found = None
     for other in every:
         if other.number >= launch.number:
@@ -113,7 +115,7 @@ def _source(launch: Launch, every: Sequence[Launch]) -> tuple[Launch, int] | Non
 
 
 def _starts(own: Sequence[Launch]) -> Told | None:
-    """Launches that begin otherwise than the first of those with which they should begin alike."""
+    """Launches that begin differently from the first of those expected to begin alike."""
     hashed = [launch for launch in own if launch.start]
     for group in _alike(hashed):
         odd = [launch for launch in group if launch.start != group[0].start]
@@ -130,7 +132,7 @@ def _starts(own: Sequence[Launch]) -> Told | None:
 
 
 def _alike(launches: Sequence[Launch]) -> list[list[Launch]]:
-    """The groups in which all should begin alike: everything, if two seeds gave one beginning; else those of a seed, if they ever do."""
+    """Groups expected to begin alike: all launches if two seeds share a start, else those of a seed if any repeat."""
     seeds_of: dict[str, set[int]] = defaultdict(set)
     of_seed: dict[int, list[Launch]] = defaultdict(list)
     for launch in launches:
@@ -143,7 +145,7 @@ def _alike(launches: Sequence[Launch]) -> list[list[Launch]]:
 
 
 def _apart(measured: Measured, every: Sequence[Launch]) -> Iterator[str]:
-    """Two configurations that begin alike in some blocks and not in others; the first such pair."""
+    """Two configurations that begin alike in some blocks but not in others; the first such pair."""
     of_block: dict[str, dict[tuple[int, int], Launch]] = defaultdict(dict)
     for launch in every:
         if launch.counts and launch.start:
@@ -161,7 +163,7 @@ def _apart(measured: Measured, every: Sequence[Launch]) -> Iterator[str]:
 
 
 def _counts(own: Sequence[Launch]) -> Told | None:
-    """Launches that made different numbers of steps, of those that reported their end if any did."""
+    """Launches with different step counts, among those that reported their end if any did."""
     ended = [launch for launch in own if launch.ended] or own
     stepped = [launch for launch in ended if launch.steps]
     if len({launch.steps for launch in stepped}) < 2:
@@ -192,7 +194,7 @@ def _of_files(who: str, launch: Launch, source: Launch | None = None) -> str:
 
 
 def _first_files(launches: Sequence[Launch]) -> str:
-    """Of the first launch that loaded any, if not all of them loaded the same."""
+    """The first launch with loaded files, unless all loaded the same."""
     if len({launch.loaded for launch in launches}) < 2:
         return ""
     first = next(launch for launch in launches if launch.loaded)
@@ -203,7 +205,7 @@ def _first_files(launches: Sequence[Launch]) -> str:
 
 
 def _launches(measured: Measured) -> list[Launch]:
-    """Every launch of a training, in the order in which they were made; first incarnations only, but for what they left."""
+    """Every training launch in order of its begin; first incarnations only, except for later hashes and saved files."""
     counted = set(measured.timed["launch"].to_list())
     steps = _steps(measured)
     hashed = _hashes(measured)
@@ -233,20 +235,20 @@ def _launches(measured: Measured) -> list[Launch]:
 
 
 def _steps(measured: Measured) -> dict[int, int]:
-    """launch -> the most steps that one of its ranks made before any restart."""
+    """launch -> most steps of a rank before any restart."""
     first = measured.table("steps").filter(pl.col("incarnation") == 0)
     of_rank = first.group_by("launch", "rank").agg(pl.col("step").n_unique())
     return dict(of_rank.group_by("launch").agg(pl.col("step").max()).iter_rows())
 
 
 def _first_steps(measured: Measured) -> dict[int, int]:
-    """launch -> the number of its first step: a script that marks its steps may begin at the one where it resumes."""
+    """launch -> number of its first step; a script that marks its own steps may start from the one it resumes at."""
     first = measured.table("steps").filter(pl.col("incarnation") == 0)
     return dict(first.group_by("launch").agg(pl.col("step").min()).iter_rows())
 
 
 def _hashes(measured: Measured) -> dict[int, tuple[str, frozenset[str], dict[str, int]]]:
-    """launch -> (its first rank's hash before the first step, all ranks', hash after a step that changed something -> steps)."""
+    """launch -> (first rank's hash before the first step, all ranks' hashes then, later hash that differs from them -> steps)."""
     rows = measured.table("fingerprints").filter(pl.col("what").is_in(HASHES) & pl.col("text").is_not_null())
     wanted = rows.select("launch", "incarnation", "rank", "step", "text").sort("launch", "incarnation", "rank", "step")
     begin = _first_steps(measured)
@@ -268,7 +270,7 @@ def _hashes(measured: Measured) -> dict[int, tuple[str, frozenset[str], dict[str
 
 
 def _events(measured: Measured) -> dict[int, tuple[bool, tuple[str, ...], frozenset[str]]]:
-    """launch -> (whether a rank told its end, files loaded before the first step, files saved)."""
+    """launch -> (whether a rank reported its end, files loaded before the first step, files saved)."""
     kinds = ("worker_end", "first_step", "checkpoint_load", "checkpoint_save")
     rows = measured.table("events").filter(pl.col("kind").is_in(kinds)).sort("launch", "ns")
     ended: dict[int, bool] = defaultdict(bool)
@@ -289,7 +291,7 @@ def _events(measured: Measured) -> dict[int, tuple[bool, tuple[str, ...], frozen
 
 
 def _files(detail: str | None) -> list[str]:
-    """The files of a detail, if it has any."""
+    """Files named in an event's detail."""
     try:
         files = json.loads(detail or "{}").get("files")
     except (ValueError, AttributeError):

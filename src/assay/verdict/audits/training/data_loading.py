@@ -1,8 +1,8 @@
-"""Is the loading of data inside the timed region?
+"""Does the timed region include data loading?
 
-A step that waits for its batch times the storage as well.  Records: the share of the steady step time that the slowest rank waits
-for data; above a fifth, speedups are partly the loader's.  A loader that prefetches hides its cost here until it falls behind.
-Claims: whether the timed region held the loading.
+A step that waits for its batch also times the storage. Records: the share of steady step time that the slowest rank waits for data; above a
+fifth, speedups partly measure the loader. A prefetching loader hides its cost until it falls behind. Claims: whether the timed region
+included loading.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ def _shares(measured: Measured) -> dict[str, float]:
 
 
 def blind(measured: Measured, _: Results) -> str | None:
-    """Without the phase nobody knows."""
+    """Blind without a data-loading phase."""
     return None if _shares(measured) else "no step says how long it waited for its data; iterate over probe.steps(loader)"
 
 
 def claim(said: Claim) -> tuple[Finding, ...]:
-    """Numbers that hold the loading, and those that do not say."""
+    """Numbers that include loading, and numbers that leave it unstated."""
     fast = tuple(number for number in speeds(said) if not is_collective(number))
-    silent = () if is_serving(said) else fast  # requests bring their data with them
+    silent = () if is_serving(said) else fast  # requests carry their data
     held = [
         found(
             "data_loading_timed",

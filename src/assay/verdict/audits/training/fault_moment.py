@@ -1,7 +1,7 @@
-"""Did a fault strike at another moment than by default, because no checkpoint was seen?
+"""Did a fault strike at another moment because no checkpoint was recorded?
 
-By default a fault strikes some steps after the first checkpoint.  A training of which no launch before saved one is struck in the middle
-of its steps instead: it survives by beginning anew, or not at all, and its reader should know that no checkpoint was tested.
+By default a fault strikes some steps after the first checkpoint. If no earlier launch saved one, it strikes halfway through the steps: the
+job survives by restarting from scratch, or not at all, and no checkpoint was tested.
 """
 
 from __future__ import annotations

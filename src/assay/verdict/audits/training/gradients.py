@@ -1,12 +1,12 @@
-"""Are the gradients on several workers those that a single worker computes?
+"""Are the gradients those of a single worker?
 
-Seven of eight injected faults leave the gradients of all ranks equal bit for bit, and equal loss curves hide a gradient that is
-75 % wrong (house research, quality, facts 7 and 8): only the comparison with one worker shows them.  What an earlier layer explains,
-lost samples or another start, is not said again.  `assay.verdict.evidence.training_faults` has the order.
-Parts of a model that is sharded over the ranks (FSDP2) are added up first.
-Of later steps only a factor is seen, in the few that were looked at, and clipping before the ranks' gradients are averaged.
-Cannot see: faults that begin after the first step and turn the gradient; what rounding of the precision hides (in bfloat16 a mean of
-means over 1001 samples); the flat parameters of FSDP1.
+Agreement between ranks is not enough: of eight faults injected into DDP, seven left all ranks' gradients bitwise equal, and equal loss
+curves hid a gradient with a 75 % error. Only a comparison with one worker shows them. Faults explained by an earlier layer (lost samples,
+another start) are not repeated; order: `assay.verdict.evidence.training_faults`. Shards of a model (FSDP2) are combined first. In sampled
+later steps only a wrong factor, and clipping before averaging, are detected.
+
+Cannot tell: faults that begin after the first step and turn the gradient; errors within rounding (in bfloat16, a mean of means over 1001
+samples); the flat parameters of FSDP1.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ RULES = (
 
 
 def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
-    """One finding per configuration at most."""
+    """At most one finding per configuration."""
     return tuple(
         Finding(rule=one.fault, severity=one.severity, configuration=name, evidence=one.evidence, remedy=one.remedy)
         for name, one in diagnose(measured).items()
@@ -39,7 +39,7 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
 
 
 def blind(measured: Measured, _: Results) -> str | None:
-    """Without one worker's gradient of the same samples nothing is compared."""
+    """Blind without one worker's gradient of the same samples."""
     several = [name for name, level in zip(measured.configurations, measured.levels, strict=True) if level > 1]
     reasons = [found.detail for name in several if isinstance(found := worst(measured, name), Absent)]
     return reasons[0] if reasons and len(reasons) == len(several) else None

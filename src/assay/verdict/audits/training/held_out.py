@@ -1,11 +1,11 @@
-"""Was the model evaluated on samples that it had been trained on?
+"""Was the model evaluated on samples it was trained on?
 
-Seen of unmodified scripts: an evaluation is a batch that a model in evaluation mode is given without gradients and is not trained on then.
-Rows of one data set that are in both are a warning, since a quality that is read from them says nothing about new data.  To evaluate the
-training data themselves is legitimate, for the training's own accuracy: a note where other data are evaluated too, and a warning where
-nothing else is.
-Cannot tell: the same samples in data sets with memory of their own; samples that other ranks were trained on; what a script that marks
-its own steps evaluates.
+For unmodified scripts: an evaluation is a batch passed to a model in evaluation mode without gradients and not used for training then.
+Shared rows of one data set are a warning: the resulting quality says nothing about new data. Evaluating the training data itself is
+legitimate, for training accuracy: a note if other data are evaluated too, else a warning.
+
+Cannot tell: equal samples in data sets with separate storage; samples trained on other ranks; evaluations of a script that marks its own
+steps.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Evaluated:
 
 
 def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
-    """At most one finding per configuration and rule, of its worst evaluation."""
+    """At most one finding per configuration and rule, for its worst evaluation."""
     return tuple(finding for name in measured.configurations for finding in _of(name, _evaluations(measured, name)))
 
 
@@ -74,7 +74,7 @@ def _of(configuration: str, every: list[Evaluated]) -> Iterator[Finding]:
 
 
 def _others(every: list[Evaluated]) -> bool:
-    """Whether anything else was evaluated; before the first step the training's own data are as new as any."""
+    """Whether other data were evaluated; before the first step the training data count as new."""
     own = {one.data for one in every if one.training_data}
     return any(one.trained_on == 0 and (one.training_data or one.data not in own) for one in every)
 

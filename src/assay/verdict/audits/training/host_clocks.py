@@ -1,9 +1,9 @@
 """Can times of different hosts be compared?
 
-Durations are taken on one host and need no other's clock.  What compares hosts (recovery after a fault, timelines) goes through a measured
-offset with its bound (`frames/clock_offsets.py`).  A warning where two ways of telling the offset disagree by more than both bounds, or no
-straight line fits the looks: a clock jumped during the launch (a machine that was suspended or moved).  A note where nobody looked.
-Cannot tell: an asymmetry of the network that all looks share; the bound holds it.
+Durations are taken on one host and need no other clock. Comparisons between hosts (recovery after a fault, timelines) use a measured offset
+with its bound (`frames/clock_offsets.py`). A warning if two estimates of the offset disagree by more than both bounds, or no straight line
+fits the readings: a clock jumped during the launch (a suspended or migrated machine). A note if no offset was measured. Cannot tell: a
+network asymmetry shared by all readings; the bound covers it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from assay.verdict.types import Finding, Severity
 
 
 def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
-    """One finding per configuration and host: of the launches whose clock of it is not known, the first."""
+    """One finding per configuration and host: its first launch with an unknown clock."""
     names = dict(measured.table("launches").select("launch", "configuration").iter_rows())
     first: dict[tuple[str, str], HostClock] = {}
     for clock in clock_offsets(measured).values():
@@ -41,7 +41,7 @@ def _finding(name: str, clock: HostClock) -> Finding:
 
 
 def blind(measured: Measured, _: Results) -> str | None:
-    """One host has one clock."""
+    """Blind with a single host."""
     hosts = {host for _, host in clock_offsets(measured)}
     return None if len(hosts) > 1 else "all workers ran on one host, which has one clock"
 

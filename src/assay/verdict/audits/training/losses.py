@@ -1,9 +1,8 @@
-"""Are the losses numbers?
+"""Are the losses finite?
 
-A loss that is no finite number at the end of a launch is a training that broke: its parameters are worthless.  One that was not finite for
-some steps and is again is a warning: it may be a step that a gradient scaler skipped, or a batch that overflowed.
-Gradients that overflow while the loss is finite are what a scaler of mixed precision looks for, and no finding.
-Cannot see: a loss that nobody told and no backward pass began with.
+A non-finite loss at the end of a launch means that training failed: its parameters are worthless. A loss that recovers is a warning: a step
+skipped by a gradient scaler, or a batch that overflowed. Gradients that overflow under a finite loss are routine for mixed-precision
+scalers and no finding. Cannot tell: a loss that was neither reported nor the start of a backward pass.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ RULE = "loss_not_finite"
 
 
 def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
-    """One finding per configuration at most."""
+    """At most one finding per configuration."""
     rows = measured.table("fingerprints").filter((pl.col("what") == "loss") & pl.col("value").is_not_null())
     told = effective_steps(rows).join(measured.timed.select("launch", "configuration"), on="launch")
     told = told.with_columns(last=pl.col("step") == pl.col("step").max().over("launch", "rank"))

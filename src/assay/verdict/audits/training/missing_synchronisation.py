@@ -1,10 +1,11 @@
 """Was the clock read before the device had finished?
 
-Work on a device is queued: without synchronisation a step ends when its work is queued, and whoever waits next pays.  Three signs in a
-record, each in most launches of a configuration: steps shorter than their own phases; a last step that is more than ten times the
-median, a fifth of all step time and twice any other after the first (the queue drains there); more than half of the time between the
-first and the last step that is in no step, evaluation or checkpoint.  Cannot tell: a queue that drains unseen.  Peak rates of devices are
-not known here, so "faster than its arithmetic allows" is not looked for.
+Device work is queued: without synchronisation a step ends once its work is queued, and the next synchronising call pays. Three signs, each
+in most launches of a configuration: steps shorter than their own phases; a last step longer than ten medians, a fifth of all step time and
+twice any other step after the first (the queue drains there); more than half of the time between the first and the last step outside steps,
+evaluations and checkpoints.
+
+Cannot tell: a queue that drains elsewhere, nor steps faster than the device's peak rate allows, which is not known here.
 """
 
 from __future__ import annotations
@@ -23,9 +24,9 @@ from assay.verdict.stated.kinds import is_serving
 from assay.verdict.types import Finding
 
 FEWEST_STEPS = 8
-OVERLAP = 0.05  # of a step; phases and step are read from one clock, so that a hundredth would do
+OVERLAP = 0.05  # of a step; generous, since phases and step share one clock
 LAST_TO_MEDIAN, LAST_SHARE, OUTSIDE = 10.0, 0.20, 0.50
-LAST_TO_LONGEST = 2.0  # what every eighth step does too (local SGD's averages) is no queue
+LAST_TO_LONGEST = 2.0  # a periodic long step (averaging in local SGD) is no queue
 DEVICES = ("gpu", "cuda", "tpu", "h100", "h200", "a100", "b200", "v100", "l40", "mi300", "npu", "rocm")
 REMEDY = "synchronise the device before each reading of the clock, or let the probe time the phases with device events"
 
@@ -59,7 +60,7 @@ _WORDS = {
 
 
 def _signs(measured: Measured) -> pl.DataFrame:
-    """(launch, configuration, one column per sign) of the timed launches with enough steps."""
+    """(launch, configuration, one column per sign) for timed launches with enough steps."""
     step = pl.col("step_s")
     per_launch = (
         measured.global_steps.join(measured.timed.select("launch", "configuration"), on="launch")
@@ -91,34 +92,34 @@ def _signs(measured: Measured) -> pl.DataFrame:
 
 
 def _spans(measured: Measured) -> pl.DataFrame:
-    """(launch, seconds from the first to the last step of the rank that took longest): moments of one host are subtracted, never of two."""
+    """(launch, span): seconds from first to last step of the rank that took longest; times of different hosts are never subtracted."""
     span = (pl.col("end_ns").max() - pl.col("begin_ns").min()) / 1e9
     return measured.table("steps").group_by("launch", "rank").agg(span).group_by("launch").agg(pl.col("end_ns").max().alias("span"))
 
 
 def _paused(measured: Measured) -> pl.DataFrame:
-    """(launch, seconds of evaluations, checkpoints and measured peaks): those that the slowest rank sees, inside or outside of steps."""
-    kinds = ("evaluation", "checkpoint_save", "checkpoint_load", "flops")  # flops: a peak that assay measures between two steps
+    """(launch, paused): seconds of evaluations, checkpoints and peak measurements on the slowest rank, inside or outside steps."""
+    kinds = ("evaluation", "checkpoint_save", "checkpoint_load", "flops")  # flops: peak measurement between two steps
     pauses = measured.table("events").filter(pl.col("kind").is_in(kinds) & pl.col("duration_ns").is_not_null())
     by_rank = pauses.group_by("launch", "rank").agg(pl.col("duration_ns").sum() / 1e9)
     return by_rank.group_by("launch").agg(pl.col("duration_ns").max().alias("paused"))
 
 
 def blind(measured: Measured, _: Results) -> str | None:
-    """Too few marked steps show no queue."""
+    """Blind with too few marked steps."""
     if _signs(measured).height:
         return None
     return f"no timed launch marked {count(FEWEST_STEPS, 'steps')}"
 
 
 def claim(said: Claim) -> tuple[Finding, ...]:
-    """Numbers read from an unsynchronised device, and those of a device that do not say."""
+    """Numbers read from an unsynchronised device, and device numbers that leave it unstated."""
     wrong = [
         found("clock_read_early", "invalid", number, "the device was not synchronised when the clock was read", REMEDY, "synchronised")
         for number in speeds(said)
         if number.synchronised is False
     ]
-    asked = _on_device(said) and not is_serving(said)  # a client's clock reads answers, which are there when they arrive
+    asked = _on_device(said) and not is_serving(said)  # a client times answers that have arrived: nothing is queued
     silent = [number for number in speeds(said) if number.synchronised is None] if asked else []
     return (
         *wrong,
@@ -129,7 +130,7 @@ def claim(said: Claim) -> tuple[Finding, ...]:
 
 
 def _on_device(said: Claim) -> bool:
-    """Whether the claim speaks of a device whose work is queued."""
+    """Whether the claim concerns a device with queued work."""
     sides = (said.conditions.baseline, said.conditions.candidate, *(number.conditions for number in said.number))
     words = " ".join([said.claim.text, *(f"{key} {value}" for side in sides for key, value in side.items())])
     return re.search(rf"(?<![a-wyz])({'|'.join(DEVICES)})", words.casefold()) is not None

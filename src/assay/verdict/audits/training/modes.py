@@ -1,8 +1,8 @@
-"""Were all ranks in the same mode, training or evaluation, when they trained?
+"""Did all ranks train in training mode?
 
-A rank that stays in evaluation mode (`model.eval()` without `model.train()` after it) drops no units and normalises by its running
-statistics: its gradients belong to another model.  Where no layer does either, the mode has no consequence, and it is a note.
-The mode is that just before an optimizer's step, in the chosen steps (`instruments/_later_steps.py`); Cannot see: modes in between.
+A rank left in evaluation mode (`model.eval()` without a later `model.train()`) applies no dropout and normalises by running statistics: its
+gradients belong to another model. If no layer depends on the mode, it is a note. The mode is read just before an optimizer step, in sampled
+steps (`instruments/_later_steps.py`). Cannot tell: modes in between.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ RULE = "mode_differs_by_rank"
 
 
 def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
-    """One finding per configuration whose ranks trained in other modes."""
+    """One finding per configuration with a rank in another mode."""
     rows = effective_steps(measured.table("fingerprints").filter(pl.col("what") == "mode"))
     joined = rows.join(measured.timed.filter(pl.col("workers") > 1).select("launch", "configuration", "workers"), on="launch")
     key = ("launch", "step")

@@ -1,4 +1,7 @@
-"""Did the instrument disturb what it measured?  Its self-measured cost per step against the step."""
+"""Did the instrument disturb what it measured?
+
+Compares its self-measured cost per step with the step time.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ MOST = 0.01  # of a step
 
 
 def examine(measured: Measured, results: Results) -> tuple[Finding, ...]:
-    """A warning per configuration in which measuring costs more than one per cent of a step."""
+    """A warning per configuration with an overhead above one per cent of the step."""
     found = []
     for name in measured.configurations:
         value = results["instrument_overhead"][name]

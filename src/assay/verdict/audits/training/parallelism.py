@@ -1,10 +1,8 @@
-"""Is the training distributed at all, and is it what it was declared to be?
+"""Is the training distributed, and as declared?
 
-Workers of which each trains by itself look well: without a word to each other they are equal replicas, if they were seeded alike, and
-nothing
-slows them down.  So that is a fault by its own name, unless it was declared (`parallelism = "none"`).  What was recognised is a note, for
-anything but data parallelism; so is that nothing was, and what is therefore not judged.  `assay.frames.training.parallelism` has the rules.
-Cannot tell: what was meant, where it was not declared.
+Workers that each train alone look well: seeded alike they are equal replicas, and no communication slows them down. That is a fault of its
+own unless declared (`parallelism = "none"`). Any recognised parallelism other than data parallelism is a note; so is an unrecognised one,
+with the checks that it disables. Rules: `assay.frames.training.parallelism`. Cannot tell: an undeclared intention.
 """
 
 from __future__ import annotations
@@ -21,7 +19,7 @@ JUDGED_ALL = ("data", "sharded")
 
 
 def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
-    """At most one finding per configuration, and a note for each parallelism that is not everybody's."""
+    """At most one finding per configuration, and a note for each parallelism not shared by all."""
     several = [
         (name, parallelism(measured, name)) for name, level in zip(measured.configurations, measured.levels, strict=True) if level > 1
     ]
@@ -51,7 +49,7 @@ def _faults(name: str, found: Parallelism) -> Iterator[Finding]:
 
 
 def _notes(every: list[Parallelism]) -> Iterator[Finding]:
-    """Each sentence once: the worker counts of an experiment seldom differ in it."""
+    """Each sentence once: it seldom differs between worker counts."""
     said = set()
     for found in every:
         usual = found.kind in JUDGED_ALL and not found.meant
@@ -91,7 +89,7 @@ def _note(found: Parallelism) -> Finding:
 
 
 def blind(measured: Measured, _: Results) -> str | None:
-    """A record that holds no evidence is taken for data-parallel."""
+    """A record without evidence is taken to be data-parallel."""
     several = [name for name, level in zip(measured.configurations, measured.levels, strict=True) if level > 1]
     if several and all(parallelism(measured, name).by == "assumed" for name in several):
         return "the record does not say how the training is spread over its ranks"

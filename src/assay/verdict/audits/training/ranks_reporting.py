@@ -1,9 +1,8 @@
-"""Did every rank report its steps?
+"""Did every rank report its steps, and equally many?
 
-A script in which rank 0 alone uses the probe, or whose ranks lost their streams, has a slowest rank that is not the
-slowest, items of one rank only and a goodput that is too low.  On several nodes a record holds this node's ranks.
-Ranks that all report but make unequally many steps (shards that are uneven, a step that one of them skips) are named too: in the steps
-that a rank lacks its samples are missing from the average, or the others average without it.
+If only rank 0 uses the probe, or ranks lost their streams, the slowest recorded rank need not be the slowest, items cover one rank only,
+and goodput is too low. On several nodes a record holds this node's ranks. Ranks that report unequal numbers of steps (uneven shards, a
+skipped step) are named too: in a step that a rank lacks, its samples are missing from the average, or the others average without it.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
 
 
 def _uneven(measured: Measured) -> tuple[Finding, ...]:
-    """One warning per configuration whose ranks made unequally many steps."""
+    """One warning per configuration with unequal step counts between ranks."""
     steps = effective_steps(measured.table("steps")).group_by("launch", "rank").agg(pl.col("step").n_unique())
     spread = steps.sort("step", "rank").group_by("launch", maintain_order=True)
     least = spread.agg(pl.col("rank").first(), pl.col("step").first().alias("least"), pl.col("step").last().alias("most"))

@@ -1,12 +1,12 @@
-"""Did all replicas hold the same parameters, from step 0 on?
+"""Did all replicas hold the same parameters from step 0 on?
 
-Different at step 0: a replica began with other parameters (another seed, no broadcast).  Equal at first and different
-later: `assay.verdict.evidence.divergence` says what parted them.  Equal until a fault and different after the restart (only looked at in
-fault launches): not every rank went on from the same checkpoint.  First match names the fault (quality.md section 4, layer C).
-Gradients that differ between ranks in the first step say more: which parameters, or that all of them do
-(`assay.verdict.evidence.training_faults`).
-Looked at after 0, 1, 2, 4, 8, ... steps and at the end: parameters that part later are found at the next look, with the step of that look
-and not of the fault; those that part and are made equal again in between (averaged every few steps) are not.
+Different at step 0: a replica started from other parameters (another seed, no broadcast). Equal at first and different later:
+`assay.verdict.evidence.divergence` finds the cause. Equal until a fault and different after the restart (fault launches only): not every
+rank resumed from the same checkpoint. The first match names the fault. Gradients that differ between ranks in the first step are more
+specific (`assay.verdict.evidence.training_faults`).
+
+Checked after 0, 1, 2, 4, 8, ... steps and at the end. Cannot tell: the exact step of a later divergence, only the check that found it; nor
+replicas that diverge and are made equal again between checks (periodic averaging).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ RULES = (
 
 
 def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
-    """One finding per configuration whose replicas differ."""
+    """One finding per configuration with differing replicas."""
     compared = pl.concat(hashes(measured, role=role) for role in ("timed", "fault")).filter(pl.col("workers") > 1)
     found = []
     for name, named in diagnose(measured).items():
@@ -56,13 +56,13 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
 
 
 def _launches(apart: pl.DataFrame) -> str:
-    """In how many launches, where there are several."""
+    """Number of affected launches, if several."""
     launches = apart["launch"].n_unique()
     return f"; replicas differ in {count(launches, 'launches')}" if launches > 1 else ""
 
 
 def _finding(measured: Measured, configuration: str, apart: pl.DataFrame) -> Finding:
-    """Where something else was named first, or in a launch with a fault."""
+    """For replicas that differ in a fault launch, or although an earlier fault was named."""
     launch, step = int(apart["launch"][0]), int(apart["step"][0])
     where = f"launch {launch}, {count(apart['launch'].n_unique(), 'launches')} in all"
     if step == 0:

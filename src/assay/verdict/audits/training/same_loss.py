@@ -1,8 +1,8 @@
-"""Does distribution compute the same first loss as the base?
+"""Is the first distributed loss the same as the base's?
 
-With the same seed and the same global batch the first losses differ by rounding only.  A larger difference means other
-initial parameters, another batch or another reduction of the loss.  Checked only where the ledger or the experiment's
-strong scaling says that the batches are equal; later losses are advice, since rounding grows.
+With equal seed and global batch, first losses differ only by rounding. A larger difference means other initial parameters, another batch or
+another loss reduction. Checked only if the ledger or declared strong scaling shows equal batches; later losses are advisory, since rounding
+grows.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from assay.metrics.base import Results
 from assay.verdict.audits.support.audit import Audit
 from assay.verdict.types import Finding
 
-TOLERANCE = 1e-3  # relative; float32 rounding is about 1e-7, bfloat16 about 4e-3 of a single term and less of a mean
+TOLERANCE = 1e-3  # relative; rounding is about 1e-7 in float32, 4e-3 per term in bfloat16, less for a mean
 
 
 def examine(measured: Measured, results: Results) -> tuple[Finding, ...]:
-    """A warning per configuration whose first loss is another one."""
+    """A warning per configuration with a different first loss."""
     if measured.mode != "strong":
         return ()
     found = []
@@ -37,7 +37,7 @@ def examine(measured: Measured, results: Results) -> tuple[Finding, ...]:
 
 
 def _evidence(measured: Measured, value: Value) -> str | None:
-    """What is wrong with the first loss, or None; one that is no number is the finding of `losses`."""
+    """The discrepancy of the first loss, or None; `losses` reports one that is not finite."""
     if isinstance(value, Estimate) and value.value > TOLERANCE:
         return f"the first loss differs by {show(value).text} from that of {measured.base} with the same seed"
     return None

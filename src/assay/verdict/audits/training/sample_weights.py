@@ -1,8 +1,8 @@
-"""Did every sample weigh the same, whatever rank it fell to?
+"""Did every sample have the same weight on whichever rank?
 
-A mean of the ranks' means over unequal shards is not the mean over the samples: those of a small shard weigh more.  Told denominators are
-checked exactly; untold ones by the gradient of one worker.  Where neither is known, unequal shards are a note: many losses are
-averaged so, and nothing in the record says whether this one is.
+A mean of the ranks' means over unequal shards is not the mean over the samples: samples of a small shard weigh more. Reported denominators
+are checked exactly; unreported ones through one worker's gradient. Without either, unequal shards are a note: averaging of this kind is
+common, and the record does not show whether it happened.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ RULE = "unequal_shards"
 
 
 def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
-    """One finding per configuration at most."""
+    """At most one finding per configuration."""
     found = [
         Finding(rule=one.fault, severity=one.severity, configuration=name, evidence=one.evidence, remedy=one.remedy)
         for name, one in diagnose(measured).items()
@@ -33,7 +33,7 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
 
 
 def _untold(measured: Measured) -> list[Finding]:
-    """Shards that are unequal in the first step, without a denominator and without a gradient that would tell."""
+    """Shards that are unequal in the first step, with neither a denominator nor a gradient as evidence."""
     told = measured.table("fingerprints").filter(pl.col("what") == "denominator")["launch"].unique()
     kept = measured.table("gradients")["launch"].unique()
     known = pl.col("launch").is_in(told.implode()) | pl.col("launch").is_in(kept.implode())
@@ -61,7 +61,7 @@ def _untold(measured: Measured) -> list[Finding]:
 
 
 def _spread(measured: Measured, launches: pl.DataFrame) -> pl.DataFrame:
-    """(launch, step, least, most): the steps in which the ranks' items differ."""
+    """(launch, step, least, most): steps in which the ranks' item counts differ."""
     steps = shares(measured, launches.select("launch")).group_by("launch", "step")
     both = steps.agg(pl.col("items").min().alias("least"), pl.col("items").max().alias("most"))
     return both.filter(pl.col("least") < pl.col("most"))

@@ -1,10 +1,9 @@
-"""Was every sample used exactly once per epoch?  Exact, from the ledger (quality.md section 4, layer A).
+"""Was every sample used exactly once per epoch?
 
-A number of duplicates equal to (-N) mod workers, with nothing lost, is the padding of a sampler that wants equal
-shards; it is named so.  So are two ranks that read the same shard, while another is read by nobody.  What a loader leaves out because it
-fills
-no batch is a note, if one worker leaves out as many.  The same shuffled order in every epoch is a warning: every sample is used, but always
-beside the same others (DistributedSampler without set_epoch).
+Exact, from the sample ledger. Duplicates numbering (-N) mod workers, with nothing lost, are named as a sampler's padding to equal shards;
+two ranks reading one shard while another goes unread are named too. Samples dropped from an incomplete batch are a note if one worker drops
+as many. The same shuffled order in every epoch is a warning: every sample is used, but always in the same batch (DistributedSampler without
+set_epoch).
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
 
 
 def _dropped(judged: Sequence[Epoch]) -> list[Finding]:
-    """A note that an incomplete batch is left out everywhere."""
+    """A note that every worker count drops the incomplete batch."""
     worst = max(judged, key=lambda epoch: epoch.dropped, default=None)
     if worst is None or not worst.dropped:
         return []
@@ -64,7 +63,7 @@ def _dropped(judged: Sequence[Epoch]) -> list[Finding]:
 
 
 def _same_order(measured: Measured) -> list[Finding]:
-    """Looked at in the first timed launch of each configuration."""
+    """Checked in the first timed launch of each configuration."""
     found = []
     samples = known_samples(measured)
     for name in measured.configurations:
@@ -84,7 +83,7 @@ def _same_order(measured: Measured) -> list[Finding]:
 
 
 def _cut_short(measured: Measured, judged: Sequence[Epoch]) -> list[Finding]:
-    """A note that the last epochs were not judged for losses; none of launches that were ended inside one as asked."""
+    """A note that the last epochs were not checked for losses; none for launches that were planned to end within one."""
     launches = {epoch.launch for epoch in judged if epoch.cut_short and not epoch.interrupted} - ended(measured)
     if not launches:
         return []
@@ -100,7 +99,7 @@ def _cut_short(measured: Measured, judged: Sequence[Epoch]) -> list[Finding]:
 
 
 def _interrupted(judged: Sequence[Epoch]) -> list[Finding]:
-    """A note on the epochs that restarts fell into, with what was used twice in them or not at all."""
+    """A note on epochs interrupted by restarts, with their duplicated and unused samples."""
     broken = [epoch for epoch in judged if epoch.interrupted]
     if not broken:
         return []

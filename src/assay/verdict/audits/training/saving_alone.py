@@ -1,8 +1,8 @@
-"""Do ranks wait for the one that saves the checkpoints?
+"""Do ranks wait for the one that saves checkpoints?
 
-Such a rank is no straggler: its own steps are as long as the others'.  Waiting of a fiftieth of the steps or more is told by its
-name, and then not once more as waiting of an unknown cause (`bottleneck_communication`).
-Cannot tell: how long a save would take in parts on every rank; `assay compare` of both does.
+The saving rank is no straggler: its steps are as long as the others'. Waiting of at least a fiftieth of step time is attributed here, and
+then not repeated as waiting of unknown cause (`bottleneck_communication`). Cannot tell: how long a sharded save on all ranks would take;
+compare both with `assay compare`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ WORTH_SAYING: Final = 0.02
 
 
 def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
-    """One finding per configuration: a warning from a tenth of the steps on."""
+    """One finding per configuration; a warning from a tenth of step time on."""
     return tuple(_finding(name, wait) for name, wait in saving_waits(measured).items() if wait.share >= WORTH_SAYING)
 
 

@@ -1,11 +1,10 @@
 """Is one rank slower than the others, and in which phase?
 
-Own times, waiting taken off (`frames/training/rank_phases.py`), are compared between the ranks of the same step; a rank and phase is named where
-the interval of its excess lies above 2 ms and 5 % of the step, at a confidence that pays for looking at every rank and phase
-(`stats/stragglers.py`: in a launch whose ranks are alike, a false name comes in fewer than 1 of 100).  A warning if it is so in at
-least half of the launches of a configuration, else a note.
-Blind: where a launch's waiting is not known, or its steady steps are too few.
-Cannot tell: why; a slow link or card, which makes all ranks end late together (`assay comm` measures pairs of ranks).
+Own times without waiting (`frames/training/rank_phases.py`) are compared between ranks within each step. A rank and phase is named if the
+interval of its excess lies above 2 ms and 5 % of the step, at a confidence corrected for testing every rank and phase
+(`stats/stragglers.py`: in a launch of equal ranks, false positives occur in fewer than 1 in 100). A warning in at least half of a
+configuration's launches, else a note. Blind if waiting is unknown or steady steps are too few. Cannot tell: the cause; a slow link or card
+that delays all ranks together (`assay comm` measures pairs of ranks).
 """
 
 from __future__ import annotations
@@ -59,7 +58,7 @@ TAKEN_OFF: Final = {
 
 @dataclass(frozen=True, kw_only=True)
 class Searched:
-    """A launch and what was found in it."""
+    """A launch and its excesses."""
 
     own: Own
     search: Search
@@ -115,20 +114,20 @@ def _shares(excess: Interval, step: float) -> tuple[float, float, float]:
 
 
 def slow_ranks(measured: Measured, configuration: str) -> tuple[int, ...]:
-    """The ranks that were named in at least half of a configuration's launches, ascending."""
+    """Ranks named in at least half of a configuration's launches, ascending."""
     launches = [one for one in _searched(measured) if not one.search.insufficient and one.own.configuration == configuration]
     named = [rank for one in launches for rank in {one.own.ranks[excess.rank] for excess in one.search.found}]
     return tuple(sorted(rank for rank in set(named) if most(named.count(rank), len(launches))))
 
 
 def _interval(found: list[tuple[Searched, Excess]]) -> Interval:
-    """Over launches where there are several, else within the one."""
+    """Across launches if there are several, else within the single launch."""
     values = [excess.seconds.value for _, excess in found]
     return mean_t(values, 0.95) if len(values) > 1 else found[0][1].seconds
 
 
 def blind(measured: Measured, _: Results) -> str | None:
-    """No launch of several ranks, none whose waiting is known, or too few steps."""
+    """Blind without a launch of several ranks, known waiting and enough steps."""
     if all(one.workers == 1 for one in measured.varied):
         return "every configuration has one worker"
     searched = _searched(measured)

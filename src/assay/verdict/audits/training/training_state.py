@@ -1,13 +1,12 @@
-"""Do random states, optimizer states and buffers agree between ranks where they are to, and differ where they are to?
+"""Do RNG and optimizer states match where they must, and differ where they must?
 
-Random states: against what probe.watch(model, random=...) declares; undeclared, equal states of a model with dropout are a warning, since
-in data parallelism every rank then drops the same units.  Optimizer states that differ while parameters agree will part the parameters
-later.  Buffers may differ after a step (BatchNorm on each rank's own batch) but not before the first.  The learning rate is one worker's
-where the global batch is (strong scaling, and by the recorded items too); no gradient and no hash shows one that was scaled by the
-workers twice.
-Cannot see: what happens between two looks, which are after 0, 1, 2, 4, 8, ... steps and at the end.  Parameters that part stay apart
-until the next look;
-a generator that is seeded alike in step 9 and apart in step 10 is missed.  Nor the rates of other groups of parameters than the first.
+Random states are compared with probe.watch(model, random=...); undeclared, equal states of a model with dropout are a warning: under data
+parallelism every rank drops the same units. Optimizer states that differ while parameters agree will make the parameters diverge. Buffers
+may differ after a step (BatchNorm on each rank's own batch), but not before the first. If the global batch is one worker's (strong scaling,
+confirmed by the recorded items), so must be the learning rate: one scaled by the workers a second time shows in no gradient and no hash.
+
+Checked after 0, 1, 2, 4, 8, ... steps and at the end. Cannot tell: changes between checks. Diverged parameters are found at the next check,
+but RNGs that are equal in step 9 and differ in step 10 are missed. Nor the learning rates of parameter groups other than the first.
 """
 
 from __future__ import annotations
@@ -58,7 +57,7 @@ def _optimizers(measured: Measured) -> Iterator[Finding]:
         if why_not(measured, name, "replicas"):
             continue
         if (found := named[name]) is not None and found.fault in OF_REPLICAS:
-            continue  # it is told there what parted the replicas
+            continue  # `replicas` names the cause
         yield Finding(
             rule="optimizer_states_differ",
             severity="warning",
@@ -83,13 +82,13 @@ def _buffers(measured: Measured) -> Iterator[Finding]:
 
 
 def _learning_rates(measured: Measured) -> Iterator[Finding]:
-    """Against one worker's of the same block and step, where both have the same global batch."""
+    """Compare with one worker's rate of the same block and step, if both have the same global batch."""
     if measured.mode != "strong" or measured.base != configuration_name(1):
         return
     told = measured.table("fingerprints").filter((pl.col("what") == "learning_rate") & (pl.col("incarnation") == 0))
     rates = told.group_by("launch", "step").agg(pl.col("value").sort_by("rank").first().alias("rate"))
     rates = rates.join(measured.timed.select("launch", "configuration", "workers", "block"), on="launch")
-    rates = rates.with_columns(last=pl.col("step").max().over("launch"))  # a schedule of another length is another one
+    rates = rates.with_columns(last=pl.col("step").max().over("launch"))  # schedules of different lengths are not comparable
     alone = rates.filter(pl.col("configuration") == measured.base).drop("launch", "configuration", "workers")
     alone = alone.rename({"rate": "right"})
     items = items_per_step(measured.steady_steps, measured.timed)
@@ -111,7 +110,7 @@ def _learning_rates(measured: Measured) -> Iterator[Finding]:
 
 
 def _other_batch(items: Mapping[int, float], workers: int) -> bool:
-    """Whether the global batch is not one worker's by what was recorded, whatever was declared; without items, as declared."""
+    """Whether the global batch differs from one worker's: by recorded items, else as declared."""
     own, alone = items.get(workers), items.get(1)
     return own is not None and alone is not None and abs(own - alone) > TOLERANCE * alone
 

@@ -1,8 +1,8 @@
-"""Was torch imported and no step seen?  Then the run is judged by wall time alone, and the reader must know it first.
+"""Was torch imported, but no step recorded?
 
-Hooks see the steps of torch's optimizers in the process that the launcher started.  They see nothing of a script that updates its
-parameters by hand, trains in processes that it starts itself, or brings an optimizer that is none of torch's.  Each worker says why.
-Cannot see: a worker that never imported torch itself.
+Then only wall time can be judged, and the report must say so first. Hooks observe torch optimizers in the process that the launcher
+started. They miss parameters updated by hand, training in processes that the script starts itself, and optimizers outside torch. Each
+worker reports the reason. Cannot tell: a worker that never imported torch itself.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from assay.verdict.types import Finding
 
 
 def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
-    """One warning per configuration whose launches have no steps although torch was imported."""
+    """One warning per configuration with torch imported but no steps recorded."""
     told = measured.table("events").filter(pl.col("kind") == "steps_unseen")
     seen = measured.table("steps").select("launch").unique()
     why = pl.col("detail").str.json_path_match("$.why").alias("why")

@@ -1,8 +1,8 @@
-"""Was warm-up recognised and left out, and did every launch reach a steady state?
+"""Was warm-up excluded, and did every launch reach a steady state?
 
-Each launch's step times are classed flat, warm-up, slow-down or no steady state (methodology 3.5).  Warm-up is left
-out of steady-state numbers and stays in the record.  Of a launch without a steady state the later half of its steps
-stands for the rest: a stopgap, which this names.  Claims: whether the cold first repetitions are in the number.
+Each launch's step times are classified as flat, warm-up, slow-down or no steady state (docs/methodology.md, "Steady state"; Barrett et al.,
+OOPSLA 2017). Warm-up is excluded from steady-state numbers but stays in the record. For a launch without a steady state, the later half of
+its steps is used: a stopgap that this audit reports. Claims: whether the number includes cold first repetitions.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ SHARE_WORTH_NAMING = 0.5  # of a configuration's launches
 
 
 def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
-    """One finding per configuration and unwanted class; a note that says how much warm-up was left out."""
+    """One finding per configuration and unwanted class; a note on how much warm-up was excluded."""
     kinds: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
     for launch, configuration in measured.timed.select("launch", "configuration").iter_rows():
         if launch in measured.steady:
@@ -62,7 +62,7 @@ def _warm(measured: Measured) -> tuple[Finding, ...]:
 
 
 def claim(said: Claim) -> tuple[Finding, ...]:
-    """Numbers that hold cold repetitions, and those that do not say."""
+    """Numbers that include cold repetitions, and numbers that leave it unstated."""
     cold = [
         found(
             "cold_start",
@@ -88,7 +88,7 @@ def claim(said: Claim) -> tuple[Finding, ...]:
 
 
 def blind(measured: Measured, _: Results) -> str | None:
-    """Without marked steps nobody sees a warm-up; trials say themselves which of them are."""
+    """Blind without marked steps; trials declare their own warm-up."""
     return (
         None
         if measured.steady or measured.table("trials").height

@@ -1,7 +1,7 @@
-"""What must a gate's file declare?  One file holds one `GATE`; its stem is the gate's name.
+"""What must a gate's file declare?
 
-A gate compares an estimate with a threshold that was written down before anything ran.  PASS and FAIL need the whole
-interval on one side of the threshold; an interval that straddles it is INCONCLUSIVE.
+One file holds one `GATE`; its stem is the gate's name. A gate compares an estimate with a threshold fixed before the run. PASS and FAIL
+need the whole interval on one side of the threshold; an interval that straddles it is INCONCLUSIVE.
 """
 
 from __future__ import annotations
@@ -16,28 +16,28 @@ from assay.frames.record_data import Measured
 from assay.metrics.base import LAUNCHED, Results
 from assay.verdict.types import GateResult, Status
 
-FEWEST_LAUNCHES = 3  # below that an interval between launches says nothing (methodology 3.1: k >= 5, never < 3)
+FEWEST_LAUNCHES = 3  # fewer give no useful interval between launches (docs/methodology.md)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Gate:
-    """A gate's name, question and check. A gate that was not asked for gives no results."""
+    """A gate's name, question and check; `check` returns no results if the experiment does not set the gate."""
 
     name: str
     question: str
     check: Callable[[Measured, Results], tuple[GateResult, ...]]
-    about: tuple[str, ...] = LAUNCHED  # the records that it looks at
+    about: tuple[str, ...] = LAUNCHED  # kinds of record it applies to
 
 
 def threshold(gate: str, configuration: str, title: str, value: Value, bound: Value, side: Literal["at least", "at most"]) -> GateResult:
-    """Is the whole interval on the right side of the bound?"""
+    """Compare the whole interval with the bound."""
     if isinstance(value, Absent):
         status: Status = "NOT_MEASURED" if value.reason in ("not_measured", "not_applicable") else "INCONCLUSIVE"
         return GateResult(gate=gate, configuration=configuration, status=status, sentence=f"{title}: {value.detail}")
     assert not isinstance(bound, Absent)
     limit, shown = asked(bound.value, bound.unit), show(value, beside=(bound.value,))
     status = _status(value.low, value.high, bound.value, side)
-    few = value.n_launches < FEWEST_LAUNCHES and value.confidence < 1.0  # equal values of two launches are luck
+    few = value.n_launches < FEWEST_LAUNCHES and value.confidence < 1.0  # two launches may agree by chance
     if few:
         status = "INCONCLUSIVE"
     words = {"PASS": "meets", "FAIL": "misses", "INCONCLUSIVE": "may or may not meet"}[status]

@@ -12,7 +12,7 @@ from typing import Final
 from assay.estimates.estimate import Absent, Estimate, Value
 from assay.estimates.format import GIGABYTES, Scale, count, show, size_words
 from assay.metrics.collectives import ALGBW, ALPHA, BETA, BUSBW, COLLECTIVE_ERRORS, COLLECTIVE_TIME, CROSSOVER_SIZE
-from assay.reports import load_tables, network_tables, pair_tables
+from assay.reports import load_tables, pair_tables
 from assay.reports.page import Cell as TableCell
 from assay.reports.page import Head, Table, Words
 from assay.reports.view import View
@@ -31,10 +31,7 @@ PLACES: Final = {"in": "in place", "out": "out of place"}
 
 
 def numbers(view: View) -> tuple[Table, ...]:
-    """A table for each operation, then that of the links; of a look at the network its hosts and interfaces."""
-    if view.network is not None:
-        values = {row.name: {key: shown.value for key, shown in row.cells.items()} for row in view.metrics}
-        return network_tables.tables(view.network, values)
+    """A table for each operation, then that of the links."""
     operations = tuple(dict.fromkeys(cell.op for cell in view.collectives))
     made = [_of_operation(view, op, place) for place, op in enumerate(operations, 1)]
     return (*(table for table in made if table is not None), *_links(view), *pair_tables.tables(view.pairs))
