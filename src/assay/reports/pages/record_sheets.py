@@ -57,7 +57,7 @@ def _verdict(view: View) -> Blocks:
 
 
 def _workers(view: View) -> str:
-    """What a configuration has several of."""
+    """The head for a configuration's count."""
     return view.kind.workers
 
 

@@ -105,8 +105,10 @@ def _phases(measured: Measured, configuration: str) -> tuple[RankPhases, ...]:
 
 
 def between(measured: Measured) -> tuple[tuple[str, float], ...]:
-    """(configuration, seconds) that its ranks stood still for communication between the phases of a step, where that was seen: the median
-    over launches of the median over steady steps of the mean over ranks, as `comm_exposed` is made."""
+    """(configuration, seconds) of exposed communication between the phases of a step, if recorded.
+
+    Median over launches of the median over steady steps of the mean over ranks, as for `comm_exposed`.
+    """
     if not measured.kind.trains:
         return ()
     rows = measured.table("waits").filter(pl.col("phase").eq(BETWEEN) & pl.col("waiting_ns").is_not_null())
