@@ -1,1 +1,1 @@
-"""SO WHAT: is the record admissible, is it good enough, and what is recommended?"""
+"""Verdicts: is the record admissible, is the result good enough, and what is recommended?"""

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 from assay.verdict.types import Finding, GateResult, Status
 
-# Gates that say whether the result is right; the rest say whether it is worth it.
+# Gates on the correctness of the result; the others judge whether it is worth its cost.
 RESULT_GATES = ("quality", "recovery")
 
 
 def admissible(configuration: str, findings: Sequence[Finding], gates: Sequence[GateResult]) -> Status:
-    """PASS if nothing wrong was found and every gate passes; else the gravest status."""
+    """PASS if audits found nothing wrong and every gate passes; else the worst status."""
     if any(f.severity in ("invalid", "fail") and f.configuration in (None, configuration) for f in findings):
         return "FAIL"
     statuses = {gate.status for gate in gates if gate.configuration == configuration}

@@ -1,7 +1,7 @@
-"""What does the artifact form of a paper ask for, and what does the record answer?
+"""Which fields does a paper's artifact form require, and what does the record answer?
 
-The fields are those that the NeurIPS paper checklist asks for (error bars, compute resources, settings, seeds) and what ACM's artifact
-badges need to be argued.
+Fields: those of the NeurIPS paper checklist (error bars, compute resources, settings, seeds), and those needed to apply for ACM artifact
+badges.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from assay.verdict.judge import Judgement
 
 @dataclass(frozen=True, kw_only=True)
 class ArtifactField:
-    """One thing that a paper's checklist asks for, as far as the record knows it."""
+    """One field of a paper's checklist, filled in as far as the record allows."""
 
     name: str
     text: str
@@ -30,7 +30,7 @@ class ArtifactField:
 
 
 def artifact(measured: Measured, judgement: Judgement) -> tuple[ArtifactField, ...]:
-    """The fields of the NeurIPS checklist and of an artifact's description, as far as the record knows them."""
+    """Fields of the NeurIPS checklist and the artifact description, filled in as far as the record allows."""
     return tuple(ArtifactField(name=name, text=text or missing, known=bool(text)) for name, text, missing in _fields(measured))
 
 
@@ -73,7 +73,7 @@ def _what_is_fresh(measured: Measured) -> str:
 
 
 def _settings(measured: Measured) -> str:
-    """How the workload was called, or what the load was."""
+    """The workload's arguments, or the load."""
     serving, workload = measured.experiment.serving, measured.experiment.workload
     if serving is None:
         return " ".join((workload.script, *workload.arguments))
@@ -90,7 +90,7 @@ def _settings(measured: Measured) -> str:
 
 
 def count_facts(value: object) -> tuple[int, int]:
-    """How many facts an environment holds, and how many it says are absent."""
+    """Numbers of facts that an environment holds and of facts marked absent."""
     if isinstance(value, Mapping):
         if set(value) == {"absent"}:
             return 0, 1

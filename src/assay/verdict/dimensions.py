@@ -1,6 +1,6 @@
 """How does each configuration stand in each of the four dimensions?
 
-A dimension that was not measured is NOT_MEASURED with the reason; it is never left out (DESIGN.md).
+A dimension that was not measured is NOT_MEASURED, with the reason; it is never left out.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def _correctness(
 
 
 def _integrity(results: Results, name: str) -> str:
-    """What else was checked, and what was not."""
+    """Other correctness checks, made and missing."""
     lost, twice, agree = (results[key][name] for key in (SAMPLES_LOST.name, SAMPLES_DUPLICATED.name, REPLICAS_AGREE.name))
     parts = []
     if isinstance(lost, Estimate) and isinstance(twice, Estimate):

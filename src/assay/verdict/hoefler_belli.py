@@ -1,9 +1,9 @@
-"""How honestly were these numbers made?  The twelve rules of Hoefler and Belli, answered by the record.
+"""Which of Hoefler and Belli's twelve rules does the record keep?
 
-Each rule is answered from what was done, not from what the program can do: a rule that the record does not keep says
-so, with what to do.  Sources: Hoefler & Belli, "Scientific Benchmarking of Parallel Computing Systems", SC'15, table of
-rules (the wording here is ours).  The artifact form: `assay.verdict.artifact`.
-Cannot tell: whether the workload stands for what the reader cares about.
+A rule is answered from what the run did, not from what the program can do. A rule that is not kept comes with a remedy.
+Source: Hoefler & Belli, "Scientific Benchmarking of Parallel Computing Systems", SC'15, table of rules (the wording is ours).
+For the artifact form see `assay.verdict.artifact`.
+Cannot tell: whether the workload represents what the reader cares about.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ from assay.verdict.artifact import count_facts, first_value
 from assay.verdict.judge import Judgement
 
 Answer = Literal["kept", "in part", "not kept", "not applicable"]
-ENOUGH_LAUNCHES = 5  # as the audit `launches`
+ENOUGH_LAUNCHES = 5  # as in the audit `launches`
 
 
 @dataclass(frozen=True, kw_only=True)
 class Rule:
-    """One of the twelve rules, answered."""
+    """One rule and its answer."""
 
     number: int
     demand: str
     answer: Answer
     evidence: str
-    mend: str = ""  # what would make it kept; empty if it is
+    mend: str = ""  # remedy; empty if the rule is kept
 
 
 def checklist(measured: Measured, judgement: Judgement) -> tuple[Rule, ...]:
@@ -123,7 +123,7 @@ def _subset(measured: Measured) -> _Answered:
 
 
 def _never_started(measured: Measured) -> int:
-    """Planned launches without a row; those that adaptive launches did not need are none."""
+    """Planned launches without a row, except those that an adaptive run did not need."""
     if "looks_ended" in measured.manifest:
         return 0
     made = set(measured.table("launches")["slot"].to_list())
@@ -328,18 +328,18 @@ def _pictures(measured: Measured) -> _Answered:
 
 
 def shape(values: tuple[float, ...]) -> tuple[float, float]:
-    """Skewness and the p-value of Shapiro and Wilk's test of the logarithms of positive values (3 or more)."""
+    """Skewness, and Shapiro-Wilk p-value, of the logarithms of 3 or more positive values."""
     logs = [math.log(value) for value in values]
     if min(logs) == max(logs):
         return 0.0, 1.0
     return skewness(logs), shapiro(logs)[1]
 
 
-# ---- what papers are asked for -----------------------------------------------------------------------------------
+# ---- what venues require -----------------------------------------------------------------------------------------
 
 
 def _primary(measured: Measured, results: Results) -> Estimate | None:
-    """The base's time of a call, of a step, of a launch, or of a request."""
+    """The base's time per call, step, launch or request."""
     values: list[Value | None] = [
         results.get(name, {}).get(measured.base)
         for name in (TRIAL_TIME.name, STEP_TIME.name, WALL_TIME.name, E2E_P50.name, OUTPUT_THROUGHPUT.name)

@@ -1,7 +1,7 @@
-"""What can and what cannot be asked of a record that was imported from another program?
+"""Which questions can a record imported from another program answer, and which can it not?
 
-An import says nothing of the machine, of the client that sent, and often not of when requests were sent or due.  Audits that need
-it would see nothing and call that clear; here they are named as not examined, with the reason.  Pure.
+An import says nothing about the machine or the client, and often not when requests were sent or due. Audits that need these facts would
+find nothing and report clear; here they are listed as not examined, with the reason. Pure.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from assay.frames.record_data import Measured
 
-ALWAYS: Final = ("sealed", "launches", "foreign", "looks", "cherry_picked")  # can be asked of totals too
+ALWAYS: Final = ("sealed", "launches", "foreign", "looks", "cherry_picked")  # need totals only
 OF_THE_CLIENT: Final = "another program sent this load: nothing is known of its client"
 OF_THE_MACHINE: Final = "another program made these measurements, and nobody watched the machine"
 OF_TIMES: Final = "the imported file does not say when each request was sent"
@@ -20,7 +20,7 @@ TOTALS: Final = "the imported file holds totals only, no requests"
 
 
 def unexamined(measured: Measured, audits: Collection[str]) -> Mapping[str, str]:
-    """Audit -> why this record cannot be asked its question; empty for a record of our own."""
+    """Audit -> why it cannot run on this record; empty for our own records."""
     foreign = measured.foreign
     if foreign is None:
         return {}
@@ -42,7 +42,7 @@ def unexamined(measured: Measured, audits: Collection[str]) -> Mapping[str, str]
 
 
 def origin(measured: Measured) -> str:
-    """The end of a sentence about an imported record: who measured, and where its latencies begin. Empty for our own."""
+    """Ending of a sentence on an imported record: the tool, and where its latencies begin. Empty for our own records."""
     foreign = measured.foreign
     if foreign is None:
         return ""

@@ -1,8 +1,8 @@
-"""What is the verdict on this record?  Metrics, then audits, then gates, then the recommendation, then the sentence.
+"""What is the verdict on this record?
 
-Pure: the same record gives the same judgement in ten years.  Order of precedence of the status:
+Order: metrics, audits, gates, recommendation, sentence. Pure: the same record always gives the same judgement. Status, by precedence:
 INVALID (an audit found the record inadmissible) > FAIL (distribution gave a wrong result, a fault was not survived, or
-what was required is not admissible) > INCONCLUSIVE (nothing can be recommended on this evidence) > PASS.
+what was required is not admissible) > INCONCLUSIVE (the evidence supports no recommendation) > PASS.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from assay.verdict.types import Finding, GateResult, Verdict
 
 @dataclass(frozen=True, kw_only=True)
 class Judgement:
-    """Everything that judging one record gives."""
+    """The full result of judging one record."""
 
     results: Results  # metric name -> configuration (or "all") -> value
     verdict: Verdict
-    metrics: Mapping[str, Metric]  # what the names in `results` mean
+    metrics: Mapping[str, Metric]  # definitions of the names in `results`
 
 
 def judge(measured: Measured) -> Judgement:
@@ -40,7 +40,7 @@ def judge(measured: Measured) -> Judgement:
 
 
 def conclude(evidence: Evidence) -> Verdict:
-    """What the kind of the record makes of the evidence."""
+    """The verdict that the record's kind draws from the evidence."""
     judging: Judging = catalog.part("kinds", evidence.data.kind.name, "judging", "JUDGING")
     vector = judging.dimensions(evidence)
     recommendations = judging.recommend(evidence, vector)
@@ -57,13 +57,13 @@ def conclude(evidence: Evidence) -> Verdict:
 
 
 def about(measured: Measured) -> dict[str, Metric]:
-    """The metrics that have a meaning for this record."""
+    """The metrics defined for this record."""
     every: Mapping[str, Metric] = catalog.load_all("metrics")
     return {name: metric for name, metric in every.items() if measured.kind.concerns(metric.about)}
 
 
 def compute(measured: Measured, metrics: Mapping[str, Metric]) -> dict[str, Mapping[str, Value]]:
-    """All metrics, each after those that it builds on."""
+    """All metrics, each after its dependencies."""
     results: dict[str, Mapping[str, Value]] = {}
     for name in in_order(metrics):
         results[name] = values(metrics[name], measured, results)
@@ -71,14 +71,14 @@ def compute(measured: Measured, metrics: Mapping[str, Metric]) -> dict[str, Mapp
 
 
 def in_order(metrics: Mapping[str, Metric]) -> list[str]:
-    """Names so that every metric comes after those it names in `after` (graphlib raises on a cycle)."""
+    """Metric names in topological order of `after` (graphlib raises on a cycle)."""
     from graphlib import TopologicalSorter
 
     return list(TopologicalSorter({name: metric.after for name, metric in metrics.items()}).static_order())
 
 
 def audit(measured: Measured, results: Results) -> tuple[Finding, ...]:
-    """The findings of all audits, the gravest first."""
+    """The findings of all audits, most severe first."""
     audits: Mapping[str, Audit] = catalog.load_all("verdict.audits")
     senseless = unexamined(measured, audits)
     found = [

@@ -1,4 +1,4 @@
-"""How are launches and the machine said in a sentence?"""
+"""How are launches and the machine described in a sentence?"""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from assay.frames.record_data import Measured
 
 
 def launch_words(measured: Measured) -> str:
-    """How many launches were asked for or, of an adaptive run, made; and what ended it."""
+    """Launches requested or, in an adaptive run, made, and why it stopped."""
     launches = measured.experiment.launches
     if launches.precision is None:
         return f"{count(launches.per_configuration, 'launches')} per configuration in randomised blocks"
@@ -28,7 +28,7 @@ def launch_words(measured: Measured) -> str:
 
 
 def machine_words(before: Mapping[str, Any]) -> str:
-    """CPU and count of the machine, where the environment says so."""
+    """CPU model and count, if the environment names them."""
     cpu = before.get("cpu") or {}
     model, usable = cpu.get("model"), cpu.get("usable")
     cores = usable.get("count") if isinstance(usable, Mapping) else None

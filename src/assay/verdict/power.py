@@ -1,11 +1,11 @@
-"""What will this experiment be able to show?  Told before it runs, from an earlier record of the same workload.
+"""What will this experiment be able to show?
 
-Half-width of a mean over k launches: t[k-1] s / sqrt(k), s from the earlier record's launches (of its log values; of its
-log ratios inside blocks for a speedup).  Minimum detectable effect against as many launches made in turn: power
-80 % with the rule and the cautious degrees of freedom (k - 1) that `assay compare` prints.  Quality: without a single changed answer a
-margin m needs ln(1 - confidence)/ln(1 - m) held-out examples; a share of changed answers psi needs (z + z)^2 psi / m^2 (quality.md 3.3).
-Length of a launch: the variance components of Kalibera & Jones (2013), windows of steps in launches.
-Without an earlier record the same is told for supposed spreads.
+Computed before the run from an earlier record of the same workload, or for assumed spreads without one.
+Half-width of a mean over k launches: t[k-1] s / sqrt(k), s from the earlier record's launches (of log values; for a speedup, of
+log ratios within blocks). Minimum detectable effect against equally many interleaved launches: power 80 %, with the rule and the
+conservative degrees of freedom (k - 1) of `assay compare`. Quality: with no changed answer, a margin m needs
+ln(1 - confidence)/ln(1 - m) held-out examples; with a share psi of changed answers, (z + z)^2 psi / m^2 (normal approximation, true
+difference 0). Length of a launch: variance components of Kalibera & Jones, ISMM 2013, over windows of steps in launches.
 Cannot tell: whether the machine will be as quiet as it was then.
 """
 
@@ -38,32 +38,32 @@ from assay.stats.series.repetition import components, optimal_counts
 from assay.units import NS_PER_S
 from assay.verdict.comparison.rules import deciding_metrics
 
-SUPPOSED_SPREADS = (0.01, 0.02, 0.05)  # of launches, where nothing is known
+SUPPOSED_SPREADS = (0.01, 0.02, 0.05)  # of launches, without an earlier record
 SUPPOSING = "if launches vary by"
 FEWEST_LAUNCHES = 3
-WINDOWS = 10  # of a launch's steps in a pilot
+WINDOWS = 10  # into which a pilot's steps are divided, per launch
 TIMES = (STEP_TIME.name, TRIAL_TIME.name, WALL_TIME.name)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Expectation:
-    """One thing that the experiment will, or will not, be able to show."""
+    """One question that the experiment will, or will not, be able to answer."""
 
     subject: str  # "speedup at workers=2", "quality", "p99 of steps"
     sentence: str
-    possible: bool = True  # False: it cannot show what is asked of it
+    possible: bool = True  # False: the experiment cannot answer it
 
 
 def foresee(
     experiment: Experiment, earlier: Measured | None = None, results: Results | None = None, floor: float | None = None
 ) -> tuple[Expectation, ...]:
-    """Everything that can be told before the run.
+    """All expectations before the run.
 
     Args:
-        experiment: what is about to run.
-        earlier: a complete record of the same workload, if there is one, and
-        results: its metrics.
-        floor: the smallest relative difference that this machine can show, by its last `assay doctor`.
+        experiment: the experiment to run.
+        earlier: a complete record of the same workload, if any.
+        results: metrics of `earlier`.
+        floor: the smallest relative difference that this machine resolves, from its last `assay doctor`.
     """
     return tuple(_all(experiment, earlier, results or {}, floor))
 
@@ -126,7 +126,7 @@ def _speedup(experiment: Experiment, name: str, cv: float) -> Expectation:
 
 
 def _precision(experiment: Experiment, cv: float) -> str:
-    """What adaptive launches will come to."""
+    """Expected outcome of adaptive launches."""
     launches = experiment.launches
     if launches.precision is None:
         return ""
@@ -138,7 +138,7 @@ def _precision(experiment: Experiment, cv: float) -> str:
 
 
 def _launches(experiment: Experiment, cv: float) -> int:
-    """Launches per configuration that this run will come to."""
+    """Expected launches per configuration."""
     launches = experiment.launches
     if launches.precision is None:
         return launches.per_configuration
@@ -151,7 +151,7 @@ def _confidence(experiment: Experiment) -> float:
 
 
 def _half(cv: float, k: int, confidence: float) -> float:
-    """Relative half-width, of the upper side, of a t interval on logarithms."""
+    """Relative half-width, on the upper side, of a t interval on logarithms."""
     return math.expm1(t_quantile((1.0 + confidence) / 2.0, k - 1) * cv / math.sqrt(k))
 
 
@@ -172,13 +172,13 @@ def _spread(values: tuple[float, ...]) -> float:
 
 
 def _length(earlier: Measured | None) -> Iterator[Expectation]:
-    """Kalibera and Jones' cheapest length of a launch, from the base's launches as the pilot (methodology 3.2)."""
+    """Optimal launch length (Kalibera & Jones, ISMM 2013, as corrected in libkalibera), with the base's launches as pilot."""
     pilot = None if earlier is None else _windows(earlier)
     if earlier is None or pilot is None:
         return
     steps, seconds = pilot.shape[2], float(pilot.sum(axis=(1, 2)).mean())
     found = components(np.log(pilot.mean(axis=2)))
-    # what one more launch costs besides its steps
+    # cost of one more launch besides its steps
     apart = max(_wall_seconds(earlier) - seconds, seconds / pilot.shape[1])
     (best,) = optimal_counts(found, (seconds / pilot.shape[1], apart))
     inside = min(1.0, found.within[0] / WINDOWS / found.within[1]) if found.within[1] > 0.0 else 1.0
@@ -191,7 +191,7 @@ def _length(earlier: Measured | None) -> Iterator[Expectation]:
 
 
 def _windows(earlier: Measured) -> NDArray[np.float64] | None:
-    """Seconds of the base's steady steps as [launch, window, step]; None where there are too few to part."""
+    """Seconds of the base's steady steps as [launch, window, step]; None where there are too few to split."""
     own = earlier.steady_steps.filter(pl.col("configuration") == earlier.base).sort("launch", "step")
     series = [part["step_s"].to_numpy() for part in own.partition_by("launch", maintain_order=True)]
     shortest = min((len(one) for one in series), default=0) // WINDOWS
@@ -210,7 +210,7 @@ def _wall_seconds(earlier: Measured) -> float:
 
 
 def _quality(experiment: Experiment, earlier: Measured | None) -> Iterator[Expectation]:
-    quality, confidence = (experiment.quality, _confidence(experiment))  # the test is made at the confidence of all intervals
+    quality, confidence = (experiment.quality, _confidence(experiment))  # the test uses the confidence of all intervals
     if quality is None:
         yield Expectation(subject="quality", possible=False, sentence="no [quality] is asked for, so nothing can be recommended")
         return
@@ -231,9 +231,7 @@ def _quality(experiment: Experiment, earlier: Measured | None) -> Iterator[Expec
 
 
 def _examples(earlier: Measured) -> tuple[int | None, int | None, float | None]:
-    """Distinct examples of a launch, how many units they make (clusters, and examples in none), and the share of answers that
-    differ between two launches of the base.
-    """
+    """Distinct examples, independent units (clusters, and examples outside of any), and flip rate between the base's launches."""
     scores = earlier.scores.join(earlier.timed.select("launch", "configuration"), on="launch")
     if scores.height == 0:
         return None, None, None
@@ -266,7 +264,7 @@ def _tails(experiment: Experiment, earlier: Measured | None) -> Iterator[Expecta
 
 
 def _loads(experiment: Experiment, serving: Serving, earlier: Measured | None) -> Iterator[Expectation]:
-    """How many requests there will be for the tails and for the objectives, and whether quality can be shown."""
+    """Expected requests for tails and objectives, and whether quality can be shown."""
     needed = least_two_sided(0.99, _confidence(experiment))
     for one in configurations(experiment):
         requests = _requests(serving, one, earlier)
@@ -286,7 +284,7 @@ def _loads(experiment: Experiment, serving: Serving, earlier: Measured | None) -
 
 
 def _attainment(experiment: Experiment, serving: Serving, one: Configuration, requests: float) -> Iterator[Expectation]:
-    """Without a single miss n requests bound the attainment from below by ((1 - confidence)/2)^(1/n)."""
+    """With no miss, n requests bound attainment below by ((1 - confidence)/2)^(1/n)."""
     share = serving.objectives.attainment
     if not serving.objectives.any or share >= 1.0:
         return
@@ -299,7 +297,7 @@ def _attainment(experiment: Experiment, serving: Serving, one: Configuration, re
 
 
 def _requests(serving: Serving, one: Configuration, earlier: Measured | None) -> float | None:
-    """Requests of the measured part of one launch: by rate and time, else as in the earlier record; None: not known."""
+    """Requests in one launch's measured window: rate x time, else as in the earlier record; None: unknown."""
     arrivals = serving.arrivals
     known: float | None = None
     if one.load is not None and arrivals.process in ("constant", "poisson", "gamma", "server"):

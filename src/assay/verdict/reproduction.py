@@ -1,17 +1,17 @@
 """Does a second run of the same experiment give the same numbers?
 
-Metric by metric, on launch level, at the confidence and margin of the first record's experiment:
+Per metric, at launch level, with the confidence and margin of the first record's experiment:
 
-    agrees      the interval of what the two sessions measured lies inside the equivalence margin, and holds no effect (or one so
-                small that the experiment calls it of no interest, `comparison.smallest_effect`)
-    differs     with the variation between sessions in it (`assay.verdict.comparison.sessions`, the rule of `compare` and `check`), the
+    agrees      the launches' interval lies inside the equivalence margin and includes no effect (or one below
+                `comparison.smallest_effect`)
+    differs     with the variation between sessions included (`assay.verdict.comparison.sessions`, as in `compare` and `check`), the
                 interval excludes no effect, and the effect is of interest and above the machines' noise floor
     undecided   else, with what would decide; absence of a difference is not agreement
 
-The primary metric and quality (each record held against the other) decide, other metrics are listed with corrected p-values.  Losses and
-hashes are exact quantities: where software and hardware are the same they must be equal bit for bit, elsewhere they are only told.
-A condition of class identity that differs makes it another experiment; differing hardware is what reproducing is about.
-That two sessions gave the same numbers is a fact about these two; that they did not may be the day, and is a difference only beyond that.
+The primary metric and quality (tested in both directions) decide; other metrics are listed with corrected p-values. Losses and
+hashes are exact: with equal software and hardware they must match bit for bit, otherwise a difference is reported and decides nothing.
+A differing condition of class identity makes it another experiment; hardware may differ, as reproducing allows.
+Agreement is a statement about these two sessions. A difference counts only beyond the variation between sessions.
 Cannot tell: whether a third session would agree.
 """
 
@@ -63,21 +63,21 @@ class Row:
 
 @dataclass(frozen=True, kw_only=True)
 class Reproduction:
-    """What came of running it again."""
+    """The result of reproducing a record."""
 
     state: State
     first: str  # labels
     second: str
-    rows: tuple[Row, ...]  # those that decide first
+    rows: tuple[Row, ...]  # deciding rows first
     mismatches: tuple[Mismatch, ...]  # all conditions that differ
     notes: tuple[str, ...]
     sentence: str
 
 
 def reproduction(comparison: Comparison, first: Side, second: Side, *, force: bool = False, days: Days | None = None) -> Reproduction:
-    """The second record against the first; `comparison` is of the two, forced, with nothing declared, and with the same `days`.
+    """Second record against the first; `comparison` is theirs: forced, with nothing declared, and the same `days`.
 
-    `force`: judge although a condition of class identity differs; `days`: what is known about the variation between sessions.
+    `force`: judge even if a condition of class identity differs; `days`: variation between sessions.
     """
     mismatches = comparison.mismatches
     identity = [m for m in comparison.refused if m.kind == "identity" and not (force and m.override)]
@@ -156,17 +156,17 @@ def _judged(found: Found | None, change: Change, asked: Measured, floor: float) 
         return "agrees", None, f"agrees, {difference_text(own)}"
     if made.suspected:
         return "undecided", None, f"undecided, {shown}; {SUSPECTED} ({difference_text(own)})"
-    needed = alone.launches_needed if alone.margin is None or abs(own.effect) < alone.margin else None  # else: the days
+    needed = alone.launches_needed if alone.margin is None or abs(own.effect) < alone.margin else None  # else the days limit it
     more = f"; {count(needed, 'launches')} in each record would decide" if needed else ""
     why = f"; {REASONS[alone.reason]}" if alone.reason in ("below_floor", "floor_above_margin") else ""
     return "undecided", needed, f"undecided, {difference_text(own)}{why}{more}"
 
 
-# ---- what is exact ---------------------------------------------------------------------------------------------------
+# ---- exact values ----------------------------------------------------------------------------------------------------
 
 
 def _quality(comparison: Comparison, first: Side, second: Side) -> list[Row]:
-    """Agreement is equivalence: each of the two is held against the other (two one-sided tests)."""
+    """Agreement is equivalence: non-inferiority in both directions (two one-sided tests)."""
     if first.measured.experiment.quality is None:
         return []
     ours, theirs = (Arm(label=side.label, side=side, configuration=comparison.configuration) for side in (first, second))
@@ -181,7 +181,7 @@ def _quality(comparison: Comparison, first: Side, second: Side) -> list[Row]:
 
 
 def _exact(comparison: Comparison, first: Side, second: Side) -> list[Row]:
-    """Losses and hashes, slot by slot; they decide only where software and hardware are the same."""
+    """Losses and hashes per slot; they decide only with equal software and hardware."""
     same = not any(m.kind == "hardware" or m.field.startswith("software.") for m in comparison.mismatches)
     rows = []
     for what in ("loss", "parameter_hash", "gradient_norm"):
@@ -200,7 +200,7 @@ def _exact(comparison: Comparison, first: Side, second: Side) -> list[Row]:
 
 
 def _fingerprints(measured: Measured, what: str) -> pl.DataFrame:
-    """(slot, rank, step, value, text) of the timed launches, as they finally counted."""
+    """(slot, rank, step, value, text) of the timed launches; the last incarnation counts."""
     timed = measured.timed.select("launch", "slot")
     rows = measured.table("fingerprints").filter(pl.col("what") == what).join(timed, on="launch")
     ordered = rows.sort("incarnation", maintain_order=True)
@@ -232,7 +232,7 @@ def _plain(metric: str, title: str, at: str, agreement: Agreement, told: str, *,
     )
 
 
-# ---- the end ---------------------------------------------------------------------------------------------------------
+# ---- verdict ---------------------------------------------------------------------------------------------------------
 
 
 def _state(rows: Sequence[Row]) -> State:

@@ -1,4 +1,4 @@
-"""What is said of a record as a whole, whatever it measured?"""
+"""Which statuses hold for a record as a whole, whatever it measured?"""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from assay.verdict.types import Finding, GateResult, Status
 
 
 def forced(findings: Sequence[Finding], gates: Sequence[GateResult] = ()) -> Status | None:
-    """INVALID: an audit found the record inadmissible.  FAIL: its result is wrong, or a fault was not survived.  None: its numbers
-    decide.
+    """INVALID: an audit found the record inadmissible. FAIL: the result is wrong, or a fault was not survived.
+
+    None: the numbers decide.
     """
     severities = {finding.severity for finding in findings}
     if "invalid" in severities:

@@ -1,14 +1,14 @@
-"""Which setting of the knobs is better than today's, and is that so?  Successive halving over blocks, then a trial of its own.
+"""Which settings of the knobs are shown to be better than today's?
 
-Every round holds all arms against today's, made in turn, block by block.  The best share goes on to a round of twice as many launches;
-an arm goes out at once where it did other work, lost quality, gave a wrong result, failed, or is shown to be worse, and the reason is
-told.  What is left at the end is made again together with today's, and that last round alone decides: numbers that were looked at to
-choose would flatter what they chose.  There the sides share one error probability (Holm), so that of arms that are all alike a winner is
-named in at most `1 - confidence` of the tunings.  Where the knobs were tried one by one, the best value of each that differs from
-today's by more than `comparison.equivalence` is put together for the last round, beside the best single arm.
-Who measures is handed in (`assay.cli.support.tuning_rounds`): nothing here starts anything.
-Source of the halving: Karnin, Koren, Somekh (2013), "Almost optimal exploration in multi-armed bandits".
-Cannot tell: what settings that were not asked for would do, nor why one is faster.
+Successive halving over blocks, then a separate final round. Every round compares all arms with today's settings, interleaved by block.
+The best share continues to a round of twice as many launches. An arm is dropped at once, with the reason, if it did other work, lost
+quality, gave a wrong result, failed, or is shown to be worse. The survivors are measured again together with today's, and only this
+last round decides: reusing the numbers that selected an arm would flatter it. The sides share one error probability (Holm), so if all
+arms are equal, at most `1 - confidence` of tunings name a winner. If knobs were varied one at a time, the best values that differ from
+today's by more than `comparison.equivalence` are combined for the last round, beside the best single arm.
+The measuring function is injected (`assay.cli.support.tuning_rounds`): nothing here starts a process.
+Source of the halving: Karnin, Koren & Somekh, "Almost optimal exploration in multi-armed bandits", ICML 2013.
+Cannot tell: the effect of settings that were not tried, or why one is faster.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ if TYPE_CHECKING:
     from assay.frames.record_data import Measured
     from assay.spec.experiment import Experiment
 
-SAME_WORK: Final = 0.005  # items of a launch may differ by this share: a last batch that is not full
-MOST_TOLD: Final = 5  # arms that a sentence names
+SAME_WORK: Final = 0.005  # relative tolerance on the items of a launch: the last batch may be partial
+MOST_TOLD: Final = 5  # arms named in a sentence
 
 
 @dataclass(frozen=True, kw_only=True)
 class Made:
-    """An arm that was measured."""
+    """A measured arm."""
 
-    side: Side  # its label is the choice's
-    record: str  # where its record is
+    side: Side  # labelled as the choice
+    record: str  # path of its record
 
 
 Undecided = Literal["", "failed", "quality lost", "not comparable"]
-Measure = Callable[[Sequence[Choice], int, int, bool], Sequence[Made]]  # arms, launches of each, place of the round, whether it is the last
+Measure = Callable[[Sequence[Choice], int, int, bool], Sequence[Made]]  # arms, launches of each, index of the round, last round?
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,12 +49,12 @@ class Standing:
 
     label: str
     settings: Mapping[str, Setting]
-    gain: float | None  # how many times better than today's; None: it cannot be told
+    gain: float | None  # factor by which it beats today's; None: unknown
     low: float | None
     high: float | None
-    out: str  # why it goes out whatever its gain; ""
+    out: str  # why it is dropped whatever its gain; else ""
     goes_on: bool
-    record: str  # where its record is
+    record: str  # path of its record
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,21 +68,21 @@ class Round:
 
 @dataclass(frozen=True, kw_only=True)
 class Tuned:
-    """What came of it."""
+    """The result of a tuning."""
 
     rounds: tuple[Round, ...]
-    final: Comparison | None  # None: nothing was left that could be held against today's
+    final: Comparison | None  # None: no arm was left to compare with today's
     sides: tuple[Side, ...]
-    records: tuple[str, ...]  # of the last round, as `sides`
-    adopted: Mapping[str, Setting] | None  # what is shown to be better, with quality held; None: stay with today's
+    records: tuple[str, ...]  # of the last round, in the order of `sides`
+    adopted: Mapping[str, Setting] | None  # settings shown to be better with quality held; None: keep today's
     sentence: str
     left_out: int
-    undecided: Undecided = ""  # where there is no last comparison: why no arm was held against today's; "": one is shown to be worse
+    undecided: Undecided = ""  # without a last comparison: why no arm could be compared; "": one is shown to be worse
 
 
 @dataclass(frozen=True, kw_only=True)
 class Against:
-    """An arm beside today's."""
+    """An arm compared with today's settings."""
 
     gain: float | None
     low: float | None
@@ -92,22 +92,22 @@ class Against:
 
     @property
     def may_go_on(self) -> bool:
-        """What is shown to be worse goes out."""
+        """False if dropped or shown to be worse."""
         return self.gain is not None and not self.out and (self.high is None or self.high >= 1.0)
 
 
-ITSELF: Final = Against(gain=1.0, low=None, high=None, out="", metric="")  # today's beside today's
+ITSELF: Final = Against(gain=1.0, low=None, high=None, out="", metric="")  # today's settings compared with themselves
 
 
 def tuned(experiment: Experiment, measure: Measure) -> Tuned:
-    """All rounds; `measure` makes the arms in turn and gives their records, judged, today's first.
+    """Run all rounds; `measure` runs the arms interleaved and returns their judged records, today's first.
 
     Raises:
-        SpecError: no knobs, or one that turns nothing.
+        SpecError: no knobs, or one without effect.
     """
     tune, studied = check(experiment), varying(experiment, check(experiment))
     arms, blocks, rounds = list(choices(tune)), tune.first_blocks, list[Round]()
-    while len(arms) > 2:  # one alone beside today's needs no choosing
+    while len(arms) > 2:  # a single arm needs no selection
         rounds.append(halved(arms, measure(arms, blocks, len(rounds), False), blocks, studied, tune.keep))
         going = {one.label for one in rounds[-1].standings if one.goes_on}
         arms, blocks = [one for one in arms if one.label in going], 2 * blocks
@@ -141,7 +141,7 @@ def tuned(experiment: Experiment, measure: Measure) -> Tuned:
 
 
 def halved(arms: Sequence[Choice], made: Sequence[Made], blocks: int, studied: Sequence[str], keep: float) -> Round:
-    """Where every arm stands after a round, and which go on."""
+    """Standings after a round, and which arms continue."""
     found = [_against_today(made[0].side, one.side, studied) for one in made[1:]]
     gains = {number: one.gain for number, one in enumerate(found, 1) if one.may_go_on and one.gain is not None}
     best = {0, *survivors(gains, keep)}
@@ -162,12 +162,12 @@ def halved(arms: Sequence[Choice], made: Sequence[Made], blocks: int, studied: S
 
 
 def survivors(gains: Mapping[int, float], keep: float) -> list[int]:
-    """The best share of the arms by gain, at least one where there is any."""
+    """The best share of the arms by gain, at least one if there are any."""
     return sorted(sorted(gains, key=lambda number: -gains[number])[: survivors_at_most(len(gains), keep)])
 
 
 def finalists(tune: Tune, rounds: Sequence[Round], arms: Sequence[Choice], equivalence: float) -> list[Choice]:
-    """Today's, the best arm, and of knobs that were tried one by one their best values together."""
+    """Today's settings, the best arm and, if knobs were varied one at a time, their best values combined."""
     found = list(arms)
     if is_grid(tune) or not rounds:
         return found
@@ -215,7 +215,7 @@ def _failed(side: Side) -> str:
 
 
 def _out(found: Comparison, side: Side) -> str:
-    """Why an arm goes out whatever its speed; "" if nothing speaks against it."""
+    """Why an arm is dropped whatever its speed; else ""."""
     if found.refused:
         first = found.refused[0]
         if first.field == "verdict.status":
@@ -229,7 +229,7 @@ def _out(found: Comparison, side: Side) -> str:
 
 
 def _loss(base: Side, side: Side) -> str:
-    """Whether it scored worse by more than the margin, however surely: what is likely to be refused in the end takes no one's place."""
+    """Score loss beyond the margin, significant or not: an arm likely to be refused at the end takes no other's slot."""
     from assay.estimates.estimate import Estimate
     from assay.estimates.format import given
 
@@ -244,7 +244,7 @@ def _loss(base: Side, side: Side) -> str:
 
 
 def other_work(base: Side, side: Side) -> str:
-    """Why a launch of one side does not do the work of the other's; "" where it does, or where work was not counted."""
+    """Why launches of the two sides did different work; "" if equal or not counted."""
     for name in base.measured.configurations:
         for counted in (_items, _declared):
             ours, theirs = (counted(one.measured, name) for one in (base, side))
@@ -254,7 +254,7 @@ def other_work(base: Side, side: Side) -> str:
 
 
 def _declared(measured: Measured, configuration: str) -> float | None:
-    """What the script says that a launch did, in the median: `probe.useful_work`."""
+    """Median useful work per launch as the script reports it (`probe.useful_work`)."""
     import polars as pl
 
     launches = measured.timed.filter(pl.col("configuration") == configuration)["launch"]
@@ -264,7 +264,7 @@ def _declared(measured: Measured, configuration: str) -> float | None:
 
 
 def _items(measured: Measured, configuration: str) -> float | None:
-    """The median items of a launch."""
+    """Median items per launch."""
     import polars as pl
 
     launches = measured.timed.filter(pl.col("configuration") == configuration).select("launch")
@@ -275,12 +275,12 @@ def _items(measured: Measured, configuration: str) -> float | None:
 
 
 def higher_is_better(base: Side, metric: str) -> bool:
-    """Which way is better, by the metric's own word."""
+    """Whether the metric declares higher as better."""
     return bool(base.judgement.metrics[metric].better == "higher")
 
 
 def gain_of(change: Change, higher: bool) -> tuple[float | None, float | None, float | None]:
-    """How many times better, with its interval, whichever way the metric counts."""
+    """Gain (above 1 is better in either direction of the metric) with its interval."""
     if change.ratio is None:
         return None, None, None
     if higher:
@@ -294,7 +294,7 @@ def gain_of(change: Change, higher: bool) -> tuple[float | None, float | None, f
 def _decided(
     sides: Sequence[Side], last: Sequence[Choice], studied: Sequence[str]
 ) -> tuple[Comparison | None, Mapping[str, Setting] | None, str, Sequence[str]]:
-    """One that failed or is not comparable is told (the reasons last), and does not keep the others from being decided."""
+    """Failed or incomparable arms are reported, reasons last, and do not block the decision on the others."""
     base, *others = sides
     unfit = {one.label: _failed(one) or other_work(base, one) or _refused(base, one, studied) for one in others}
     fit = [base, *(one for one in others if not unfit[one.label])]
@@ -307,7 +307,7 @@ def _decided(
 
 
 def undecided(out: Sequence[str]) -> Undecided:
-    """Why no arm was held against today's, from the reasons for which they went out; an arm without one is shown to be worse."""
+    """Why no arm could be compared, from the reasons for dropping; an arm without one is shown to be worse."""
     if "" in out:
         return ""
     if all(one.startswith("failed: ") for one in out):
@@ -323,7 +323,7 @@ def _refused(base: Side, side: Side, studied: Sequence[str]) -> str:
 def verdict(
     final: Comparison, sides: Sequence[Side], settings: Mapping[str, Mapping[str, Setting]]
 ) -> tuple[Mapping[str, Setting] | None, str]:
-    """What to use from now on: the arm that is shown to be better, with quality held; None: today's."""
+    """Settings to adopt: of the arm shown to be better with quality held; None: today's."""
     good: list[tuple[float, str, str]] = []
     why = []
     for change in final.decisive():
@@ -364,7 +364,7 @@ def _told(base: Side, change: Change) -> tuple[float | None, str]:
 
 
 def gain_text(gain: float, low: float | None, high: float | None) -> str:
-    """How many times better: "1.20 times as good [1.11, 1.30]"; an end that is not known is open."""
+    """Gain as text: "1.20 times as good [1.11, 1.30]"; an unknown end is open."""
     from assay.estimates.format import bracketed
 
     bottom, top = -math.inf if low is None else low, math.inf if high is None else high
@@ -373,7 +373,7 @@ def gain_text(gain: float, low: float | None, high: float | None) -> str:
 
 
 def _nothing_left(last: Round) -> str:
-    """Why no arm of a round went on."""
+    """Why no arm of a round continued."""
     from assay.estimates.format import given
 
     others = last.standings[1:]

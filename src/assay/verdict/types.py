@@ -1,4 +1,4 @@
-"""What does a verdict consist of?"""
+"""What are the parts of a verdict?"""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from typing import Literal
 
 from assay.spec.experiment import EVERY_DIMENSION
 
-# invalid: the record or configuration is inadmissible. fail: the run is admissible and its result is wrong.
+# invalid: the record or configuration is inadmissible. fail: the run is admissible, but its result is wrong.
 Severity = Literal["invalid", "fail", "warning", "note"]
 Status = Literal["PASS", "FAIL", "INCONCLUSIVE", "INVALID", "NOT_MEASURED"]
-QUALITY_AT_FLOOR = "quality_at_floor"  # the rule of the audit: a record's own reference cannot show a loss
+QUALITY_AT_FLOOR = "quality_at_floor"  # rule of the audit: the record's own reference cannot show a loss
 DIMENSIONS: tuple[str, ...] = EVERY_DIMENSION
 
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """What an audit found: the rule, the evidence, the remedy."""
+    """A finding of an audit: rule, evidence and remedy."""
 
     rule: str  # stable name, for example "samples_lost"
     severity: Severity
     configuration: str | None  # None: the whole record
     evidence: str  # one sentence with numbers
     remedy: str  # one sentence: what to do
-    needs: tuple[str, ...] = ()  # quantities that, measured in the same launches, would settle it
+    needs: tuple[str, ...] = ()  # quantities that would settle it if measured in the same launches
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +39,7 @@ class GateResult:
 
 @dataclass(frozen=True, kw_only=True)
 class DimensionResult:
-    """One of the four dimensions of one configuration."""
+    """The result of one configuration in one of the four dimensions."""
 
     status: Status
     sentence: str
@@ -50,17 +50,17 @@ LayerState = Literal["pass", "fail", "not run", "advice"]
 
 @dataclass(frozen=True, kw_only=True)
 class LayerResult:
-    """One layer of the correctness of a distributed training, on one configuration."""
+    """One layer of correctness of distributed training, for one configuration."""
 
     layer: str  # ledger, gradient, hashes, trajectory
     title: str
-    state: LayerState  # advice: what was seen decides nothing
+    state: LayerState  # advice: decides nothing
     sentence: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class Recommendation:
-    """A configuration picked for a reason."""
+    """A configuration recommended for a goal."""
 
     goal: str  # "recommended", "cheapest", "fastest", "under deadline", "under budget"
     configuration: str | None  # None: nothing qualifies
@@ -76,5 +76,5 @@ class Verdict:
     gates: tuple[GateResult, ...]
     dimensions: Mapping[str, Mapping[str, DimensionResult]]  # configuration -> dimension -> result
     recommendations: tuple[Recommendation, ...]
-    sentence: str  # the one that may be quoted
-    layers: Mapping[str, tuple[LayerResult, ...]] = field(default_factory=dict)  # of a training on several workers
+    sentence: str  # quotable
+    layers: Mapping[str, tuple[LayerResult, ...]] = field(default_factory=dict)  # for training on several workers

@@ -1,1 +1,4 @@
-"""The pictures of a report: one file per picture, each a function from the view to a drawing or to why there is none."""
+"""Which charts does a report have?
+
+One file per chart, each a function from the view to a drawing or to the reason for its absence.
+"""

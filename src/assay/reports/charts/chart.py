@@ -1,8 +1,8 @@
-"""What do all pictures share?  Colours by role, the scale of the worker axis, and how a value with its interval is drawn.
+"""What do all charts share: colours by role, the worker axis, and how a value with its interval is drawn?
 
-A chart is made with placeholder colours, one per role; `assay.reports.charts.svg` replaces them in the finished SVG by CSS
-variables, so that one picture serves light and dark pages.  Roles follow the palette of Okabe & Ito (2008), which people
-with any colour vision can tell apart; no meaning is carried by colour alone.
+Charts use placeholder colours, one per role; `assay.reports.charts.svg` replaces them in the SVG by CSS variables, so that one chart
+serves light and dark pages. The palette is that of Okabe & Ito, "Color Universal Design" (2008), distinguishable with any colour vision;
+no meaning is carried by colour alone.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from assay.reports.view import MetricRow, View
 WIDTH: Final = 400
 HEIGHT: Final = 265
 FONT_SIZE: Final = 14
-LOG_FROM: Final = 10.0  # worker counts that span more than this get a logarithmic axis
-REACH: Final = 4.0  # times the largest value: intervals are drawn so far, or nothing else could be read
+LOG_FROM: Final = 10.0  # a larger ratio of worker counts gets a logarithmic axis
+REACH: Final = 4.0  # multiple of the largest value at which intervals are clipped, to keep the rest readable
 
 ROLES: Final = ("ink", "muted", "grid", "paper", "main", "second", "third", "fourth", "fifth", "sixth", "rest", "bad", "band")
 CATEGORIES: Final = ("main", "second", "third", "fourth", "fifth", "sixth")
@@ -33,7 +33,7 @@ Rows = list[dict[str, Any]]
 
 @dataclass(frozen=True, kw_only=True)
 class Key:
-    """One entry of a picture's key: how it is drawn, in which colour, and what it means."""
+    """One entry of a chart's key: mark, colour and meaning."""
 
     mark: str  # point, hollow, dot, line, dash, dotted, bar, band, cross45 or one of SHAPES; drawn by the page
     role: str
@@ -42,7 +42,7 @@ class Key:
 
 @dataclass(frozen=True, kw_only=True)
 class Drawing:
-    """A picture before it becomes SVG. `description` holds its numbers in words, for those who cannot see it."""
+    """A chart before rendering. `description` holds its numbers in words, for screen readers."""
 
     title: str
     chart: vega.Chart
@@ -53,34 +53,34 @@ class Drawing:
 
 @dataclass(frozen=True, kw_only=True)
 class Missing:
-    """Why there is no picture."""
+    """Why there is no chart."""
 
     title: str
     reason: str
 
 
 def colour(role: str) -> str:
-    """The placeholder of a role."""
+    """The placeholder colour of a role."""
     return PLACEHOLDERS[role]
 
 
 def look(place: int) -> tuple[str, str]:
-    """Shape and role of the nth of several: the first six differ in both, the next ones in the pair of them."""
+    """Shape and colour role of the nth series: the first six differ in both, later ones in the combination."""
     return SHAPES[place % len(SHAPES)], CATEGORIES[(place + place // len(SHAPES)) % len(CATEGORIES)]
 
 
 def number_axis(**options: Any) -> vega.Spec:
-    """A quiet axis of numbers."""
+    """A numeric axis in a subdued style."""
     return vega.axis(tickCount=5, **options)
 
 
 def above(text: str) -> vega.Spec:
-    """The name and unit of the vertical axis, written above it where it can be read."""
+    """Name and unit of the vertical axis, written above it for legibility."""
     return vega.title(text, anchor="start", fontWeight="normal", fontSize=FONT_SIZE, color=colour("muted"), offset=8)
 
 
 def sized(chart: vega.Chart, height: int = HEIGHT) -> vega.Chart:
-    """The chart fitted into the common width, axes included."""
+    """The chart fitted to the common width, including axes."""
     return chart.properties(width=WIDTH, height=height, autosize={"type": "fit", "contains": "padding"})
 
 
@@ -88,7 +88,7 @@ def sized(chart: vega.Chart, height: int = HEIGHT) -> vega.Chart:
 
 
 def estimates(view: View, row: MetricRow | None) -> dict[str, Estimate]:
-    """The measured values of a metric by configuration key, in the order of the configurations."""
+    """Measured values of a metric by configuration key, in configuration order."""
     if row is None:
         return {}
     cells = {column.key: row.cells.get(column.key) for column in view.columns}
@@ -96,7 +96,7 @@ def estimates(view: View, row: MetricRow | None) -> dict[str, Estimate]:
 
 
 def absence(view: View, row: MetricRow | None, what: str) -> str:
-    """One sentence that says why a metric has no number in any configuration."""
+    """Why a metric has no number in any configuration, in one sentence."""
     notes = dict.fromkeys(c.note for c in row.cells.values() if not c.measured) if row is not None else {}
     return f"{what}: not measured ({'; '.join(notes) or 'no launch recorded it'})."
 
@@ -108,22 +108,22 @@ def in_words(view: View, row: MetricRow) -> str:
 
 
 def bounded(value: Estimate) -> bool:
-    """Whether the interval can be drawn on both sides."""
+    """Whether the interval is bounded on both sides."""
     return math.isfinite(value.low) and math.isfinite(value.high)
 
 
 def has_interval(value: Estimate) -> bool:
-    """Whether the data bound the value at all; a single launch bounds it on neither side."""
+    """Whether the interval is bounded on some side; with a single launch it is not."""
     return bounded(value) or (value.n_launches > 1 and (math.isfinite(value.low) or math.isfinite(value.high)))
 
 
 def has_width(value: Estimate) -> bool:
-    """Whether there is an interval to draw: an exact value has none, and needs none."""
+    """Whether there is an interval to draw: an exact value has none."""
     return has_interval(value) and value.high > value.low
 
 
 def interval_row(value: Estimate, factor: float, floor: float, ceiling: float) -> dict[str, Any]:
-    """value, low and high in shown units; an end beyond the picture goes to its edge, without a cap; none for a single launch."""
+    """value, low and high in display units; ends beyond the chart are clipped, without a cap; none for a single launch."""
     shown = {"value": value.value * factor, "low": value.value * factor, "high": value.value * factor}
     if has_interval(value):
         shown["low"] = max(value.low * factor, floor)
@@ -133,7 +133,7 @@ def interval_row(value: Estimate, factor: float, floor: float, ceiling: float) -
 
 
 def top_of(values: Iterable[Estimate], factor: float, margin: float = 1.08) -> float:
-    """The upper end of an axis that holds all values, launch dots, and interval ends as far as `REACH`."""
+    """Upper end of an axis for all values, launch dots, and interval ends up to `REACH`."""
     found = list(values)
     reach = REACH * max((value.value for value in found), default=0.0)
     largest = 0.0
@@ -146,13 +146,13 @@ def top_of(values: Iterable[Estimate], factor: float, margin: float = 1.08) -> f
 
 
 def points(rows: Rows, x: vega.Spec, y: vega.Channel, role: str = "main") -> list[vega.Chart]:
-    """Interval with caps, and point, of each row; `y` makes the vertical channel of a field."""
+    """Capped interval and point of each row; `y` makes the vertical channel of a field."""
     base = vega.chart(rows)
     return [*upright(base, x, y, role), *markers(base, x, y("value"), role)]
 
 
 def upright(base: vega.Chart, x: vega.Spec, y: vega.Channel, role: str = "main", width: int = 15) -> list[vega.Chart]:
-    """Vertical intervals with caps that stand out beside a point even where the interval is shorter than the point."""
+    """Vertical intervals with caps, visible even if the interval is shorter than its point."""
     bounded_rows = base.transform_filter("datum.high > datum.low")
     rule = bounded_rows.mark("rule", strokeWidth=2, color=colour(role)).encode(x=x, y=y("low"), y2="high:Q")
     cap = bounded_rows.mark("tick", orient="horizontal", thickness=2, size=width, opacity=1, color=colour(role))
@@ -161,7 +161,7 @@ def upright(base: vega.Chart, x: vega.Spec, y: vega.Channel, role: str = "main",
 
 
 def level(base: vega.Chart, x: vega.Channel, y: vega.Spec, role: str = "main", width: int = 15) -> list[vega.Chart]:
-    """The same as `upright`, lying down; `x` makes the horizontal channel of a field."""
+    """Horizontal version of `upright`; `x` makes the horizontal channel of a field."""
     bounded_rows = base.transform_filter("datum.high > datum.low")
     rule = bounded_rows.mark("rule", strokeWidth=2, color=colour(role)).encode(x=x("low"), x2="high:Q", y=y)
     cap = bounded_rows.mark("tick", orient="vertical", thickness=2, size=width, opacity=1, color=colour(role))
@@ -182,7 +182,7 @@ def markers(base: vega.Chart, x: vega.Spec, y: vega.Spec, role: str = "main") ->
 
 
 def interval_key(values: Iterable[Estimate], view: View, what: str, role: str = "main") -> list[Key]:
-    """The key of `points`: with the confidence where there are intervals, and the hollow mark where there are none."""
+    """The key of `points`: the confidence if there are intervals, the hollow mark for values without."""
     found = list(values)
     keys = []
     if any(has_width(value) for value in found):
@@ -197,7 +197,7 @@ def interval_key(values: Iterable[Estimate], view: View, what: str, role: str = 
 
 
 def dot_key(values: Iterable[Estimate], what: str) -> list[Key]:
-    """The key of launch dots, where there are any."""
+    """The key of launch dots, if any."""
     several = any(len(value.launch_values) > 1 for value in values)
     return [Key(mark="dot", role="main", text=what)] if several else []
 
@@ -207,9 +207,9 @@ def dot_key(values: Iterable[Estimate], what: str) -> list[Key]:
 
 @dataclass(frozen=True, kw_only=True)
 class WorkerAxis:
-    """The horizontal axis of worker counts, logarithmic where they span more than a decade.
+    """The horizontal axis of worker counts, logarithmic if they span more than a decade.
 
-    `reach`: a count beyond the levels that the axis must hold too, without a label.
+    `reach`: a count beyond the levels to include without a label.
     """
 
     levels: tuple[int, ...]
@@ -217,12 +217,12 @@ class WorkerAxis:
 
     @property
     def logarithmic(self) -> bool:
-        """Whether equal ratios are equally far apart."""
+        """Whether the axis is logarithmic."""
         return max(*self.levels, self.reach) / min(self.levels) > LOG_FROM
 
     @property
     def domain(self) -> tuple[float, float]:
-        """A little room on both sides of the levels."""
+        """Axis limits, with a little room on both sides of the levels."""
         low, high = min(self.levels), max(*self.levels, self.reach)
         if self.logarithmic:
             return low / 1.25, high * 1.25
@@ -230,14 +230,14 @@ class WorkerAxis:
         return low - room, high + room
 
     def beside(self, level: int, place: float) -> float:
-        """A position `place` (-1..1) to the side of a level, so that dots do not cover one another."""
+        """A position offset by `place` (-1..1) from a level, so that dots do not overlap."""
         low, high = self.domain
         if self.logarithmic:
             return float(level * (high / low) ** (0.022 * place))
         return level + 0.022 * place * (high - low)
 
     def ticks(self) -> tuple[int, ...]:
-        """The levels that are labelled: all of them, or those that leave room for their text."""
+        """The labelled levels: all, or those whose labels fit."""
         low, high = self.domain
         place = math.log if self.logarithmic else float
         width = place(high) - place(low)
@@ -248,7 +248,7 @@ class WorkerAxis:
         return tuple(sorted(kept))
 
     def channel(self, field: str = "x") -> vega.Spec:
-        """The encoding of a field that holds positions on this axis."""
+        """The encoding of a field with positions on this axis."""
         scale = vega.scale(domain=list(self.domain), zero=False, nice=False, clamp=False)
         if self.logarithmic:
             scale = vega.scale(type="log", base=2, domain=list(self.domain), nice=False)
@@ -280,7 +280,7 @@ def dots(rows: Rows, x: vega.Spec, y: vega.Channel, role: str = "main") -> vega.
 
 
 def common_scale(row: MetricRow, rows: Sequence[MetricRow] = ()) -> Scale:
-    """The scale of a metric's row in the tables, so that picture and table agree."""
+    """The scale of a metric's row in the tables, so that chart and table agree."""
     cells = [cell for found in (row, *rows) for cell in found.cells.values()]
     values = [cell.value.value for cell in cells if isinstance(cell.value, Estimate)]
     return next((cell.scale for cell in cells if cell.measured), scale_for(row.unit, values))

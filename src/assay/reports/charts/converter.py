@@ -1,4 +1,7 @@
-"""Who turns a Vega-Lite specification into SVG?  vl-convert in this process, unless somebody else was put in its place."""
+"""Which converter turns a Vega-Lite specification into SVG?
+
+vl-convert in this process, unless another one was installed.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,11 @@ from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from typing import Any, Final
 
-Convert = Callable[[Mapping[str, Any]], Callable[[], str]]  # asked for now, taken when it is needed
+Convert = Callable[[Mapping[str, Any]], Callable[[], str]]  # starts the conversion; the result is called when needed
 
 
 def here(specification: Mapping[str, Any]) -> Callable[[], str]:
-    """In this process, where the engine takes a third of a second to start."""
+    """Convert in this process; the engine takes a third of a second to start."""
 
     def drawn() -> str:
         import vl_convert

@@ -1,4 +1,4 @@
-"""What does it cost to be faster?"""
+"""What is the cost of being faster?"""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ from assay.reports.charts.chart import (
 from assay.reports.view import View
 
 TITLE = "Cost against time"
-PLACES = ((15, -13), (-15, -13), (15, 14), (-15, 14), (0, -20), (0, 21))  # of a number beside its point, pixels
+PLACES = ((15, -13), (-15, -13), (15, 14), (-15, 14), (0, -20), (0, 21))  # offsets of a number from its point, pixels
 CLEARANCE = 14.0
-PLOT = (330.0, 190.0)  # about the size of the plot, pixels
+PLOT = (330.0, 190.0)  # approximate plot size, pixels
 
 
 def draw(view: View) -> Drawing | Missing:
-    """Dollars of a run over its wall time, one numbered point per worker count; the recommended one stands out."""
+    """Cost (USD) of a run over its wall time, one numbered point per worker count; the recommended one is highlighted."""
     costs, times = view.metric("cost"), view.metric("wall_time")
     dollars, seconds = estimates(view, costs), estimates(view, times)
     both = [column for column in view.columns if column.key in dollars and column.key in seconds]
@@ -96,7 +96,7 @@ def _picked(view: View) -> str:
 def _channel(
     channel: Callable[..., vega.Spec], values: dict[str, Estimate], scale: Scale, title: str | None
 ) -> tuple[vega.Channel, tuple[float, float], Callable[[float], float]]:
-    """Field -> encoding, the axis's ends, and value -> place on it (0..1); from zero unless it spans more than a decade."""
+    """Field -> encoding, axis limits, and value -> position (0..1); from zero unless values span more than a decade."""
     shown = [value.value * scale.factor for value in values.values()]
     top = top_of(values.values(), scale.factor, 1.12)
     if min(shown) > 0 and max(shown) / min(shown) > LOG_FROM:
@@ -112,13 +112,13 @@ def _channel(
 
 
 def _log_ticks(low: float, top: float) -> list[float]:
-    """1, 2 and 5 times the powers of ten between the ends."""
+    """1, 2 and 5 times the powers of ten within the limits."""
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(top)) + 1)
     return [tick for power in powers for m in (1, 2, 5) if low <= (tick := round(m * 10.0**power, 12)) <= top]
 
 
 def _layers(rows: Rows, x: vega.Channel, y: vega.Channel) -> list[vega.Chart]:
-    """A faint path in the order of worker counts, then for each group its intervals, points and numbers."""
+    """A faint path in order of worker counts, then intervals, points and numbers of each group."""
     path = vega.chart(rows).mark("line", strokeWidth=1.5, opacity=0.35, color=colour("muted"), order=False)
     layers = [path.encode(x=x("x"), y=y("y"))]
     for role, picked, size in (("main", False, 48), ("third", True, 120)):
@@ -137,7 +137,7 @@ def _layers(rows: Rows, x: vega.Channel, y: vega.Channel) -> list[vega.Chart]:
 
 
 def placed(positions: Sequence[tuple[float, float]]) -> list[int]:
-    """For each point (pixels) the first of PLACES at which its number covers no other point and no number placed before."""
+    """For each point (pixels), the index of the first of PLACES whose number covers no point and no earlier number."""
     taken: list[tuple[float, float]] = list(positions)
     chosen = []
     for x, y in positions:

@@ -1,4 +1,7 @@
-"""Which metrics changed, by how much, and which changes are smaller than anybody cares about?  A forest plot of ratios."""
+"""Which metrics changed, by how much, and which changes are too small to matter?
+
+A forest plot of ratios.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +13,12 @@ from assay.reports.charts.chart import Drawing, Key, Missing, Rows, colour, leve
 from assay.reports.rows.comparison import ChangeRow, ComparisonView
 
 TITLE = "Changes against the first side"
-MOST = 100.0  # per cent: beyond that an end is drawn at the edge, without a cap
+MOST = 100.0  # per cent; an interval end beyond it is drawn at the edge, without a cap
 ROW_HEIGHT = 34
 
 
 def draw(view: ComparisonView) -> Drawing | Missing:
-    """Ratios with intervals at the deciding configuration, with the band in which differences are equivalent."""
+    """Ratios with intervals at the deciding configuration, with the equivalence band."""
     rows = [row for row in view.deciding if row.change.ratio is not None and (row.primary or row.shown)]
     if not rows:
         return Missing(title=TITLE, reason="No metric has a ratio with an interval here.")
@@ -51,7 +54,7 @@ def draw(view: ComparisonView) -> Drawing | Missing:
 
 
 def _reach(rows: list[ChangeRow], band: float) -> tuple[float, float]:
-    """The axis: all finite ends, at most MOST to either side but for the values themselves."""
+    """Axis limits: all values, and finite interval ends within MOST."""
     ends = [-band * 1.5, band * 1.5]
     for row in rows:
         change = row.change

@@ -1,7 +1,7 @@
-"""How did a metric go from record to record?
+"""How did a metric develop from record to record?
 
-One point with its interval for each record, in the order of creation; a line at each level between changes, and a vertical
-line before the first record of a new level.  A suspected change is dashed; an outlier is a hollow point.
+One point with its interval per record, by creation time; a line at each level between changes, and a vertical line before the first
+record of a new level. A suspected change is dashed; an outlier is a hollow point.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from assay.verdict.checking.history import History
 
 
 def draw(one: History, work: str = "items") -> Drawing | Missing:
-    """The picture of one series."""
+    """The chart of one series."""
     title = f"{one.title} at {one.configuration}"
     if not one.points:
         return Missing(title=title, reason="No record holds a value.")
@@ -34,7 +34,7 @@ def draw(one: History, work: str = "items") -> Drawing | Missing:
 
 
 def _rows(one: History, scale: Scale) -> Rows:
-    """Positions from 1; an end without bound is drawn at the value."""
+    """Rows at positions from 1; an unbounded end is drawn at the value."""
     rows: Rows = []
     for place, point in enumerate(one.points, start=1):
         value, ends = point.value.value * scale.factor, []

@@ -14,7 +14,7 @@ TITLE = "Launches in the order they ran"
 
 
 def draw(view: View) -> Drawing | Missing:
-    """Every timed launch against the median of its configuration; a slope is a drift of the machine."""
+    """Every timed launch relative to its configuration's median; a slope means machine drift."""
     by_step = any(point.median_s is not None for point in view.series.order)
     rows = _rows(view, by_step)
     if not any(row["kind"] == "ok" for row in rows):
@@ -42,7 +42,7 @@ def _time(view: View, point: OrderPoint, by_step: bool) -> float | None:
 
 
 def _rows(view: View, by_step: bool) -> Rows:
-    """Positions and percentages; a launch without a time is a cross at 100 %."""
+    """Positions and percentages; a launch without time is a cross at 100 %."""
     times = {point.launch: _time(view, point, by_step) for point in view.series.order}
     usual = {
         key: statistics.median(own)

@@ -1,4 +1,4 @@
-"""Did each launch settle, and after how many steps?"""
+"""Did each launch reach a steady state, and after how many steps?"""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from assay.reports.view import View
 TITLE = "Step times over each launch"
 MOST_PANELS = 15
 ACROSS = 3
-BESIDE_PANEL = 40  # pixels for a panel's labels and the gap to the next
+BESIDE_PANEL = 40  # pixels for a panel's labels and the gap
 PANEL_HEIGHT = 60
-ROOM = 1.25  # the panel's top above the slowest steady steps
+ROOM = 1.25  # factor by which the panel exceeds the slowest steady steps
 
 
 def draw(view: View) -> Drawing | Missing:
@@ -44,14 +44,14 @@ def draw(view: View) -> Drawing | Missing:
 
 
 def chosen_panels(timed: list[Timeline], configurations: list[str]) -> list[Timeline]:
-    """At most MOST_PANELS launches, the first blocks of every configuration, side by side by block."""
+    """At most MOST_PANELS launches: the first blocks of every configuration, aligned by block."""
     order = {key: place for place, key in enumerate(configurations)}
     by_block = sorted(timed, key=lambda t: (t.block, order.get(t.configuration, len(order)), t.launch))
     return by_block[:MOST_PANELS]
 
 
 def _top(timelines: list[Timeline]) -> float:
-    """Above nearly all steady steps: their 98th percentile of bin maxima, with room."""
+    """Top of the panels: the 98th percentile of bin maxima of steady steps, with room."""
     steady = sorted(b.high_s for t in timelines for b in t.bins if b.first >= t.bins[0].first + t.warmup)
     if not steady:
         return max(b.high_s for t in timelines for b in t.bins)
@@ -98,14 +98,14 @@ def _panel(view: View, timeline: Timeline, scale: Scale, top: float, width: int)
 
 
 def _round_tick(top: float) -> float:
-    """A round number in the upper part of the panel, low enough that its label stays below the panel's title."""
+    """A round number in the upper part of the panel, with its label below the panel's title."""
     power = 10.0 ** math.floor(math.log10(top)) if top > 0 else 1.0
     step = next(m for m in (8, 6, 5, 4, 3, 2, 1.5, 1, 0.8, 0.5) if m * power <= 0.82 * top)
     return round(step * power, 12)
 
 
 def _words(view: View, timed: list[Timeline]) -> str:
-    """How many steps of each launch are warm-up."""
+    """The number of warm-up steps per launch, in words."""
     parts = []
     for column in view.columns:
         warm = [t.warmup for t in timed if t.configuration == column.key]

@@ -1,4 +1,4 @@
-"""Was quality held within the margin that was written down before the experiment?"""
+"""Was quality held within the margin set before the experiment?"""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ TITLE = "Quality and its margin"
 
 
 def draw(view: View) -> Drawing | Missing:
-    """The difference to the base with its interval, beside the margin: left of the margin, quality is lost."""
+    """Difference from the base with its interval, and the margin: quality is lost to its left."""
     row = view.metric("quality_difference")
     found = estimates(view, row)
     if row is None or not found:
@@ -49,7 +49,7 @@ def draw(view: View) -> Drawing | Missing:
 
 
 def _chart(view: View, found: Mapping[str, Estimate], margin: float) -> vega.Chart:
-    """Intervals, launches and the margin, on one axis that has room for all of them."""
+    """Intervals, launches and the margin on a common axis."""
     ends = [e for v in found.values() for e in (v.value, v.low, v.high, *v.launch_values) if abs(e) != float("inf")]
     room = max(max(abs(e) for e in (*ends, margin)) * 0.12, 1e-9)
     low, high = min(-margin * 1.5, *ends) - room, max(margin * 0.5, 0.0, *ends) + room

@@ -1,4 +1,7 @@
-"""How are the charts of a record drawn?  Its kind says which there are, in the order of the page."""
+"""How are a record's charts drawn?
+
+Its kind lists them, in page order.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from assay.reports.view import View
 
 Drawn = Drawing | Missing
 Draw = Callable[[View], Drawn | Sequence[Drawn]]
-Charts = tuple[tuple[str, Draw], ...]  # name -> chart, in the order of the page
+Charts = tuple[tuple[str, Draw], ...]  # name -> chart, in page order
 OF_LAUNCHES: Final[Charts] = (
     ("speedup", speedup.draw),
     ("wall", communication_model.draw),
@@ -32,7 +35,7 @@ OF_LAUNCHES: Final[Charts] = (
 
 
 def draw(view: View) -> tuple[Picture, ...]:
-    """All pictures of a record, in their order."""
+    """All rendered charts of a record, in order."""
     pending = [begun(name, drawing) for name, drawing in drawings(view)]
     return tuple(finished() for finished in pending)
 
@@ -46,7 +49,7 @@ def drawings(view: View) -> Iterator[tuple[str, Drawn]]:
 
 
 def of_launches(view: View) -> Charts:
-    """The charts of a workload that was launched on workers; of a record that only profiles, that of the profile."""
+    """Charts of a launched workload; only the profile chart if all launches are profiled."""
     if view.launches and all(launch.role == "profile" for launch in view.launches):
-        return (("profile", profile.draw),)  # the others are of timed launches, of which there was to be none
+        return (("profile", profile.draw),)  # the other charts need timed launches, and none were requested
     return (("profile", profile.draw), *OF_LAUNCHES) if view.profiles else OF_LAUNCHES

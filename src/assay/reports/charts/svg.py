@@ -1,8 +1,7 @@
-"""How does a drawing become a picture?  As SVG that follows the page's light or dark colours, made without a network.
+"""How does a drawing become SVG that follows the page's light or dark colours, without network access?
 
-vl-convert turns its Vega-Lite specification into SVG.  The
-placeholder colours of the specification become CSS variables, the fixed size becomes a view box, and a title and a
-description are put in for screen readers.  Where data are absent, the picture is a sentence that says why.
+vl-convert turns the Vega-Lite specification into SVG. Placeholder colours become CSS variables, the fixed size becomes a view box, and
+a title and a description are added for screen readers. If data are absent, a sentence gives the reason instead.
 """
 
 from __future__ import annotations
@@ -17,8 +16,8 @@ from assay.printable import printable
 from assay.reports.charts.chart import FONT_SIZE, PLACEHOLDERS, Drawing, Key, Missing, colour
 from assay.reports.charts.converter import CONVERT
 
-# Room for text is measured in a monospaced font, wider than what the page will use: no label is clipped, whatever the
-# fonts of the machine that renders or reads.  The attribute is then removed, so that the page's own font applies.
+# Text is laid out in a monospaced font, wider than the page's own, so that no label is clipped whatever fonts the
+# machine has. The attribute is then removed, so that the page's font applies.
 MEASURING_FONT: Final = "monospace"
 
 CONFIG: Final[dict[str, Any]] = {
@@ -47,11 +46,11 @@ CONFIG: Final[dict[str, Any]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Picture:
-    """A finished picture, or the sentence that stands in its place."""
+    """A finished chart, or the sentence in its place."""
 
     name: str
     title: str
-    svg: str  # empty where `absent` speaks
+    svg: str  # empty if `absent` is set
     absent: str
     caption: str = ""
     description: str = ""
@@ -59,12 +58,12 @@ class Picture:
 
 
 def picture(name: str, drawing: Drawing | Missing) -> Picture:
-    """One drawing as SVG for a page; `name` becomes part of its ids."""
+    """A drawing as SVG for a page; `name` becomes part of its ids."""
     return begun(name, drawing)()
 
 
 def begun(name: str, drawing: Drawing | Missing) -> Callable[[], Picture]:
-    """The picture to come: the next one can be laid out while somebody else draws this one."""
+    """Start a chart and return a function that finishes it, so that the next one can be laid out meanwhile."""
     if isinstance(drawing, Missing):
         absent = Picture(name=name, title=drawing.title, svg="", absent=drawing.reason)
         return lambda: absent
@@ -86,7 +85,7 @@ def begun(name: str, drawing: Drawing | Missing) -> Callable[[], Picture]:
 
 
 def _printable(node: Any) -> Any:
-    """The specification without control characters: one in a host's name ends the engine that draws, and this process with it."""
+    """The specification without control characters: one in a host name crashes the renderer, and with it this process."""
     if isinstance(node, str):
         return node if node.isprintable() else printable(node)
     if isinstance(node, dict):
@@ -95,11 +94,11 @@ def _printable(node: Any) -> Any:
 
 
 def _themed(svg: str) -> str:
-    """Placeholders -> CSS variables; the page's font; no fixed size."""
+    """Replace placeholders by CSS variables; drop font and fixed size."""
     for role, placeholder in PLACEHOLDERS.items():
         svg = svg.replace(placeholder, f"var(--{role})")
     svg = svg.replace(f' font-family="{MEASURING_FONT}"', "")
-    svg = re.sub(r' (aria-(?!hidden)[a-z]+|role)="[^"]*"', "", svg)  # the description speaks; the marks need not
+    svg = re.sub(r' (aria-(?!hidden)[a-z]+|role)="[^"]*"', "", svg)  # screen readers use the description instead
     return re.sub(r'^(<svg [^>]*?) width="[\d.]+" height="[\d.]+"', r"\1", svg, count=1)
 
 

@@ -1,1 +1,4 @@
-"""WHAT OTHER PROGRAMS READ: one JSON document for each thing that has a page."""
+"""What do other programs read?
+
+One JSON document for each subject that has a page.
+"""

@@ -1,4 +1,7 @@
-"""How do other programs read a check?  As strict JSON of a stable, documented shape: `assay-check/1`."""
+"""How do other programs read a check?
+
+As strict JSON of a stable, documented shape: `assay-check/1`.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ SCHEMA: Final = "assay-check/1"
 
 @dataclass(frozen=True, kw_only=True)
 class Told:
-    """A check, and what the command line made of it."""
+    """A check and its outcome on the command line."""
 
     check: Check
     accepted: bool = False
@@ -80,7 +83,7 @@ FIELDS: Final = declared(top=DOCUMENT, rows=ROW, refused=REFUSED)
 
 
 def render(check: Check, *, accepted: bool = False, fresh: Iterable[str] = ()) -> str:
-    """The document as strict JSON."""
+    """Render the document as strict JSON."""
     return encode(made(DOCUMENT, Told(check=check, accepted=accepted, fresh=tuple(fresh))))
 
 

@@ -1,4 +1,4 @@
-"""How do other programs read a comparison?  As strict JSON of a stable, documented shape: `assay-comparison/1`.
+"""How do other programs read a comparison, as strict JSON of a stable, documented shape (`assay-comparison/1`)?
 
 Numbers are raw, in the unit of the metric; texts for people are not part of the contract.  JSON knows no infinity: an end of
 an interval that the data do not bound is null.  An exploratory comparison says so at the top and in every change.  Keys may be
@@ -131,7 +131,7 @@ def document(comparison: Comparison) -> dict[str, Any]:
 
 
 def render(comparison: Comparison) -> str:
-    """The document as strict JSON, indented, in UTF-8 text."""
+    """Render the document as strict, indented JSON."""
     return encode(document(comparison))
 
 

@@ -1,4 +1,7 @@
-"""How do other programs read an audit?  As JSON: each pitfall with its findings, and the quantities to measure."""
+"""How do other programs read an audit?
+
+As JSON: each pitfall with its findings, and the quantities to measure.
+"""
 
 from __future__ import annotations
 
@@ -51,5 +54,5 @@ DOCUMENT: Final[Keys[Sheet]] = (
 
 
 def render(sheet: Sheet) -> str:
-    """The sheet as a JSON document."""
+    """Render the sheet as a JSON document."""
     return json_text(json.dumps(made(DOCUMENT, sheet), indent=2, ensure_ascii=False)) + "\n"

@@ -1,4 +1,4 @@
-"""How do other programs read a verdict?  As strict JSON of a stable, documented shape: `assay-report/1`.
+"""How do other programs read a verdict, as strict JSON of a stable, documented shape (`assay-report/1`)?
 
 Numbers are raw, in the unit named beside them; texts for people are not part of the contract.  JSON knows no infinity:
 an end of an interval that the data do not bound is null, and then `bounded` is false.  A value that was not measured
@@ -312,7 +312,7 @@ def _launches(view: View) -> list[dict[str, Any]]:
 
 
 def render(view: View) -> str:
-    """The document as strict JSON, indented, in UTF-8 text."""
+    """Render the document as strict, indented JSON."""
     return encode(document(view))
 
 

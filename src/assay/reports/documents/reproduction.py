@@ -1,4 +1,7 @@
-"""How do other programs read a reproduction?  As strict JSON: the keys are those of a check where they mean the same."""
+"""How do other programs read a reproduction?
+
+As strict JSON, with the keys of a check where they mean the same.
+"""
 
 from __future__ import annotations
 
@@ -41,5 +44,5 @@ DOCUMENT: Final[Keys[Reproduction]] = (
 
 
 def render(found: Reproduction, *, record: str = "") -> str:
-    """The document as strict JSON."""
+    """Render the document as strict JSON."""
     return encode({**made(DOCUMENT, found), "record": record})

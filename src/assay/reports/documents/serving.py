@@ -1,7 +1,7 @@
-"""What does the JSON of a load hold beside the metrics?  Curves, timelines, failures, replicas and agreement, raw.
+"""What does the JSON of a load hold besides metrics?
 
-Shape `assay-report/1`, key `serving`: only in a report on a load.  Seconds and counts; percentiles of curves pool the
-answered requests of the timed launches, those with an interval stand in `metrics`.
+Curves, timelines, failures, replicas and agreement, raw. Shape `assay-report/1`, key `serving`, in reports on a load only. Seconds and
+counts; percentiles of curves pool the answered requests of the timed launches, those with an interval are in `metrics`.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ FIELDS: Final[Mapping[str, tuple[tuple[str, str, str], ...]]] = {
 
 
 def serving(view: View, found: ServingSeries) -> dict[str, Any]:
-    """The section, in the shape of FIELDS."""
+    """Build the section, in the shape of FIELDS."""
     return {
         "load": view.load_word,
         "loads": [{"configuration": one.key, "engine": one.engine, "scenario": one.scenario, "load": one.load} for one in view.columns],

@@ -1,4 +1,4 @@
-"""How do other programs read a first look at a serving engine?"""
+"""How do other programs read the quick check of a serving engine?"""
 
 from __future__ import annotations
 
@@ -11,6 +11,6 @@ from assay.reports.pages.serving_check import Line
 
 
 def render(urls: Sequence[str], lines: Sequence[Line]) -> str:
-    """The lines as JSON."""
+    """Render the lines as JSON."""
     told = {"urls": urls, "fit": not any(line.warning for line in lines), "lines": [asdict(line) for line in lines]}
     return json_text(json.dumps(told, indent=2, ensure_ascii=False, allow_nan=False))

@@ -57,12 +57,12 @@ CHANGE: Final[Keys[Change]] = (
 
 
 def as_json(summary: Summary, record: str) -> dict[str, Any]:
-    """One command."""
+    """The JSON object of one command."""
     return made(COMMAND, (summary, record))
 
 
 def render(summaries: Sequence[tuple[Summary, str]], comparison: Comparison | None) -> str:
-    """Several commands with their records, and each against the first."""
+    """Render several commands with their records, each compared with the first."""
     changes = [] if comparison is None else [change for change in comparison.changes if change.primary]
     told = {"commands": [made(COMMAND, one) for one in summaries], "against_first": [made(CHANGE, change) for change in changes]}
     return json.dumps(told, indent=2, allow_nan=False)

@@ -1,4 +1,7 @@
-"""How do other programs read a tuning?  As strict JSON of a stable shape: `assay-tune-1`."""
+"""How do other programs read a tuning?
+
+As strict JSON of a stable shape: `assay-tune-1`.
+"""
 
 from __future__ import annotations
 
@@ -43,5 +46,5 @@ DOCUMENT: Final[Keys[Tuned]] = (
 
 
 def render(tuned: Tuned) -> str:
-    """The document as strict JSON. An end of an interval that the data do not bound is null."""
+    """Render the document as strict JSON. An end of an interval that the data do not bound is null."""
     return encode(made(DOCUMENT, tuned))

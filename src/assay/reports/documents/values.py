@@ -1,7 +1,7 @@
-"""How does a number stand in JSON, and what does a document declare?
+"""How is a number written in JSON, and how does a document declare its keys?
 
-A key is declared once: its name, its type, its meaning, and what it holds; the document and its page of the reference are made
-from that.  JSON knows no infinity: an end of an interval that the data do not bound is null.
+Each key is declared once, with name, type, meaning and content; the document and its reference page are generated from that. JSON has no
+infinity: an end of an interval that the data do not bound is null.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ TOP: Final = "(top)"  # the document itself
 
 @dataclass(frozen=True)
 class Key(Generic[T]):
-    """A key of a JSON object that is made of a T."""
+    """A key of a JSON object made from a T."""
 
     name: str
     kind: str
@@ -35,17 +35,17 @@ Keys = tuple[Key[T], ...]
 
 
 def made(keys: Keys[T], thing: T) -> dict[str, Any]:
-    """The object."""
+    """Build the JSON object of `thing`."""
     return {key.name: key.of(thing) for key in keys}
 
 
 def declared(**shapes: Keys[Any]) -> dict[str, tuple[Row, ...]]:
-    """What each object holds, for the reference: `top` is the document, every other name that of a list in it."""
+    """Keys of each object, for the reference: `top` is the document, every other name is a list in it."""
     names = {name: TOP if name == "top" else f"{name}[]" for name in shapes}
     return {names[name]: tuple((key.name, key.kind, key.meaning) for key in keys) for name, keys in shapes.items()}
 
 
-# ---- keys of a difference between two values, wherever one stands ----------------------------------------------------
+# ---- keys of a difference between two values -------------------------------------------------------------------------
 
 DIFFERENCE: Final[Keys[Difference]] = (
     Key("scale", "string or null", "`ratio` or `difference`; null: not compared by numbers", lambda d: d.scale),
@@ -59,7 +59,7 @@ DIFFERENCE: Final[Keys[Difference]] = (
 
 
 def difference_keys(of: Callable[[T], Difference | None]) -> Keys[T]:
-    """The keys of a difference that a thing holds, or not."""
+    """Keys of an optional difference."""
 
     def held(key: Key[Difference]) -> Key[T]:
         return Key(key.name, key.kind, key.meaning, lambda thing: None if (found := of(thing)) is None else key.of(found))
@@ -95,12 +95,12 @@ def _estimate_object(value: Estimate) -> dict[str, Any]:
 
 
 def finite(number: float | None) -> float | None:
-    """The number, or None for one that JSON cannot hold."""
+    """The number, or None if JSON cannot represent it."""
     return number if number is not None and math.isfinite(number) else None
 
 
 def value_fields(value: Value | None) -> dict[str, Any] | None:
-    """A number with its interval and unit, or why there is none."""
+    """A number with interval and unit, or why there is none."""
     if value is None:
         return None
     if isinstance(value, Absent):
@@ -113,12 +113,16 @@ def value_fields(value: Value | None) -> dict[str, Any] | None:
 
 
 def encode(content: Mapping[str, Any]) -> str:
-    """A document as strict JSON, indented, in UTF-8 text. ValueError for a number that is not finite."""
+    """Encode a document as strict, indented JSON.
+
+    Raises:
+        ValueError: a number is not finite.
+    """
     return json_text(json.dumps(content, allow_nan=False, ensure_ascii=False, indent=2)) + "\n"
 
 
 def key_tables(fields: Mapping[str, Sequence[Row]]) -> list[str]:
-    """Lines of Markdown: a heading and a table of keys for each object of a document."""
+    """Markdown lines: a heading and a table of keys for each object of a document."""
     lines = []
     for name, rows in fields.items():
         heading = "The document" if name == TOP else f"`{name}`"

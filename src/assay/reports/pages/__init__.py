@@ -1,1 +1,4 @@
-"""WHAT IS SHOWN: one file for each thing that has a page."""
+"""What does a page show?
+
+One file for each subject that has a page.
+"""

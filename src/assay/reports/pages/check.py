@@ -1,4 +1,7 @@
-"""What is on the page of a check?  The sentence, what was refused, a line for each metric, and what limits it."""
+"""What does the page of a check show?
+
+The sentence, refusals, a line per metric, and the limits.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +46,7 @@ def page(check: Check) -> Page:
 
 
 def mark_of(check: Check) -> str:
-    """What stands before every verdict that conditions forbid and --force asked for."""
+    """The prefix of every verdict forced despite differing conditions."""
     return f"{EXPLORATORY} " if check.exploratory else ""
 
 
@@ -86,7 +89,7 @@ def _state(row: Row, check: Check) -> Mark:
 
 
 def difference_number(difference: Difference | None, *, unit: str = "") -> Number | None:
-    """A ratio or a difference as it is said; its value stays a number."""
+    """A ratio or difference as text; its value stays a number."""
     if difference is None:
         return None
     made = change_estimate(
@@ -101,7 +104,7 @@ def difference_number(difference: Difference | None, *, unit: str = "") -> Numbe
 
 
 def _number(value: Value | None, row: Row) -> Number | None:
-    """The two do not read alike where they are said to differ."""
+    """A value with enough digits that two values reported as different do not print alike."""
     if value is None:
         return None
     pair = (row.baseline, row.value) if row.state in ("regression", "improvement") else ()
@@ -109,7 +112,7 @@ def _number(value: Value | None, row: Row) -> Number | None:
 
 
 def _cases(check: Check) -> Iterator[Case]:
-    """One for each metric and configuration: whoever reads the file alone sees the outcome of the exit code, but for accepted states."""
+    """One case per metric and configuration, so that the file alone matches the exit code, except for accepted states."""
     for row in check.rows:
         state = row.state if row.decides else "listed"
         yield _case(f"{row.metric} at {row.configuration}", row.configuration, state, _told(row, check))
@@ -122,6 +125,6 @@ def _case(name: str, group: str, state: str, text: str) -> Case:
 
 
 def _told(row: Row, check: Check) -> str:
-    """A metric that cannot fail the build must not fail its file, nor pass as if it had been asked."""
+    """The sentence of a case, which says if its metric cannot fail the build."""
     listed = "" if row.decides else f"{row.state.replace('_', ' ')}, which decides nothing: "
     return f"{mark_of(check)}{listed}{row.sentence}"

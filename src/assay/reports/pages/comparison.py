@@ -1,4 +1,7 @@
-"""What is on the page of a comparison?  The sentence, what differs, the deciding metric and the others, and the sides beside one another."""
+"""What does the page of a comparison show?
+
+The sentence, differing conditions, the deciding metric and the others, and the sides next to each other.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,7 @@ def page(view: ComparisonView) -> Page:
 
 
 def sections(view: ComparisonView) -> Iterator[Section]:
-    """What differs, the changes, the sides, notes; context that never matters last."""
+    """Differing conditions, changes, sides, notes; context that never matters last."""
     if view.important:
         yield Section(key="differs", title="What differs", content=(differing(view.important, view.sides),))
     elif view.rows:
@@ -46,7 +49,7 @@ def sections(view: ComparisonView) -> Iterator[Section]:
 
 
 def _changes(view: ComparisonView) -> Iterator[Section]:
-    """The deciding configuration, then the others: first what every report shows first, then all."""
+    """The deciding configuration, then the others; primary metrics first, then all."""
     first = [row for row in view.deciding if len(view.sides) == 2 or row.shown or row.primary]
     second = [row for row in view.elsewhere if row.shown]
     if first:
@@ -61,7 +64,7 @@ def _changes(view: ComparisonView) -> Iterator[Section]:
 
 
 def changes(name: str, rows: Sequence[ChangeRow], *, folded: bool = False) -> Table:
-    """A line for each metric."""
+    """One line per metric."""
     several = len({row.side for row in rows}) > 1 or len({row.configuration for row in rows}) > 1 or folded
     return Table(
         name=name,
@@ -83,7 +86,7 @@ def _change(row: ChangeRow, several: bool) -> tuple[Cell, ...]:
 
 
 def differing(rows: Sequence[MismatchRow], sides: tuple[str, ...]) -> Bullets:
-    """Each condition that differs, with its values, why it matters, and what lets the comparison go on."""
+    """Each differing condition with its values, why it matters, and its override."""
     return Bullets(items=tuple(_mismatch(row, sides) for row in rows))
 
 
@@ -100,7 +103,7 @@ def _mismatch(row: MismatchRow, sides: tuple[str, ...]) -> Bullet:
 
 
 def _values(row: MismatchRow, sides: tuple[str, ...]) -> str:
-    """Each side with its value; a record that is compared with itself has one."""
+    """Each side with its value; one value if a record is compared with itself."""
     named = (
         zip(sides, row.values, strict=False) if len(sides) == len(row.values) else ((f"value {n}", v) for n, v in enumerate(row.values, 1))
     )
@@ -145,6 +148,6 @@ def _forest(view: ComparisonView) -> Drawing | Missing:
 
 
 def last_round(view: ComparisonView) -> Blocks:
-    """Of a tuning: the metric that decides, with every arm, and the chart."""
+    """For a tuning: the deciding metric with every arm, and the chart."""
     rows = [row for row in view.deciding if row.primary]
     return (changes("last", rows), Chart(name="forest", draw=partial(_forest, view)), notes(view.notes)) if rows else ()

@@ -1,4 +1,7 @@
-"""What is on the page of an examination, of the machine or of the client?  The verdict, every check, and what would help."""
+"""What does the page of an examination, of machine or client, show?
+
+The verdict, every check, and remedies.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What is on the page of a history?  A chart and a table for each series: record, date, value, level and change."""
+"""What does the page of a history show?
+
+A chart and a table per series: record, date, value, level and change.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ def _section(place: int, history: History) -> Section:
 
 
 def _rows(history: History) -> Iterator[tuple[Cell, ...]]:
-    """Date, record, value, and what happened at this record."""
+    """Date, record, value, and the event at this record."""
     marks = dict.fromkeys(history.outliers, "outlier: far off its level, and no part of it")
     marks |= {change.index: history.moved(change) for change in history.changes}
     for place, point in enumerate(history.points):
@@ -35,7 +38,7 @@ def _rows(history: History) -> Iterator[tuple[Cell, ...]]:
 
 
 def head(history: History) -> str:
-    """What the series shows, in one line."""
+    """A one-line summary of the series."""
     size = len(history.points)
     said = "; ".join(f"{history.moved(c)} at record {c.index + 1} of {size}{history.span(c)}" for c in history.certain) or (
         "no certain change" if history.p_adjusted is not None else f"{count(size, 'records')} are too few to ask for changes"

@@ -1,4 +1,7 @@
-"""How honestly was it measured?  The twelve rules, what an artifact form asks for, and how each number was made."""
+"""How honestly was it measured?
+
+The twelve rules, the artifact form, and how each number was made.
+"""
 
 from __future__ import annotations
 

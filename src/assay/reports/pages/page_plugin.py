@@ -1,4 +1,7 @@
-"""What must the file of a further page of a record declare?  One file holds one `PAGE`; its stem is the page's name and its flag."""
+"""What must the file of an additional record page declare?
+
+One `PAGE` per file; its stem is the page's name and flag.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +14,9 @@ from assay.reports.view import View
 
 @dataclass(frozen=True, kw_only=True)
 class RecordPage:
-    """Something that is said of a judged record; every writer can write it."""
+    """An additional page on a judged record; every writer can write it."""
 
     name: str
     summary: str  # one line, for `assay report --help`
     page: Callable[[View], Page]
-    writer: str  # the format that it is shown in unless another is asked for
+    writer: str  # the default format

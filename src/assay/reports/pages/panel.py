@@ -1,6 +1,6 @@
-"""How do eight numbers look beside each other?  The 2 x 4 panel, once by each condition that the record varies.
+"""How do eight metrics compare side by side?
 
-By engine, by scenario and by load, as far as there are several of them.
+The 2 x 4 panel, once per condition that the record varies: engine, scenario, load.
 """
 
 from __future__ import annotations

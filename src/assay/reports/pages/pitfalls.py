@@ -1,6 +1,7 @@
-"""What is on the page of an audit?  The pitfalls of a record or of a claim, with question, evidence and remedy, and what to measure.
+"""What does the page of an audit show?
 
-Words carry the state, colour only repeats it.  Text of claims is somebody else's.
+The pitfalls of a record or claim, with question, evidence and remedy, and what to measure. Words carry the state; colour only repeats
+it. Text of claims is untrusted.
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ OTHERWISE: Final = "What could not be examined is settled by saying it; if nobod
 
 @dataclass(frozen=True, kw_only=True)
 class Sheet:
-    """What is shown: of a claim or of a record."""
+    """The pitfalls of a claim or a record, to be shown."""
 
     kind: str  # "claim" or "record"
-    subject: str  # the claim's words, or the record's name
-    source: str  # where it is from
+    subject: str  # the claim's text, or the record's name
+    source: str  # its origin
     status: str
     sentence: str
     pitfalls: tuple[Pitfall, ...]

@@ -1,4 +1,7 @@
-"""What is on the page of a profile?  Of each profiled launch what its traces say, and how to open them."""
+"""What does the page of a profile show?
+
+The contents of each profiled launch's traces, and how to open them.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +12,11 @@ from typing import Any, Final
 from assay.reports.page import Page, Prose, Section
 from assay.reports.rows.profile import launch_lines
 
-SHOWN: Final = 8  # rows of a list
+SHOWN: Final = 8  # rows per list
 
 
 def page(told: Mapping[str, Any]) -> Page:
-    """The page of the profiled launches of a record."""
+    """The page of a record's profiled launches."""
     return Page(
         title=str(told["record"]), sections=tuple(_sections(told)), footer=(f"record: {told['record']}",), properties={"verb": "profile"}
     )

@@ -1,6 +1,6 @@
-"""What is on the page of a judged record, whatever its kind?
+"""What does the page of a judged record show, whatever its kind?
 
-`assay.kinds.<kind>.page` says which of these sections a kind has and in which order, and adds its own.
+`assay.kinds.<kind>.page` selects and orders these sections and adds its own.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ SEVERITIES: Final[dict[str, Tone]] = {"invalid": "void", "fail": "bad", "warning
 SIGNS: Final = {"invalid": "!", "warning": "!", "note": "i"}
 ANSWERS: Final[dict[str, Tone]] = {"kept": "good", "not kept": "bad", "in part": "open", "not applicable": "absent"}
 LAYERS: Final[dict[str, Tone]] = {"pass": "good", "fail": "bad", "not run": "absent", "advice": "plain"}
-MANY: Final = 4  # configurations: beyond that a status is opened to its reason
-PROFILE_ROWS: Final = 5  # of each list of kernels and operators
+MANY: Final = 4  # configurations; with more, a status expands to its reason
+PROFILE_ROWS: Final = 5  # per list of kernels and operators
 Sections = tuple[Section, ...]
 
 
@@ -81,7 +81,7 @@ def page(view: View) -> Page:
 
 
 def dimensions(view: View, reasons: tuple[Bullet, ...] | None = None) -> Section:
-    """Every configuration in every dimension."""
+    """The status of every configuration in every dimension."""
     table = Table(
         name="dimensions",
         heads=heads("Configuration", *(DIMENSION_TITLES[d] for d in view.dimensions)),
@@ -97,7 +97,7 @@ def _mark(cell: DimensionCell) -> Mark:
 
 
 def _reasons(view: View) -> tuple[Bullet, ...]:
-    """The sentences behind all that did not pass; configurations that share one are named together."""
+    """Reasons for everything that did not pass; configurations with a common reason are grouped."""
     shared: dict[tuple[str, str, str, str], list[str]] = {}
     for row in view.vector:
         for dimension in view.dimensions:
@@ -113,7 +113,7 @@ def reason(view: View, dimension: str, status: str, word: str, sentence: str, ke
 
 
 def layers(view: View) -> Sections:
-    """Does a training on several workers compute what one computes?"""
+    """Does training on several workers compute the same as on one?"""
     if not view.shown_layers:
         return ()
     rows = tuple((row.label, row.title, Mark(word=row.state, tone=LAYERS[row.state]), row.sentence) for row in view.shown_layers)
@@ -123,7 +123,7 @@ def layers(view: View) -> Sections:
 
 
 def recommendation(view: View) -> Section:
-    """Which configurations are picked, and why."""
+    """The recommended configurations, and why."""
     items = tuple(Bullet(title=pick.goal, where=pick.label, text=pick.sentence) for pick in view.recommendations)
     return Section(
         key="recommendation", title="Recommendation", half=True, content=(Bullets(items=items, empty="Nothing can be recommended."),)
@@ -131,7 +131,7 @@ def recommendation(view: View) -> Section:
 
 
 def gates(view: View) -> Section:
-    """Every gate, once for each status."""
+    """All gates, one line per gate and status."""
     items = tuple(
         _said(Bullet(mark=Mark(word=gate.word, tone=TONES[gate.status]), title=gate.gate, text=""), gate.told)
         for gate in grouping.gates(view)
@@ -140,7 +140,7 @@ def gates(view: View) -> Section:
 
 
 def findings(view: View) -> Section:
-    """What the audits found, each rule once per severity and remedy."""
+    """Findings of the audits, each rule once per severity and remedy."""
     items = tuple(
         _said(
             Bullet(
@@ -165,14 +165,14 @@ def _said(item: Bullet, told: Sequence[grouping.Told]) -> Bullet:
 
 
 def numbers(view: View, *, opens: bool = False) -> Section:
-    """The primary metrics beside each other."""
+    """The primary metrics side by side."""
     rows = view.primary
     blocks: Blocks = (metric_table(view, "primary", rows, opens=opens, reasons=True),) if rows else (Prose(text="No metric was computed."),)
     return Section(key="numbers", title="Numbers", content=blocks)
 
 
 def titled(tables: Sequence[Table]) -> Blocks:
-    """Tables with their titles, if they are several."""
+    """Tables, with titles if there are several."""
     return tuple(tables) if len(tables) > 1 else tuple(replace(table, title="") for table in tables)
 
 
@@ -186,7 +186,7 @@ def metric_table(
     opens: bool = True,
     reasons: bool = False,
 ) -> Table:
-    """A line for each metric, a column for each configuration."""
+    """One line per metric, one column per configuration."""
     columns = _columns(view, rows, group)
     return Table(
         name=name,
@@ -199,9 +199,9 @@ def metric_table(
 
 
 def _columns(view: View, rows: Sequence[MetricRow], group: str | None) -> tuple[tuple[str, str], ...]:
-    """(key, head) of the columns of a table; the whole experiment is one only where a metric has both kinds of value.
+    """(key, head) of a table's columns; the whole experiment is one only if a metric has both kinds of value.
 
-    `group`: of loads only those of this engine and scenario.
+    `group`: only loads of this engine and scenario.
     """
     chosen = [column for column in view.columns if group in (None, column.group) and _used(column, rows)]
     keys = [(column.key, column.label if group is None else column.brief) for column in chosen]
@@ -222,7 +222,7 @@ def _metric(row: MetricRow, columns: Sequence[tuple[str, str]], *, opens: bool) 
 
 
 def _absences(view: View, rows: Sequence[MetricRow]) -> tuple[Bullet, ...]:
-    """Why a number is missing, once per reason."""
+    """Reasons for missing numbers, each once."""
     found: dict[tuple[str, str, str], list[str]] = {}
     for row in rows:
         for key, shown in row.cells.items():
@@ -236,7 +236,7 @@ def _absences(view: View, rows: Sequence[MetricRow]) -> tuple[Bullet, ...]:
 
 
 def metrics(view: View) -> Sections:
-    """All metrics, by dimension; those of other tools after them."""
+    """All metrics by dimension, then those defined by other tools."""
     sections = tuple(
         Section(
             key=f"metrics-{dimension}",
@@ -269,7 +269,7 @@ def _of_dimension(view: View, dimension: str) -> Blocks:
 
 
 def _by_group(view: View, name: str, rows: Sequence[MetricRow], *, closed: bool = False) -> Blocks:
-    """A table for each engine and scenario; what is measured nowhere in one list."""
+    """One table per engine and scenario; metrics measured nowhere in one list."""
     known, unknown = [row for row in rows if row.known], [row for row in rows if not row.known]
     blocks: list[Block] = []
     for place, group in enumerate(view.groups if known else ()):
@@ -289,7 +289,7 @@ def charts(view: View) -> Section:
         from assay.reports.charts.chart import Missing
         from assay.reports.charts.record_charts import drawings
 
-        wanted = view.dimensions == DIMENSIONS  # what was not asked for is not missed
+        wanted = view.dimensions == DIMENSIONS  # omit what was not requested
         found = ((name, drawing) for name, drawing in drawings(view) if wanted or not isinstance(drawing, Missing))
         return tuple(Chart(name=name, draw=partial(_same, drawing)) for name, drawing in found)
 
@@ -304,7 +304,7 @@ def _same(drawing: Drawing | Missing) -> Drawing | Missing:
 
 
 def imported(view: View) -> Sections:
-    """Where a record of another program came from, and what that program reported."""
+    """The origin of an imported record, and the values that its program reported."""
     if not view.foreign:
         return ()
     told = Prose(
@@ -320,7 +320,7 @@ def facts(rows: Iterable[Fact]) -> Facts:
 
 
 def profile(view: View, depth: Depth = "front") -> Sections:
-    """What profiled launches say."""
+    """Results of profiled launches."""
     if not view.profiles:
         return ()
     lines = (Prose(text="\n".join(launch_lines(one, most=PROFILE_ROWS)), weight="code") for one in view.profiles)
@@ -329,7 +329,7 @@ def profile(view: View, depth: Depth = "front") -> Sections:
 
 
 def launches(view: View, columns: Sequence[tuple[str, Callable[[LaunchRow], Cell]]] = ()) -> Section:
-    """Every launch in the order it was started; `columns` are those of the kind, after the wall time."""
+    """Every launch in start order; `columns` of the kind follow the wall time."""
     shown: tuple[tuple[str, Callable[[LaunchRow], Cell]], ...] = (
         ("#", lambda row: row.number),
         ("Configuration", lambda row: row.label),
@@ -360,7 +360,7 @@ TRAINING_COLUMNS: Final[tuple[tuple[str, Callable[[LaunchRow], Cell]], ...]] = (
 
 
 def environment(view: View) -> Sections:
-    """What changed during the experiment, then every fact."""
+    """Changes during the experiment, then every fact."""
     total, changed = sum(len(group.rows) for group in view.environment), view.changes
     if not total:
         return (Section(key="environment", title="Environment", depth="detail", content=(Prose(text="Not recorded."),)),)
@@ -387,7 +387,7 @@ def conditions(view: View) -> Section:
 
 
 def methods(view: View, depth: Depth = "appendix") -> Section:
-    """The twelve rules, and what an artifact form asks for."""
+    """The twelve rules, and the artifact form."""
 
     def made() -> Blocks:
         told = Prose(text="The twelve rules of Hoefler and Belli (SC'15), answered by what was done in this record; the wording is ours.")
@@ -407,7 +407,7 @@ def methods(view: View, depth: Depth = "appendix") -> Section:
 
 
 def artifact(view: View) -> Table:
-    """The fields of a paper's artifact form, as far as the record knows them."""
+    """The fields of a paper's artifact form, as far as the record provides them."""
     rows = tuple((field.name, Words(text=field.text, tone="plain" if field.known else "absent")) for field in view.artifact)
     return Table(
         name="artifact", title="For an artifact form", heads=heads("Field", "Answer"), rows=rows, folded=count(len(rows), "fields")

@@ -1,4 +1,7 @@
-"""Which sheets has the workbook of a record?  Long tables of raw numbers, made to be filtered and charted, with the unit in the head."""
+"""Which sheets does a record's workbook have?
+
+Long tables of raw numbers for filtering and charting, with units in the heads.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ Sheet = tuple[str, Callable[[View], Blocks]]
 
 
 def sheets(view: View, further: Sequence[Section] = (), launches: Callable[[View], Blocks] | None = None) -> tuple[Section, ...]:
-    """All sheets; `further` are those of the kind, `launches` that of its launches where it has other columns."""
+    """All sheets; `further` are those of the kind, `launches` replaces the launch table if its columns differ."""
     first = (("Verdict", _verdict), ("Numbers", _numbers))
     rest: tuple[Sheet, ...] = (
         ("Metrics", _metrics),
@@ -31,7 +34,7 @@ def sheets(view: View, further: Sequence[Section] = (), launches: Callable[[View
 
 
 def section(name: str, view: View, made: Callable[[View], Blocks]) -> Section:
-    """One sheet, made when it is written."""
+    """One sheet, built when it is written."""
     return Section(key=f"sheet-{name}", title=name, depth="data", content=partial(made, view))
 
 
@@ -54,12 +57,12 @@ def _verdict(view: View) -> Blocks:
 
 
 def _workers(view: View) -> str:
-    """What a configuration has several of."""
+    """The head for a configuration's count."""
     return view.kind.workers
 
 
 def _numbers(view: View) -> Blocks:
-    """One row per configuration, three columns per primary metric: made for charts."""
+    """One row per configuration, three columns per primary metric, for charting."""
     rows = tuple(row for row in view.primary if set(row.cells) != {ALL})
     head = ["Configuration", _workers(view)]
     for row in rows:

@@ -1,4 +1,7 @@
-"""What is on the page of a reproduction?  Every metric with its agreement, and every condition that differs."""
+"""What does the page of a reproduction show?
+
+Every metric with its agreement, and every condition that differs.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What may be written into a paper?  The results section as sentences and one table, from admissible numbers only.
+"""What may be written into a paper?
 
-Nothing of an INVALID record is written.  Of a configuration whose result was found wrong, or whose quality is undecided,
-no number stands in the text: it is named, with the reason.  What was not measured is a limit, and limits are a section.
+The results section as sentences and one table, from admissible numbers only. An INVALID record contributes nothing. A configuration with
+a wrong result or undecided quality is named with the reason, without any number. What was not measured is listed under limits.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def _of_dimension(view: View, dimension: str) -> Iterator[str]:
     if all(row.cells[dimension].status == "NOT_MEASURED" for row in view.vector):
         yield _sentence(f"Not measured: {view.vector[0].cells[dimension].sentence}")
         return
-    told: dict[tuple[str, str], list[str]] = {}  # of loads, many share a sentence
+    told: dict[tuple[str, str], list[str]] = {}  # many loads share a sentence
     for row in view.vector:
         if dimension == "correctness" or view.reportable(row.column.key):
             cell = row.cells[dimension]
@@ -185,7 +185,7 @@ def _reported(view: View) -> tuple[Column, ...]:
 
 
 def _sentence(text: str) -> str:
-    """With a capital and a full stop."""
+    """Add a capital and a full stop."""
     stripped = text.strip()
     return f"{stripped[:1].upper()}{stripped[1:]}{'' if stripped.endswith(('.', '!', '?')) else '.'}"
 

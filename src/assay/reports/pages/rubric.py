@@ -1,7 +1,7 @@
-"""What is on the page of a table from elsewhere?  Its rows with what follows from them, the fitted laws, and which row to choose.
+"""What does the page of an external table show?
 
-With a fixed number of decimals, because a table without launches has no interval that could say how many digits mean something; the
-decimals are those of the reference tables.
+Its rows with derived values, the fitted laws, and which row to choose. Decimals are fixed, those of the reference tables: without
+launches there is no interval that could set the number of significant digits.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from assay.reports.page import GENERAL, Bullet, Bullets, Cell, Figure, Mark, Pag
 if TYPE_CHECKING:
     from assay.verdict.rubric.types import Fit, Gustafson, Row, Rubric, Scaling
 
-EFFECTIVE = ("$/effective item", "$/effective step")  # of what is paid, the part that sped the work up
+EFFECTIVE = ("$/effective item", "$/effective step")  # cost divided by efficiency
 STYLES: Final = {".2f": "0.00", ".3f": "0.000", ".0f": "0", ".4f": "0.0000", ".3e": "0.000E+00"}
 
 
@@ -40,7 +40,7 @@ def page(result: Rubric, title: str = "rubric") -> Page:
 
 
 def _table(result: Rubric) -> Table:
-    """Columns for which nothing was given are left out."""
+    """The table of rows, without empty columns."""
     of_steps = any(row.usd_per_step is not None for row in result.rows)
     steps_only = all(row.usd_per_step == row.usd for row in result.rows)
     every: tuple[tuple[str, Callable[[Row], Cell]], ...] = (
@@ -84,13 +84,13 @@ def _quality_figure(result: Rubric, value: float | None) -> Figure | None:
 
 
 def _quality(result: Rubric, value: float | None) -> str | None:
-    """A quality in the unit in which it was given."""
+    """A quality in its given unit."""
     decimals, factor = _quality_decimals(result), 100.0 if result.percent else 1.0
     return None if value is None else f"{factor * value:.{max(1, decimals - 2) if result.percent else decimals}f}"
 
 
 def _quality_decimals(result: Rubric) -> int:
-    """Three, or more where the tolerance is finer."""
+    """Three decimals, or more if the tolerance is finer."""
     tolerance = result.limits.tolerance
     return max(3, min(9, math.ceil(-math.log10(tolerance)))) if tolerance > 0 else 6
 
@@ -161,7 +161,7 @@ def _in_short(row: Row) -> str:
 
 
 def _verdict(result: Rubric) -> str:
-    """The one sentence that may be quoted."""
+    """The quotable sentence."""
     row = next((row for row in result.rows if row.workers == result.recommended), None)
     wanted = result.picks[0].sentence
     if row is None:

@@ -1,4 +1,7 @@
-"""What is on the page of a first look at a serving engine?  A line for each question, with a mark on what would spoil a load."""
+"""What does the page of a serving engine's quick check show?
+
+A line per question, marked if it would spoil a load.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from assay.reports.page import Case, Mark, Page, Section, Table, heads
 
 @dataclass(frozen=True, kw_only=True)
 class Line:
-    """One finding; `warning`: it would spoil a load, or distort what is read from it."""
+    """One finding; `warning`: it would spoil a load or distort its results."""
 
     name: str
     text: str
@@ -21,7 +24,7 @@ class Line:
 
 
 def page(urls: Sequence[str], lines: Sequence[Line]) -> Page:
-    """The page of a check."""
+    """The page of a quick check."""
     warnings = sum(line.warning for line in lines)
     rows = tuple(
         (line.name, Mark(word="warning", tone="open", sign="!") if line.warning else Mark(word="ok", tone="good"), line.text)

@@ -1,4 +1,7 @@
-"""What is on the page of several timed commands?  Of each its time and what it rests on, then each against the first."""
+"""What does the page of several timed commands show?
+
+The time of each command and its sample, then each command against the first.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from assay.verdict.comparison.types import Comparison
 
 
 def page(summaries: Sequence[tuple[Summary, str]], comparison: Comparison | None) -> Page:
-    """The page of some commands with their records; `comparison` of every one against the first."""
+    """The page of commands with their records; `comparison` is of each against the first."""
     return Page(
         title=", ".join(summary.label for summary, _ in summaries),
         sections=tuple(_sections(summaries, comparison)),
@@ -24,7 +27,7 @@ def _sections(summaries: Sequence[tuple[Summary, str]], comparison: Comparison |
         title = summary.label if len(summaries) > 1 else "Time"
         yield Section(key=f"command-{place}", title=title, content=(Facts(rows=tuple(lines(summary, what="starts"))),))
     if comparison is not None:
-        here = f" at {comparison.configuration}"  # a command has no other configuration
+        here = f" at {comparison.configuration}"  # a command has only one configuration
         found = [change.sentence.replace(here, "", 1) for change in comparison.changes if change.primary]
         yield Section(key="changes", title="Against the first", content=(notes(found or [comparison.sentence]),))
     yield Section(key="numbers", title="Numbers", depth="detail", content=(_table(summaries),))

@@ -1,4 +1,7 @@
-"""What is on the page of a tuning?  The sentence that decides, the last round's comparison, and every round with its settings."""
+"""What does the page of a tuning show?
+
+The deciding sentence, the last round's comparison, and every round with its settings.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +49,7 @@ def _round(place: int, made: Round) -> Table:
 
 
 def comparison_of(tuned: Tuned) -> ComparisonView | None:
-    """The last round, where there was one."""
+    """The last round's comparison, if any."""
     if tuned.final is None:
         return None
     base = tuned.sides[0]
@@ -54,18 +57,18 @@ def comparison_of(tuned: Tuned) -> ComparisonView | None:
 
 
 def sentence(tuned: Tuned) -> str:
-    """As it may be quoted."""
+    """The quotable sentence."""
     bare = tuned.sentence.rstrip(".")
     return f"{bare[0].upper()}{bare[1:]}."
 
 
 def left_out(tuned: Tuned) -> str:
-    """What was not tried out for want of room; "" if everything was."""
+    """Settings not tried for lack of budget; "" if all were."""
     return f"{count(tuned.left_out, 'combinations')} not tried out (tune.at_most)." if tuned.left_out else ""
 
 
 def standing(arm: Standing) -> str:
-    """Where an arm stands: "1.2 [1.1, 1.3] times as good, goes on"."""
+    """An arm's standing: "1.2 [1.1, 1.3] times as good, goes on"."""
     if arm.label == TODAY:
         return "1"
     if arm.out:

@@ -1,1 +1,1 @@
-"""Which series do the charts show?"""
+"""Which data series do the charts show?"""

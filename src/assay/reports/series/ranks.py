@@ -1,8 +1,8 @@
-"""What do the ranks of one launch do in a step, and where does their communication lie?  Folds small enough to be drawn.
+"""What do the ranks of one launch do in a step, and where does their communication lie?
 
-`phases`: each rank's median steady step of the largest worker count, in parts of its own and what it stood still for communication:
-walls of a synchronous training are all alike, own times are not.  Of many ranks some, from the fastest to the slowest.
-`timeline`: one step of usual length on those ranks, with the collectives that were seen in it, exposed or hidden.
+`phases`: each rank's median steady step of the largest worker count, split into its own parts and exposed communication: in synchronous
+training all wall times are alike, own times are not. With many ranks, a selection from the fastest to the slowest.
+`timeline`: one step of typical length on those ranks, with the recorded collectives, exposed or hidden.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from assay.units import NS_PER_S
 
 MOST_RANKS: Final = 8
 PARTS: Final = ("data", "forward", "backward", "optimizer")
-STILL: Final = "still"  # a rank's thread, for communication
+STILL: Final = "still"  # a rank's thread waiting for communication
 EXPOSED, HIDDEN, UNTOLD = "exposed", "hidden", "untold"  # of a collective
 
 
 @dataclass(frozen=True, kw_only=True)
 class RankPhases:
-    """The median step of a rank over the timed launches of a configuration, seconds.
+    """The median step of a rank over a configuration's timed launches, in seconds.
 
-    `parts_s` are a rank's own: what it stood still for communication in them is `exposed_s`.  None: not seen.
+    `parts_s` exclude exposed communication, which is `exposed_s`. None: not recorded.
     """
 
     configuration: str
@@ -37,30 +37,30 @@ class RankPhases:
     step_s: float
     parts_s: tuple[float | None, ...]  # in the order of PARTS
     exposed_s: float | None
-    place: str  # slowest or fastest by its own time, or ""
-    of: int  # ranks of the configuration
+    place: str  # slowest or fastest by own time, or ""
+    of: int  # number of ranks in the configuration
 
 
 @dataclass(frozen=True, kw_only=True)
 class Span:
-    """Something that lasted, seconds since the step began on the first rank."""
+    """A period, in seconds since the step began on the first rank."""
 
     rank: int
-    what: str  # a phase, STILL, or of a collective EXPOSED, HIDDEN or UNTOLD
+    what: str  # a phase, STILL, or for a collective EXPOSED, HIDDEN or UNTOLD
     begin_s: float
     end_s: float
 
 
 @dataclass(frozen=True, kw_only=True)
 class StepTimeline:
-    """One step of usual length of one launch."""
+    """One step of typical length in one launch."""
 
     launch: int
     configuration: str
     step: int
     spans: tuple[Span, ...]
-    collectives: int  # of all ranks that are shown
-    exposed_s: tuple[tuple[int, float], ...] = ()  # (rank, how long it stood still for communication), where that was seen
+    collectives: int  # of all shown ranks
+    exposed_s: tuple[tuple[int, float], ...] = ()  # (rank, exposed communication), if recorded
 
 
 def phases(measured: Measured) -> tuple[RankPhases, ...]:
@@ -105,8 +105,10 @@ def _phases(measured: Measured, configuration: str) -> tuple[RankPhases, ...]:
 
 
 def between(measured: Measured) -> tuple[tuple[str, float], ...]:
-    """(configuration, seconds) that its ranks stood still for communication between the phases of a step, where that was seen: the median
-    over launches of the median over steady steps of the mean over ranks, as `comm_exposed` is made."""
+    """(configuration, seconds) of exposed communication between the phases of a step, if recorded.
+
+    Median over launches of the median over steady steps of the mean over ranks, as for `comm_exposed`.
+    """
     if not measured.kind.trains:
         return ()
     rows = measured.table("waits").filter(pl.col("phase").eq(BETWEEN) & pl.col("waiting_ns").is_not_null())
@@ -120,9 +122,12 @@ def between(measured: Measured) -> tuple[tuple[str, float], ...]:
 
 
 def _own(measured: Measured, steps: pl.DataFrame) -> pl.DataFrame:
-    """`step_s`, `exposed_s`, `own_<part>` and `_between` of each row, ns: standing still is taken out of the phases in which it was seen,
-    what no phase names out of the backward pass, where DDP waits, and what is longer than that out of the forward pass.  What was seen
-    between the phases (a script's own all_reduce after its backward pass) is in none of them: it is out of the rest."""
+    """`step_s`, `exposed_s`, `own_<part>` and `_between` of each row, ns.
+
+    Exposed communication is subtracted from the phases in which it was recorded; the part without a phase from the backward pass, where
+    DDP waits, and any excess from the forward pass. Communication between phases (a script's own all_reduce after its backward pass) is
+    subtracted from the rest.
+    """
     keys = ["launch", "rank", "incarnation", "step"]
     outside = [*(part for part in PARTS if part != "backward"), BETWEEN]
     seen = measured.table("waits").filter(pl.col("waiting_ns").is_not_null() & pl.col("phase").is_in(outside))
@@ -147,17 +152,17 @@ def _own(measured: Measured, steps: pl.DataFrame) -> pl.DataFrame:
 
 
 def _spread(rows: list[dict[str, float]]) -> list[dict[str, float]]:
-    """Of many ordered rows so many, evenly, with both ends."""
+    """An even selection of ordered rows, with both ends."""
     if len(rows) <= MOST_RANKS:
         return rows
     return [rows[round(place * (len(rows) - 1) / (MOST_RANKS - 1))] for place in range(MOST_RANKS)]
 
 
 def timeline(measured: Measured, ranks: tuple[RankPhases, ...]) -> StepTimeline | None:
-    """The steady step of the shown ranks whose length is the median's, in the launch that has most collectives; None without any."""
+    """A steady step of median length on the shown ranks, in the launch with most collectives; None without any."""
     if not ranks or measured.table("collectives").height == 0:
         return None
-    clock = on_one_clock(measured)  # ranks of several hosts stand in one picture
+    clock = on_one_clock(measured)  # one chart shows ranks of several hosts
     configuration, shown = ranks[0].configuration, [one.rank for one in ranks]
     apart = pl.col("launch").is_in(list(clock.troubles))
     steady = measured.steady_steps.filter((pl.col("configuration") == configuration) & ~apart)
@@ -183,7 +188,7 @@ def _timeline(measured: Measured, calls: pl.DataFrame, row: dict[str, object], s
     own = calls.filter(here)
     for rank, a, b in own.select("rank", "begin_ns", "end_ns").sort("rank", "begin_ns").iter_rows():
         call = Span(rank=rank, what=UNTOLD, begin_s=(a - begin) / NS_PER_S, end_s=(b - begin) / NS_PER_S)
-        # between the phases standing still was timed and has no place here, so that nobody can say beside what a collective was
+        # waits between phases are timed but have no position, so what a collective overlapped is unknown
         told = rank in rows and rows[rank]["exposed_s"] is not None and not rows[rank]["_between"]
         spans += _parted(call, [span for span in spans if span.rank == rank and span.what == STILL]) if told else [call]
     return StepTimeline(
@@ -197,8 +202,10 @@ def _timeline(measured: Measured, calls: pl.DataFrame, row: dict[str, object], s
 
 
 def _laid(step: dict[str, int | None], begin: int) -> list[Span]:
-    """The phases of a rank's step one after the other from its begin: their lengths are measured, their gaps are not.  A phase's standing
-    still is laid at its end, where a backward pass waits for its last buckets."""
+    """The phases of a rank's step, laid end to end from its begin: lengths are measured, gaps are not.
+
+    A phase's exposed communication is laid at its end, where a backward pass waits for its last buckets.
+    """
     at, found, rank = int(step["begin_ns"] or 0) - begin, list[Span](), int(step["rank"] or 0)
     for part in PARTS:
         whole = step[f"{part}_ns"]
@@ -213,7 +220,7 @@ def _laid(step: dict[str, int | None], begin: int) -> list[Span]:
 
 
 def _parted(call: Span, still: list[Span]) -> list[Span]:
-    """A collective in pieces: exposed while its rank stood still, else hidden."""
+    """Split a collective: exposed while its rank waited, else hidden."""
     cuts = sorted(
         {call.begin_s, call.end_s, *(end for one in still for end in (one.begin_s, one.end_s) if call.begin_s < end < call.end_s)}
     )

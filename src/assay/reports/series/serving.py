@@ -1,8 +1,8 @@
-"""Which series do the pictures of a load show?  Folds of its requests and events, small enough to be drawn.
+"""Which data series do the charts of a load show?
 
-Percentile curves pool the counted requests of a configuration's timed launches: their shape is for looking, the intervals of
-single percentiles stand in the metrics.  A timeline holds one launch in bins of equal length, with the measured window,
-what was broken when, and which replicas were down.  Raw seconds here; text is made in `assay.reports.view`.
+Aggregates of requests and events, small enough to draw. Percentile curves pool the counted requests of a configuration's timed launches
+to show the shape; the metrics hold the intervals of single percentiles. A timeline holds one launch in bins of equal length, with the
+measured window, injected faults, and replica outages. Raw seconds; `assay.reports.view` makes the text.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from assay.spec.plan import targets_of
 from assay.units import NS_PER_S
 from assay.verdict.evidence.answer_agreement import Agreement, agreements
 
-# The places at which a curve is drawn; one is left out where fewer than ten requests lie beyond it.
+# Percentiles at which a curve is drawn, if at least ten requests lie beyond.
 PERCENTS: Final = (
     1,
     2,
@@ -52,7 +52,7 @@ PERCENTS: Final = (
 BEYOND: Final = 10  # requests that must lie beyond a drawn percentile
 LATENCIES: Final = (("ttft_s", "TTFT"), ("tpot_s", "TPOT"), ("e2e_s", "end to end"))
 MOST_BINS: Final = 150
-BIN_REQUESTS: Final = 8  # that a bin should hold on average, or it shows nothing but chance
+BIN_REQUESTS: Final = 8  # per bin on average, so that bins show more than chance
 WIDTHS_S: Final = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 300.0, 1800.0, 7200.0)
 MOST_TIMELINES: Final = 6
 READINGS: Final = ("kv_cache_used", "requests_running", "requests_waiting")  # of an engine, per replica
@@ -60,7 +60,7 @@ READINGS: Final = ("kv_cache_used", "requests_running", "requests_waiting")  # o
 
 @dataclass(frozen=True, kw_only=True)
 class PercentileCurve:
-    """How a latency of one configuration is distributed: (percent, seconds) ascending."""
+    """Distribution of a latency in one configuration: (percent, seconds), ascending."""
 
     configuration: str
     latency: str  # ttft_s, tpot_s or e2e_s
@@ -70,20 +70,20 @@ class PercentileCurve:
 
 @dataclass(frozen=True, kw_only=True)
 class Bin:
-    """Some seconds of a load: what was due in them, and what became of it."""
+    """A time bin of a load: the requests due in it, by outcome."""
 
     begin_s: float  # after the load began
     end_s: float
     due: int
     ok: int
-    met: int  # met every objective
+    met: int  # requests that met every objective
     failed: int
     ttft_s: float | None  # median of those answered
 
 
 @dataclass(frozen=True, kw_only=True)
 class Span:
-    """Something that lasted, in seconds after the load began; `end_s` is None if nobody saw its end."""
+    """A period in seconds after the load began; `end_s` is None if its end was not recorded."""
 
     kind: str  # fault or down
     what: str
@@ -99,26 +99,26 @@ class LoadTimeline:
     configuration: str
     role: str
     block: int
-    window_s: tuple[float, float] | None  # the measured one
+    window_s: tuple[float, float] | None  # the measured window
     bins: tuple[Bin, ...]
     spans: tuple[Span, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Replica:
-    """What one replica got and did in the measured windows of the timed launches."""
+    """Requests and readings of one replica in the measured windows of the timed launches."""
 
     engine: str
     replica: int
     sent: int
     answered: int
     ttft_s: float | None  # median of those answered
-    readings: Mapping[str, float]  # by the engine's own count: mean of each of READINGS that was read
+    readings: Mapping[str, float]  # engine counters: the mean of each of READINGS that was recorded
 
 
 @dataclass(frozen=True, kw_only=True)
 class Tally:
-    """The requests of one launch without the cold ones: how many were due, and what became of them."""
+    """Requests of one launch, except cold ones: number due, by outcome."""
 
     due: int
     answered: int
@@ -126,20 +126,20 @@ class Tally:
 
 @dataclass(frozen=True, kw_only=True)
 class ServingSeries:
-    """Everything that the pictures and tables of a load need beside the metrics."""
+    """All data that charts and tables of a load need besides the metrics."""
 
     curves: tuple[PercentileCurve, ...]
     timelines: tuple[LoadTimeline, ...]
     errors: Mapping[str, Mapping[str, int]]  # configuration -> status -> requests of timed launches
     tallies: Mapping[int, Tally]  # launch -> its requests
     replicas: tuple[Replica, ...]
-    routed: tuple[str, ...]  # engines behind a router: which replica answered is not seen
-    agreement: Mapping[str, Agreement]  # configuration -> how equal prompts were answered, where any was asked again
+    routed: tuple[str, ...]  # engines behind a router: the answering replica is unknown
+    agreement: Mapping[str, Agreement]  # configuration -> agreement of answers to repeated prompts
     requests: pl.DataFrame = field(repr=False)  # one row per request, `Served.requests`
 
 
 def build(measured: Measured) -> ServingSeries | None:
-    """The series of a record about serving; None of any other."""
+    """The series of a serving record; None for others."""
     if measured.experiment.serving is None:
         return None
     requests = measured.served.requests
@@ -181,7 +181,7 @@ def _tallies(requests: pl.DataFrame) -> dict[int, Tally]:
 
 
 def _replicas(measured: Measured, timed: pl.DataFrame) -> tuple[Replica, ...]:
-    """By engine in the order asked for, then by number."""
+    """Replicas by engine in the requested order, then by number."""
     engines = {one.name: one.target for one in measured.varied}
     sent = timed.filter(pl.col("counted") & pl.col("replica").is_not_null()).with_columns(
         engine=pl.col("configuration").replace_strict(engines, default="", return_dtype=pl.String)
@@ -204,7 +204,7 @@ def _replicas(measured: Measured, timed: pl.DataFrame) -> tuple[Replica, ...]:
 
 
 def _readings(measured: Measured, engines: Mapping[str, str]) -> dict[tuple[str, str], dict[str, float]]:
-    """(engine, device) -> counter -> mean reading inside of the measured windows of the timed launches."""
+    """(engine, device) -> counter -> mean reading within the measured windows of the timed launches."""
     windows = measured.served.windows.join(measured.timed.select("launch"), on="launch", how="semi")
     read = measured.table("telemetry").filter(pl.col("counter").is_in(READINGS))
     inside = read.join(windows.select("launch", "configuration", "begin_ns", "end_ns"), on="launch").filter(
@@ -218,10 +218,10 @@ def _readings(measured: Measured, engines: Mapping[str, str]) -> dict[tuple[str,
 
 
 def _timelines(measured: Measured, requests: pl.DataFrame) -> tuple[LoadTimeline, ...]:
-    """Of every launch with a fault, and of the first timed launch at the largest load of each engine and scenario."""
+    """Timelines of every launch with a fault, and of the first timed launch at the largest load per engine and scenario."""
     launches = measured.table("launches").filter(pl.col("status") == "ok").sort("launch")
     faults = launches.filter(pl.col("role") == "fault")
-    largest = {(one.target, one.scenario): one.name for one in measured.varied}  # by ascending load: the last one stays
+    largest = {(one.target, one.scenario): one.name for one in measured.varied}  # ascending by load: the last one wins
     first = launches.filter((pl.col("role") == "timed") & pl.col("configuration").is_in(list(largest.values())))
     kept = first.unique("configuration", keep="first", maintain_order=True)
     chosen = [*faults.iter_rows(named=True), *kept.iter_rows(named=True)][:MOST_TIMELINES]
@@ -275,7 +275,7 @@ def _bins(own: pl.DataFrame, t0: int) -> tuple[Bin, ...]:
 
 
 def _spans(measured: Measured, launch: int, t0: int) -> list[Span]:
-    """Faults and outages; each end belongs to the nearest begin before it of the same replica."""
+    """Faults and outages; each begin is matched with the next end of the same replica."""
     kinds = {"fault": ("fault", "fault_end"), "down": ("replica_down", "replica_up")}
     events = measured.table("events").filter(pl.col("launch") == launch).sort("ns")
     found = []

@@ -1,8 +1,8 @@
-"""Which series do the pictures of a record show?  Folds of its steps and events, small enough to be drawn.
+"""Which data series do a record's charts show?
 
-A million step rows become at most 300 points per launch: equal runs of steps, each with its median, smallest and
-largest.  The phases of a fault come from the reliability metrics, laid end to end from the instant of the fault, so
-that the picture and the table cannot disagree.  Raw seconds here; text is made in `assay.reports.view`.
+Aggregates of steps and events, small enough to draw. A million step rows become at most 300 points per launch: equal runs of steps, each
+with its median, minimum and maximum. The phases of a fault come from the reliability metrics, laid end to end from the instant of the
+fault, so that chart and table cannot disagree. Raw seconds; `assay.reports.view` makes the text.
 """
 
 from __future__ import annotations
@@ -36,19 +36,19 @@ from assay.units import NS_PER_S
 
 MOST_POINTS: Final = 300  # per launch
 CURVE_POINTS: Final = 60  # per part of a fitted curve
-WALL_REACH: Final = 8.0  # times the largest worker count: how far the model of communication is drawn
-RECOVERY: Final = (  # metric, what it is called in a picture
+WALL_REACH: Final = 8.0  # multiple of the largest worker count up to which the communication model is drawn
+RECOVERY: Final = (  # metric, label in a chart
     (TIME_TO_DETECT.name, "detect"),
     (TIME_TO_RESTART.name, "restart"),
     (TIME_TO_RELOAD.name, "reload"),
     (TIME_TO_RECOMPUTE.name, "recompute"),
 )
-LASTED: Final = "while it lasted"  # the one phase of a fault that passed
+LASTED: Final = "while it lasted"  # the only phase of a transient fault
 
 
 @dataclass(frozen=True, kw_only=True)
 class StepBin:
-    """A run of consecutive steps of a launch: their numbers and step times in seconds."""
+    """A run of consecutive steps of a launch: step numbers and step times in seconds."""
 
     first: int
     last: int
@@ -59,7 +59,7 @@ class StepBin:
 
 @dataclass(frozen=True, kw_only=True)
 class Timeline:
-    """The step times over one launch. `warmup` counts leading steps; `shape` is what the steady-state test said."""
+    """Step times over one launch. `warmup` counts leading steps; `shape` is the result of the steady-state test."""
 
     launch: int
     configuration: str
@@ -72,7 +72,7 @@ class Timeline:
 
 @dataclass(frozen=True, kw_only=True)
 class OrderPoint:
-    """A timed launch in the order of starting; step times in seconds are None where it has no steady steps."""
+    """A timed launch in start order; step times in seconds are None without steady steps."""
 
     position: int
     launch: int
@@ -85,7 +85,7 @@ class OrderPoint:
 
 @dataclass(frozen=True, kw_only=True)
 class RecoveryPhase:
-    """One phase after a fault, seconds since the launch began."""
+    """One phase after a fault, in seconds since the launch began."""
 
     name: str
     begin_s: float
@@ -94,7 +94,7 @@ class RecoveryPhase:
 
 @dataclass(frozen=True, kw_only=True)
 class FaultTimeline:
-    """What happened in a launch in which something was broken; times are seconds since the launch began.
+    """The course of a launch with an injected fault; times are seconds since the launch began.
 
     `progress` holds (incarnation, time, steps finished).
     """
@@ -105,17 +105,17 @@ class FaultTimeline:
     status: str
     fault_s: float | None
     victim: int | None
-    signal: str  # or the fault's kind, where it sends none
+    signal: str  # or the fault's kind if it sends none
     steps_at_fault: int | None
     progress: tuple[tuple[int, float, int], ...]
-    phases: tuple[RecoveryPhase, ...]  # of every strike, one after the other
-    absent: tuple[str, ...]  # why a phase is missing, one sentence each
+    phases: tuple[RecoveryPhase, ...]  # of all strikes, in order
+    absent: tuple[str, ...]  # reasons for missing phases, one sentence each
     again_s: tuple[float, ...] = ()  # further strikes
 
 
 @dataclass(frozen=True, kw_only=True)
 class Spent:
-    """Where the rank-seconds of a configuration's launches of one role went: shares by category, which sum to 1."""
+    """Use of rank-seconds in a configuration's launches of one role: shares by category, summing to 1."""
 
     configuration: str
     role: str  # timed or fault
@@ -126,7 +126,7 @@ class Spent:
 
 @dataclass(frozen=True, kw_only=True)
 class CurvePoint:
-    """The speedup of a fitted law at `workers`, with the interval of the curve where several blocks give one."""
+    """The speedup of a fitted law at `workers`, with the curve's interval if several blocks give one."""
 
     workers: float
     speedup: float
@@ -136,18 +136,18 @@ class CurvePoint:
 
 @dataclass(frozen=True, kw_only=True)
 class ScalingCurve:
-    """The law that AICc prefers: over the measured range, and beyond it as far as it may be predicted."""
+    """The law preferred by AICc, over the measured range and as far beyond as prediction is allowed."""
 
     law: str
     why: str
     measured: tuple[CurvePoint, ...]
-    beyond: tuple[CurvePoint, ...]  # empty where nothing may be predicted; `limit` says why
+    beyond: tuple[CurvePoint, ...]  # empty if prediction is not allowed; `limit` says why
     limit: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class WallPoint:
-    """The speedup by the model of communication at `workers`, with its interval; all without hiding; and by Amdahl's fit."""
+    """Speedup at `workers` by the communication model, with its interval; by the model without overlap; by Amdahl's fit."""
 
     workers: float
     speedup: float
@@ -159,31 +159,31 @@ class WallPoint:
 
 @dataclass(frozen=True, kw_only=True)
 class WallSeries:
-    """The model of communication: from one worker over the measured range to where it ends or may no longer be asked."""
+    """The communication model from one worker, over the measured range, to its end or its limit of validity."""
 
     points: tuple[WallPoint, ...]
     largest: int  # the largest measured worker count
-    trusted: float  # up to here a prediction is not flagged
+    trusted: float  # predictions up to here are not flagged
     fastest: int | None
     hides: bool
-    held_workers: int | None  # predicted without it
+    held_workers: int | None  # worker count that was held out and predicted
     held_speedup: float | None
     words: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class Series:
-    """Everything that pictures need beside the metrics."""
+    """All data that charts need besides the metrics."""
 
     timelines: tuple[Timeline, ...]
     order: tuple[OrderPoint, ...]
     faults: tuple[FaultTimeline, ...]
-    scaling: ScalingCurve | None = None  # None where no law can be checked
-    spent: tuple[Spent, ...] = ()  # empty where no rank marks its steps
-    ranks: tuple[RankPhases, ...] = ()  # empty where there is one rank alone
-    step: StepTimeline | None = None  # None where no collective was seen
-    wall: WallSeries | None = None  # None where the links were not measured
-    between: tuple[tuple[str, float], ...] = ()  # (configuration, seconds) that ranks stood still between the phases
+    scaling: ScalingCurve | None = None  # None if no law can be checked
+    spent: tuple[Spent, ...] = ()  # empty if no rank marks its steps
+    ranks: tuple[RankPhases, ...] = ()  # empty with a single rank
+    step: StepTimeline | None = None  # None if no collective was recorded
+    wall: WallSeries | None = None  # None if the links were not measured
+    between: tuple[tuple[str, float], ...] = ()  # (configuration, seconds) of exposed communication between phases
 
 
 def build(measured: Measured, results: Mapping[str, Mapping[str, Value]]) -> Series:
@@ -209,7 +209,7 @@ def _wall(measured: Measured, results: Mapping[str, Mapping[str, Value]]) -> Wal
     held = held_out(measured)
     best, serial = found.fitted.middle.fastest(), results[SERIAL_FRACTION.name]["all"]
     end = max(FARTHEST * found.largest, min(2.0 * (best or math.inf), WALL_REACH * found.largest))
-    # what misses what was measured says nothing beyond
+    # a model that misses the measurements is not extrapolated
     end = float(found.largest) if refusal(measured) is not None else end
     least = max(1, found.levels[0])
     curve = found.fitted.middle
@@ -266,14 +266,14 @@ def _scaling(measured: Measured) -> ScalingCurve | None:
     def part(begin: float, end: float) -> tuple[CurvePoint, ...]:
         workers = [begin * (end / begin) ** (i / (CURVE_POINTS - 1)) for i in range(CURVE_POINTS)]
         curve = relative_curve(found, workers, measured.experiment.base_level)
-        bounded = data.spent > 0  # the launches of one block share their hour
+        bounded = data.spent > 0  # the launches of one block share their conditions
         return tuple(
             CurvePoint(workers=n, speedup=at.value, low=at.low if bounded else None, high=at.high if bounded else None)
             for n, at in zip(workers, curve, strict=True)
         )
 
     whole = predict(found, data, FARTHEST * most)
-    end = min(FARTHEST * most, found.turning_point() or FARTHEST * most)  # a fall that was not measured is not drawn
+    end = min(FARTHEST * most, found.turning_point() or FARTHEST * most)  # a decline beyond the measurements is not drawn
     end = FARTHEST * most if not isinstance(whole, Refused) else end
     drawn = end > most and not isinstance(predict(found, data, end), Refused)
     return ScalingCurve(
@@ -333,7 +333,7 @@ def binned_steps(steps: pl.DataFrame, most: int = MOST_POINTS) -> pl.DataFrame:
 
 
 def _order(measured: Measured) -> tuple[OrderPoint, ...]:
-    """Every timed launch, also those that failed, in the order of starting."""
+    """Every timed launch, including failed ones, in start order."""
     spread = measured.steady_steps.group_by("launch").agg(
         pl.col("step_s").median().alias("median_s"),
         pl.col("step_s").quantile(0.25).alias("q25_s"),
@@ -363,7 +363,7 @@ def _faults(measured: Measured, results: Mapping[str, Mapping[str, Value]]) -> t
 def _fault(measured: Measured, results: Mapping[str, Mapping[str, Value]], launch: Mapping[str, object]) -> FaultTimeline:
     """One fault launch."""
     number, begin = int(str(launch["launch"])), _began(measured, launch)
-    clock = on_one_clock(measured)  # the fault is the coordinator's event, the progress is the workers'
+    clock = on_one_clock(measured)  # the coordinator stamps the fault, workers stamp progress
     trouble, one = clock.troubles.get(number, ""), clock.measured
     struck = strikes(one).filter(pl.col("launch") == number).sort("ns").to_dicts()
     event = struck[0] if struck else None
@@ -387,7 +387,7 @@ def _fault(measured: Measured, results: Mapping[str, Mapping[str, Value]], launc
 
 
 def _began(measured: Measured, launch: Mapping[str, object]) -> int:
-    """When the launch began, on the clock on which its events and steps are."""
+    """When the launch began, on the clock of its events and steps."""
     own = on_one_clock(measured).measured.table("launches").filter(pl.col("launch") == launch["launch"])
     return int(own["begin_ns"][0])
 
@@ -406,7 +406,7 @@ def _signal(detail: str) -> str:
 
 
 def _progress(steps: pl.DataFrame, begin_ns: int) -> tuple[tuple[int, float, int], ...]:
-    """(incarnation, seconds, steps finished) whenever the last rank finished a step, thinned to 300 points."""
+    """(incarnation, seconds, steps finished) each time the last rank finished a step, thinned to 300 points."""
     finished = steps.group_by("incarnation", "step").agg(pl.col("end_ns").max()).sort("incarnation", "step")
     stride = -(-finished.height // MOST_POINTS) or 1
     edge = (pl.col("incarnation") != pl.col("incarnation").shift(-1)).fill_null(True) | (
@@ -422,8 +422,10 @@ def _progress(steps: pl.DataFrame, begin_ns: int) -> tuple[tuple[int, float, int
 def _recovery(
     measured: Measured, results: Mapping[str, Mapping[str, Value]], launch: Mapping[str, object], fault_s: float | None
 ) -> tuple[tuple[RecoveryPhase, ...], tuple[str, ...]]:
-    """The phases end to end from the fault; the first absent one ends the chain, because nothing is known after it.
-    A fault that passed has one phase: while it lasted."""
+    """The phases end to end from the fault. The first absent one ends the chain, because later ones have no known begin.
+
+    A transient fault has one phase: while it lasted.
+    """
     if fault_s is None:
         return (), ("no fault struck in this launch",)
     number, begin = int(str(launch["launch"])), _began(measured, launch)
@@ -448,7 +450,7 @@ def _of_strike(
             value = results.get(metric, {}).get(found.configuration)
             reason = f": {value.detail}" if isinstance(value, Absent) else ""
             return tuple(phases), (f"{name} was not measured{reason}",)
-        end = max(until, at)  # the last worker may say that it started after the first one trained
+        end = max(until, at)  # the last worker may report its start after the first one trained
         phases.append(RecoveryPhase(name=name, begin_s=(at - begin) / NS_PER_S, end_s=(end - begin) / NS_PER_S))
         at = end
     return tuple(phases), ()

@@ -1,1 +1,4 @@
-"""HOW A PAGE BECOMES A FILE: one walk over it per format."""
+"""How does a page become a file?
+
+One walk over the page per format.
+"""

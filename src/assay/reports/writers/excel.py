@@ -1,8 +1,8 @@
-"""How does a page get into a spreadsheet?  As a workbook of real numbers, with the unit in the head of the column.
+"""How does a page become a spreadsheet?
 
-Numbers are raw, in the unit of the record, and only formatted by Excel.  Text is written as text whatever it begins with, so that a
-script called `=cmd()` stays a name.  Where a page has sections of depth `data`, these are the sheets; else every table, list and set
-of facts is one.
+A workbook of real numbers, with units in the column heads. Numbers are raw, in the unit of the record; only Excel formats them. Text is
+written as text whatever its first character, so that a script called `=cmd()` stays a name. If a page has sections of depth `data`, these
+are the sheets; else every table, list and set of facts is one.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from assay.reports.figures import ends
 from assay.reports.page import GENERAL, Block, Bullets, Cell, Facts, Figure, Mark, Number, Page, Prose, Raw, Section, Table, heads, said
 from assay.reports.writers.writer import Writer
 
-LONGEST_TEXT: Final = 32_767  # what a cell can hold
-LONGEST_NAME: Final = 31  # of a sheet
-WIDEST: Final = 60  # characters of a column
+LONGEST_TEXT: Final = 32_767  # characters in a cell, Excel's limit
+LONGEST_NAME: Final = 31  # characters of a sheet's name, Excel's limit
+WIDEST: Final = 60  # column width in characters
 COLOURS: Final = {"good": "#E0F3E8", "bad": "#FDE6E3", "void": "#FDE6E3", "open": "#FFF0CC", "absent": "#E9ECEF", "struck": "#E9ECEF"}
 NO_DATE: Final = datetime(2026, 1, 1)
 
 
 def write(page: Page) -> bytes:
-    """The workbook. The same page gives the same numbers; its creation time is the page's."""
+    """Render the page as a workbook. Equal pages give equal numbers; the creation time is the page's."""
     buffer = io.BytesIO()
     options = {"in_memory": True, "strings_to_formulas": False, "strings_to_urls": False, "strings_to_numbers": False}
     with xlsxwriter.Workbook(buffer, options) as book:
@@ -42,14 +42,14 @@ def write(page: Page) -> bytes:
 
 
 def _created(text: str) -> datetime:
-    """The page's time as Excel wants it; a fixed day where it has none."""
+    """The page's time for Excel; a fixed day if it has none."""
     try:
         return datetime.fromisoformat(text).astimezone(UTC).replace(tzinfo=None)
     except ValueError:
         return NO_DATE
 
 
-# ---- which sheets ----------------------------------------------------------------------------------------------------
+# ---- sheets ----------------------------------------------------------------------------------------------------------
 
 
 def sheets(page: Page) -> list[tuple[str, Table | Raw]]:
@@ -63,7 +63,7 @@ def sheets(page: Page) -> list[tuple[str, Table | Raw]]:
 
 
 def _front(page: Page) -> tuple[str, Table]:
-    """What no table says: the verdict and every sentence."""
+    """The sheet of text outside of tables: the verdict and every sentence."""
     rows: list[tuple[Cell, ...]] = [("Page", page.title)]
     rows += [("Verdict", page.mark)] if page.mark else []
     prose = (block.text for section in page.of_depth("front") for block in section.blocks if isinstance(block, Prose))
@@ -97,7 +97,7 @@ def _sheet(block: Block, *, of_data: bool) -> Table | Raw | None:
 
 
 def _widened(table: Table) -> Table:
-    """Value, low and high of every column of numbers beside each other, and their unit, in the head if they have one in common."""
+    """Expand every number column into value, low, high and unit; a common unit goes into the head."""
     names: list[str] = []
     columns: list[list[Cell]] = []
     rows = [(*row, *(row[-1:] * (len(table.heads) - len(row)))) for row in table.rows]
@@ -129,7 +129,7 @@ def _plain(cell: Cell) -> Cell:
 
 
 def sheet_names(texts: Sequence[str]) -> list[str]:
-    """Names that Excel takes: at most 31 characters, none of []:*?/\\, no apostrophe at an end, no two equal but for case."""
+    """Valid Excel names: at most 31 characters, none of []:*?/\\, no apostrophe at either end, unique regardless of case."""
     taken: set[str] = set()
     found = []
     for text in texts:
@@ -146,7 +146,7 @@ def sheet_names(texts: Sequence[str]) -> list[str]:
 
 
 class _Styles:
-    """Excel formats, each made once per workbook."""
+    """Excel formats, each created once per workbook."""
 
     def __init__(self, book: Any) -> None:
         self._book = book
@@ -184,7 +184,7 @@ def _write(book: Any, styles: _Styles, name: str, sheet: Table | Raw) -> None:
 
 
 def _write_frame(page: Any, frame: pl.DataFrame) -> int:
-    """Column by column and without a format of each cell: of many rows every look counts. Gives the number of rows."""
+    """Write a frame by column, without per-cell formats, because it may have many rows. Returns the number of rows."""
     for column, series in enumerate(frame):
         texts = series.dtype == pl.String
         write = page.write_string if texts else page.write_number
@@ -211,7 +211,7 @@ def _write_cell(page: Any, styles: _Styles, row: int, column: int, content: Cell
 
 
 def _width(contents: Iterable[Cell]) -> float:
-    """Wide enough for most of a column, never wider than can be read."""
+    """A width that fits most cells, within a readable limit."""
     lengths = [len(c) if isinstance(c, str) else len(c.word) if isinstance(c, Mark) else 12 for c in contents if c is not None]
     return float(min(WIDEST, max(lengths, default=8) + 2))
 

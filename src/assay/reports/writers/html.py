@@ -1,7 +1,7 @@
-"""What does a person read who was sent a link?  One self-contained page: no network, no script, no external font.
+"""How does a page become one self-contained HTML file: no network, no script, no external font?
 
-Everything on the page is untrusted text: jinja2 escapes it, only our own SVG is inserted as it is, and a content security policy
-forbids the page to run or to load anything.
+All text is untrusted: jinja2 escapes it, only our own SVG is inserted as it is, and a content security policy forbids the page to run
+scripts or load resources.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from assay.reports.writers.writer import Writer
 if TYPE_CHECKING:
     from assay.reports.charts.svg import Picture
 
-# A sign beside every status word, so that nothing is said by colour alone.
+# A sign beside every status word, so that colour alone carries no meaning.
 SIGNS: Final[Mapping[Tone, str]] = {"good": "✓", "bad": "✕", "void": "!", "open": "?", "absent": "–", "struck": "–", "plain": "•"}
-MANY: Final = 4  # columns: beyond that the reason of a missing number is a tooltip
-LEAST_LINKS: Final = 4  # sections: fewer need no list of links
-SHOWN: Final = 3  # sentences of an item; the others are folded away
+MANY: Final = 4  # columns; with more, the reason for a missing number becomes a tooltip
+LEAST_LINKS: Final = 4  # sections from which a list of links is shown
+SHOWN: Final = 3  # sentences shown per item; the others are folded
 KINDS: Final = {Table: "table", Facts: "facts", Bullets: "bullets", Prose: "prose", Chart: "chart"}
 
 
 def write(page: Page) -> str:
-    """The whole page as one HTML document."""
+    """Render the page as one HTML document."""
     sections = page.of_depth("front", "detail", "appendix") or page.of_depth("paper")
     pending = _asked_for(sections)
     template = _template()
@@ -40,14 +40,14 @@ def write(page: Page) -> str:
 
 
 def _beside(sections: Sequence[Section]) -> Iterator[tuple[Section, ...]]:
-    """Each alone, but for neighbours that take half of the width."""
+    """Group sections into rows: neighbours of half width share one."""
     for half, some in groupby(sections, key=lambda section: section.half):
         beside = tuple(some)
         yield from [beside] if half else [(section,) for section in beside]
 
 
 def _asked_for(sections: Sequence[Section]) -> list[tuple[str, Callable[[], Picture]]]:
-    """All charts, asked for before the first is taken: another process may be drawing them meanwhile."""
+    """All charts, started before the first is collected, because another process may render them meanwhile."""
     charts = [block for section in sections for block in section.blocks if isinstance(block, Chart)]
     if not charts:
         return []
@@ -58,7 +58,7 @@ def _asked_for(sections: Sequence[Section]) -> list[tuple[str, Callable[[], Pict
 
 @dataclass(frozen=True, kw_only=True)
 class Group:
-    """Neighbouring blocks of one kind: several charts stand in columns, several tables beside each other."""
+    """Neighbouring blocks of one kind: charts in columns, tables side by side."""
 
     kind: str
     blocks: tuple[Block, ...]
@@ -71,7 +71,7 @@ def _blocks(section: Section) -> Iterator[Group]:
 
 @dataclass(frozen=True, kw_only=True)
 class Laid:
-    """A cell in its place."""
+    """A cell with its layout."""
 
     cell: Cell
     head: str
@@ -99,7 +99,7 @@ def _rows(table: Table) -> Iterator[tuple[Laid, ...]]:
 
 
 def _absent_alike(cells: Sequence[Cell]) -> bool:
-    """Whether they say, all for one reason, that there is no number."""
+    """Whether all cells lack a number for the same reason."""
     numbers = [cell for cell in cells if isinstance(cell, Number) and not cell.bare and not cell.shown.measured]
     return len(numbers) == len(cells) and len({cell.shown.full for cell in numbers}) == 1
 
@@ -113,7 +113,7 @@ class Span:
 
 
 def _spans(heads: Sequence[Head]) -> tuple[Span, ...]:
-    """Neighbours with the same head above them, as one."""
+    """Merge neighbouring heads under the same spanning head."""
     grouped = ((above, len(list(some))) for above, some in groupby(heads, key=lambda head: head.above))
     return tuple(Span(above=above, span=number) for above, number in grouped)
 

@@ -1,4 +1,4 @@
-"""What does a CI server read?  One JUnit test case for each thing that a page counts, or one for its verdict.
+"""How does a CI server read a page: one JUnit test case per case that the page counts, or one for its verdict?
 
 regression: failure; nothing measured and not comparable: error; inconclusive: skipped; pass and improvement: passed.  Labels and
 metric names come from records of anybody: text is cleaned of control characters and escaped.
@@ -17,7 +17,7 @@ OUTCOMES: Final[dict[Tone, Outcome]] = {"good": "passed", "bad": "failure", "voi
 
 
 def write(page: Page) -> str:
-    """A JUnit file, well-formed whatever the labels hold."""
+    """Render the page as JUnit XML, well-formed whatever the labels contain."""
     suite = ElementTree.Element("testsuite", name=f"assay {page.properties.get('verb', 'report')}")
     for case in page.cases or (_verdict(page),):
         _add(suite, case)

@@ -1,7 +1,7 @@
-"""What goes into a LaTeX paper?  The sections that are meant for one, else those of the front, as paragraphs and tables; needs no package.
+"""How does a page go into a LaTeX paper?
 
-Everything on the page is untrusted text: every character that TeX interprets is escaped, so that a name that looks like a command
-stays a name.
+The sections meant for papers, else those of the front, as paragraphs and tables; needs no package. All text is untrusted: every character
+that TeX interprets is escaped, so that a name that looks like a command stays a name.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _ESCAPES: Final = str.maketrans(
 
 
 def write(page: Page) -> str:
-    """The page as a part of a paper."""
+    """Render the page as a fragment of a paper."""
     sections = page.of_depth("paper")
     head = [f"% {tex(line)}" for line in (page.properties.get("comment", page.title),)]
     lead = [] if sections else [tex(line) for line in (page.lead, *page.about) if line]
@@ -56,7 +56,7 @@ def write(page: Page) -> str:
 
 
 def tex(text: str) -> str:
-    """Text from elsewhere with everything escaped that TeX would interpret; what plain TeX cannot set becomes a question mark."""
+    """Escape untrusted text for TeX; characters that plain TeX cannot set become question marks."""
     escaped = (piece.translate(_ESCAPES) for piece in text)
     return "".join(piece if piece.isascii() and (piece.isprintable() or piece == " ") else "?" for piece in escaped)
 

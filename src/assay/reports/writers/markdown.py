@@ -1,4 +1,7 @@
-"""How does a page go into an issue, a pull request or a wiki?  As GitHub-flavoured Markdown; all text from elsewhere is escaped."""
+"""How does a page go into an issue, a pull request or a wiki?
+
+As GitHub-flavoured Markdown; all untrusted text is escaped.
+"""
 
 from __future__ import annotations
 
@@ -12,14 +15,14 @@ _SPECIAL = str.maketrans({mark: f"\\{mark}" for mark in "\\`*_[]<>|#~"} | {"\n":
 
 
 def write(page: Page) -> str:
-    """The page up to its details."""
+    """Render the page up to its details."""
     sections = page.of_depth("front", "detail") or page.of_depth("paper")
     parts = [*_head(page), *(part for section in sections for part in _section(section)), *(plain(line) for line in page.footer)]
     return "\n\n".join(parts) + "\n"
 
 
 def plain(text: str) -> str:
-    """Text from elsewhere with everything escaped that Markdown, HTML or a terminal would interpret."""
+    """Escape untrusted text for Markdown, HTML and terminals."""
     return printable(text.translate(_SPECIAL))
 
 
@@ -56,7 +59,7 @@ def _block(block: Block) -> Iterator[str]:
         case Prose():
             yield plain(block.text)
         case Chart():
-            pass  # what it shows stands in the tables as well
+            pass  # the tables hold the same data
 
 
 def _table(table: Table) -> Iterator[str]:
@@ -97,7 +100,7 @@ def _bullet(item: Bullet) -> str:
 
 
 def grid(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table of cells that are escaped already."""
+    """A table of cells that are already escaped."""
     lines = ["| " + " | ".join(row) + " |" for row in (head, *rows)]
     return "\n".join([lines[0], "|" + "---|" * len(head), *lines[1:]])
 

@@ -1,7 +1,7 @@
-"""What does a person see in a terminal?  The sentence, then every section of the front, within the window.
+"""How is a page shown in a terminal?
 
-Words carry every status; colour only repeats them.  Without a terminal the text is plain ASCII.  Columns that do not fit beside
-each other continue in a further table, which repeats what names the rows.
+The sentence, then every front section, within the window. Words carry every status; colour only repeats them. Without a terminal the text
+is plain ASCII. Columns that do not fit continue in a further table, which repeats the row names.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from assay.reports.page import Block, Bullet, Bullets, Cell, Chart, Facts, Head,
 from assay.reports.writers.writer import Writer
 
 WIDTH: Final = 100
-GAP: Final = 3  # columns between two of a table
-NAMES: Final = 24  # of a row's name, unless a word is longer
-TEXTS: Final = 40  # of other text in a cell
-LEAST: Final = 20  # to which text may be narrowed
-SHOWN: Final = 2  # sentences of an item; the others are counted
+GAP: Final = 3  # characters between two columns
+NAMES: Final = 24  # width of a row's name, unless a word is longer
+TEXTS: Final = 40  # width of other text in a cell
+LEAST: Final = 20  # minimum width of text
+SHOWN: Final = 2  # sentences shown per item; the others are counted
 STYLES: Final[dict[Tone, str]] = {
     "good": "green",
     "bad": "bold red",
@@ -45,7 +45,7 @@ PLAIN: Final = str.maketrans(_ASCII | {"±": "+-", "→": "->", "─": "-", "━
 
 
 def write(page: Page, *, width: int = WIDTH, colour: bool = False) -> str:
-    """The page as text of at most `width` columns; with `colour` for a terminal, else plain ASCII."""
+    """Render the page as text of at most `width` columns; with `colour` for a terminal, else plain ASCII."""
     return _drawn(
         [*_head(page), *(part for section in page.of_depth("front") for part in _section(section, width)), *_foot(page)], width, colour
     )
@@ -89,11 +89,11 @@ def _block(block: Block, width: int) -> Iterator[RenderableType]:
         case Prose():
             yield Text(block.text, style=WEIGHTS[block.weight])
         case Chart():
-            pass  # what it shows stands in the tables as well
+            pass  # the tables hold the same data
 
 
 def _indented(line: str) -> RenderableType:
-    """A line whose continuation keeps its indentation in a narrow window."""
+    """A line that keeps its indentation when wrapped."""
     text = line.lstrip()
     return Padding(Text(text), (0, 0, 0, len(line) - len(text)))
 
@@ -147,7 +147,7 @@ def _text(cell: Cell, table: Table) -> Text:
 
 
 def _sizes(table: Table, texts: Sequence[Sequence[Text]], width: int) -> list[int]:
-    """The width of every column; running text gives way where that keeps the columns beside each other."""
+    """Column widths; running text is narrowed if that keeps the columns side by side."""
     sizes = [_size(table, texts, place) for place in range(len(table.heads))]
     texts_only = [place for place in range(len(sizes)) if not table.numeric(place)]
     for _ in range(_wide(range(len(sizes)), sizes) - width - 1):
@@ -159,7 +159,7 @@ def _sizes(table: Table, texts: Sequence[Sequence[Text]], width: int) -> list[in
 
 
 def _size(table: Table, texts: Sequence[Sequence[Text]], place: int) -> int:
-    """The width that a column takes: of its head the longest word, of running text no more than is easily read."""
+    """A column's natural width: the longest word of its head, and at most a readable width of running text."""
     widest = max((len(line) for row in texts for line in row[place].plain.split("\n")[:2]), default=0)
     longest = max((len(word) for word in f"{table.heads[place].above} {table.heads[place].text}".split()), default=0)
     if place < table.stub:
@@ -174,7 +174,7 @@ def _widest_number(table: Table, place: int) -> int:
 
 
 def _parts(table: Table, sizes: Sequence[int], width: int) -> Iterator[list[int]]:
-    """Columns that fit beside those that name the rows; the ones under one head stay together if they can."""
+    """Groups of columns that fit beside the row names; columns under one head stay together if possible."""
     room = width - sum(sizes[place] + GAP for place in range(table.stub)) + 1
     part: list[int] = []
     for _, own in groupby(range(table.stub, len(table.heads)), key=lambda place: table.heads[place].above or place):
@@ -196,7 +196,7 @@ def _wide(places: Sequence[int], sizes: Sequence[int]) -> int:
 
 def _grid_of(table: Table, texts: Sequence[Sequence[Text]], sizes: Sequence[int], places: Sequence[int], width: int) -> Grid:
     grid = Grid(box=box.SIMPLE_HEAD, pad_edge=False)
-    fits = _wide(places, sizes) <= width + 1  # else words are broken rather than lines
+    fits = _wide(places, sizes) <= width + 1  # else break words, not lines
     grown = _grown(table, texts, sizes, places, width)
     for place in places:
         side: JustifyMethod = "right" if table.numeric(place) else "left"
@@ -209,7 +209,7 @@ def _grid_of(table: Table, texts: Sequence[Sequence[Text]], sizes: Sequence[int]
 
 
 def _grown(table: Table, texts: Sequence[Sequence[Text]], sizes: Sequence[int], places: Sequence[int], width: int) -> dict[int, int]:
-    """What is left of the window goes to heads, and then to text, that would take another line."""
+    """Give spare width to heads, then to text, that would otherwise wrap."""
     grown = {place: sizes[place] for place in places}
     spare = width + 1 - _wide(places, sizes)
     heads = {place: max(map(len, _head_text(table.heads[place]).split("\n"))) for place in places}
@@ -237,7 +237,7 @@ def _grid(rows: Sequence[tuple[Text, ...]]) -> Grid:
 
 
 def _hanging(text: Text, mark: str = "-") -> Grid:
-    """A bullet whose further lines are indented below its first."""
+    """A bullet with hanging indentation."""
     grid = Grid.grid(padding=(0, 1, 0, 0))
     grid.add_column(width=len(mark))
     grid.add_column()
@@ -246,7 +246,7 @@ def _hanging(text: Text, mark: str = "-") -> Grid:
 
 
 def _drawn(parts: Sequence[RenderableType], width: int, colour: bool) -> str:
-    """What rich makes of the parts; no character of a record steers the terminal."""
+    """Render the parts with rich; no character of a record may control the terminal."""
     console = Console(
         width=width,
         force_terminal=colour,
@@ -258,7 +258,7 @@ def _drawn(parts: Sequence[RenderableType], width: int, colour: bool) -> str:
         markup=False,
     )
     with console.capture() as capture:
-        # rich's own colours stand in the segments' styles: what steers inside of their text came from elsewhere
+        # rich keeps its colours in the styles of segments: control characters in their text are untrusted
         console.print(Segments(Segment(printable(part.text), part.style) for part in console.render(Group(*parts))))
     lines = "\n".join(line.rstrip() for line in capture.get().splitlines()) + "\n"
     text = re.sub("\n{3,}", "\n\n", lines)

@@ -1,6 +1,7 @@
-"""What must a writer's file declare?  One file holds one `WRITER`; its stem is the format's name and its flag.
+"""What must a writer's file declare?
 
-A writer is a pure function from a page to text or bytes; only `assay.cli` writes files.
+One `WRITER` per file; its stem is the format's name and flag. A writer is a pure function from a page to text or bytes; only `assay.cli`
+writes files.
 """
 
 from __future__ import annotations
@@ -13,10 +14,10 @@ from assay.reports.page import Page
 
 
 class Fit(Protocol):
-    """How a page is shown on a screen."""
+    """Rendering of a page for a screen."""
 
     def __call__(self, page: Page, *, width: int, colour: bool) -> str:
-        """The page in at most so many columns."""
+        """Render the page in at most `width` columns."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,8 +25,8 @@ class Writer:
     """A format."""
 
     name: str
-    suffix: str  # of the file it is written to: ".html"
+    suffix: str  # file suffix: ".html"
     summary: str  # one line, for `--help`
     write: Callable[[Page], str | bytes]
-    streams: bool = False  # whether it goes to stdout unless a file is named
-    fit: Fit | None = None  # where stdout is a terminal
+    streams: bool = False  # goes to stdout unless a file is named
+    fit: Fit | None = None  # used if stdout is a terminal

@@ -1,19 +1,22 @@
-"""May this build go on?  A record against a baseline or a history, decided so that a pipeline can act on one exit code.
+"""May this build go on?
+
+Compares a record with a baseline or a history, so that a pipeline can act on one exit code.
 
     pass              a regression larger than the margin is excluded: the worse end of the interval lies inside it
     regression        the interval excludes no change, on the worse side; or quality is degraded, or a result is wrong
     improvement       the same on the better side: the baseline may be renewed
-    inconclusive      neither; the minimum detectable effect says what could have been seen
-    not_comparable    a condition that must be equal is not, or a record is inadmissible
-    nothing_measured  the metric that decides has no value on one side
+    inconclusive      neither; the minimum detectable effect says how large a change would have been found
+    not_comparable    a condition that must match does not, or a record is inadmissible
+    nothing_measured  the deciding metric has no value on one side
 
-What a difference means depends on how the two were measured (`assay.verdict.comparison.sessions`, the rule that `compare` has too).  A
-change that only the launches of two sessions carry is *suspected*, and stays inconclusive until launches in turn confirm it.  Against
-a history alone: a certain change of level of interest, supported by 3 records or more and not older than 10; one that is not
-certain yet makes a suspicion; else the prediction interval of one more record, which makes a suspicion and no finding.
-Only the primary metric and quality decide, unless everything is asked for; the other p-values are corrected (Benjamini and
-Hochberg).  Nothing is a pass that was not measured, failed, or is missing from the plan.
-Sources: methodology 3.4 and 3.6; docs/decisions/0015-check.md.  Cannot tell: why something changed.
+The meaning of a difference depends on how the sides were measured (`assay.verdict.comparison.sessions`, as in `compare`). A change
+supported only by the launches of two sessions is *suspected*: inconclusive until interleaved launches confirm it. Against a history
+alone, the decision rests on a certain change of level of interest, supported by at least 3 records and at most 10 records old; an
+uncertain change only raises a suspicion; else the prediction interval for one more record, which can also only raise a suspicion.
+Only the primary metric and quality decide, unless all metrics are requested; the other p-values are corrected (Benjamini and
+Hochberg). What was not measured, failed, or is missing from the plan never passes.
+Sources: docs/methodology.md, "Comparing two sides" and "Changes over history"; docs/decisions/0015-check.md.
+Cannot tell: why something changed.
 """
 
 from __future__ import annotations
@@ -45,9 +48,9 @@ def check(
     margin: float | None = None,
     everything: bool = False,
 ) -> Check:
-    """A record against a baseline, `comparison` being of the two; `past`: other comparable records, for their days.
+    """Check a record against a baseline; `comparison` is of the two, `past` holds comparable records of other sessions.
 
-    `days` is the day-to-day deviation assumed without 5 past records; `margin` replaces `comparison.equivalence` of the spec.
+    `days`: day-to-day deviation assumed if there are fewer than 5 past records; `margin` replaces the spec's `comparison.equivalence`.
     """
     start = _started(comparison, baseline, record)
     if start.state != "pass":
@@ -69,7 +72,7 @@ def check(
 def check_history(
     comparison: Comparison, past: Sequence[Side], record: Side, *, margin: float | None = None, everything: bool = False
 ) -> Check:
-    """A record against comparable earlier ones; `comparison` is of the last of them with the record."""
+    """Check a record against comparable earlier ones; `comparison` is of the last of them and the record."""
     start = _started(comparison, past[-1], record)
     if start.state != "pass":
         return start
@@ -103,7 +106,7 @@ def check_history(
 
 
 def alone(record: Side, place: str, left_out: int = 0) -> Check:
-    """A record whose history holds no comparable record: nothing can be said. `left_out`: earlier ones that are not."""
+    """The check of a record without a comparable predecessor: inconclusive. `left_out`: number of incomparable ones."""
     are = "is" if left_out == 1 else "are"
     more = f"; {count(left_out, 'earlier records')} there {are} not (see `assay compare`)" if left_out else ""
     sentence = f"INCONCLUSIVE: {place} holds no earlier record that is comparable with {record.label}{more}."
@@ -124,7 +127,7 @@ def alone(record: Side, place: str, left_out: int = 0) -> Check:
 
 
 def _started(comparison: Comparison, baseline: Side, record: Side) -> Check:
-    """An empty check, already decided where there is nothing to compare."""
+    """An empty check, already decided if nothing can be compared."""
     empty = Check(
         state="pass",
         design="none",
@@ -164,12 +167,12 @@ def _stopped(empty: Check, state: State, why: str) -> Check:
 
 
 def _own(notes: Sequence[str]) -> tuple[str, ...]:
-    """The comparison's notes without what a check says better: days, and that code may differ but does not."""
+    """The comparison's notes, except those on days and on unchanged code, which a check words better."""
     return tuple(note for note in notes if "were not run in turn" not in note and not note.startswith("Declared as"))
 
 
 def _sure(confidence: float) -> str:
-    """What the brackets behind a change mean, and how sure a pass is."""
+    """Explain the brackets after a change and the confidence of a pass."""
     error = f"{given(100.0 * (1.0 - confidence), 3)} %"
     return f"intervals hold with {given(100.0 * confidence, 4)} % confidence; a pass is wrong about its margin in at most {error} of cases"
 
@@ -180,7 +183,7 @@ def _refusal(comparison: Comparison) -> str:
 
 
 def _gaps(record: Side) -> tuple[str, ...]:
-    """What of the plan is missing: a pass would leave it out."""
+    """Missing parts of the plan, which a pass would hide."""
     measured = record.measured
     launches = measured.table("launches")
     bad = launches.filter((pl.col("role") == "timed") & pl.col("status").is_in(["failed", "timeout", "skipped"])).height

@@ -1,7 +1,7 @@
-"""What is left of a suspicion once both codes were measured again, in turn?
+"""What remains of a suspicion after both codes were measured again, interleaved?
 
-Every row that was in doubt takes the state that the fresh launches give it, with both sentences; the other rows stay.  An
-improvement seen in turn where a regression was suspected is no regression.  Cannot tell: why the day before looked different.
+Every doubtful row takes the state that the fresh launches give it, with both sentences; the other rows stay. An improvement found
+interleaved where a regression was suspected is no regression. Cannot tell: why the earlier session looked different.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from assay.verdict.checking.types import Check, Confirmation, Row, RowState, con
 
 
 def confirm(first: Check, again: Check, *, everything_in_doubt: bool = False) -> Check:
-    """The first check with what launches in turn (`again`) say about every row that was in doubt.
+    """The first check, with every doubtful row replaced by the result of interleaved launches (`again`).
 
-    `everything_in_doubt`: also those that were inconclusive without a suspicion.
+    `everything_in_doubt`: include rows that were inconclusive without a suspicion.
     """
 
     def doubtful(row: Row) -> bool:
@@ -30,12 +30,12 @@ def confirm(first: Check, again: Check, *, everything_in_doubt: bool = False) ->
 
 
 def unconfirmed(first: Check, why: str) -> Check:
-    """The first check, saying why launches in turn were not made."""
+    """The first check, with the reason why no interleaved launches were made."""
     return concluded(replace(first, confirmation="unconfirmed", notes=(*first.notes, f"not confirmed: {why}")))
 
 
 def _state_again(row: Row | None) -> RowState:
-    """An improvement seen in turn where a regression was suspected: no regression."""
+    """The state after interleaved launches; an improvement instead of the suspected regression is a pass."""
     if row is None or row.state in ("listed", "nothing_measured"):
         return "inconclusive"
     return "pass" if row.state == "improvement" else row.state

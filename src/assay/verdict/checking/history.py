@@ -1,11 +1,11 @@
-"""How did a metric go from record to record, and did it change?
+"""How did a metric develop from record to record, and did it change?
 
-Each record gives one value per metric and configuration: the mean of its launches, on logarithms where all are above 0.
-`assay.stats.series.changes` decides about changes: certain ones at a rate of 1 % per series over its whole life, and a change that was
-certain stays as records are added; suspected ones at 1 % per look, which may go.  The p-values of the clearest change of each series
-are corrected over all series (Benjamini and Hochberg), and a series that does not stand is without certain change.
-A step of the last one or two records is suspected whatever its size.  Records are in the order of their creation.
-Cannot tell: what changed; and nothing at all of fewer than 10 records.
+Each record gives one value per metric and configuration: the mean of its launches, on the log scale if all are above 0.
+`assay.stats.series.changes` finds changes: certain ones at a false-alarm rate of 1 % per series over its whole life, which stay as
+records are added; suspected ones at 1 % per look, which may go. The p-values of the clearest change of each series are corrected
+over all series (Benjamini and Hochberg); a series that is not significant has no certain change.
+A step in the last one or two records is only suspected, whatever its size. Records are ordered by creation time.
+Cannot tell: the cause of a change; anything with fewer than 10 records.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from assay.stats.series.changes import LEVEL, Change, Changes, across_series, ch
 from assay.verdict.comparison.groups import launch_values
 from assay.verdict.comparison.types import Side
 
-FAMILY = 0.05  # share of false findings among the series that are said to have changed
+FAMILY = 0.05  # false discovery rate among series reported as changed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,23 +49,23 @@ class History:
     configuration: str
     scale: Scale
     points: tuple[Point, ...]
-    changes: tuple[Change, ...]  # certain ones, and perhaps a suspected one; index: the first record of the new level
-    outliers: tuple[int, ...]  # records far off their level, which are no part of it
-    p_adjusted: float | None  # of the clearest change, over all series; None: too short to ask
+    changes: tuple[Change, ...]  # certain ones, and perhaps a suspected one; index: first record of the new level
+    outliers: tuple[int, ...]  # records far off their level, excluded from it
+    p_adjusted: float | None  # of the clearest change, over all series; None: too short to test
 
     @property
     def certain(self) -> tuple[Change, ...]:
-        """The changes that are findings."""
+        """Certain changes: the findings."""
         return tuple(change for change in self.changes if change.kind == "change")
 
     @property
     def suspected(self) -> Change | None:
-        """The change that may go as records are added."""
+        """The suspected change, which may vanish as records are added."""
         return next((change for change in self.changes if change.kind == "suspected"), None)
 
     @property
     def levels(self) -> tuple[tuple[int, int, float], ...]:
-        """The stretches between certain changes: first record, one past the last, and the mean in the metric's unit."""
+        """Segments between certain changes: first record, one past the last, and mean in the metric's unit."""
         edges = [0, *(change.index for change in self.certain), len(self.points)]
         return tuple((a, b, self._mean(a, b)) for a, b in pairwise(edges) if b > a)
 
@@ -81,7 +81,7 @@ class History:
         return self._unit(change.before), self._unit(change.after)
 
     def moved(self, change: Change) -> str:
-        """What happened at a change, in words: "rose by 20 % (p = 0.001)"."""
+        """A change in words: "rose by 20 % (p = 0.001)"."""
         if change.p_value is None:
             return "suspected: fewer than 3 records carry it"
         before, after = self.around(change)
@@ -95,13 +95,13 @@ class History:
         return f"{sure}{word} {by} (p = {given(change.p_value, 2)})"
 
     def span(self, change: Change) -> str:
-        """Between which records a change lies, counted from 1, where one is not sure: ", first seen in 24 to 29"."""
+        """The range of records, from 1, if the location of a change is uncertain: ", or another one from 24 to 29"."""
         if change.earliest == change.latest:
             return ""
         return f", or another one from {change.earliest + 1} to {change.latest + 1}"
 
     def _mean(self, first: int, end: int) -> float:
-        """A level holds no outlier, and not what is only suspected to have left it."""
+        """Mean of a level, without outliers and without records after a suspected change."""
         if self.suspected is not None and self.suspected.index > first:
             end = min(end, self.suspected.index)
         held = [self.points[i].level.mean for i in range(first, end) if i not in self.outliers]
@@ -113,12 +113,12 @@ class History:
 
 
 def in_order(sides: Sequence[Side]) -> list[Side]:
-    """By the time of their creation."""
+    """Sort by creation time."""
     return sorted(sides, key=lambda side: (str(side.measured.manifest.get("created_utc", "")), side.label))
 
 
 def series(sides: Sequence[Side], metric: str, configuration: str) -> tuple[Scale, tuple[Point, ...]]:
-    """The values of one metric over records, in order; records without one are left out."""
+    """Scale and values of one metric over records, in order; records without a value are left out."""
     found = [(side, value) for side in in_order(sides) if (value := estimate_of(side, metric, configuration)) is not None]
     everything = [number for _, value in found for number in launch_values(value)]
     scale: Scale = "ratio" if everything and min(everything) > 0.0 else "difference"
@@ -142,7 +142,7 @@ def estimate_of(side: Side, metric: str, configuration: str) -> Estimate | None:
 
 
 def histories(sides: Sequence[Side], pairs: Sequence[tuple[str, str]]) -> tuple[History, ...]:
-    """One history for each (metric, configuration), with the changes that stand when all series are counted.
+    """One history per (metric, configuration), with the changes that remain after correction over all series.
 
     `sides` must be comparable.
     """
@@ -152,7 +152,7 @@ def histories(sides: Sequence[Side], pairs: Sequence[tuple[str, str]]) -> tuple[
 
 
 def _changes(scale: Scale, points: Sequence[Point]) -> Changes:
-    """A value of 0 has no logarithm: the records before it were asked on logarithms, and what they held stays."""
+    """Changes; a value of 0 has no logarithm, but changes found on the log scale before it remain."""
     values = [point.level.mean for point in points]
     if scale == "ratio":
         return changes_in_history(values)
@@ -178,7 +178,7 @@ def _history(sides: Sequence[Side], metric: str, configuration: str, scale: Scal
 
 
 def rates(found: Sequence[History]) -> str:
-    """What the changes of these histories may be by chance, in one sentence."""
+    """The chance of false changes in these histories, in one sentence."""
     asked = sum(one.p_adjusted is not None for one in found)
     return (
         f"expected by chance in {asked} series without a change: {given(LEVEL * asked, 2)} certain changes over their whole "
@@ -187,16 +187,16 @@ def rates(found: Sequence[History]) -> str:
 
 
 def worth_showing(side: Side, primary: str) -> Iterator[tuple[str, str]]:
-    """The (metric, configuration) pairs of a record that a history is kept of: the primary one, and every main metric."""
+    """(metric, configuration) pairs with a history: the primary metric and every main metric."""
     for name, metric in side.judgement.metrics.items():
         if metric.better == "neither" or not (metric.primary or name == primary):
             continue
         for configuration in side.measured.configurations:
             found = estimate_of(side, name, configuration)
-            if found is not None and (found.confidence < 1.0 or name == primary):  # a speedup of the base over itself
+            if found is not None and (found.confidence < 1.0 or name == primary):  # excludes the base's speedup over itself
                 yield name, configuration
 
 
 def enough(points: Sequence[Point]) -> bool:
-    """Whether the records can speak about days."""
+    """Whether there are enough records to estimate the variation between days."""
     return len(points) >= LEAST_RECORDS

@@ -1,4 +1,4 @@
-"""What became of a number, against a history alone?"""
+"""What does a history alone say about a record's number?"""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from assay.verdict.checking.types import Row
 from assay.verdict.comparison.groups import launch_values
 from assay.verdict.comparison.types import Comparison, Side
 
-RECENT: Final = 10  # records; an older change of level is history and fails no build
+RECENT: Final = 10  # records; an older change of level fails no build
 
 
 def row_of_history(
@@ -95,7 +95,7 @@ def left_out_of(history: History | None) -> list[str]:
 
 
 def prediction_of(history: History, record: Side) -> Difference | None:
-    """The newest record against the prediction interval of those before it on its level; None where they are too few."""
+    """The newest record against the prediction interval of its level's earlier records; None if too few."""
     reference = _reference(history)
     if len(reference) < LEAST_RECORDS:
         return None
@@ -103,19 +103,19 @@ def prediction_of(history: History, record: Side) -> Difference | None:
 
 
 def _reference(history: History) -> list[Level]:
-    """The records on the newest level before the last one; one wild day among them would hide every change."""
+    """Records of the newest level before the last one; a single outlying day among them would hide every change."""
     first, last = history.levels[-1][0], len(history.points) - 1
     return [history.points[index].level for index in range(first, last) if index not in history.outliers]
 
 
 def _is_of_interest(history: History, change: LevelChange, least: float) -> bool:
-    """A certain change may be too small to matter, or to be more than this machine's noise; scores have no such limit."""
+    """Whether a certain change is large enough to matter and above the machine's noise; scores have no such limit."""
     before, after = history.around(change)
     return history.scale != "ratio" or abs(math.log(after / before)) > math.log1p(least)
 
 
 def _recent(history: History, changes: Sequence[LevelChange]) -> LevelChange | None:
-    """The last of the changes, if its level is young enough to fail a build."""
+    """The last change, if recent enough to fail a build."""
     return changes[-1] if changes and len(history.points) - changes[-1].index <= RECENT else None
 
 
@@ -125,7 +125,7 @@ def _is_worse(history: History, change: LevelChange) -> bool:
 
 
 def before_change(history: History) -> str:
-    """The last record of the level before: what a fresh measurement would be made against."""
+    """Last record of the previous level: the baseline for a fresh measurement."""
     recent = _recent(history, history.changes)
     index = (recent.index if recent is not None else len(history.points) - 1) - 1
     return history.points[index].label if index >= 0 else ""

@@ -1,4 +1,4 @@
-"""What became of quality, of results and of every number, against a baseline?"""
+"""How do quality, results and every number compare with a baseline?"""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def primary_of(comparison: Comparison) -> tuple[str, str]:
 
 
 def correctness(settings: Settings) -> list[Row]:
-    """Quality against the baseline, and results that are wrong now and were not then."""
+    """Quality against the baseline, and results that are newly wrong."""
     held = settings.comparison.quality.get(settings.record.label, "NOT_MEASURED")
     requested = settings.baseline.measured.experiment.quality is not None
     states: Mapping[str, RowState] = {
@@ -91,7 +91,7 @@ def _plain_row(settings: Settings, metric: str, title: str, at: str, state: RowS
 
 
 def rows_of(settings: Settings) -> list[Row]:
-    """Every metric that has a value on both sides, the primary first, the others with corrected p-values."""
+    """Every metric with a value on both sides: the primary first, the others with corrected p-values."""
     label = settings.record.label
     changes = [change for change in settings.comparison.changes if change.side == label and change.metric != QUALITY]
     pairs = {_key(change): _found(settings, change) for change in changes}
@@ -173,7 +173,7 @@ def _row(settings: Settings, change: Change, found: Found | None, p: float | Non
 
 
 def state_of(found: Difference, decision: Decision, better: Better) -> RowState:
-    """The rule of this module's first lines; a pass is one-sided: only a regression must be excluded."""
+    """The state by the rules of `assay.verdict.checking.check`; a pass is one-sided: only a regression must be excluded."""
     if better == "neither":
         return "listed"
     if decision.change != "neither":
@@ -196,7 +196,7 @@ def design_of(settings: Settings) -> Design:
 
 
 def _at_once(settings: Settings) -> Found | None:
-    """What decides."""
+    """The primary change's numbers, if any."""
     deciding = [change for change in settings.comparison.changes if _key(change) == primary_of(settings.comparison)]
     return _found(settings, deciding[0]) if deciding else None
 

@@ -1,7 +1,8 @@
-"""What does a check find?  The rows, each with its state, and from those that decide the state of the whole and its sentence.
+"""What does a check find?
 
-Worst first: a regression, then what was not measured, then what is open; an improvement only where nothing that decides is
-any of these.  Nothing is a pass without a row that decides, or with a gap.
+Rows, each with its state; the rows that decide give the overall state and its sentence. The worst counts: a regression, then what was
+not measured, then what is open; an improvement only if no deciding row is any of these. Nothing passes without a deciding row, or
+with a gap.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ class Row:
     state: RowState
     decides: bool
     primary: bool
-    suspected: bool  # only the launches of one day, or fewer than 3 records, carry it
+    suspected: bool  # supported only by launches of one day, or by fewer than 3 records
     better: Better
     baseline: Value | None
     value: Value | None
@@ -53,39 +54,39 @@ class Row:
 
     @property
     def in_doubt(self) -> bool:
-        """A number that decides and may be the day's luck; quality and wrong results are not a matter of days."""
+        """Whether it is a deciding number that may be due to the day; quality and wrong results do not depend on the day."""
         return self.decides and (self.suspected or self.state == "regression") and self.value is not None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Check:
-    """What a pipeline is told."""
+    """The result reported to a pipeline."""
 
     state: State
     design: Design
     baseline: str  # label
     record: str
-    rows: tuple[Row, ...]  # those that decide first
+    rows: tuple[Row, ...]  # deciding rows first
     confirmation: Confirmation
     mismatches: tuple[Mismatch, ...]
     refused: tuple[Mismatch, ...]
-    gaps: tuple[str, ...]  # why it cannot pass although nothing got worse
+    gaps: tuple[str, ...]  # why it cannot pass even if nothing got worse
     notes: tuple[str, ...]
     exploratory: bool
     sentence: str
     histories: tuple[History, ...] = ()
-    suspects_from: str = ""  # label of the last record before the suspected change, where a history decides
+    suspects_from: str = ""  # label of the last record before the suspected change, if a history decides
 
     @property
     def wants_confirmation(self) -> bool:
-        """Whether launches in turn would change what is said: a suspicion, or a regression on different days."""
+        """Whether interleaved launches could change the result: a suspicion, or a regression between days."""
         if self.design in ("in turn", "alternating sittings") or self.state in ("not_comparable", "nothing_measured"):
             return False
         return any(row.in_doubt for row in self.rows)
 
 
 def concluded(found: Check) -> Check:
-    """The state and the sentence from the rows that decide."""
+    """The check with state and sentence from the deciding rows."""
     rows = [row for row in found.rows if row.decides]
     states = [row.state for row in rows]
     worst: State

@@ -1,10 +1,10 @@
-"""Is a published claim sound, and if not: what is the least that must be measured together to make it so?
+"""Is a published claim sound, and if not, what is the least that must be measured together to make it so?
 
-Every finding names the facts that would settle it (`Finding.needs`).  What a claim fell into only measuring can settle; what it left
-open can also be settled by saying how it was.  A quantity, measured on both sides in the same launches, gives one
-or more such facts.  The answer is the smallest set of quantities that gives all of them: minimum set cover, found exactly by trying sets
-in the order of their size (there are few quantities).  Between sets of one size the earlier quantities of the catalogue win.
-Cannot tell: whether the claim is true.  A sound claim is one that could be believed as far as it was described.
+Every finding names the facts that would settle it (`Finding.needs`). A pitfall that a claim fell into needs a measurement; an open
+question can also be settled by a statement. A quantity, measured on both sides in the same launches, gives one or more facts. The
+answer is the smallest set of quantities that gives all of them: minimum set cover, solved exactly by enumeration in order of size
+(there are few quantities); ties go to the earlier quantities of the catalogue.
+Cannot tell: whether the claim is true. A sound claim is credible as far as it was described.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Quantity:
     name: str
     what: str
     how: str  # the assay command or key that measures it
-    gives: frozenset[str]  # facts that it settles
+    gives: frozenset[str]  # facts that it provides
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,8 +41,8 @@ class Audited:
     status: Soundness
     sentence: str
     pitfalls: tuple[Pitfall, ...]
-    quantities: tuple[Quantity, ...]  # the smallest set that settles what only measuring can settle
-    otherwise: tuple[Quantity, ...]  # what to measure besides, if what is left open can no longer be said
+    quantities: tuple[Quantity, ...]  # the smallest set for what only a measurement can settle
+    otherwise: tuple[Quantity, ...]  # further measurements, if open questions can no longer be answered by a statement
 
 
 def _quantity(name: str, what: str, how: str, *gives: str) -> Quantity:
@@ -125,7 +125,7 @@ QUANTITIES: tuple[Quantity, ...] = (
 
 
 def audit_claim(claim: Claim) -> Audited:
-    """Every pitfall of a claim, the verdict in a sentence, and what would mend it."""
+    """All pitfalls of a claim, the verdict in one sentence, and the remedy."""
     audits: Mapping[str, Audit] = catalog.load_all("verdict.audits")
     pitfalls = ordered([_examined(audit, claim) for audit in audits.values() if audit.claim is not None])
     findings = [finding for pitfall in pitfalls for finding in pitfall.findings]
@@ -144,18 +144,18 @@ def audit_claim(claim: Claim) -> Audited:
 
 
 def soundness(pitfalls: Iterable[Pitfall]) -> Soundness:
-    """unsound if it fell into any pitfall, else cannot be judged if any was left open, else sound."""
+    """Unsound if it fell into a pitfall; else cannot be judged if any is open; else sound."""
     states = {pitfall.state for pitfall in pitfalls}
     return "unsound" if "fallen into" in states else "cannot be judged" if "not examined" in states else "sound"
 
 
 def facts_needed(findings: Iterable[Finding]) -> frozenset[str]:
-    """The facts that would settle all findings which measuring can settle."""
+    """Facts that would settle all findings open to measurement."""
     return frozenset(fact for finding in findings for fact in finding.needs)
 
 
 def smallest_set(facts: frozenset[str], among: tuple[Quantity, ...] = QUANTITIES) -> tuple[Quantity, ...]:
-    """The fewest quantities that give all facts; a fact that none of them gives is a quantity of its own."""
+    """The fewest quantities that give all facts; a fact that no quantity gives becomes its own quantity."""
     known = frozenset().union(*(quantity.gives for quantity in among))
     own = tuple(_quantity(fact, fact, "measure it in the same launches", fact) for fact in sorted(facts - known))
     wanted = facts & known
@@ -164,7 +164,7 @@ def smallest_set(facts: frozenset[str], among: tuple[Quantity, ...] = QUANTITIES
         for chosen in itertools.combinations(useful, size):
             if wanted <= frozenset().union(*(quantity.gives for quantity in chosen)):
                 return (*chosen, *own)
-    return own  # not reached: all useful quantities together give every known fact
+    return own  # unreachable: all useful quantities together give every known fact
 
 
 def _examined(audit: Audit, claim: Claim) -> Pitfall:
@@ -177,7 +177,7 @@ def _examined(audit: Audit, claim: Claim) -> Pitfall:
 
 
 def _sentence(status: Soundness, pitfalls: tuple[Pitfall, ...]) -> str:
-    """The verdict as it may be quoted."""
+    """The quotable verdict."""
     fallen = [pitfall.title for pitfall in pitfalls if pitfall.state == "fallen into"]
     left = [pitfall.title for pitfall in pitfalls if pitfall.state == "not examined"]
     if status == "unsound":

@@ -1,7 +1,7 @@
 """Which pitfalls did a record or a claim fall into, which not, and which could not be examined?
 
-Every audit is one pitfall.  fallen into: it found something of severity invalid, fail or warning.  not examined: nothing of the
-kind, and the audit says what it would have needed.  clear: the rest.  Pure.
+Each audit is one pitfall. fallen into: it found something of severity invalid, fail or warning. not examined: no such finding, and
+the audit names the facts that it lacked. clear: the rest. Pure.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from assay.verdict.types import Finding
 State = Literal["fallen into", "not examined", "clear"]
 STATES: tuple[State, ...] = ("fallen into", "not examined", "clear")
 GRAVE = ("invalid", "fail", "warning")
-# What a record that times one command or function can fall into: it has no steps, no quality and no base.
+# Pitfalls of a record that times one command or function: it has no steps, quality or base.
 OF_TIMINGS = frozenset(
     {
         "cherry_picked",
@@ -37,12 +37,12 @@ OF_TIMINGS = frozenset(
         "row_counts",
     }
 )
-UNSEEN = "_not_measured"  # a note whose rule ends so says that the audit saw nothing
+UNSEEN = "_not_measured"  # suffix of the rule of a note: the audit had no data
 
 
 @dataclass(frozen=True, kw_only=True)
 class Pitfall:
-    """One pitfall, and how a record or claim stands to it."""
+    """One pitfall and its state for a record or claim."""
 
     name: str  # the audit's name
     title: str
@@ -53,7 +53,7 @@ class Pitfall:
 
 
 def of_record(measured: Measured, results: Results) -> tuple[Pitfall, ...]:
-    """Every pitfall of a record, the fallen ones first."""
+    """Every pitfall of a record, fallen ones first."""
     audits: Mapping[str, Audit] = catalog.load_all("verdict.audits")
     senseless = unexamined(measured, audits)
     made = []
@@ -69,7 +69,7 @@ def of_record(measured: Measured, results: Results) -> tuple[Pitfall, ...]:
 
 
 def ordered(pitfalls: list[Pitfall]) -> tuple[Pitfall, ...]:
-    """Fallen into first, the gravest of them at the top; then not examined, then clear."""
+    """Fallen into, most severe first; then not examined; then clear."""
     return tuple(sorted(pitfalls, key=lambda pitfall: (STATES.index(pitfall.state), _gravity(pitfall), pitfall.title)))
 
 

@@ -1,1 +1,1 @@
-"""Which record is better, by how much, and may one ask at all?"""
+"""Which record is better, by how much, and are they comparable at all?"""

@@ -1,8 +1,7 @@
-"""How is a change said?  A word for the direction, the change with its interval, and what could have been found.
+"""How is a change worded: direction, size with interval, and what could have been found?
 
-A change between a half and double is said in per cent, beyond that as "times"; where only a difference exists, in the
-metric's own unit.  No change is a limit: an interval that excludes it reads so.  Numbers become text in
-`assay.estimates.format` alone.
+Changes between a half and double are given in per cent, beyond that as "times"; where only a difference exists, in the metric's unit.
+No change acts as a limit for rounding: an interval that excludes it is printed so. Only `assay.estimates.format` turns numbers into text.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ EXPLORATORY: Final = "EXPLORATORY"
 
 
 def direction_word(metric: Metric, verdict: str) -> str:
-    """faster, slower, cheaper, dearer, less energy ...: what "higher" or "lower" means of this metric."""
+    """faster, slower, cheaper, dearer, less energy ...: the meaning of "higher" or "lower" for this metric."""
     up = verdict == "higher"
     unit = metric.unit.partition("/")[0]
     if metric.unit == "s" or metric.unit == "1/s":
@@ -34,7 +33,7 @@ def direction_word(metric: Metric, verdict: str) -> str:
 
 
 def change_text(change: Change) -> str:
-    """The change with its interval: "+4.80 % [3.10, 6.50]"; empty where there is none."""
+    """The change with its interval: "+4.80 % [3.10, 6.50]"; empty without one."""
     if change.low is None or change.high is None:
         return ""
     if change.ratio is None:
@@ -43,23 +42,23 @@ def change_text(change: Change) -> str:
 
 
 def difference_text(found: Difference, unit: str = "") -> str:
-    """The same of a difference that belongs to no comparison."""
+    """The same for a difference outside of a comparison."""
     if found.scale == "difference":
         return _signed(found.value, found.low, found.high, unit, 2)
     return ratio_text(found.value, found.low, found.high)
 
 
 def ratio_text(ratio: float, low: float, high: float, *, launches: int = 2) -> str:
-    """A ratio as people say it: "+4.80 % [3.10, 6.50]", "3.600 times [3.500, 3.700]"."""
+    """A ratio as text: "+4.80 % [3.10, 6.50]", "3.600 times [3.500, 3.700]"."""
     if 0.5 < ratio < 2.0:
-        low = low - 1.0 if low > 0.0 else -math.inf  # a ratio of 0 at the lower end bounds nothing
+        low = low - 1.0 if low > 0.0 else -math.inf  # a lower end of 0 bounds nothing
         return _signed(ratio - 1.0, low, high - 1.0, FRACTION, launches)
     text, interval = bracketed(ratio, low, high, RATIO, beside=(1.0,), launches=launches)
     return f"{text} times {interval}"
 
 
 def detectable_text(change: Change) -> str:
-    """The smallest change that this comparison would have found in 80 % of cases; said always."""
+    """The smallest change that this comparison detects with 80 % power; always printed."""
     effect = change.minimum_detectable_effect
     if effect is None or not math.isfinite(effect):
         return "could have found nothing with so few launches"
@@ -67,14 +66,14 @@ def detectable_text(change: Change) -> str:
 
 
 def needed_text(change: Change) -> str:
-    """How many launches would decide; empty where that is not the question or not known."""
+    """How many launches would decide; empty if decided or unknown."""
     if change.launches_needed is None:
         return ""
     return f"about {count(change.launches_needed, 'launches')} a side would decide"
 
 
 def probability_text(p: float | None) -> str:
-    """A p-value as people read it."""
+    """A p-value as text."""
     if p is None:
         return ""
     return "p < 0.001" if p < 0.001 else f"p = {reading(p, '')}"
@@ -89,13 +88,14 @@ def sentence(change: Change, title: str, baseline: str, *, exploratory: bool, wh
 
 
 def occasion_text(change: Change) -> str:
-    """ "between these two sessions"; empty where the two were measured in turn."""
+    """ "between these two sessions"; empty if they were interleaved."""
     return "" if change.occasion is None else change.occasion.words
 
 
 def allowed_text(change: Change) -> str:
-    """The change, with what was allowed for the sessions: "+5.1 % [−31.0, 61.4] with 15 % assumed between sessions (launches alone: +5.10
-    % [4.02, 6.18])".
+    """The change with the allowance for sessions.
+
+    "+5.1 % [−31.0, 61.4] with 15 % assumed between sessions (launches alone: +5.10 % [4.02, 6.18])".
     """
     text, occasion = change_text(change), change.occasion
     if not text or occasion is None or not occasion.allowance:
@@ -105,12 +105,12 @@ def allowed_text(change: Change) -> str:
 
 
 def way_on_text(change: Change) -> str:
-    """What would decide; empty where it is decided, or where the two were measured in turn."""
+    """What would decide; empty if decided, or if the sides were interleaved."""
     return change.occasion.way_on if change.occasion is not None and change.outcome == "inconclusive" else ""
 
 
 def _signed(value: float, low: float, high: float, unit: str, launches: int) -> str:
-    if unit == FRACTION:  # what is left of rounding is no change
+    if unit == FRACTION:  # a rounding residue is no change
         value, low, high = (round(one, 9) + 0.0 if math.isfinite(one) else one for one in (value, low, high))
     text, interval = bracketed(value, low, high, unit, launches=launches)
     plus = "+" if value > 0.0 and text.strip("0.% ") else ""

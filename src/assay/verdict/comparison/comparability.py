@@ -1,8 +1,8 @@
 """May these records be compared, and if not, which field forbids it?
 
-Every field of the catalogue of conditions is compared between the baseline and each other side.  A difference in identity
-or hardware forbids the comparison unless it is declared as what is studied (`varying`) or follows from that; everything
-else is told and forbids nothing.  A refusal names the field, all values, why it matters, and the override.
+Every field of the catalogue of conditions is compared between the baseline and each other side. A difference in identity or hardware
+forbids the comparison unless it is declared as studied (`varying`) or follows from that; all others are reported and forbid nothing.
+A refusal names the field, all values, why it matters, and the override.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ ORDER: Final[tuple[ConditionClass, ...]] = ("identity", "hardware", "condition",
 
 _MACHINE = tuple(dict.fromkeys(c.name for c in CONDITIONS if c.kind == "hardware" and not c.name.startswith("software.")))
 _CODE = ("workload.script_sha256", "workload.script", "workload.git")
-# What people say -> the fields that differ when they say it.
+# Alias -> the fields that it stands for.
 ALIASES: Final[Mapping[str, tuple[str, ...]]] = {
     "code": _CODE,
     "script": _CODE,
@@ -54,7 +54,7 @@ ALIASES: Final[Mapping[str, tuple[str, ...]]] = {
     "dataset": ("conditions.dataset", "dataset", "samples"),
     "batch": ("conditions.batch", "conditions.batch_size", "conditions.global_batch", "batch"),
 }
-# A declared field -> what follows from it: nobody should have to name the same change twice.
+# Declared field -> fields that change with it, so that one change needs one declaration.
 FOLLOWS: Final[Mapping[str, tuple[str, ...]]] = {
     "workload.script_sha256": _CODE,
     "workload.script": _CODE,
@@ -75,10 +75,10 @@ FOLLOWS: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 def differences(sides: Sequence[Side], varying: Sequence[str] = ()) -> tuple[Mismatch, ...]:
-    """All conditions in which a side differs from the first one: those that refuse first, then by class and catalogue.
+    """All conditions in which a side differs from the first: refusing ones first, then by class and catalogue.
 
     Raises:
-        SpecError: a name in `varying` is no condition; the closest ones are named.
+        SpecError: a name in `varying` is no condition; names the closest ones.
     """
     found = [
         mismatch
@@ -96,7 +96,7 @@ def refusing(mismatches: Iterable[Mismatch]) -> tuple[Mismatch, ...]:
 
 
 def unknown_on_all(sides: Sequence[Side]) -> tuple[str, ...]:
-    """Identity fields that no side recorded: they were not compared, and could differ."""
+    """Identity fields that no side recorded: not compared, so they could differ."""
     results = [(side.measured, side.judgement.results) for side in sides]
     kinds = {side.measured.kind for side in sides}
     return tuple(
@@ -118,15 +118,15 @@ def _of_condition(condition: Condition, values: Sequence[Mapping[str, Any]]) -> 
 
 
 def _of_field(condition: Condition, field: str, values: Sequence[Mapping[str, Any]]) -> Mismatch | None:
-    """One field over all sides; None where they agree."""
+    """The mismatch in one field over all sides; None if they agree."""
     absent = [field not in one for one in values]
     if any(absent) and condition.family is not None and condition.absent == "skip" and all(values):
-        return None  # a configuration that only one side has
+        return None  # a configuration of one side only
     present = [one[field] for one in values if field in one]
     equal = all(condition.same(present[0], other) for other in present[1:])
     if equal and not any(absent):
         return None
-    silent = equal and condition.kind != "identity"  # a gap in hardware or below is told, and forbids nothing
+    silent = equal and condition.kind != "identity"  # a gap in hardware or below is reported and forbids nothing
     optional = equal and condition.kind == "identity" and condition.absent == "note"
     return Mismatch(
         field=field,
@@ -150,13 +150,13 @@ def _declared(mismatch: Mismatch, declared: bool) -> Mismatch:
     return replace(mismatch, declared=declared)
 
 
-# ---- what is studied -------------------------------------------------------------------------------------------------
+# ---- studied conditions ----------------------------------------------------------------------------------------------
 
 
 def declare(varying: Sequence[str], seen: Iterable[str], conditions: Iterable[str]) -> frozenset[str]:
-    """The fields and beginnings of fields that the names stand for, with what follows from them.
+    """Fields and prefixes that the names stand for, with the fields that follow from them.
 
-    `seen` are fields that do differ, `conditions` the keys of `[conditions]` on any side.
+    `seen`: fields that differ; `conditions`: keys of `[conditions]` on any side.
     """
     known, keys = {*seen, *known_names()}, set(conditions)
     meant: set[str] = set()
@@ -172,7 +172,7 @@ def declare(varying: Sequence[str], seen: Iterable[str], conditions: Iterable[st
 
 
 def covers(field: str, declared: Iterable[str]) -> bool:
-    """Whether a field is declared: itself, or by the beginning of its name."""
+    """Whether a field is declared, by name or by prefix."""
     return any(field == name or field.startswith(f"{name}.") for name in declared)
 
 

@@ -1,19 +1,20 @@
-"""Which record is better, by how much, and may one ask at all?
+"""Which record is better, by how much, and are they comparable at all?
 
-Refused unless all identity and hardware conditions match but for what is studied (`assay.verdict.comparison.comparability`).  Then, for
+Refused unless all identity and hardware conditions match except those studied (`assay.verdict.comparison.comparability`). Then, for
 each side against the first:
 
-    quality     first: examples paired by id, non-inferiority with the baseline's margin, several sides: Holm over them;
-                not held, or a wrong result: performance and cost are struck out
-    primary     one metric, named before anything ran, decides at alpha = 1 - confidence; several sides: Holm over them;
-                less where launches were added until intervals were narrow (`assay.stats.comparing.sequential`)
+    quality     first: examples paired by id, non-inferiority with the baseline's margin, Holm over several sides;
+                if not held, or a result is wrong, performance and cost are struck out
+    primary     one metric, named before the run, decides at alpha = 1 - confidence, Holm over several sides;
+                alpha is smaller if launches were added until intervals were narrow (`assay.stats.comparing.sequential`)
     others      Benjamini-Hochberg over all other metrics and configurations of the side
-    floor       the larger of what `assay doctor` found on the sides, for launches made in turn or apart; a smaller change
+    floor       the larger of the sides' values from `assay doctor`, for interleaved or separate launches; a smaller change
                 is inconclusive
 
-The unit is the launch: paired by block where both were made in turn.  Two sessions are compared with the variation between
-sessions in the interval (`assay.verdict.comparison.sessions`, the rule of `check` too), which the sentence says.  Fewer than 3 launches a
-side give no verdict (methodology 3.4, rule 7 of Hoefler & Belli).  The minimum detectable effect stands beside every verdict.
+The unit is the launch, paired by block if both sides were interleaved. Between two sessions the interval includes the variation
+between sessions (`assay.verdict.comparison.sessions`, as in `check`), and the sentence says so. Fewer than 3 launches per side give no
+verdict. Every verdict comes with its minimum detectable effect.
+Source: rule 7 of Hoefler & Belli, SC'15; docs/methodology.md, "Comparing two sides".
 Cannot tell: why two sides differ.
 """
 
@@ -39,7 +40,7 @@ from assay.verdict.comparison.types import Change, Comparison, Mismatch, Side, S
 LEAST_SIDES: Final = 2
 
 
-# ---- what others call ------------------------------------------------------------------------------------------------
+# ---- public functions ------------------------------------------------------------------------------------------------
 
 
 def compare(
@@ -51,18 +52,18 @@ def compare(
     at: str | None = None,
     days: Days | None = None,
 ) -> Comparison:
-    """Every side against the first one, at confidence, margin and primary metric of the first one's experiment.
+    """Compare every side with the first, using the confidence, margin and primary metric of the first one's experiment.
 
     Args:
         sides: two or more judged records with distinct labels.
-        varying: conditions that are studied: names of the catalogue, beginnings of names, or aliases.
-        force: compare although conditions differ; everything is then marked exploratory.
-        primary: the metric that decides; default: the one that the baseline's experiment names.
-        at: the configuration that decides; default: the largest one that all sides have.
-        days: what is known about the variation between sessions; default: nothing, so that it is assumed.
+        varying: studied conditions: catalogue names, prefixes of names, or aliases.
+        force: compare even if conditions differ; all results are then marked exploratory.
+        primary: deciding metric; default: the one named by the baseline's experiment.
+        at: deciding configuration; default: the largest one common to all sides.
+        days: variation between sessions; default: unknown, so an assumption is used.
 
     Raises:
-        SpecError: an unknown condition, metric or configuration; the closest one is named.
+        SpecError: unknown condition, metric or configuration; names the closest match.
     """
     _check_labels([side.label for side in sides])
     mismatches = differences(sides, varying)
@@ -84,10 +85,10 @@ def compare(
 
 
 def compare_configurations(side: Side, configurations: Sequence[str], *, primary: str | None = None) -> Comparison:
-    """Configurations of one record against the first one named: launches are paired by block.
+    """Compare configurations of one record with the first one named; launches are paired by block.
 
     Raises:
-        SpecError: an unknown configuration or metric, or fewer than two configurations.
+        SpecError: unknown configuration or metric, or fewer than two configurations.
     """
     _check_labels(list(configurations))
     for name in configurations:
@@ -108,12 +109,12 @@ def compare_at(
     primary: str | None = None,
     days: Days | None = None,
 ) -> Comparison:
-    """Each side at a configuration of its own, against the first: one worker, several workers, a quantised model.
+    """Compare sides, each at its own configuration, with the first: one worker, several workers, a quantised model.
 
-    A record may be named several times with different configurations.  That worker counts differ is what is studied.
+    A record may occur several times with different configurations. Worker counts count as studied.
 
     Raises:
-        SpecError: an unknown configuration, condition or metric, or the same configuration of a record twice.
+        SpecError: unknown configuration, condition or metric, or a record's configuration given twice.
     """
     labels = [f"{side.label} {name}" for side, name in zip(sides, configurations, strict=True)]
     _check_labels(labels)
@@ -135,12 +136,12 @@ def compare_at(
 
 
 def compare_engines(side: Side, engines: Sequence[str] = (), *, primary: str | None = None, at: float | None = None) -> Comparison:
-    """Engines of one record against the first one named, at every scenario and load that they have in common.
+    """Compare engines of one record with the first one named, at every common scenario and load.
 
-    Launches are paired by block.  The largest load decides, or the load `at`; of several scenarios the last one asked for.
+    Launches are paired by block. The load `at`, by default the largest, decides; of several scenarios, the last one.
 
     Raises:
-        SpecError: an unknown engine, load or metric, or fewer than two engines.
+        SpecError: unknown engine, load or metric, or fewer than two engines.
     """
     measured = side.measured
     known = list(dict.fromkeys(one.target for one in measured.varied if one.target))
@@ -161,7 +162,7 @@ def compare_engines(side: Side, engines: Sequence[str] = (), *, primary: str | N
 
 
 def _same_loads(side: Side, engines: Sequence[str]) -> list[list[Arm]]:
-    """One row for each scenario and load: the engines' configurations, in the order of the engines."""
+    """One row per scenario and load: configurations in the order of the engines."""
     found: dict[tuple[str, float | None], dict[str, str]] = {}
     for one in side.measured.varied:
         found.setdefault((one.scenario, one.load), {})[one.target] = one.name
@@ -176,7 +177,7 @@ def _among(name: str, known: Sequence[str], where: str) -> None:
         raise SpecError((problem,), "the comparison")
 
 
-# ---- may one ask? ----------------------------------------------------------------------------------------------------
+# ---- comparability ---------------------------------------------------------------------------------------------------
 
 
 def _check_labels(labels: Sequence[str]) -> None:
@@ -195,7 +196,7 @@ def _check_labels(labels: Sequence[str]) -> None:
 
 
 def _common(sides: Sequence[Side]) -> tuple[str, ...]:
-    """Configurations that all sides have, by ascending worker count."""
+    """Configurations common to all sides, by ascending worker count."""
     return tuple(name for name in compared(sides[0].measured) if all(name in compared(s.measured) for s in sides))
 
 
@@ -211,7 +212,7 @@ def _decisive(at: str | None, known: Sequence[str]) -> str:
 
 
 def _inadmissible(sides: Sequence[Side]) -> tuple[Mismatch, ...]:
-    """An INVALID record is no evidence, whatever it is compared with; nothing overrides that."""
+    """Mismatches for INVALID records, which are never evidence; no flag overrides them."""
     statuses = tuple(side.judgement.verdict.status for side in sides)
     if not any(side.inadmissible(candidate=side is not sides[0]) for side in sides):
         return ()
@@ -284,7 +285,7 @@ def _was_measured(change: Change) -> bool:
 
 
 def _table(deciding: Sequence[Arm]) -> dict[str, dict[str, Value]]:
-    """side -> metric -> value at the deciding configuration; metrics of the whole experiment are left out."""
+    """side -> metric -> value at the deciding configuration; without metrics of the whole experiment."""
     return {
         arm.label: {name: arm.value(name) for name, values in arm.side.judgement.results.items() if ALL not in values} for arm in deciding
     }
@@ -298,7 +299,7 @@ def _refusal(
     mismatches: tuple[Mismatch, ...],
     refused: tuple[Mismatch, ...],
 ) -> Comparison:
-    """Nothing is compared, and the sentence says why and what would change that."""
+    """An empty comparison whose sentence gives the reason and the way out."""
     sides = [arm.label for arm in arms[0]] if arms else _labels(mismatches)
     base = arms[0][0].measured if arms else None
     asked = base.experiment.comparison if base else None

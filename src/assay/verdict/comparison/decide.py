@@ -1,7 +1,7 @@
-"""What did each pair of numbers come to?
+"""Which outcome does each pair of numbers have?
 
-A difference is decided at its corrected p-value: Holm over the primaries of all sides, Benjamini-Hochberg over the others of
-each side.  Where quality was not held or a result is wrong, performance and cost are struck out.
+Differences are decided at corrected p-values: Holm over the primaries of all sides, Benjamini-Hochberg over the others of each side.
+If quality was not held or a result is wrong, performance and cost are struck out.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from assay.verdict.comparison.types import Change, Outcome
 
 
 def decided(pairs: Sequence[Pair], rules: Rules) -> tuple[Change, ...]:
-    """The change of every pair, in their order, at p-values that are corrected for all of them."""
+    """The change of every pair, in order, at p-values corrected over all of them."""
     adjusted = _adjusted(pairs)
     return tuple(_change(pair, p, rules) for pair, p in zip(pairs, adjusted, strict=True))
 
@@ -81,7 +81,7 @@ def _change(pair: Pair, p_adjusted: float | None, rules: Rules) -> Change:
 
 
 def _outcome(pair: Pair, made: Judged) -> tuple[Outcome, str, str]:
-    """Outcome, its word, and why where that is not plain."""
+    """Outcome, its word, and the reason if it is not obvious."""
     decision = made.decision
     wrong = [f"{arm.label} gives a wrong result ({', '.join(arm.wrong())})" for arm in (pair.a, pair.b) if arm.wrong()]
     if wrong or pair.held.held in ("DEGRADED", "INCONCLUSIVE"):
@@ -97,9 +97,7 @@ def _outcome(pair: Pair, made: Judged) -> tuple[Outcome, str, str]:
 
 
 def _inside(pair: Pair, decision: Decision) -> str:
-    """The interval that equivalence is decided by, which is narrower than the printed one: "the 90 % interval [−2.1 %, 2.8 %] lies inside
-    3 %".
-    """
+    """The interval that decides equivalence, narrower than the printed one: "the 90 % interval [−2.1 %, 2.8 %] lies inside 3 %"."""
     if pair.difference is None or pair.difference.scale != "ratio" or decision.verdict != "equivalent":
         return ""
     margin = decision.margin or 0.0
@@ -110,7 +108,7 @@ def _inside(pair: Pair, decision: Decision) -> str:
 
 
 def _without(pair: Pair, rules: Rules) -> Change:
-    """No test: a side has no number, or none for each launch."""
+    """The change of an untested pair: a side has no number, or none per launch."""
     change = Change(
         metric=pair.metric.name,
         configuration=_place(pair),

@@ -1,7 +1,7 @@
-"""What is compared with what?  A configuration of a record, with its launch values, their blocks and its scores.
+"""Which groups are compared: a record's configuration with its launch values, their blocks and its scores?
 
-Launches are paired by block only where both arms were made in turn: two configurations of one record, or two records of
-one session (`manifest.session.id`).  Everything else is two independent groups; nothing is ever paired by its number.
+Launches are paired by block only if both sides were interleaved: two configurations of one record, or two records of one session
+(`manifest.session.id`). All else are independent groups; nothing is ever paired by its launch number.
 """
 
 from __future__ import annotations
@@ -43,23 +43,23 @@ class Arm:
         return self.side.measured
 
     def value(self, metric: str) -> Value:
-        """A metric's value here; Absent where the metric knows no such configuration."""
+        """The metric's value at this configuration; Absent if it has none."""
         missing = Absent(reason="not_applicable", detail=f"{metric} has no value for {self.configuration}")
         return self.side.judgement.results.get(metric, {}).get(self.configuration, missing)
 
     def wrong(self) -> tuple[str, ...]:
-        """Why its result is wrong, whatever its speed: the findings of severity fail."""
+        """Findings of severity fail: why its result is wrong, whatever its speed."""
         findings = self.side.judgement.verdict.findings
         return tuple(f.rule for f in findings if f.severity == "fail" and f.configuration in (None, self.configuration))
 
     def blocks(self) -> list[int]:
-        """The block of every timed launch, ascending as launch values are."""
+        """The block of every timed launch, ascending, in the order of launch values."""
         timed = self.measured.timed.filter(pl.col("configuration") == launched(self.measured, self.configuration))
         return sorted(timed["block"].to_list())
 
 
 def compared(measured: Measured) -> tuple[str, ...]:
-    """What of a record can be held against the same of another: its configurations; of collectives every operation, then every size."""
+    """Comparable units of a record: its configurations; for collectives every operation, then every size."""
     if not measured.kind.sweeps:
         return measured.configurations
     cells = asked_cells(measured)
@@ -67,18 +67,18 @@ def compared(measured: Measured) -> tuple[str, ...]:
 
 
 def launched(measured: Measured, name: str) -> str:
-    """The configuration whose launches measured it: of collectives one launch holds every size."""
+    """The configuration whose launches measured it; one launch of collectives covers every size."""
     return name.partition(" ")[0] if measured.kind.sweeps else name
 
 
 def in_turn(a: Arm, b: Arm) -> bool:
-    """Whether the two share blocks, more than one if some were made apart."""
+    """Whether both share blocks: more than one if some were run separately."""
     if a.measured is b.measured:
         return a.configuration != b.configuration
     ours, theirs = a.measured.session, b.measured.session
     if ours is None or theirs is None or ours.get("id") is None or ours.get("id") != theirs.get("id"):
         return False
-    # after an interruption: what then is left in common must carry a comparison
+    # after an interruption: the blocks still in common must suffice
     apart = _made_alone(a) | _made_alone(b)
     return not apart or len((set(a.blocks()) & set(b.blocks())) - apart) > 1
 
@@ -87,7 +87,7 @@ def in_turn(a: Arm, b: Arm) -> bool:
 
 
 def launch_values(value: Value) -> tuple[float, ...]:
-    """One number per launch; of a count that was the same in all launches, that number for each."""
+    """One number per launch; a count that is equal in all launches is repeated for each."""
     if isinstance(value, Absent):
         return ()
     exact = value.confidence == 1.0 and value.low == value.high
@@ -95,7 +95,7 @@ def launch_values(value: Value) -> tuple[float, ...]:
 
 
 def difference(a: Arm, b: Arm, metric: str, confidence: float, smallest_effect: float) -> Difference | None:
-    """b against a on launch level; None where a side has no value per launch."""
+    """b against a at launch level; None if a side has no value per launch."""
     ours, theirs = launch_values(a.value(metric)), launch_values(b.value(metric))
     if not ours or not theirs:
         return None
@@ -109,26 +109,26 @@ def difference(a: Arm, b: Arm, metric: str, confidence: float, smallest_effect: 
 
 
 def _pairs(a: Arm, b: Arm, ours: Sequence[float], theirs: Sequence[float]) -> list[tuple[float, float]]:
-    """Values of common blocks; none where a value's block is not certain (a launch without a value, a block twice)."""
+    """Values of common blocks; empty if blocks are ambiguous (a launch without a value, a repeated block)."""
     first, second = by_block(a.blocks(), ours), by_block(b.blocks(), theirs)
     apart = _made_alone(a) | _made_alone(b) if a.measured is not b.measured else set()
     return [(first[block], second[block]) for block in sorted((first.keys() & second.keys()) - apart)]
 
 
 def _made_alone(arm: Arm) -> set[int]:
-    """Blocks that an interrupted session's arm made later, without the other arms: they share no hour with them."""
+    """Blocks run later, after an interruption, without the other sides: they do not share the conditions of the hour."""
     return set((arm.measured.session or {}).get("alone", ()))
 
 
 def by_block(blocks: Sequence[int], values: Sequence[float]) -> dict[int, float]:
-    """block -> value; empty where a value's block is not certain."""
+    """block -> value; empty if blocks are ambiguous."""
     if len(blocks) != len(values) or len(set(blocks)) != len(blocks):
         return {}
     return dict(zip(blocks, values, strict=True))
 
 
 def definition(value: Value) -> Mapping[str, str]:
-    """What a signature says about the meaning of a number, without sample size and kind of interval."""
+    """The tags of a signature that define a number, without sample size and kind of interval."""
     if isinstance(value, Absent):
         return {}
     name, *tags = value.signature.split("|")
@@ -141,15 +141,16 @@ def definition(value: Value) -> Mapping[str, str]:
 
 @dataclass(frozen=True, kw_only=True)
 class Quality:
-    """Whether a side kept the baseline's result."""
+    """Whether a side held the baseline's quality."""
 
     held: Held
     sentence: str
 
 
 def qualities(base: Arm, others: Sequence[Arm]) -> dict[str, Quality]:
-    """label -> whether it kept the base's quality, so that the chance of one or more wrong HELD among them stays below
-    1 - confidence: Holm's steps, done with bounds.  DEGRADED, which holds nothing, is decided for each by itself.
+    """label -> quality against the base.
+
+    Holm's steps, applied to bounds, keep the chance of any wrong HELD below 1 - confidence; DEGRADED is decided for each side separately.
     """
     found = {arm.label: quality(base, arm) for arm in others}
     open_ = [arm for arm in others if found[arm.label].held == "HELD"]
@@ -172,7 +173,7 @@ def qualities(base: Arm, others: Sequence[Arm]) -> dict[str, Quality]:
 
 
 def quality(a: Arm, b: Arm, *, confidence: float | None = None) -> Quality:
-    """Was the quality of a kept by b?  Examples paired by id, the margin of a's experiment, and its confidence unless another is given."""
+    """Whether b held a's quality: examples paired by id, margin of a's experiment, and its confidence by default."""
     asked = a.measured.experiment.quality
     if asked is None:
         return Quality(held="NOT_MEASURED", sentence="quality was not measured: the baseline's experiment names no metric")
@@ -189,16 +190,16 @@ def quality(a: Arm, b: Arm, *, confidence: float | None = None) -> Quality:
 
 
 def _scores(arm: Arm, metric: str) -> pl.DataFrame:
-    """(launch, block, example, score, cluster, empty) of the timed launches of an arm."""
+    """(launch, block, example, score, cluster, empty) of a side's timed launches."""
     measured = arm.measured
     timed = measured.timed.filter(pl.col("configuration") == arm.configuration).select("launch", "block")
-    # of serving, scored from the answers: by the metric that the record's own experiment names
+    # serving scores the answers, by the metric that the record's own experiment names
     rows = measured.scores if measured.kind.sends_requests else measured.scores_of(metric)
     return timed.join(rows, on="launch").sort("launch", "example")
 
 
 def _decide(a: Arm, b: Arm, ours: pl.DataFrame, theirs: pl.DataFrame, asked: AskedQuality, confidence: float) -> Decision | str:
-    """The decision, or why there is none."""
+    """The decision, or the reason for none."""
     examples = sorted(set(ours["example"].to_list()) & set(theirs["example"].to_list()))
     odd = max(ours["example"].n_unique(), theirs["example"].n_unique()) - len(examples)
     if odd:
@@ -224,7 +225,7 @@ def _decide(a: Arm, b: Arm, ours: pl.DataFrame, theirs: pl.DataFrame, asked: Ask
 
 
 def _matrix(frame: pl.DataFrame, key: str, examples: int) -> dict[int, np.ndarray] | None:
-    """block or launch -> scores in the order of the examples; None where one is missing or not finite."""
+    """block or launch -> scores in the order of the examples; None if any is missing or not finite."""
     found = {int(group[key][0]): group["score"].to_numpy() for group in frame.partition_by("launch", maintain_order=True)}
     whole = all(len(row) == examples and bool(np.isfinite(row).all()) for row in found.values())
     return found if whole else None

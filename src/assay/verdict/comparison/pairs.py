@@ -1,7 +1,7 @@
-"""Which numbers of two sides are set beside each other, and which of the pairs are worth showing?
+"""Which numbers of two sides are compared, and which pairs are worth showing?
 
-Every metric of performance and cost that has a better direction and a value for each configuration, at every configuration
-that is compared; the primary metric at the deciding one always.
+Every metric of performance and cost that has a better direction and a value per configuration, at every compared configuration; the
+primary metric at the deciding one always.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Untested = Literal["not measured", "not compared", "not tested"]
 
 @dataclass(frozen=True, kw_only=True)
 class Pair:
-    """One metric of one side's configuration beside the baseline's, before it is decided."""
+    """One metric of a side and of the baseline at one configuration, not yet decided."""
 
     metric: Metric
     a: Arm
@@ -32,22 +32,22 @@ class Pair:
     held: Quality
     found: Found | None
     primary: bool
-    untested: Untested | None = None  # there is no difference: a side has no number, two definitions, or none for each launch
+    untested: Untested | None = None  # no difference: a side lacks a number or values per launch, or definitions differ
     reason: str = ""  # why
 
     @property
     def difference(self) -> Difference | None:
-        """What is decided with."""
+        """The difference that decides."""
         return None if self.found is None else self.found.difference
 
     @property
     def p_value(self) -> float:
-        """Of no difference; 1 where nothing was tested."""
+        """P-value of no difference; 1 if nothing was tested."""
         return 1.0 if self.difference is None else self.difference.p_value
 
 
 def pairs_of(arms: Sequence[Sequence[Arm]], deciding: Sequence[Arm], held: Mapping[tuple[str, str], Quality], rules: Rules) -> list[Pair]:
-    """Everything that is tested, the primary metric at the deciding configuration first."""
+    """All pairs, the primary metric at the deciding configuration first."""
     found = []
     for row in arms:
         for arm in row[1:]:
@@ -86,7 +86,7 @@ def _pair(metric: Metric, a: Arm, b: Arm, held: Quality, rules: Rules, *, primar
 
 
 def _incomparable_values(a: Arm, b: Arm, ours: Value, theirs: Value) -> tuple[Untested | None, str]:
-    """What forbids a test, and why."""
+    """What prevents a test, and why."""
     for arm, value in ((a, ours), (b, theirs)):
         if isinstance(value, Absent):
             return "not measured", f"not measured on {arm.label}: {value.detail}"
@@ -100,7 +100,7 @@ def _incomparable_values(a: Arm, b: Arm, ours: Value, theirs: Value) -> tuple[Un
 
 
 def _worth_showing(pair: Pair) -> bool:
-    """A number on some side, and a test or the reason why one side lacks it; equal counts (a speedup of the base) need none."""
+    """Whether it was tested, not comparable, or a primary metric missing on one side; equal exact values are left out."""
     if all(_exact(arm.value(pair.metric.name)) for arm in (pair.a, pair.b)) and nothing_varies(pair):
         return False
     one_side = isinstance(pair.a.value(pair.metric.name), Absent) != isinstance(pair.b.value(pair.metric.name), Absent)
@@ -112,6 +112,6 @@ def _exact(value: Value) -> bool:
 
 
 def nothing_varies(pair: Pair) -> bool:
-    """All launches of both sides gave the same number: equal, whatever the scale."""
+    """Whether all launches of both sides gave the same number."""
     values = [*launch_values(pair.a.value(pair.metric.name)), *launch_values(pair.b.value(pair.metric.name))]
     return len(set(values)) == 1 and pair.difference is not None and min(pair.difference.k_a, pair.difference.k_b) >= 3

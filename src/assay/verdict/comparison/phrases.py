@@ -1,4 +1,4 @@
-"""What may be quoted of a comparison, why was one refused, and what limits it?"""
+"""How is a comparison quoted, why was one refused, and what limits it?"""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from assay.verdict.comparison.comparability import unknown_on_all
 from assay.verdict.comparison.groups import Arm, Quality, in_turn
 from assay.verdict.comparison.types import Change, Comparison, Mismatch
 
-MOST_FLAGS: Final = 5  # of a refusal that are spelled out in its sentence
+MOST_FLAGS: Final = 5  # of a refusal, spelled out in its sentence
 
 
 def refused_sentence(sides: Sequence[str], refused: Sequence[Mismatch]) -> str:
@@ -30,7 +30,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def shortened(text: str, most: int = 60) -> str:
-    """A long value with its middle left out."""
+    """Shorten a long value in the middle."""
     return text if len(text) <= most else f"{text[: most - 20]}…{text[-18:]}"
 
 
@@ -50,7 +50,7 @@ def sentence_of(made: Comparison, deciding: Sequence[Arm], held: Mapping[tuple[s
 
 
 def shared_load(arm: Arm) -> str:
-    """What the configurations of all engines at one load have in common: the name without its engine."""
+    """The configuration's name without its engine, common to all engines at one load."""
     return arm.configuration.removeprefix(f"engine={arm.label} ")
 
 
@@ -69,7 +69,7 @@ def _launches(value: Value) -> int:
 
 
 def notes_of(made: Comparison, deciding: Sequence[Arm], held: Mapping[tuple[str, str], Quality]) -> tuple[str, ...]:
-    """What limits this comparison, in sentences."""
+    """Limits of this comparison, in sentences."""
     base = deciding[0]
     notes = [f"{arm.label}: {held[arm.label, base.configuration].sentence}." for arm in deciding[1:]]
     unpaired = [arm.label for arm in deciding[1:] if not in_turn(base, arm)]
@@ -103,7 +103,7 @@ def _unknown_notes(deciding: Sequence[Arm]) -> list[str]:
 
 
 def _idle_notes(made: Comparison, deciding: Sequence[Arm]) -> list[str]:
-    """A factor that was declared and does not differ: perhaps the wrong records are compared."""
+    """Declared conditions that do not differ: perhaps the wrong records are compared."""
     if not made.varying or len({id(arm.measured) for arm in deciding}) == 1 or any(m.declared for m in made.mismatches):
         return []
     return [f"Declared as studied, but the same on all sides: {', '.join(made.varying)}."]

@@ -1,7 +1,7 @@
-"""By which rules is a comparison decided?  The baseline's experiment names metric, confidence and margins.
+"""Which rules decide a comparison?
 
-Confidence is raised where launches were added until intervals were narrow (`assay.stats.comparing.sequential`); the floor is the larger
-of what `assay doctor` found on the sides, for launches made in turn or apart.
+The baseline's experiment sets metric, confidence and margins. Confidence is raised if launches were added until intervals were narrow
+(`assay.stats.comparing.sequential`); the floor is the larger of the sides' values from `assay doctor`, for interleaved or separate launches.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from assay.stats.comparing.sequential import comparison_confidence
 from assay.verdict.comparison.groups import Arm, in_turn, launch_values
 from assay.verdict.comparison.sessions import Days
 
-TESTED: Final = ("performance", "cost")  # dimensions; quality has its own test, and faults are made once
+TESTED: Final = ("performance", "cost")  # dimensions; quality has its own test, and faults are injected once
 
 
 @dataclass(frozen=True, kw_only=True)
 class Rules:
-    """What decides, from the baseline's experiment."""
+    """Decision rules from the baseline's experiment."""
 
     primary: str
     confidence: float
@@ -33,15 +33,15 @@ class Rules:
     smallest_effect: float
     floor: float
     exploratory: bool
-    varying: tuple[str, ...]  # what is studied
-    days: Days  # what is known about the variation between sessions
+    varying: tuple[str, ...]  # studied conditions
+    days: Days  # variation between sessions
 
 
 def rules_of(deciding: Sequence[Arm], primary: str | None, *, exploratory: bool, varying: tuple[str, ...], days: Days) -> Rules:
-    """Those for the sides at the configuration that decides, the baseline first.
+    """Rules for the sides at the deciding configuration, the baseline first.
 
     Raises:
-        SpecError: the primary metric is not known, or has no better direction.
+        SpecError: the primary metric is unknown, or has no better direction.
     """
     base = deciding[0]
     asked = base.measured.experiment.comparison
@@ -58,26 +58,26 @@ def rules_of(deciding: Sequence[Arm], primary: str | None, *, exploratory: bool,
 
 
 def _without_values(names: Sequence[str]) -> str:
-    """Which metric is named where none has a value: of a load its throughput, else the last resort."""
+    """The metric to name if none has a value: throughput for a load, else the last resort."""
     return OUTPUT_THROUGHPUT.name if OUTPUT_THROUGHPUT.name in names else names[-1]
 
 
 def deciding_metrics(kind: Kind) -> tuple[str, ...]:
-    """The metrics by which records of this kind are compared, the first first."""
+    """Metrics by which records of this kind are compared, in order of preference."""
     metrics: Mapping[str, Metric] = catalog.load_all("metrics")
     declared = sorted((metric.decides, name) for name, metric in metrics.items() if metric.decides and kind.concerns(metric.about))
     return tuple(name for _, name in declared)
 
 
 def _confidence(deciding: Sequence[Arm]) -> float:
-    """The baseline's, raised where records stopped when their intervals were narrow: their spread is underestimated."""
+    """The baseline's confidence, raised if records stopped at narrow intervals: their spread is underestimated."""
     base = deciding[0].measured
     looked = {id(arm.measured) for arm in deciding if arm.measured.looks}
     return max(base.confidence, comparison_confidence(base.experiment.launches.confidence, len(looked)))
 
 
 def _floor(arm: Arm, base: Arm) -> float:
-    """What the machine can show of records made apart is less than of launches made in turn."""
+    """Smallest difference that the machine resolves; larger for separate records than for interleaved launches."""
     together = arm is base or in_turn(arm, base)
     return (arm.measured.noise_floor if together else arm.measured.noise_floor_apart) or 0.0
 

@@ -1,4 +1,4 @@
-"""How is said on which occasions two sides were measured, and what that leaves open?"""
+"""How is the occasion of two measurements worded, and what does it leave open?"""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ def occasion_of(found: Found, baseline: Arm, side: Arm, varying: Sequence[str]) 
 
 
 def occasion(found: Found | None) -> str:
-    """When the two were measured, if not in turn: "between these two sessions"; else ""."""
+    """When both were measured, unless interleaved: "between these two sessions"; else ""."""
     return "" if found is None else _OCCASIONS.get(found.evidence, "")
 
 
 def allowance(found: Found | None) -> str:
-    """How much of a difference between sessions is in the interval: "with 15 % assumed between sessions"; else ""."""
+    """The allowance for sessions in the interval: "with 15 % assumed between sessions"; else ""."""
     if found is None or not found.apart:
         return ""
     if found.days is None:
@@ -47,7 +47,7 @@ def allowance(found: Found | None) -> str:
 
 
 def way_on(found: Found | None, baseline: Arm, side: Arm, varying: Sequence[str]) -> str:
-    """What would decide; "" where the two were measured in turn."""
+    """What would decide; "" if both were interleaved."""
     if found is None or not found.apart:
         return ""
     history = f" or give {LEAST_RECORDS} or more comparable sessions (--history)" if found.days is None else ""
@@ -55,13 +55,13 @@ def way_on(found: Found | None, baseline: Arm, side: Arm, varying: Sequence[str]
 
 
 def _in_turn(baseline: Arm, side: Arm, varying: Sequence[str]) -> str:
-    """How these two can be measured in one session."""
+    """How to measure both in one session."""
     measured = side.measured
     if measured.experiment.workload.runner == "command":
         return "assay time -- FIRST --- SECOND"
     if measured.foreign is not None:
         return "in one session of the program that made them"
-    if set(varying) <= CODE:  # both codes are run with the settings of the record
+    if set(varying) <= CODE:  # both code versions run with the record's settings
         labels = (side.label, baseline.label)
         record, other = labels if not any(" " in label for label in labels) else ("RECORD", "BASELINE")
         return f"assay check {record} --against {other} --confirm always"

@@ -1,17 +1,19 @@
-"""What does a difference between two sides mean: were they measured in turn, or on two occasions?  The one rule for all verdicts.
+"""What does a difference mean, given whether the sides were interleaved or measured on two occasions?
+
+The one rule for all verdicts (`compare`, `check`, `reproduce`), by evidence:
 
     in turn       two configurations of one record, or two records of one session: launches are paired by block, and the
-                  difference stands as it is
-    alternating   two records of one host whose launches were made alternately, in 3 or more sittings each: the sittings are
-                  the unit, with a linear drift taken out (`assay.stats.comparing.between_records.alternating`)
-    history       two sessions, and 5 or more comparable ones that say how much sessions differ: that is put into the interval
-    assumed       two sessions, and nobody knows: a deviation between sessions is assumed (15 %, or --day-to-day)
-    constant      a count that did not vary at all: it does not vary with the day either
+                  difference is used as it is
+    alternating   two records of one host whose launches alternate, in 3 or more sittings each: the sitting is the unit, and a
+                  linear drift is removed (`assay.stats.comparing.between_records.alternating`)
+    history       two sessions, and 5 or more comparable ones: their variance is included in the interval
+    assumed       two sessions without such a history: a deviation between sessions is assumed (15 %, or --day-to-day)
+    constant      a count that did not vary at all, so not between days either
 
-A machine differs from session to session, and no number of launches within one shows that.  What only the launches of two
-sessions carry is *suspected*: it is told, and decides nothing.  `compare`, `check` and `reproduce` all ask here.
-Sources: Kalibera & Jones, ISMM 2013; docs/decisions/0030-between-sessions.md; false alarms and power are in
-benchmarks/results/between_days.md.  Cannot tell: why two sessions differ.
+A machine differs from session to session, and launches within one session do not show it. A change supported only by the launches of
+two sessions is *suspected*: reported, without deciding.
+Sources: Kalibera & Jones, ISMM 2013; docs/decisions/0030-between-sessions.md; false alarms and power:
+benchmarks/results/between_days.md. Cannot tell: why two sessions differ.
 """
 
 from __future__ import annotations
@@ -41,21 +43,21 @@ from assay.verdict.checking.history import histories
 from assay.verdict.comparison.groups import Arm, by_block, difference, in_turn, launch_values, launched
 from assay.verdict.comparison.types import Side
 
-DAYS: Final = 0.15  # deviation between sessions that is assumed without a history; hosted machines reach it
-COUNTED: Final = ("count", "B", "steps", "workers", "FLOP")  # units of what may be the same on every day
+DAYS: Final = 0.15  # deviation between sessions assumed without a history; reached on hosted machines
+COUNTED: Final = ("count", "B", "steps", "workers", "FLOP")  # units of quantities that may be constant across days
 Evidence = Literal["in turn", "alternating", "history", "assumed", "constant"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Days:
-    """What is known about the variation between sessions."""
+    """Knowledge of the variation between sessions."""
 
     past: tuple[Side, ...] = ()  # comparable records of other sessions
     assumed: float = DAYS
     _seen: dict[tuple[str, str], tuple[str, Between | None]] = field(default_factory=dict, repr=False, compare=False)
 
     def between(self, metric: str, configuration: str) -> tuple[str, Between | None]:
-        """The scale of the past values of a metric, and how they vary; None for fewer than 5."""
+        """Scale and variation of a metric's past values; None for fewer than 5."""
         if not self.past or metric not in self.past[0].judgement.metrics:
             return "", None
         key = (metric, configuration)
@@ -66,38 +68,38 @@ class Days:
 
 
 def days_of(past: Sequence[Side], sides: Sequence[Side], deviation: float = DAYS) -> Days:
-    """What the past says, without the sides themselves: their own luck must not speak about how much days differ."""
+    """Variation of past records without the sides themselves, which would bias the estimate."""
     own = {side.measured.manifest.get("id") for side in sides}
     return Days(past=tuple(one for one in past if one.measured.manifest.get("id") not in own), assumed=deviation)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Found:
-    """b against a: what the launches say, and what is decided with."""
+    """b against a: the difference by the launches alone, and the one that decides."""
 
     launches: Difference
     difference: Difference
     evidence: Evidence
-    days: Between | None = None  # of a history
+    days: Between | None = None  # from a history
     assumed: float = 0.0
 
     @property
     def apart(self) -> bool:
-        """Whether the days of two sessions are in the interval."""
+        """Whether the interval includes the variation between sessions."""
         return self.evidence in ("history", "assumed")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Judged:
-    """A decision, and whether only the launches of two sessions carry a change."""
+    """A decision, and whether a change is supported only by the launches of two sessions."""
 
     decision: Decision
-    alone: Decision  # what the launches would say without the variation between sessions
-    suspected: bool  # they would say higher or lower, and the decision does not
+    alone: Decision  # decision by the launches alone, without the variation between sessions
+    suspected: bool  # `alone` is higher or lower, the decision is not
 
 
 def found_between(a: Arm, b: Arm, metric: str, *, confidence: float, smallest_effect: float, days: Days) -> Found | None:
-    """b against a; None where a side has no value per launch."""
+    """b against a; None if a side has no value per launch."""
     raw = difference(a, b, metric, confidence, smallest_effect)
     if raw is None:
         return None
@@ -111,7 +113,7 @@ def found_between(a: Arm, b: Arm, metric: str, *, confidence: float, smallest_ef
 
 
 def judged(found: Found, *, better: Better, margin: float, smallest_effect: float, floor: float, p_adjusted: float | None) -> Judged:
-    """The decision; margins are relative and count on the ratio scale only."""
+    """The decision; margins are relative and apply on the ratio scale only."""
 
     def ask(one: Difference, p: float | None) -> Decision:
         relative = one.scale == "ratio"
@@ -127,7 +129,7 @@ def judged(found: Found, *, better: Better, margin: float, smallest_effect: floa
     decision = ask(found.difference, p_adjusted)
     if found.evidence in ("in turn", "constant"):
         return Judged(decision=decision, alone=decision, suspected=False)
-    # More launches of the same sessions do not make the days alike, and the degrees of freedom are those of the days.
+    # More launches in the same sessions do not reduce the variation between days, and its degrees of freedom apply.
     widened_by_days = found.difference.standard_error != found.launches.standard_error
     effect = detectable_with_days(found.difference, max(smallest_effect, floor)) if widened_by_days else None
     decision = replace(
@@ -141,14 +143,14 @@ def judged(found: Found, *, better: Better, margin: float, smallest_effect: floa
 
 
 def _as_corrected(found: Found, p_adjusted: float | None) -> float | None:
-    """The p-value of the launches alone, corrected as that of the difference was."""
+    """P-value of the launches alone, corrected by the same factor as the difference's."""
     if p_adjusted is None or found.difference.p_value <= 0.0:
         return p_adjusted
     return min(1.0, found.launches.p_value * p_adjusted / found.difference.p_value)
 
 
 def _apart(a: Arm, b: Arm, metric: str, raw: Difference, days: Days) -> Found:
-    """With the variation between sessions in it."""
+    """The difference including the variation between sessions."""
     ours, theirs = (launch_values(arm.value(metric)) for arm in (a, b))
     first, second = level(ours, raw.scale), level(theirs, raw.scale)
     known = [days.between(metric, name) for name in dict.fromkeys((a.configuration, b.configuration))]
@@ -163,11 +165,11 @@ def _apart(a: Arm, b: Arm, metric: str, raw: Difference, days: Days) -> Found:
 
 
 def _counted(value: Value) -> bool:
-    """A count or a size may be the same on every day; a time that did not vary was read from too coarse a clock."""
+    """Whether the unit may be constant across days; a constant time only shows a coarse clock."""
     return isinstance(value, Estimate) and value.unit in COUNTED
 
 
-# ---- made alternately ------------------------------------------------------------------------------------------------
+# ---- alternating launches --------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, kw_only=True, order=True)
@@ -179,12 +181,12 @@ class _Made:
 
 
 def _sittings(a: Arm, b: Arm, ours: Value, theirs: Value, raw: Difference) -> list[Sitting]:
-    """Stretches of launches of one side alone, in time; none where the two were not made alternately on one host."""
+    """Runs of launches of one side, in time order; empty if the sides did not alternate on one host."""
     if _host(a) is None or _host(a) != _host(b):
         return []
     made = sorted([*_made(a, 0, ours), *_made(b, 1, theirs)])
     if any(after.begin_s < before.end_s and after.side != before.side for before, after in pairwise(made)):
-        return []  # at the same time: each disturbed the other
+        return []  # overlapping in time: they disturbed each other
     found = []
     for side, group in groupby(made, key=lambda one: one.side):
         launches = list(group)
@@ -201,7 +203,7 @@ def _host(arm: Arm) -> str | None:
 
 
 def _made(arm: Arm, side: int, value: Value) -> list[_Made]:
-    """The launches of an arm with their values; none where a value's launch is not certain."""
+    """A side's launches with their values; empty if values cannot be matched to launches."""
     values = by_block(arm.blocks(), launch_values(value))
     timed = arm.measured.timed.filter(pl.col("configuration") == launched(arm.measured, arm.configuration))
     found = []

@@ -1,6 +1,6 @@
-"""What does a comparison consist of?  Two records or more, made comparable or refused, metric by metric.
+"""What are the parts of a comparison?
 
-The first side is the baseline; every other side is compared with it.
+Two or more records, comparable or refused, metric by metric. The first side is the baseline; every other side is compared with it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from assay.verdict.judge import Judgement
 from assay.verdict.types import QUALITY_AT_FLOOR
 
 ConditionClass = Literal["identity", "hardware", "condition", "context"]
-# higher and lower say what the number did; whether that is good is the metric's `better`.
+# higher and lower give the direction of the number; the metric's `better` says whether that is good.
 Outcome = Literal["improved", "worse", "higher", "lower", "equivalent", "inconclusive", "not_measured", "struck_out"]
 State = Literal["compared", "exploratory", "incomparable", "nothing_measured"]
 
@@ -30,7 +30,7 @@ class Side:
     judgement: Judgement
 
     def inadmissible(self, *, candidate: bool) -> bool:
-        """Whether its record is no evidence.  A candidate whose own reference gets nothing right is some: it has lost quality."""
+        """Whether its record is no evidence. A candidate at the floor of its own quality is evidence: it lost quality."""
         rules = {f.rule for f in self.judgement.verdict.findings if f.severity == "invalid"}
         return self.judgement.verdict.status == "INVALID" and not (candidate and rules == {QUALITY_AT_FLOOR})
 
@@ -43,21 +43,21 @@ class Mismatch:
     kind: ConditionClass
     values: tuple[str, ...]  # one per side, as shown to people
     why: str  # why it matters
-    declared: bool  # it is what is studied (--varying), or follows from it
-    # the flag that lets the comparison go on all the same: "--varying script" or "--force"; empty: none does
+    declared: bool  # studied (--varying), or follows from it
+    # the flag that overrides the refusal: "--varying script" or "--force"; empty: none does
     override: str
-    refuses: bool = False  # it forbids the comparison (by its kind), unless it is declared
+    refuses: bool = False  # forbids the comparison (by its kind) unless declared
 
 
 @dataclass(frozen=True, kw_only=True)
 class Occasion:
-    """When two sides were measured, and what their launches alone say (`assay.verdict.comparison.sessions`)."""
+    """When two sides were measured, and the difference by launches alone (`assay.verdict.comparison.sessions`)."""
 
     evidence: str  # in turn, alternating, history, assumed or constant
-    words: str  # "between these two sessions"; empty if in turn
-    allowance: str  # "with 15 % assumed between sessions"; empty if nothing had to be allowed for
-    launches: Difference  # without that
-    way_on: str  # what would decide; empty if in turn
+    words: str  # "between these two sessions"; empty if interleaved
+    allowance: str  # "with 15 % assumed between sessions"; empty without allowance
+    launches: Difference  # without the allowance
+    way_on: str  # what would decide; empty if interleaved
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,47 +71,47 @@ class Change:
     word: str  # as shown to people: "faster", "slower", "cheaper", "equivalent" ...
     baseline: Value
     value: Value
-    ratio: float | None  # side / baseline; None where there is none
+    ratio: float | None  # side / baseline; None if undefined
     low: float | None
     high: float | None
     p_value: float | None
-    p_adjusted: float | None  # after correction for the other metrics; of the primary only for the number of sides
-    minimum_detectable_effect: float | None  # relative, at 80 % power; None: nothing could have been found
-    launches_needed: int | None  # per side, for a decision; None where decided or unknown
+    p_adjusted: float | None  # corrected over the other metrics; the primary only over the sides
+    minimum_detectable_effect: float | None  # relative, at 80 % power; None: no effect was detectable
+    launches_needed: int | None  # per side, for a decision; None if decided or unknown
     primary: bool
     method: str
     sentence: str
     occasion: Occasion | None = None  # when the two were measured; None: nothing was tested
-    difference: float | None = None  # side - baseline in the metric's unit, where values of 0 or less have no ratio;
+    difference: float | None = None  # side - baseline in the metric's unit, if values of 0 or less have no ratio;
     # low, high and minimum_detectable_effect are then in that unit too
 
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """What came of comparing."""
+    """The result of a comparison."""
 
     state: State
     sides: tuple[str, ...]  # labels, the baseline first
-    varying: tuple[str, ...]  # what was declared to be studied
-    mismatches: tuple[Mismatch, ...]  # all that differ, refusing ones first
+    varying: tuple[str, ...]  # conditions declared as studied
+    mismatches: tuple[Mismatch, ...]  # all differences, refusing ones first
     refused: tuple[Mismatch, ...]  # those that forbid the comparison
     primary: str  # metric
-    configuration: str  # at which the primary metric decides
+    configuration: str  # the deciding configuration of the primary metric
     changes: tuple[Change, ...]  # the primary first
     table: Mapping[str, Mapping[str, Value]]  # side label -> metric -> value at `configuration`, for a table of many
     quality: Mapping[str, str]  # side label -> HELD, DEGRADED, INCONCLUSIVE, NOT_MEASURED against the baseline
     confidence: float
-    floor: float  # smallest difference that the machines can show, by `assay doctor`; 0: not known
-    notes: tuple[str, ...]  # sentences: what limits this comparison
-    sentence: str  # the one that may be quoted; says "exploratory" if it is
-    equivalence: float = 0.03  # differences shown to be smaller than this fraction are equivalent
+    floor: float  # smallest difference that the machines resolve, from `assay doctor`; 0: unknown
+    notes: tuple[str, ...]  # sentences on the limits of this comparison
+    sentence: str  # quotable; says "exploratory" if it is
+    equivalence: float = 0.03  # differences shown to be below this fraction are equivalent
     smallest_effect: float = 0.01  # differences up to this fraction are not worth acting on
 
     @property
     def exploratory(self) -> bool:
-        """Forced although conditions differ: whatever shows a verdict says so beside it."""
+        """Forced although conditions differ; every display of the verdict must say so."""
         return self.state == "exploratory"
 
     def decisive(self) -> tuple[Change, ...]:
-        """The primary metric's change, one for each side that is compared with the baseline."""
+        """Changes of the primary metric, one per side other than the baseline."""
         return tuple(change for change in self.changes if change.primary)

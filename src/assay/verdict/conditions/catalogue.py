@@ -1,15 +1,17 @@
-"""Under which conditions was a record made?  One catalogue: each field's class, where it comes from and why it matters.
+"""Under which conditions was a record made?
 
-    identity    what was run and what "good" means          must be equal, else the comparison is refused
-    hardware    what it ran on, machine and software        must be equal within a tolerance, else the comparison is refused
-    condition   in which state the machine was              a difference beyond the tolerance is said, and refuses nothing
+One catalogue: each field's class, its source and why it matters.
+
+    identity    what was run and what "good" means          must match, else the comparison is refused
+    hardware    what it ran on, machine and software        must match within a tolerance, else the comparison is refused
+    condition   the state of the machine                    a difference beyond the tolerance is reported, and refuses nothing
     context     when, where and by whom                     recorded only
 
-No raw reading is ever hashed or compared digit by digit: a size is compared by distance (a bucket would have edges, and a
-reading beside an edge would make two machines of one), a version by its leading numbers.  Sources: methodology, section 5;
-folo-rs/folo#429 and pytest-benchmark#255 show what hashing raw readings does.  A field that one side did not record is a
-mismatch if it is identity and a note if not.  A user adds fields by `[conditions]` in the experiment.
-Cannot tell: what nothing recorded, such as a library that the script loads from a place of its own.
+Raw readings are never hashed or compared digit by digit: sizes are compared by distance (with buckets, a reading near an edge would
+split one machine into two), versions by their leading numbers. Hashing raw readings misfires in folo-rs/folo#429 and
+pytest-benchmark#255. A field missing on one side is a mismatch if it is identity, else a note. Users add fields by `[conditions]` in
+the experiment. Fields are drawn from the MLPerf system description, pyperf's metadata and the NeurIPS checklist.
+Cannot tell: what was not recorded, such as a library that the script loads from its own path.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ from assay.verdict.conditions.condition import Condition, agree_on_common, apart
 from assay.verdict.conditions.declare import BEFORE, PERCENT, SPEC, condition, context, hardware, identity
 from assay.verdict.conditions.sources import environment, experiment, facts
 
-MEMORY: Final = 0.05  # relative distance of two sizes that are one machine: kernels reserve some of it
+MEMORY: Final = 0.05  # largest relative difference of sizes on one machine: kernels reserve some memory
 
 COMMON: Final[tuple[Condition, ...]] = (
     identity("workload.runner", experiment.of("workload", "runner"), "each runner times something else", SPEC),
@@ -297,7 +299,7 @@ CONDITIONS: Final[tuple[Condition, ...]] = (
 
 
 def known_names() -> tuple[str, ...]:
-    """The names of the catalogue; families with their star."""
+    """Names of the catalogue; families end in a star."""
     return tuple(condition.name for condition in CONDITIONS)
 
 
@@ -310,7 +312,7 @@ _HEADINGS: Final[Mapping[ConditionClass, str]] = {
 
 
 def reference(aliases: Mapping[str, Iterable[str]]) -> str:
-    """The page docs/reference/conditions.md, from CONDITIONS and the names that `--varying` understands."""
+    """The page docs/reference/conditions.md, from CONDITIONS and the aliases of `--varying`."""
     lines = [
         "# Conditions",
         "",

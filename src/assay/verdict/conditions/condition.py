@@ -1,7 +1,7 @@
-"""What is one condition of a record, and when do two values of it agree?
+"""What is a condition of a record, and when do two values agree?
 
-Sizes agree by distance (a bucket would have edges, and a reading beside an edge would make two machines of one), versions by
-their leading numbers, sets of configurations by what they have in common; everything else exactly.
+Sizes agree by distance (with buckets, a reading near an edge would split one machine into two), versions by their leading numbers, sets
+of configurations by their common members; everything else exactly.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from assay.verdict.comparison.types import ConditionClass
 
 Read = Callable[[Measured, Results], Any]  # a plain value or a mapping of them; None: not recorded
 Same = Callable[[Any, Any], bool]
-Absence = Literal["differs", "note", "skip"]  # what a key means that one side's family lacks
+Absence = Literal["differs", "note", "skip"]  # meaning of a key missing from one side's family
 
 
 @dataclass(frozen=True, kw_only=True)
 class Condition:
-    """One field of the fingerprint; a name that ends in `.*` is a family, of which every key is a field of its own."""
+    """One field of the fingerprint; a name ending in `.*` is a family: each of its keys is a field."""
 
     name: str
     kind: ConditionClass
@@ -29,18 +29,18 @@ class Condition:
     why: str  # why it matters: the end of "it matters because ..."
     read: Read
     same: Same
-    how: str  # in words, how two values are compared
-    absent: Absence = "differs"  # only where it is identity; what is not recorded on one side is a note elsewhere
-    about: tuple[str, ...] = EVERYTHING  # records that have it; of others its absence is no gap
-    follows: bool = False  # of a kind's own: named after what all records have in common, not before
+    how: str  # how two values are compared, in words
+    absent: Absence = "differs"  # identity only; elsewhere a value missing on one side is a note
+    about: tuple[str, ...] = EVERYTHING  # kinds of record that have it; for others its absence is no gap
+    follows: bool = False  # specific to a kind: listed after the fields common to all records
 
     @property
     def family(self) -> str | None:
-        """The common beginning of the fields of a family, with its dot."""
+        """The common prefix of a family's fields, with its dot."""
         return self.name[:-1] if self.name.endswith(".*") else None
 
     def fields(self, measured: Measured, results: Results) -> dict[str, Any]:
-        """field -> value of one record, without what it did not record, or an imported file did not say."""
+        """field -> value for one record, without fields that it, or an imported file, did not record."""
         value = self.read(measured, results)
         if self.family is None:
             found = {} if value is None else {self.name: value}
@@ -51,11 +51,11 @@ class Condition:
 
 
 def _is_below(field: str, names: Iterable[str]) -> bool:
-    """Whether a field is one of the names, or below one."""
+    """Whether a field is one of the names or nested below one."""
     return any(field == name or field.startswith(f"{name}.") for name in names)
 
 
-# ---- how two values are compared ---------------------------------------------------------------------------------------
+# ---- comparing two values ----------------------------------------------------------------------------------------------
 
 
 def equal(a: Any, b: Any) -> bool:
@@ -63,7 +63,7 @@ def equal(a: Any, b: Any) -> bool:
 
 
 def within(share: float) -> Same:
-    """Numbers, or lists of them, that differ by at most this share of the larger."""
+    """Numbers, or lists of them, agree if they differ by at most this share of the larger."""
 
     def same(a: Any, b: Any) -> bool:
         if isinstance(a, list) and isinstance(b, list):
@@ -76,7 +76,7 @@ def within(share: float) -> Same:
 
 
 def apart(most: float) -> Same:
-    """Numbers that differ by at most this much."""
+    """Numbers agree if they differ by at most this much."""
     return lambda a, b: bool(abs(a - b) <= most)
 
 

@@ -1,4 +1,4 @@
-"""How is a condition declared, by its class: identity, hardware, condition, context?"""
+"""How is a condition of each class declared: identity, hardware, condition, context?"""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ _BREAKS: Final = frozenset("\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029")  # str.splitl
 
 
 def text_of(value: Any) -> str:
-    """A value of a condition as people read it, in one line: a text from a record must not look like a line of the report."""
+    """A condition's value as one line: text from a record must not look like a line of the report."""
     if isinstance(value, str):
         return _in_one_line(value) or "(empty)"
     if isinstance(value, bool):
@@ -22,5 +22,5 @@ def text_of(value: Any) -> str:
 
 
 def _in_one_line(text: str) -> str:
-    """With what would begin a new line spelled out."""
+    """Escape characters that start a new line."""
     return "".join(char if char not in _BREAKS else repr(char)[1:-1] for char in text)

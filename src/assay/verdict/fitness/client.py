@@ -1,10 +1,11 @@
-"""Is this client fit to measure on this machine?  Its calibration against a limit each, with what to do about it.
+"""Is this client fit to measure on this machine?
 
-fit: a time that it tells is right to 0.2 ms in the middle and to 1 ms in 99 of 100.  noisy: to five times that, good enough
-for answers that take seconds.  unfit: beyond, or where more than one first token in 100 did not come when the client says, give or take
-the uncertainty that it says.  That is also provoked, by a client that is stopped and by one that is kept waiting: it may then not
-know a time, but must say so.  The limits are the promise of the serving part (issue 4), not derived from a use.
-Cannot tell: encrypted connections, other answers than short words, and a machine between client and server.
+Its calibration against one limit each, with a remedy.
+fit: reported times are right to 0.2 ms at the median and to 1 ms at p99. noisy: within five times that, enough for answers that take
+seconds. unfit: beyond, or more than one first token in 100 arrived outside of the reported time and its uncertainty. This is also
+provoked, by stopping the client and by delaying it: it may then not know a time, but must say so. The limits are a promise of the
+serving part, not derived from a use.
+Cannot tell: encrypted connections, answers other than short words, and a machine between client and server.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ from assay.spec.sections.serving import Client
 from assay.verdict.fitness.machine import Check, Fitness
 
 LIMITS_MS: Final[Mapping[str, float]] = {"p50": 0.2, "p99": 1.0}
-COARSE: Final = 5.0  # times the limit: noisy up to here
-FOREIGN: Final = 0.15  # cores that other programs may use
-TIMER_MS: Final = 2.0  # lateness of a timer; the audit send_lag judges it against the latencies of a run
+COARSE: Final = 5.0  # multiple of the limit up to which a reading is noisy
+FOREIGN: Final = 0.15  # cores in use by other programs, at most
+TIMER_MS: Final = 2.0  # timer lateness; the audit send_lag compares it with the latencies of a run
 WORDS: Final = {"ttft_ms": "time to first token", "itl_ms": "time between tokens"}
-WITHIN: Final = 0.99  # of the first tokens that must have come when the client says, give or take what it says
+WITHIN: Final = 0.99  # share of first tokens that must arrive within the reported uncertainty
 STATES: Final[Mapping[str, str]] = {"": "", "stopped": "stopped again and again", "busy": "beside a busy loop on every processor"}
 WRONG: Final = "tell us: this client is surer of its times than it may be; until then trust no time that it tells on this machine"
 QUIET: Final = "end other programs, or measure at a quieter time"
@@ -33,7 +34,7 @@ def examine_client(
     timer: Mapping[str, float] | None,
     provoked: Sequence[Mapping[str, Any]] = (),
 ) -> tuple[Check, ...]:
-    """Every check, the fewest streams first."""
+    """All checks, fewest streams first."""
     known = (*errors, *provoked)
     return (
         *(check for one in errors for check in _errors(one)),
@@ -44,14 +45,14 @@ def examine_client(
 
 
 def inadmissible(one: Mapping[str, Any]) -> bool:
-    """Whether a record of such times would be INVALID for what is not known of them (audit stamp_uncertainty, with its defaults)."""
+    """Whether such uncertain times would make a record INVALID (audit stamp_uncertainty with its defaults)."""
     limits = Client()
     admissible_ms = max(limits.most_uncertainty * one["told_ms"]["p50"], 1e3 * limits.free_uncertainty_s)
     return bool(one["unsure_ms"]["p99"] > admissible_ms)
 
 
 def _uncertainty(one: Mapping[str, Any]) -> Iterator[Check]:
-    """Whether its times are right within what it says of them."""
+    """Whether its times are right within their reported uncertainty."""
     how = STATES[str(one.get("disturbed", ""))]
     name = f"uncertainty at {count(int(one['streams']), 'streams')}{how and ', '}{how}"
     within, unsure = one.get("within"), one.get("unsure_ms")

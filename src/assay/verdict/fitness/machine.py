@@ -1,9 +1,10 @@
-"""Is this machine fit to measure?  Each reading of `assay doctor` against a limit, with what to do about it.
+"""Is this machine fit to measure?
 
-fit: differences of a few per cent can be seen.  noisy: they can be seen with more launches, or not at all.  unfit: what is measured
-here says little.  unknown: the machine does not say, which is no fault of it.  The verdict of the whole is the worst of its
-parts.  Limits are those of `[noise]` in an experiment where there are such; the others stand here, chosen and not derived.
-Cannot tell: what the machine does on another day, or to work that is not bound by a processor.
+Each reading of `assay doctor` against a limit, with a remedy.
+fit: differences of a few per cent can be resolved. noisy: only with more launches, or not at all. unfit: measurements here say little.
+unknown: the machine does not report it, which counts as no fault. The overall verdict is the worst of the known parts. Limits are those
+of `[noise]` in an experiment if it sets them; the others are defined here, chosen and not derived.
+Cannot tell: the machine's behaviour on another day, or for work that is not bound by the CPU.
 """
 
 from __future__ import annotations
@@ -20,10 +21,10 @@ from assay.units import FRACTION, SECONDS
 
 Fitness = Literal["fit", "noisy", "unfit", "unknown"]
 ORDER: Final[tuple[Fitness, ...]] = ("unfit", "noisy", "fit", "unknown")
-LIMITS: Final[Mapping[str, tuple[float, float]]] = {  # up to the first: fit; up to the second: noisy; above: unfit
+LIMITS: Final[Mapping[str, tuple[float, float]]] = {  # fit up to the first; noisy up to the second; unfit above
     "noise_floor": (0.02, 0.10),
     "minimum_detectable_effect": (0.05, 0.20),
-    "drift": (0.02, 0.10),  # over the run, where it is certain
+    "drift": (0.02, 0.10),  # over the run, if it is certain
     "clock_step": (1e-6, 1e-3),  # seconds
     "clock_read": (1e-6, 1e-5),
     "sleep_overshoot": (1e-3, 1e-1),  # a timer that is late delays faults and requests; it does not falsify durations
@@ -43,12 +44,12 @@ class Check:
 
     name: str
     fitness: Fitness
-    evidence: str  # one sentence part with the number
-    mend: str  # what a person could do; empty where nothing is to be done
+    evidence: str  # a clause with the number
+    mend: str  # remedy; empty if none is needed
 
 
 def whole(checks: tuple[Check, ...]) -> Fitness:
-    """The worst of all that is known; unknown only where nothing is."""
+    """The worst known state; unknown only if all are."""
     return min((check.fitness for check in checks), key=ORDER.index, default="unknown")
 
 
@@ -61,7 +62,7 @@ def examine(
     context: Mapping[str, Any],
     shares: Mapping[str, Any],
 ) -> tuple[Check, ...]:
-    """Every check, the A/A test first."""
+    """All checks, the A/A test first."""
     return (*_alike(found, launches), *_series(trend, memory, launches), *_clock(clock), *_shares(shares), *_settings(context))
 
 
@@ -114,7 +115,7 @@ def _series(trend: Drift | None, memory: float | None, launches: int) -> Iterato
     if trend is not None:
         certain = trend.p_value < CERTAIN
         evidence = (
-            f"{percent(trend.over_the_run, 3)} from the first launch to the last"  # an hour was not looked at
+            f"{percent(trend.over_the_run, 3)} from the first launch to the last"  # over the run only: no extrapolation to an hour
             if certain
             else "none that is certain"
         )
@@ -187,12 +188,12 @@ SETTINGS: Final[tuple[tuple[str, str, Fits, str], ...]] = (
     ("governor", "cpu.governors", lambda v: v == ["performance"], "cpupower frequency-set -g performance, and back afterwards"),
     ("turbo", "cpu.turbo", lambda v: v == "off", "turn it off while measuring: frequencies then do not depend on heat"),
     ("SMT", "cpu.smt", lambda v: v != "on", "use one worker per physical core, or turn SMT off while measuring"),
-    ("ASLR", "host.aslr", lambda _: True, ""),  # on: launches differ a little in their addresses, which is what they should
+    ("ASLR", "host.aslr", lambda _: True, ""),  # on: launches should differ a little in their addresses
 )
 
 
 def _settings(context: Mapping[str, Any]) -> Iterator[Check]:
-    """Settings of the machine: told, with the command that would change them; nothing is changed here."""
+    """Machine settings, with the commands that would change them; nothing is changed here."""
     for name, key, is_fit, mend in SETTINGS:
         yield _setting(name, context.get(key), is_fit, mend)
     used = _swap_used(context)

@@ -1,1 +1,1 @@
-"""What does a table of timings from elsewhere amount to?"""
+"""What follows from an external table of timings?"""

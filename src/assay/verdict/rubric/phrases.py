@@ -1,4 +1,4 @@
-"""What must be said beside the numbers of a table from elsewhere?"""
+"""Which remarks belong beside the numbers of an external table?"""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MODE_NOTES: Final[dict[Mode, str]] = {
 
 
 def notes(made: Rubric, timings: Timings) -> tuple[str, ...]:
-    """Every sentence that a reader needs, what was refused first."""
+    """All remarks, refused rows first."""
     return tuple(_notes(made, timings))
 
 
@@ -47,7 +47,7 @@ def _notes(made: Rubric, timings: Timings) -> Iterator[str]:
 
 
 def _superlinear(made: Rubric) -> Iterator[str]:
-    """More than linear speedup, and where it usually comes from."""
+    """Superlinear speedup and its usual causes."""
     if not made.superlinear:
         return
     worst = max((row for row in made.rows if not row.refused), key=lambda row: row.efficiency)

@@ -1,4 +1,4 @@
-"""Which row of a table from elsewhere is recommended, cheapest, fastest, and good enough under a deadline or a budget?"""
+"""Which row of an external table is recommended, cheapest, fastest, and best under a deadline or a budget?"""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ CLOSE: Final = 1e-9
 
 
 def at_most(value: float, limit: float) -> bool:
-    """Whether a value is within a limit, numbers that are equal on paper included."""
+    """Whether a value is within a limit, with tolerance for binary rounding."""
     return value <= limit or math.isclose(value, limit, rel_tol=CLOSE)
 
 
@@ -48,7 +48,7 @@ def _priced(row: Row) -> bool:
 
 
 def _price(row: Row) -> float:
-    """Cost of the same work; without prices the workers, of which fewer are cheaper."""
+    """Cost of equal work; without prices the worker count."""
     for price in (row.usd_per_item, row.usd_per_step, row.usd):
         if price is not None:
             return price

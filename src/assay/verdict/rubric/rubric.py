@@ -1,15 +1,15 @@
-"""What does a table of timings or throughputs from elsewhere amount to: speedup, efficiency, serial fraction, cost, energy, and which row?
+"""Which speedup, efficiency, serial fraction, cost, energy and choice follow from an external table of timings or throughputs?
 
-    S(p) = T(base)/T(p) on equal work, else the ratio of work per second;  E = S/(p/base), of weak scaling T(base)/T(p);
+    S(p) = T(base)/T(p) on equal work, else the ratio of work per second;  E = S/(p/base), for weak scaling T(base)/T(p);
     strong: Amdahl's s by least squares through (1/S - 1/p) = s (1 - 1/p);  weak: Gustafson's s through S = p - s (p - 1), p relative to
-    the base; contention and coherency by the Universal Scalability Law on the throughput of each row, and the law that AICc prefers;
+    the base; contention and coherency by the Universal Scalability Law on each row's throughput, and the law that AICc prefers;
     cost and joules per item and step from the row's own price, energy or power;  cost of effective work: cost of a step or item / E;
-    quality held: |q(p) - q(base)| <= tolerance.  A row that drifted further did other work: it is shown, and left out
+    quality held: |q(p) - q(base)| <= tolerance. A row that drifted further did other work: it is shown, but left out
     of the fit and of every recommendation, whatever its speedup.
-More than linear speedup is named and no law is fitted to it: none of them knows it.
+Superlinear speedup is reported and no law is fitted to it, since none of them covers it.
 
-Cannot tell: whether any difference is more than noise.  One number for each row has no interval, so nothing here is a
-gate that passed or failed on evidence; `assay run` measures launches.
+Cannot tell: whether any difference exceeds noise. One number per row has no interval, so no gate passes or fails on evidence here;
+`assay run` measures launches.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from assay.verdict.rubric.picks import at_most, picks
 from assay.verdict.rubric.scaling import fitted, gustafson_fit, laws, predicted, throughputs
 from assay.verdict.rubric.types import Fit, Limits, Mode, Row, Rubric
 
-# Numbers that are equal on paper may differ in the last bit: 0.871 - 0.866 > 0.005 in binary.
+# Tolerance for binary rounding: 0.871 - 0.866 > 0.005 in floating point.
 CLOSE: Final = 1e-9
-LINEAR: Final = 1.01  # an efficiency above it is more than rounding
+LINEAR: Final = 1.01  # an efficiency above this is superlinear, beyond rounding
 
 
 def rubric(timings: Timings, limits: Limits, *, predict_at: float | None = None) -> Rubric:
-    """Judge a table. The rows are in the order of their workers; the first is the base.
+    """Judge a table. Rows are in order of workers; the first is the base.
 
-    `predict_at`: a number of workers, of at least 1, whose throughput is wanted.
+    `predict_at`: number of workers, at least 1, at which to predict throughput.
 
     Raises:
-        SpecError: a deadline or a budget for a table without times, a base of which no row can lose anything, or a kind of scaling that
-        its work contradicts.
+        SpecError: a deadline or budget for a table without times, a base at the floor of quality, or a scaling mode that
+        contradicts the work.
     """
     mode, given = _mode(timings)
     _askable(timings, limits)
@@ -90,7 +90,7 @@ def _askable(timings: Timings, limits: Limits) -> None:
 
 
 def _above_nothing(base: Timing, timings: Timings, limits: Limits) -> None:
-    """Beside a base that gets nothing right, or no more than the tolerance, no row can lose anything."""
+    """Raise SpecError if the base's quality is at most the tolerance: no row could show a loss."""
     if base.quality is None or not 0.0 <= base.quality <= limits.tolerance:
         return
     factor = 100.0 if timings.percent else 1.0
@@ -111,7 +111,7 @@ def _above_nothing(base: Timing, timings: Timings, limits: Limits) -> None:
 
 
 def _mode(timings: Timings) -> tuple[Mode, tuple[Timing, ...]]:
-    """Strong or weak scaling, from the work that the rows did; where it is not known, as the user or the batches say."""
+    """Strong or weak scaling, from the rows' work; if unknown, as stated by the user or the batches."""
     rows = timings.rows
     if timings.rate:
         return ("throughput" if not timings.scaling else timings.scaling), rows
@@ -132,7 +132,7 @@ def _mode(timings: Timings) -> tuple[Mode, tuple[Timing, ...]]:
 
 
 def _told(timings: Timings, rows: tuple[Timing, ...]) -> tuple[Mode, tuple[Timing, ...]]:
-    """Work that the table does not give: equal in all rows, or of weak scaling so many shares as workers."""
+    """Work that the table does not give: equal in all rows, or proportional to workers for weak scaling."""
     if timings.scaling == "weak":
         return "weak", tuple(replace(row, work=float(row.workers)) for row in rows)
     return ("strong" if timings.scaling == "strong" or all(row.steps is not None for row in rows) else "assumed strong"), rows
@@ -149,7 +149,7 @@ def _work(timing: Timing) -> float:
 
 
 def _refusal(base: Timing, timing: Timing, limits: Limits, timings: Timings) -> str:
-    """Why this row is no answer to the question, or nothing."""
+    """Why this row cannot be chosen, or ""."""
     if timing.quality is None or base.quality is None:
         return ""
     drift = abs(timing.quality - base.quality)

@@ -1,7 +1,7 @@
-"""Which laws do the rows of a table from elsewhere follow, and what do they expect elsewhere?
+"""Which laws do the rows of an external table follow, and what do they predict?
 
-Amdahl's law for strong scaling, Gustafson's for weak, and of throughputs the law that AICc prefers (`stats/scaling_fits.py`); refused
-rows are no part of any.  A fit with a negative serial fraction and rows of more than linear speedup is none: no law here knows that.
+Amdahl's law for strong scaling, Gustafson's for weak, and for throughputs the law that AICc prefers (`stats/scaling_fits.py`); refused
+rows are excluded. A fit with a negative serial fraction and superlinear rows is no fit: no law here covers that.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from assay.verdict.rubric.types import Fit, Gustafson, LawRow, Mode, Predicted, 
 
 
 def fitted(base: Timing, rows: Sequence[Timing], speedups: Sequence[float], kept: Sequence[bool], *, superlinear: bool) -> Fit | None:
-    """Amdahl's law through the rows that were not refused; the base alone says nothing, and more than linear speedup contradicts it."""
+    """Amdahl's law through the rows that were not refused; None for the base alone or superlinear speedup."""
     found = [(row.workers / base.workers, speedup) for row, speedup, good in zip(rows, speedups, kept, strict=True) if good]
     if len(found) < 2:
         return None
@@ -40,7 +40,7 @@ def fitted(base: Timing, rows: Sequence[Timing], speedups: Sequence[float], kept
 
 
 def gustafson_fit(base: Timing, rows: Sequence[Timing], speedups: Sequence[float], kept: Sequence[bool]) -> Gustafson | None:
-    """The serial share by least squares of p - S = s (p - 1), through the origin."""
+    """Serial share by least squares of p - S = s (p - 1), through the origin."""
     found = [(row.workers / base.workers, speedup) for row, speedup, good in zip(rows, speedups, kept, strict=True) if good]
     weight = sum((p - 1.0) ** 2 for p, _ in found)
     if weight == 0.0:
@@ -51,7 +51,7 @@ def gustafson_fit(base: Timing, rows: Sequence[Timing], speedups: Sequence[float
 
 
 def throughputs(rows: Sequence[Timing], kept: Sequence[bool], mode: Mode) -> Points | None:
-    """Work, steps or runs per second of the rows that were not refused; None where the rows did incomparable work."""
+    """Work, steps or runs per second of the rows that were not refused; None if their work is not comparable."""
     good = [row for row, one in zip(rows, kept, strict=True) if one]
     if mode == "mixed":
         return None
@@ -71,7 +71,7 @@ def _choice(measured: Points, mode: Mode) -> Choice | Refused:
 
 
 def laws(measured: Points | None, rows: Sequence[Timing], mode: Mode, rate: str) -> Scaling | None:
-    """The laws that the throughputs can contradict; None with too few rows."""
+    """Fitted laws that the throughputs could contradict; None with too few rows."""
     choice = None if measured is None else _choice(measured, mode)
     if measured is None or choice is None or isinstance(choice, Refused):
         return None
@@ -108,7 +108,7 @@ def _peak_words(usl: Law | None, measured: Points) -> str:
 
 
 def predicted(measured: Points | None, base: Timing, mode: Mode, workers: float, *, superlinear: Sequence[int] = ()) -> Predicted:
-    """The throughput at a number of workers, or why it is not predicted."""
+    """Predicted throughput at a number of workers, or why there is none."""
     if measured is None:
         answer: Choice | Refused = Refused(reason="refused", sentence="the rows did different amounts of work")
     elif superlinear:

@@ -1,8 +1,8 @@
-"""How many times better than its baseline does a number say it is, on how many times the workers?
+"""How many times better than its baseline does a number claim to be, and on how many times the workers?
 
-gain: above 1 is better, whatever the form: a ratio, a change in percent, a reduction, an absolute value beside its base's.  efficiency:
-the gain over the factor in workers; under weak scaling a step that does more work in the same time has gained by the work.
-Cannot tell: a form that is not understood (None).
+gain: above 1 is better in any form: a ratio, a change in percent, a reduction, or an absolute value beside its base's. efficiency: the
+gain over the factor in workers; under weak scaling a step that does more work in the same time has gained by the work.
+Cannot tell: forms that it does not parse (None).
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ COUNTS: Final = (
     "cards",
 )
 OF_A_STEP: Final = ("step", "iteration", "iter", "batch")
-UNMARKED_PERCENT: Final = 2.0  # an efficiency above it is one in percent
-MOST_AS_RATIO: Final = 10.0  # the same where it is called a ratio: `units` names it
+UNMARKED_PERCENT: Final = 2.0  # an efficiency above this is taken as percent
+MOST_AS_RATIO: Final = 10.0  # the same if labelled a ratio (`units` reports it)
 
 
 def is_efficiency(number: Number) -> bool:
-    """Whether it is a gain over workers: "scaling efficiency", not "energy efficiency"."""
+    """Whether it is a parallel efficiency: "scaling efficiency", not "energy efficiency"."""
     return (
         has_word(number.metric, (), SCALED)
         and not has_word(number.metric, kinds.OTHER_EFFICIENCIES)
@@ -54,7 +54,7 @@ def is_efficiency(number: Number) -> bool:
 
 
 def efficiency_as_said(number: Number, value: float | None = None) -> float:
-    """An efficiency as a fraction; one without a unit above 2 was given in percent."""
+    """An efficiency as a fraction; a value above 2 without a unit is taken as percent."""
     own = number.value if value is None else value
     kind = kinds.unit_of(number).kind
     percent = kind in ("percent", "points") or number.value > (UNMARKED_PERCENT if kind is None else MOST_AS_RATIO)
@@ -62,7 +62,7 @@ def efficiency_as_said(number: Number, value: float | None = None) -> float:
 
 
 def gain(number: Number, value: float | None = None) -> float | None:
-    """How many times better than the baseline the number (or another value in its place) is."""
+    """Claimed gain over the baseline of the number, or of `value` in its place."""
     own = number.value if value is None else value
     if kinds.is_quality(number) or kinds.is_share(number) or is_efficiency(number):
         return None
@@ -73,7 +73,7 @@ def gain(number: Number, value: float | None = None) -> float | None:
 
 
 def _base_in_kind(number: Number) -> bool:
-    """Whether an unmarked number stands beside a base of the same metric, so that it is no ratio itself."""
+    """Whether a number without unit has a base of the same metric, so that it is no ratio itself."""
     return number.baseline is not None and number.baseline.value is not None and number.baseline.unit is None
 
 
@@ -108,7 +108,7 @@ def base_factor(number: Number, base: Baseline) -> float | None:
 
 
 def between(number: Number, own: float, own_factor: float, base: float, base_unit: float | None) -> float | None:
-    """How many times better `own` is than `base`, each in its unit."""
+    """Gain of `own` over `base`, each in its unit."""
     if base_unit is None or own <= 0.0 or base <= 0.0:
         return None
     ratio = (own * own_factor) / (base * base_unit)
@@ -116,7 +116,7 @@ def between(number: Number, own: float, own_factor: float, base: float, base_uni
 
 
 def workers(number: Number, side: Mapping[str, Fact]) -> int | None:
-    """Its workers: as said, or as the conditions of its side say ("gpus = 8", "8x A100")."""
+    """Its workers: as stated, or from the conditions of its side ("gpus = 8", "8x A100")."""
     if number.workers is not None:
         return number.workers
     for key, value in side.items():
@@ -127,7 +127,7 @@ def workers(number: Number, side: Mapping[str, Fact]) -> int | None:
 
 
 def base_workers(said: Claim, number: Number) -> int | None:
-    """The baseline's workers: as said, or as its kind implies."""
+    """The baseline's workers: as stated, or as its kind implies."""
     base = number.baseline
     if base is not None and base.workers is not None:
         return base.workers
@@ -141,7 +141,7 @@ def base_workers(said: Claim, number: Number) -> int | None:
 
 
 def workers_factor(said: Claim, number: Number) -> float | None:
-    """How many times the baseline's workers it has; None if that is not known or nothing was scaled."""
+    """Workers relative to the baseline's; None if unknown or not scaled."""
     own, base = workers(number, said.conditions.candidate), base_workers(said, number)
     return own / base if own and base else None
 
@@ -158,14 +158,14 @@ def efficiency(said: Claim, number: Number, value: float | None = None) -> float
 
 
 def _work(number: Number, factor: float) -> float:
-    """How much more work it does than its base: of a step under weak scaling, and of a rate or time per worker."""
+    """Work relative to the base's: for a step under weak scaling, and for a rate or time per worker."""
     unit = kinds.unit_of(number)
     grown = number.scaling == "weak" and unit.kind == "time" and has_word(number.metric, OF_A_STEP)
     return factor if grown or unit.per == "worker" or unit.kind == "worker time" else 1.0
 
 
 def pairs(said: Claim) -> list[tuple[Number, Number, float]]:
-    """(base, number, efficiency) of numbers of one metric and system that have no baseline of their own but differ in workers."""
+    """(base, number, efficiency) for numbers of one metric and system without own baseline that differ in workers."""
     found = []
     for number in said.number:
         base = _smaller(said, number)
@@ -197,7 +197,7 @@ def _smaller(said: Claim, number: Number) -> Number | None:
 
 
 def same_quantity(one: Number, other: Number) -> bool:
-    """Whether two numbers tell the same statistic of the same metric of the same system, in units that convert."""
+    """Whether two numbers are the same statistic of the same metric and system, in convertible units."""
     units = kinds.unit_of(one), kinds.unit_of(other)
     return (
         metric_name(one.metric) == metric_name(other.metric)

@@ -1,6 +1,6 @@
-"""Of what kind is a published number: a rate, a time, a wait, a score, a price, a share, a change against a baseline?
+"""Of which kind is a published number: rate, time, latency, score, price, share, or change against a baseline?
 
-Told from words in the metric's name and from the unit.
+Derived from words in the metric's name and from the unit.
 """
 
 from __future__ import annotations
@@ -168,12 +168,12 @@ ENERGIES: Final = ("energy", "joule", "power", "watt", "kwh", "carbon", "co2", "
 LAST_UNIT: Final = r"_(ms|us|s|seconds|milliseconds|percent|pct|usd|joules|hours|minutes|gbps|tflops|qps|rps|tps)$"
 OTHER_EFFICIENCIES: Final = ("energy", "power", "cost", "memory", "sample", "data", "token", "bandwidth", "compute", "model")
 EFFORT_TO: Final = r"(time|hours|minutes|seconds|days|steps|epochs|iterations|samples|tokens|cost|energy)(_\w+)?_(to|until|till)(_|$)"
-LONGEST_WAIT: Final = 3600.0  # s; nobody waits for hours
+LONGEST_WAIT: Final = 3600.0  # s; longer durations are no user's wait
 SERVING: Final = r"\b(serv(e|es|ed|ing)|inference|requests?|decod|prompt|output tok|generat|concurren|rps|qps|req/s|chat|streaming)"
 
 
 def unit_of(number: Number) -> Unit:
-    """Its unit: as said, or as its name says ("latency_ms", "TTFT (ms)", "tokens per second")."""
+    """Its unit: as stated, or from its name ("latency_ms", "TTFT (ms)", "tokens per second")."""
     if number.unit is not None:
         return parse(number.unit)
     inside = re.search(r"[(\[]([^)\]]+)[)\]]\s*$", number.metric)
@@ -187,7 +187,7 @@ def unit_of(number: Number) -> Unit:
 
 
 def is_quality(number: Number) -> bool:
-    """How good the result is; "time to accuracy" is a time."""
+    """Quality of the result; "time to accuracy" is a time."""
     if re.search(EFFORT_TO, folded_name(number.metric)) or unit_of(number).kind in (
         "time",
         "worker time",
@@ -201,7 +201,7 @@ def is_quality(number: Number) -> bool:
 
 
 def is_score(metric: str) -> bool:
-    """Whether a metric's name is that of a score."""
+    """Whether a metric's name denotes a score."""
     if has_word(metric, NO_SCORES) and not has_word(metric, PROPORTIONS):
         return False
     return has_word(metric, (*PROPORTIONS, *BOUNDED, *WORSE_IF_HIGHER), ("accurac", "perplexit"))
@@ -210,7 +210,7 @@ def is_score(metric: str) -> bool:
 def is_share(number: Number) -> bool:
     """A part of a whole, at most 1."""
     if has_word(number.metric, ("goodput",)) and unit_of(number).kind == "percent":
-        return True  # of the time that was paid
+        return True  # share of the paid time
     return has_word(number.metric, SHARES)
 
 
@@ -230,7 +230,7 @@ def is_collective(number: Number) -> bool:
 
 
 def is_relative(number: Number) -> bool:
-    """A speedup or another number that divides by a baseline."""
+    """A speedup or other number relative to a baseline."""
     if number.baseline is not None:
         return True
     kind = unit_of(number).kind
@@ -260,14 +260,14 @@ def is_time(number: Number) -> bool:
 
 
 def is_speed(number: Number) -> bool:
-    """A number on how fast something is."""
+    """A performance number."""
     if is_quality(number) or is_share(number) or is_cost(number) or is_energy(number):
         return False
     return is_relative(number) or is_rate(number) or is_time(number)
 
 
 def is_wait(number: Number) -> bool:
-    """A time that somebody waits for."""
+    """A latency: a time that a user waits."""
     if is_collective(number) or has_word(number.metric, NO_WAITS, ("train", "compil")) or is_rate(number):
         return False
     unit = unit_of(number)
@@ -285,7 +285,7 @@ def is_wait(number: Number) -> bool:
 
 
 def lower_is_better(number: Number) -> bool:
-    """Whether less of it is better: times, costs, energies, some scores."""
+    """Whether lower is better: times, costs, energies, some scores."""
     if is_quality(number):
         return has_word(number.metric, WORSE_IF_HIGHER)
     if has_word(number.metric, ("overhead", "slowdown"), ("overhead", "slowdown")) or _is_size(number):
@@ -296,11 +296,11 @@ def lower_is_better(number: Number) -> bool:
 
 
 def _is_size(number: Number) -> bool:
-    """Memory that is taken up."""
+    """Memory in use."""
     return has_word(number.metric, ("memory", "footprint", "vram", "rss")) and not (is_rate(number) or has_word(number.metric, (), CHANGES))
 
 
 def is_serving(claim: Claim) -> bool:
-    """Whether the claim speaks of answering requests."""
+    """Whether the claim is about serving requests."""
     words = " ".join([claim.claim.text, *(f"{number.metric} {number.unit or ''}" for number in claim.number)]).casefold()
     return claim.slo is not None or any(map(is_wait, claim.number)) or bool(re.search(SERVING, words))

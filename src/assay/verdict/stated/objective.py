@@ -1,7 +1,7 @@
-"""What does a service objective limit: which metric, which statistic, from which side, at what value in which unit?
+"""What does a service objective limit: which metric and statistic, from which side, at what value and unit?
 
-From the keys of [slo] and, where they do not say it, from its words: "p99 TTFT of at most 300 ms", "at least 30 tokens/s per user".
-A percentile below the limit answers an objective on any lower percentile; a mean or a lower percentile does not answer it.
+Taken from the keys of [slo] or else from its words: "p99 TTFT of at most 300 ms", "at least 30 tokens/s per user".
+A percentile below the limit meets an objective on any lower percentile; a mean or a lower percentile cannot show that it is met.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ Evidence = Literal["met", "broken", "undecided", "weaker", "nothing"]
 
 @dataclass(frozen=True, kw_only=True)
 class Limit:
-    """What an objective asks for."""
+    """The limit set by an objective."""
 
     statistic: str | None  # None: the objective does not say
-    floor: bool  # the least value allowed, not the largest
-    value: float | None  # in the base of its kind if `unit_factor` is known
-    unit_factor: float | None  # None: in the unit of the number that it limits
-    unit_name: str | None = None  # as the objective writes it
+    floor: bool  # a minimum, not a maximum
+    value: float | None  # in its kind's base unit if `unit_factor` is known
+    unit_factor: float | None  # None: in the unit of the limited number
+    unit_name: str | None = None  # as written in the objective
 
 
 def limit_of(slo: Objective) -> Limit:
@@ -62,7 +62,7 @@ def _is_floor(slo: Objective, words: str) -> bool:
 
 
 def _quantity(slo: Objective, words: str) -> tuple[float | None, float | None, str | None]:
-    """The limit, its unit's factor and name: by `unit`, or as the objective's words give the same number."""
+    """The limit, its unit's factor and name: from `unit`, or from the objective's words for the same number."""
     if slo.unit is not None and slo.limit is not None:
         return slo.limit, parse(slo.unit).factor, slo.unit
     said = re.search(QUANTITY, words)
@@ -79,7 +79,7 @@ def _close(first: float, second: float) -> bool:
 
 
 def limited(said: Claim) -> list[Number]:
-    """The numbers that the objective speaks of."""
+    """The numbers to which the objective applies."""
     assert said.slo is not None
     own = [n for n in said.number if not kinds.unit_of(n).is_change]
     if said.slo.metric is not None:
@@ -96,7 +96,7 @@ def _with_synonyms(words: str) -> str:
 
 
 def evidence(limit: Limit, number: Number) -> Evidence:
-    """What one published number says about the objective."""
+    """The evidence of one published number on the objective."""
     if limit.value is None:
         return "nothing"
     own = kinds.unit_of(number)
@@ -116,14 +116,14 @@ def _by_statistic(asked: str | None, given: str | None, kept: bool, sure: Eviden
     if wanted is None:  # an objective on the mean: a tail below the limit implies it
         return sure if kept and level is not None and level >= LEVELS["p99"] else "nothing"
     if level is None:
-        return "weaker" if kept else "broken"  # a mean above the limit leaves little hope for the tail
+        return "weaker" if kept else "broken"  # a mean above the limit makes a tail below it implausible
     if level >= wanted:
         return sure if kept else "nothing" if level > wanted else "broken"
     return "weaker" if kept else "broken"
 
 
 def _sure(number: Number, factor: float, bound: float, kept: bool, *, floor: bool) -> Evidence:
-    """met or broken, or undecided where a value that keeps the limit has an interval that reaches over it."""
+    """Met or broken; undecided if the value keeps the limit but its interval crosses it."""
     if not kept:
         return "broken"
     interval = number.interval
@@ -135,6 +135,6 @@ def _sure(number: Number, factor: float, bound: float, kept: bool, *, floor: boo
 
 
 def same_unit(slo: Objective, number: Number) -> bool:
-    """Whether the limit's unit, where it is said, can be that of the number."""
+    """Whether the limit's unit, if stated, is compatible with the number's."""
     unit, own = parse(slo.unit), kinds.unit_of(number)
     return unit.kind is None or own.kind is None or convertible(unit, own)

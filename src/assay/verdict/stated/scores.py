@@ -1,6 +1,6 @@
-"""On which scale is a score: as a fraction of 1, or in points of 100, and is a higher one better?
+"""On which scale is a score, as a fraction of 1 or in points of 100, and is a higher one better?
 
-A bounded score (accuracy, F1, BLEU ...) above 1 is in points.  A margin is on the scale of the scores, or the claim confuses the two.
+A bounded score (accuracy, F1, BLEU ...) above 1 is in points. A margin uses the scale of the scores, or the claim confuses the two.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from assay.verdict.stated.names import has_word
 from assay.verdict.stated.units import parse
 
 Scale = Literal["fraction", "points"]
-WIDEST_FRACTION: Final = 0.2  # a margin above it, between scores in fractions, is one in points
-NARROWEST_POINTS: Final = 0.05  # a margin below it, between scores in points, is a fraction
+WIDEST_FRACTION: Final = 0.2  # a larger margin between scores in fractions is in points
+NARROWEST_POINTS: Final = 0.05  # a smaller margin between scores in points is a fraction
 
 
 def is_bounded(metric: str) -> bool:
@@ -23,7 +23,7 @@ def is_bounded(metric: str) -> bool:
 
 
 def is_proportion(metric: str) -> bool:
-    """Whether a score is the share of items that are right."""
+    """Whether a score is the share of correct items."""
     return has_word(metric, PROPORTIONS, ("accurac",)) and not _is_error(metric)
 
 
@@ -33,7 +33,7 @@ def scale_of(score: float) -> Scale:
 
 
 def scale(quality: ClaimedQuality) -> Scale | None:
-    """The scale of the scores and the margin; None if it is not known or confused."""
+    """The common scale of scores and margin; None if unknown or inconsistent."""
     scores = [score for score in (quality.baseline, quality.candidate) if score is not None]
     if not is_bounded(quality.metric) or confusion(quality):
         return None
@@ -44,7 +44,7 @@ def scale(quality: ClaimedQuality) -> Scale | None:
 
 
 def confusion(quality: ClaimedQuality) -> str:
-    """Which of its numbers is on another scale, or nothing."""
+    """Which of its numbers is on another scale, or ""."""
     if not is_bounded(quality.metric):
         return ""
     scores = {"baseline": quality.baseline, "candidate": quality.candidate}
@@ -64,7 +64,7 @@ def confusion(quality: ClaimedQuality) -> str:
 
 
 def of_number(number: Number, margin: float | None = None) -> ClaimedQuality | None:
-    """A score that was given as a number with its baseline's, both in points where their units say so."""
+    """A score given as a number with its baseline's, both in points if their units say so."""
     if number.baseline is None or number.baseline.value is None:
         return None
     points = {parse(unit).kind in ("percent", "points") for unit in (number.unit, number.baseline.unit or number.unit)}
@@ -75,7 +75,7 @@ def of_number(number: Number, margin: float | None = None) -> ClaimedQuality | N
 
 
 def lower_is_better(quality: ClaimedQuality) -> bool:
-    """As said, or as the metric's name says."""
+    """Whether lower is better: as stated, or from the metric's name."""
     if quality.direction is not None:
         return quality.direction == "lower"
     return _is_error(quality.metric)
@@ -86,6 +86,6 @@ def _is_error(metric: str) -> bool:
 
 
 def direction_contradicts(quality: ClaimedQuality) -> bool:
-    """Whether "higher" was said of a score that is better when lower, or the reverse."""
+    """Whether the stated direction contradicts the score's usual one."""
     worse = _is_error(quality.metric)
     return (quality.direction == "higher" and worse) or (quality.direction == "lower" and is_proportion(quality.metric) and not worse)

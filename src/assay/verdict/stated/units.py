@@ -1,7 +1,7 @@
-"""Which quantity does a unit such as "ms", "out tok/s/GPU", "%" or "USD/million tokens" stand for, and can two be compared?
+"""Which quantity does a unit such as "ms", "out tok/s/GPU", "%" or "USD/million tokens" stand for, and are two units comparable?
 
-A unit is a kind with a factor to the base of its kind (s, 1/s, B/s ...), what is counted, per what it is given, and which tokens it counts.
-A unit that is not known is of no kind and is never held against another.
+A unit is a kind with a factor to its kind's base (s, 1/s, B/s ...), what is counted, its denominator, and which tokens it counts.
+An unknown unit has no kind and is never compared with another.
 """
 
 from __future__ import annotations
@@ -83,23 +83,23 @@ ENERGIES: Final = {"j": 1.0, "kj": 1e3, "mj": 1e6, "wh": 3600.0, "kwh": 3.6e6, "
 
 @dataclass(frozen=True, kw_only=True)
 class Unit:
-    """A unit as understood; kind is None where it is not."""
+    """A parsed unit; kind is None if unknown."""
 
     kind: str | None  # time, rate, ratio, percent, points, energy, power, money, flop, ...
-    factor: float = 1.0  # to the base of its kind
+    factor: float = 1.0  # to the base unit of its kind
     noun: str | None = None  # what is counted: token, request, item, step, flop, byte
-    part: str | None = None  # of tokens: output, input, total
-    per: str | None = None  # worker, user, ... that it is given for
+    part: str | None = None  # which tokens: output, input, total
+    per: str | None = None  # denominator: worker, user, ...
 
     @property
     def is_change(self) -> bool:
-        """Whether it is a pure number."""
+        """Whether it is dimensionless."""
         return self.kind in ("ratio", "percent")
 
 
 @cache
 def parse(text: str | None) -> Unit:
-    """The unit of a text; of no kind where it is missing or not known."""
+    """Parse a unit; its kind is None if missing or unknown."""
     if text is None:
         return Unit(kind=None)
     plain = re.sub(r"\s+", " ", text.strip().casefold())
@@ -154,7 +154,7 @@ def _noun(text: str) -> str | None:
 
 
 def _counted(text: str) -> tuple[float, str | None]:
-    """(factor, what is counted) of "ktok", "output tokens", "GB", "TFLOP"."""
+    """(factor, counted noun) of "ktok", "output tokens", "GB", "TFLOP"."""
     word = (re.findall(r"[a-z]+", text) or [""])[-1]
     single = word.removesuffix("s") if len(word) > 1 else word
     for noun, names in NOUNS.items():
@@ -175,7 +175,7 @@ def part_of(text: str) -> str | None:
 
 
 def difference(first: Unit, second: Unit) -> str | None:
-    """Why two units measure different things, or None if they can be compared or one of them is not known."""
+    """Why two units measure different things; None if comparable or one is unknown."""
     if first.kind is None or second.kind is None:
         return None
     if first.kind != second.kind and {first.kind, second.kind} != {"rate", "flop"}:
@@ -192,5 +192,5 @@ def difference(first: Unit, second: Unit) -> str | None:
 
 
 def convertible(first: Unit, second: Unit) -> bool:
-    """Whether both are known and measure the same."""
+    """Whether both are known and measure the same quantity."""
     return first.kind is not None and second.kind is not None and difference(first, second) is None

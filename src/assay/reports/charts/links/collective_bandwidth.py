@@ -1,7 +1,7 @@
-"""How does the bandwidth of an operation grow with its size, and does the line of latency and time per byte explain it?
+"""How does a collective's bandwidth grow with its size, and does the latency-bandwidth model explain it?
 
-busbw over the size, both logarithmic, a mark per size with its interval; dashed what T = rounds alpha + share bytes beta, fitted in
-the same launches, says of it.  Marks far below the dashes are sizes at which the engine does something else.
+busbw over the size, both logarithmic, one mark per size with its interval; dashed: T = rounds alpha + share bytes beta, fitted to the
+same launches. Marks far below the dashes are sizes at which the engine works differently.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from assay.spec.sections.collectives import Cell
 
 GIGA: Final = 1e-9
 CURVE_POINTS: Final = 40
-BESIDE: Final = 1.09  # of neighbouring lines at the same size, so that no interval covers another
+BESIDE: Final = 1.09  # horizontal factor between lines at the same size, so that intervals do not overlap
 HEIGHT: Final = 230
 MOST_LINES: Final = len(CATEGORIES)
 PLACES: Final = {"in": "in place", "out": "out of place"}
 
 
 def draw(view: View) -> list[Drawing | Missing]:
-    """A picture for each operation that has bandwidths."""
+    """One chart per operation with bandwidths."""
     operations = dict.fromkeys(cell.op for cell in view.collectives)
     return [_of(view, op) for op in operations]
 

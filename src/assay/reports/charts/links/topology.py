@@ -1,6 +1,7 @@
-"""Which ranks are near one another?  Two heat maps of all ordered pairs: latency and bandwidth, darker is slower.
+"""Which ranks are close to each other?
 
-The range of the shades stands above each map; a pair without a number has a dash, or of many ranks an empty cell.
+Two heat maps of all ordered pairs, latency and bandwidth; darker is slower. The range of shades is printed above each map. A pair
+without a number has a dash or, with many ranks, an empty cell.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from assay.units import SECONDS
 
 TITLE: Final = "Ranks and their links"
 MOST_DRAWN: Final = 64  # ranks; 4096 cells
-MOST_WRITTEN: Final = 8  # ranks up to which each cell holds its number
+MOST_WRITTEN: Final = 8  # ranks up to which each cell shows its number
 SIDE: Final = 290
 PALEST, DARKEST = 0.12, 0.95
 DIGITS: Final = 3
@@ -27,7 +28,7 @@ WIDEST_LEVEL: Final = 3  # characters of a label that fits under its column
 
 
 def draw(found: Matrix, seen: Classes) -> Drawing | Missing:
-    """Both maps, with lines between hosts and the classes in words."""
+    """Both maps, with lines between hosts, and the link classes in words."""
     title = f"{TITLE}, {count(found.ranks, 'workers')}"
     if found.ranks > MOST_DRAWN:
         return Missing(
@@ -76,7 +77,7 @@ def _key(found: Matrix) -> tuple[Key, ...]:
 
 
 def _ends(known: Sequence[tuple[Link, float]], scale: Scale) -> str:
-    """What the palest and the darkest cell mean."""
+    """The values of the lightest and the darkest cell."""
     low, high = (_number(end(value for _, value in known) * scale.factor) for end in (min, max)) if known else ("", "")
     return "" if low == high else f": {low} to {high}"
 
@@ -108,7 +109,7 @@ def _cells(found: Matrix, known: Sequence[tuple[Link, float]], scale: Scale, *, 
 
 
 def _label(found: Matrix, rank: int) -> str:
-    """The rank, and its host where there are several."""
+    """The rank, and its host if there are several."""
     return f"{rank} {found.hosts[rank]}" if len(set(found.hosts)) > 1 else str(rank)
 
 
@@ -141,7 +142,7 @@ def _caption(seen: Classes) -> str:
 
 
 def _words(found: Matrix, seen: Classes) -> str:
-    """The spread of each class, for those who cannot see the picture."""
+    """The spread of each class in words, for screen readers."""
     parts = []
     for name in seen.names or ("all pairs",):
         own = [link for link in found.links if not seen.names or seen.kinds[link.pair] == name]
@@ -159,5 +160,5 @@ def _range(values: Sequence[float], unit: str) -> str:
 
 
 def _number(value: float) -> str:
-    rounded = float(f"{value:.{DIGITS}g}")  # first: 9.999 has one digit before the point, and 10.0 two
+    rounded = float(f"{value:.{DIGITS}g}")  # first: rounding can add a digit, 9.999 to 10.0
     return number(rounded, max(0, DIGITS - 1 - math.floor(math.log10(rounded))))

@@ -1,4 +1,7 @@
-"""How much latency does throughput cost?  The throughput-latency curve, one line per engine, the operating point marked."""
+"""How much latency does throughput cost?
+
+The throughput-latency curve, one line per engine, with the operating point marked.
+"""
 
 from __future__ import annotations
 
@@ -34,12 +37,12 @@ from assay.reports.view import Column, MetricRow, View
 
 TITLE: Final = "What latency throughput costs"
 LABEL_SIZE: Final = 12
-ENOUGH: Final = 0.6  # of the loads at which any of the metrics has a number
+ENOUGH: Final = 0.6  # share of the loads at which any of the metrics has a number
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Plane:
-    """Throughput across, latency up: the metrics and how their numbers are shown."""
+    """Horizontal throughput and vertical latency: metrics and display scales."""
 
     across: MetricRow
     up: MetricRow
@@ -53,13 +56,13 @@ class _Plane:
         return common_scale(self.up)
 
     def point(self, column: Column) -> tuple[Estimate, Estimate] | None:
-        """Throughput and latency at one load, if both were measured."""
+        """Throughput and latency at one load, if both are measured."""
         a, b = estimate(self.across, column), estimate(self.up, column)
         return None if a is None or b is None else (a, b)
 
 
 def draw(view: View) -> list[Drawing | Missing]:
-    """The tail of the first token over tokens per second; small multiples where there are several scenarios."""
+    """Tail time to first token over tokens per second; small multiples for several scenarios."""
     if view.serving is None:
         return []
     every = lines(view, lambda column: column.engine)
@@ -88,7 +91,7 @@ AXIS_WORDS: Final = {"concurrency": "requests in flight", "rate": "requests offe
 
 
 def _measured(view: View, table: Table, found: tuple[Line, ...]) -> MetricRow | None:
-    """The first metric that has numbers at most loads: a tail that only one load supports makes no curve."""
+    """The first metric with numbers at most loads: a tail estimated at one load only makes no curve."""
     rows = [(row, len(estimates_of(row, found))) for _, row in view.shown_in(table)]
     most = max((known for _, known in rows), default=0)
     return next((row for row, known in rows if known and known >= ENOUGH * most), None)
@@ -129,7 +132,7 @@ def _rows(plane: _Plane, line: Line, top: float) -> Iterator[dict[str, Any]]:
 
 
 def _spread(rows: Rows, right: float, top: float, size: tuple[int, int]) -> Rows:
-    """The labels that touch neither each other nor a mark: above right of a point, else below it, else left out."""
+    """Labels that touch neither each other nor a mark: above right of a point, else below it, else omitted."""
     marks = [(row["x"] / right * size[0], row["value"] / top * size[1]) for row in rows]
     taken: list[tuple[float, float, float]] = []  # centre and half width of labels
     kept: Rows = []
@@ -151,7 +154,7 @@ def _free(spot: tuple[float, float, float], taken: Sequence[tuple[float, float, 
 
 
 def _labels(rows: Rows, x: vega.Spec, y: vega.Channel) -> vega.Chart:
-    """Offsets are a property of a mark, so there is a layer for each of them."""
+    """One layer per offset, because offset is a property of the mark."""
     look: dict[str, Any] = {"dx": 9, "align": "left", "baseline": "middle", "fontSize": LABEL_SIZE, "color": colour("muted")}
     return vega.layer(
         *(
@@ -162,7 +165,7 @@ def _labels(rows: Rows, x: vega.Spec, y: vega.Channel) -> vega.Chart:
 
 
 def _operating(view: View, plane: _Plane, scenario: str) -> Rows:
-    """The loads recommended for each engine of a scenario."""
+    """The recommended load of each engine in a scenario."""
     picked = {row.configuration for row in view.recommendations if row.goal.startswith("recommended")}
     points = [plane.point(c) for c in view.columns if c.scenario == scenario and c.key in picked]
     return [

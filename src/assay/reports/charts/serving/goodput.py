@@ -1,4 +1,7 @@
-"""How much of what was asked for was good?  Goodput over the load, beside the line on which all of it would be."""
+"""How much of the offered load was good?
+
+Goodput over the load, beside the line at which all of it would be.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,7 @@ TITLE: Final = "Goodput against load"
 
 
 def draw(view: View) -> list[Drawing | Missing]:
-    """One picture, with small multiples where there are several scenarios; none where no objectives were given."""
+    """One chart, with small multiples for several scenarios; empty without objectives."""
     row = view.metric(GOODPUT.name)
     if view.serving is None or row is None:
         return []
@@ -54,7 +57,7 @@ def draw(view: View) -> list[Drawing | Missing]:
 
 
 def _chart(view: View, row: MetricRow, scenario: str, *, small: bool) -> vega.Chart:
-    """Small multiples share their vertical axis; an interval beyond what was offered is cut off."""
+    """Goodput of one scenario. Small multiples share the vertical axis; intervals are clipped at the offered load."""
     values = estimates_of(row, lines(view, lambda column: column.engine))
     loads = sorted({column.load or 0.0 for column in view.columns})
     offered = view.load_word == "rate"

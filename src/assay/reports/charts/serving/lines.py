@@ -1,4 +1,7 @@
-"""What do the pictures of a load share?  Lines over the load, one colour and shape per engine, small multiples by scenario."""
+"""What do the charts of a load share?
+
+Lines over the load, one colour and shape per engine, small multiples by scenario.
+"""
 
 from __future__ import annotations
 
@@ -30,18 +33,18 @@ from assay.reports.charts.chart import (
 from assay.reports.view import Column, MetricRow, View
 
 AXIS: Final = {"concurrency": "requests in flight", "rate": "requests per second offered", "": "load"}
-SMALL: Final = (WIDTH // 2 - 52, 120)  # a small multiple: two beside each other fill the common width
-CHARACTER: Final = 0.62  # width of a character, in font sizes
-PLOT: Final = WIDTH - 60  # about what the vertical axis leaves
+SMALL: Final = (WIDTH // 2 - 52, 120)  # a small multiple: two side by side fill the common width
+CHARACTER: Final = 0.62  # character width, in font sizes
+PLOT: Final = WIDTH - 60  # approximate width without the vertical axis
 
 
 @dataclass(frozen=True, kw_only=True)
 class Line:
-    """The loads of one engine under one scenario, by ascending load."""
+    """Loads of one engine under one scenario, ascending."""
 
     name: str
     columns: tuple[Column, ...]
-    place: int  # of its colour and shape
+    place: int  # index of its colour and shape
 
     @property
     def role(self) -> str:
@@ -55,12 +58,12 @@ class Line:
 
 
 def scenarios(view: View) -> tuple[str, ...]:
-    """The scenarios, each once, in the order asked for."""
+    """Distinct scenarios in the requested order."""
     return tuple(dict.fromkeys(column.scenario for column in view.columns))
 
 
 def lines(view: View, by: Callable[[Column], str], within: Callable[[Column], bool] = lambda _: True) -> tuple[Line, ...]:
-    """The columns grouped by a condition; a colour belongs to a name, whatever else the picture shows."""
+    """Columns grouped by a condition; a name keeps its colour in every chart."""
     names = list(dict.fromkeys(by(column) for column in view.columns))
     found = []
     for place, name in enumerate(names):
@@ -71,12 +74,12 @@ def lines(view: View, by: Callable[[Column], str], within: Callable[[Column], bo
 
 
 def engines_of(view: View, scenario: str) -> tuple[Line, ...]:
-    """A line per engine, of the loads of one scenario."""
+    """One line per engine for the loads of one scenario."""
     return lines(view, lambda column: column.engine, lambda column: column.scenario == scenario)
 
 
 def titled(row: MetricRow, scale: Scale) -> str:
-    """A metric and its unit, for an axis: "Time to first token, p95, ms", "Goodput, requests per second"."""
+    """Axis title, metric and unit: "Time to first token, p95, ms", "Goodput, requests per second"."""
     if row.unit == "1/s":
         return row.title if "per second" in row.title else f"{row.title}, requests per second"
     return f"{row.title}, {scale.label}" if scale.label else row.title
@@ -86,7 +89,7 @@ def titled(row: MetricRow, scale: Scale) -> str:
 
 
 def load_axis(view: View, field: str = "x", *, width: int = PLOT, title: bool = True) -> vega.Spec:
-    """The horizontal axis of loads in a picture of so many pixels: every load has its tick, if its label has room."""
+    """Horizontal axis of loads for a chart `width` pixels wide: a tick for every load whose label fits."""
     loads = sorted({column.load or 0.0 for column in view.columns})
     low, high = loads[0], loads[-1]
     wide = low > 0.0 and high / low >= LOG_FROM
@@ -103,7 +106,7 @@ def load_axis(view: View, field: str = "x", *, width: int = PLOT, title: bool = 
 
 
 def apart(loads: Sequence[float], wide: bool, width: int) -> list[float]:
-    """The loads whose labels do not touch in a picture of so many pixels; the largest has its label always."""
+    """Loads whose labels do not touch in a chart `width` pixels wide; the largest always has one."""
     place = math.log if wide else float
     span = (place(loads[-1]) - place(loads[0])) or 1.0
     kept: list[float] = []
@@ -119,7 +122,7 @@ def apart(loads: Sequence[float], wide: bool, width: int) -> list[float]:
 
 
 def vertical(top: float, low: float = 0.0) -> vega.Channel:
-    """Makes the vertical channel of a field."""
+    """Factory of the vertical channel of a field."""
     return lambda field: vega.y(f"{field}:Q", scale=vega.scale(domain=[low, top], nice=False, clamp=True), axis=number_axis(title=None))
 
 
@@ -127,13 +130,13 @@ def vertical(top: float, low: float = 0.0) -> vega.Channel:
 
 
 def estimate(row: MetricRow | None, column: Column) -> Estimate | None:
-    """A metric's number at one load, if it was measured."""
+    """A metric's estimate at one load, if measured."""
     cell = row.cells.get(column.key) if row is not None else None
     return cell.value if cell is not None and isinstance(cell.value, Estimate) else None
 
 
 def estimates_of(row: MetricRow | None, found: Sequence[Line]) -> list[Estimate]:
-    """A metric's numbers along lines."""
+    """A metric's estimates along lines."""
     return [value for line in found for column in line.columns if (value := estimate(row, column)) is not None]
 
 
@@ -147,7 +150,7 @@ def over_loads(
     title: str = "",
     beneath: Sequence[vega.Chart] = (),
 ) -> vega.Chart:
-    """Lines with intervals over the load; `small` for one of several beside each other."""
+    """Lines with intervals over the load; `small` for small multiples."""
     scale, y = common_scale(row), vertical(top)
     x = load_axis(view, width=SMALL[0] if small else PLOT, title=not small)
     layers = [*beneath]
@@ -173,7 +176,7 @@ def ceiling(values: Iterable[Estimate], factor: float, at_most: float = math.inf
 
 
 def marked(value: Estimate, factor: float, top: float = math.inf) -> dict[str, Any]:
-    """A value and its interval in shown units, cut off at the top of the picture."""
+    """A value and its interval in display units, clipped at the chart's top."""
     shown = value.value * factor
     known = has_interval(value)
     low = max(0.0, value.low * factor) if known and math.isfinite(value.low) else (0.0 if known else shown)
@@ -182,7 +185,7 @@ def marked(value: Estimate, factor: float, top: float = math.inf) -> dict[str, A
 
 
 def drawn(rows: Rows, line: Line, x: vega.Spec, y: vega.Channel) -> list[vega.Chart]:
-    """A line through the rows in their order, their intervals and marks."""
+    """A line through the rows in order, with intervals and marks."""
     base = vega.chart([{**row, "order": order} for order, row in enumerate(rows)])
     tint = colour(line.role)
     look: dict[str, Any] = {"shape": line.shape, "filled": True, "opacity": 1.0, "size": 62}
@@ -197,7 +200,7 @@ def drawn(rows: Rows, line: Line, x: vega.Spec, y: vega.Channel) -> list[vega.Ch
 
 
 def line_keys(view: View, found: Sequence[Line], values: Sequence[Estimate]) -> list[Key]:
-    """One entry per line, and what its bars and hollow marks mean where there are any."""
+    """One entry per line, plus entries for bars and hollow marks if present."""
     keys = [Key(mark=line.shape, role=line.role, text=line.name or "server") for line in found]
     if any(has_width(value) for value in values):
         keys.append(Key(mark="line", role="muted", text=f"bars: {view.confidence} interval"))

@@ -1,4 +1,7 @@
-"""What do eight numbers do as the load grows?  The 2 x 4 panel, grouped by engine, scenario or load."""
+"""How do eight metrics change as the load grows?
+
+The 2 x 4 panel, grouped by engine, scenario or load.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,7 @@ ACROSS: Final = {"concurrency": "Each over the requests in flight.", "rate": "Ea
 
 
 def draw(view: View, by: Condition = "engine") -> Drawing | Missing:
-    """Two columns of four panels; by load the scenarios or engines lie along the axis."""
+    """Two columns of four panels; grouped by load, scenarios or engines lie along the axis."""
     if view.serving is None:
         return Missing(title=TITLES[by], reason="This record holds no load.")
     shown = [(place, row) for place, row in view.shown_in("panel") if row.known]
@@ -112,5 +115,5 @@ def _axis(view: View, by: Condition) -> vega.Spec:
 
 
 def _quoted(text: str) -> str:
-    """Names are letters, digits and the scenario grammar; whatever else somebody wrote into a record is left out."""
+    """Keep letters, digits and the scenario grammar of a name; drop all else, since records are untrusted."""
     return "".join(letter for letter in text if letter.isalnum() or letter in " ._-(),/")

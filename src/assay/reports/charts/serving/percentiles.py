@@ -1,4 +1,7 @@
-"""How are the latencies distributed, tail included?  Percentile curves with the intervals of p50, p95 and p99."""
+"""How are the latencies distributed, tail included?
+
+Percentile curves with the intervals of p50, p95 and p99.
+"""
 
 from __future__ import annotations
 
@@ -25,13 +28,13 @@ FROM: Final = {
     "e2e_s": ", from when the request was due (closed loop: sent)",
 }
 KNOWN: Final = {"ttft_s": "ttft", "tpot_s": "tpot", "e2e_s": "e2e"}
-MOST: Final = 5  # curves that can be told apart
+MOST: Final = 5  # distinguishable curves
 TICKS: Final = (0.5, 0.9, 0.99, 0.999, 0.9999)
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Frame:
-    """What the picture spans, in shown units; the horizontal place of a share is `place`."""
+    """The chart's range in display units; `place` maps a share to its horizontal position."""
 
     latency: str
     scale: Scale
@@ -40,7 +43,7 @@ class _Frame:
     right: float
 
     def x(self) -> vega.Spec:
-        """Shares, the tail stretched."""
+        """Horizontal axis of shares, with the tail stretched."""
         ticks = [place(tick) for tick in TICKS if place(tick) <= self.right]
         axis = vega.axis(
             title="share of requests that were at least as fast",
@@ -51,7 +54,7 @@ class _Frame:
         return vega.x("x:Q", scale=vega.scale(domain=[0, self.right], nice=False), axis=axis)
 
     def y(self, field: str) -> vega.Spec:
-        """Seconds, logarithmic where they span more than a decade."""
+        """Vertical axis of seconds, logarithmic if they span more than a decade."""
         wide = self.high / self.low > LOG_FROM
         scale = vega.scale(type="log" if wide else "linear", domain=[self.low, self.high], nice=False)
         steps = (base * 10.0**power for power in range(-6, 9) for base in (1, 2, 5))
@@ -61,12 +64,12 @@ class _Frame:
 
 
 def draw(view: View) -> list[Drawing | Missing]:
-    """One picture per latency."""
+    """One chart per latency."""
     return [] if view.serving is None else [_of(view, latency) for latency, _ in LATENCIES]
 
 
 def place(share: float) -> float:
-    """Where a share stands: equal factors of what lies beyond are equally far apart."""
+    """Position of a share: logarithmic in the share beyond it."""
     return -math.log10(max(1.0 - share, 1e-6))
 
 
@@ -89,7 +92,7 @@ def _of(view: View, latency: str) -> Drawing | Missing:
 
 
 def _chosen(view: View, curves: Sequence[PercentileCurve]) -> list[PercentileCurve]:
-    """The largest load of each engine and scenario, then the smallest ones, until there are as many as can be told apart."""
+    """Up to MOST curves: the largest load of each engine and scenario, then the smallest ones, then the others."""
     if len(curves) <= MOST:
         return list(curves)
     groups: dict[str, list[str]] = {}
@@ -102,7 +105,7 @@ def _chosen(view: View, curves: Sequence[PercentileCurve]) -> list[PercentileCur
 
 
 def _frame(latency: str, curves: Sequence[PercentileCurve]) -> _Frame:
-    """A little room round all curves: where they are near each other, an axis from zero would make them one line."""
+    """Limits with a little room around all curves; starting at zero would merge curves that are close together."""
     scale = scale_for("s", (curve.points[-1][1] for curve in curves))
     values = [seconds * scale.factor for curve in curves for _, seconds in curve.points if seconds > 0] or [1.0]
     return _Frame(
@@ -127,7 +130,7 @@ def _rules(bars: Rows, role: str, x: vega.Spec, y: vega.Channel) -> vega.Chart:
 
 
 def _bars(view: View, frame: _Frame, key: str) -> Rows:
-    """The intervals of the percentiles that have one, cut off at the edges of the picture."""
+    """Intervals of the percentiles that have one, clipped to the chart."""
     rows: Rows = []
     for percent in (50, 95, 99):
         row = view.metric(f"{KNOWN[frame.latency]}_p{percent}")

@@ -1,4 +1,7 @@
-"""What happened second by second?  What was due, good and failed, with the measured window, faults and outages shaded."""
+"""What happened second by second?
+
+Requests due, good and failed, with everything outside of the measured window, faults and outages shaded.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ KINDS: Final = (("good", "main"), ("late", "second"), ("failed", "bad"))
 
 
 def draw(view: View) -> list[Drawing | Missing]:
-    """One picture per launch that is shown: those with faults first."""
+    """One chart per launch shown, those with faults first."""
     return [] if view.serving is None else [_of(view, line) for line in view.serving.timelines]
 
 
@@ -34,14 +37,14 @@ def _of(view: View, line: LoadTimeline) -> Drawing:
 
 
 def _x(line: LoadTimeline, field: str, *, last: bool) -> vega.Spec:
-    """Seconds; only the lower picture has labels."""
+    """Horizontal axis in seconds; only the lower chart has labels."""
     named = number_axis(title="seconds after the load began", grid=False)
     axis = named if last else vega.axis(title=None, labels=False, grid=False)
     return vega.x(f"{field}:Q", scale=vega.scale(domain=[0, line.bins[-1].end_s], nice=False), axis=axis)
 
 
 def _requests(line: LoadTimeline) -> vega.Chart:
-    """Bars of what was due per second, by what became of it."""
+    """Bars of requests due per second, by outcome."""
     rows = _stacked(line)
     top = max((row["high"] for row in rows), default=1.0) * 1.05
     y = vega.y("low:Q", scale=vega.scale(domain=[0, top], nice=False), axis=vega.axis(tickCount=4, title=None))
@@ -75,7 +78,7 @@ def _latency_seen(line: LoadTimeline) -> bool:
 
 
 def _latency(line: LoadTimeline) -> list[vega.Chart]:
-    """The median of the first token, in the same bins; nothing where no answer had one."""
+    """Median time to first token in the same bins; empty if no answer had one."""
     if not _latency_seen(line):
         return []
     scale = scale_for("s", (one.ttft_s for one in line.bins if one.ttft_s is not None))
@@ -88,7 +91,7 @@ def _latency(line: LoadTimeline) -> list[vega.Chart]:
 
 
 def _shades(line: LoadTimeline, *, last: bool) -> list[vega.Chart]:
-    """What lies outside of the measured window, faults, and outages."""
+    """Shading outside of the measured window, of faults and of outages."""
     end = line.bins[-1].end_s
     outside: Rows = []
     if line.window_s is not None:
@@ -124,7 +127,7 @@ def _words(line: LoadTimeline) -> str:
 
 
 def _keys(line: LoadTimeline) -> tuple[Key, ...]:
-    """Only what is in the picture."""
+    """Key entries for what the chart contains."""
     kinds = {row["kind"] for row in _stacked(line)}
     keys = [
         *([Key(mark="bar", role="main", text="answered, every objective met")] if "good" in kinds else []),

@@ -1,1 +1,1 @@
-"""Which charts show a training?"""
+"""Which charts show training?"""

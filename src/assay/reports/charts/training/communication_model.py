@@ -1,7 +1,7 @@
-"""Where does adding workers end, and how well would the model of communication have known the largest worker count?
+"""Where does adding workers end, and how well did the communication model predict the largest worker count?
 
-Measured speedups with their intervals; the model that knows the links, with its band; Amdahl's fit, which does not; what the largest
-count was predicted to be without it (a cross); shaded, what lies beyond twice the measured range, where only the model speaks.
+Shows measured speedups with intervals; the model based on the links, with its band; Amdahl's fit, which ignores them; the prediction for
+the largest count without its data (a cross); shaded, the range beyond twice the largest measured count, where only the model speaks.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ NUMBERS = (SERIAL_FRACTION_APART.name, FASTEST_WORKERS.name, PREDICTED_SPEEDUP.n
 
 
 def draw(view: View) -> Drawing | Missing | tuple[()]:
-    """The model over the workers; nothing where the links were not measured."""
+    """The model over worker counts; empty if the links were not measured."""
     wall, row = view.series.wall, view.metric(SPEEDUP.name)
     found = estimates(view, row)
     if wall is None or row is None or not found:
@@ -73,7 +73,7 @@ def draw(view: View) -> Drawing | Missing | tuple[()]:
 
 
 def _missing(view: View) -> Missing | tuple[()]:
-    """Why there is no model although the links were measured; nothing where they were not."""
+    """Why there is no model although the links were measured; empty if they were not."""
     row = view.metric(COMMUNICATION_WALL.name)
     reasons = {cell.value.reason for cell in row.cells.values() if isinstance(cell.value, Absent)} if row is not None else set()
     if not reasons & {"insufficient", "refused"}:
@@ -82,7 +82,7 @@ def _missing(view: View) -> Missing | tuple[()]:
 
 
 def _curves(wall: WallSeries, low: float, top: float, x: vega.Spec, y: vega.Channel) -> list[vega.Chart]:
-    """The model's band and line, dashed beyond the largest measured count; with nothing hidden; and Amdahl's fit."""
+    """The model's band and line, dashed beyond the largest measured count; the model without overlap; Amdahl's fit."""
     drawn = [_row(point, low, top) for point in wall.points]
     measured = [row for row in drawn if row["x"] <= wall.largest]
     beyond = [row for row in drawn if row["x"] > wall.largest]
@@ -108,7 +108,7 @@ def _row(point: WallPoint, low: float, top: float) -> dict[str, Any]:
 
 
 def _beyond(wall: WallSeries, axis: WorkerAxis, low: float, top: float, x: vega.Spec, y: vega.Channel) -> list[vega.Chart]:
-    """Where predictions are flagged."""
+    """The range in which predictions are flagged."""
     end = axis.domain[1]
     if wall.trusted >= wall.points[-1].workers:
         return []
@@ -117,7 +117,7 @@ def _beyond(wall: WallSeries, axis: WorkerAxis, low: float, top: float, x: vega.
 
 
 def _marks(wall: WallSeries, low: float, top: float, x: vega.Spec, y: vega.Channel) -> list[vega.Chart]:
-    """The held-out prediction, and the place of the shortest step."""
+    """The held-out prediction, and the minimum of the step time."""
     layers = []
     if wall.held_workers is not None and wall.held_speedup is not None and low <= wall.held_speedup <= top:
         cross = vega.chart([{"x": wall.held_workers, "y": wall.held_speedup}])

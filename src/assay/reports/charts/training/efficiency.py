@@ -1,4 +1,4 @@
-"""Up to how many workers does every worker still earn its place?"""
+"""Up to how many workers is parallel efficiency above the gate?"""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ PERCENT = 100.0
 
 
 def draw(view: View) -> Drawing | Missing:
-    """Parallel efficiency with intervals and launch dots against the gate that was asked for."""
+    """Parallel efficiency with intervals, launch dots and the requested gate."""
     row = view.metric("efficiency")
     found = estimates(view, row)
     if row is None or not found:

@@ -1,4 +1,4 @@
-"""What happened when a worker was killed: how much work was lost, and how long until it was done again?"""
+"""How much work did a killed worker lose, and how long did it take to redo it?"""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ BANDS = {"detect": "bad", "restart": "rest", "reload": "fourth", "recompute": "f
 
 
 def draw(view: View) -> list[Drawing | Missing]:
-    """One timeline per fault launch; one sentence where none was made."""
+    """One timeline per fault launch; a sentence if there was none."""
     if not view.series.faults:
         return [
             Missing(title=TITLE, reason="No fault launch was asked for, so recovery was not measured. Add [[faults]] to the experiment.")
@@ -74,7 +74,7 @@ def _key(fault: FaultTimeline) -> tuple[Key, ...]:
 
 
 def _lengths(fault: FaultTimeline) -> dict[str, str]:
-    """Phase -> how long it took, of several strikes each."""
+    """Phase -> its duration, one per strike."""
     found: dict[str, list[str]] = {}
     for phase in fault.phases:
         found.setdefault(phase.name, []).append(reading(phase.end_s - phase.begin_s, "s"))

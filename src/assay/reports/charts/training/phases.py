@@ -28,7 +28,7 @@ from assay.reports.charts.chart import (
 from assay.reports.view import MetricRow, View
 
 TITLE = "Phases of a step"
-PHASES = (  # metric, name, colour; from the bottom of the bar to its top
+PHASES = (  # metric, name, colour; bottom to top
     (DATA_TIME.name, "data wait", "fourth"),
     (FORWARD_TIME.name, "forward", "main"),
     (BACKWARD_TIME.name, "backward", "second"),
@@ -36,7 +36,7 @@ PHASES = (  # metric, name, colour; from the bottom of the bar to its top
     (OPTIMIZER_TIME.name, "optimizer", "third"),
     (UNKNOWN_TIME.name, "not attributed", "rest"),
 )
-# Communication is a part of these phases, and is taken out of them in this order.
+# Phases that contain communication, which is subtracted in this order.
 HOLD_COMMUNICATION = (BACKWARD_TIME.name, FORWARD_TIME.name, UNKNOWN_TIME.name)
 
 
@@ -45,7 +45,7 @@ def draw(view: View) -> Drawing | Missing:
     rows = {name: view.metric(name) for name, _, _ in PHASES}
     seen = {name: row for name, row in rows.items() if row is not None and estimates(view, row)}
     step = view.metric(STEP_TIME.name)
-    if not seen.keys() - {COMM_EXPOSED.name}:  # of a record that was only profiled
+    if not seen.keys() - {COMM_EXPOSED.name}:  # a record of profiled launches only
         return Missing(title=TITLE, reason=absence(view, rows[UNKNOWN_TIME.name] or step, "The phases of a step"))
     scale = common_scale(step if step is not None else next(iter(seen.values())))
     chart = vega.layer(*_bars(view, seen, scale), *_whole(view, step, scale))
@@ -85,13 +85,15 @@ def _top(view: View, seen: dict[str, MetricRow], scale: Scale) -> float:
 
 
 def _parts(view: View, seen: dict[str, MetricRow]) -> dict[str, dict[str, float]]:
-    """Metric -> configuration -> seconds of its part of the bar: communication that nothing hid lies inside of the phases that hold it,
-    and is drawn once."""
+    """Metric -> configuration -> seconds in the bar.
+
+    Exposed communication lies inside of phases, and is subtracted from them so that it is drawn once.
+    """
     parts = {name: {key: max(one.value, 0.0) for key, one in estimates(view, row).items()} for name, row in seen.items()}
     between = dict(view.series.between)
     for key, exposed in parts.get(COMM_EXPOSED.name, {}).items():
         left = exposed
-        # what was seen between the phases first: it is in none of them, but in what nobody names
+        # first the part recorded between phases, which is in none of them but in the unnamed rest
         for name, most in ((UNKNOWN_TIME.name, between.get(key, 0.0)), *((name, left) for name in HOLD_COMMUNICATION)):
             own = parts.get(name, {}).get(key, 0.0)
             taken = min(own, left, most)
@@ -103,7 +105,7 @@ def _parts(view: View, seen: dict[str, MetricRow]) -> dict[str, dict[str, float]
 
 
 def _bars(view: View, seen: dict[str, MetricRow], scale: Scale) -> list[vega.Chart]:
-    """One rectangle per phase, stacked here rather than in the chart, so that the order is ours."""
+    """One rectangle per phase, stacked here rather than by Vega, to fix the order."""
     workers = {column.key: str(column.workers) for column in view.columns}
     at: dict[str, float] = {}
     rows: Rows = []

@@ -1,4 +1,7 @@
-"""Where does the time of a profiled step go, by unions of what ran?  One bar for each rank that was profiled."""
+"""Where does the time of a profiled step go?
+
+By unions of intervals of what ran; one bar per profiled rank.
+"""
 
 from __future__ import annotations
 
@@ -18,11 +21,11 @@ PARTS: Final = (
     ("copy_ns", "copies", "third"),
     ("idle_ns", "idle", "rest"),
 )
-MOST: Final = 16  # bars; more say no more
+MOST: Final = 16  # bars
 
 
 def draw(view: View) -> list[Drawing]:
-    """The mean step of each rank that left a trace; nothing where none did."""
+    """The mean step of each rank with a trace; empty without traces."""
     bars = dict(list(_bars(view))[:MOST])
     if not bars:
         return []
@@ -56,7 +59,7 @@ def draw(view: View) -> list[Drawing]:
 
 
 def _bars(view: View) -> Iterator[tuple[str, dict[str, float]]]:
-    """(name of a bar, seconds of each part of the mean step)."""
+    """(bar name, seconds of each part of the mean step)."""
     several = len(view.profiles) > 1
     for one in view.profiles:
         label = f"{view.label(one['configuration'])}, " if several else ""
@@ -71,7 +74,7 @@ def _mean(steps: list[Mapping[str, Any]]) -> dict[str, float]:
 
 
 def _named(view: View, text: str) -> str:
-    """What is idle of a device may be Python, of a processor."""
+    """Label of a part: without a device, time outside of operators is not idle but may be Python."""
     on_device = any(rank.get("on_device") for one in view.profiles for rank in one["ranks"])
     return NO_OPERATOR if text == "idle" and not on_device else text
 

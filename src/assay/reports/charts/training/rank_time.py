@@ -11,8 +11,8 @@ from assay.reports.series.training import Spent
 from assay.reports.view import View
 
 TITLE: Final = "Where the paid time went"
-LEAST_SHARE: Final = 0.001  # what is less is in the words and the JSON, and too narrow to be seen
-PARTS: Final = (  # name, colour, categories; from left to right
+LEAST_SHARE: Final = 0.001  # smaller shares are too narrow to see; text and JSON hold them
+PARTS: Final = (  # name, colour, categories; left to right
     ("productive", "main", ("productive",)),
     ("data stall", "fourth", ("data_stall",)),
     ("exposed communication", "fifth", ("exposed_communication",)),
@@ -26,7 +26,7 @@ PARTS: Final = (  # name, colour, categories; from left to right
 
 
 def draw(view: View) -> Drawing | Missing:
-    """One bar per worker count, and one per worker count with a fault: shares of workers x wall time."""
+    """One bar per worker count, without and with a fault: shares of workers x wall time."""
     spent = view.series.spent
     if not spent:
         return Missing(title=TITLE, reason="Where the paid time went: not measured (no rank marked its steps).")

@@ -17,7 +17,7 @@ NAMES: Final = {"data": "data wait", EXPOSED: "exposed communication", "rest": "
 
 
 def draw(view: View) -> list[Drawing | Missing]:
-    """One bar per rank of the largest worker count; nothing where there is one rank alone."""
+    """One bar per rank of the largest worker count; empty with a single rank."""
     ranks = view.series.ranks
     if not ranks:
         return []
@@ -67,7 +67,7 @@ def _caption(ranks: tuple[RankPhases, ...]) -> str:
 
 
 def _parts(one: RankPhases) -> list[tuple[str, float]]:
-    """In the order of a step: standing still is taken out of the phases in which it was seen."""
+    """Parts in step order; exposed communication is subtracted from the phases that contain it."""
     known = dict(zip(PARTS, (length or 0.0 for length in one.parts_s), strict=True))
     known[EXPOSED] = one.exposed_s or 0.0
     known["rest"] = max(0.0, one.step_s - sum(known.values()))

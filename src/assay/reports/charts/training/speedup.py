@@ -1,7 +1,7 @@
 """How far is the measured speedup from the ideal, and which law explains the gap?
 
-The law is the one that AICc prefers on the launches, with the interval of its curve; dashed where it is a prediction,
-never beyond twice the largest measured count.  Where no law can be checked, Amdahl's with the fitted serial fraction.
+The law is the one preferred by AICc on the launches, with the interval of its curve; dashed where it is a prediction, up to at most
+twice the largest measured count. If no law can be checked: Amdahl's with the fitted serial fraction.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def _key(view: View, found: dict[str, Estimate]) -> tuple[Key, ...]:
 
 
 def _axis(view: View) -> WorkerAxis:
-    """The worker axis, as far as the law is predicted."""
+    """The worker axis, up to the end of the prediction."""
     law, axis = view.series.scaling, worker_axis(view)
     return replace(axis, reach=law.beyond[-1].workers) if law is not None and law.beyond else axis
 
@@ -102,7 +102,7 @@ def _band_words(law: ScalingCurve, view: View) -> str:
 
 
 def _law(law: ScalingCurve, top: float, x: vega.Spec, y: vega.Channel) -> list[vega.Chart]:
-    """Band and line over the measured range, and dashed beyond it."""
+    """Band and line over the measured range, dashed beyond it."""
     layers = []
     for part, dash in ((law.measured, [1, 0]), (law.beyond, [5, 4])):
         rows = [_curve_row(point, top) for point in part if point.speedup <= top]
@@ -126,14 +126,14 @@ def _ideal(axis: WorkerAxis, base: int, x: vega.Spec, y: vega.Channel) -> vega.C
 
 
 def _fraction(view: View) -> Estimate | None:
-    """The serial fraction if it is one: a fit outside 0..1 says that Amdahl's law does not describe these data."""
+    """The serial fraction if within 0..1; a fit outside means that Amdahl's law does not describe the data."""
     row = view.metric("serial_fraction")
     value = row.cells[ALL].value if row is not None and ALL in row.cells else None
     return value if isinstance(value, Estimate) and 0.0 <= value.value <= 1.0 else None
 
 
 def amdahl(serial: float, workers: float) -> float:
-    """Amdahl's law, S(p) = 1 / (s + (1 - s) / p), with s held to 0..1."""
+    """Amdahl's law, S(p) = 1 / (s + (1 - s) / p), with s clamped to 0..1."""
     return amdahl_speedup(min(serial, 1.0), workers)
 
 
@@ -155,7 +155,7 @@ def _amdahl(view: View, axis: WorkerAxis, x: vega.Spec, y: vega.Channel) -> list
 
 
 def _model_words(view: View) -> str:
-    """The fitted fraction and its ceiling, or why there is none."""
+    """The fitted serial fraction and its ceiling, or why there is none."""
     names, law = ["serial_fraction", "amdahl_ceiling"], view.series.scaling
     names += ["usl_peak", "held_out_error"] if law is not None else []
     rows = [view.metric(name) for name in names]

@@ -1,4 +1,4 @@
-"""Does communication lie beside computing, or after it?"""
+"""Does communication overlap with computation, or follow it?"""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ KEYS: Final = (
     (UNTOLD, "collective under way"),
 )
 
-FINEST: Final = 1.5 / WIDTH  # of the picture's width: a bar of a pixel, whose edges are drawn in the paper's colour
+FINEST: Final = 1.5 / WIDTH  # of the chart's width: a one-pixel bar, whose edges have the background colour
 
 
 def draw(view: View) -> list[Drawing | Missing]:
-    """Two lanes per rank: what it computed, and the collectives that were under way; nothing where none was seen."""
+    """Two lanes per rank: computation, and collectives in flight; empty if no collective was recorded."""
     found = view.series.step
     if found is None:
         return []
@@ -64,7 +64,7 @@ def draw(view: View) -> list[Drawing | Missing]:
 
 
 def _visible(found: StepTimeline, width_s: float) -> set[str]:
-    """What can be seen: a key to something thinner than `FINEST` on every lane sends a reader looking for what is not there."""
+    """Kinds of bars wide enough to see, so that the key lists no bar thinner than `FINEST` on every lane."""
     lengths: dict[tuple[str, str], float] = {}
     for span in found.spans:
         what = EXPOSED if span.what == STILL else span.what
@@ -78,7 +78,7 @@ def _lane(rank: int, what: str) -> str:
 
 
 def _caption(found: StepTimeline) -> str:
-    """How to read it, and what is an assumption in it."""
+    """How to read the chart, and its assumptions."""
     still = "standing still is laid at the end of its phase" if found.exposed_s else "what of it was exposed was not seen"
     return (
         "A step of median length. Phases are laid one after the other from the rank's own begin, for their lengths are measured and not the "

@@ -1,1 +1,1 @@
-"""Where is each condition of a record read?"""
+"""Where is each condition of a record read from?"""

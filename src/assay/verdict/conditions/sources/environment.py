@@ -1,6 +1,6 @@
-"""What does the manifest say of the machine, its software and the record itself?
+"""What does the manifest record about machine, software and the record itself?
 
-Nothing here is compared: a reading that could not be taken is None, so that its absence is told and no value is made up.
+Reads only, compares nothing. A reading that could not be taken is None, so that it is reported as absent.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from assay.frames.record_data import Measured
 from assay.metrics.base import Results
 from assay.verdict.conditions.condition import Read
 
-# Packages that do the work, or the numbers, of a typical workload; the record holds all of them.
+# Packages that determine speed or results of a typical workload; the record holds all packages.
 PACKAGES: Final = (
     "accelerate",
     "cupy",
@@ -42,7 +42,7 @@ PACKAGES: Final = (
 
 
 def seen(measured: Measured, *path: str, when: str = "before") -> Any:
-    """A key of the captured environment; None where it was not recorded or could not be read."""
+    """A key of the captured environment; None if not recorded or unreadable."""
     found: Any = (measured.manifest.get("environment") or {}).get(when)
     for key in path:
         found = found.get(key) if isinstance(found, Mapping) else None
@@ -60,7 +60,7 @@ def manifest(key: str) -> Read:
 
 
 def leading(read: Read, numbers: int) -> Read:
-    """A version by its leading numbers: 6.18.44-fc -> 6.18."""
+    """A version's leading numbers: 6.18.44-fc -> 6.18."""
 
     def shortened(measured: Measured, results: Results) -> Any:
         value = read(measured, results)
@@ -79,7 +79,7 @@ def numa(measured: Measured, _: Results) -> Any:
 
 
 def devices(key: str) -> Read:
-    """One reading of every GPU, sorted: the order of the slots does not matter."""
+    """One reading per GPU, sorted, since slot order does not matter."""
 
     def read(measured: Measured, _: Results) -> Any:
         devices = seen(measured, "gpu", "nvidia", "devices")
@@ -111,7 +111,7 @@ def memory_limit(measured: Measured, _: Results) -> Any:
 
 
 def packages(measured: Measured, _: Results) -> Any:
-    """Versions of the packages that matter; one that is not installed has its word, so that its absence is seen."""
+    """Versions of the relevant packages; a package that is not installed is listed as such."""
     found = seen(measured, "software", "packages")
     return {name: found.get(name, "not installed") for name in PACKAGES} if found else None
 
@@ -121,13 +121,13 @@ def variables(measured: Measured, _: Results) -> Any:
 
 
 def load(measured: Measured, _: Results) -> Any:
-    """Runnable tasks for each usable processor just before the first launch."""
+    """Runnable tasks per usable processor just before the first launch."""
     runnable, processors = seen(measured, "noise", "load", "1min"), usable(measured, {})
     return round(runnable / processors, 3) if isinstance(runnable, int | float) and processors else None
 
 
 def steal(measured: Measured, _: Results) -> Any:
-    """Share of processor time that the hypervisor took between the two captures."""
+    """Share of CPU time stolen by the hypervisor between the two captures."""
     ticks = [seen(measured, "noise", "cpu_ticks", when=when) for when in ("before", "after")]
     if not all(isinstance(one, Mapping) for one in ticks):
         return None
@@ -136,7 +136,7 @@ def steal(measured: Measured, _: Results) -> Any:
 
 
 def pressure(resource: str) -> Read:
-    """Share of the time between the two captures in which some task waited for the resource."""
+    """Share of the time between the two captures in which some task waited for the resource (PSI "some")."""
 
     def read(measured: Measured, _: Results) -> Any:
         waited = [seen(measured, "noise", f"pressure_{resource}", "some_us", when=when) for when in ("before", "after")]

@@ -1,4 +1,4 @@
-"""What did the experiment ask for?"""
+"""Which conditions does the experiment set?"""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NOT_ASKED: Final = "not asked for"
 
 
 def of(*path: str) -> Read:
-    """A key of the experiment; "not asked for" where it says nothing."""
+    """A key of the experiment; "not asked for" if unset."""
 
     def read(measured: Measured, _: Results) -> Any:
         found: Any = measured.experiment
@@ -27,7 +27,7 @@ def of(*path: str) -> Read:
 
 
 def script(measured: Measured, _: Results) -> Any:
-    """The script's name where its content was not recorded: else the digest says more. Of a load it is the engine's address."""
+    """The script's name, if its content was not recorded (the digest says more); for a load the engine's address."""
     if measured.kind.sends_requests:
         return NOT_ASKED
     return None if seen(measured, "script", "sha256") else measured.experiment.workload.script
@@ -43,11 +43,11 @@ def levels(measured: Measured, _: Results) -> Any:
 
 
 def base(measured: Measured, _: Results) -> Any:
-    """What speedups are relative to; a load has none."""
+    """The base of speedups; a load has none."""
     return NOT_ASKED if measured.kind.sends_requests else measured.base
 
 
 def ending(measured: Measured, _: Results) -> str:
-    """When a launch ends: after a number of steps, or with its script."""
+    """When a launch ends: after a number of steps, or when its script does."""
     steps = measured.experiment.workload.every_step
     return "with the script" if steps is None else f"after {steps} steps"

@@ -1,4 +1,4 @@
-"""Which facts about the work follow from the raw rows, and from the signatures of the estimates?"""
+"""Which facts about the work follow from the raw rows and from the signatures of the estimates?"""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from assay.verdict.conditions.condition import Read
 
 
 def fingerprint(what: str) -> Read:
-    """A number that the script told: one value, or the sorted values where launches disagree."""
+    """A value that the script reports; sorted values if launches disagree."""
 
     def read(measured: Measured, _: Results) -> Any:
         rows = measured.table("fingerprints").filter(pl.col("what") == what).join(measured.timed, on="launch", how="semi")
@@ -26,7 +26,7 @@ def fingerprint(what: str) -> Read:
 
 
 def _per_configuration(measured: Measured, frame: pl.DataFrame) -> dict[str, Any]:
-    """configuration -> median over its timed launches of a frame (launch, value), in the order of configurations."""
+    """configuration -> median over its timed launches, from a frame (launch, value), in configuration order."""
     joined = measured.timed.join(frame, on="launch").group_by("configuration").agg(pl.col("value").median())
     found = dict(zip(joined["configuration"].to_list(), joined["value"].to_list(), strict=True))
     return {name: found[name] for name in measured.configurations if name in found}
@@ -42,7 +42,7 @@ def steps(measured: Measured, _: Results) -> Any:
 
 
 def warm_up_trials(measured: Measured, _: Results) -> Any:
-    """Whether trials were made and left out before the counted ones."""
+    """Whether warm-up trials preceded the counted ones."""
     trials = measured.table("trials")
     if trials.height == 0:
         return None
@@ -50,13 +50,13 @@ def warm_up_trials(measured: Measured, _: Results) -> Any:
 
 
 def examples(measured: Measured, _: Results) -> Any:
-    """Digest of the set of scored examples, with its size; never their order or scores."""
+    """Digest and size of the set of scored examples, independent of order and scores."""
     ids = measured.table("examples").select("metric", "example").unique().sort("metric", "example")
     return _digest(ids["metric"] + "\x1f" + ids["example"], "examples") if ids.height else None
 
 
 def samples(measured: Measured, _: Results) -> Any:
-    """Digest of the set of training samples, where an epoch was whole: a part of one depends on the seed."""
+    """Digest of the set of training samples, for whole epochs only: part of one depends on the seed."""
     ids = known_samples(measured).select(pl.col("ids").explode()).drop_nulls().unique().sort("ids")
     whole = fingerprint("dataset_size")(measured, {})
     return _digest(ids["ids"].cast(pl.String), "samples") if ids.height and ids.height == whole else None
@@ -80,7 +80,7 @@ def definitions(_: Measured, results: Results) -> Any:
 
 
 def tag(metric: str, tag: str) -> Read:
-    """A tag of a metric's signature; None where the metric is absent."""
+    """A tag of a metric's signature; None if the metric is absent."""
 
     def read(_: Measured, results: Results) -> Any:
         values = (value for value in results.get(metric, {}).values() if isinstance(value, Estimate))
@@ -91,6 +91,6 @@ def tag(metric: str, tag: str) -> Read:
 
 
 def sentinel(measured: Measured, _: Results) -> Any:
-    """Median of the fixed work that the coordinator times around each launch, seconds."""
+    """Median time of the coordinator's fixed work around each launch, seconds."""
     rows = measured.table("telemetry").filter(pl.col("device") == "sentinel")
     return rows["value"].median() if rows.height else None

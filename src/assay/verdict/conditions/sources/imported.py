@@ -1,4 +1,4 @@
-"""Which program measured, what do its numbers mean, and does it say on what they were measured?"""
+"""Which program measured, what do its numbers mean, and does it name its hardware?"""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from assay.frames.record_data import Measured
 from assay.metrics.base import Results
 from assay.verdict.conditions.condition import Read
 
-OURS: Final[Mapping[str, str]] = {  # what an imported record says of its tool (runners/foreign), said of assay
+OURS: Final[Mapping[str, str]] = {  # assay's values for what an imported record says of its tool (runners/foreign)
     "tool": "assay",
     "clock": "scheduled",
     "first_token": "the first chunk with text: content, reasoning or a tool call",
@@ -23,7 +23,7 @@ OURS: Final[Mapping[str, str]] = {  # what an imported record says of its tool (
 
 
 def meaning(key: str) -> Read:
-    """Who measured, and what its numbers mean; the same for all of our own records of loads."""
+    """The tool and the meaning of its numbers; equal for all of our own records of loads."""
 
     def read(measured: Measured, _: Results) -> Any:
         foreign = measured.foreign
@@ -37,7 +37,7 @@ def meaning(key: str) -> Read:
 
 
 def unseen(subject: str) -> Read:
-    """No imported file says on what it was measured; two unknown machines are never known to be the same."""
+    """An imported file does not name its hardware; two unknown machines never count as the same."""
 
     def read(measured: Measured, _: Results) -> Any:
         foreign = measured.foreign
