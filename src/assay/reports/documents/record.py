@@ -118,7 +118,7 @@ FIELDS: Final[Mapping[str, tuple[Row, ...]]] = {
         ("sentence", "string", "why"),
     ),
     "metrics[]": (
-        ("metric", "string", "name of the metric, as in METRICS.md and in the file that computes it"),
+        ("metric", "string", "name of the metric, as in the reference of metrics and in the family that computes it"),
         ("configuration", "string", "key of the configuration, or `all` for the whole experiment"),
         ("title", "string", "its name for people"),
         ("dimension", "string", "as in `dimensions`"),
