@@ -85,7 +85,7 @@ def _targets(experiment: Experiment) -> Iterator[Problem]:
 
 
 def _header(name: str, text: str) -> str:
-    """A header, with its name spelled as a variable's: X-Gateway-Key holds a key."""
+    """A header's text, redacted as a variable of its name: X-Gateway-Key holds a key."""
     return redact_environment({name.upper().replace("-", "_"): text})[name.upper().replace("-", "_")]
 
 

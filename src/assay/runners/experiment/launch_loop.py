@@ -71,7 +71,7 @@ class Course:
 
     @property
     def block_left(self) -> bool:
-        """Whether another block is planned and, with interim analyses, within the time limit."""
+        """Whether another block is planned and, with interim analyses, still worthwhile."""
         if self.blocks_done >= self.context.experiment.blocks:
             return False
         return not (self.adaptive and (self._over_budget() or policy.hopeless(self.context.plan, self.context.rows)))
