@@ -365,7 +365,7 @@ def _check_name(name: str, shown: str) -> None:
 
 
 def _kept(target: Path, seal: bytes) -> Path:
-    """An earlier copy, if it is the same record and intact."""
+    """The earlier copy. Raises RecordError unless it is the same record and intact."""
     own = (target / "SEAL").read_bytes() if (target / "SEAL").is_file() else b""
     if own != seal or verify(target):
         raise RecordError(f"{target} is in the way: it is not the record of the store. Remove it, or choose another cache.")

@@ -1,8 +1,8 @@
 """How are several experiments measured so that they can be compared?  Interleaved block by block in one session.
 
 Block b of every side precedes block b+1 of any, so that machine drift affects all sides alike; the order of the sides is drawn
-from a recorded seed and reversed in every second block (two sides: ABBA), which cancels a linear drift (simulated, 10 + 10
-blocks, 2 % drift: bias +1.05 % sequentially, +0.1 % with ABAB, 0 with ABBA).
+from a recorded seed and reversed in every second block (two sides: ABBA), which cancels a linear drift (simulated, 10 launches
+per side, 2 % drift: bias +1.05 % sequentially, +0.1 % with ABAB, 0 with ABBA).
 Every side has its own record; the manifests hold the session's id, and only blocks of one session may be paired.
 Fault launches come last.  A side that fails stops; the others are completed.
 """

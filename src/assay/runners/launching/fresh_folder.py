@@ -190,7 +190,7 @@ def _leads_to(link: Path, source: Path, target: Path, root: Path) -> str:
 
 
 def _is_copied(path: Path, source: Path) -> bool:
-    """Whether no folder on the way to it is excluded."""
+    """Whether no folder on its path is excluded."""
     return not any((source / one).is_dir() and _is_left_out(source / one) for one in (path, *path.parents) if one.name)
 
 
