@@ -27,7 +27,7 @@ from typing import Any, Final
 
 from assay.errors import EnvironmentLacks
 from assay.faults import slow
-from assay.frames.record_data import Measured, from_record
+from assay.frames.record_data import RecordData, from_record
 from assay.frames.training.rank_time import CATEGORIES, HELD_UP, partition
 from assay.record.reader import open_record
 from assay.runners.experiment.run import run
@@ -74,7 +74,7 @@ HANGS: Final = Case(
 )
 
 
-def measured(folder: Path, cases: tuple[Case, ...], rounds: int, timeout_s: float, seed: int) -> Measured:
+def measured(folder: Path, cases: tuple[Case, ...], rounds: int, timeout_s: float, seed: int) -> RecordData:
     """A record with a launch of each case, so many times; launch N is of cases[(N - 1) // rounds]."""
     notes = folder / "notes"
     notes.mkdir(parents=True)
@@ -153,7 +153,7 @@ def _first(notes: Notes, incarnation: int) -> int:
 # ---- against what is told ----------------------------------------------------------------------------------------------
 
 
-def judged(found: Measured, notes: Path, cases: tuple[Case, ...], rounds: int) -> Iterator[dict[str, Any]]:
+def judged(found: RecordData, notes: Path, cases: tuple[Case, ...], rounds: int) -> Iterator[dict[str, Any]]:
     """Of every rank of every struck launch: what was noted, what is told, and how far off the sum is."""
     parts = partition(found, found.table("launches"))
     events = found.table("events")

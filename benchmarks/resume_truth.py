@@ -22,7 +22,7 @@ from typing import Any, Final
 
 from assay.errors import EnvironmentLacks
 from assay.faults import slow
-from assay.frames.record_data import Measured, from_record
+from assay.frames.record_data import RecordData, from_record
 from assay.frames.training.rank_time import HELD_UP, partition
 from assay.frames.training.recovery import recoveries
 from assay.frames.training.unknown_progress import unknown_progress
@@ -48,7 +48,7 @@ def faults(rounds: int) -> list[dict[str, Any]]:
     return kinds * rounds
 
 
-def measured(folder: Path, way: str, rounds: int, seed: int) -> Measured:
+def measured(folder: Path, way: str, rounds: int, seed: int) -> RecordData:
     """A timed launch, and one of each fault."""
     folder.mkdir()
     asked = from_mapping(
@@ -79,7 +79,7 @@ def truth(log: list[tuple[str, int, int, int]], strike_ns: int) -> tuple[int, in
     return max(0, done - first), max(later[:2]) if done > first else begun
 
 
-def judged(found: Measured, folder: Path) -> Iterator[dict[str, Any]]:
+def judged(found: RecordData, folder: Path) -> Iterator[dict[str, Any]]:
     """One row per strike."""
     parts = partition(found, found.table("launches"))
     told = {(one.launch, one.fault_ns): one for one in recoveries(found)}

@@ -21,7 +21,7 @@ import polars as pl
 
 from assay import catalog
 from assay.estimates.estimate import Absent, Estimate, Value
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.metrics.base import ALL, LAST, Better, Dimension, Metric
 from assay.record.tables import TABLES, arrow_schema
 from assay.spec.experiment import Experiment, Factor, Launches, Quality
@@ -95,7 +95,7 @@ def measured(
     faults: bool = True,
     failed: bool = False,
     environments: Mapping[str, Any] | None = None,
-) -> Measured:
+) -> RecordData:
     """The synthetic record as metrics see it; `failed` adds a timed launch that failed."""
     asked = experiment(launches=launches, levels=levels, faults=faults)
     rows: dict[str, list[tuple[Any, ...]]] = {name: [] for name in TABLES}
@@ -104,7 +104,7 @@ def measured(
         now = _launch(rows, number, planned, now, steps) + S
     if failed:
         _failed(rows, len(plan(asked)), levels, now)
-    return Measured(
+    return RecordData(
         experiment=asked,
         manifest={
             "format_version": 1,

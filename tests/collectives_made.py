@@ -17,7 +17,7 @@ from typing import Any
 from assay.estimates.estimate import Estimate, Value
 from assay.frames.links import bandwidth
 from assay.frames.links.collective_calls import asked_cells
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.record.tables import TABLES
 from assay.spec.experiment import Experiment, Factor, Launches
 from assay.spec.plan import plan
@@ -65,7 +65,7 @@ class Made:
             collectives=Collectives(operations=self.ops, sizes=self.sizes, backend=self.backend),
         )
 
-    def measured(self) -> Measured:
+    def measured(self) -> RecordData:
         """The record as metrics see it."""
         experiment, numbers = self.experiment(), random.Random(self.seed)
         assert experiment.collectives is not None
@@ -97,7 +97,7 @@ class Made:
                 detail = json.dumps({"op": op, "place": "out", "backend": self.backend, "why": why})
                 rows["events"].append((launch, begin, None, "host", 0, 0, "not_supported", None, None, detail))
             self._launch(rows["collectives"], launch, list(cells(experiment.collectives, planned.workers)), begin, numbers)
-        return Measured(
+        return RecordData(
             experiment=experiment,
             manifest={"environment": {"before": {}, "after": {}}, "reason": ""},
             state="complete",
@@ -155,6 +155,6 @@ def known(value: Value) -> Estimate:
     return value
 
 
-def one(measured: Measured, **asked: object) -> Cell:
+def one(measured: RecordData, **asked: object) -> Cell:
     """The first cell that is so."""
     return next(cell for cell in asked_cells(measured) if all(getattr(cell, name) == value for name, value in asked.items()))

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from typing import Any
 
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.record.tables import TABLES
 from assay.spec.experiment import Experiment, Factor, Gates, Launches, Quality, Scaling
 from assay.spec.plan import configuration_name
@@ -149,7 +149,7 @@ class Handmade:
         at = self.begin[number] + round(at_s * S)
         self.rows["telemetry"].append((number, at, "host", device, counter, float(value), unit, method))
 
-    def measured(self, *, state: str = "complete", sealed: bool = True) -> Measured:
+    def measured(self, *, state: str = "complete", sealed: bool = True) -> RecordData:
         """The record as metrics see it."""
         tables = {name: frame(name, rows) for name, rows in self.rows.items()}
-        return Measured(experiment=self.experiment, manifest=self.manifest, state=state, sealed=sealed, tables=tables)
+        return RecordData(experiment=self.experiment, manifest=self.manifest, state=state, sealed=sealed, tables=tables)

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.spec.experiment import Experiment, Factor, Gates, Launches
 from assay.spec.sections.workload import Workload
 from tests.builders import frame, measured
@@ -36,7 +36,7 @@ class Seen:
     way: Mapping[str, Any] = field(default_factory=lambda: {"interface": "eth0", "mtu": 1500, "duplex": "full"})
 
 
-def look(seen: Mapping[str, Seen], *, rounds: int = 3, grew: Mapping[str, float] | None = None, seconds: int = 2) -> Measured:
+def look(seen: Mapping[str, Seen], *, rounds: int = 3, grew: Mapping[str, float] | None = None, seconds: int = 2) -> RecordData:
     """A record of rounds to these hosts; `grew`: by how much eth0's counters grew in each."""
     experiment = Experiment(
         name="network",

@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from assay.frames.links import pairs
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from tests.builders import frame, measured
 
 SIZES = (8, 1 << 21, 1 << 22)
@@ -30,7 +30,7 @@ def record(
     boots: tuple[str, ...] = (),
     wrong: int = 0,
     flat: bool = False,
-) -> Measured:
+) -> RecordData:
     """A record of five launches of 4 workers whose ranks exchange messages; more ranks than that are simply there."""
     made, rng = measured(launches=5, levels=(4,), faults=False, steps=5), np.random.default_rng(seed)
     calls, events = [], []
@@ -68,7 +68,7 @@ def kinds(hosts: int, islands: int, ranks: int) -> np.ndarray:
     return np.where(island[:, None] == island, 0, np.where(host[:, None] == host, 1, 2))
 
 
-def matrix(made: Measured) -> pairs.Matrix:
+def matrix(made: RecordData) -> pairs.Matrix:
     found = pairs.matrix(made, CONFIGURATION)
     assert isinstance(found, pairs.Matrix)
     return found

@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.record.tables import TABLES
 from assay.spec.experiment import Experiment, Gates, Launches, Quality
 from assay.spec.plan import configurations, plan
@@ -385,13 +385,13 @@ class ServingMade:
         at = self.t0[launch] + ns(at_s)
         self.rows["telemetry"].append((launch, at, "host", device, counter, float(value), unit, method))
 
-    def measured(self, *, state: str = "complete", sealed: bool = True) -> Measured:
+    def measured(self, *, state: str = "complete", sealed: bool = True) -> RecordData:
         """The record as metrics see it."""
         tables = {table: frame(table, rows) for table, rows in self.rows.items()}
-        return Measured(experiment=self.experiment, manifest=self.manifest, state=state, sealed=sealed, tables=tables)
+        return RecordData(experiment=self.experiment, manifest=self.manifest, state=state, sealed=sealed, tables=tables)
 
 
-def serving_measured(rows: Sequence[Mapping[str, Any]] = (), **made: Any) -> Measured:
+def serving_measured(rows: Sequence[Mapping[str, Any]] = (), **made: Any) -> RecordData:
     """One launch of the first configuration per block, each with the same requests: `rows` holds the keys of `request`."""
     record = ServingMade(**made)
     for block in range(record.experiment.launches.per_configuration):
@@ -606,7 +606,7 @@ class _Engine:
         return ended
 
 
-def _in_slots(measured: Measured) -> pl.DataFrame:
+def _in_slots(measured: RecordData) -> pl.DataFrame:
     """The launches, each in the slot that the plan has for it, where it has one."""
     slots = {(one.configuration, one.block, one.role): one.slot for one in plan(measured.experiment)}
     launches = measured.table("launches")
@@ -615,7 +615,7 @@ def _in_slots(measured: Measured) -> pl.DataFrame:
     return launches.with_columns(pl.Series("slot", found, dtype=launches.schema["slot"]))
 
 
-def seal(measured: Measured, root: Path) -> Path:
+def seal(measured: RecordData, root: Path) -> Path:
     """Write the record under `root` and seal it, through the same writer as a real run; gives its path."""
     from assay.clock import SystemClock
     from assay.record import folder

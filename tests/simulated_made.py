@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.record.tables import TABLES, arrow_schema
 from assay.runners.simulated import SCRIPT, arguments, batches, cluster_of, row_of, rows_of
 from assay.runners.simulation.cluster import Cluster
@@ -56,7 +56,7 @@ def experiment(
 
 
 @cache
-def record(**words: Any) -> Measured:
+def record(**words: Any) -> RecordData:
     """What the runner makes of it, without a disk between."""
     asked = experiment(**words)
     made, steps = cluster_of(asked)
@@ -71,4 +71,4 @@ def record(**words: Any) -> Measured:
     tables = {name: pl.DataFrame(pl.from_arrow(pa.Table.from_batches(several, arrow_schema(name)))) for name, several in parts.items()}
     tables["launches"] = frame("launches", launches)
     manifest = {"environment": {"before": {}, "after": {}}, "reason": "", "simulated": {}}
-    return Measured(experiment=asked, manifest=manifest, state="complete", sealed=True, tables=tables)
+    return RecordData(experiment=asked, manifest=manifest, state="complete", sealed=True, tables=tables)

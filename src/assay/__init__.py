@@ -3,14 +3,14 @@
     from assay import probe                       # in your training script
     from assay import Experiment, load, run, open_record, judge
 
-Everything is imported where it is first used: `import assay` itself loads nothing heavy.
+Names are imported on first use: `import assay` itself loads nothing heavy.
 """
 
 from __future__ import annotations
 
 import importlib
 
-TYPE_CHECKING = False  # read by type checkers as true; `typing` itself takes a third of an interpreter's start to load
+TYPE_CHECKING = False  # type checkers assume true; importing `typing` takes a third of the interpreter's start-up time
 if TYPE_CHECKING:
     from typing import Any
 

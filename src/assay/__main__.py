@@ -1,4 +1,4 @@
-"""`python -m assay`."""
+"""How does `python -m assay` start the command line?"""
 
 import sys
 

@@ -1,9 +1,9 @@
-"""Which plug-ins are there?  A metric, runner, launcher, fault, audit, gate or report is one file.
+"""Which plug-ins exist?  A metric, runner, launcher, fault, audit, gate or report is one file.
 
 The file's stem is the plug-in's name in specs, records, reports, docs and tests.  Every plug-in file of a folder defines one constant,
-named after the folder (`launchers/` -> `LAUNCHER`), whose `.name` equals the stem; a file of metrics defines a family of them, `METRICS`,
-each with a name of its own.  A file without the constant serves the others.  Nothing is registered anywhere: a new file in the folder is a
-new plug-in.  Third parties add theirs by the entry-point group `assay.<folder>` (`assay.metrics`), each pointing to such a constant.
+named after the folder (`launchers/` -> `LAUNCHER`), whose `.name` equals the stem; a file of metrics defines a family, `METRICS`, whose
+members have their own names.  A file without the constant is a helper.  There is no registry: a new file in the folder is a new plug-in.
+Third parties add theirs through the entry-point group `assay.<folder>` (`assay.metrics`); each entry point refers to such a constant.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ import importlib
 import os
 from functools import cache
 
-TYPE_CHECKING = False  # read by type checkers as true; see assay/__init__.py
+TYPE_CHECKING = False  # type checkers assume true; see assay/__init__.py
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
     from typing import Any
 
-# package below `assay` -> the constant that a plug-in file defines
+# subpackage of `assay` -> the constant that a plug-in file defines
 PLUG_INS: dict[str, str] = {
     "metrics": "METRIC",
     "runners": "RUNNER",
@@ -33,32 +33,36 @@ PLUG_INS: dict[str, str] = {
     "cli.verbs": "VERB",
     "kinds": "KIND",
 }
-# Folders whose plug-ins are sorted into subfolders; elsewhere a subfolder is a package of its own.
+# Folders whose plug-ins are sorted into subfolders; elsewhere a subfolder is a separate package.
 SORTED = frozenset({"metrics", "verdict.audits"})
-# Folders whose files hold a family each: a tuple of plug-ins, each with a name of its own.
+# Folders in which each file defines a family: a tuple of named plug-ins.
 FAMILIES = {"metrics": "METRICS"}
 FOLDERS = frozenset({"kinds"})  # a plug-in is a folder, whose `__init__` defines the constant
+<<<<<<< HEAD
 OF_KINDS = frozenset({"metrics", "verdict.audits", "verdict.gates"})  # a kind of record may hold its own
 HELPERS = "support"  # a subfolder that holds no plug-ins
+=======
+HELPERS = "support"  # a subfolder without plug-ins
+>>>>>>> lang3
 
 
 @cache
 def names(package: str) -> tuple[str, ...]:
-    """The names of a package's own plug-ins. Nothing is imported, but for families."""
+    """The names of a package's built-in plug-ins. Imports nothing except for families."""
     return tuple(sorted(_members(package) if package in FAMILIES else _modules(package)))
 
 
 @cache
 def third_party(package: str) -> tuple[str, ...]:
-    """The names of the plug-ins that other installed distributions add by entry point."""
+    """The names of the plug-ins that other installed distributions provide through entry points."""
     return tuple(sorted(point.name for point in _entry_points(package)))
 
 
 def module(package: str, name: str) -> str:
-    """The module that defines one of a package's own plug-ins.
+    """The module that defines one of a package's built-in plug-ins.
 
     Raises:
-        KeyError: there is no such plug-in in this distribution.
+        KeyError: this distribution has no such plug-in.
     """
     return _members(package)[name][0] if package in FAMILIES else _modules(package)[name]
 
@@ -67,7 +71,7 @@ def load(package: str, name: str) -> Any:
     """One plug-in by name.
 
     Raises:
-        EnvironmentLacks: no such plug-in; the message lists those that exist.
+        EnvironmentLacks: no such plug-in; the message lists the existing ones.
     """
     if package in FAMILIES:
         if name in (every := load_all(package)):
@@ -77,20 +81,20 @@ def load(package: str, name: str) -> Any:
     for point in _entry_points(package):
         if point.name == name:
             return point.load()
-    from assay.errors import EnvironmentLacks  # here: `assay --help` reads names and must not load dataclasses
+    from assay.errors import EnvironmentLacks  # deferred: `assay --help` reads names and must not load dataclasses
 
     known = ", ".join((*names(package), *third_party(package)))
     raise EnvironmentLacks(f"there is no {package} plug-in named {name!r}; there are: {known}")
 
 
 def part(package: str, name: str, module: str, constant: str) -> Any:
-    """A constant of one module of a plug-in that is a folder."""
+    """A constant from one module of a folder plug-in."""
     home = _modules(package).get(name) or next(point.module for point in _entry_points(package) if point.name == name)
     return getattr(importlib.import_module(f"{home}.{module}"), constant)
 
 
 def parts(package: str, module: str, constant: str) -> dict[str, Any]:
-    """A constant of one module of every plug-in that is a folder and has that module, by the plug-in's name."""
+    """A constant from the given module of every folder plug-in that has that module, by plug-in name."""
     from importlib.util import find_spec
 
     homes = _modules(package) | {point.name: point.module for point in _entry_points(package)}
@@ -102,7 +106,7 @@ def parts(package: str, module: str, constant: str) -> dict[str, Any]:
 
 
 def load_all(package: str) -> dict[str, Any]:
-    """Every plug-in of a package, own and third-party, by name.
+    """Every plug-in of a package, built-in and third-party, by name.
 
     Raises:
         EnvironmentLacks: two plug-ins of a family share a name.
@@ -120,7 +124,7 @@ def load_all(package: str) -> dict[str, Any]:
 
 @cache
 def _members(package: str) -> dict[str, tuple[str, Any]]:
-    """Name -> (module, plug-in) of a package of families."""
+    """Name -> (module, plug-in) for a package of families."""
     found: dict[str, tuple[str, Any]] = {}
     for where in _modules(package).values():
         module = importlib.import_module(where)
@@ -144,9 +148,14 @@ def _twice(package: str, name: str, where: str) -> Exception:
 
 @cache
 def _modules(package: str) -> dict[str, str]:
+<<<<<<< HEAD
     """Name -> module of the files that define a package's plug-ins. Nothing is imported."""
     home = os.path.dirname(__file__)
     top = os.path.join(home, *package.split("."))
+=======
+    """Plug-in name -> defining module. Imports nothing."""
+    top = os.path.join(os.path.dirname(__file__), *package.split("."))
+>>>>>>> lang3
     if package in FOLDERS:
         folders = sorted(entry.name for entry in os.scandir(top) if os.path.isfile(os.path.join(entry.path, "__init__.py")))
         return {name: f"assay.{package}.{name}" for name in folders}
@@ -169,7 +178,7 @@ def _of_kinds(name: str) -> list[str]:
 
 
 def _files(folder: str, deep: bool) -> list[str]:
-    """The Python files of a folder, with `deep` those of its subfolders too, but of none that holds helpers."""
+    """The Python files of a folder; with `deep`, also those of its subfolders except the helpers'."""
     entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
     below = [entry.path for entry in entries if deep and entry.is_dir() and entry.name != HELPERS]
     own = [entry.path for entry in entries if entry.name.endswith(".py")]
@@ -183,7 +192,7 @@ def _defines(path: str, constants: tuple[str, ...]) -> bool:
 
 
 def _entry_points(package: str) -> tuple[EntryPoint, ...]:
-    # Imported here: importlib.metadata takes longer to load than an empty interpreter takes to start.
+    # Deferred: importlib.metadata takes longer to load than an empty interpreter takes to start.
     from importlib.metadata import entry_points
 
     return tuple(entry_points(group=f"assay.{package}"))

@@ -1,7 +1,7 @@
-"""What time is it?  The only place in assay that reads a clock.
+"""What time is it?  The only module of assay that reads a clock.
 
-Durations are monotonic integer nanoseconds (CLOCK_MONOTONIC: one clock for all processes of a host).
-Wall time is read once per process as an anchor; it is never subtracted.
+Durations are integer nanoseconds of CLOCK_MONOTONIC, which all processes of a host share.
+Wall time is read once per process as an anchor and never subtracted.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class SystemClock:
 
 @dataclass
 class FakeClock:
-    """A clock for tests: time passes only when somebody sleeps or calls `advance`."""
+    """A clock for tests: time passes only through `sleep` and `advance`."""
 
     ns: int = 0
     start: datetime = field(default_factory=lambda: datetime(2026, 1, 1, tzinfo=UTC))
@@ -56,13 +56,13 @@ class FakeClock:
         return self.ns
 
     def utc(self) -> datetime:
-        """The start plus the fake time passed."""
+        """The start plus the elapsed fake time."""
         return datetime.fromtimestamp(self.start.timestamp() + self.ns / 1e9, UTC)
 
     def sleep(self, seconds: float) -> None:
-        """Let the time pass at once."""
+        """Advance the clock without waiting."""
         self.advance(seconds)
 
     def advance(self, seconds: float) -> None:
-        """Move the clock."""
+        """Move the clock forward."""
         self.ns += round(seconds * 1e9)

@@ -1,11 +1,11 @@
-"""Which things can go wrong, and with which exit code does the command line report each of them?
+"""Which errors does assay raise, and with which exit code does the command line report each?
 
     AssayError
-     +-- SpecError          what was asked makes no sense; carries every problem at once       exit 2
-     +-- WorkloadError      the user's script could not be run, or no launch of it succeeded   exit 5
+     +-- SpecError          the request is invalid; carries every problem at once               exit 2
+     +-- WorkloadError      the user's script could not be run, or no launch of it succeeded    exit 5
      +-- RecordError        the record folder is missing, foreign, damaged, newer or unwritable exit 6
-     +-- EnvironmentLacks   something that must be installed or allowed is not there           exit 7
-     +-- Interrupted        Ctrl-C or a termination signal; what was measured is kept          exit 130
+     +-- EnvironmentLacks   a required package, tool or permission is missing                   exit 7
+     +-- Interrupted        Ctrl-C or a termination signal; measured data are kept              exit 130
 
 Only `assay.cli` exits the process.  Exit codes 0, 1, 3 and 4 are verdicts: see `assay.exit_codes`.
 """
@@ -19,19 +19,19 @@ from assay.exit_codes import EXIT_CODES as EXIT_CODES
 
 
 class AssayError(Exception):
-    """Base of every error that assay raises on purpose. `exit_code` is what the command line returns."""
+    """Base of every error that assay raises on purpose. `exit_code`: exit status of the command line."""
 
     exit_code: ClassVar[int] = 1
 
 
 @dataclass(frozen=True, kw_only=True)
 class Problem:
-    """One thing wrong with an experiment: where, what was found, what is allowed, how to mend it."""
+    """One problem of an experiment: where, what was found, what is allowed, how to fix it."""
 
     where: str  # dotted key path, for example "launches.per_configuration"; or a flag, or a file
-    found: str  # the value found, as the user wrote it
+    found: str  # the value as the user wrote it
     allowed: str  # what is allowed, in words
-    mend: str = ""  # the closest valid key, or the line or command that repairs it
+    mend: str = ""  # the closest valid key, or the line or command that fixes it
 
     def __str__(self) -> str:
         text = f"{self.where}: found {self.found}; allowed: {self.allowed}."
@@ -39,7 +39,7 @@ class Problem:
 
 
 class SpecError(AssayError):
-    """The experiment makes no sense. Lists all problems at once."""
+    """The experiment is invalid. Lists all problems at once."""
 
     exit_code: ClassVar[int] = 2
 
@@ -63,12 +63,12 @@ class RecordError(AssayError):
 
 
 class EnvironmentLacks(AssayError):
-    """Something that must be installed or allowed on this machine is not there."""
+    """A package, tool or permission that is required on this machine is missing."""
 
     exit_code: ClassVar[int] = 7
 
 
 class Interrupted(AssayError):
-    """Stopped by the user or by a termination signal. What was measured is kept."""
+    """Stopped by the user or by a termination signal. Measured data are kept."""
 
     exit_code: ClassVar[int] = 130

@@ -1,6 +1,6 @@
 """What does each exit code of the command line mean?
 
-Apart from `assay.errors` because `assay --help` shows the table and must not load anything else.
+Separate from `assay.errors` because `assay --help` shows the table and must load nothing else.
 """
 
 from __future__ import annotations

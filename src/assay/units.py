@@ -1,6 +1,6 @@
-"""In which units does assay measure, and how many of the smaller make the larger?
+"""In which units does assay measure, and what are their conversion factors?
 
-Units are strings in records, estimates and JSON.  Formatting for people is in `assay.estimates.format` alone.
+Units are strings in records, estimates and JSON.  Only `assay.estimates.format` formats them for people.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from typing import Final
 
 SECONDS: Final = "s"
 PER_SECOND: Final = "1/s"
-RATIO: Final = "ratio"  # 1.0 means "once"; a speedup of 1.9 is 1.9
+RATIO: Final = "ratio"  # 1.0 means equal; a speedup of 1.9 is 1.9
 FRACTION: Final = "fraction"  # 0..1; shown as a percentage where that reads better
 JOULES: Final = "J"
 BYTES: Final = "B"
@@ -30,9 +30,9 @@ TOKENS: Final = "tokens"
 WORKERS: Final = "workers"
 STEPS: Final = "steps"
 COUNT: Final = "count"
-FLOP: Final = "FLOP"  # floating-point operations; a multiplication with its addition is 2
+FLOP: Final = "FLOP"  # floating-point operations; a multiply-add counts as 2
 FLOP_PER_S: Final = "FLOP/s"
-SCORE: Final = "score"  # a quality score in the metric's own scale
+SCORE: Final = "score"  # a quality score on the metric's own scale
 
 NS_PER_S: Final = 1_000_000_000
 SECONDS_PER_HOUR: Final = 3600

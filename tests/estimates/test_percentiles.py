@@ -10,7 +10,7 @@ import pytest
 
 from assay import catalog
 from assay.estimates.estimate import Absent, Estimate, Value
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.metrics.base import Metric
 from assay.metrics.training.time import STEP_AUTOCORRELATION, STEP_TIME, STEP_TIME_P50, STEP_TIME_P95, STEP_TIME_P99, THROUGHPUT
 from tests.handmade import Handmade
@@ -19,7 +19,7 @@ PERCENTILES = (STEP_TIME_P50, STEP_TIME_P95, STEP_TIME_P99)
 BY_PERCENTILE = pytest.mark.parametrize("metric", PERCENTILES, ids=lambda metric: metric.name)
 
 
-def computed(metric: Metric, measured: Measured) -> Mapping[str, Value]:
+def computed(metric: Metric, measured: RecordData) -> Mapping[str, Value]:
     """The metric's values."""
     return metric.compute(measured, {})
 

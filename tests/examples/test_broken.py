@@ -14,7 +14,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from assay.frames.record_data import Measured, from_record
+from assay.frames.record_data import RecordData, from_record
 from assay.kinds.training.layers import layers
 from assay.record.reader import open_record
 from assay.runners.experiment.run import run
@@ -108,12 +108,12 @@ def left(several: Path, name: str, *numbers: int) -> Launched:
     return Launched(several / ".".join((name.replace("/", "-"), *map(str, numbers))))
 
 
-def beside_one(several: Path, name: str, workers: int, *, base: str) -> Measured:
+def beside_one(several: Path, name: str, workers: int, *, base: str) -> RecordData:
     """What a training left, beside what one worker's left."""
     return record([(1, left(several, base, 1)), (workers, left(several, name, workers))])
 
 
-def record(launches: list[tuple[int, Launched]]) -> Measured:
+def record(launches: list[tuple[int, Launched]]) -> RecordData:
     """Launches of one and of several workers, in turn."""
     levels = tuple(sorted({workers for workers, _ in launches}))
     made = Handmade(levels=levels, blocks=len(launches) // len(levels), quality=Quality(metric="accuracy", margin=0.01))
@@ -124,10 +124,10 @@ def record(launches: list[tuple[int, Launched]]) -> Measured:
             one.table(table).with_columns(launch=pl.lit(number, dtype=pl.Int32)) for number, (_, one) in zip(numbers, launches, strict=True)
         ]
         tables[table] = pl.concat(own)
-    return Measured(experiment=made.experiment, manifest=made.manifest, state="complete", sealed=True, tables=tables)
+    return RecordData(experiment=made.experiment, manifest=made.manifest, state="complete", sealed=True, tables=tables)
 
 
-def of_correctness(measured: Measured) -> list[Finding]:
+def of_correctness(measured: RecordData) -> list[Finding]:
     """The findings about whether the training is right, other than notes."""
     from assay.verdict.audits.training import batch_statistics, gradients, losses, modes, replicas, sample_weights, samples, training_state
 
@@ -136,7 +136,7 @@ def of_correctness(measured: Measured) -> list[Finding]:
     return [one for audit in audits for one in audit.examine(measured, {}) if one.severity != "note"]
 
 
-def layer_b(measured: Measured, workers: int) -> tuple[str, str]:
+def layer_b(measured: RecordData, workers: int) -> tuple[str, str]:
     found = layers(Evidence(data=measured, results={}, findings=tuple(of_correctness(measured)), gates=()))[f"workers={workers}"]
     (gradient,) = [one for one in found if one.layer == "gradient"]
     return gradient.state, gradient.sentence

@@ -12,7 +12,7 @@ import pytest
 
 from assay.errors import EnvironmentLacks, SpecError
 from assay.faults import slow
-from assay.frames.record_data import Measured, from_record
+from assay.frames.record_data import RecordData, from_record
 from assay.frames.training.rank_time import CATEGORIES, partition
 from assay.frames.training.recovery import recoveries
 from assay.record.reader import open_record
@@ -36,7 +36,7 @@ def can_be_slowed() -> bool:
 
 
 @pytest.fixture(scope="module")
-def struck(tmp_path_factory: pytest.TempPathFactory) -> Measured:
+def struck(tmp_path_factory: pytest.TempPathFactory) -> RecordData:
     folder = tmp_path_factory.mktemp("struck")
     faults: list[dict[str, Any]] = [
         {"kind": "stop", "at_step": 15, "rank": 1, "for_s": STOPPED_S},
@@ -59,7 +59,7 @@ def struck(tmp_path_factory: pytest.TempPathFactory) -> Measured:
     return from_record(open_record(run(asked, folder=folder, root=folder / "records")))
 
 
-def of_kind(measured: Measured, kind: str, place: int = 0) -> tuple[dict[str, Any], pl.DataFrame]:
+def of_kind(measured: RecordData, kind: str, place: int = 0) -> tuple[dict[str, Any], pl.DataFrame]:
     """The fault event of the place-th launch with such a fault, and its partition in seconds."""
     events = measured.table("events").filter(pl.col("kind") == "fault").sort("launch")
     found = [row for row in events.to_dicts() if f'"fault": "{kind}"' in row["detail"]][place]
@@ -68,7 +68,7 @@ def of_kind(measured: Measured, kind: str, place: int = 0) -> tuple[dict[str, An
 
 
 @pytest.mark.survival
-def test_every_launch_went_to_its_end_and_every_rank_second_has_one_category(struck: Measured) -> None:
+def test_every_launch_went_to_its_end_and_every_rank_second_has_one_category(struck: RecordData) -> None:
     launches = struck.table("launches")
     assert launches.select("status", "reason").unique().rows() == [("ok", "")]
     parts = partition(struck, launches)
@@ -79,7 +79,7 @@ def test_every_launch_went_to_its_end_and_every_rank_second_has_one_category(str
 
 
 @pytest.mark.survival
-def test_a_stop_is_idle_for_its_victim_and_waiting_for_the_other(struck: Measured) -> None:
+def test_a_stop_is_idle_for_its_victim_and_waiting_for_the_other(struck: RecordData) -> None:
     found, parts = of_kind(struck, "stop")
     assert (found["step"], found["rank"]) == (pytest.approx(15, abs=3), 1)
     victim, other = parts.filter(rank=1).row(0, named=True), parts.filter(rank=0).row(0, named=True)
@@ -92,7 +92,7 @@ def test_a_stop_is_idle_for_its_victim_and_waiting_for_the_other(struck: Measure
 
 @pytest.mark.survival
 @pytest.mark.skipif(not can_be_slowed(), reason="no control group may be made here")
-def test_a_slowed_rank_holds_the_other_up(struck: Measured) -> None:
+def test_a_slowed_rank_holds_the_other_up(struck: RecordData) -> None:
     _, parts = of_kind(struck, "slow")
     # A fiftieth of a processor is left to the victim for 1.5 s: a step of 10 ms takes half a second, whatever else the machine does.
     assert parts.filter(rank=1)["idle"].item() > 0.3
@@ -101,7 +101,7 @@ def test_a_slowed_rank_holds_the_other_up(struck: Measured) -> None:
 
 
 @pytest.mark.survival
-def test_a_worker_killed_while_it_saves_loses_the_steps_since_the_checkpoint_before(struck: Measured) -> None:
+def test_a_worker_killed_while_it_saves_loses_the_steps_since_the_checkpoint_before(struck: RecordData) -> None:
     found, parts = of_kind(struck, "kill", 0)
     assert found["rank"] == 0  # the one that saves
     [recovery] = [one for one in recoveries(struck) if one.launch == found["launch"]]
@@ -111,7 +111,7 @@ def test_a_worker_killed_while_it_saves_loses_the_steps_since_the_checkpoint_bef
 
 
 @pytest.mark.survival
-def test_a_worker_killed_twice_is_struck_once_in_each_incarnation_at_the_step_that_was_drawn(struck: Measured) -> None:
+def test_a_worker_killed_twice_is_struck_once_in_each_incarnation_at_the_step_that_was_drawn(struck: RecordData) -> None:
     found, _ = of_kind(struck, "kill", 1)
     [drawn] = [one.fault for one in plan(struck.experiment) if one.fault is not None and one.fault.times == 2]
     assert 1 <= drawn.delay_steps <= 5
@@ -136,7 +136,7 @@ def test_a_worker_killed_twice_is_struck_once_in_each_incarnation_at_the_step_th
 
 
 @pytest.mark.survival
-def test_each_part_of_a_recovery_is_what_the_script_noted_itself(struck: Measured) -> None:
+def test_each_part_of_a_recovery_is_what_the_script_noted_itself(struck: RecordData) -> None:
     found, parts = of_kind(struck, "kill", 1)
     folder = Path(struck.experiment.workload.arguments[0]) / str(found["launch"])
     asked, begin, first = (noted(folder, what) for what in ("asked", "begin", "first"))

@@ -25,7 +25,7 @@ MS = 1_000_000
 HERE = "assay.instruments.callbacks"
 
 
-class Measured:
+class RecordData:
     """A process whose steps are seen by hooks, with a step under way."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -61,8 +61,8 @@ class Measured:
 
 
 @pytest.fixture
-def measured(monkeypatch: pytest.MonkeyPatch) -> Measured:
-    return Measured(monkeypatch)
+def measured(monkeypatch: pytest.MonkeyPatch) -> RecordData:
+    return RecordData(monkeypatch)
 
 
 @pytest.fixture
@@ -88,7 +88,7 @@ def callback(name: str) -> Any:
 class Trainer:
     """Of Lightning."""
 
-    def __init__(self, measured: Measured | None = None) -> None:
+    def __init__(self, measured: RecordData | None = None) -> None:
         self.measured, self.saved = measured, 0
 
     def save_checkpoint(self, path: str) -> str:
@@ -99,7 +99,7 @@ class Trainer:
 
 
 @pytest.mark.usefixtures("frameworks")
-def test_lightning_s_validation_is_no_training_and_is_not_looked_at(measured: Measured) -> None:
+def test_lightning_s_validation_is_no_training_and_is_not_looked_at(measured: RecordData) -> None:
     own = callback("lightning")
     measured.wait(10)
     own.on_validation_start(None, None)
@@ -115,7 +115,7 @@ def test_lightning_s_validation_is_no_training_and_is_not_looked_at(measured: Me
 
 
 @pytest.mark.usefixtures("frameworks")
-def test_lightning_s_checkpoints_are_timed_and_its_trainer_is_left_as_it_was(measured: Measured) -> None:
+def test_lightning_s_checkpoints_are_timed_and_its_trainer_is_left_as_it_was(measured: RecordData) -> None:
     own, trainer = callback("lightning"), Trainer(measured)
     own.setup(trainer, None, "fit")
     own.setup(trainer, None, "fit")
@@ -128,7 +128,7 @@ def test_lightning_s_checkpoints_are_timed_and_its_trainer_is_left_as_it_was(mea
 
 
 @pytest.mark.usefixtures("frameworks")
-def test_a_validation_that_fails_does_not_stop_the_measuring(measured: Measured) -> None:
+def test_a_validation_that_fails_does_not_stop_the_measuring(measured: RecordData) -> None:
     own = callback("lightning")
     own.on_validation_start(None, None)
     own.on_exception(None, None, ValueError("no"))
@@ -137,7 +137,7 @@ def test_a_validation_that_fails_does_not_stop_the_measuring(measured: Measured)
 
 
 @pytest.mark.usefixtures("frameworks")
-def test_the_hf_trainer_s_checkpoint_lasts_from_the_event_before_it(measured: Measured) -> None:
+def test_the_hf_trainer_s_checkpoint_lasts_from_the_event_before_it(measured: RecordData) -> None:
     own = callback("hf")
     measured.wait(20)
     own.on_step_end(None, None, None)
@@ -150,7 +150,7 @@ def test_the_hf_trainer_s_checkpoint_lasts_from_the_event_before_it(measured: Me
     assert measured.sink.checkpoints == 1
 
 
-def test_a_checkpoint_after_an_evaluation_is_taken_off_the_step_once(measured: Measured) -> None:
+def test_a_checkpoint_after_an_evaluation_is_taken_off_the_step_once(measured: RecordData) -> None:
     """The hooks see the evaluation from its batch to the next batch that is trained on; the checkpoint lies in between."""
     import torch
 
@@ -176,7 +176,7 @@ def test_a_checkpoint_after_an_evaluation_is_taken_off_the_step_once(measured: M
     assert step["end_ns"] - step["begin_ns"] == 47 * MS
 
 
-def test_accelerate_s_checkpoints_are_timed_even_if_one_fails(measured: Measured) -> None:
+def test_accelerate_s_checkpoints_are_timed_even_if_one_fails(measured: RecordData) -> None:
     from assay.instruments.callbacks.accelerate import measured as marked
 
     def save_state(fails: bool) -> None:
@@ -211,7 +211,7 @@ def test_outside_of_a_launch_nothing_is_put_into_torch(monkeypatch: pytest.Monke
     assert trainer.saved == 1
 
 
-def test_hooks_that_are_in_are_not_put_in_twice(measured: Measured, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hooks_that_are_in_are_not_put_in_twice(measured: RecordData, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(attach, "_attach", lambda _: pytest.fail("twice"))
     attach.arm()
     assert attach.current() is measured.attached

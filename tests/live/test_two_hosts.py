@@ -15,7 +15,7 @@ import pytest
 
 from assay.estimates.estimate import Estimate
 from assay.frames.links import pairs
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.metrics.base import Metric
 from assay.metrics.collectives import ALPHA, BETA
 from assay.spec.sections.collectives import Collectives
@@ -99,7 +99,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def rounds(folder: Path) -> tuple[Measured, Measured]:
+def rounds(folder: Path) -> tuple[RecordData, RecordData]:
     """What pairs said in them."""
     return read(folder, range(ROUNDS)), read(folder, range(ROUNDS, ROUNDS + 3))
 
@@ -110,7 +110,7 @@ def free_port(prefix: tuple[str, ...]) -> int:
     return int(found.stdout)
 
 
-def read(folder: Path, numbers: range, end: str = "", asked: Collectives | None = None) -> Measured:
+def read(folder: Path, numbers: range, end: str = "", asked: Collectives | None = None) -> RecordData:
     """Rounds as the launches of a record of two workers."""
     made = measured(launches=len(numbers), levels=(2,), faults=False, steps=5)
     tables = {}
@@ -125,7 +125,7 @@ def read(folder: Path, numbers: range, end: str = "", asked: Collectives | None 
     return replace(made, experiment=experiment, tables={**made.tables, **tables})
 
 
-def links(record: Measured) -> dict[pairs.Pair, pairs.Link]:
+def links(record: RecordData) -> dict[pairs.Pair, pairs.Link]:
     found = pairs.matrix(record, "workers=2")
     assert isinstance(found, pairs.Matrix)
     assert found.hosts == ("a", "b")
@@ -134,7 +134,7 @@ def links(record: Measured) -> dict[pairs.Pair, pairs.Link]:
 
 @pytest.mark.torch
 @pytest.mark.parametrize(("pair", "mbit"), [((0, 1), THERE), ((1, 0), BACK)])
-def test_the_bandwidth_of_each_direction_is_the_shaped_one(rounds: tuple[Measured, Measured], pair: pairs.Pair, mbit: float) -> None:
+def test_the_bandwidth_of_each_direction_is_the_shaped_one(rounds: tuple[RecordData, RecordData], pair: pairs.Pair, mbit: float) -> None:
     """The truth is arithmetic: the shaped rate, less the headers that every frame bears."""
     found = links(rounds[0])[pair].bandwidth
     assert isinstance(found, Estimate)
@@ -146,7 +146,7 @@ def test_the_bandwidth_of_each_direction_is_the_shaped_one(rounds: tuple[Measure
 
 @pytest.mark.torch
 @pytest.mark.parametrize("pair", [(0, 1), (1, 0)])
-def test_the_latency_holds_the_delay_of_the_link(rounds: tuple[Measured, Measured], pair: pairs.Pair) -> None:
+def test_the_latency_holds_the_delay_of_the_link(rounds: tuple[RecordData, RecordData], pair: pairs.Pair) -> None:
     """No exchange can be quicker than the packets are handed on; what the engine and a busy machine add is less than as much again."""
     slow, quick = links(rounds[1])[pair].latency, links(rounds[0])[pair].latency
     assert isinstance(slow, Estimate)
@@ -157,11 +157,11 @@ def test_the_latency_holds_the_delay_of_the_link(rounds: tuple[Measured, Measure
 
 
 @pytest.mark.torch
-def test_everything_arrived_as_it_was_sent(rounds: tuple[Measured, Measured]) -> None:
+def test_everything_arrived_as_it_was_sent(rounds: tuple[RecordData, RecordData]) -> None:
     assert [link.wrong for record in rounds for link in links(record).values()] == [0, 0, 0, 0]
 
 
-def fitted(metric: Metric, record: Measured) -> Estimate:
+def fitted(metric: Metric, record: RecordData) -> Estimate:
     (found,) = metric.compute(record, {}).values()
     assert isinstance(found, Estimate)
     return found

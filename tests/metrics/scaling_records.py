@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from assay.estimates.estimate import Value
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.metrics.base import ALL, Metric
 from assay.spec.experiment import Scaling
 from tests.handmade import Handmade
@@ -13,7 +13,7 @@ LUCK = (0.998, 1.0, 1.002)  # of the launches of a block, by turns: what the blo
 
 def usl_record(
     levels: tuple[int, ...], *, alpha: float, beta: float, blocks: int = 3, luck: tuple[float, ...] = LUCK, mode: str = "strong"
-) -> Measured:
+) -> RecordData:
     """Wall times of 1000 s of work by the USL (per worker's work in weak scaling); block b is (1 + b) times as slow."""
     made = Handmade(levels=levels, blocks=blocks, scaling=Scaling.model_validate({"mode": mode}))
     for block in range(blocks):
@@ -24,7 +24,7 @@ def usl_record(
     return made.measured()
 
 
-def only(metric: Metric, measured: Measured) -> Value:
+def only(metric: Metric, measured: RecordData) -> Value:
     """The metric's one value of the whole experiment."""
     found = metric.compute(measured, {})
     assert list(found) == [ALL]

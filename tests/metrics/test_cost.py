@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from assay.estimates.estimate import Absent, Estimate
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.metrics.base import ALL
 from assay.metrics.cost import COST, COST_PER_EFFECTIVE_WORK, COST_PER_ITEM, COST_PER_STEP, COST_TOTAL, ITEMS_PER_DOLLAR, USEFUL_WORK
 from assay.metrics.training.time import STEP_TIME
@@ -70,7 +70,7 @@ def test_without_counted_work_it_is_absent() -> None:
 # ---- items_per_dollar: the inverse of cost_per_item, with its interval turned round.
 
 
-def value(measured: Measured) -> Estimate | Absent:
+def value(measured: RecordData) -> Estimate | Absent:
     return ITEMS_PER_DOLLAR.compute(measured, {"cost_per_item": COST_PER_ITEM.compute(measured, {})})["workers=2"]
 
 

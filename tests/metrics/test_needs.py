@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from assay.estimates.estimate import Absent, Estimate
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.metrics.needs import unmet
 from assay.metrics.serving.latency import METRICS as LATENCIES
 from assay.metrics.serving.throughput import METRICS as THROUGHPUTS
@@ -14,7 +14,7 @@ from assay.verdict.judge import judge
 from tests.serving_made import ServingMade
 
 
-def record(**foreign: Any) -> Measured:
+def record(**foreign: Any) -> RecordData:
     """Three launches of forty requests: first tokens after 0.1, 0.2 and 0.3 s in turn, and every fourth one failed."""
     made = ServingMade(concurrency=(2,), blocks=3)
     for block in range(3):

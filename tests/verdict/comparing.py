@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.spec.experiment import Experiment
 from assay.verdict.comparison.types import Side
 from tests.handmade import Handmade
@@ -117,5 +117,5 @@ def with_experiment(one: Side, label: str, path: str, value: Any) -> Side:
 
 def with_tables(one: Side, label: str, **tables: Any) -> Side:
     """The record with some tables changed."""
-    measured: Measured = replace(one.measured, tables={**one.measured.tables, **tables})
+    measured: RecordData = replace(one.measured, tables={**one.measured.tables, **tables})
     return Side(label=label, measured=measured, judgement=one.judgement)

@@ -14,7 +14,7 @@ from typing import Final
 import polars as pl
 
 from assay import catalog
-from assay.frames.record_data import Measured, from_record
+from assay.frames.record_data import RecordData, from_record
 from assay.record import files
 from assay.record.reader import open_record
 from assay.record.sealing.seal import describe, encode, seal_line
@@ -50,18 +50,18 @@ def forged(source: Path, target: Path, **changes: Change) -> Path:
     return target
 
 
-def read(path: Path) -> Measured:
+def read(path: Path) -> RecordData:
     """A record as the audits see it."""
     return from_record(open_record(path))
 
 
-def implausible(measured: Measured) -> tuple[Finding, ...]:
+def implausible(measured: RecordData) -> tuple[Finding, ...]:
     """What the audits of plausibility find in a record."""
     audits = [catalog.load("verdict.audits", name) for name in AUDITS]
     return tuple(finding for audit in audits if measured.kind.concerns(audit.about) for finding in audit.examine(measured, {}))
 
 
-def rules(measured: Measured) -> set[str]:
+def rules(measured: RecordData) -> set[str]:
     """The rules that they name."""
     return {finding.rule for finding in implausible(measured)}
 
@@ -92,7 +92,7 @@ def a_load(root: Path) -> Path:
     return seal(simulated(concurrency=(1, 4), blocks=2, seconds=4.0, seed=3).measured(), root)
 
 
-def a_timing(*, wall_us: float, used_us: float, launches: int = 5) -> Measured:
+def a_timing(*, wall_us: float, used_us: float, launches: int = 5) -> RecordData:
     """Commands on two processors; times that no two trials share."""
     made = timing(*([wall_us / 1e6 * (1 + 0.001 * place + 0.01 * launch) for place in range(20)] for launch in range(launches)))
     made.manifest["environment"] = {"before": {"cpu": {"logical": 2}}, "after": {}}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from hashlib import sha256
 
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.verdict.judge import Judgement, judge
 from tests.handmade import Handmade
 
@@ -16,7 +16,7 @@ NAMES = {"id", "created_utc", "name"}
 _KNOWN: dict[bytes, Judgement] = {}
 
 
-def judge_once(made: Handmade, measured: Measured) -> Judgement:
+def judge_once(made: Handmade, measured: RecordData) -> Judgement:
     """The judgement of `measured`, which is what `made` holds."""
     manifest = {name: value for name, value in measured.manifest.items() if name not in NAMES}
     whole = repr((made.experiment, made.rows, manifest, measured.state, measured.sealed))

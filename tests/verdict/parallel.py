@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 from typing import Any, Literal
 
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.record.tables import TABLES
 from tests.handmade import Handmade
 from tests.limits import TRAININGS_S
@@ -36,7 +36,7 @@ def train(folder: Path, names: list[str], *, workers: int) -> None:
     assert done.returncode == 0, done.stderr[-4000:]
 
 
-def record(folder: Path, name: str, declared: Declared = "auto", *, levels: tuple[int, ...] = (1, 2)) -> Measured:
+def record(folder: Path, name: str, declared: Declared = "auto", *, levels: tuple[int, ...] = (1, 2)) -> RecordData:
     """One launch of each worker count: folder/1 and folder/2 hold what the ranks left."""
     made = Handmade(levels=levels, blocks=1)
     workload = made.experiment.workload.model_copy(update={"parallelism": declared})

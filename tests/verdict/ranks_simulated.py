@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.instruments.recorder.recorder import Recorder
 from assay.instruments.recorder.sink import Identity, MemorySink
 from tests.handmade import Handmade
@@ -119,7 +119,7 @@ class Ranks:
     def __init__(self, *, levels: tuple[int, ...], blocks: int = 1) -> None:
         self.made = Handmade(levels=levels, blocks=blocks)
 
-    def measured(self) -> Measured:
+    def measured(self) -> RecordData:
         """The record."""
         return self.made.measured()
 

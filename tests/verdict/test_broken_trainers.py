@@ -12,7 +12,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from assay.frames.record_data import Measured, from_record
+from assay.frames.record_data import RecordData, from_record
 from assay.record.reader import open_record
 from assay.record.sealing.verify import verify
 from assay.runners.experiment.run import run
@@ -83,7 +83,7 @@ def test_the_good_trainer_gets_no_finding_in_20_replays(seed: int, tmp_path: Pat
     assert gate(judgement, "quality", 2).status == "PASS"
 
 
-def relabelled(measured: Measured, numbers: random.Random) -> Measured:
+def relabelled(measured: RecordData, numbers: random.Random) -> RecordData:
     """The same launches in another order of time: launch numbers, blocks and ranks are permuted."""
     launches = measured.table("launches")
     new_launch = shuffled(launches["launch"].to_list(), numbers)
@@ -99,7 +99,9 @@ def relabelled(measured: Measured, numbers: random.Random) -> Measured:
         if name == "launches":
             changed.append(pl.col("block").replace(new_block))
         tables[name] = table.with_columns(changed)
-    return Measured(experiment=measured.experiment, manifest=measured.manifest, state=measured.state, sealed=measured.sealed, tables=tables)
+    return RecordData(
+        experiment=measured.experiment, manifest=measured.manifest, state=measured.state, sealed=measured.sealed, tables=tables
+    )
 
 
 def shuffled(old: list[int], numbers: random.Random) -> dict[int, int]:

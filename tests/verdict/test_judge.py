@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from assay import catalog
 from assay.estimates.estimate import Estimate
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.metrics.base import ALL, Metric
 from assay.spec.experiment import Gates, Quality, Scaling
 from assay.verdict.judge import Judgement, compute, in_order, judge
@@ -178,7 +178,7 @@ def test_the_order_of_rows_changes_nothing_in_a_fault_launch() -> None:
     assert same(judge(measured), judge(replace(measured, tables=tables)))
 
 
-def without(measured: Measured, workers: int) -> Measured:
+def without(measured: RecordData, workers: int) -> RecordData:
     """The record of an experiment that never asked for this worker count."""
     gone = measured.table("launches").filter(pl.col("workers") == workers)["launch"].to_list()
     levels = tuple(level for level in measured.levels if level != workers)

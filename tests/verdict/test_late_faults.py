@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.frames.training.later_gradients import compared_later
 from assay.kinds.training.layers import layers
 from assay.verdict.evidence import gradient_faults
@@ -131,7 +131,7 @@ SILENT = {
 }
 
 
-def recorded(trainer: Trainer, workers: int, *, base: Trainer | None = None) -> Measured:
+def recorded(trainer: Trainer, workers: int, *, base: Trainer | None = None) -> RecordData:
     """One worker, right, and so many, as the trainer does it."""
     made = Ranks(levels=(1, workers))
     made.launch(base or trainer, workers=1)
@@ -139,7 +139,7 @@ def recorded(trainer: Trainer, workers: int, *, base: Trainer | None = None) -> 
     return made.measured()
 
 
-def found(measured: Measured) -> list[Finding]:
+def found(measured: RecordData) -> list[Finding]:
     """Everything that is found about whether a training is right."""
     from assay.verdict.audits.training import batch_statistics, gradients, losses, modes, replicas, sample_weights, samples, training_state
 
@@ -225,7 +225,7 @@ def test_nothing_is_found_in_200_trainings_that_are_right(twentieth: int) -> Non
         assert named is None or named.severity == "note"
 
 
-def sharded(measured: Measured, workers: int) -> Measured:
+def sharded(measured: RecordData, workers: int) -> RecordData:
     """The record that fully_shard leaves: every rank tells of its own part, whose hashes and norms are its own."""
     import polars as pl
 
@@ -244,7 +244,7 @@ def sharded(measured: Measured, workers: int) -> Measured:
         "fingerprints": prints,
         "gradients": gradients.with_columns(part=part, parts=parts, norm=norm, sums=sums),
     }
-    return Measured(experiment=measured.experiment, manifest=measured.manifest, state="complete", sealed=True, tables=tables)
+    return RecordData(experiment=measured.experiment, manifest=measured.manifest, state="complete", sealed=True, tables=tables)
 
 
 @pytest.mark.parametrize(

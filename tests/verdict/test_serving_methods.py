@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.verdict.artifact import artifact
 from assay.verdict.hoefler_belli import Rule, checklist
 from assay.verdict.judge import judge
@@ -15,47 +15,47 @@ from tests.serving_made import ServingMade, simulated
 
 
 @pytest.fixture(scope="module")
-def load() -> Measured:
+def load() -> RecordData:
     made = simulated(rate=(4.0, 8.0), blocks=5, seconds=10.0, seed=2)
     made.manifest["environment"]["before"] = {"cpu": {"model": "EPYC"}, "engines": {"server": {"path": "/version", "said": "{}"}}}
     return made.measured()
 
 
-def rules(measured: Measured) -> dict[int, Rule]:
+def rules(measured: RecordData) -> dict[int, Rule]:
     return {rule.number: rule for rule in checklist(measured, judge(measured))}
 
 
-def test_all_twelve_are_answered_and_what_is_not_kept_says_what_to_do(load: Measured) -> None:
+def test_all_twelve_are_answered_and_what_is_not_kept_says_what_to_do(load: RecordData) -> None:
     found = rules(load)
     assert list(found) == list(range(1, 13))
     assert all(bool(rule.mend) == (rule.answer in ("in part", "not kept")) for rule in found.values())
 
 
-def test_a_load_reports_no_speedup_and_no_ratio(load: Measured) -> None:
+def test_a_load_reports_no_speedup_and_no_ratio(load: RecordData) -> None:
     assert [rules(load)[number].answer for number in (1, 4)] == ["not applicable", "not applicable"]
 
 
-def test_percentiles_are_never_averaged(load: Measured) -> None:
+def test_percentiles_are_never_averaged(load: RecordData) -> None:
     assert "percentiles are never averaged" in rules(load)[3].evidence
 
 
-def test_launches_are_counted_by_load_and_not_by_replicas(load: Measured) -> None:
+def test_launches_are_counted_by_load_and_not_by_replicas(load: RecordData) -> None:
     assert rules(load)[7].evidence.startswith("configurations are compared inside randomised blocks, at least 5 launches each")
     few = simulated(rate=(4.0, 8.0), blocks=3, seconds=4.0).measured()
     assert rules(few)[7].answer == "not kept"
 
 
-def test_tails_beside_the_median_keep_the_rule_on_statistics(load: Measured) -> None:
+def test_tails_beside_the_median_keep_the_rule_on_statistics(load: RecordData) -> None:
     assert rules(load)[8].answer == "kept"
     nothing = ServingMade(rate=(4.0,), blocks=1)
     nothing.launch()
     assert rules(nothing.measured())[8].evidence == "no latency was measured"
 
 
-def test_factors_need_a_digest_of_what_was_sent_and_engines_that_say_what_they_are(load: Measured) -> None:
+def test_factors_need_a_digest_of_what_was_sent_and_engines_that_say_what_they_are(load: RecordData) -> None:
     assert rules(load)[9].answer == "kept"
 
-    def with_manifest(**changed: Any) -> Measured:
+    def with_manifest(**changed: Any) -> RecordData:
         return replace(load, manifest={**load.manifest, **changed})
 
     assert rules(with_manifest(schedules={}))[9].evidence.endswith("what was sent was not digested")
@@ -63,11 +63,11 @@ def test_factors_need_a_digest_of_what_was_sent_and_engines_that_say_what_they_a
     assert rules(with_manifest(environment=silent))[9].answer == "in part"
 
 
-def test_times_run_from_when_a_request_was_due(load: Measured) -> None:
+def test_times_run_from_when_a_request_was_due(load: RecordData) -> None:
     assert rules(load)[10].evidence.startswith("a request's time runs from when it was due")
 
 
-def test_the_artifact_says_what_the_load_was(load: Measured) -> None:
+def test_the_artifact_says_what_the_load_was(load: RecordData) -> None:
     fields = {field.name: field.text for field in artifact(load, judge(load))}
     assert fields["Settings"] == (
         "chat with tiny; lengths D(100,100); poisson arrivals for 10 s after 2 s; loads 4, 8; temperature 0; prompts synthetic"

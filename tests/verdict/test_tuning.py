@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from assay.cli.verbs.tune import exit_code
 from assay.frames.per_launch import from_frame
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.spec.experiment import Quality
 from assay.spec.load import from_mapping
 from assay.spec.sections.tune import Choice, Tune, choices
@@ -64,7 +64,7 @@ class Machine:
 
 
 @cache
-def _base(blocks: int, wrong: bool, less: bool, number: int) -> tuple[Measured, Judgement]:
+def _base(blocks: int, wrong: bool, less: bool, number: int) -> tuple[RecordData, Judgement]:
     """A record of so many launches whose work and scores are as asked, one arm of a session; judged once."""
     made = Handmade(levels=(1,), blocks=max(1, blocks), quality=Quality(metric="accuracy", margin=0.05))
     for block in range(max(1, blocks)):

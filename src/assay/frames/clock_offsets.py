@@ -24,7 +24,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from assay.estimates.estimate import Absent
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.stats.groups.clocks import LEAST_PINGS, Drift, Offset, Ping, linear_drift, too_short
 from assay.units import NS_PER_S
 
@@ -85,17 +85,17 @@ class HostClock:
         return shift, max(*ends, *(one.bound for one in there))
 
 
-def clock_offsets(measured: Measured) -> Mapping[tuple[int, str], HostClock]:
+def clock_offsets(measured: RecordData) -> Mapping[tuple[int, str], HostClock]:
     """(launch, host) -> clock, for every host on which a worker began. Memoised."""
     return measured.once("clock offsets", _clock_offsets)
 
 
-def _clock_offsets(measured: Measured) -> Mapping[tuple[int, str], HostClock]:
+def _clock_offsets(measured: RecordData) -> Mapping[tuple[int, str], HostClock]:
     begun = hosts_of(measured).sort("launch").partition_by("launch", maintain_order=True)
     return {(clock.launch, clock.host): clock for own in begun for clock in _of_launch(measured, own)}
 
 
-def hosts_of(measured: Measured) -> pl.DataFrame:
+def hosts_of(measured: RecordData) -> pl.DataFrame:
     """(launch, rank, incarnation, host, boot): where each worker ran; boot is null if its kernel is not reported."""
     begun = measured.table("events").filter(pl.col("kind") == "worker_start")
     boot = pl.col("detail").str.json_path_match("$.boot_id")
@@ -130,7 +130,7 @@ class Aligned:
     trouble: str = ""  # why its hosts' times cannot be compared; empty: they can
 
 
-def aligned(measured: Measured, launch: int) -> Aligned:
+def aligned(measured: RecordData, launch: int) -> Aligned:
     """Times of workers and coordinator on one clock; unchanged if all ran on one host or one kernel."""
     events, steps, calls, row, read = (measured.table(name).filter(pl.col("launch") == launch) for name in MOVED)
     whole = Aligned(events=events, steps=steps, collectives=calls, launches=row, telemetry=read)
@@ -176,16 +176,16 @@ def _launch_moved(launch: pl.DataFrame, events: pl.DataFrame, clocks: Mapping[st
 class OneClock:
     """A record with launches, steps, events, collectives and telemetry on one clock, in every launch that allows it."""
 
-    measured: Measured = field(repr=False)
+    measured: RecordData = field(repr=False)
     troubles: Mapping[int, str]  # launch -> why its hosts' times cannot be compared; they are unchanged
 
 
-def on_one_clock(measured: Measured) -> OneClock:
+def on_one_clock(measured: RecordData) -> OneClock:
     """For frames that compare times across workers and with the coordinator, over all launches. Memoised."""
     return measured.once("on one clock", _on_one_clock)
 
 
-def _on_one_clock(measured: Measured) -> OneClock:
+def _on_one_clock(measured: RecordData) -> OneClock:
     hosts = measured.table("events").group_by("launch").agg(pl.col("host").n_unique().alias("hosts"))
     several = sorted(hosts.filter(pl.col("hosts") > 1)["launch"].to_list())
     found = {launch: aligned(measured, launch) for launch in several}
@@ -199,7 +199,7 @@ def _on_one_clock(measured: Measured) -> OneClock:
     return OneClock(measured=replace(measured, tables=tables), troubles=troubles)
 
 
-def _coordinators(measured: Measured, placed: pl.DataFrame, host: str, clocks: Mapping[str, HostClock]) -> HostClock:
+def _coordinators(measured: RecordData, placed: pl.DataFrame, host: str, clocks: Mapping[str, HostClock]) -> HostClock:
     """The clock of the coordinator's host if no worker began there; known if it shares a kernel with some worker."""
     coordinator = measured.manifest.get("coordinator")
     boot = coordinator.get("boot_id") if isinstance(coordinator, Mapping) else None
@@ -241,7 +241,7 @@ def _shifted(detail: str, ns: int) -> str:
     return json.dumps({**told, "process_start_ns": began + ns}) if isinstance(began, int) else detail
 
 
-def _of_launch(measured: Measured, begun: pl.DataFrame) -> Iterator[HostClock]:
+def _of_launch(measured: RecordData, begun: pl.DataFrame) -> Iterator[HostClock]:
     """The clocks of the hosts on which a launch's workers began, rank 0's first."""
     if begun.height == 0:
         return

@@ -9,16 +9,16 @@ from __future__ import annotations
 import polars as pl
 
 from assay.estimates.estimate import Absent
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 
 
-def energy_method(measured: Measured) -> str | None:
+def energy_method(measured: RecordData) -> str | None:
     """counter or modelled, from the telemetry; None without energy readings."""
     methods = set(_readings(measured)["method"].to_list())
     return "counter" if "counter" in methods else "modelled" if "modelled" in methods else None
 
 
-def launch_joules(measured: Measured) -> pl.DataFrame:
+def launch_joules(measured: RecordData) -> pl.DataFrame:
     """(launch, value): joules of all devices of a launch, by the one method that applies."""
     method = energy_method(measured) or ""
     own = _readings(measured).filter(pl.col("method") == method)
@@ -26,7 +26,7 @@ def launch_joules(measured: Measured) -> pl.DataFrame:
     return per_device.group_by("launch").agg(pl.col("value").sum())
 
 
-def no_energy(measured: Measured) -> Absent:
+def no_energy(measured: RecordData) -> Absent:
     """Why there are no joules, as the instrument reported it."""
     if measured.experiment.energy.source == "none":
         return Absent(reason="not_measured", detail='the experiment asks for no energy (energy.source = "none")')
@@ -35,5 +35,5 @@ def no_energy(measured: Measured) -> Absent:
     return Absent(reason="not_measured", detail=str(reason or "no energy counter was readable on this machine (RAPL, NVML)"))
 
 
-def _readings(measured: Measured) -> pl.DataFrame:
+def _readings(measured: RecordData) -> pl.DataFrame:
     return measured.table("telemetry").filter(pl.col("counter") == "energy")

@@ -25,7 +25,7 @@ from typing import Final
 import polars as pl
 
 from assay.estimates.format import given, reading
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.spec.sections.noise import Noise
 from assay.units import FRACTION
 
@@ -127,7 +127,7 @@ def limits(noise: Noise) -> tuple[Limit, ...]:
     )
 
 
-def fold(measured: Measured) -> pl.DataFrame:
+def fold(measured: RecordData) -> pl.DataFrame:
     """One row per launch with telemetry: `launch` and `COLUMNS`; null if not read."""
     rows = measured.table("telemetry")
     found = rows.select("launch").unique().sort("launch")
@@ -136,7 +136,7 @@ def fold(measured: Measured) -> pl.DataFrame:
     return found.select("launch", *(pl.col(name).cast(pl.Float64) for name in COLUMNS))
 
 
-def disturbed(measured: Measured, launch: int) -> str:
+def disturbed(measured: RecordData, launch: int) -> str:
     """Why a launch counts as disturbed by the experiment's limits; "" if it does not.
 
     All launches recorded so far contribute to the median of the sentinel.

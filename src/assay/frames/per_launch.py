@@ -8,11 +8,11 @@ import polars as pl
 
 from assay.estimates.estimate import Absent, Value
 from assay.estimates.over_launches import no_launch, no_logarithm, positive
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 
 
 def from_frame(
-    measured: Measured, values: pl.DataFrame, *, unit: str, aggregate: str, name: str, missing: str, trials: str
+    measured: RecordData, values: pl.DataFrame, *, unit: str, aggregate: str, name: str, missing: str, trials: str
 ) -> dict[str, Value]:
     """One estimate per configuration from a frame (launch, value[, trials]); positive values, Student t on their logs.
 
@@ -37,7 +37,7 @@ def from_frame(
     return found
 
 
-def in_blocks(measured: Measured, values: pl.DataFrame, configuration: str) -> dict[int, float]:
+def in_blocks(measured: RecordData, values: pl.DataFrame, configuration: str) -> dict[int, float]:
     """block -> value of the configuration's launch in that block, from a frame (launch, value)."""
     known = dict(zip(values["launch"], values["value"], strict=True))
     launches = measured.timed_by_block.get(configuration, ())

@@ -5,13 +5,13 @@ from __future__ import annotations
 import polars as pl
 
 from assay.estimates.estimate import Absent
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.units import SECONDS_PER_HOUR
 
 NO_PRICES = Absent(reason="not_measured", detail="the experiment gives no prices; add [prices] usd_per_worker_hour, date and source")
 
 
-def usd_per_worker_second(measured: Measured) -> float | None:
+def usd_per_worker_second(measured: RecordData) -> float | None:
     """The price per second from the experiment; None if it gives none."""
     prices = measured.experiment.prices
     return None if prices is None else prices.usd_per_worker_hour / SECONDS_PER_HOUR

@@ -1,6 +1,6 @@
 """Which data do metrics read?
 
-The record's tables, loaded once, and frames that several metrics share. Pure: a `Measured` is built from frames; it never
+The record's tables, loaded once, and frames that several metrics share. Pure: a `RecordData` is built from frames; it never
 opens a file. Rules:
 * a step of a launch is its last incarnation's version, and its time is the slowest rank's (end - begin - checkpoint):
   saving a checkpoint is not training time;
@@ -31,7 +31,7 @@ from assay.stats.series.steady_state import SteadyState, steady_state
 
 
 @dataclass(frozen=True)
-class Measured(RecordTables):
+class RecordData(RecordTables):
     """One record, ready for metrics."""
 
     @cached_property
@@ -129,11 +129,11 @@ class Measured(RecordTables):
         return ranked.join(first, on="launch").filter(pl.col("_i") >= pl.col("_warm")).drop("_i", "_warm")
 
 
-def from_record(record: Record) -> Measured:
+def from_record(record: Record) -> RecordData:
     """Load a record's tables for judging."""
     from assay.record.tables import TABLES
 
-    return Measured(
+    return RecordData(
         experiment=record.experiment,
         manifest=record.manifest,
         state=record.state,
@@ -147,7 +147,7 @@ def from_record(record: Record) -> Measured:
 PORTION: Final = 100_000  # steps
 
 
-def portions(measured: Measured, launches: pl.DataFrame) -> Iterator[pl.DataFrame]:
+def portions(measured: RecordData, launches: pl.DataFrame) -> Iterator[pl.DataFrame]:
     """The launches in groups of at most `PORTION` steps, or of one launch: derived frames take ten times a step's memory."""
     rows = dict(measured.table("steps").group_by("launch").len().iter_rows())
     groups: list[list[int]] = []
@@ -171,7 +171,7 @@ def by_launch(frame: pl.DataFrame) -> Iterator[pl.DataFrame]:
 
 
 def fold_steps(steps: pl.DataFrame) -> pl.DataFrame:
-    """Ranks -> one row per (launch, step). See `Measured.global_steps`."""
+    """Ranks -> one row per (launch, step). See `RecordData.global_steps`."""
     folded = [_fold_launch(launch) for launch in by_launch(steps)]
     return pl.concat(folded) if folded else _fold_launch(steps)
 

@@ -13,7 +13,7 @@ from typing import Final
 import polars as pl
 
 from assay.estimates.estimate import Absent
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.stats.series.steady_state import SteadyState, steady_state
 
 LEAST_SERIES: Final = 20  # shorter series do not show a warm-up
@@ -21,14 +21,14 @@ NOT_TIMED: Final = "its launches hold no timed calls; assay time makes such a re
 FAR: Final = 10.0  # robust standard deviations above the median of its launch: an outlier
 
 
-def refused(measured: Measured) -> Absent | None:
+def refused(measured: RecordData) -> Absent | None:
     """Why there is no time of a call at all."""
     if measured.table("trials").height or measured.kind.times_calls:
         return None
     return Absent(reason="not_applicable", detail=NOT_TIMED)
 
 
-def asked_to_count(measured: Measured) -> pl.DataFrame:
+def asked_to_count(measured: RecordData) -> pl.DataFrame:
     """The trials of timed launches without the requested warm-up, with `seconds`, `cpu_s` of one call."""
     rows = measured.table("trials").filter(pl.col("warm_up") == 0).sort("launch", "trial")
     rows = rows.join(measured.timed.select("launch", "configuration", "block"), on="launch")
@@ -44,7 +44,7 @@ def states(rows: pl.DataFrame) -> dict[int, SteadyState]:
     return {int(group["launch"][0]): steady_state(group["seconds"].to_numpy()) for group in groups if group.height >= LEAST_SERIES}
 
 
-def counted(measured: Measured) -> pl.DataFrame:
+def counted(measured: RecordData) -> pl.DataFrame:
     """`asked_to_count` without the detected warm-up."""
     rows = asked_to_count(measured)
     found = states(rows)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from assay.estimates.estimate import Value
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.spec.experiment import Dimension as Dimension
 from assay.spec.kind import EVERY
 from assay.stats.intervals.means import Kind
@@ -56,7 +56,7 @@ class Metric:
     better: Better
     dimension: Dimension
     formula: str  # one line
-    compute: Callable[[Measured, Results], Mapping[str, Value]]
+    compute: Callable[[RecordData, Results], Mapping[str, Value]]
     after: tuple[str, ...] = ()  # metrics that must be computed first
     about: tuple[str, ...] = LAUNCHED  # the kinds of records it is computed for
     primary: bool = False  # shown in the vector table of every report

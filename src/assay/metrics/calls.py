@@ -16,7 +16,7 @@ import polars as pl
 from assay.estimates.estimate import Absent, Estimate, Value
 from assay.estimates.format import reading
 from assay.frames.per_launch import from_frame
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.frames.trials import counted, per_launch, refused
 from assay.metrics.base import Metric, Results, Shown
 from assay.units import BYTES, SECONDS
@@ -24,7 +24,7 @@ from assay.units import BYTES, SECONDS
 NEAR_FLOOR: Final = 1.02  # memory within 2 % of the starter's cannot be told from it
 
 
-def _per_call(measured: Measured, _: Results, *, name: str, unit: str, column: str, fold: str, missing: str) -> Mapping[str, Value]:
+def _per_call(measured: RecordData, _: Results, *, name: str, unit: str, column: str, fold: str, missing: str) -> Mapping[str, Value]:
     if (refusal := refused(measured)) is not None:
         return dict.fromkeys(measured.configurations, refusal)
     return from_frame(
@@ -76,14 +76,14 @@ TRIAL_CPU_TIME = Metric(
 )
 
 
-def _memory(measured: Measured, results: Results) -> Mapping[str, Value]:
+def _memory(measured: RecordData, results: Results) -> Mapping[str, Value]:
     missing = "this system did not say how much memory the calls used"
     values = _per_call(measured, results, name="trial_memory", unit=BYTES, column="max_rss_bytes", fold="median", missing=missing)
     floor = starter_bytes(measured)
     return {name: _unless_below(value, floor) for name, value in values.items()}
 
 
-def starter_bytes(measured: Measured) -> float | None:
+def starter_bytes(measured: RecordData) -> float | None:
     """The memory of assay's starter, as shown by an empty command. None for functions, which are not spawned."""
     rows = measured.table("telemetry").filter((pl.col("device") == "spawn") & (pl.col("counter") == "start_rss"))
     middle = rows["value"].median()

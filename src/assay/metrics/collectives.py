@@ -35,7 +35,7 @@ from assay.frames.links.collective_calls import (
     timed_loops,
 )
 from assay.frames.links.pairs import farthest
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.metrics.base import Metric, Results
 from assay.spec.sections.collectives import Cell
 from assay.stats.models.affine_fit import LEAST_SIZES, Affine, affine_fit
@@ -49,7 +49,7 @@ LEAST_RANGE: Final = 16.0  # largest / smallest size: with less, the two parts c
 measure = partial(Metric, unit=SECONDS, kind="cost", better="lower", dimension="performance", about=("collectives",), primary=True)
 
 
-def _time(measured: Measured, _: Results) -> Mapping[str, Value]:
+def _time(measured: RecordData, _: Results) -> Mapping[str, Value]:
     return over_cells(measured, lambda _, seconds: seconds, unit=SECONDS, name="collective_time")
 
 
@@ -65,7 +65,7 @@ COLLECTIVE_TIME = measure(
 )
 
 
-def _bandwidth(measured: Measured, _: Results, *, name: str, of: Callable[[Cell, float], float]) -> Mapping[str, Value]:
+def _bandwidth(measured: RecordData, _: Results, *, name: str, of: Callable[[Cell, float], float]) -> Mapping[str, Value]:
     values = over_cells(measured, lambda cell, times: [of(cell, seconds) for seconds in times], unit=BYTES_PER_SECOND, name=name)
     return {cell.name: a_group_of_one(cell) or values[cell.name] for cell in asked_cells(measured)}
 
@@ -96,7 +96,7 @@ BUSBW = measure(
 )
 
 
-def _groups(measured: Measured) -> dict[str, list[Cell]]:
+def _groups(measured: RecordData) -> dict[str, list[Cell]]:
     """Name of the group -> its cells by ascending size."""
     results: dict[str, list[Cell]] = {}
     for cell in asked_cells(measured):
@@ -104,13 +104,13 @@ def _groups(measured: Measured) -> dict[str, list[Cell]]:
     return results
 
 
-def _fits(measured: Measured) -> Mapping[str, Mapping[int, Affine] | Absent]:
+def _fits(measured: RecordData) -> Mapping[str, Mapping[int, Affine] | Absent]:
     """Name of the group -> block -> the fit of that block's launch; or why there is none."""
     values = per_launch(measured)
     return {name: _fit(measured, members, values) for name, members in _groups(measured).items()}
 
 
-def _fit(measured: Measured, members: list[Cell], values: Mapping[str, pl.DataFrame]) -> Mapping[int, Affine] | Absent:
+def _fit(measured: RecordData, members: list[Cell], values: Mapping[str, pl.DataFrame]) -> Mapping[int, Affine] | Absent:
     known = [cell for cell in members if values[cell.name].height]
     if members[0].ranks == 1:
         return Absent(reason="not_applicable", detail="a group of one rank has no link")
@@ -133,7 +133,7 @@ def _fit(measured: Measured, members: list[Cell], values: Mapping[str, pl.DataFr
 
 
 def _over_groups(
-    measured: Measured, of: Callable[[Cell, Affine], float], *, unit: str, name: str, needs: tuple[Part, ...]
+    measured: RecordData, of: Callable[[Cell, Affine], float], *, unit: str, name: str, needs: tuple[Part, ...]
 ) -> Mapping[str, Value]:
     """One estimate per group, from a number of each launch's fit; Absent if a required part is too small in a launch."""
     results: dict[str, Value] = {}
@@ -183,7 +183,7 @@ def _unseen(members: list[Cell], fitted: Mapping[int, Affine], needs: tuple[Part
     return None
 
 
-def _alpha(measured: Measured, _: Results) -> Mapping[str, Value]:
+def _alpha(measured: RecordData, _: Results) -> Mapping[str, Value]:
     return _over_groups(
         measured, lambda cell, fitted: alpha_beta(cell.op, cell.ranks, fitted)[0], unit=SECONDS, name="alpha", needs=("fixed",)
     )
@@ -201,7 +201,7 @@ ALPHA = measure(
 )
 
 
-def _beta(measured: Measured, _: Results) -> Mapping[str, Value]:
+def _beta(measured: RecordData, _: Results) -> Mapping[str, Value]:
     return _over_groups(
         measured, lambda cell, fitted: alpha_beta(cell.op, cell.ranks, fitted)[1], unit=SECONDS_PER_BYTE, name="beta", needs=("growing",)
     )
@@ -220,7 +220,7 @@ BETA = measure(
 )
 
 
-def _crossover_size(measured: Measured, _: Results) -> Mapping[str, Value]:
+def _crossover_size(measured: RecordData, _: Results) -> Mapping[str, Value]:
     return _over_groups(measured, lambda _, fitted: fitted.half, unit=BYTES, name="crossover_size", needs=("fixed", "growing"))
 
 
@@ -238,7 +238,7 @@ CROSSOVER_SIZE = measure(
 )
 
 
-def _pair_latency(measured: Measured, _: Results) -> Mapping[str, Value]:
+def _pair_latency(measured: RecordData, _: Results) -> Mapping[str, Value]:
     return farthest(measured, pl.col("latency_s").max(), unit=SECONDS, name="pair_latency", aggregate="largest latency of a pair")
 
 
@@ -255,7 +255,7 @@ PAIR_LATENCY = measure(
 )
 
 
-def _pair_bandwidth(measured: Measured, _: Results) -> Mapping[str, Value]:
+def _pair_bandwidth(measured: RecordData, _: Results) -> Mapping[str, Value]:
     smallest = pl.col("bandwidth").min()
     return farthest(measured, smallest, unit=BYTES_PER_SECOND, name="pair_bandwidth", aggregate="smallest bandwidth of a pair")
 
@@ -275,7 +275,7 @@ PAIR_BANDWIDTH = measure(
 )
 
 
-def _errors(measured: Measured, _: Results) -> Mapping[str, Value]:
+def _errors(measured: RecordData, _: Results) -> Mapping[str, Value]:
     calls = timed_loops(measured).group_by(*CELL)
     sums = calls.agg(pl.col("wrong").sum(), pl.col("checked").sum(), pl.col("launch").n_unique().alias("launches"))
     known = {row[:4]: row[4:] for row in sums.iter_rows()}
@@ -285,7 +285,7 @@ def _errors(measured: Measured, _: Results) -> Mapping[str, Value]:
     }
 
 
-def _wrong_calls(measured: Measured, cell: Cell, wrong: int, checked: int, launches: int) -> Value:
+def _wrong_calls(measured: RecordData, cell: Cell, wrong: int, checked: int, launches: int) -> Value:
     if launches == 0:
         return missing(measured, cell)
     if checked == 0:

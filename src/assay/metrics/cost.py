@@ -17,7 +17,7 @@ from assay.estimates.estimate import Absent, Estimate, Value
 from assay.estimates.over_launches import exact, transform
 from assay.frames.per_launch import from_frame
 from assay.frames.prices import NO_PRICES, launch_usd, usd_per_worker_second
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.frames.training.useful_work import UNCOUNTED, work_per_launch
 from assay.metrics.base import ALL, EVERYTHING, Metric, Results, Shown
 from assay.units import COUNT, ITEMS_PER_USD, USD, USD_PER_ITEM, USD_PER_STEP
@@ -25,7 +25,7 @@ from assay.units import COUNT, ITEMS_PER_USD, USD, USD_PER_ITEM, USD_PER_STEP
 FREE = Absent(reason="undefined", detail="the price is 0 dollars per worker-hour")
 
 
-def _cost(measured: Measured, _: Results) -> Mapping[str, Value]:
+def _cost(measured: RecordData, _: Results) -> Mapping[str, Value]:
     price = usd_per_worker_second(measured)
     if price is None:
         return dict.fromkeys(measured.configurations, NO_PRICES)
@@ -58,7 +58,7 @@ COST = Metric(
 )
 
 
-def _per_item(measured: Measured, _: Results) -> Mapping[str, Value]:
+def _per_item(measured: RecordData, _: Results) -> Mapping[str, Value]:
     price = usd_per_worker_second(measured)
     if price is None:
         return dict.fromkeys(measured.configurations, NO_PRICES)
@@ -93,7 +93,7 @@ COST_PER_ITEM = Metric(
 )
 
 
-def _per_dollar(measured: Measured, results: Results) -> Mapping[str, Value]:
+def _per_dollar(measured: RecordData, results: Results) -> Mapping[str, Value]:
     return {name: _inverse(results["cost_per_item"][name]) for name in measured.configurations}
 
 
@@ -123,7 +123,7 @@ ITEMS_PER_DOLLAR = Metric(
 )
 
 
-def _per_step(measured: Measured, results: Results) -> Mapping[str, Value]:
+def _per_step(measured: RecordData, results: Results) -> Mapping[str, Value]:
     price = usd_per_worker_second(measured)
     if price is None:
         return dict.fromkeys(measured.configurations, NO_PRICES)
@@ -153,7 +153,7 @@ COST_PER_STEP = Metric(
 )
 
 
-def _per_effective_work(measured: Measured, results: Results) -> Mapping[str, Value]:
+def _per_effective_work(measured: RecordData, results: Results) -> Mapping[str, Value]:
     return {name: _effective(results["cost_per_step"][name], results["efficiency"][name]) for name in measured.configurations}
 
 
@@ -191,7 +191,7 @@ COST_PER_EFFECTIVE_WORK = Metric(
 )
 
 
-def _total(measured: Measured, _: Results) -> Mapping[str, Value]:
+def _total(measured: RecordData, _: Results) -> Mapping[str, Value]:
     price = usd_per_worker_second(measured)
     if price is None:
         return {ALL: NO_PRICES}
@@ -224,7 +224,7 @@ COST_TOTAL = Metric(
 )
 
 
-def _useful_work(measured: Measured, _: Results) -> Mapping[str, Value]:
+def _useful_work(measured: RecordData, _: Results) -> Mapping[str, Value]:
     return from_frame(
         measured,
         work_per_launch(measured),

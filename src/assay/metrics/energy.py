@@ -13,13 +13,13 @@ import polars as pl
 from assay.estimates.estimate import Value
 from assay.frames.joules import energy_method, launch_joules, no_energy
 from assay.frames.per_launch import from_frame
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.frames.training.useful_work import UNCOUNTED, work_per_launch
 from assay.metrics.base import EVERYTHING, Metric, Results, Shown
 from assay.units import JOULES, JOULES_PER_ITEM
 
 
-def _energy(measured: Measured, _: Results) -> Mapping[str, Value]:
+def _energy(measured: RecordData, _: Results) -> Mapping[str, Value]:
     method = energy_method(measured)
     if method is None:
         return dict.fromkeys(measured.configurations, no_energy(measured))
@@ -51,7 +51,7 @@ ENERGY = Metric(
 )
 
 
-def _per_item(measured: Measured, _: Results) -> Mapping[str, Value]:
+def _per_item(measured: RecordData, _: Results) -> Mapping[str, Value]:
     method = energy_method(measured)
     if method is None:
         return dict.fromkeys(measured.configurations, no_energy(measured))

@@ -15,7 +15,7 @@ from typing import Final
 from assay.estimates.estimate import Absent, Estimate, Value
 from assay.estimates.over_launches import no_launch
 from assay.frames.joules import energy_method, no_energy
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.frames.serving.objectives import no_objectives
 from assay.frames.serving.requests import WINDOW
 from assay.metrics.base import Metric, Need, Results
@@ -28,7 +28,7 @@ NOT_STREAMED: Final = Absent(
 BEHIND_A_SERVER: Final = "the answers came from a server, which does not tell it; a model in this process does (backend process)"
 
 
-def values(metric: Metric, measured: Measured, results: Results) -> Mapping[str, Value]:
+def values(metric: Metric, measured: RecordData, results: Results) -> Mapping[str, Value]:
     """A metric's values for a record; if the record lacks what it needs, the reason for every configuration."""
     why = unmet(metric, measured)
     if why is not None:
@@ -36,7 +36,7 @@ def values(metric: Metric, measured: Measured, results: Results) -> Mapping[str,
     return reworded(measured, metric.compute(measured, results))
 
 
-def unmet(metric: Metric, measured: Measured) -> Absent | None:
+def unmet(metric: Metric, measured: RecordData) -> Absent | None:
     """The first thing that a metric needs and a record lacks; None if it has all."""
     foreign = measured.foreign
     if foreign is not None and not measured.kind.sweeps:  # the file of a sweep holds every time that a metric needs
@@ -48,7 +48,7 @@ def unmet(metric: Metric, measured: Measured) -> Absent | None:
     return next(filter(None, (lack(measured) for need, lack in OF_OURS.items() if need in metric.needs)), None)
 
 
-def reworded(measured: Measured, values: Mapping[str, Value]) -> Mapping[str, Value]:
+def reworded(measured: RecordData, values: Mapping[str, Value]) -> Mapping[str, Value]:
     """The values, without mention of a measured window in their methods if the record has none; for a profile alone,
     with the reason why no launch was timed."""
     if measured.experiment.profile is not None and measured.experiment.profile.only:
@@ -62,16 +62,16 @@ def reworded(measured: Measured, values: Mapping[str, Value]) -> Mapping[str, Va
     }
 
 
-def _chunks(measured: Measured) -> Absent | None:
+def _chunks(measured: RecordData) -> Absent | None:
     serving = measured.experiment.serving
     return None if serving is not None and serving.stream else NOT_STREAMED
 
 
-def _energy(measured: Measured) -> Absent | None:
+def _energy(measured: RecordData) -> Absent | None:
     return no_energy(measured) if energy_method(measured) is None else None
 
 
-OF_OURS: Final[Mapping[Need, Callable[[Measured], Absent | None]]] = {"chunks": _chunks, "objectives": no_objectives, "energy": _energy}
+OF_OURS: Final[Mapping[Need, Callable[[RecordData], Absent | None]]] = {"chunks": _chunks, "objectives": no_objectives, "energy": _energy}
 
 
 # ---- imported records --------------------------------------------------------------------------------------------
@@ -82,7 +82,7 @@ def _only_totals(title: str) -> Absent:
     return Absent(reason="not_measured", detail=words)
 
 
-def _window(measured: Measured, _: Metric) -> Absent | None:
+def _window(measured: RecordData, _: Metric) -> Absent | None:
     if not measured.timeless or measured.foreign is None:
         return None
     sampled = measured.foreign.get("times") == "sampled"
@@ -94,14 +94,14 @@ def _window(measured: Measured, _: Metric) -> Absent | None:
     )
 
 
-def _due_times(measured: Measured, _: Metric) -> Absent | None:
+def _due_times(measured: RecordData, _: Metric) -> Absent | None:
     if measured.foreign is None or measured.foreign.get("clock") == "scheduled":
         return None
     words = f"the imported file of {measured.foreign.get('title')} does not say when requests were due, only when they were sent"
     return Absent(reason="not_measured", detail=words)
 
 
-def _own_chunk_kinds(measured: Measured, metric: Metric) -> Absent | None:
+def _own_chunk_kinds(measured: RecordData, metric: Metric) -> Absent | None:
     if measured.foreign is None or measured.foreign.get("tool") == metric.tool:
         return None
     words = (
@@ -110,16 +110,16 @@ def _own_chunk_kinds(measured: Measured, metric: Metric) -> Absent | None:
     return Absent(reason="not_applicable", detail=words)
 
 
-def _connections(measured: Measured, _: Metric) -> Absent | None:
+def _connections(measured: RecordData, _: Metric) -> Absent | None:
     title = measured.foreign.get("title") if measured.foreign is not None else ""
     return Absent(reason="not_measured", detail=f"the imported file of {title} does not say how long connections took to set up")
 
 
-def _in_process(_: Measured, __: Metric) -> Absent | None:
+def _in_process(_: RecordData, __: Metric) -> Absent | None:
     return Absent(reason="not_applicable", detail=BEHIND_A_SERVER)
 
 
-OF_IMPORTS: Final[Mapping[Need, Callable[[Measured, Metric], Absent | None]]] = {
+OF_IMPORTS: Final[Mapping[Need, Callable[[RecordData, Metric], Absent | None]]] = {
     "window": _window,
     "due_times": _due_times,
     "own_chunk_kinds": _own_chunk_kinds,

@@ -10,16 +10,16 @@ from collections.abc import Mapping
 from assay.estimates.estimate import Absent, Value
 from assay.estimates.over_launches import exact
 from assay.frames.links.network_probe import BACK, BY, by, hosts, medians, readings, why_not
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.metrics.base import Metric, Results
 from assay.units import BYTES_PER_SECOND, FRACTION, SECONDS
 
 
-def _round_trip(measured: Measured, _: Results) -> Mapping[str, Value]:
+def _round_trip(measured: RecordData, _: Results) -> Mapping[str, Value]:
     return {host: _echo_time(measured, host, by(measured, host) or "ping") for host in hosts(measured)}
 
 
-def _echo_time(measured: Measured, host: str, how: str) -> Value:
+def _echo_time(measured: RecordData, host: str, how: str) -> Value:
     missing = why_not(measured, host, "ping", "connect")
     return medians(measured, host, f"{how}_rtt", unit=SECONDS, name=f"round_trip|by:{how}", missing=missing)
 
@@ -41,7 +41,7 @@ ROUND_TRIP = Metric(
 )
 
 
-def _link_rate(measured: Measured, _: Results) -> Mapping[str, Value]:
+def _link_rate(measured: RecordData, _: Results) -> Mapping[str, Value]:
     """One estimate per host and direction; the reverse direction under "HOST back"."""
     return {
         key: medians(measured, host, counter, unit=BYTES_PER_SECOND, name="link_rate", missing=why_not(measured, host, "iperf3"))
@@ -68,11 +68,11 @@ LINK_RATE = Metric(
 )
 
 
-def _echoes_lost(measured: Measured, _: Results) -> Mapping[str, Value]:
+def _echoes_lost(measured: RecordData, _: Results) -> Mapping[str, Value]:
     return {host: _lost(measured, host) for host in hosts(measured)}
 
 
-def _lost(measured: Measured, host: str) -> Value:
+def _lost(measured: RecordData, host: str) -> Value:
     for how in BY:
         sent, answered = (readings(measured, host, f"{how}_{what}") for what in ("sent", "answered"))
         if sent["value"].sum() and (answered["value"].sum() or how == BY[-1]):

@@ -20,7 +20,7 @@ from assay.estimates.estimate import Absent, Estimate, Value
 from assay.estimates.format import count
 from assay.estimates.over_launches import no_launch, of_interval
 from assay.frames.ended_launches import ended_words
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.frames.score_clusters import clusters_of, labels_words, undeclared
 from assay.metrics.base import WORKLOADS, Metric, Results, Shown
 from assay.spec.experiment import Quality
@@ -38,23 +38,23 @@ NO_REFERENCE = Absent(
 )
 
 
-def _quality(measured: Measured, _: Results) -> Mapping[str, Value]:
+def _quality(measured: RecordData, _: Results) -> Mapping[str, Value]:
     if measured.experiment.quality is None:
         return dict.fromkeys(measured.configurations, NOT_ASKED)
     return {name: _mean_score(measured, name) for name in measured.configurations}
 
 
-def scores_of(measured: Measured, configuration: str) -> pl.DataFrame:
+def scores_of(measured: RecordData, configuration: str) -> pl.DataFrame:
     """(launch, example, score, cluster, empty) of a configuration's timed launches, for the deciding metric."""
 
-    def fold(one: Measured) -> pl.DataFrame:
+    def fold(one: RecordData) -> pl.DataFrame:
         scored = one.timed.filter(pl.col("configuration") == configuration).select("launch", "block")
         return scored.join(one.scores, on="launch").sort("block", "example")
 
     return measured.once(f"scores of {configuration}", fold)
 
 
-def missing_scores(measured: Measured) -> Absent:
+def missing_scores(measured: RecordData) -> Absent:
     """Why there is no score: nothing reported, or reported under other names."""
     if words := ended_words(measured):
         return Absent(reason="not_measured", detail=f"launches were {words}: quality is that of a finished training")
@@ -67,7 +67,7 @@ def missing_scores(measured: Measured) -> Absent:
     return Absent(reason="not_measured", detail="the script scored no held-out examples; call probe.examples(ids, scores)")
 
 
-def _mean_score(measured: Measured, configuration: str) -> Value:
+def _mean_score(measured: RecordData, configuration: str) -> Value:
     if measured.timed.filter(pl.col("configuration") == configuration).height == 0:
         return no_launch(configuration)
     scored = scores_of(measured, configuration)
@@ -135,11 +135,11 @@ class Pairs:
     clusters: Labels
 
 
-def _difference(measured: Measured, _: Results) -> Mapping[str, Value]:
+def _difference(measured: RecordData, _: Results) -> Mapping[str, Value]:
     return {name: _difference_of(measured, name) for name in measured.configurations}
 
 
-def decide(measured: Measured, configuration: str) -> Decision | Absent:
+def decide(measured: RecordData, configuration: str) -> Decision | Absent:
     """The non-inferiority decision, with the data needed if it is inconclusive."""
     quality = measured.experiment.quality
     if quality is None:
@@ -149,7 +149,7 @@ def decide(measured: Measured, configuration: str) -> Decision | Absent:
     return measured.once(f"quality_difference {configuration}", lambda _: _decided(measured, quality, configuration))
 
 
-def _decided(measured: Measured, quality: Quality, configuration: str) -> Decision | Absent:
+def _decided(measured: RecordData, quality: Quality, configuration: str) -> Decision | Absent:
     pairs = paired(measured, configuration)
     if isinstance(pairs, Absent):
         return pairs
@@ -160,7 +160,7 @@ def _decided(measured: Measured, quality: Quality, configuration: str) -> Decisi
     return crossed(sign * (pairs.candidate - pairs.reference), quality.margin, confidence, most, pairs.clusters)
 
 
-def paired(measured: Measured, configuration: str) -> Pairs | Absent:
+def paired(measured: RecordData, configuration: str) -> Pairs | Absent:
     """The scores of a configuration paired with the base's, block by block; Absent if nothing can be paired."""
     if measured.timed.filter(pl.col("configuration") == configuration).height == 0:
         return no_launch(configuration)
@@ -180,7 +180,7 @@ def paired(measured: Measured, configuration: str) -> Pairs | Absent:
     return Pairs(reference=next(sides), candidate=next(sides), clusters=clusters)
 
 
-def _unpairable(measured: Measured, configuration: str, pairs: pl.DataFrame, blocks: int) -> Absent | None:
+def _unpairable(measured: RecordData, configuration: str, pairs: pl.DataFrame, blocks: int) -> Absent | None:
     """Why the scores cannot be compared example by example; None if they can."""
     if pairs.height == 0:
         return Absent(reason="insufficient", detail=f"no block holds scores of both {measured.base} and {configuration}")
@@ -198,7 +198,7 @@ def _unpairable(measured: Measured, configuration: str, pairs: pl.DataFrame, blo
     return None
 
 
-def _difference_of(measured: Measured, configuration: str) -> Value:
+def _difference_of(measured: RecordData, configuration: str) -> Value:
     decision = decide(measured, configuration)
     if isinstance(decision, Absent):
         return decision

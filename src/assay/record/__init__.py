@@ -1,1 +1,1 @@
-"""WHAT HAPPENED: the sealed folder with all raw measurements of one experiment; the only durable truth."""
+"""What happened in an experiment?  The sealed folder with all its raw measurements; the only durable truth."""

@@ -1,9 +1,8 @@
-"""Why does writing a first row take a third of a second?  pyarrow looks for pandas, and loads it if it is installed.
+"""How do we avoid the third of a second that the first row costs because pyarrow imports pandas?
 
-A process of assay's own needs no pandas: `without_pandas` lets pyarrow look once in a moment when there is none to be found, once for
-rows that become columns and once for columns that become NumPy's.  It looks again where it must guess a type, so rows are
-converted to types that are given.  Not for a process in which a user's
-code runs: that code may want to hand its data frames to pyarrow.
+assay's own processes do not need pandas: `without_pandas` makes pyarrow look for it while it is hidden, once for rows that become
+columns and once for columns that become NumPy arrays.  pyarrow looks again when it infers a type, so rows are converted to explicit
+types.  Not for a process that runs user code, which may pass data frames to pyarrow.
 """
 
 from __future__ import annotations
@@ -16,17 +15,17 @@ from types import ModuleType
 
 
 class _Hidden(MetaPathFinder):
-    """Says that there is no pandas."""
+    """Reports pandas as not installed."""
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
-        """None for anything else: others may find it."""
+        """None for any other module: leave it to the other finders."""
         if name == "pandas":
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
         return None
 
 
 def without_pandas() -> None:
-    """Make pyarrow do without pandas for the rest of this process. Nothing happens if pandas is there already."""
+    """Make pyarrow do without pandas for the rest of this process. Does nothing if pandas is already imported."""
     if "pandas" in sys.modules:
         return
     import pyarrow as pa

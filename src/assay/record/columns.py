@@ -1,8 +1,8 @@
-"""How does a column of Python values become an Arrow array without importing pandas into a user's process?
+"""How does a column of Python values become an Arrow array without importing pandas into the user's process?
 
-`pyarrow.array` imports pandas if it is installed: 0.2 s and 55 MB in each worker of a training, for nothing.  So the values of rows
-(whole numbers, floats, texts, lists of numbers, None) are laid out here and handed over as buffers.  Everything else (numpy scalars,
-subclasses, integers out of range) goes to `pyarrow.array`, which knows what can be converted and says why something cannot.
+`pyarrow.array` imports pandas if it is installed: 0.2 s and 55 MB wasted in each training worker.  So row values (integers, floats,
+strings, lists of numbers, None) are laid out here and passed as buffers.  Everything else (numpy scalars, subclasses, integers out of
+range) goes to `pyarrow.array`, which converts it or explains why it cannot.
 Source: https://arrow.apache.org/docs/format/Columnar.html#physical-memory-layout
 """
 
@@ -16,18 +16,18 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-EXACT: Final = 2**53  # whole numbers up to here are floats too
+EXACT: Final = 2**53  # integers up to here are exact as floats
 NONE: Final = type(None)
-Layout = tuple[list[pa.Buffer], list[pa.Array]]  # of the values alone, without the bits that say which are there
+Layout = tuple[list[pa.Buffer], list[pa.Array]]  # of the values, without the validity bitmap
 
 
 def to_array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
-    """The values as an array of that type. Raises what `pyarrow.array` raises where they are none."""
+    """The values as an array of the given type. Raises as `pyarrow.array` where they do not fit it."""
     found = set(map(type, values))
     lay_out = _LAYOUTS.get(kind)
     try:
         made = lay_out(_filled(values, found, kind), found - {NONE}, kind) if lay_out else None
-    except (OverflowError, UnicodeEncodeError):  # beyond int32, or half a surrogate pair: pyarrow's words are better
+    except (OverflowError, UnicodeEncodeError):  # beyond int32, or a lone surrogate: pyarrow's message is better
         made = None
     if made is None:
         return pa.array(values, kind)
@@ -37,7 +37,7 @@ def to_array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
 
 
 def _filled(values: Sequence[Any], found: set[type], kind: pa.DataType) -> Sequence[Any]:
-    """The values with something of the right type in the place of each None."""
+    """The values with each None replaced by a dummy of the right type."""
     if NONE not in found:
         return values
     empty: Any = "" if kind == pa.string() else () if pa.types.is_list(kind) else 0
@@ -45,7 +45,7 @@ def _filled(values: Sequence[Any], found: set[type], kind: pa.DataType) -> Seque
 
 
 def _validity(values: Sequence[Any]) -> pa.Buffer:
-    """One bit for each value, the first in the lowest place."""
+    """One bit per value, least significant bit first."""
     bits = "".join("0" if value is None else "1" for value in reversed(values))
     return pa.py_buffer(int(bits, 2).to_bytes((len(values) + 7) // 8, "little"))
 
@@ -73,9 +73,9 @@ def _texts(values: Sequence[Any], found: set[type], _kind: pa.DataType) -> Layou
 
 def _lists(values: Sequence[Any], found: set[type], kind: pa.DataType) -> Layout | None:
     if found <= {list, tuple}:
-        parts = list(map(tuple, values))  # a list may grow meanwhile
+        parts = list(map(tuple, values))  # copied: another thread may append to a list
         return [_offsets(parts)], [to_array(list(chain.from_iterable(parts)), kind.value_type)]
-    exact = np.dtype(kind.value_type.to_pandas_dtype())  # numpy's, in spite of its name
+    exact = np.dtype(kind.value_type.to_pandas_dtype())  # a NumPy dtype despite the method's name
     if found != {np.ndarray} or any(type(v) is np.ndarray and (v.ndim, v.dtype) != (1, exact) for v in values):
         return None
     joined = np.concatenate([value for value in values if len(value)] or [np.empty(0, exact)])
@@ -84,7 +84,7 @@ def _lists(values: Sequence[Any], found: set[type], kind: pa.DataType) -> Layout
 
 
 def _offsets(parts: Sequence[Any]) -> pa.Buffer:
-    """Where each part begins, and where the last one ends."""
+    """The offset of each part, and the end of the last."""
     return pa.py_buffer(array("i", accumulate(map(len, parts), initial=0)))
 
 

@@ -1,9 +1,9 @@
-"""Is the process that writes a record still alive, and how is a second one kept out?
+"""Is the process that writes a record still alive, and how is a second writer kept out?
 
-A process is named by its number and the time at which it was created (numbers are used again), its host, and the
-kernel's boot id.  On the same host that decides.  In another container of the same kernel process numbers mean nothing;
-there the lock decides that the coordinator holds on `streams/coordinator.lock`, which the kernel releases with the
-process.  A coordinator on another machine cannot be seen and counts as running.
+A process is identified by its pid and creation time (pids are reused), its host, and the kernel's boot id, which suffice on the
+same host.  In another container of the same kernel pids mean nothing; there the coordinator's lock on
+`streams/coordinator.lock` decides, which the kernel releases when the process ends.  A coordinator on another machine is
+invisible and counts as running.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-# The kernel tells creation times through the wall clock, which may be stepped by a second or so.
+# Creation times depend on the wall clock, which may be stepped by a second or so.
 _CLOCK_STEP_S = 2.0
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
-_HELD: dict[Path, int] = {}  # the file descriptors of the locks of this process, by record
+_HELD: dict[Path, int] = {}  # file descriptors of this process's locks, by record
 
 
 def myself() -> dict[str, Any]:
-    """This process, as it is written into the manifest."""
+    """This process, as the manifest identifies it."""
     import psutil
 
     return {"pid": os.getpid(), "create_time": psutil.Process().create_time(), "host": socket.gethostname(), "boot_id": _boot_id()}
 
 
 def is_alive(coordinator: Mapping[str, Any], record: Path) -> bool:
-    """Whether the coordinator of a record still runs; true if that cannot be known."""
+    """Whether the coordinator of a record still runs; true if this cannot be determined."""
     if coordinator["host"] == socket.gethostname():
         return _is_running(int(coordinator["pid"]), float(coordinator["create_time"]))
     if coordinator.get("boot_id") and coordinator["boot_id"] == _boot_id():
@@ -38,7 +38,7 @@ def is_alive(coordinator: Mapping[str, Any], record: Path) -> bool:
 
 
 def hold(record: Path) -> bool:
-    """Take the record's lock for this process; false if another process has it."""
+    """Take the record's lock for this process; false if another process holds it."""
     key = record.resolve()
     if key in _HELD:
         return True
@@ -49,13 +49,13 @@ def hold(record: Path) -> bool:
         os.close(descriptor)
         return False
     except OSError:
-        pass  # this file system knows no locks: the process number has to do
+        pass  # this file system has no locks: the pid must suffice
     _HELD[key] = descriptor
     return True
 
 
 def release(record: Path) -> None:
-    """Give the record's lock back."""
+    """Release the record's lock."""
     descriptor = _HELD.pop(record.resolve(), None)
     if descriptor is not None:
         os.close(descriptor)
@@ -77,7 +77,7 @@ def _is_running(pid: int, created: float) -> bool:
 
 def _is_locked(file: Path) -> bool:
     try:
-        # no link, and no pipe that would be waited for: the record may be anybody's
+        # neither a link nor a pipe that would block: the record is untrusted
         with open(os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as opened:
             fcntl.flock(opened, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except FileNotFoundError:

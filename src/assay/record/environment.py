@@ -1,7 +1,7 @@
-"""On what machine, with what software, did this run?  What decides whether two records may be compared.
+"""On which machine and with which software did this run, so that two records may be compared?
 
-`capture` reads it before and after an experiment; `FIELDS` says what each key means and where it comes from.
-What could not be read is `{"absent": "<reason>"}`: never 0, never an empty string.  Nothing here imports torch or
+`capture` reads it before and after an experiment; `FIELDS` gives the meaning and source of each key.
+An unreadable value is `{"absent": "<reason>"}`, never 0 or an empty string.  Nothing here imports torch or
 needs a GPU, and nothing raises: a machine that cannot be described can still be measured.
 """
 
@@ -53,7 +53,7 @@ def _os_name(machine: Machine) -> str:
 
 
 def _virtualisation(machine: Machine) -> str:
-    """The hypervisor, as far as this machine tells: a CPU flag says that there is one, DMI names it."""
+    """The hypervisor, as far as this machine reveals it: a CPU flag shows that there is one, DMI names it."""
     for path in ("/sys/hypervisor/type", "/sys/class/dmi/id/sys_vendor"):
         try:
             vendor = machine.text(path)
@@ -68,7 +68,7 @@ def _virtualisation(machine: Machine) -> str:
 
 
 def _container(machine: Machine) -> list[str]:
-    """What hints at a container or a batch system. An empty list says that no hint was found."""
+    """Signs of a container or a batch system. Empty if none was found."""
     hints = [path for path in ("/.dockerenv", "/run/.containerenv") if (machine.root / path.lstrip("/")).exists()]
     try:
         groups = machine.text("/proc/self/cgroup")
@@ -116,14 +116,14 @@ _FLAGS: Final = ("debug", "optimize", "dont_write_bytecode", "no_user_site", "no
 
 
 def _packages() -> dict[str, str]:
-    """Every installed distribution and its version. A damaged one has no name or version and is left out."""
+    """Every installed distribution and its version, without damaged ones that lack either."""
     versions: dict[str, str] = {}
     for distribution in importlib.metadata.distributions():
         metadata = distribution.read_text("METADATA") or distribution.read_text("PKG-INFO") or ""
-        # Only what stands before the description, and not as mail: to parse all of it takes five times as long.
+        # Only the headers, by regular expression: parsing the whole as an email message takes five times as long.
         head = dict(reversed(_NAMED.findall(_BLANK.split(metadata, maxsplit=1)[0])))
         if head.get("Name") and head.get("Version"):
-            versions.setdefault(head["Name"].lower(), head["Version"])  # the first on the path is the one that is imported
+            versions.setdefault(head["Name"].lower(), head["Version"])  # the first on the path is the one imported
     return dict(sorted(versions.items()))
 
 
@@ -132,7 +132,7 @@ _NAMED: Final = re.compile(r"^(Name|Version):[ \t]*(.*?)[ \t\r]*$", re.MULTILINE
 
 
 def _torch(machine: Machine) -> dict[str, Any]:
-    """The torch build from its installed files: importing torch would take seconds and memory."""
+    """The torch build, from its installed files: importing torch would cost seconds and memory."""
     try:
         distribution = importlib.metadata.distribution("torch")
     except importlib.metadata.PackageNotFoundError as error:
@@ -154,7 +154,7 @@ def _assigned(source: str, name: str) -> Any:
 
 
 def _git(machine: Machine) -> dict[str, Any]:
-    """The commit of the workload's folder. Raises Unread where it is no repository."""
+    """The commit of the workload's folder. Raises Unread if it is not a repository."""
 
     off: tuple[str, ...] = ()
 
@@ -163,7 +163,7 @@ def _git(machine: Machine) -> dict[str, Any]:
         return tool_output(repository.command(machine.folder, *arguments, off=off), GIT_TIMEOUT_S, env=settings)
 
     commit = git("rev-parse", "HEAD")
-    with suppress(Unread):  # none are configured
+    with suppress(Unread):  # no filters are configured
         off = repository.without_filters(git)
     return {
         "commit": commit,
@@ -269,7 +269,7 @@ FIELDS: Final = (
     Field("workload.git", "commit, branch and whether tracked files were changed, of the workload's folder", "git", _git),
 )
 
-# Written by `capture` itself, because it needs the secrets.
+# `capture` writes this key itself because it needs the secrets.
 VARIABLES: Final = "workload.variables"
 VARIABLES_MEANING: Final = "environment variables that can change a measurement; secrets are removed"
 
@@ -278,9 +278,9 @@ def capture(secrets: Iterable[str] = (), *, folder: Path | None = None, machine:
     """The environment now, JSON-able: group -> name -> value or `{"absent": reason}`. Never raises.
 
     Args:
-        secrets: values to remove wherever they occur, besides those that the environment itself gives away.
-        folder: the workload's folder, whose git commit is recorded; default: the current one.
-        machine: where to read everything; default: this machine.
+        secrets: values to remove wherever they occur, besides those found in the environment itself.
+        folder: the workload's folder, whose git commit is recorded; default: the current folder.
+        machine: where to read; default: this machine.
     """
     machine = machine or Machine(folder=folder or Path("."))
     known = (*secret_values(machine.environ), *secrets)
@@ -292,7 +292,7 @@ def capture(secrets: Iterable[str] = (), *, folder: Path | None = None, machine:
 
 
 def capture_keys(keys: Iterable[str], machine: Machine | None = None) -> dict[str, Any]:
-    """Some keys of the environment now, in the order asked for: key -> value or `{"absent": reason}`. Never raises."""
+    """The given keys of the environment now, in order: key -> value or `{"absent": reason}`. Never raises."""
     machine = machine or Machine()
     fields = {item.key: item for item in FIELDS}
     return {key: or_absent(partial(fields[key].read, machine)) for key in keys}
@@ -304,7 +304,7 @@ def _put(captured: dict[str, Any], key: str, value: Any) -> None:
 
 
 def _cleaned(value: Any, secrets: tuple[str, ...]) -> Any:
-    """Every text in `value` without secrets: a branch name or a package may carry one too."""
+    """`value` with secrets removed from every string: even a branch or package name may hold one."""
     if isinstance(value, str):
         return redact(value, secrets)
     if isinstance(value, Mapping):
@@ -315,7 +315,7 @@ def _cleaned(value: Any, secrets: tuple[str, ...]) -> Any:
 
 
 def reference() -> str:
-    """The reference page docs/reference/environment.md, from `FIELDS`."""
+    """The page docs/reference/environment.md, generated from `FIELDS`."""
     rows = [f"| `{item.key}` | {item.meaning} | {item.source} |" for item in FIELDS]
     rows.append(f"| `{VARIABLES}` | {VARIABLES_MEANING} | environment |")
     return "\n".join((_REFERENCE_HEAD, *rows, ""))

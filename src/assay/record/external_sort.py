@@ -1,9 +1,9 @@
-"""How are streams that are too large for memory brought into order?  Twice read: first the columns that order the rows, then the rows.
+"""How are streams sorted that do not fit into memory?  In two passes: the sort columns, then the rows.
 
-A million requests with every chunk are more than a gigabyte.  The first reading finds the whole batches, as
-`assay.record.salvage` does, and keeps where each begins and the columns that its rows are ordered by.  The second writes the
-rows in order, a row group of some megabytes at a time, and reads for each group the batches that it needs: rows come from
-their writers nearly in order, so each batch is read once or twice.  In any other order it would take longer, not more memory.
+A million requests with every chunk exceed a gigabyte.  The first pass finds the intact batches, as `assay.record.salvage`
+does, and keeps their offsets and sort columns.  The second writes the rows in order, one row group of some megabytes at a
+time, and reads the batches that each group needs: writers emit rows nearly in order, so each batch is read once or twice.
+Any other order costs time, not memory.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from assay.record.tables import TABLES
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-GROUP_BYTES: Final = 32 << 20  # of a row group, before it is compressed
+GROUP_BYTES: Final = 32 << 20  # of a row group, before compression
 GROUP_ROWS: Final = 1 << 16
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where a whole batch begins in its file."""
+    """Where an intact batch begins in its file."""
 
     file: Path
     offset: int
@@ -36,20 +36,20 @@ class Place:
 
 @dataclass(kw_only=True)
 class Scanned:
-    """What the first reading found of one table of a launch."""
+    """Result of the first pass over one table of a launch."""
 
     schema: pa.Schema | None = None
     places: list[Place] = field(default_factory=list)
-    rows: list[int] = field(default_factory=list)  # of each
-    keys: list[pa.RecordBatch] = field(default_factory=list)  # the columns that order them
+    rows: list[int] = field(default_factory=list)  # per batch
+    keys: list[pa.RecordBatch] = field(default_factory=list)  # sort columns, per batch
     bytes: int = 0
-    lost: dict[Path, int] = field(default_factory=dict)  # bytes at the end of a file that hold no readable rows
-    kept: dict[Path, int] = field(default_factory=dict)  # rows of each file
+    lost: dict[Path, int] = field(default_factory=dict)  # unreadable bytes at the end of a file
+    kept: dict[Path, int] = field(default_factory=dict)  # readable rows per file
     foreign: list[Path] = field(default_factory=list)  # files with other columns
 
 
 def scan(paths: Sequence[Path], name: str) -> Scanned:
-    """Find every whole batch of the streams of one table.
+    """Find every intact batch in the streams of one table.
 
     Raises:
         OSError: a file cannot be read.
@@ -93,12 +93,12 @@ def _scan_file(path: Path, size: int, order: Sequence[str], found: Scanned) -> N
 
 
 def _copied(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Without the memory of the columns that were read with it."""
+    """A copy that does not keep the other columns' memory alive."""
     return batch.take(pa.array(np.arange(batch.num_rows)))
 
 
 def groups(found: Scanned) -> Iterator[pa.Table]:
-    """The rows in order, some megabytes at a time.
+    """The sorted rows, some megabytes at a time.
 
     Raises:
         OSError: a file cannot be read.
@@ -124,7 +124,7 @@ def _order(found: Scanned) -> npt.NDArray[np.int64]:
 
 
 def _gathered(found: Scanned, starts: npt.NDArray[np.int64], wanted: npt.NDArray[np.int64]) -> pa.Table:
-    """The rows of these numbers, in this order."""
+    """The rows with the given numbers, in that order."""
     by_place = np.argsort(wanted, kind="stable")
     ascending = wanted[by_place]
     parts = []

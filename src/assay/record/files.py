@@ -1,9 +1,9 @@
-"""How are files written so that a crash leaves the old or the new content, and a full disk gives a clear sentence?
+"""How are files written so that a crash leaves the old or the new content, and a full disk gives a clear message?
 
 Replacing: write a temporary file beside the target, fsync it, rename it over the target, fsync the folder.
 Source: the rename and fsync contracts of POSIX; T. S. Pillai et al., "All File Systems Are Not Created Equal", OSDI 2014.
-Every operation that changes a record's folder on the coordinator's side goes through this file, so that tests can
-interrupt each of them.
+Every operation by which the coordinator changes a record's folder goes through this module, so that tests can
+interrupt each one.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ TEMPORARY = ".tmp"
 
 
 def replace(path: Path, content: bytes) -> None:
-    """Replace a file's content at once: after a crash the file holds the old or the new content, whole."""
+    """Replace a file's content atomically: after a crash it holds either the whole old or the whole new content."""
     temporary = path.with_name(path.name + TEMPORARY)
     with _fresh(temporary) as file:
         file.write(content)
@@ -37,12 +37,12 @@ def replace(path: Path, content: bytes) -> None:
 
 
 def write_output(path: Path, content: bytes, *, append: bool = False) -> None:
-    """Write a file that the user named, at once, so that a link is replaced and what it leads to stays as it is.
+    """Write a file that the user named, atomically: a link is replaced, its target left unchanged.
 
-    A device or a pipe (/dev/stdout, a shell's >(...)) is written into: nothing there can be lost.
+    A device or a pipe (/dev/stdout, a shell's >(...)) is written in place: it has no content to lose.
 
     Raises:
-        OSError: it cannot be written, or is a link and to be appended to.
+        OSError: the file cannot be written, or `append` was given for a link.
     """
     if _is_special(path):
         with path.open("wb") as file:
@@ -59,7 +59,7 @@ def write_output(path: Path, content: bytes, *, append: bool = False) -> None:
     try:
         with _fresh(temporary) as file:
             file.write(content)
-            if path.is_file() and not path.is_symlink():  # who may read it stays as it was
+            if path.is_file() and not path.is_symlink():  # keep the permissions
                 os.fchmod(file.fileno(), stat.S_IMODE(path.lstat().st_mode))
         os.replace(temporary, path)
     except BaseException:
@@ -76,7 +76,7 @@ def _is_special(path: Path) -> bool:
 
 
 def _fresh(path: Path) -> BinaryIO:
-    """A file that did not exist: what a crash left under this name, or a link that somebody put there, is removed, not written into."""
+    """A new file: a crash's leftover or a planted link of this name is removed, never written into."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
         return open(os.open(path, flags, 0o666), "wb")
@@ -86,7 +86,7 @@ def _fresh(path: Path) -> BinaryIO:
 
 
 def rename(source: Path, target: Path) -> None:
-    """Rename and make the renaming durable."""
+    """Rename durably."""
     os.replace(source, target)
     sync_folder(target.parent)
 
@@ -106,13 +106,13 @@ def sync_folder(path: Path) -> None:
 
 
 def remove_tree(path: Path) -> None:
-    """Remove a folder with everything in it, if it is there."""
+    """Remove a folder and its content, if it exists."""
     if os.path.lexists(path):
-        shutil.rmtree(path)  # refuses a link, and follows none
+        shutil.rmtree(path)  # refuses a link and follows none
 
 
 def digest(path: Path) -> str:
-    """SHA-256 of a file, in hexadecimal, read piece by piece; of a symbolic link, the digest of where it points."""
+    """SHA-256 of a file in hexadecimal, read in pieces; for a symbolic link, of its target path."""
     if path.is_symlink():
         return hashlib.sha256(os.fsencode(path.readlink())).hexdigest()
     with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
@@ -125,7 +125,7 @@ def size(path: Path) -> int:
 
 
 def free_bytes(path: Path) -> int:
-    """Bytes that an ordinary user may still write on the file system of the path or its nearest existing parent."""
+    """Bytes available to an unprivileged user on the file system of the path or its nearest existing parent."""
     while not path.exists() and path != path.parent:
         path = path.parent
     state = os.statvfs(path)
@@ -133,7 +133,7 @@ def free_bytes(path: Path) -> int:
 
 
 def explain(error: OSError, path: Path, doing: str) -> RecordError:
-    """One sentence for a failed file operation: what failed, where, why, and what to do."""
+    """The error for a failed file operation, in one sentence: what failed, where, why, and what to do."""
     return RecordError(f"cannot {doing} {path}: {reason(error, path)}")
 
 
@@ -159,7 +159,7 @@ def write_parquet(path: Path, table: pa.Table) -> None:
 
 
 def write_parquet_groups(path: Path, schema: pa.Schema, tables: Iterable[pa.Table]) -> None:
-    """The same of a table that comes in parts, one row group each."""
+    """The same for a table that comes in parts, one row group each."""
     import pyarrow.parquet as pq
 
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,7 +1,7 @@
 """How does the coordinator create, fill, resume and finish a record folder?
 
 create() -> launch_folder(n), log_path(n), writer(n) ... -> finish("complete" | "failed")   sealed
-                                                         -> finish("interrupted")           reopen() goes on
+-> finish("interrupted")           reopen() continues
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from assay.record.untrusted import paths
 from assay.record.writer import StreamWriter
 from assay.spec.experiment import Experiment
 
-begun: list[Path] = []  # by this process, so that one that is stopped can say what there is
+begun: list[Path] = []  # records of this process, to be listed when it is stopped
 
 
 class RecordFolder:
-    """A record that this process is writing. Made by `create` and `reopen`."""
+    """A record that this process is writing. Returned by `create` and `reopen`."""
 
     def __init__(self, path: Path, experiment: Experiment, manifest: dict[str, Any], *, sealed: bool = False) -> None:
         self.path = path
@@ -47,29 +47,29 @@ class RecordFolder:
         return self._manifest
 
     def launch_folder(self, launch: int) -> Path:
-        """The folder for the streams of a launch; made if it is not there."""
+        """The folder for a launch's streams; created if missing."""
         return self._made(self.path / "streams" / launch_name(launch))
 
     def log_path(self, launch: int) -> Path:
-        """The file for the output of a launch; its folder is made if it is not there."""
+        """The file for a launch's output; its folder is created if missing."""
         return self._made(self.path / "logs") / f"{launch_name(launch)}.log"
 
     def writer(self, launch: int) -> StreamWriter:
-        """The coordinator's own streams of a launch: the same writer every time, until it is closed."""
+        """The coordinator's streams of a launch: the same writer on every call until it is closed."""
         held = self._writers.get(launch)
         if held is None or held.closed:
             held = self._writers[launch] = StreamWriter(self.launch_folder(launch), f"coordinator.pid={os.getpid()}")
         return held
 
     def set_environment(self, when: Literal["before", "after"], environment: dict[str, Any]) -> None:
-        """Write what the machine was like before the first or after the last launch into the manifest."""
+        """Record the environment before the first or after the last launch in the manifest."""
         self._store(self._manifest | {"environment": self._manifest["environment"] | {when: environment}})
 
     def note(self, **entries: Any) -> None:
-        """Write entries of the manifest's own: `session`, `looks`, `looks_ended`.
+        """Write top-level entries of the manifest, such as `session`, `looks`, `looks_ended`.
 
         Raises:
-            RecordError: it could not be written.
+            RecordError: the manifest could not be written.
         """
         self._store(self._manifest | entries)
 
@@ -81,10 +81,10 @@ class RecordFolder:
         return [row for table in tables if table is not None for row in table.to_pylist()]
 
     def finish(self, state: Literal["complete", "failed", "interrupted"], reason: str = "") -> None:
-        """End the experiment: complete and failed records are sealed, interrupted ones stay open for `reopen`.
+        """End the experiment: seal a complete or failed record, leave an interrupted one open for `reopen`.
 
         Raises:
-            RecordError: the disk is full or not writable; nothing measured is lost, and `reopen` and `finish` can be tried again.
+            RecordError: the disk is full or not writable; no measured data are lost, and `reopen` and `finish` can be retried.
         """
         if self.sealed:
             return
@@ -102,7 +102,7 @@ class RecordFolder:
             coordinator.release(self.path)
 
     def _refuse_if_rows_were_lost(self, ended: dict[str, Any]) -> None:
-        """A record whose own rows did not reach the disk is not complete."""
+        """A record is not complete if the coordinator's rows did not reach the disk."""
         for writer in self._writers.values():
             if writer.error is not None:
                 self._stay_interrupted(ended)
@@ -114,13 +114,13 @@ class RecordFolder:
         except OSError as error:
             self._stay_interrupted(ended)
             raise files.explain(error, self.path, "seal the record") from error
-        except RecordError:  # a stream cannot be read
+        except RecordError:  # an unreadable stream
             self._stay_interrupted(ended)
             raise
         self.sealed = True
 
     def _stay_interrupted(self, ended: dict[str, Any]) -> None:
-        """Sealing failed: give the space of half a result back, and say so in the manifest if that is still possible."""
+        """After a failed sealing, free the space of the partial result and note it in the manifest if still possible."""
         if (self.path / "SEAL").exists():
             return
         with suppress(OSError, RecordError):
@@ -145,7 +145,7 @@ class RecordFolder:
 
 
 def create(root: Path, experiment: Experiment, plan_signature: str, *, clock: Clock) -> RecordFolder:
-    """Make a new record folder below `root`, which is made too if it is not there.
+    """Create a new record folder below `root`, which is created if missing.
 
     Raises:
         RecordError: the root is a file or not writable, or the disk is full.
@@ -184,18 +184,18 @@ def create(root: Path, experiment: Experiment, plan_signature: str, *, clock: Cl
 
 
 def reopen(path: Path) -> RecordFolder:
-    """Go on with an interrupted record, or finish the sealing that a crash cut short.
+    """Continue an interrupted record, or finish a sealing that a crash cut short.
 
     Raises:
-        RecordError: it is no record, or another process is still writing it.
+        RecordError: not a record, or another process is still writing it.
     """
     record = open_record(path)
     _look_through(path)
     if record.sealed:
-        seal.clear(path)  # a crash right after the sealing may have left the streams
+        seal.clear(path)  # a crash right after sealing may have left the streams
         return RecordFolder(path, record.experiment, dict(record.manifest), sealed=True)
     free = _take(path)
-    record = open_record(path)  # again: another process may have gone on with it until we had the lock
+    record = open_record(path)  # reread: another process may have continued it before we got the lock
     owner = record.manifest["coordinator"]
     if not free or (record.state == "running" and owner != coordinator.myself()):
         raise RecordError(f"{path} is still being written by process {owner['pid']} on {owner['host']}. Wait for it, or stop it first.")
@@ -207,7 +207,7 @@ def reopen(path: Path) -> RecordFolder:
 
 
 def _look_through(path: Path) -> None:
-    """Before anything is written into a record, which may have come from anybody."""
+    """Check an untrusted record before anything is written into it."""
     try:
         paths.refuse_all_but_plain_files(path)
     except OSError as error:
@@ -222,12 +222,12 @@ def _take(path: Path) -> bool:
 
 
 def experiment_toml(experiment: Experiment) -> tuple[bytes, list[str]]:
-    """The experiment as TOML with secrets redacted, and the keys that are null although their default is not."""
+    """The experiment as TOML with secrets redacted, and the keys that are null against a non-null default."""
     content = experiment.model_dump(by_alias=True)
     content["workload"]["environment"] = redact_environment(content["workload"]["environment"])
     content = redact_all(content, secret_values({**os.environ, **experiment.workload.environment}))
     if experiment.serving is not None:
-        del content["factor"]  # its loads stand in [serving]
+        del content["factor"]  # the loads are in [serving]
     nulls: list[str] = []
     if experiment.gates.efficiency is None:
         nulls.append("gates.efficiency")
@@ -243,7 +243,7 @@ def _without_nulls(value: Any) -> Any:
 
 
 def _new_folder(root: Path, stem: str) -> tuple[str, Path]:
-    """A folder that did not exist before: making it is the test, so two coordinators never share one."""
+    """A new folder. mkdir itself is the test, so two coordinators never share one."""
     while True:
         identifier = secrets.token_hex(3)
         path = root / f"{stem}-{identifier}"

@@ -1,4 +1,4 @@
-"""Which processors, memory and GPUs has this machine, and how much of them may this process use?"""
+"""Which processors, memory and GPUs does this machine have, and how much may this process use?"""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from assay.record.machine import Machine, Unread, absent, or_absent, tool_output
 
-TOOL_TIMEOUT_S: Final = 0.8  # nvidia-smi wakes a sleeping driver; the whole capture should stay under a second
+TOOL_TIMEOUT_S: Final = 0.8  # nvidia-smi may have to load the driver; the whole capture should stay under a second
 
 
 def _cpuinfo(machine: Machine, key: str) -> list[str]:
@@ -60,7 +60,7 @@ def smt(machine: Machine) -> str:
 
 
 def memory_bytes(machine: Machine, key: str) -> int:
-    """A line of /proc/meminfo, bytes."""
+    """A field of /proc/meminfo, bytes."""
     found = re.search(rf"^{key}:\s*(\d+) kB", machine.text("/proc/meminfo"), re.MULTILINE)
     if not found:
         raise Unread(f"/proc/meminfo has no {key}")
@@ -81,7 +81,7 @@ def steal_ticks(machine: Machine) -> int:
 
 
 def pressure(machine: Machine, resource: str) -> dict[str, int]:
-    """Stall time since boot, microseconds: some task waited; all tasks waited (Documentation/accounting/psi.rst)."""
+    """Stall time since boot, microseconds, of some and of all tasks (Linux kernel, Documentation/accounting/psi.rst)."""
     found = re.findall(r"^(some|full) .*total=(\d+)", machine.text(f"/proc/pressure/{resource}"), re.MULTILINE)
     if not found:
         raise Unread(f"/proc/pressure/{resource} holds no totals")
@@ -89,9 +89,9 @@ def pressure(machine: Machine, resource: str) -> dict[str, int]:
 
 
 def cgroup_folder(machine: Machine, controller: str) -> tuple[str, int]:
-    """The folder of this process's control group for a controller, and the version (1 or 2).  Raises Unread.
+    """The folder of this process's cgroup for a controller, and the cgroup version (1 or 2).  Raises Unread.
 
-    Inside a container the path in /proc/self/cgroup may not exist below the mount; then the mount's root is ours.
+    In a container the path in /proc/self/cgroup may not exist below the mount; then the mount's root is ours.
     """
     groups = [line.split(":", 2) for line in machine.text("/proc/self/cgroup").splitlines() if line.count(":") >= 2]
     for _, controllers, path in groups:
@@ -109,7 +109,7 @@ def _existing(machine: Machine, mount: str, path: str) -> str:
 
 
 def cpu_quota(machine: Machine) -> dict[str, Any]:
-    """The processors that the control group may use, or "none" where it is not limited."""
+    """The processors that the cgroup may use, or "none" if unlimited."""
     folder, version = cgroup_folder(machine, "cpu")
     if version == 2:
         quota, period = machine.text(f"{folder}/cpu.max").split()
@@ -121,7 +121,7 @@ def cpu_quota(machine: Machine) -> dict[str, Any]:
 
 
 def throttled(machine: Machine) -> dict[str, int]:
-    """How often and how long (ns) the group was stopped for having used its quota."""
+    """How often and how long (ns) the cgroup was throttled for exhausting its quota."""
     folder, version = cgroup_folder(machine, "cpu")
     lines = (line.split() for line in machine.text(f"{folder}/cpu.stat").splitlines())
     stat = {pair[0]: int(pair[1]) for pair in lines if len(pair) == 2}
@@ -134,13 +134,13 @@ def throttled(machine: Machine) -> dict[str, int]:
 def memory_limit(machine: Machine) -> dict[str, Any]:
     folder, version = cgroup_folder(machine, "memory")
     text = machine.text(f"{folder}/{'memory.max' if version == 2 else 'memory.limit_in_bytes'}")
-    if text == "max" or int(text) >= 2**60:  # version 1 writes the largest multiple of the page size for "no limit"
+    if text == "max" or int(text) >= 2**60:  # cgroup v1 reports "no limit" as the largest multiple of the page size
         return {"version": version, "limit": "none"}
     return {"version": version, "limit": "bytes", "bytes": int(text)}
 
 
 def nvidia_gpus(machine: Machine) -> dict[str, Any]:
-    """Driver and devices by NVML, else by nvidia-smi. Raises Unread where neither is there: never guessed."""
+    """Driver and devices from NVML, else from nvidia-smi. Raises Unread if neither works; never guesses."""
     try:
         import pynvml
     except ImportError:
@@ -169,7 +169,7 @@ def _nvml_device(nvml: Any, handle: Any) -> dict[str, Any]:
 
 
 def _plain(text: str | bytes) -> str:
-    """Older NVML bindings give bytes."""
+    """As text: older NVML bindings return bytes."""
     return text.decode() if isinstance(text, bytes) else text
 
 

@@ -1,4 +1,4 @@
-"""Which record does a user mean: by its path, its name, its id, the beginning of its name, or `latest`?"""
+"""Which record does a path, a name, an id, a name's prefix or `latest` refer to?"""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from assay.record.reader import open_record
 
 
 def resolve(text: str, root: Path) -> Path:
-    """The record folder that a user means: a path, a name or an id below `root`, a unique beginning of a name, or `latest`.
+    """The record folder for a path, a name or an id below `root`, a unique prefix of a name, or `latest`.
 
     Raises:
-        RecordError: nothing or more than one thing fits.
+        RecordError: no record or more than one matches.
     """
     if Path(text).is_dir() or "/" in text:
         return Path(text)
@@ -37,7 +37,7 @@ def resolve(text: str, root: Path) -> Path:
 
 
 def _newest(paths: Sequence[Path]) -> Path:
-    """The record that was made last; one that cannot be opened hides no other, and is named on standard error."""
+    """The newest record; unreadable ones are skipped and reported on standard error."""
     trouble: list[str] = []
     for path in sorted(paths, key=_created, reverse=True):
         try:
@@ -52,7 +52,7 @@ def _newest(paths: Sequence[Path]) -> Path:
 
 
 def record_folders(root: Path) -> list[Path]:
-    """The folders directly below `root` that hold a manifest, by name."""
+    """The folders directly below `root` that hold a manifest, sorted by name."""
     try:
         return sorted(folder for folder in root.iterdir() if os.path.lexists(folder / "manifest.json"))
     except FileNotFoundError:
@@ -62,7 +62,7 @@ def record_folders(root: Path) -> list[Path]:
 
 
 def _created(path: Path) -> tuple[str, int, str]:
-    """When it was made; of two in the same second, when its experiment was written."""
+    """Creation time; within the same second, the time at which the experiment was written."""
     written = 0
     with suppress(OSError):
         written = (path / "experiment.toml").lstat().st_mtime_ns

@@ -1,4 +1,4 @@
-"""Where are facts about the machine read, and how does a record say that one could not be?"""
+"""Where are facts about the machine read, and how does a record mark one as unavailable?"""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Unread(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Machine:
-    """Where the facts are read: replaced by a folder of made-up files in tests."""
+    """The source of the facts; tests replace it with a folder of fake files."""
 
     root: Path = Path("/")
     environ: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
@@ -37,7 +37,7 @@ class Machine:
         return sorted(str(path.relative_to(self.root)) for path in self.root.glob(pattern))
 
     def number(self, path: str) -> int:
-        """A file that holds one integer. Raises Unread."""
+        """The integer that a file holds. Raises Unread."""
         text = self.text(path)
         try:
             return int(text)
@@ -46,23 +46,23 @@ class Machine:
 
 
 def absent(reason: str) -> dict[str, str]:
-    """How a record says that something was not measured."""
+    """A record's marker for a value that was not measured."""
     return {"absent": reason}
 
 
 def or_absent(read: Callable[[], Any]) -> Any:
-    """What `read` gives, or why it could not. The environment must never cost a measurement, so everything is caught."""
+    """The result of `read`, or why it failed. Catches everything: describing the environment must never cost a measurement."""
     try:
         value = read()
     except Unread as error:
         return absent(str(error))
-    except Exception as error:  # a driver or a package in a state nobody foresaw
+    except Exception as error:  # an unforeseen state of a driver or a package
         return absent(f"{type(error).__name__}: {error}"[:200])
     return absent("nothing was reported") if value is None or value == "" else value
 
 
 def tool_output(command: list[str], timeout_s: float, env: Mapping[str, str] | None = None) -> str:
-    """A tool's standard output. Raises Unread with the tool's own words."""
+    """A tool's standard output. Raises Unread with the tool's own message."""
     try:
         done = subprocess.run(
             command, capture_output=True, text=True, errors="replace", timeout=timeout_s, check=False, env=env, stdin=subprocess.DEVNULL

@@ -1,14 +1,14 @@
-"""What did `assay doctor` find on this machine, and does every record carry it?
+"""Where are the results of `assay doctor` kept, and what of them does every record carry?
 
 One file per machine in the user's state folder (XDG Base Directory Specification: $XDG_STATE_HOME, else ~/.local/state):
 
     assay/doctor/<machine key>.json
 
-The key is made from what the machine is, in buckets (processor model, processors, gigabytes of memory, architecture), never from
-a reading: a new kernel or another host name is the same machine, and a home folder shared by several machines holds one
-file for each.  Written at once (temporary file, rename), with a version; a file of a newer version, a damaged one and one
-that cannot be read are all the same as none, with the reason.  What `assay doctor client` found is the key `client` of the same
-file: either examination leaves the other's result as it is.
+The key is derived from coarse hardware facts (processor model, processors, gigabytes of memory, architecture), never from a
+reading: a new kernel or host name leaves the machine the same, and a home folder that several machines share holds one file
+for each.  Files are versioned and written atomically (temporary file, rename); a newer, damaged or unreadable file counts as
+absent, with the reason.  The results of `assay doctor client` are under `client` in the same file; neither check overwrites
+the other's result.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ NEVER: Final = "assay doctor was never run on this machine"
 NEVER_CLIENT: Final = "assay doctor client was never run on this machine"
 CLIENT: Final = "client"
 GIB: Final = 1024**3
-# What a record carries of the result; the rest stays in the file.
+# The part of the result that a record carries; the rest stays in the file.
 CARRIED: Final = (
     "utc",
     "assay_version",
@@ -53,7 +53,7 @@ CARRIED_CLIENT: Final = ("utc", "assay_version", "python", "fitness", "errors", 
 
 
 def folder(environ: Mapping[str, str] | None = None) -> Path:
-    """Where results are kept. A relative XDG_STATE_HOME is ignored, as the specification asks."""
+    """The folder of the results. A relative XDG_STATE_HOME is ignored, as the specification requires."""
     environ = os.environ if environ is None else environ
     asked = Path(environ.get("XDG_STATE_HOME", ""))
     home = Path(environ.get("HOME", "~")).expanduser()
@@ -61,7 +61,7 @@ def folder(environ: Mapping[str, str] | None = None) -> Path:
 
 
 def machine_key(machine: Machine | None = None) -> str:
-    """Names the machine by what it is: 12 hexadecimal digits, the same after a restart."""
+    """Identifies the machine by its hardware: 12 hexadecimal digits, stable across restarts."""
     seen = capture_keys(("cpu.model", "cpu.logical", "cpu.physical", "memory.total_bytes"), machine)
     total = seen["memory.total_bytes"]
     memory = round(total / GIB) if isinstance(total, int) else None
@@ -70,7 +70,7 @@ def machine_key(machine: Machine | None = None) -> str:
 
 
 def write(result: Mapping[str, Any], *, machine: Machine | None = None, at: Path | None = None) -> Path:
-    """Keep a result of `assay doctor` for later records. Gives its path.
+    """Keep a result of `assay doctor` for later records. Returns its path.
 
     Raises:
         RecordError: the state folder cannot be written.
@@ -81,7 +81,7 @@ def write(result: Mapping[str, Any], *, machine: Machine | None = None, at: Path
 
 
 def write_client(result: Mapping[str, Any], *, machine: Machine | None = None, at: Path | None = None) -> Path:
-    """Keep a result of `assay doctor client` beside the machine's. Gives its path.
+    """Keep a result of `assay doctor client` beside the machine's. Returns its path.
 
     Raises:
         RecordError: the state folder cannot be written.
@@ -101,7 +101,7 @@ def _write(content: Mapping[str, Any], machine: Machine | None, at: Path | None)
 
 
 def read(*, machine: Machine | None = None, at: Path | None = None) -> dict[str, Any]:
-    """The stored result of the machine, or `{"absent": reason}`. Never raises."""
+    """The machine's stored result, or `{"absent": reason}`. Never raises."""
     found = _content(machine, at)
     if "absent" in found:
         return found
@@ -110,7 +110,7 @@ def read(*, machine: Machine | None = None, at: Path | None = None) -> dict[str,
 
 
 def read_client(*, machine: Machine | None = None, at: Path | None = None) -> dict[str, Any]:
-    """The stored result of the client, or `{"absent": reason}`. Never raises."""
+    """The client's stored result, or `{"absent": reason}`. Never raises."""
     found = _content(machine, at)
     if "absent" in found:
         return found if found["absent"] != NEVER else absent(NEVER_CLIENT)
@@ -134,9 +134,9 @@ def _content(machine: Machine | None, at: Path | None) -> dict[str, Any]:
 
 
 def carried(now: datetime, *, machine: Machine | None = None, at: Path | None = None) -> dict[str, Any]:
-    """What a record says about its machine under `environment.before.doctor`; marked where it is stale. Never raises.
+    """The entry `environment.before.doctor` of a record, marked if stale. Never raises.
 
-    Under `client` the client's calibration, if there is one, marked likewise.
+    `client` holds the client's calibration, if there is one, marked likewise.
     """
     found = _carried(read(machine=machine, at=at), CARRIED, now)
     client = read_client(machine=machine, at=at)
@@ -152,7 +152,7 @@ def _carried(found: Mapping[str, Any], names: tuple[str, ...], now: datetime) ->
 
 
 def stale(found: Mapping[str, Any], now: datetime) -> str:
-    """Why a result should be made anew; empty if it need not."""
+    """Why the check should be repeated; empty if it need not be."""
     who = "assay doctor client" if "ceiling" in found else "assay doctor"
     if found.get("assay_version") != __version__:
         return f"made by assay {found.get('assay_version')}, this is {__version__}: run {who} again"

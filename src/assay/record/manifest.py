@@ -1,4 +1,4 @@
-"""What does the manifest of a record say, and is it one that assay writes?"""
+"""What does a record's manifest say, and did assay write it?"""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from assay.record.untrusted import paths as inside
 from assay.record.untrusted import strict_json
 
 STATES = ("running", "complete", "interrupted", "failed")
-MOST_MANIFEST: Final = 24 * inside.MIB  # 20 times as much in memory, at most; 100,000 files under the seal
+MOST_MANIFEST: Final = 24 * inside.MIB  # at most 20 times as much in memory; enough for 100,000 sealed files
 LONGEST_REASON: Final = 300
 
 
@@ -23,7 +23,7 @@ def read_manifest(path: Path) -> dict[str, Any]:
     """The manifest as written, whatever its format version.
 
     Raises:
-        RecordError: there is none, or it is not one of assay's.
+        RecordError: there is none, or assay did not write it.
     """
     try:
         return _parse_manifest(path)
@@ -52,7 +52,7 @@ def _parse_manifest(path: Path) -> dict[str, Any]:
 
 
 def effective_state(path: Path, manifest: Mapping[str, Any], sealed: bool) -> str:
-    """What became of the record: without a seal it is running while its coordinator lives, else interrupted."""
+    """The record's state: without a seal it is running while its coordinator lives, else interrupted."""
     if sealed:
         return str(manifest["state"])
     if manifest["state"] != "interrupted" and coordinator.is_alive(manifest["coordinator"], path):
@@ -114,12 +114,12 @@ def _is_process(process: Mapping[str, Any]) -> bool:
 
 
 def _stays_inside(names: Any) -> bool:
-    """Whether these are files below the record, with what the seal says of each."""
+    """Whether this maps paths below the record to the seal's entries."""
     return isinstance(names, dict) and all(isinstance(entry, dict) and not inside.problem_of_name(name) for name, entry in names.items())
 
 
 def has_seal(path: Path) -> bool:
-    """Whether there is a seal, which is a plain file. Raises RecordError where it is something else."""
+    """Whether there is a seal. Raises RecordError if it is not a plain file."""
     try:
         inside.plain(path, "SEAL")
     except (FileNotFoundError, NotADirectoryError):

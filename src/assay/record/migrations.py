@@ -1,7 +1,7 @@
-"""How is a record of an older format read today?
+"""How is a record of an older format read?
 
 Each migration turns format N into format N + 1; a record of format V is read through the migrations V, V + 1, ...
-They work on what was read and never change the folder: a sealed record stays as it was sealed.
+They convert the data read and never change the folder: a sealed record stays as it was sealed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pyarrow
 
 Json = dict[str, Any]
-ReadTable = Callable[[str], "pyarrow.Table | None"]  # a table by its name, in the older format; None if it has no rows
+ReadTable = Callable[[str], "pyarrow.Table | None"]  # a table by name, in the older format; None if it has no rows
 
 
 def _same(content: Json) -> Json:
@@ -28,7 +28,7 @@ def _same_table(name: str, read: ReadTable) -> pyarrow.Table | None:
 
 
 def _with_times_inside(name: str, read: ReadTable) -> pyarrow.Table | None:
-    """Requests without what a model in this process spends before its first token: nobody had written it down."""
+    """Requests with null in-process times before the first token, which older formats did not record."""
     import pyarrow as pa
 
     table = read(name)
@@ -40,7 +40,7 @@ def _with_times_inside(name: str, read: ReadTable) -> pyarrow.Table | None:
 
 
 def _with_clusters(name: str, read: ReadTable) -> pyarrow.Table | None:
-    """Examples of which nobody could say what they share."""
+    """Examples with null clusters, which older formats did not record."""
     import pyarrow as pa
 
     table = read(name)
@@ -50,7 +50,7 @@ def _with_clusters(name: str, read: ReadTable) -> pyarrow.Table | None:
 
 
 def _with_uncertainties(name: str, read: ReadTable) -> pyarrow.Table | None:
-    """Requests whose times nobody said the uncertainty of."""
+    """Requests with null time uncertainties, which older formats did not record."""
     import pyarrow as pa
 
     table = read(name)
@@ -69,7 +69,7 @@ class Migration:
     table: Callable[[str, ReadTable], pyarrow.Table | None] = _same_table
 
 
-# format version that is read -> the step to the next one
+# format version -> the step to the next one
 MIGRATIONS: dict[int, Migration] = {
     1: Migration(),  # 1 and 2 only add: tables and optional keys
     2: Migration(),
@@ -81,7 +81,7 @@ MIGRATIONS: dict[int, Migration] = {
 
 
 def steps_from(version: int, migrations: Mapping[int, Migration] = MIGRATIONS) -> tuple[Migration, ...] | None:
-    """The migrations from a format version to today's, in order; None if one of them does not exist."""
+    """The migrations from a format version to the current one, in order; None if one is missing."""
     needed = range(version, FORMAT_VERSION)
     if any(number not in migrations for number in needed):
         return None

@@ -1,8 +1,8 @@
 """How far is a worker right now?  72 bytes per rank, mapped into the worker and the coordinator.
 
 The worker stores into the mapping at every step (no system call); the coordinator reads it for the live display, to
-time faults, and to learn that a worker could not write its record.  It is never part of the record's truth.
-Every field is an aligned 8-byte integer, so that a reader sees a whole value.
+time faults, and to learn that a worker could not write its record.  It is not part of the record.
+Every field is an aligned 8-byte integer, so that reads are not torn.
 """
 
 from __future__ import annotations
@@ -24,29 +24,29 @@ class Progress:
     pid: int
     incarnation: int
     steps: int  # number of the last finished step + 1; 0 before the first
-    checkpoints: int  # checkpoints saved by this rank's job so far, in this incarnation
+    checkpoints: int  # saved so far by this rank's job, in this incarnation
     checkpoint_step: int  # steps finished when the last checkpoint was saved; -1 for none
     updated_ns: int  # monotonic time of the last store
     errno: int  # why the worker could not write its record; 0 for no error
-    saving: bool = False  # a checkpoint is being saved right now
+    saving: bool = False  # a checkpoint is being saved
 
 
 class ProgressWriter:
-    """The worker's side. Fields are stored one by one, without a system call."""
+    """The worker's side. Stores fields one by one, without a system call."""
 
     __slots__ = ("_map", "_view")
 
     def __init__(self, path: Path, *, pid: int, incarnation: int) -> None:
-        """Make the file anew.
+        """Create a new file.
 
         Raises:
             OSError: the disk is full or not writable.
         """
         path.parent.mkdir(parents=True, exist_ok=True)
-        # A file of its own: an earlier incarnation that still runs would die of storing into a file that shrinks.
+        # A new file: an earlier incarnation that still runs would die of SIGBUS if its file were truncated.
         fresh = path.with_name(f"{path.name}.{pid}.tmp")
         with fresh.open("w+b") as file:
-            file.write(bytes(SIZE))  # takes the space now; storing into a hole of a full disk would be a bus error
+            file.write(bytes(SIZE))  # allocates the space now; storing into a hole on a full disk would raise SIGBUS
             file.flush()
             self._map = mmap.mmap(file.fileno(), SIZE)
         fresh.replace(path)
@@ -61,12 +61,12 @@ class ProgressWriter:
         self._view[6] = now_ns
 
     def checkpoint(self, steps: int) -> None:
-        """Store that a checkpoint was saved after so many steps."""
+        """Store that a checkpoint was saved after `steps` steps."""
         self._view[5] = steps
         self._view[4] += 1
 
     def saving(self, begun: bool) -> None:
-        """Store that a checkpoint begins to be saved, or that it no longer is."""
+        """Store whether a checkpoint is being saved."""
         self._view[8] = int(begun)
 
     def error(self, number: int) -> None:
@@ -75,7 +75,7 @@ class ProgressWriter:
 
 
 def read_progress(path: Path) -> Progress | None:
-    """The rank's state; None while the worker has not started or the file is foreign."""
+    """The rank's state; None before the worker has started, or if the file is foreign."""
     try:
         raw = path.read_bytes()
     except OSError:

@@ -1,9 +1,9 @@
-"""What does a record say?  Opens sealed and unfinished records alike and hands out their tables.
+"""What does a record say?  Opens sealed and unfinished records alike and returns their tables.
 
 A sealed record is read from its Parquet files, an unfinished one from its streams, each up to its first damaged byte.
-Nothing in a record is ever executed or unpickled.  A record may come from anybody: it is read through no link, from plain files alone
-(`assay.record.untrusted.paths`), as far as memory in proportion to its files allows (`assay.record.untrusted.memory_bound`), and whatever
-is wrong with it is one RecordError.
+Nothing in a record is ever executed or unpickled.  A record is untrusted: it is read only from plain files, never through a link
+(`assay.record.untrusted.paths`), within a memory limit proportional to its files (`assay.record.untrusted.memory_bound`), and any defect
+raises one RecordError.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ MOST_EXPERIMENT: Final = inside.MIB
 
 @dataclass(frozen=True, kw_only=True)
 class Record:
-    """A record as found on the disk."""
+    """A record on disk."""
 
     path: Path
     manifest: Mapping[str, Any]
@@ -46,14 +46,14 @@ class Record:
     _migrations: tuple[Migration, ...] = field(default=(), repr=False)
 
     def table(self, name: str) -> pl.DataFrame:
-        """One table in the schema of `assay.record.tables`, ordered; without rows if nothing was written.
+        """One table in the schema of `assay.record.tables`, ordered; empty if nothing was written.
 
         Raises:
             RecordError: a sealed file is missing or damaged.
         """
         import polars as pl
 
-        if self.sealed and not self._migrations:  # the shorter way for a large record: no second copy in Arrow
+        if self.sealed and not self._migrations:  # fast path for large records: no second copy in Arrow
             frame = read_frame(self.path, self._parts(name), name)
             refuse_gaps(self.path, name, frame.null_count().row(0, named=True))
             return frame
@@ -73,20 +73,20 @@ class Record:
         refuse_gaps(self.path, name, dict(zip(table.column_names, (column.null_count for column in table.columns), strict=True)))
         try:
             return table.cast(schema) if table.schema != schema else table
-        except (ValueError, TypeError, NotImplementedError) as error:  # Arrow's own are among them
+        except (ValueError, TypeError, NotImplementedError) as error:  # base classes of Arrow's exceptions
             raise RecordError(f"{self.path} is damaged: the columns of its table {name} are not those that assay writes.") from error
 
     @cached_property
     def seal(self) -> str:
-        """What the seal is: the SHA-256 of manifest.json, which lists the digests of all other files; "" if not sealed.
+        """The seal: SHA-256 of manifest.json, which lists the digests of all other files; "" if not sealed.
 
-        Two records with one seal are the same record; whoever knows it from elsewhere can tell a forged one.
+        Records with equal seals are the same record; knowing the seal from a trusted source exposes a forgery.
         """
         return hashlib.sha256(inside.read(self.path, "manifest.json", most=MOST_MANIFEST)).hexdigest() if self.sealed else ""
 
     @cached_property
     def profiles(self) -> tuple[dict[str, Any], ...]:
-        """What the traces of profiled launches say, with the number of their launch; of one that is damaged, that it is."""
+        """The trace summaries of profiled launches, with launch numbers; a damaged one is marked as such."""
         return tuple(
             {"launch": launch, "ranks": [], "nsys": [], **_summary(self.path, f"traces/{launch_name(launch)}/summary.json")}
             for launch in _traced(self.path)
@@ -94,7 +94,7 @@ class Record:
 
     @cached_property
     def salvaged(self) -> tuple[str, ...]:
-        """What could not be read of the streams: one sentence per damaged or cut-off stream."""
+        """Losses in the streams: one sentence per damaged or truncated stream."""
         if self.sealed:
             return tuple(self.manifest["sealed"].get("salvaged", ()))
         return tuple(note for launch in launch_folders(self.path) for note in losses(self.path, launch))
@@ -118,7 +118,7 @@ class Record:
 
 
 def _traced(path: Path) -> list[int]:
-    """The launches that left a summary of their traces."""
+    """The launches that have a trace summary."""
     return sorted(launches_named(entry.parent.name for entry in (path / "traces").glob("launch=*/summary.json")))
 
 
@@ -174,7 +174,7 @@ def _read_experiment(path: Path, manifest: Mapping[str, Any], migrations: tuple[
 
 
 def _set_null(content: dict[str, Any], keys: list[str]) -> None:
-    """TOML has no null: the manifest names the keys that were set to nothing although their default is something."""
+    """Set keys to None: TOML has no null, so the manifest names the keys that are null against a non-null default."""
     for key in keys[:-1]:
         content = content.setdefault(key, {})
     content[keys[-1]] = None

@@ -1,7 +1,7 @@
-"""Which rows of a stream can still be read after its writer was killed or its disk filled up?
+"""Which rows of a stream can be read after its writer was killed or its disk filled up?
 
 A stream is a sequence of Arrow messages: the schema, record batches, an end mark.  Batches are read one by one up to
-the first one that is damaged or cut off; everything before it is kept.
+the first damaged or truncated one; everything before it is kept.
 Source: https://arrow.apache.org/docs/format/Columnar.html#ipc-streaming-format
 """
 
@@ -18,43 +18,43 @@ from assay.record.untrusted import paths
 
 END_MARK = b"\xff\xff\xff\xff\x00\x00\x00\x00"
 MOST_COLUMNS: Final = 256
-SHARED: Final = 2  # validity maps and padding make less than this
+SHARED: Final = 2  # bound on memory per body byte; validity bitmaps and padding stay below it
 TYPES: Final = (pa.int32(), pa.int64(), pa.float64(), pa.string(), pa.list_(pa.int64()), pa.list_(pa.float64()))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Salvaged:
-    """What could be read of one stream."""
+    """The readable part of one stream."""
 
-    schema: pa.Schema | None  # None if not even the schema could be read
+    schema: pa.Schema | None  # None if even the schema is unreadable
     batches: tuple[pa.RecordBatch, ...]
-    lost_bytes: int  # bytes at the end of the stream that hold no readable rows; 0 for a whole stream
+    lost_bytes: int  # unreadable bytes at the end of the stream; 0 for an intact stream
 
     @property
     def rows(self) -> int:
-        """Rows that could be read."""
+        """Number of readable rows."""
         return sum(batch.num_rows for batch in self.batches)
 
 
 def read_stream(path: Path) -> Salvaged:
-    """Every whole batch of a stream file.
+    """Every intact batch of a stream file.
 
-    The file is read, not mapped: a mapped file that shrinks under its reader kills the reader.
+    The file is read, not mapped: a mapped file that shrinks kills its reader.
 
     Raises:
         OSError: the file cannot be opened.
     """
     content = path.read_bytes()
-    if not content:  # killed between creating the file and the first write
+    if not content:  # the writer was killed before its first write
         return Salvaged(schema=None, batches=(), lost_bytes=0)
     return read_buffer(pa.py_buffer(content))
 
 
 def batches(path: Path, launch: str, table: str) -> Iterator[pa.RecordBatch]:
-    """Every whole batch of one table of an unfinished launch, stream by stream, one at a time in memory.
+    """Every intact batch of one table of an unfinished launch, stream by stream, one at a time in memory.
 
     Raises:
-        OSError: the launch's folder cannot be listed, or a stream not be opened.
+        OSError: the launch's folder cannot be listed, or a stream cannot be opened.
     """
     folder = path / "streams" / launch
     for file in sorted(folder.iterdir()) if folder.is_dir() else ():
@@ -77,11 +77,12 @@ def _one_by_one(file: Path) -> Iterator[pa.RecordBatch]:
 
 
 def schema_of(source: Any) -> pa.Schema:
-    """The columns of a stream, whose messages begin at the cursor.
+    """The schema of a stream whose messages begin at the cursor.
 
     Raises:
-        ValueError: their names are no UTF-8, or they are of a type that no table has: a few bytes of some types (run-end encoded, null)
-        mean billions of rows. pa.ArrowException, OSError: it is damaged.
+        ValueError: a column name is not UTF-8, or a type occurs in no table: a few bytes of some types (run-end encoded, null)
+        can stand for billions of rows.
+        pa.ArrowException, OSError: the stream is damaged.
     """
     schema = pa.ipc.open_stream(source).schema
     if len(schema.names) > MOST_COLUMNS or any(field.type not in TYPES for field in schema):
@@ -90,12 +91,12 @@ def schema_of(source: Any) -> pa.Schema:
 
 
 def next_batch(source: Any, schema: pa.Schema) -> pa.RecordBatch:
-    """The batch at the cursor, whole and in order.
+    """The batch at the cursor, validated.
 
     Raises:
         StopIteration: the stream has ended.
-        ValueError: it is compressed, or its columns share their bytes: it would take more memory than its writer ever had.
-        pa.ArrowException, OSError, MemoryError: it is damaged.
+        ValueError: the batch is compressed or its columns share bytes, so that it would expand in memory; assay never writes these.
+        pa.ArrowException, OSError, MemoryError: the batch is damaged.
     """
     try:
         message = pa.ipc.read_message(source)
@@ -104,14 +105,14 @@ def next_batch(source: Any, schema: pa.Schema) -> pa.RecordBatch:
     if message.type != "record batch" or _is_compressed(message.metadata.to_pybytes()):
         raise ValueError("a message that assay does not write")
     batch = pa.ipc.read_record_batch(message, schema)
-    batch.validate(full=True)  # a flipped bit in an offset would crash whoever uses the batch
+    batch.validate(full=True)  # a flipped bit in an offset would crash users of the batch
     if batch.nbytes > SHARED * message.body.size:
         raise ValueError("columns that share their bytes")
     return batch
 
 
 def _is_compressed(message: bytes) -> bool:
-    """Whether the header of a message, a RecordBatch, names a compression: its fourth field. The flatbuffer has been verified by Arrow."""
+    """Whether a RecordBatch message's header sets `compression`, its fourth field. Arrow has verified the flatbuffer."""
     table = int.from_bytes(message[:4], "little")
     field = _field(message, table, 2)
     header = field + int.from_bytes(message[field : field + 4], "little")
@@ -119,7 +120,7 @@ def _is_compressed(message: bytes) -> bool:
 
 
 def _field(message: bytes, table: int, number: int) -> int:
-    """Where the field of a table lies; 0: it has none."""
+    """Position of a field of a flatbuffer table; 0 if absent."""
     listed = table - int.from_bytes(message[table : table + 4], "little", signed=True)
     place = 4 + 2 * number
     if place >= int.from_bytes(message[listed : listed + 2], "little"):
@@ -129,12 +130,12 @@ def _field(message: bytes, table: int, number: int) -> int:
 
 
 def is_damage(error: Exception) -> bool:
-    """Whether the stream is at fault: Arrow raises an OSError without a number where a message is cut off."""
+    """Whether the stream is at fault: for a truncated message Arrow raises an OSError without errno."""
     return not isinstance(error, OSError) or error.errno is None
 
 
 def read_buffer(content: pa.Buffer) -> Salvaged:
-    """Every whole batch of a stream held in memory."""
+    """Every intact batch of a stream held in memory."""
     source = pa.BufferReader(content)
     batches: list[pa.RecordBatch] = []
     good, schema = 0, None

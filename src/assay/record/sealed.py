@@ -1,4 +1,4 @@
-"""How are the tables of a sealed record read, and what is wrong with those that cannot be?"""
+"""How are the tables of a sealed record read, and why can one not be read?"""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 
 def first_problem(error: Exception) -> str:
-    """The first of what is wrong, in one line: a document may hold a million wrong keys."""
+    """The first problem in one line: a document may hold a million wrong keys."""
     text = str(error.problems[0]) if isinstance(error, SpecError) and error.problems else str(error)
     line = " ".join(text[:2000].split()).rstrip(".")
     return line if len(line) <= LONGEST_REASON else f"{line[:LONGEST_REASON]} ..."
 
 
 def read_arrow(path: Path, parts: list[str], name: str, *, todays: bool) -> pa.Table:
-    """The parts in Arrow, without Polars, which takes longer to load than a small table to read; `todays`: its columns must be today's."""
+    """The parts as Arrow, without Polars, whose import takes longer than reading a small table; `todays`: require the current schema."""
     import pyarrow as pa
 
     memory_bound.check_parts(path, parts, name)
@@ -49,7 +49,7 @@ def read_arrow(path: Path, parts: list[str], name: str, *, todays: bool) -> pa.T
 
 
 def read_frame(path: Path, parts: list[str], name: str) -> pl.DataFrame:
-    """All parts at once, which takes a third of the time; one by one where something is wrong, to say which it is."""
+    """All parts in one read, a third of the time; on failure one by one, to name the bad part."""
     import polars as pl
 
     schema = _polars_schema(name)
@@ -87,7 +87,7 @@ def _read_part(path: Path, part: str, name: str = "") -> pl.DataFrame:
 
 
 def refuse_gaps(path: Path, name: str, gaps: Mapping[str, int]) -> None:
-    """A value that must be there is: what counts rows by it would pass over one that is not."""
+    """Raise on nulls in required columns: counts based on them would silently skip rows."""
     for column in TABLES[name].columns:
         if not column.nullable and (count := gaps.get(column.name)):
             raise RecordError(f"{path} is damaged: the column {column.name} of its table {name} has no value in {count} rows.")

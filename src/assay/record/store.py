@@ -1,11 +1,11 @@
-"""Where are records kept that outlive this machine, and how do they get there and back whole?
+"""Where are records kept that outlive this machine, and how are they transferred intact?
 
 A store is a folder of record folders behind fsspec: a path, file://, memory://, s3://, gs:// ...  A record is pushed file by
-file, its SEAL last, so that whatever was cut short is not taken for a record; it is pulled beside its place, verified against
-its seal, and renamed.  Nothing in a store is ever overwritten.  Credentials are the driver's own affair (its environment
-variables and files): an address that carries a password is refused, and query strings are never shown.
-What stands in a store was written by others: names and manifests are checked before a path is made from them.
-Cannot tell: who made a record.  A seal shows that nothing changed since sealing, not who sealed.
+file, its SEAL last, so that an interrupted push does not count as a record; it is pulled into a temporary folder, verified
+against its seal, and renamed.  Nothing in a store is ever overwritten.  Credentials are left to the driver (environment
+variables and files): an address with a password is refused, and query strings are never shown.
+A store is untrusted: names and manifests are checked before paths are built from them.
+Cannot tell who made a record: a seal proves that nothing changed since sealing, not who sealed it.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from assay.record.secrets.redact import redact
 from assay.record.untrusted import paths as inside
 from assay.record.untrusted import strict_json
 
-MOST_MANIFEST_BYTES: Final = 64 * 2**20  # a store from elsewhere must not fill the memory
-_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")  # as `assay.record.folder` makes them
+MOST_MANIFEST_BYTES: Final = 64 * 2**20  # an untrusted store must not exhaust memory
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")  # the names that `assay.record.folder` creates
 _PASSWORD: Final = re.compile(r"(?<=://)[^@?#]*:[^@?#]*@")
 _LOCAL: Final = ("file", "local")
 
@@ -39,19 +39,19 @@ class Entry:
     """One record of a store, as its manifest describes it."""
 
     folder: str  # the folder's name in the store
-    name: str  # the experiment's name; empty where the manifest cannot be read
+    name: str  # the experiment's name; empty if the manifest is unreadable
     id: str
     created_utc: str
-    state: str  # complete | failed | incomplete (no seal: not pushed to its end, or still running) | damaged
+    state: str  # complete | failed | incomplete (no seal: push unfinished, or still running) | damaged
     plan_signature: str
     reason: str = ""  # why it is damaged
 
 
 class Store:
-    """A place for sealed records.
+    """A store of sealed records.
 
     Raises:
-        SpecError: the address holds a password, or is of a kind that fsspec does not know.
+        SpecError: the address holds a password, or fsspec does not know its protocol.
         EnvironmentLacks: the driver's package is not installed.
     """
 
@@ -62,13 +62,13 @@ class Store:
 
     @property
     def local(self) -> Path | None:
-        """The folder, where the store is one of this machine; None elsewhere."""
+        """The folder if the store is local; else None."""
         protocol = self._files.protocol
         kinds = (protocol,) if isinstance(protocol, str) else protocol
         return Path(self._root) if any(kind in _LOCAL for kind in kinds) else None
 
     def entries(self) -> tuple[Entry, ...]:
-        """Every record of the store, the oldest first; an unreadable one is an entry that says so.
+        """Every record of the store, oldest first; an unreadable one has the state `damaged`.
 
         Raises:
             RecordError: the store cannot be read.
@@ -96,7 +96,7 @@ class Store:
         conditions: Mapping[str, object] | None = None,
         state: str = "complete",
     ) -> Entry | None:
-        """The newest record that fits everything given; None if none does. `conditions`: those named must be equal."""
+        """The newest record that matches all criteria; None if none does. `conditions`: the named ones must be equal."""
         for entry in reversed(self.entries()):
             fits = entry.state == state and name in (None, entry.name)
             if not fits or plan_signature not in (None, entry.plan_signature):
@@ -106,10 +106,10 @@ class Store:
         return None
 
     def push(self, path: Path) -> str:
-        """Copy a sealed record into the store and give its shown address; nothing happens if it is there already.
+        """Copy a sealed record into the store unless it is already there. Returns its display address.
 
         Raises:
-            RecordError: it is not sealed or not intact, another record has its name, or the store cannot be written.
+            RecordError: the record is not sealed or not intact, another record has its name, or the store cannot be written.
         """
         record = open_record(path)
         if not record.sealed:
@@ -128,10 +128,10 @@ class Store:
         return f"{self.shown.rstrip('/')}/{name}"
 
     def pull(self, name: str, cache: Path) -> Path:
-        """Copy a record from the store to `cache`/name, verify it and give its path; one that is there already is kept.
+        """Copy a record from the store to `cache`/name and verify it, unless it is already there. Returns its path.
 
         Raises:
-            RecordError: it is not in the store, not whole, not what was sealed, or another one stands in its place.
+            RecordError: the record is not in the store, incomplete or altered, or a different one is in the cache.
         """
         _check_name(name, self.shown)
         with self._explained(f"pull {name} from"):
@@ -158,7 +158,7 @@ class Store:
         return isinstance(own, dict) and all(own.get(key) == value for key, value in conditions.items())
 
     def _contents(self, names: list[str]) -> dict[str, bytes | None]:
-        """Small files by name, together where the driver can; None for those that are not there."""
+        """Small files by name, in one request if the driver supports it; None for missing ones."""
         if self.local is not None:
             return {name: _read_here(self.local, name) for name in names}
         if not names:
@@ -178,7 +178,7 @@ class Store:
         raise got
 
     def _is_there(self, name: str, path: Path) -> bool:
-        """Whether this very record is in the store; another one of its name is an error."""
+        """Whether this record is in the store. Raises if a different one has its name."""
         contents = self._contents([f"{name}/manifest.json", f"{name}/SEAL"])
         mine = (path / "manifest.json").read_bytes()
         theirs = contents[f"{name}/manifest.json"]
@@ -188,7 +188,7 @@ class Store:
 
     def _upload(self, path: Path, name: str, listed: list[str]) -> None:
         if self.local is not None and (self.local / name).exists():
-            inside.refuse_all_but_plain_files(self.local / name)  # what a cut-off push, or somebody else, left there
+            inside.refuse_all_but_plain_files(self.local / name)  # left by an interrupted push or another program
         for file in listed:
             target = self._path(f"{name}/{file}")
             self._files.makedirs(str(PurePosixPath(target).parent), exist_ok=True)
@@ -223,20 +223,20 @@ class Store:
 
     @contextmanager
     def _explained(self, doing: str) -> Iterator[None]:
-        """Whatever a driver raises becomes one sentence; drivers like to repeat addresses, so secrets are removed."""
+        """Turn any driver error into one sentence, with secrets redacted: drivers often repeat addresses."""
         try:
             yield
         except AssayError:
             raise
         except ImportError as error:
             raise EnvironmentLacks(_lacking(self.shown, error)) from error
-        except Exception as error:  # every driver has exceptions of its own
+        except Exception as error:  # drivers have their own exceptions
             why = redact(_QUERY.sub(r"\1?[redacted]", str(error))) or type(error).__name__
             raise RecordError(f"cannot {doing} {self.shown}: {why}") from None
 
 
 def _read_here(root: Path, name: str) -> bytes | None:
-    """A small file of a store that is a folder: no pipe is waited for. What is no plain file is there, and damaged."""
+    """A small file of a local store; never blocks on a pipe. Anything but a plain file counts as damaged."""
     folder, _, file = name.partition("/")
     try:
         return inside.read(root / folder, file, MOST_MANIFEST_BYTES)
@@ -252,12 +252,12 @@ _QUERY: Final = re.compile(r"(://[^\s?'\"]*)\?[^\s'\")]*")
 
 
 def is_address(text: str) -> bool:
-    """Whether a text names a store by an address rather than a path."""
+    """Whether a text is a store's address rather than a path."""
     return re.match(r"[A-Za-z][A-Za-z0-9+.-]*(::|://)", text) is not None
 
 
 def shown_url(url: str) -> str:
-    """The address as it may be shown: no password, no query, no fragment."""
+    """The address for display: no password, no query, no fragment."""
     shown = _PASSWORD.sub("[redacted]@", url)
     if not is_address(shown):
         return shown
@@ -341,7 +341,7 @@ def _entry(folder: str, manifest: bytes | None, seal: bytes | None) -> Entry:
 
 
 def _listed(manifest: Mapping[str, Any], where: Path) -> dict[str, int]:
-    """The sealed files with their sizes; a path that would lead out of the record is refused."""
+    """The sealed files with their sizes. Raises if a path would leave the record."""
     try:
         listed = {name: int(entry["bytes"]) for name, entry in manifest["sealed"]["files"].items()}
     except (LookupError, TypeError, ValueError, AttributeError) as error:
@@ -365,7 +365,7 @@ def _check_name(name: str, shown: str) -> None:
 
 
 def _kept(target: Path, seal: bytes) -> Path:
-    """A copy from an earlier time, if it is the same and still whole."""
+    """The earlier copy. Raises RecordError unless it is the same record and intact."""
     own = (target / "SEAL").read_bytes() if (target / "SEAL").is_file() else b""
     if own != seal or verify(target):
         raise RecordError(f"{target} is in the way: it is not the record of the store. Remove it, or choose another cache.")
@@ -378,7 +378,7 @@ def _placed(partial: Path, target: Path, seal: bytes) -> Path:
     except OSError:
         if not target.exists():
             raise
-        return _kept(target, seal)  # another process pulled it in the meantime
+        return _kept(target, seal)  # another process has pulled it meanwhile
     return target
 
 
@@ -387,7 +387,7 @@ def _last(path: str) -> str:
 
 
 def default_cache(environ: Mapping[str, str], home: Callable[[], Path] = Path.home) -> Path:
-    """Where pulled records are kept: XDG_CACHE_HOME/assay/records, else ~/.cache/assay/records."""
+    """The folder of pulled records: XDG_CACHE_HOME/assay/records, else ~/.cache/assay/records."""
     base = environ.get("XDG_CACHE_HOME", "")
     with suppress(RuntimeError):
         return (Path(base) if base else home() / ".cache") / "assay" / "records"

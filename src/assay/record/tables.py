@@ -1,8 +1,8 @@
 """Which tables does a record hold, and what does each column mean?
 
-The one definition: the writer, the reader, the reference page and the migrations use it.  Columns: `assay.record.declared`.
-Times in columns that end in `_ns` are monotonic nanoseconds of the host that wrote them; durations likewise.
-A null says "not seen", never zero.
+The single definition for the writer, the reader, the reference page and the migrations.  Columns: `assay.record.declared`.
+Columns ending in `_ns` hold times or durations in monotonic nanoseconds of the host that wrote them.
+Null means "not recorded", never zero.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pyarrow
 
 FORMAT_VERSION = 7
-# Format history: shown in the reference page; a new version needs its step in record/migrations.py
+# Format history, shown on the reference page; a new version needs a step in record/migrations.py
 HISTORY: dict[int, str] = {
     7: "(assay 0.5.0) requests have chunk_uncertainty_ns",
     6: "(assay 0.5.0, before its release) examples and arrivals have cluster",
@@ -73,7 +73,7 @@ def arrow_schema(name: str) -> pyarrow.Schema:
 
 
 def reference() -> str:
-    """The reference page of the record's format, in Markdown: every table and column, and the history."""
+    """The reference page of the record format in Markdown: every table and column, and the history."""
     history = [f"* **{version}** {change}" for version, change in sorted(HISTORY.items(), reverse=True)]
     parts = [_REFERENCE_HEAD.format(version=FORMAT_VERSION), *(_section(table) for table in TABLES.values())]
     return "\n".join([*parts, "## Format history", "", *history, ""])

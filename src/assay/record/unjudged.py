@@ -1,4 +1,4 @@
-"""What is said where a value of a record brings down its judging?"""
+"""How is a failure reported that a record's values cause in judging?"""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from assay.record.manifest import LONGEST_REASON
 
 @contextmanager
 def judged_from(path: Path) -> Iterator[None]:
-    """Around the judging of a record: whatever its values bring down is told in one sentence, so that no other record suffers.
+    """Turn errors that a record's values cause in judging into one sentence, so that other records are still judged.
 
-    A reader cannot know every value that a metric stumbles over; where it stumbled is said, for it may be assay that is wrong.
+    A reader cannot foresee every value that breaks a metric; the message gives the location, since assay itself may be wrong.
 
     Raises:
-        RecordError: it cannot be judged.
+        RecordError: the record cannot be judged.
     """
     try:
         yield
     except _STUMBLES as error:
         raise _unjudged(path, error) from error
     except BaseException as error:
-        if type(error).__module__.startswith(("polars", "pyarrow", "pyo3_runtime")):  # not imported only to name their errors
+        if type(error).__module__.startswith(("polars", "pyarrow", "pyo3_runtime")):  # by name: importing the packages costs time
             raise _unjudged(path, error) from error
         raise
 

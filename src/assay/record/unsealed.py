@@ -1,4 +1,4 @@
-"""What is left of the streams of a record that was not sealed, each up to its first damaged byte?"""
+"""What is readable of an unsealed record's streams, each up to its first damaged byte?"""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def launch_folders(path: Path) -> list[int]:
     """The numbers of the launches that have streams.
 
     Raises:
-        OSError: the folder cannot be listed. (`glob` would hide that, and sealing would then lose the launch.)
+        OSError: the folder cannot be listed. (`glob` would hide this, and sealing would lose the launch.)
     """
     try:
         names = [entry.name for entry in (path / "streams").iterdir()]
@@ -29,7 +29,7 @@ def launch_folders(path: Path) -> list[int]:
 
 
 def launches_named(names: Iterable[str]) -> Iterator[int]:
-    """Launches by the names of their folders, as `launch_name` makes them."""
+    """Launch numbers from folder names as `launch_name` makes them."""
     for name in names:
         digits = name.removeprefix("launch=")
         if digits.isascii() and digits.isdecimal() and len(digits) < 10 and launch_name(int(digits)) == f"launch={digits}":
@@ -42,7 +42,7 @@ def launch_name(number: int) -> str:
 
 
 def read_launch(path: Path, launch: int, name: str) -> tuple[pa.Table | None, tuple[str, ...]]:
-    """One table of one unfinished launch, ordered, and what was lost of it; None if it has no rows."""
+    """One table of one unfinished launch, ordered, and its losses; None if it has no rows."""
     import pyarrow as pa
 
     batches: list[pa.RecordBatch] = []
@@ -74,7 +74,7 @@ def _salvage(path: Path, launch: int, name: str) -> Iterator[tuple[Path, Any]]:
 
 
 def stream_files(path: Path, launch: int, name: str) -> list[Path]:
-    """The streams of one table of an unfinished launch, by name.
+    """The streams of one table of an unfinished launch, sorted by name.
 
     Raises:
         RecordError: the launch's folder cannot be listed.
@@ -87,12 +87,12 @@ def stream_files(path: Path, launch: int, name: str) -> list[Path]:
 
 
 def other_columns(path: Path, file: Path, name: str) -> str:
-    """A sentence about a stream that holds something else."""
+    """A sentence about a stream with foreign columns."""
     return f"{file.relative_to(path)}: its columns are not those of the table {name}; not read"
 
 
 def cut_off(path: Path, file: Path, lost_bytes: int, rows: int) -> str:
-    """A sentence about a stream whose end cannot be read."""
+    """A sentence about a stream whose end is unreadable."""
     return f"{file.relative_to(path)}: the last {lost_bytes} bytes are cut off or damaged; {rows} rows were kept"
 
 

@@ -1,11 +1,11 @@
 """How do a process's rows reach the disk without disturbing the training, and survive a `kill -9`?
 
-`append` puts a tuple on a list; a daemon thread turns each table's rows into one Arrow record batch and hands it to the
-kernel with one unbuffered write, due every `flush_s`.  What the kernel has survives the death of the process, so a killed process
-loses at most what it measured since its last flush, and leaves at most one cut-off message at the end of a stream.
-Rows of which many steps make the same few may come raw (`folded`): that thread makes them.
-No text passes without having been looked through for secrets (`clean_batches`), whoever wrote it.
-Cannot promise: a flush in time on a machine that does not let the thread run; it is late by as much.
+`append` adds a tuple to a list; a daemon thread turns each table's rows into one Arrow record batch and passes it to the
+kernel in one unbuffered write, every `flush_s`.  Data in the kernel survive the process, so a killed process loses at most
+what it measured since its last flush, and leaves at most one truncated message at the end of a stream.
+Raw rows that stand for rows of several tables are expanded by that thread (`folded`).
+Every string is searched for secrets before it is written (`cleaned_batch`).
+Cannot guarantee timely flushes on a machine that does not schedule the thread.
 Source: https://arrow.apache.org/docs/format/Columnar.html#ipc-streaming-format
 """
 
@@ -34,19 +34,19 @@ from assay.record.secrets.batches import cleaned_batch
 from assay.record.secrets.redact import secret_values
 from assay.record.tables import TABLES, arrow_schema
 
-ROWS_PER_BATCH = 8192  # converting one batch holds the interpreter lock well under 10 ms
-ROWS_KEPT = 100_000  # per table; more waiting rows than this mean that the disk does not keep up
-PATIENCE_S = 1.0  # how long an append waits for a stalled disk, once, before rows are dropped
+ROWS_PER_BATCH = 8192  # converting one batch holds the GIL well under 10 ms
+ROWS_KEPT = 100_000  # per table; more pending rows mean that the disk does not keep up
+PATIENCE_S = 1.0  # how long an append waits, once, for a stalled disk before rows are dropped
 
 Row = tuple[Any, ...]
-Fold = Callable[[Sequence[Row]], Mapping[str, list[Row]]]  # raw rows -> the rows of each table that they stand for
+Fold = Callable[[Sequence[Row]], Mapping[str, list[Row]]]  # raw rows -> rows of each table
 
 
 class _Nowhere(list[Row]):
-    """Where rows go after an error, after `close`, and in a forked child."""
+    """Discards rows after an error, after `close`, and in a forked child."""
 
     def append(self, row: Row) -> None:
-        """Keep nothing."""
+        """Discard the row."""
 
 
 class StreamWriter:
@@ -56,20 +56,20 @@ class StreamWriter:
     """
 
     def __init__(self, folder: Path, writer: str, *, flush_s: float = 0.5, on_error: Callable[[int], None] | None = None) -> None:
-        self.error: OSError | None = None  # why nothing more is written
-        self.dropped = 0  # rows that could not be kept: malformed, or the disk did not keep up
+        self.error: OSError | None = None  # why writing stopped
+        self.dropped = 0  # rows lost: malformed, or the disk did not keep up
         self._folder, self._writer, self._on_error = folder, writer, on_error
         self._buffers: dict[str, list[Row]] = {name: [] for name in TABLES}
-        self._batches: deque[tuple[str, pa.RecordBatch]] = deque()  # ready ones
+        self._batches: deque[tuple[str, pa.RecordBatch]] = deque()  # pending, ready to write
         self._raw: list[_Raw] = []
         self._streams: dict[str, _Stream] = {}
-        self._before: list[Callable[[], None]] = []  # who may have rows that they have not appended yet
+        self._before: list[Callable[[], None]] = []  # sources with rows not yet appended
         self._lock = threading.Lock()
         self._holder: int | None = None  # thread that holds the lock, so that a signal handler cannot deadlock
         self._stop = threading.Event()
         self._closed = False
         self._stalled = False
-        self._told = 0  # dropped rows that the record already tells of
+        self._told = 0  # dropped rows already noted in the record
         self._why_dropped = ""
         _WRITERS.add(self)
         atexit.register(self.close)
@@ -79,11 +79,11 @@ class StreamWriter:
 
     @property
     def closed(self) -> bool:
-        """Whether nothing more will be written: after `close`, an error, or in a forked child."""
+        """Whether writing has ended: after `close`, an error, or in a forked child."""
         return self._closed
 
     def append(self, table: str, row: Row) -> None:
-        """Take a row, in the table's column order. It is converted and written later, by another thread."""
+        """Take a row in the table's column order. Another thread converts and writes it later."""
         try:
             rows = self._buffers[table]
         except KeyError:
@@ -94,14 +94,14 @@ class StreamWriter:
             self._relieve(rows)
 
     def folded(self, fold: Fold) -> Callable[[Row], None]:
-        """What takes a raw row, which stands for rows of several tables.  These are made when it is written, by the thread that writes."""
+        """A function that takes a raw row, which stands for rows of several tables; the writing thread expands it."""
         self._raw.append(raw := _Raw(fold, self._relieve))
         if self._closed:
             raw.rows = _Nowhere()
         return raw.append
 
     def append_batch(self, table: str, batch: pa.RecordBatch) -> None:
-        """Take rows that are a record batch of the table already, from a caller with too many for tuples."""
+        """Take rows as a record batch of the table, from a caller with too many for tuples."""
         if table not in TABLES or not batch.schema.equals(arrow_schema(table)):
             self._drop(batch.num_rows, f"not a batch of the table {table}")
             return
@@ -112,15 +112,15 @@ class StreamWriter:
             self._relieve_batches()
 
     def before_writing(self, tell: Callable[[], None]) -> None:
-        """Call this before rows are written, from the thread that writes: its appends are written with them."""
+        """Call `tell` in the writing thread before each write; rows that it appends are included."""
         self._before.append(tell)
 
     def flush(self) -> None:
-        """Hand every row taken so far to the kernel."""
+        """Pass every row taken so far to the kernel."""
         self._locked(self._write_rows, wait_s=-1)
 
     def close(self) -> None:
-        """Write what is left and the end marks. Further calls of any method do nothing."""
+        """Write the remaining rows and the end marks. Later calls of any method do nothing."""
         if self._closed:
             return
         self._locked(self._finish, wait_s=-1)
@@ -130,7 +130,7 @@ class StreamWriter:
             self.flush()
 
     def _relieve(self, rows: list[Row]) -> None:
-        """Too many rows wait: write them now; if the disk is stalled, wait once for it, then drop."""
+        """Write pending rows now; if the disk is stalled, wait for it once, then drop."""
         if not self._stalls():
             return
         with suppress(IndexError):  # another thread may have written them all by now
@@ -138,13 +138,13 @@ class StreamWriter:
         self._drop(1, f"the disk does not keep up ({ROWS_KEPT} rows wait)")
 
     def _relieve_batches(self) -> None:
-        """The same for batches that wait."""
-        if self._stalls() and len(self._batches) > 1:  # the first one may be under way to the disk
+        """The same for pending batches."""
+        if self._stalls() and len(self._batches) > 1:  # the first one may be in the process of being written
             _, batch = self._batches.pop()
             self._drop(batch.num_rows, f"the disk does not keep up ({ROWS_KEPT} rows wait)")
 
     def _stalls(self) -> bool:
-        """Write what waits, waiting once for a disk that is stalled. Whether it could not be written."""
+        """Write pending rows, waiting once for a stalled disk. True if they could not be written."""
         if self._locked(self._write_rows, wait_s=0 if self._stalled else PATIENCE_S):
             self._stalled = False
             return False
@@ -154,7 +154,7 @@ class StreamWriter:
         return True
 
     def _locked(self, action: Callable[[], None], *, wait_s: float) -> bool:
-        """Run the action alone and keep its error. False if another holds the lock for longer than `wait_s`."""
+        """Run the action under the lock and keep its error. False if another thread holds the lock for longer than `wait_s`."""
         if self._holder == threading.get_ident() or not self._lock.acquire(timeout=wait_s):
             return False
         try:
@@ -163,7 +163,7 @@ class StreamWriter:
                 action()
         except OSError as error:
             self._fail(error)
-        except Exception as error:  # the training loop outlives whatever goes wrong here
+        except Exception as error:  # no failure here may stop the training loop
             self._fail(OSError(0, f"{type(error).__name__}: {error}"))
         finally:
             self._holder = None
@@ -175,13 +175,13 @@ class StreamWriter:
             tell()
         while self._batches:
             self._put(*self._batches[0])
-            self._batches.popleft()  # only now, as below
+            self._batches.popleft()  # only after the write, as below
         for raw in self._raw:
             self._fold(raw)
         for table, rows in self._buffers.items():
             while waiting := min(len(rows), ROWS_PER_BATCH):
                 self._write(table, rows[:waiting])
-                del rows[:waiting]  # only now: an exception in between (Ctrl-C) loses none; appends go behind these
+                del rows[:waiting]  # only after the write: an exception (Ctrl-C) loses none; concurrent appends go to the end
         if self.dropped > self._told:
             self._tell_of_dropped_rows()
 
@@ -193,7 +193,7 @@ class StreamWriter:
             del rows[:waiting]
 
     def _tell_of_dropped_rows(self) -> None:
-        """The record itself says that rows are missing from it, so that an audit can see it."""
+        """Note in the record that rows are missing, so that an audit can detect it."""
         count, self._told = self.dropped - self._told, self.dropped
         if not self._folder.name.startswith("launch="):
             return
@@ -261,13 +261,13 @@ class StreamWriter:
 
     def _forget(self) -> None:
         """In a forked child: the rows and the files belong to the parent."""
-        # No lock or event of the parent is touched: another thread may have held it at the instant of the fork.
+        # Never use the parent's lock or event: another thread may have held it at the fork.
         self._lock, self._holder = threading.Lock(), None
         self._let_go()
 
 
 class _Raw:
-    """Rows that stand for those of several tables."""
+    """Raw rows that stand for rows of several tables."""
 
     __slots__ = ("_relieve", "fold", "rows")
 
@@ -275,7 +275,7 @@ class _Raw:
         self.fold, self._relieve, self.rows = fold, relieve, list[Row]()
 
     def append(self, row: Row) -> None:
-        """Take one."""
+        """Take a raw row."""
         rows = self.rows
         rows.append(row)
         if len(rows) > ROWS_KEPT:
@@ -287,11 +287,11 @@ class _Stream:
 
     def __init__(self, folder: Path, table: str, writer: str) -> None:
         self._descriptor = _create(folder, f"{table}.{writer}")
-        self._head = arrow_schema(table).serialize().to_pybytes()  # goes out together with the first batch
-        self._end = 0  # where the last whole message ends
+        self._head = arrow_schema(table).serialize().to_pybytes()  # written together with the first batch
+        self._end = 0  # end of the last whole message
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """One message, in one write where the kernel takes it whole."""
+        """Write one message, in one system call if the kernel accepts it whole."""
         self._put(self._head + batch.serialize().to_pybytes())
         self._head = b""
 
@@ -299,7 +299,7 @@ class _Stream:
         self._put(END_MARK)
 
     def close(self) -> None:
-        with suppress(OSError):  # a network file system may report an old failure here; there is nothing left to do
+        with suppress(OSError):  # a network file system may report an earlier failure here; too late to act on
             os.close(self._descriptor)
 
     def _put(self, message: bytes) -> None:
@@ -309,18 +309,18 @@ class _Stream:
                 left = left[os.write(self._descriptor, left) :]
         except BaseException:  # also Ctrl-C between two writes
             with suppress(OSError):
-                os.ftruncate(self._descriptor, self._end)  # leave no half message behind
+                os.ftruncate(self._descriptor, self._end)  # leave no partial message
             raise
         self._end += len(message)
 
 
 def to_batch(table: str, rows: Sequence[Row]) -> pa.RecordBatch | None:
-    """The rows as one record batch of the table; None if a row has the wrong number, type or absence of values."""
+    """The rows as one record batch of the table; None if a row has values of the wrong number or type, or a forbidden null."""
     schema = arrow_schema(table)
     try:
         columns = list(zip(*rows, strict=True)) or [()] * len(schema)
         arrays = [to_array(column, field.type) for column, field in zip(columns, schema, strict=True)]
-    except Exception:  # a value's own conversion may raise anything
+    except Exception:  # a value's conversion may raise anything
         return None
     if any(array.null_count and not field.nullable for array, field in zip(arrays, schema, strict=True)):
         return None
@@ -328,7 +328,7 @@ def to_batch(table: str, rows: Sequence[Row]) -> pa.RecordBatch | None:
 
 
 def _create(folder: Path, stem: str) -> int:
-    """A new file of that name, always written at its end; numbered if the name is taken (process numbers come back in containers)."""
+    """A new file in append mode, numbered if the name is taken (pids repeat across containers)."""
     for number in range(1, 10_000):
         name = f"{stem}.arrows" if number == 1 else f"{stem}.{number}.arrows"
         try:
@@ -342,7 +342,7 @@ def _say(sentence: str) -> None:
     try:
         print(f"assay: {sentence}", file=sys.stderr, flush=True)
     except (OSError, ValueError, AttributeError):
-        return  # nobody listens: standard error is closed
+        return  # standard error is closed
 
 
 _WRITERS: weakref.WeakSet[StreamWriter] = weakref.WeakSet()

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from assay.estimates.format import count, given, percent
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.frames.serving.requests import CLOSED
 from assay.spec.experiment import Experiment
 from assay.spec.plan import Configuration, targets_of
@@ -36,7 +36,7 @@ def load_of(serving: Serving, one: Configuration) -> str:
     return f"{given(one.load)} {unit_of(serving)}"
 
 
-def conditions(experiment: Experiment, serving: Serving, manifest: Mapping[str, Any], measured: Measured) -> dict[str, str]:
+def conditions(experiment: Experiment, serving: Serving, manifest: Mapping[str, Any], measured: RecordData) -> dict[str, str]:
     """Everything without which no number of a load may be quoted."""
     return {
         "Engines": "; ".join(_engine(target) for target in targets_of(serving)),

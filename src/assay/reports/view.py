@@ -15,7 +15,7 @@ from assay.frames.ended_launches import ended_words
 from assay.frames.links.collective_calls import asked_cells
 from assay.frames.links.network_probe import network as network_of
 from assay.frames.links.pairs import of_record as pairs_of
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.reports import load_words
 from assay.reports.rows import imported, profile
 from assay.reports.rows.conditions import conditions
@@ -75,7 +75,7 @@ QUALITY: Final = ("quality", "quality_difference")
 OF_A_RUN: Final = ("wall_time", "cost", *QUALITY)  # of a job that ran to its end
 
 
-def build(measured: Measured, judgement: Judgement) -> View:
+def build(measured: RecordData, judgement: Judgement) -> View:
     """The whole tree of a record and its judgement."""
     columns = _columns(measured)
     labels = {column.key: column.label for column in columns}
@@ -132,7 +132,7 @@ def build(measured: Measured, judgement: Judgement) -> View:
     )
 
 
-def _columns(measured: Measured) -> tuple[Column, ...]:
+def _columns(measured: RecordData) -> tuple[Column, ...]:
     if (serving := measured.experiment.serving) is not None:
         return tuple(_load_column(serving, one) for one in measured.varied)
     return tuple(Column(key=one.name, label=measured.kind.label or _workers(one.workers), workers=one.workers) for one in measured.varied)

@@ -1,1 +1,1 @@
-"""HOW it is driven: one file per runner."""
+"""How is a workload driven?  One file per runner."""

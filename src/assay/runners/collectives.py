@@ -1,7 +1,7 @@
-"""How are collectives timed?  Launches of assay's own worker, in the experiment's order, as any training script is launched.
+"""How are collectives timed?  By launches of assay's own worker, made like those of any training script.
 
-The worker (`assay/instruments/collectives/worker.py`) is started by the launcher that the experiment names, is metered, and can be
-stopped, resumed and timed out like every other launch.
+The experiment's launcher starts the worker (`assay/instruments/collectives/worker.py`), which is metered and can be stopped,
+resumed and timed out like any launch.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from assay.spec.flags.comm import INTERFACES
 from assay.spec.sections.collectives import DTYPES, IMPORTED, LEAST_SPAN, Collectives, cells
 
 GIB: Final = 2**30
-HERE: Final = ("local", "plain")  # launchers whose workers are all on this machine
+HERE: Final = ("local", "plain")  # launchers that keep all workers on this machine
 ASK_S: Final = 120.0  # importing torch may take long on a busy machine
 _ASK: Final = "import sys, torch.distributed as d; sys.exit(0 if getattr(d, f'is_{sys.argv[1]}_available')() else 3)"
 
 
 def check(experiment: Experiment, folder: Path) -> None:
-    """Whether it can be started at all.
+    """Check that the experiment can start.
 
     Raises:
-        SpecError: the data of so many ranks could not be checked in this element type.
-        EnvironmentLacks: torch, the backend or the launcher lacks something.
+        SpecError: the element type cannot hold exact sums over so many ranks.
+        EnvironmentLacks: torch, the backend or something that the launcher needs is missing.
     """
     launcher: Launcher = catalog.load("launchers", experiment.launcher.kind)
     launcher.check(experiment)
@@ -55,7 +55,7 @@ def check(experiment: Experiment, folder: Path) -> None:
 
 
 def _sums_are_exact(asked: Collectives, ranks: int) -> None:
-    """The data of a call must be exactly summable over all ranks, or a right result could not be told from a wrong one."""
+    """Require data that sum exactly over all ranks; otherwise correct and wrong results are indistinguishable."""
     if asked.dtype in IMPORTED:
         raise SpecError(
             (
@@ -101,7 +101,7 @@ def _interfaces_are_here(experiment: Experiment) -> None:
 
 
 def _memory_holds(asked: Collectives, levels: Sequence[int]) -> None:
-    """On the host; every rank holds its input and its result.  What does not fit ends not only this program."""
+    """Check host memory for every rank's input and result: running out would end other programs too."""
     import psutil
 
     if asked.backend == "nccl":
@@ -134,7 +134,7 @@ def _has_torch() -> None:
 
 
 def _offers(backend: str) -> bool:
-    """Asked of a process of its own, so that the one that measures need not hold torch."""
+    """Check in a separate process, so that the measuring process need not import torch."""
     try:
         return (
             subprocess.run(
@@ -143,14 +143,14 @@ def _offers(backend: str) -> bool:
             == 0
         )
     except subprocess.TimeoutExpired:
-        return True  # the launch will tell
+        return True  # the launch will show
 
 
 class CollectiveLaunches(Training):
-    """Makes the launches, with one meter for all of them."""
+    """Makes the launches with one shared meter."""
 
     def make(self, job: Job) -> Made:
-        """One launch, from its start to its last process's end."""
+        """Run one launch from its start to the end of its last process."""
         request = worker_request(self.context, job, self.context.experiment.collectives_requested, os.environ)
         launch = LaunchRun(self.context, job, request, self.launcher)
         self.writers[job.number] = launch.writer
@@ -158,7 +158,7 @@ class CollectiveLaunches(Training):
 
 
 def run(context: RunContext) -> Outcome:
-    """Make the launches that are still to be made."""
+    """Make the remaining launches."""
     return launch_loop.run(context, CollectiveLaunches(context))
 
 

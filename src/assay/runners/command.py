@@ -1,10 +1,9 @@
-"""How is any command timed?  A launch is a round: a fresh small process that starts the command several times.
+"""How is an arbitrary command timed?  A launch is a round: a fresh small process that starts the command several times.
 
-The unit of analysis is the round; its trials (starts) share the round's luck.  How many there are is found in the first
-round, from its warm-up and `timing.round_s`, and kept for all later ones.  The starting itself is done by
-`instruments/spawn.py`, under the same guard as every other launch: nothing is left running whatever ends.
-Its rows are read while it runs and go into the table `trials`; the cost of starting an empty command goes into the
-table `telemetry` (device "spawn").
+The unit of analysis is the round: its trials (starts) are not independent.  The first round sets their number from its warm-up
+and `timing.round_s`; later rounds keep it.  `instruments/spawn.py` starts the command under the same supervisor as every
+launch, so that no process is left running.  Its rows are read while it runs and go into the table `trials`; the cost of starting
+an empty command goes into the table `telemetry` (device "spawn").
 """
 
 from __future__ import annotations
@@ -36,14 +35,14 @@ from assay.spec.experiment import Experiment
 from assay.units import NS_PER_S
 
 LINES = "trials.jsonl"  # in the launch's folder, until it is sealed
-NOT_COUNTED = ("OMP_NUM_THREADS", "TORCH_DISABLE_SHARE_RDZV_TCP_STORE", *INTERFACES)  # a timed command keeps the user's own
+NOT_COUNTED = ("OMP_NUM_THREADS", "TORCH_DISABLE_SHARE_RDZV_TCP_STORE", *INTERFACES)  # a timed command keeps the user's values
 
 
 def check(experiment: Experiment, folder: Path) -> None:
-    """Whether the command can be started at all.
+    """Check that the command can be started.
 
     Raises:
-        SpecError: it is not there, may not be executed, or more than one level is asked for.
+        SpecError: the command is missing or not executable, or the experiment has more than one level.
     """
     problems = [*single_level(experiment), *_program(experiment, folder)]
     if problems:
@@ -51,7 +50,7 @@ def check(experiment: Experiment, folder: Path) -> None:
 
 
 def single_level(experiment: Experiment) -> list[Problem]:
-    """A timing has one configuration and no faults: the problem, where more is asked for."""
+    """Problems of an experiment with several configurations or faults, neither of which a timing supports."""
     if experiment.factor.levels == (1,) and not experiment.faults:
         return []
     return [
@@ -81,7 +80,7 @@ def _program(experiment: Experiment, folder: Path) -> list[Problem]:
 
 
 class Rounds:
-    """Makes rounds, with one meter for all of them.  After a round that failed no further one is started."""
+    """Makes rounds with one shared meter.  Starts no further round after a failed one."""
 
     def __init__(self, context: RunContext, ask: Ask) -> None:
         self.context, self.ask = context, ask
@@ -89,9 +88,9 @@ class Rounds:
         self.meter = Meter(context.experiment.energy, self._emit, context.clock)
 
     def make(self, job: Job) -> Made:
-        """One round, from its start to its last process's end."""
+        """Run one round from its start to the end of its last process."""
         if failed := [row for row in self.context.rows if row["status"] in policy.FAILED]:
-            return self._skipped(job, f"round {failed[0]['block'] + 1} failed")  # its own row says why
+            return self._skipped(job, f"round {failed[0]['block'] + 1} failed")  # the failed round's row gives the reason
         lines = self.context.record.launch_folder(job.number).resolve() / LINES
         request, command = self.ask(self.context, job, lines)
         reader = TrialReader(lines, job.number, self.context.record.writer(job.number))
@@ -110,7 +109,7 @@ class Rounds:
         return made
 
     def absences(self) -> Mapping[str, str]:
-        """What the meter cannot read."""
+        """Counters that the meter cannot read, with reasons."""
         return self.meter.absences()
 
     def _emit(self, row: Row) -> None:
@@ -135,11 +134,11 @@ class Rounds:
         )
 
 
-Ask = Callable[[RunContext, Job, Path], tuple[Request, list[str]]]  # the last: where the round writes its lines
+Ask = Callable[[RunContext, Job, Path], tuple[Request, list[str]]]  # the path: where the round writes its lines
 
 
 def run_rounds(context: RunContext, rounds: Rounds) -> Outcome:
-    """Make the rounds that are still to be made; one that fails is the end of it."""
+    """Make the remaining rounds; stop at the first that fails."""
     outcome = launch_loop.run(context, rounds)
     failed = [row for row in context.rows if row["status"] in policy.FAILED]
     if not failed or outcome.state == "interrupted":
@@ -152,7 +151,7 @@ def _describe(_: Request) -> dict[str, object]:
 
 
 def trials_of(context: RunContext) -> int | None:
-    """How many counted trials a round shall have; None in the first one, which finds it out."""
+    """The number of counted trials per round; None in the first round, which determines it."""
     asked = context.experiment.timing.trials
     if asked is not None:
         return asked
@@ -161,13 +160,13 @@ def trials_of(context: RunContext) -> int | None:
 
 
 def calls_of(context: RunContext) -> int | None:
-    """How many calls a trial shall hold: as many as in the first launch; None in that one, which finds it out."""
+    """The number of calls per trial, as in the first launch; None in that launch, which determines it."""
     rows = _first_trials(context)
     return int(rows[0]["calls"]) if rows else None
 
 
 def _first_trials(context: RunContext) -> list[dict[str, Any]]:
-    """The counted trials of the first launch that ended well; empty before there is one."""
+    """The counted trials of the first successful launch; empty before there is one."""
     from assay.record.unsealed import read_launch
 
     ended = [row["launch"] for row in context.rows if row["status"] == "ok"]
@@ -192,7 +191,7 @@ def _request(context: RunContext, job: Job, lines: Path) -> tuple[Request, list[
 
 
 def last_words(code: int, log: Path) -> str:
-    """Why a round failed: how the command ended, and what it said last."""
+    """Why a round failed: how the command ended, and its last output."""
     how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
     said = [line for line in failure_reason.tail(log).splitlines() if line.strip() and not line.startswith("assay: the command")]
     words = f"its last words: {said[-1].strip()}" if said else "it said nothing on stderr"
@@ -200,7 +199,7 @@ def last_words(code: int, log: Path) -> str:
 
 
 def too_long(experiment: Experiment, reader: TrialReader, log: Path) -> str:
-    """Why a round was ended: its limit, how far it was, and what it said last."""
+    """Why a round was ended: its limit, its progress, and its last output."""
     said = failure_reason.telling_line(failure_reason.tail(log))
     return (
         f"the round was still running after {experiment.limits.launch_timeout_s:g} s and was ended; "
@@ -211,7 +210,7 @@ def too_long(experiment: Experiment, reader: TrialReader, log: Path) -> str:
 
 
 def bare_request(context: RunContext, job: Job) -> Request:
-    """As for a training script, with the user's own environment: assay sets no threads and no launch folder."""
+    """A request as for a training script, but with the user's environment: assay sets no threads and no launch folder."""
     request = request_for(context, job, dict(os.environ))
     own = context.experiment.workload.environment
     asked = {
@@ -222,26 +221,26 @@ def bare_request(context: RunContext, job: Job) -> Request:
 
 
 class TrialReader:
-    """Turns the lines that a round writes into rows of `trials` and `telemetry`, while it runs."""
+    """Turns the lines of a running round into rows of `trials` and `telemetry`."""
 
     def __init__(self, lines: Path, launch: int, writer: StreamWriter) -> None:
         self.counted = 0
-        self.badly: int | None = None  # how the last start ended, where that was not well
+        self.badly: int | None = None  # exit code of the last start if it failed
         self._lines, self._launch, self._writer = lines, launch, writer
         self._offset, self._trial = 0, 0
 
     @property
     def ended(self) -> int:
-        """How many trials have ended, those of the warm-up included."""
+        """How many trials have ended, including warm-up."""
         return self._trial
 
     def read(self) -> None:
-        """Take every line that was written whole since the last call."""
+        """Take every complete line written since the last call."""
         try:
             with self._lines.open("rb") as file:
                 file.seek(self._offset)
                 data = file.read()
-        except OSError:  # nothing written yet
+        except OSError:  # no output yet
             return
         whole = data[: data.rfind(b"\n") + 1]
         self._offset += len(whole)
@@ -271,42 +270,42 @@ class TrialReader:
 
 
 class ReadingHandle:
-    """A guarded launch whose lines are read at every look at it."""
+    """A supervised launch whose lines are read at every poll."""
 
     def __init__(self, handle: supervisor_client.GuardedHandle, reader: TrialReader) -> None:
         self._handle, self._reader = handle, reader
 
     def poll(self) -> Ending | None:
-        """How it ended; None while anything of it is alive. What it wrote is read first."""
+        """How it ended; None while any of its processes is alive. Reads its lines first."""
         ending = self._handle.poll()
         self._reader.read()
         return ending
 
     def stop(self) -> None:
-        """Ask it to end."""
+        """Request a clean end."""
         self._handle.stop()
 
     def kill(self) -> None:
-        """Kill everything now."""
+        """Kill all processes immediately."""
         self._handle.kill()
 
     def pids(self) -> tuple[int, ...]:
-        """Every process of the launch that is alive."""
+        """The live processes of the launch."""
         return self._handle.pids()
 
     def close(self) -> None:
-        """Make sure that nothing of it is left, and read its last lines."""
+        """Ensure that no process is left, and read the last lines."""
         self._handle.close()
         self._reader.read()
 
 
 def maker(context: RunContext) -> Rounds:
-    """Makes the rounds of a command."""
+    """The maker of a command's rounds."""
     return Rounds(context, _request)
 
 
 def run(context: RunContext) -> Outcome:
-    """Make the rounds that are still to be made."""
+    """Make the remaining rounds."""
     return run_rounds(context, maker(context))
 
 

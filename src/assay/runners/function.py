@@ -1,8 +1,8 @@
 """How is a Python function timed?  A launch is a fresh process that imports it and calls it in trials.
 
 `workload.script` is "module:function"; `workload.arguments` are JSON: the list of positional arguments, then the object of
-keyword arguments, both optional.  The module is looked for in the working folder, and on workload.environment's PYTHONPATH.
-The calling is done by `instruments/calls.py`; everything else is as for a command (`runners/command.py`).
+keyword arguments, both optional.  The module is searched in the working folder and on workload.environment's PYTHONPATH.
+`instruments/calls/function_calls.py` makes the calls; everything else is as for a command (`runners/command.py`).
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from assay.runners.experiment.context import Job, Outcome, RunContext, Runner
 from assay.spec.experiment import Experiment
 from assay.units import NS_PER_S
 
-# Not as `-m`: the frames of runpy in a traceback read like an engine's, and the function's own words would be lost.
+# Not `-m`: runpy frames in a traceback look like torchrun's, so the function's own error would be discarded.
 _START = "import json, sys; from assay.instruments.calls.function_calls import main; main(json.loads(sys.argv[1]))"
 
 
 def check(experiment: Experiment, folder: Path) -> None:
-    """Whether the target and its arguments can be read; the module itself is imported in the launches only.
+    """Check the syntax of the target and its arguments; only the launches import the module.
 
     Raises:
-        SpecError: they cannot.
+        SpecError: either is invalid.
     """
     problems = command.single_level(experiment)
     module, colon, name = experiment.workload.script.partition(":")
@@ -58,7 +58,7 @@ def check(experiment: Experiment, folder: Path) -> None:
 
 
 def arguments_of(texts: tuple[str, ...]) -> tuple[list[Any], dict[str, Any]]:
-    """Positional and keyword arguments from their JSON. Raises ValueError with what is wrong."""
+    """Positional and keyword arguments from JSON. Raises ValueError with the problem."""
     args: list[Any] = []
     kwargs: dict[str, Any] = {}
     if len(texts) > 2:
@@ -98,12 +98,12 @@ def _request(context: RunContext, job: Job, lines: Path) -> tuple[Request, list[
 
 
 def maker(context: RunContext) -> command.Rounds:
-    """Makes the launches of a function."""
+    """The maker of a function's launches."""
     return command.Rounds(context, _request)
 
 
 def run(context: RunContext) -> Outcome:
-    """Make the launches that are still to be made."""
+    """Make the remaining launches."""
     return command.run_rounds(context, maker(context))
 
 

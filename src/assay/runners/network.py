@@ -1,9 +1,9 @@
-"""How is the way to other hosts looked at?  Rounds of echoes and transfers to each, while the interfaces' counters are metered.
+"""How is the network path to other hosts measured?  Rounds of pings and transfers, while interface counters are metered.
 
 `workload.arguments` are the hosts, as HOST or HOST:PORT (of its iperf3 server), and `seconds=S` of a transfer.  A launch is a round;
-its numbers are rows of `telemetry` with the device `to HOST`, what could not be measured an event `network_lack`, the settings of the
-interface that leads there an event `network_way`.  A round to which nobody answered has failed.
-Nothing runs on the other host but what its owner has started there (`iperf3 -s`).
+its numbers are rows of `telemetry` with the device `to HOST`, unavailable measurements are events `network_lack`, and the settings of
+the interface on the route are an event `network_way`.  A round without any response has failed.
+Nothing is started on the other host; its owner must run `iperf3 -s` there.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ LACK, WAY = "network_lack", "network_way"
 
 
 def asked(experiment: Experiment) -> tuple[tuple[Target, ...], float]:
-    """The hosts, and the seconds of a transfer.
+    """The hosts, and the seconds per transfer.
 
     Raises:
-        SpecError: a word is neither, or there is no host.
+        SpecError: an argument is neither, or there is no host.
     """
     seconds, targets, problems = network_probe.SECONDS, [], []
     for word in experiment.workload.arguments:
@@ -73,10 +73,10 @@ def _seconds(text: str) -> float:
 
 
 def check(experiment: Experiment, folder: Path) -> None:
-    """Whether the hosts are known here.
+    """Check that the hosts resolve.
 
     Raises:
-        SpecError: a word is no host, or nobody knows its address.
+        SpecError: an argument is not a host, or its address is unknown.
     """
     problems = []
     for target in asked(experiment)[0]:
@@ -97,7 +97,7 @@ def check(experiment: Experiment, folder: Path) -> None:
 
 
 class Looks:
-    """Makes the rounds, with one meter for all of them."""
+    """Makes the rounds with one shared meter."""
 
     def __init__(self, context: RunContext) -> None:
         self.context = context
@@ -105,12 +105,12 @@ class Looks:
         self.meter = Meter(context.experiment.energy, self._emit, context.clock)
 
     def make(self, job: Job) -> Made:
-        """One round: every host, one after the other."""
+        """Run one round: every host in sequence."""
         begin_utc = self.context.clock.utc().isoformat(timespec="milliseconds")
         writer = self.context.record.writer(job.number)
         begin = self.context.clock.now_ns()
         write_event(writer, job.number, "launch_begin", begin, {"slot": job.planned.slot, "begin_utc": begin_utc})
-        # the tools are ours
+        # the tools are children of this process
         self.meter.start(job.number, lambda: supervisor.family(os.getpid()), workers=job.planned.workers)
         try:
             answered = [target.name for target in self.targets if not self.stopped() and Look(self, job, target).make()]
@@ -142,11 +142,11 @@ class Looks:
         return "ok", ""
 
     def absences(self) -> Mapping[str, str]:
-        """What the meter cannot read."""
+        """Counters that the meter cannot read, with reasons."""
         return self.meter.absences()
 
     def stopped(self) -> bool:
-        """Whether somebody asked to stop."""
+        """Whether a stop was requested."""
         return bool(self.context.stop.count)
 
     def _emit(self, row: Row) -> None:
@@ -161,7 +161,7 @@ class Look:
         self.writer = looks.context.record.writer(job.number)
 
     def make(self) -> bool:
-        """Measure everything that can be; whether the host answered at all."""
+        """Measure everything possible. Returns whether the host responded."""
         try:
             address = network_probe.resolve(self.target.host)
             own, interface = network_probe.way(address)
@@ -203,7 +203,7 @@ class Look:
             self._lack(Lack(what=found.by, why=found.why))
 
     def _path(self, address: str, mtu: int, *, answered: bool) -> None:
-        if not answered or mtu > 65_535 or self.looks.stopped():  # the loopback's packets are larger than IPv4 allows
+        if not answered or mtu > 65_535 or self.looks.stopped():  # the loopback's MTU may exceed the IPv4 packet limit
             return
         found = network_probe.unbroken(address, mtu, stopped=self.looks.stopped)
         if isinstance(found, Lack):
@@ -243,7 +243,7 @@ def _rows(found: Stream) -> Iterator[tuple[str, float, str]]:
 
 
 def run(context: RunContext) -> Outcome:
-    """Make the rounds that are still to be made."""
+    """Make the remaining rounds."""
     return launch_loop.run(context, Looks(context))
 
 

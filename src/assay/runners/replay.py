@@ -1,7 +1,7 @@
-"""How is everything after the measuring tried without measuring?  A stored record is written again, as a new one.
+"""How are sealing, judging and reporting tested without measuring?  By writing a stored record again as a new one.
 
 `workload.script` is the path of a record.  Every row of every table is re-emitted through the same streams as in a real
-run, launch by launch, times as stored, so that sealing, judging and reporting are tested in milliseconds without torch.
+run, launch by launch, with the stored times, in milliseconds and without torch.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ if TYPE_CHECKING:
     from assay.record.reader import Record
 
 
-OF_THE_LAUNCHES = ("looks", "looks_ended", "sentinel")  # entries of the manifest that go with the rows
+OF_THE_LAUNCHES = ("looks", "looks_ended", "sentinel")  # manifest entries that belong to the rows
 
 
 def replayed(experiment: Experiment, path: Path) -> Experiment:
-    """The experiment of a stored record, as one that replays it from `path`."""
+    """The experiment that replays a stored record from `path`."""
     workload = experiment.workload.model_copy(update={"runner": "replay", "script": str(path)})
     return experiment.model_copy(update={"workload": workload})
 
 
 def check(experiment: Experiment, folder: Path) -> None:
-    """Whether the source is a record of the same plan.
+    """Check that the source is a record of the same plan.
 
     Raises:
-        RecordError: it is no record.
-        SpecError: it holds the launches of another plan.
+        RecordError: not a record.
+        SpecError: it holds the launches of a different plan.
     """
     source = open_record(script_path(experiment, folder))
     if plan(source.experiment) != plan(experiment):
@@ -59,7 +59,7 @@ def check(experiment: Experiment, folder: Path) -> None:
 
 
 def run(context: RunContext) -> Outcome:
-    """Write every launch of the source that is not written yet."""
+    """Write the remaining launches of the source."""
     source = open_record(script_path(context.experiment, context.folder))
     context.record.note(**{key: source.manifest[key] for key in OF_THE_LAUNCHES if key in source.manifest})
     tables = {name: source.table(name) for name in TABLES}
@@ -75,7 +75,7 @@ def run(context: RunContext) -> Outcome:
 
 
 def _write_again(context: RunContext, row: LaunchRow, number: int, tables: dict[str, pl.DataFrame]) -> LaunchRow:
-    """One launch under its new number."""
+    """Write one launch under its new number."""
     import polars as pl
 
     writer = context.record.writer(number)

@@ -1,7 +1,7 @@
-"""How is a load put on serving engines?  One launch of the plan after the other (`assay.runners.experiment.launch_loop`), each metered.
+"""How is a load put on serving engines?  By the plan's launches in order (`assay.runners.experiment.launch_loop`), each metered.
 
-A launch is one load on one engine: its schedule is made first, then client processes send it (`assay.runners.load.load`).
-Engines that the experiment starts itself live as long as it asks (`assay.runners.load.engines`).
+A launch is one load on one engine: its schedule is generated first, then client processes send it (`assay.runners.load.load`).
+Engines that the experiment starts live as long as it specifies (`assay.runners.load.engines`).
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from assay.spec.sections.serving import Serving
 
 
 def check(experiment: Experiment, folder: Path) -> None:
-    """Whether it can be started at all.
+    """Check that the experiment can start.
 
     Raises:
-        SpecError: a file that it names is not there.
-        EnvironmentLacks: an engine does not answer, a dialect does not exist, or a variable with a key is not set.
+        SpecError: a file that it names is missing.
+        EnvironmentLacks: an engine does not respond, a dialect does not exist, or an API key's variable is not set.
     """
     serving = experiment.serving
     if serving is None:
@@ -53,7 +53,7 @@ def check(experiment: Experiment, folder: Path) -> None:
 
 
 def _named(serving: Serving) -> dict[str, str]:
-    """The files that decide what is sent, by key."""
+    """The files that determine the requests, by key."""
     named = {"serving.tokenizer": serving.tokenizer, "serving.arrivals.trace": serving.arrivals.trace}
     if serving.prompts.source != "synthetic":
         named["serving.prompts.source"] = serving.prompts.source
@@ -61,7 +61,7 @@ def _named(serving: Serving) -> dict[str, str]:
 
 
 def digests(serving: Serving, folder: Path) -> dict[str, str]:
-    """SHA-256 of these files' content: two loads of other content at the same path are two loads."""
+    """SHA-256 of these files, since equal paths with different contents are different loads."""
     found = {}
     for key, text in _named(serving).items():
         path = folder / Path(text).expanduser()
@@ -95,7 +95,7 @@ def _keys_are_set(serving: Serving) -> None:
 
 
 class Loads:
-    """Makes the loads of an experiment, with one meter for all of them."""
+    """Makes the loads of an experiment with one shared meter."""
 
     def __init__(self, context: RunContext) -> None:
         self.context = context
@@ -106,30 +106,30 @@ class Loads:
         self._note(files=digests(context.experiment.serving, context.folder))
 
     def make(self, job: Job) -> Made:
-        """One load, from its engine's start to its row."""
+        """Run one load, from its engine's start to its row."""
         load = LoadRun(self.context, job, self.engines)
         self.writers[job.number] = load.writer
         made = load.run(self.meter)
         if load.engine is not None:
-            if not self.context.stop.count:  # an engine that hangs would keep who wants to stop waiting
+            if not self.context.stop.count:  # a hanging engine would delay the stop
                 self._describe(load.configuration.target, load.engine.urls)
             if job.planned.role == "fault":
                 self.engines.end(load.configuration.target)
         return made
 
     def absences(self) -> Mapping[str, str]:
-        """What the meter cannot read."""
+        """Counters that the meter cannot read, with reasons."""
         return self.meter.absences()
 
     def close(self) -> None:
-        """End what was started."""
+        """Stop the engines that were started."""
         self.engines.close()
 
     def _emit(self, row: Row) -> None:
         self.writers[row[0]].append("telemetry", row)
 
     def _describe(self, name: str, urls: tuple[str, ...]) -> None:
-        """What an engine says of itself stands in the record's environment, once."""
+        """Store an engine's self-description in the record's environment, once."""
         before = dict((self.context.record.manifest["environment"] or {}).get("before") or {})
         engines = dict(before.get("engines") or {})
         if name not in engines:
@@ -142,7 +142,7 @@ class Loads:
 
 
 def run(context: RunContext) -> Outcome:
-    """Make the launches that are still to be made, and leave no engine behind."""
+    """Make the remaining launches, and leave no engine running."""
     loads = Loads(context)
     try:
         return launch_loop.run(context, loads)

@@ -1,9 +1,9 @@
-"""What would a cluster's record look like, were the cluster exactly known?  Step times are computed, not measured.
+"""What would a cluster's record look like if the cluster were exactly known?  Step times are computed, not measured.
 
-`workload.arguments` are `name=value`, the numbers of `runners.cluster.Cluster` and `steps`.  Every row is written as a real run's is,
-in columns; the time of day passes as fast as it can, the record's own clock by the simulated steps.  The record says everywhere that
-it is simulated: in its manifest, in the environment, in the placement of every launch and in the method of every row; the audit
-`simulated` makes its verdict INVALID, so that no number of it is ever quoted as measured.
+`workload.arguments` are `name=value`: the fields of `assay.runners.simulation.cluster.Cluster`, and `steps`.  Rows are written as in a
+real run, in columns; the record's clock advances by the simulated steps, not by wall time.  The record is marked as simulated in its
+manifest, its environment, the placement of every launch and the method of every row; the audit `simulated` makes its verdict
+INVALID, so that none of its numbers is quoted as measured.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ if TYPE_CHECKING:
 SCRIPT: Final = "simulated"
 WORDS: Final = "computed by a simulator, not measured"
 STEPS: Final = 20
-ITEMS: Final = 1.0  # of a step on one worker: a unit of work is a step's
-AT_ONCE: Final = 32_768  # rows of a batch
-MOST_CALLS: Final = 200_000  # rows of collectives of a launch; of more only those of its last steps are kept
-MOST_ROWS: Final = 20_000_000  # of steps of a launch: more would not fit into memory
+ITEMS: Final = 1.0  # per step on one worker: the unit of work is a step
+AT_ONCE: Final = 32_768  # rows per batch
+MOST_CALLS: Final = 200_000  # rows of `collectives` per launch; beyond it, only those of the last steps are kept
+MOST_ROWS: Final = 20_000_000  # rows of `steps` per launch; more would not fit into memory
 LIMITS: Final[Mapping[str, tuple[float, float]]] = {
     "step_s": (1e-6, 1e6),
     "serial": (0.0, 1.0),
@@ -54,29 +54,29 @@ LIMITS: Final[Mapping[str, tuple[float, float]]] = {
     "slowdown": (1.0, 1e6),
     "steps": (1, 1e6),
 }
-SWEEP_BYTES: Final = tuple(2**power for power in range(10, 29, 2))  # of the calls outside of the steps, from 1 KiB
+SWEEP_BYTES: Final = tuple(2**power for power in range(10, 29, 2))  # of calls outside the steps, from 1 KiB
 SWEEP_CALLS: Final = 20  # of each size
-PHASES: Final = {"data_ns": 0.05, "forward_ns": 0.30, "backward_ns": 0.55, "optimizer_ns": 0.10}  # of a worker's computing
+PHASES: Final = {"data_ns": 0.05, "forward_ns": 0.30, "backward_ns": 0.55, "optimizer_ns": 0.10}  # shares of a worker's compute time
 
 READERS: Final[Mapping[str, Callable[[str], Any]]] = {"int": int, "float": float, "bool": lambda said: {"True": True, "False": False}[said]}
 
-Columns = Mapping[str, Any]  # a column as an array, one number or word for all rows, or None
+Columns = Mapping[str, Any]  # column -> array, one value for all rows, or None
 Array = NDArray[np.float64]
 
 
-# ------------------------------------------------------------------------------------------------------ what is simulated
+# ------------------------------------------------------------------------------------------------------ settings
 
 
 def arguments(cluster: Cluster, steps: int) -> tuple[str, ...]:
-    """The words that say it in an experiment."""
+    """The experiment's arguments for a cluster and a number of steps."""
     return (*(f"{name}={value!r}" for name, value in asdict(cluster).items()), f"steps={steps}")
 
 
 def cluster_of(experiment: Experiment) -> tuple[Cluster, int]:
-    """The cluster and the steps of each launch.
+    """The cluster, and the steps per launch.
 
     Raises:
-        SpecError: an argument has another name, or its value makes no sense.
+        SpecError: an argument is unknown or its value invalid.
     """
     readers = {one.name: READERS[str(one.type)] for one in fields(Cluster)} | {"steps": int}
     values: dict[str, Any] = {}
@@ -106,21 +106,21 @@ def _problem(found: str, allowed: str) -> Problem:
 
 
 def outside(cluster: Cluster, steps: int, levels: Sequence[int]) -> Iterator[tuple[str, float, str]]:
-    """(name, value, what is allowed) of every number that makes no sense."""
+    """(name, value, what is allowed) of every number out of range."""
     for name, value in {**asdict(cluster), "steps": steps}.items():
         low, high = LIMITS.get(name, (-math.inf, math.inf))
         if not low <= value <= high:
             yield name, value, f"from {low:g} to {high:g}"
-    # of more workers than rows no number of steps is allowed: their count is what is wrong, and the experiment says so
+    # with more workers than rows no number of steps fits: the experiment then reports the number of workers
     if max(levels) <= MOST_ROWS and (rows := steps * max(levels)) > MOST_ROWS:
         yield ("steps", steps, f"at most {MOST_ROWS // max(levels)} with {max(levels)} workers: {rows:,} rows of a launch are too many")
 
 
 def check(experiment: Experiment, folder: Path) -> None:
-    """Whether the cluster can be simulated.
+    """Check that the cluster can be simulated.
 
     Raises:
-        SpecError: it cannot.
+        SpecError: it cannot be simulated.
     """
     cluster_of(experiment)
     unknown = sorted({planned.role for planned in plan(experiment)} - {"timed", "sweep"})
@@ -142,7 +142,7 @@ def check(experiment: Experiment, folder: Path) -> None:
 
 
 def run(context: RunContext) -> Outcome:
-    """Write every launch that is not written yet."""
+    """Write the remaining launches."""
     cluster, steps = cluster_of(context.experiment)
     context.record.note(simulated={"what": WORDS, "steps": steps, **asdict(cluster)})
     before = context.record.manifest["environment"]["before"] or {}
@@ -160,7 +160,7 @@ def run(context: RunContext) -> Outcome:
 
 
 def _launch(context: RunContext, cluster: Cluster, steps: int, planned: PlannedLaunch, number: int, begin: int) -> LaunchRow:
-    """One launch, written."""
+    """Write one launch."""
     writer = context.record.writer(number)
     tables, end = rows_of(cluster, steps, planned, number, begin)
     for table, columns in tables:
@@ -192,9 +192,9 @@ def row_of(planned: PlannedLaunch, number: int, begin: int, end: int, *, attempt
 
 
 def rows_of(cluster: Cluster, steps: int, planned: PlannedLaunch, number: int, begin: int) -> tuple[list[tuple[str, Columns]], int]:
-    """What a launch holds, as columns of tables, and when it ended: steps, or in a launch that sweeps collectives these alone.
+    """A launch's columns by table, and its end: steps, or collectives alone in a launch that sweeps them.
 
-    From its own stream of random numbers, so that it is the same in any order.
+    Each launch has its own random stream, so that results do not depend on the order.
     """
     rng = np.random.default_rng([planned.seed, planned.block, planned.workers])
     if planned.role == "sweep":
@@ -213,7 +213,7 @@ def rows_of(cluster: Cluster, steps: int, planned: PlannedLaunch, number: int, b
 
 
 def _by_rank(values: Array) -> NDArray[np.int64]:
-    """[steps, workers] in seconds as one column of nanoseconds, rank by rank: the order of the tables."""
+    """[steps, workers] in seconds as one column of nanoseconds, rank by rank, as the tables are ordered."""
     return np.rint(values.T * NS_PER_S).astype(np.int64).ravel()
 
 
@@ -250,7 +250,7 @@ def _communication(cluster: Cluster, made: Simulated, number: int) -> Columns:
 
 
 def _calls(cluster: Cluster, made: Simulated, number: int, starts: NDArray[np.int64], kept: int) -> Columns:
-    """The all-reduces of the last `kept` steps: the buckets of a step one after the other, each waiting for the slowest."""
+    """The all-reduces of the last `kept` steps: a step's buckets in sequence, each waiting for the slowest worker."""
     (steps, workers), buckets = made.compute.shape, cluster.buckets
     step, bucket, rank = (axis.ravel() for axis in np.mgrid[steps - kept : steps, :buckets, :workers])
     entered = np.rint(made.entered[step, rank] * NS_PER_S).astype(np.int64)
@@ -269,7 +269,7 @@ def _calls(cluster: Cluster, made: Simulated, number: int, starts: NDArray[np.in
 
 
 def _sweep(cluster: Cluster, number: int, workers: int, begin: int, rng: np.random.Generator) -> Columns:
-    """All-reduces of many sizes, one after the other, outside of a training; of many workers each size fewer times."""
+    """All-reduces of many sizes in sequence, outside a training; with many workers, fewer calls per size."""
     calls = max(1, min(SWEEP_CALLS, MOST_CALLS // (workers * len(SWEEP_BYTES))))
     sizes = np.array(SWEEP_BYTES * calls)
     seconds = [replace(cluster, gradient=float(size), buckets=1).transfer_s(workers) for size in sizes]
@@ -290,7 +290,7 @@ def _sweep(cluster: Cluster, number: int, workers: int, begin: int, rng: np.rand
 
 
 def _call(number: int, workers: int, nbytes: int) -> Columns:
-    """What all rows of collectives share."""
+    """The columns that all rows of `collectives` share."""
     return {
         "launch": number,
         "incarnation": 0,
@@ -307,7 +307,7 @@ def _call(number: int, workers: int, nbytes: int) -> Columns:
 
 
 def batches(table: str, columns: Columns) -> Iterator[pa.RecordBatch]:
-    """Columns as record batches of the table, a piece at a time."""
+    """Columns as record batches of the table, one piece at a time."""
     rows = max(len(column) for column in columns.values() if isinstance(column, np.ndarray))
     for begin in range(0, rows, AT_ONCE):
         yield _batch(table, columns, begin, min(AT_ONCE, rows - begin))

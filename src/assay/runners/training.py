@@ -1,4 +1,4 @@
-"""How is a training script driven?  One launch of the plan after the other (`assay.runners.experiment.launch_loop`), each metered."""
+"""How is a training script driven?  By the plan's launches in order (`assay.runners.experiment.launch_loop`), each metered."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from assay.spec.sections.faults import Fault as AskedFault
 
 
 def check(experiment: Experiment, folder: Path) -> None:
-    """Whether it can be started at all.
+    """Check that the experiment can start.
 
     Raises:
-        SpecError: the script is not there or cannot be read.
-        EnvironmentLacks: the launcher lacks something.
+        SpecError: the script is missing or unreadable.
+        EnvironmentLacks: something that the launcher needs is missing.
     """
     script = script_path(experiment, folder)
     if not script.is_file():
@@ -69,7 +69,7 @@ def _check_fault(place: int, asked: AskedFault, workers: int) -> None:
 
 
 class Training:
-    """Makes the launches of a training script, with one meter for all of them."""
+    """Makes the launches of a training script with one shared meter."""
 
     def __init__(self, context: RunContext) -> None:
         self.context = context
@@ -80,7 +80,7 @@ class Training:
         _note_absences(context, self.meter)
 
     def make(self, job: Job) -> Made:
-        """One launch of the script, from its start to its last process's end."""
+        """Run one launch of the script, from its start to the end of its last process."""
         with fresh_folder.working_folder(self.context, job) as folder:
             launch = LaunchRun(self.context, job, self._request(job, folder), self.launcher)
             self.writers[job.number] = launch.writer
@@ -90,13 +90,13 @@ class Training:
         return made
 
     def _request(self, job: Job, folder: Path) -> Request:
-        """The script; in a launch that sweeps collectives assay's own worker in its place."""
+        """The request for the script or, in a launch that sweeps collectives, for assay's worker."""
         if job.planned.role == "sweep":
             return worker_request(self.context, job, SWEEP, os.environ)
         return request_for(self.context, job, dict(os.environ), folder)
 
     def absences(self) -> Mapping[str, str]:
-        """What the meter cannot read."""
+        """Counters that the meter cannot read, with reasons."""
         return self.meter.absences()
 
     def _emit(self, row: Row) -> None:
@@ -104,12 +104,12 @@ class Training:
 
 
 def run(context: RunContext) -> Outcome:
-    """Make the launches that are still to be made."""
+    """Make the remaining launches."""
     return launch_loop.run(context, Training(context))
 
 
 def _note_absences(context: RunContext, meter: Meter) -> None:
-    """What the meter cannot read stands in the record's environment, with the reason."""
+    """Store the counters that the meter cannot read in the record's environment, with reasons."""
     before = (context.record.manifest["environment"] or {}).get("before") or {}
     reasons = {name: absent(reason) for name, reason in meter.absences().items()}
     context.record.set_environment("before", {**before, **reasons})

@@ -14,7 +14,7 @@ import polars as pl
 
 from assay.estimates.estimate import Estimate
 from assay.estimates.format import count, given, show
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.metrics.base import Results
 from assay.units import NS_PER_S
 from assay.verdict.judge import Judgement
@@ -29,12 +29,12 @@ class ArtifactField:
     known: bool
 
 
-def artifact(measured: Measured, judgement: Judgement) -> tuple[ArtifactField, ...]:
+def artifact(measured: RecordData, judgement: Judgement) -> tuple[ArtifactField, ...]:
     """Fields of the NeurIPS checklist and the artifact description, filled in as far as the record allows."""
     return tuple(ArtifactField(name=name, text=text or missing, known=bool(text)) for name, text, missing in _fields(measured))
 
 
-def _fields(measured: Measured) -> Iterator[tuple[str, str, str]]:
+def _fields(measured: RecordData) -> Iterator[tuple[str, str, str]]:
     experiment, launches = measured.experiment, measured.table("launches")
     before = measured.before
     yield (
@@ -65,14 +65,14 @@ def _fields(measured: Measured) -> Iterator[tuple[str, str, str]]:
     yield "Repeat it", "assay reproduce RECORD runs the same plan again and compares metric by metric", ""
 
 
-def _what_is_fresh(measured: Measured) -> str:
+def _what_is_fresh(measured: RecordData) -> str:
     if measured.kind.times_calls:
         return "fresh processes"
     fresh = "fresh processes" if not measured.kind.sends_requests else "a load of its own by fresh client processes"
     return f"{fresh}, own place in a random order, seeds shared inside a block"
 
 
-def _settings(measured: Measured) -> str:
+def _settings(measured: RecordData) -> str:
     """The workload's arguments, or the load."""
     serving, workload = measured.experiment.serving, measured.experiment.workload
     if serving is None:
@@ -135,7 +135,7 @@ def _software(before: Mapping[str, Any]) -> str:
     return ", ".join(word for word in words if word)
 
 
-def _times(measured: Measured) -> str:
+def _times(measured: RecordData) -> str:
     wall = measured.timed.with_columns(seconds=(pl.col("end_ns") - pl.col("begin_ns")) / NS_PER_S)
     if measured.kind.sends_requests:
         return f"{given(float(wall['seconds'].median()), 3)} s a launch" if wall.height else ""  # type: ignore[arg-type]
@@ -143,7 +143,7 @@ def _times(measured: Measured) -> str:
     return ", ".join(f"{given(seconds, 3)} s on {count(workers, 'workers')}" for workers, seconds in medians.items())
 
 
-def _spent(measured: Measured) -> str:
+def _spent(measured: RecordData) -> str:
     prices = measured.experiment.prices
     if prices is None:
         return ""

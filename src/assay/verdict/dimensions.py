@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from assay.estimates.estimate import Absent, Estimate
 from assay.estimates.format import show
 from assay.frames.ended_launches import ended_words
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.metrics.base import Results
 from assay.metrics.training.correctness import REPLICAS_AGREE, SAMPLES_DUPLICATED, SAMPLES_LOST
 from assay.verdict.judging import Evidence, Vector
@@ -36,7 +36,7 @@ def _gates_of(gates: Sequence[GateResult], configuration: str) -> dict[str, Gate
 
 
 def _correctness(
-    measured: Measured, results: Results, name: str, findings: Sequence[Finding], gates: Mapping[str, GateResult]
+    measured: RecordData, results: Results, name: str, findings: Sequence[Finding], gates: Mapping[str, GateResult]
 ) -> DimensionResult:
     wrong = [f for f in findings if f.configuration == name and f.severity == "fail"]
     if wrong:
@@ -66,7 +66,7 @@ def _integrity(results: Results, name: str) -> str:
 
 
 def _performance(
-    measured: Measured, results: Results, name: str, findings: Sequence[Finding], gates: Mapping[str, GateResult]
+    measured: RecordData, results: Results, name: str, findings: Sequence[Finding], gates: Mapping[str, GateResult]
 ) -> DimensionResult:
     speedup = results["speedup"][name]
     if isinstance(speedup, Absent):
@@ -89,7 +89,7 @@ def _base_time(results: Results, name: str) -> str:
     return f"the base: step time {show(time).full}"
 
 
-def _cost(measured: Measured, results: Results, name: str, gates: Mapping[str, GateResult]) -> DimensionResult:
+def _cost(measured: RecordData, results: Results, name: str, gates: Mapping[str, GateResult]) -> DimensionResult:
     cost, energy = results["cost"][name], results["energy"][name]
     joules = f"energy {show(energy).full}" if isinstance(energy, Estimate) else "energy not measured"
     if isinstance(cost, Absent):
@@ -101,7 +101,7 @@ def _cost(measured: Measured, results: Results, name: str, gates: Mapping[str, G
     return DimensionResult(status="PASS", sentence=f"{show(cost).full} a {f'launch, {ended}' if ended else 'run'}; {joules}")
 
 
-def _reliability(measured: Measured, results: Results, name: str, gates: Mapping[str, GateResult]) -> DimensionResult:
+def _reliability(measured: RecordData, results: Results, name: str, gates: Mapping[str, GateResult]) -> DimensionResult:
     if "recovery" in gates:
         return DimensionResult(status=gates["recovery"].status, sentence=gates["recovery"].sentence)
     value = results["recovery_time"][name]

@@ -17,7 +17,7 @@ import polars as pl
 
 from assay.estimates.estimate import Estimate, Value
 from assay.estimates.format import count, given, show
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.metrics.base import ALL, Results
 from assay.metrics.calls import TRIAL_TIME, of_calls
 from assay.metrics.serving.latency import E2E_P50, E2E_P95, E2E_P99, TTFT_P95, TTFT_P99
@@ -43,7 +43,7 @@ class Rule:
     mend: str = ""  # remedy; empty if the rule is kept
 
 
-def checklist(measured: Measured, judgement: Judgement) -> tuple[Rule, ...]:
+def checklist(measured: RecordData, judgement: Judgement) -> tuple[Rule, ...]:
     """All twelve rules in order."""
     results = of_calls(judgement.results) if measured.kind.times_calls else judgement.results
     answered = (
@@ -86,7 +86,7 @@ _Answered = tuple[Answer, str, str]
 # ---- the rules ---------------------------------------------------------------------------------------------------
 
 
-def _base(measured: Measured, results: Results) -> _Answered:
+def _base(measured: RecordData, results: Results) -> _Answered:
     speedups = [value for value in results.get("speedup", {}).values() if isinstance(value, Estimate)]
     if len(measured.levels) < 2 or not speedups:
         return "not applicable", "no speedup is reported", ""
@@ -102,7 +102,7 @@ def _base(measured: Measured, results: Results) -> _Answered:
     )
 
 
-def _subset(measured: Measured) -> _Answered:
+def _subset(measured: RecordData) -> _Answered:
     launches = measured.table("launches")
     status = dict(launches.group_by("status").len().iter_rows())
     bad = {name: number for name, number in status.items() if name != "ok"}
@@ -122,7 +122,7 @@ def _subset(measured: Measured) -> _Answered:
     return "kept", f"{told}; {kinds}, each with its reason", ""
 
 
-def _never_started(measured: Measured) -> int:
+def _never_started(measured: RecordData) -> int:
     """Planned launches without a row, except those that an adaptive run did not need."""
     if "looks_ended" in measured.manifest:
         return 0
@@ -130,7 +130,7 @@ def _never_started(measured: Measured) -> int:
     return sum(planned.slot not in made for planned in plan(measured.experiment))
 
 
-def _means(measured: Measured) -> _Answered:
+def _means(measured: RecordData) -> _Answered:
     if measured.kind.sends_requests:
         return "kept", OF_LOADS, ""
     return (
@@ -150,7 +150,7 @@ OF_LOADS = (
 )
 
 
-def _ratios(measured: Measured, results: Results) -> _Answered:
+def _ratios(measured: RecordData, results: Results) -> _Answered:
     if not any(isinstance(value, Estimate) for value in results.get("speedup", {}).values()):
         return "not applicable", "no ratio is reported", ""
     return (
@@ -163,7 +163,7 @@ def _ratios(measured: Measured, results: Results) -> _Answered:
     )
 
 
-def _determinism(measured: Measured, results: Results) -> _Answered:
+def _determinism(measured: RecordData, results: Results) -> _Answered:
     numbers = [value for row in results.values() for value in row.values() if isinstance(value, Estimate)]
     bounded = [value for value in numbers if value.low > float("-inf") and value.high < float("inf")]
     exact = sum(value.low == value.high for value in bounded)
@@ -174,7 +174,7 @@ def _determinism(measured: Measured, results: Results) -> _Answered:
     return ("kept", told, "") if numbers else ("not applicable", "no number is reported", "")
 
 
-def _normality(measured: Measured, results: Results) -> _Answered:
+def _normality(measured: RecordData, results: Results) -> _Answered:
     value = _primary(measured, results)
     if value is None or len(value.launch_values) < 3 or min(value.launch_values) <= 0.0:
         return (
@@ -195,7 +195,7 @@ def _normality(measured: Measured, results: Results) -> _Answered:
     )
 
 
-def _comparison(measured: Measured, results: Results) -> _Answered:
+def _comparison(measured: RecordData, results: Results) -> _Answered:
     if len(measured.levels) < 2:
         return "not applicable", "one configuration only", ""
     each = (measured.timed.filter(pl.col("configuration") == name).height for name in measured.configurations)
@@ -206,7 +206,7 @@ def _comparison(measured: Measured, results: Results) -> _Answered:
     return "kept", f"{told}, with intervals of the paired differences", ""
 
 
-def _statistic(measured: Measured, results: Results) -> _Answered:
+def _statistic(measured: RecordData, results: Results) -> _Answered:
     if measured.kind.sends_requests:
         return _statistic_of_load(results)
     if measured.kind.times_calls:
@@ -237,7 +237,7 @@ def _any(results: Results, name: str) -> bool:
     return any(isinstance(value, Estimate) for value in results.get(name, {}).values())
 
 
-def _factors(measured: Measured) -> _Answered:
+def _factors(measured: RecordData) -> _Answered:
     known, missing = count_facts(measured.before)
     if not known:
         return "not kept", "the record holds no environment", "run with assay run, which captures it"
@@ -257,7 +257,7 @@ def _factors(measured: Measured) -> _Answered:
     return "kept", f"{told}; {count(extra, 'conditions')} were named by the experimenter", ""
 
 
-def _factors_of_load(measured: Measured, told: str) -> _Answered:
+def _factors_of_load(measured: RecordData, told: str) -> _Answered:
     digests = measured.manifest.get("schedules") or {}
     if not digests:
         return ("in part", f"{told}; what was sent was not digested", "measure with assay, which names every schedule by its content")
@@ -270,7 +270,7 @@ def _factors_of_load(measured: Measured, told: str) -> _Answered:
     return "kept", f"{traffic}; the engines' own description is kept", ""
 
 
-def _parallel_timing(measured: Measured) -> _Answered:
+def _parallel_timing(measured: RecordData) -> _Answered:
     if measured.kind.sends_requests:
         clients = count(measured.experiment.serving.client.processes, "client process") if measured.experiment.serving else ""
         return "kept", f"{TIMING_OF_LOAD} ({clients})", ""
@@ -300,7 +300,7 @@ TIMING_OF_LOAD = (
 )
 
 
-def _bounds(measured: Measured, results: Results) -> _Answered:
+def _bounds(measured: RecordData, results: Results) -> _Answered:
     if measured.kind.sends_requests:
         mend = "`assay doctor client` measures what the client can do; a bound of the hardware needs FLOP counts or bandwidth"
         return "in part", "shown against the load that was offered; no hardware bound was measured", mend
@@ -321,7 +321,7 @@ def _bounds(measured: Measured, results: Results) -> _Answered:
     )
 
 
-def _pictures(measured: Measured) -> _Answered:
+def _pictures(measured: RecordData) -> _Answered:
     if measured.kind.times_calls:
         return "not applicable", "the report of a timing has no picture", ""
     return ("kept", ("every launch is a dot beside its interval; lines join points only along a fitted model or one launch's steps"), "")
@@ -338,7 +338,7 @@ def shape(values: tuple[float, ...]) -> tuple[float, float]:
 # ---- what venues require -----------------------------------------------------------------------------------------
 
 
-def _primary(measured: Measured, results: Results) -> Estimate | None:
+def _primary(measured: RecordData, results: Results) -> Estimate | None:
     """The base's time per call, step, launch or request."""
     values: list[Value | None] = [
         results.get(name, {}).get(measured.base)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any, Final
 
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 
 ALWAYS: Final = ("sealed", "launches", "foreign", "looks", "cherry_picked")  # need totals only
 OF_THE_CLIENT: Final = "another program sent this load: nothing is known of its client"
@@ -19,7 +19,7 @@ OF_DUE: Final = "the imported file does not say when requests were due, only whe
 TOTALS: Final = "the imported file holds totals only, no requests"
 
 
-def unexamined(measured: Measured, audits: Collection[str]) -> Mapping[str, str]:
+def unexamined(measured: RecordData, audits: Collection[str]) -> Mapping[str, str]:
     """Audit -> why it cannot run on this record; empty for our own records."""
     foreign = measured.foreign
     if foreign is None:
@@ -41,7 +41,7 @@ def unexamined(measured: Measured, audits: Collection[str]) -> Mapping[str, str]
     return {name: why for name, why in found.items() if name in audits}
 
 
-def origin(measured: Measured) -> str:
+def origin(measured: RecordData) -> str:
     """Ending of a sentence on an imported record: the tool, and where its latencies begin. Empty for our own records."""
     foreign = measured.foreign
     if foreign is None:

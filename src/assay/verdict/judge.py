@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from assay import catalog
 from assay.estimates.estimate import Value
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.metrics.base import Metric, Results
 from assay.metrics.needs import values
 from assay.verdict.audits.support.audit import Audit
@@ -31,7 +31,7 @@ class Judgement:
     metrics: Mapping[str, Metric]  # definitions of the names in `results`
 
 
-def judge(measured: Measured) -> Judgement:
+def judge(measured: RecordData) -> Judgement:
     """Judge one record."""
     metrics = about(measured)
     results = compute(measured, metrics)
@@ -56,13 +56,13 @@ def conclude(evidence: Evidence) -> Verdict:
     return replace(verdict, sentence=judging.sentence(evidence, verdict))
 
 
-def about(measured: Measured) -> dict[str, Metric]:
+def about(measured: RecordData) -> dict[str, Metric]:
     """The metrics defined for this record."""
     every: Mapping[str, Metric] = catalog.load_all("metrics")
     return {name: metric for name, metric in every.items() if measured.kind.concerns(metric.about)}
 
 
-def compute(measured: Measured, metrics: Mapping[str, Metric]) -> dict[str, Mapping[str, Value]]:
+def compute(measured: RecordData, metrics: Mapping[str, Metric]) -> dict[str, Mapping[str, Value]]:
     """All metrics, each after its dependencies."""
     results: dict[str, Mapping[str, Value]] = {}
     for name in in_order(metrics):
@@ -77,7 +77,7 @@ def in_order(metrics: Mapping[str, Metric]) -> list[str]:
     return list(TopologicalSorter({name: metric.after for name, metric in metrics.items()}).static_order())
 
 
-def audit(measured: Measured, results: Results) -> tuple[Finding, ...]:
+def audit(measured: RecordData, results: Results) -> tuple[Finding, ...]:
     """The findings of all audits, most severe first."""
     audits: Mapping[str, Audit] = catalog.load_all("verdict.audits")
     senseless = unexamined(measured, audits)
@@ -92,7 +92,7 @@ def audit(measured: Measured, results: Results) -> tuple[Finding, ...]:
     return tuple(finding for _, finding in ordered)
 
 
-def check(measured: Measured, results: Results) -> tuple[GateResult, ...]:
+def check(measured: RecordData, results: Results) -> tuple[GateResult, ...]:
     """The results of all gates."""
     gates: Mapping[str, Gate] = catalog.load_all("verdict.gates")
     return tuple(result for _, one in sorted(gates.items()) if measured.kind.concerns(one.about) for result in one.check(measured, results))

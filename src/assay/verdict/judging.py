@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.metrics.base import Results
 from assay.verdict.types import DimensionResult, Finding, GateResult, LayerResult, Recommendation, Status, Verdict
 
@@ -21,7 +21,7 @@ Layers = Mapping[str, tuple[LayerResult, ...]]  # configuration -> its layers of
 class Evidence:
     """A record's metrics, findings and gates, before any conclusion."""
 
-    data: Measured
+    data: RecordData
     results: Results
     findings: tuple[Finding, ...]
     gates: tuple[GateResult, ...]

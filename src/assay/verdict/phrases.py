@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from assay.estimates.format import count, given
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 
 
-def launch_words(measured: Measured) -> str:
+def launch_words(measured: RecordData) -> str:
     """Launches requested or, in an adaptive run, made, and why it stopped."""
     launches = measured.experiment.launches
     if launches.precision is None:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from assay.estimates.estimate import Estimate
 from assay.estimates.format import count, given, percent
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.metrics.base import Results
 from assay.metrics.calls import TRIAL_TIME
 from assay.metrics.training.time import STEP_TIME, WALL_TIME
@@ -55,7 +55,7 @@ class Expectation:
 
 
 def foresee(
-    experiment: Experiment, earlier: Measured | None = None, results: Results | None = None, floor: float | None = None
+    experiment: Experiment, earlier: RecordData | None = None, results: Results | None = None, floor: float | None = None
 ) -> tuple[Expectation, ...]:
     """All expectations before the run.
 
@@ -68,7 +68,7 @@ def foresee(
     return tuple(_all(experiment, earlier, results or {}, floor))
 
 
-def _all(experiment: Experiment, earlier: Measured | None, results: Results, floor: float | None) -> Iterator[Expectation]:
+def _all(experiment: Experiment, earlier: RecordData | None, results: Results, floor: float | None) -> Iterator[Expectation]:
     k = experiment.launches.per_configuration
     if k < FEWEST_LAUNCHES and experiment.launches.precision is None:
         yield Expectation(
@@ -89,7 +89,7 @@ def _all(experiment: Experiment, earlier: Measured | None, results: Results, flo
 # ---- performance -------------------------------------------------------------------------------------------------
 
 
-def _performance(experiment: Experiment, earlier: Measured | None, results: Results, floor: float | None) -> Iterator[Expectation]:
+def _performance(experiment: Experiment, earlier: RecordData | None, results: Results, floor: float | None) -> Iterator[Expectation]:
     kind = kind_of(experiment)
     for one in configurations(experiment) if earlier is not None else ():
         name, level = one.name, one.workers
@@ -171,7 +171,7 @@ def _spread(values: tuple[float, ...]) -> float:
 # ---- more launches, or longer ones? --------------------------------------------------------------------------------
 
 
-def _length(earlier: Measured | None) -> Iterator[Expectation]:
+def _length(earlier: RecordData | None) -> Iterator[Expectation]:
     """Optimal launch length (Kalibera & Jones, ISMM 2013, as corrected in libkalibera), with the base's launches as pilot."""
     pilot = None if earlier is None else _windows(earlier)
     if earlier is None or pilot is None:
@@ -190,7 +190,7 @@ def _length(earlier: Measured | None) -> Iterator[Expectation]:
     yield Expectation(subject=f"length of a launch at {earlier.base}", sentence=told)
 
 
-def _windows(earlier: Measured) -> NDArray[np.float64] | None:
+def _windows(earlier: RecordData) -> NDArray[np.float64] | None:
     """Seconds of the base's steady steps as [launch, window, step]; None where there are too few to split."""
     own = earlier.steady_steps.filter(pl.col("configuration") == earlier.base).sort("launch", "step")
     series = [part["step_s"].to_numpy() for part in own.partition_by("launch", maintain_order=True)]
@@ -200,7 +200,7 @@ def _windows(earlier: Measured) -> NDArray[np.float64] | None:
     return np.stack([one[: WINDOWS * shortest].reshape(WINDOWS, shortest) for one in series])
 
 
-def _wall_seconds(earlier: Measured) -> float:
+def _wall_seconds(earlier: RecordData) -> float:
     """Mean wall time of the base's launches."""
     own = earlier.timed.filter(pl.col("configuration") == earlier.base)
     return float(((own["end_ns"] - own["begin_ns"]) / NS_PER_S).mean())  # type: ignore[arg-type]
@@ -209,7 +209,7 @@ def _wall_seconds(earlier: Measured) -> float:
 # ---- quality and tails ---------------------------------------------------------------------------------------------
 
 
-def _quality(experiment: Experiment, earlier: Measured | None) -> Iterator[Expectation]:
+def _quality(experiment: Experiment, earlier: RecordData | None) -> Iterator[Expectation]:
     quality, confidence = (experiment.quality, _confidence(experiment))  # the test uses the confidence of all intervals
     if quality is None:
         yield Expectation(subject="quality", possible=False, sentence="no [quality] is asked for, so nothing can be recommended")
@@ -230,7 +230,7 @@ def _quality(experiment: Experiment, earlier: Measured | None) -> Iterator[Expec
     yield Expectation(subject="quality", sentence=told, possible=units is None or units >= least)
 
 
-def _examples(earlier: Measured) -> tuple[int | None, int | None, float | None]:
+def _examples(earlier: RecordData) -> tuple[int | None, int | None, float | None]:
     """Distinct examples, independent units (clusters, and examples outside of any), and flip rate between the base's launches."""
     scores = earlier.scores.join(earlier.timed.select("launch", "configuration"), on="launch")
     if scores.height == 0:
@@ -245,7 +245,7 @@ def _examples(earlier: Measured) -> tuple[int | None, int | None, float | None]:
     return items, units, float(np.mean(changed))
 
 
-def _tails(experiment: Experiment, earlier: Measured | None) -> Iterator[Expectation]:
+def _tails(experiment: Experiment, earlier: RecordData | None) -> Iterator[Expectation]:
     needed = least_two_sided(0.99, _confidence(experiment))
     if earlier is None or earlier.steady_steps.height == 0:
         return
@@ -263,7 +263,7 @@ def _tails(experiment: Experiment, earlier: Measured | None) -> Iterator[Expecta
 # ---- loads -----------------------------------------------------------------------------------------------------------
 
 
-def _loads(experiment: Experiment, serving: Serving, earlier: Measured | None) -> Iterator[Expectation]:
+def _loads(experiment: Experiment, serving: Serving, earlier: RecordData | None) -> Iterator[Expectation]:
     """Expected requests for tails and objectives, and whether quality can be shown."""
     needed = least_two_sided(0.99, _confidence(experiment))
     for one in configurations(experiment):
@@ -296,7 +296,7 @@ def _attainment(experiment: Experiment, serving: Serving, one: Configuration, re
     )
 
 
-def _requests(serving: Serving, one: Configuration, earlier: Measured | None) -> float | None:
+def _requests(serving: Serving, one: Configuration, earlier: RecordData | None) -> float | None:
     """Requests in one launch's measured window: rate x time, else as in the earlier record; None: unknown."""
     arrivals = serving.arrivals
     known: float | None = None

@@ -26,7 +26,7 @@ import polars as pl
 
 from assay.estimates.estimate import Absent, Value
 from assay.estimates.format import count, given
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.stats.comparing.comparison import REASONS, Difference
 from assay.verdict.comparison.change_phrases import difference_text
 from assay.verdict.comparison.groups import Arm, launch_values, quality
@@ -133,7 +133,7 @@ def _row(comparison: Comparison, change: Change, first: Side, second: Side, days
     )
 
 
-def _judged(found: Found | None, change: Change, asked: Measured, floor: float) -> tuple[Agreement, int | None, str]:
+def _judged(found: Found | None, change: Change, asked: RecordData, floor: float) -> tuple[Agreement, int | None, str]:
     if found is None:
         absent = next((v for v in (change.value, change.baseline) if isinstance(v, Absent)), None)
         return "not_measured", None, absent.detail if absent is not None else "no value per launch on one side"
@@ -199,7 +199,7 @@ def _exact(comparison: Comparison, first: Side, second: Side) -> list[Row]:
     return rows
 
 
-def _fingerprints(measured: Measured, what: str) -> pl.DataFrame:
+def _fingerprints(measured: RecordData, what: str) -> pl.DataFrame:
     """(slot, rank, step, value, text) of the timed launches; the last incarnation counts."""
     timed = measured.timed.select("launch", "slot")
     rows = measured.table("fingerprints").filter(pl.col("what") == what).join(timed, on="launch")

@@ -24,7 +24,7 @@ from assay.verdict.comparison.compare import compare
 from assay.verdict.comparison.types import Change, Comparison, Side
 
 if TYPE_CHECKING:
-    from assay.frames.record_data import Measured
+    from assay.frames.record_data import RecordData
     from assay.spec.experiment import Experiment
 
 SAME_WORK: Final = 0.005  # relative tolerance on the items of a launch: the last batch may be partial
@@ -253,7 +253,7 @@ def other_work(base: Side, side: Side) -> str:
     return ""
 
 
-def _declared(measured: Measured, configuration: str) -> float | None:
+def _declared(measured: RecordData, configuration: str) -> float | None:
     """Median useful work per launch as the script reports it (`probe.useful_work`)."""
     import polars as pl
 
@@ -263,7 +263,7 @@ def _declared(measured: Measured, configuration: str) -> float | None:
     return None if middle is None else float(middle)  # type: ignore[arg-type]
 
 
-def _items(measured: Measured, configuration: str) -> float | None:
+def _items(measured: RecordData, configuration: str) -> float | None:
     """Median items per launch."""
     import polars as pl
 

@@ -10,7 +10,7 @@ import pytest
 
 from assay import catalog
 from assay.estimates.estimate import Absent, Estimate
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from tests.serving_made import ServingMade
 from tests.verdict.served import changed
 
@@ -18,7 +18,7 @@ NAMES = ("ttft", "ttft_visible", "tpot", "e2e")
 MS = 1_000_000
 
 
-def unsure(unsure_ns: list[int], **row: Any) -> Measured:
+def unsure(unsure_ns: list[int], **row: Any) -> RecordData:
     """One answer whose chunks are so unsure."""
     made = ServingMade(rate=(1.0,), blocks=1)
     number = made.launch()
@@ -41,7 +41,7 @@ def dealt_out(name: str, **row: Any) -> float:
     return value.value
 
 
-def told(measured: Measured) -> list[float | None]:
+def told(measured: RecordData) -> list[float | None]:
     return [measured.served.requests[f"{name}_uncertainty_s"][0] for name in NAMES]
 
 

@@ -7,13 +7,13 @@ from dataclasses import replace
 import pytest
 
 from assay.estimates.estimate import Absent
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.frames.training.communication_model import Wall, held_out, wall
 from tests.handmade import Handmade
 from tests.simulated_made import TRUTH, cluster, record
 
 
-def found(measured: Measured) -> Wall:
+def found(measured: RecordData) -> Wall:
     made = wall(measured)
     assert isinstance(made, Wall)
     return made

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.frames.training.parallelism import Parallelism, absent, parallelism, why_not
 from tests.handmade import Handmade
 from tests.parallel_made import NOTHING, call, calls, forward, hashed, told
@@ -52,7 +52,7 @@ class Made:
         forward(self.made, self.number, steps)
         return self
 
-    def measured(self) -> Measured:
+    def measured(self) -> RecordData:
         return self.made.measured()
 
     def found(self) -> Parallelism:

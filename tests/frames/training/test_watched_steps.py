@@ -11,7 +11,7 @@ import pytest
 
 from assay import catalog
 from assay.estimates.estimate import Estimate
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.frames.training.communication_model import waits
 from assay.frames.training.links import Demand, demand
 from assay.frames.training.listed_collectives import inventory
@@ -61,7 +61,7 @@ def even() -> Handmade:
     return made
 
 
-def sampled(made: Handmade, watches: Callable[[int], bool] = chosen, *, of: tuple[int, ...] = (0, 1, 2)) -> Measured:
+def sampled(made: Handmade, watches: Callable[[int], bool] = chosen, *, of: tuple[int, ...] = (0, 1, 2)) -> RecordData:
     """The same, as the hooks write it where they watch some steps only, on these ranks."""
     several = {row[0] for row in made.rows["launches"] if row[4] > 1}
 

@@ -152,11 +152,11 @@ def test_the_metrics_of_energy_take_the_rows_as_they_are() -> None:
         rows = scraped(server, 3)
     rows.append((7, 0, HOST, "GPU-aaaa-1", "energy", 4.0, "J", "counter"))  # NVML saw the same GPU
 
-    class Measured:
+    class RecordData:
         def table(self, name: str) -> pl.DataFrame:
             return pl.DataFrame(rows, schema=list(TELEMETRY.column_names), orient="row")
 
-    assert launch_joules(Measured()).rows() == [(7, 5.25)]  # type: ignore[arg-type]
+    assert launch_joules(RecordData()).rows() == [(7, 5.25)]  # type: ignore[arg-type]
 
 
 def test_thirty_seconds_of_energy_in_one_update_are_no_jump() -> None:

@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from assay import catalog
 from assay.estimates.estimate import Absent, Estimate, Value
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.metrics import needs
 from assay.metrics.base import Metric
 from tests.serving_made import ServingMade
 
 
-def values_of(metric: Metric | str, record: ServingMade | Measured) -> dict[str, Value]:
+def values_of(metric: Metric | str, record: ServingMade | RecordData) -> dict[str, Value]:
     """By configuration, with what the metric needs asked for."""
     declared = catalog.load("metrics", metric) if isinstance(metric, str) else metric
     return dict(needs.values(declared, record.measured() if isinstance(record, ServingMade) else record, {}))
 
 
-def estimate(metric: Metric | str, record: ServingMade | Measured, configuration: str = "rate=1") -> Estimate:
+def estimate(metric: Metric | str, record: ServingMade | RecordData, configuration: str = "rate=1") -> Estimate:
     value = values_of(metric, record)[configuration]
     assert isinstance(value, Estimate), value
     return value
 
 
-def absent(metric: Metric | str, record: ServingMade | Measured, configuration: str = "rate=1") -> Absent:
+def absent(metric: Metric | str, record: ServingMade | RecordData, configuration: str = "rate=1") -> Absent:
     value = values_of(metric, record)[configuration]
     assert isinstance(value, Absent), value
     return value

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from assay.estimates.estimate import Absent, Estimate
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.metrics.base import ALL
 from assay.metrics.training.communication_model import FASTEST_WORKERS, PREDICTED_SCALED_SPEEDUP
 from assay.metrics.training.scaling import AMDAHL_CEILING, EFFICIENCY, KARP_FLATT, PREDICTED_SPEEDUP, SERIAL_FRACTION, SPEEDUP, SPEEDUP_WALL
@@ -268,7 +268,7 @@ def test_the_reference_table_gives_the_fraction_of_its_last_row() -> None:
 # ---- predicted_speedup: by the links where they are known, by a law where they are not, refused where neither carries it.
 
 
-def blind(measured: Measured) -> Measured:
+def blind(measured: RecordData) -> RecordData:
     """The same record with no collective seen."""
     return replace(measured, tables={**measured.tables, "collectives": measured.table("collectives").clear()})
 

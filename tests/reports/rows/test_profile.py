@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 from typing import Any
 
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.reports.charts import record_charts
 from assay.reports.charts.training import profile
 from assay.reports.rows.profile import ENGINE, launch_lines, of_record, rank_lines
@@ -38,7 +38,7 @@ def rank(**changes: Any) -> dict[str, Any]:
     }
 
 
-def measured(ranks: list[dict[str, Any]], **window: Any) -> Measured:
+def measured(ranks: list[dict[str, Any]], **window: Any) -> RecordData:
     """A good record with one profiled launch."""
     made = good(levels=(1,))
     number = made.launch(workers=1, role="profile", block=5)
@@ -56,7 +56,7 @@ def measured(ranks: list[dict[str, Any]], **window: Any) -> Measured:
     return replace(made.measured(), profiles=({"launch": number, "ranks": ranks, "nsys": []},))
 
 
-def view(one: Measured) -> View:
+def view(one: RecordData) -> View:
     return build(one, judge(one))
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from assay.clock import FakeClock
-from assay.frames.record_data import Measured, from_record
+from assay.frames.record_data import RecordData, from_record
 from assay.record.reader import open_record
 from assay.runners.foreign.support.importing import Imported, import_results
 from assay.verdict.judge import Judgement, judge
@@ -21,32 +21,32 @@ def imported(folder: Path, file: str, content: object, **how: Any) -> tuple[Impo
     return import_results(write(folder / file, content), folder / "records", clock=FakeClock(), **how)
 
 
-def one(folder: Path, file: str, content: object, **how: Any) -> Measured:
+def one(folder: Path, file: str, content: object, **how: Any) -> RecordData:
     """The only record of a file, as metrics see it."""
     (made,) = imported(folder, file, content, **how)
     return measured(made)
 
 
-def measured(made: Imported) -> Measured:
+def measured(made: Imported) -> RecordData:
     record = open_record(made.path)
     assert record.sealed
     assert record.state == "complete"
     return from_record(record)
 
 
-def requests(record: Measured) -> pl.DataFrame:
+def requests(record: RecordData) -> pl.DataFrame:
     return record.table("requests").sort("launch", "request")
 
 
-def foreign(record: Measured) -> Mapping[str, Any]:
+def foreign(record: RecordData) -> Mapping[str, Any]:
     assert record.foreign is not None
     return record.foreign
 
 
-def judged(record: Measured) -> Judgement:
+def judged(record: RecordData) -> Judgement:
     return judge(record)
 
 
-def reported(record: Measured) -> dict[str, float]:
+def reported(record: RecordData) -> dict[str, float]:
     """name -> value of what the tool said."""
     return {told["name"]: told["value"] for told in foreign(record)["reported"]}

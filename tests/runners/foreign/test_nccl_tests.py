@@ -12,7 +12,7 @@ from assay.clock import FakeClock
 from assay.errors import SpecError
 from assay.estimates.estimate import Estimate
 from assay.frames.links.bandwidth import factor
-from assay.frames.record_data import Measured, from_record
+from assay.frames.record_data import RecordData, from_record
 from assay.record.reader import open_record
 from assay.reports.view import build
 from assay.runners.foreign.nccl_tests import read
@@ -98,7 +98,7 @@ def imported(path: Path, root: Path, **rest: Any) -> tuple[Imported, ...]:
     return import_results(path, root / "records", clock=FakeClock(), **rest)
 
 
-def judged(one: Imported) -> tuple[Measured, Judgement]:
+def judged(one: Imported) -> tuple[RecordData, Judgement]:
     measured = from_record(open_record(one.path))
     return measured, judge(measured)
 

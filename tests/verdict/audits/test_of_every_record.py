@@ -10,7 +10,7 @@ import pytest
 
 from assay import catalog
 from assay.estimates.estimate import Estimate
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.kinds.serving import KIND as SERVING
 from assay.spec.experiment import Quality
 from assay.spec.sections.serving import Objectives
@@ -38,7 +38,7 @@ BOTH = (
 
 
 @pytest.fixture(scope="module")
-def whole() -> Measured:
+def whole() -> RecordData:
     """Five launches, counters of a quiet machine."""
     made = simulated(rate=(8.0,), blocks=5, seed=1)
     quiet(made)
@@ -61,7 +61,7 @@ def quiet(made: ServingMade, **grown: float) -> None:
 
 
 @pytest.mark.parametrize("audit", BOTH)
-def test_an_audit_of_every_record_is_silent_on_a_clean_load(audit: str, whole: Measured) -> None:
+def test_an_audit_of_every_record_is_silent_on_a_clean_load(audit: str, whole: RecordData) -> None:
     assert SERVING.concerns(catalog.load("verdict.audits", audit).about)
     assert found(audit, whole) == ()
 
@@ -127,7 +127,7 @@ def test_launches_on_other_hosts_are_named() -> None:
     assert rules("apples_to_oranges", made.measured()) == [("placement_differs", "warning")]
 
 
-def tail(heavy: int) -> Measured:
+def tail(heavy: int) -> RecordData:
     """100 requests of 0.1 s a launch, so many of them of 2 s."""
     made = ServingMade(rate=(10.0,), blocks=3)
     for block in range(3):
@@ -188,7 +188,7 @@ def test_a_load_at_which_answers_are_worse_is_named_with_what_to_look_at() -> No
     assert judgement.verdict.dimensions["rate=2"]["correctness"].status == "FAIL"
 
 
-def test_pitfalls_of_a_load_are_those_of_loads(whole: Measured) -> None:
+def test_pitfalls_of_a_load_are_those_of_loads(whole: RecordData) -> None:
     listed = {pitfall.name for pitfall in of_record(whole, compute(whole, about(whole)))}
     audits: dict[str, Any] = catalog.load_all("verdict.audits")
     assert listed == {name for name, audit in audits.items() if audit.of_records and SERVING.concerns(audit.about)}
@@ -196,7 +196,7 @@ def test_pitfalls_of_a_load_are_those_of_loads(whole: Measured) -> None:
     assert not {"replicas", "same_loss", "warm_up", "samples"} & listed
 
 
-def test_a_clean_load_fell_into_no_pitfall(whole: Measured) -> None:
+def test_a_clean_load_fell_into_no_pitfall(whole: RecordData) -> None:
     states = {pitfall.name: pitfall.state for pitfall in of_record(whole, compute(whole, about(whole)))}
     assert [name for name, state in states.items() if state == "fallen into"] == []
     assert states["ledger"] == "clear"

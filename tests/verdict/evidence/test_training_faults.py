@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import pytest
 
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.verdict.evidence.fault_evidence import Diagnosis
 from assay.verdict.evidence.training_faults import diagnose
 from tests.verdict.training_simulated import RIGHT, Simulation, Trainer, contiguous, one_dropped, one_twice, padded, skewed
@@ -47,7 +47,7 @@ def one_thread() -> Iterator[None]:
     torch.set_num_threads(before)
 
 
-def trained(trainer: Trainer, workers: int, *, dtype: str = "float32", samples: int = SAMPLES) -> Measured:
+def trained(trainer: Trainer, workers: int, *, dtype: str = "float32", samples: int = SAMPLES) -> RecordData:
     """One worker, right, and so many, as the trainer does it."""
     made = Simulation(levels=(1, workers), samples=samples, dtype=dtype)
     made.launch(replace(RIGHT, dropout=trainer.dropout, declares=trainer.declares, passes=trainer.passes), workers=1)
@@ -55,7 +55,7 @@ def trained(trainer: Trainer, workers: int, *, dtype: str = "float32", samples: 
     return made.made.measured()
 
 
-def named(measured: Measured, workers: int) -> Diagnosis:
+def named(measured: RecordData, workers: int) -> Diagnosis:
     found = diagnose(measured)
     assert found["workers=1"] is None
     diagnosis = found[f"workers={workers}"]

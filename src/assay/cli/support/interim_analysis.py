@@ -22,7 +22,7 @@ from assay.stats.comparing.sequential import FIRST_LOOK, GROWTH, look_confidence
 
 if TYPE_CHECKING:
     from assay.estimates.estimate import Estimate, Value
-    from assay.frames.record_data import Measured
+    from assay.frames.record_data import RecordData
     from assay.metrics.base import Metric
     from assay.spec.experiment import Experiment
 
@@ -73,7 +73,7 @@ def look(path: Path, blocks: int) -> Look:
     )
 
 
-def primary_intervals(measured: Measured) -> dict[str, Estimate]:
+def primary_intervals(measured: RecordData) -> dict[str, Estimate]:
     """ "metric at configuration" -> estimate, for the primary metric and the speedups; without absent ones."""
     from assay.estimates.estimate import Estimate
     from assay.verdict.comparison.rules import deciding_metrics
@@ -114,15 +114,15 @@ def disturbed(path: Path, launch: int) -> str:
         RecordError: the record cannot be read.
     """
     from assay.frames import noise
-    from assay.frames.record_data import Measured
+    from assay.frames.record_data import RecordData
 
     record = open_record(path)
     tables = {"telemetry": record.table("telemetry")}
-    measured = Measured(experiment=record.experiment, manifest=record.manifest, state=record.state, sealed=record.sealed, tables=tables)
+    measured = RecordData(experiment=record.experiment, manifest=record.manifest, state=record.state, sealed=record.sealed, tables=tables)
     return noise.disturbed(measured, launch)
 
 
-def _computed(measured: Measured, names: tuple[str, ...]) -> dict[str, Mapping[str, Value]]:
+def _computed(measured: RecordData, names: tuple[str, ...]) -> dict[str, Mapping[str, Value]]:
     """Only these metrics and their dependencies: a look delays the next launch."""
     from assay.verdict.judge import about, compute
 

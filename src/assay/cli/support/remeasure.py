@@ -28,7 +28,7 @@ from assay.record import repository
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from assay.frames.record_data import Measured
+    from assay.frames.record_data import RecordData
     from assay.runners.experiment.progress import RunProgress
     from assay.spec.experiment import Experiment
 
@@ -52,7 +52,7 @@ class Place:
     here: Path  # the working directory
 
 
-def code_of(measured: Measured, place: Place) -> Path:
+def code_of(measured: RecordData, place: Place) -> Path:
     """The folder with the record's own code.
 
     Raises:
@@ -73,7 +73,7 @@ def code_of(measured: Measured, place: Place) -> Path:
 
 
 @contextmanager
-def baseline_code(measured: Measured, place: Place, folder: Path) -> Iterator[Path]:
+def baseline_code(measured: RecordData, place: Place, folder: Path) -> Iterator[Path]:
     """The folder with the baseline's code, valid during the body; `folder` holds the record's.
 
     Raises:
@@ -184,12 +184,12 @@ def _is_abandoned(folder: Path) -> bool:
 # ---- is it that code? ------------------------------------------------------------------------------------------------
 
 
-def _script(measured: Measured) -> Mapping[str, Any]:
+def _script(measured: RecordData) -> Mapping[str, Any]:
     found = measured.before.get("script")
     return found if isinstance(found, Mapping) else {}
 
 
-def _same_script(measured: Measured, folder: Path, where: str) -> Path:
+def _same_script(measured: RecordData, folder: Path, where: str) -> Path:
     from assay.runners.experiment.script import script_identity
 
     recorded, script = _script(measured).get("sha256"), measured.experiment.workload.script
@@ -203,7 +203,7 @@ def _same_script(measured: Measured, folder: Path, where: str) -> Path:
     return folder
 
 
-def _clean_commit(measured: Measured) -> str:
+def _clean_commit(measured: RecordData) -> str:
     git = (measured.before.get("workload") or {}).get("git")
     commit = str(git.get("commit", "")) if isinstance(git, Mapping) else ""
     if not re.fullmatch(r"[0-9a-f]{40}([0-9a-f]{24})?", commit):

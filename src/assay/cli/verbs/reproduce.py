@@ -14,7 +14,7 @@ from assay.cli.support.verb import Verb, add_root
 from assay.printable import say
 
 if TYPE_CHECKING:
-    from assay.frames.record_data import Measured
+    from assay.frames.record_data import RecordData
     from assay.spec.experiment import Experiment
     from assay.verdict.comparison.types import Side
 
@@ -67,7 +67,7 @@ def _tell(arguments: argparse.Namespace, first: Side, second: Side, path: Path) 
     return STATES[found.state][0]
 
 
-def _refuse_imported(measured: Measured, name: str) -> None:
+def _refuse_imported(measured: RecordData, name: str) -> None:
     """Another program made the record: assay does not have what it ran."""
     from assay.errors import RecordError
 
@@ -82,7 +82,7 @@ def _refuse_imported(measured: Measured, name: str) -> None:
 # ---- run again -------------------------------------------------------------------------------------------------------
 
 
-def _again(arguments: argparse.Namespace, measured: Measured) -> Path:
+def _again(arguments: argparse.Namespace, measured: RecordData) -> Path:
     """A new record of the same experiment. Ctrl-C keeps what was measured; `assay resume` goes on, then --against."""
     from assay.cli.support.experiment_run import run
     from assay.cli.support.progress import display
@@ -101,14 +101,14 @@ def _again(arguments: argparse.Namespace, measured: Measured) -> Path:
         ) from error
 
 
-def again(measured: Measured) -> Experiment:
+def again(measured: RecordData) -> Experiment:
     """The experiment with the same seeds and as many blocks as were made, its secrets taken from this environment."""
     from assay.runners.experiment.script import with_secrets
 
     return with_secrets(fixed(measured))
 
 
-def fixed(measured: Measured) -> Experiment:
+def fixed(measured: RecordData) -> Experiment:
     """The experiment with a fixed number of blocks: an adaptive one ends where the record's did."""
     experiment = measured.experiment
     blocks = len(set(measured.timed["block"].to_list())) or experiment.launches.per_configuration
@@ -118,7 +118,7 @@ def fixed(measured: Measured) -> Experiment:
     return experiment
 
 
-def _folder(arguments: argparse.Namespace, measured: Measured) -> Path:
+def _folder(arguments: argparse.Namespace, measured: RecordData) -> Path:
     """Where the script is: as said, as recorded, or here."""
     from assay.runners.experiment.script import script_identity
 
@@ -130,11 +130,11 @@ def _folder(arguments: argparse.Namespace, measured: Measured) -> Path:
     return there[0] if there else Path.cwd()
 
 
-def _recorded(measured: Measured) -> dict[str, object]:
+def _recorded(measured: RecordData) -> dict[str, object]:
     return dict(measured.before.get("script") or {})
 
 
-def _refuse_another_script(arguments: argparse.Namespace, measured: Measured, folder: Path) -> None:
+def _refuse_another_script(arguments: argparse.Namespace, measured: RecordData, folder: Path) -> None:
     """A changed script is another experiment, unless it is meant."""
     from assay.errors import Problem, SpecError
     from assay.runners.experiment.script import script_identity

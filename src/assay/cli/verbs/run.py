@@ -15,7 +15,7 @@ from assay.units import NS_PER_S
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from assay.frames.record_data import Measured
+    from assay.frames.record_data import RecordData
     from assay.spec.experiment import Experiment
     from assay.verdict.power import Expectation
 
@@ -104,7 +104,7 @@ def dry_run_json(experiment: Experiment, root: Path) -> str:
     )
 
 
-def earlier_record(experiment: Experiment, root: Path) -> Measured | None:
+def earlier_record(experiment: Experiment, root: Path) -> RecordData | None:
     """The newest complete record that ran the same workload."""
     from assay.errors import RecordError
     from assay.frames.record_data import from_record
@@ -130,7 +130,7 @@ def _same_work(earlier: Experiment, experiment: Experiment) -> bool:
     return earlier.workload == experiment.workload and ours == theirs
 
 
-def _expected_seconds(experiment: Experiment, earlier: Measured | None) -> float | None:
+def _expected_seconds(experiment: Experiment, earlier: RecordData | None) -> float | None:
     """From the median seconds of a launch by configuration."""
     import polars as pl
 
@@ -143,7 +143,7 @@ def _expected_seconds(experiment: Experiment, earlier: Measured | None) -> float
     return expected_seconds(experiment, dict(ended.group_by("configuration").agg(seconds.median()).iter_rows()))
 
 
-def _foreseen(experiment: Experiment, earlier: Measured | None) -> Sequence[Expectation]:
+def _foreseen(experiment: Experiment, earlier: RecordData | None) -> Sequence[Expectation]:
     from assay.verdict.judge import about, compute
     from assay.verdict.power import foresee
 

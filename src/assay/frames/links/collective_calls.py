@@ -19,7 +19,7 @@ import polars as pl
 from assay.estimates.estimate import Absent, Estimate, Value
 from assay.estimates.format import count
 from assay.estimates.over_launches import no_launch, positive
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.spec.plan import configuration_name
 from assay.spec.sections.collectives import Cell, cells
 
@@ -97,14 +97,14 @@ def _of_all_groups(whole: pl.DataFrame, on_rank: pl.DataFrame) -> pl.DataFrame:
     return pl.concat([alone, together.select(pl.col(name).cast(kind) for name, kind in whole.schema.items())])
 
 
-def timed_loops(measured: Measured) -> pl.DataFrame:
+def timed_loops(measured: RecordData) -> pl.DataFrame:
     """`loops` of the timed phase of the timed launches, with block and configuration."""
     launches = measured.timed.select("launch", "block", "configuration", "workers")
     mine = measured.table("collectives").join(launches, on="launch", how="semi")
     return loops(mine, every_rank=measured.foreign is None).filter(pl.col("phase") == "timed").join(launches, on="launch")
 
 
-def asked_cells(measured: Measured) -> tuple[Cell, ...]:
+def asked_cells(measured: RecordData) -> tuple[Cell, ...]:
     """Every requested cell, worker counts ascending; of an imported record the cells it contains."""
     asked = measured.experiment.collectives_requested
     if measured.foreign is not None:
@@ -124,7 +124,7 @@ def asked_cells(measured: Measured) -> tuple[Cell, ...]:
     return tuple(cell for level in measured.levels for cell in cells(asked, level))
 
 
-def per_launch(measured: Measured) -> Mapping[str, pl.DataFrame]:
+def per_launch(measured: RecordData) -> Mapping[str, pl.DataFrame]:
     """Cell name -> (launch, block, value in seconds, trials), in block order; loops with wrong data are left out."""
     frame = timed_loops(measured)
     found = (
@@ -143,7 +143,7 @@ def per_launch(measured: Measured) -> Mapping[str, pl.DataFrame]:
     }
 
 
-def missing(measured: Measured, cell: Cell) -> Absent:
+def missing(measured: RecordData, cell: Cell) -> Absent:
     """Why a cell has no time."""
     name = configuration_name(cell.workers)
     if measured.timed.filter(pl.col("configuration") == name).height == 0:
@@ -164,7 +164,7 @@ def missing(measured: Measured, cell: Cell) -> Absent:
     return Absent(reason="not_measured", detail="no loop of it was finished by every rank")
 
 
-def unsupported(measured: Measured) -> dict[tuple[str, str, int], str]:
+def unsupported(measured: RecordData) -> dict[tuple[str, str, int], str]:
     """(operation, placement, workers) -> why the engine does not offer it, in its own words."""
     import json
 
@@ -177,7 +177,7 @@ def unsupported(measured: Measured) -> dict[tuple[str, str, int], str]:
     return found
 
 
-def over_cells(measured: Measured, of: Callable[[Cell, Sequence[float]], Sequence[float]], *, unit: str, name: str) -> dict[str, Value]:
+def over_cells(measured: RecordData, of: Callable[[Cell, Sequence[float]], Sequence[float]], *, unit: str, name: str) -> dict[str, Value]:
     """One estimate per cell from its launch values, which `of` converts from seconds."""
     found: dict[str, Value] = {}
     values = per_launch(measured)
@@ -192,7 +192,7 @@ def over_cells(measured: Measured, of: Callable[[Cell, Sequence[float]], Sequenc
     return found
 
 
-def ranks_of(measured: Measured) -> str:
+def ranks_of(measured: RecordData) -> str:
     """How the ranks' times were aggregated: the slowest, or another program's rule."""
     return "slowest" if measured.foreign is None else str((measured.foreign.get("meanings") or {}).get("rank"))
 

@@ -16,7 +16,7 @@ import polars as pl
 
 from assay.estimates.estimate import Absent, Value
 from assay.estimates.over_launches import positive
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 
 LACK, WAY = "network_lack", "network_way"
 BACK: Final = " back"
@@ -44,18 +44,18 @@ class Network:
     interfaces: tuple[Interface, ...]
 
 
-def hosts(measured: Measured) -> tuple[str, ...]:
+def hosts(measured: RecordData) -> tuple[str, ...]:
     """The requested hosts, as given."""
     return tuple(word for word in measured.experiment.workload.arguments if not word.startswith(SECONDS))
 
 
-def readings(measured: Measured, host: str, counter: str) -> pl.DataFrame:
+def readings(measured: RecordData, host: str, counter: str) -> pl.DataFrame:
     """(launch, block, value) of a counter in the timed launches, in order."""
     rows = measured.table("telemetry").filter((pl.col("device") == f"to {host}") & (pl.col("counter") == counter))
     return rows.join(measured.timed.select("launch", "block"), on="launch").sort("block", "ns").select("launch", "block", "value")
 
 
-def lacks(measured: Measured) -> list[Mapping[str, Any]]:
+def lacks(measured: RecordData) -> list[Mapping[str, Any]]:
     """What could not be measured, each once: to, what, why, mend, and in how many rounds."""
     found: dict[tuple[str, str, str], dict[str, Any]] = {}
     for detail in _details(measured, LACK):
@@ -64,22 +64,22 @@ def lacks(measured: Measured) -> list[Mapping[str, Any]]:
     return [{**one, "rounds": len(one["rounds"])} for one in found.values()]
 
 
-def ways(measured: Measured) -> dict[str, Mapping[str, Any]]:
+def ways(measured: RecordData) -> dict[str, Mapping[str, Any]]:
     """The interface through which each host is reached, and its settings, as of the last round."""
     return {detail["to"]: detail for detail in _details(measured, WAY)}
 
 
-def _details(measured: Measured, kind: str) -> list[dict[str, Any]]:
+def _details(measured: RecordData, kind: str) -> list[dict[str, Any]]:
     rows = measured.table("events").filter(pl.col("kind") == kind).sort("launch", "ns")
     return [{**json.loads(detail), "launch": launch} for launch, detail in rows.select("launch", "detail").iter_rows()]
 
 
-def by(measured: Measured, host: str) -> str:
+def by(measured: RecordData, host: str) -> str:
     """How its echoes were requested: ping, connect, or empty if none came back."""
     return next((one for one in BY if readings(measured, host, f"{one}_rtt").height), "")
 
 
-def medians(measured: Measured, host: str, counter: str, *, unit: str, name: str, missing: str) -> Value:
+def medians(measured: RecordData, host: str, counter: str, *, unit: str, name: str, missing: str) -> Value:
     """Student t on the logarithms of each round's median."""
     rows = readings(measured, host, counter)
     if rows.height == 0:
@@ -90,13 +90,13 @@ def medians(measured: Measured, host: str, counter: str, *, unit: str, name: str
     return positive(values, measured.confidence, unit=unit, aggregate="median of the round", name=name, n_trials=rows.height)
 
 
-def why_not(measured: Measured, host: str, *whats: str) -> str:
+def why_not(measured: RecordData, host: str, *whats: str) -> str:
     """Why something is missing for a host, in the words of the tool."""
     found = [one for one in lacks(measured) if one["to"] == host and one["what"] in (*whats, "way")]
     return "; ".join(dict.fromkeys(one["why"] for one in found)) or f"{host} was not asked"
 
 
-def grown(measured: Measured, device: str, counter: str) -> float:
+def grown(measured: RecordData, device: str, counter: str) -> float:
     """The increase of a counter over all timed launches; 0 if it was not read twice."""
     rows = measured.table("telemetry").filter((pl.col("device") == device) & (pl.col("counter") == counter))
     own = rows.join(measured.timed.select("launch"), on="launch", how="semi").sort("launch", "ns")
@@ -104,7 +104,7 @@ def grown(measured: Measured, device: str, counter: str) -> float:
     return float(each["grew"].sum() or 0.0)
 
 
-def network(measured: Measured) -> Network:
+def network(measured: RecordData) -> Network:
     """The network of a record."""
     seen = ways(measured)
     names = dict.fromkeys(one["interface"] for one in seen.values() if one.get("interface"))

@@ -26,7 +26,7 @@ from assay.estimates import over_launches
 from assay.estimates.estimate import Absent, Estimate, Value
 from assay.estimates.format import count
 from assay.frames import per_launch
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.units import SECONDS
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class Pairs:
     classes: Classes
 
 
-def of_record(measured: Measured) -> tuple[Pairs, ...]:
+def of_record(measured: RecordData) -> tuple[Pairs, ...]:
     """The matrices of a record; empty if no pair was measured."""
     found = []
     for configuration in measured.configurations:
@@ -96,7 +96,7 @@ def of_record(measured: Measured) -> tuple[Pairs, ...]:
 # ---- the matrix --------------------------------------------------------------------------------------------------
 
 
-def matrix(measured: Measured, configuration: str) -> Matrix | Absent:
+def matrix(measured: RecordData, configuration: str) -> Matrix | Absent:
     """The pairs of one configuration."""
     values = per_pair(measured)
     launches = measured.timed.filter(pl.col("configuration") == configuration).sort("block")
@@ -116,7 +116,7 @@ def matrix(measured: Measured, configuration: str) -> Matrix | Absent:
     )
 
 
-def per_pair(measured: Measured) -> pl.DataFrame:
+def per_pair(measured: RecordData) -> pl.DataFrame:
     """(launch, sender, receiver, latency_s, large_s, bandwidth, wrong, exchanges); null if the times do not determine it."""
     calls = measured.table("collectives").filter(
         (pl.col("op") == OP) & (pl.col("phase") == "timed") & pl.col("group").str.starts_with("pair ") & pl.col("end_ns").is_not_null()
@@ -185,7 +185,7 @@ def _value(values: Sequence[float | None], confidence: float, unit: str, name: s
     return over_launches.positive(known, confidence, unit=unit, aggregate=how, name=name, n_trials=trials)
 
 
-def _placed(measured: Measured, launches: Sequence[int]) -> dict[int, dict[str, object]]:
+def _placed(measured: RecordData, launches: Sequence[int]) -> dict[int, dict[str, object]]:
     """Each rank's reported placement, from the last of these launches that has it."""
     rows = measured.table("events").filter((pl.col("kind") == "placed") & pl.col("launch").is_in(launches)).sort("launch")
     return {
@@ -207,7 +207,7 @@ def _hosts(places: Mapping[int, Mapping[str, object]], ranks: int) -> tuple[str,
     )
 
 
-def farthest(measured: Measured, of_pairs: pl.Expr, *, unit: str, name: str, aggregate: str) -> dict[str, Value]:
+def farthest(measured: RecordData, of_pairs: pl.Expr, *, unit: str, name: str, aggregate: str) -> dict[str, Value]:
     """One number per launch over all its pairs; not applicable if no pairs were requested."""
     values = per_pair(measured)
     if values.height == 0:

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.spec.plan import Configuration
 from assay.stats.models.capacity import Point
 
 
-def load_points(measured: Measured, configurations: Sequence[Configuration]) -> list[Point]:
+def load_points(measured: RecordData, configurations: Sequence[Configuration]) -> list[Point]:
     """A point per launch: its load, and how many of its counted requests met every objective."""
     loads = {one.name: float(one.load) for one in configurations if one.load is not None}
     rows = measured.counted_requests.filter(pl.col("configuration").is_in(list(loads)))

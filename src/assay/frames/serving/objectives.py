@@ -6,7 +6,7 @@ import polars as pl
 
 from assay.estimates.estimate import Absent
 from assay.estimates.format import count
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 
 NO_OBJECTIVES = Absent(
     reason="not_measured",
@@ -18,7 +18,7 @@ NEED_CHUNKS = Absent(
 )
 
 
-def no_objectives(measured: Measured) -> Absent | None:
+def no_objectives(measured: RecordData) -> Absent | None:
     """Why there are no objectives; None if there are."""
     serving = measured.experiment.serving
     if serving is None or not serving.objectives.any:
@@ -30,7 +30,7 @@ def no_objectives(measured: Measured) -> Absent | None:
     return uncounted(measured)
 
 
-def uncounted(measured: Measured) -> Absent | None:
+def uncounted(measured: RecordData) -> Absent | None:
     """Why a required time per token is unknown for some answer; None if it is known, or not required.
 
     An answer of one chunk has no time between tokens, however many it contains; one of several chunks could have any.

@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 from assay.estimates.estimate import Absent, Value
 from assay.estimates.format import reading
 from assay.estimates.over_launches import average, exact, of_interval, positive
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.frames.serving.objectives import uncounted
 from assay.frames.training.recovery import struck_launches
 from assay.stats.intervals.intervals import Interval
@@ -98,7 +98,7 @@ class Outage:
         return self.requests.filter(~pl.col("ok") & struck)
 
 
-def outages(measured: Measured) -> tuple[Outage, ...]:
+def outages(measured: RecordData) -> tuple[Outage, ...]:
     """All fault launches with a fault that struck and a measured window."""
     launches = (
         struck_launches(measured)
@@ -110,7 +110,7 @@ def outages(measured: Measured) -> tuple[Outage, ...]:
     return tuple(outage for outage in every if outage is not None)
 
 
-def _one(measured: Measured, launch: Mapping[str, Any], events: pl.DataFrame) -> Outage | None:
+def _one(measured: RecordData, launch: Mapping[str, Any], events: pl.DataFrame) -> Outage | None:
     fault = _struck(events)
     if fault is None or launch["seconds"] is None:
         return None
@@ -218,7 +218,7 @@ def _allowed(size: int, share_of_misses: float) -> int:
 
 
 def seconds(
-    measured: Measured, name: str, how: str, span: Callable[[Outage], float | Absent], *, delayed: bool = False
+    measured: RecordData, name: str, how: str, span: Callable[[Outage], float | Absent], *, delayed: bool = False
 ) -> dict[str, Value]:
     """A duration per configuration over its fault launches; the first reason if no launch has one.
 
@@ -236,7 +236,7 @@ def seconds(
     return _each(measured, one)
 
 
-def _seconds(measured: Measured, name: str, how: str, spans: Sequence[float | Absent]) -> Value:
+def _seconds(measured: RecordData, name: str, how: str, spans: Sequence[float | Absent]) -> Value:
     known = [max(0.0, span) for span in spans if isinstance(span, float)]
     if not known:
         return next(span for span in spans if isinstance(span, Absent))
@@ -254,7 +254,7 @@ def between(begin_ns: int | None, end_ns: int | None, missing: str) -> float | A
     return (end_ns - begin_ns) / NS_PER_S
 
 
-def attainment(measured: Measured, name: str, part: Callable[[Outage], pl.DataFrame], when: str) -> dict[str, Value]:
+def attainment(measured: RecordData, name: str, part: Callable[[Outage], pl.DataFrame], when: str) -> dict[str, Value]:
     """Share of good requests in a part of the timeline, per configuration over its fault launches."""
 
     def one(own: Sequence[Outage]) -> Value:
@@ -279,7 +279,7 @@ def attainment(measured: Measured, name: str, part: Callable[[Outage], pl.DataFr
     return _each(measured, one)
 
 
-def rate(measured: Measured, name: str, unit: str, how: str) -> dict[str, Value]:
+def rate(measured: RecordData, name: str, unit: str, how: str) -> dict[str, Value]:
     """Good requests due between fault and back, per second, per configuration over its fault launches."""
 
     def one(own: Sequence[Outage]) -> Value:
@@ -306,7 +306,7 @@ def rate(measured: Measured, name: str, unit: str, how: str) -> dict[str, Value]
     return _each(measured, one)
 
 
-def _each(measured: Measured, one: Callable[[Sequence[Outage]], Value]) -> dict[str, Value]:
+def _each(measured: RecordData, one: Callable[[Sequence[Outage]], Value]) -> dict[str, Value]:
     every = outages(measured)
     found: dict[str, Value] = {}
     for configuration in measured.configurations:

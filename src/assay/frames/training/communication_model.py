@@ -19,7 +19,7 @@ import polars as pl
 from assay.estimates.estimate import Absent, Estimate
 from assay.estimates.format import reading
 from assay.frames.per_launch import in_blocks
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.frames.training.links import Demand, Links, demand, links, transfers
 from assay.frames.training.watched_steps import watched
 from assay.frames.training.work_time import time_basis
@@ -105,12 +105,12 @@ class Wall:
         )
 
 
-def model(measured: Measured) -> Wall | Absent:
+def model(measured: RecordData) -> Wall | Absent:
     """The model of a record's worker counts. Memoised."""
     return measured.once("wall", wall)
 
 
-def wall(measured: Measured, levels: Sequence[int] | None = None) -> Wall | Absent:
+def wall(measured: RecordData, levels: Sequence[int] | None = None) -> Wall | Absent:
     """The model of all of a record's worker counts, or of some of them."""
     chosen = tuple(sorted(measured.levels if levels is None else levels))
     if (refused := _refusal(measured, chosen)) is not None:
@@ -168,12 +168,12 @@ class HeldOut:
         return self.rest.fitted.middle.speedup(self.workers)
 
 
-def held_out(measured: Measured) -> HeldOut | Absent:
+def held_out(measured: RecordData) -> HeldOut | Absent:
     """Fit without the largest worker count, and predict it. Memoised."""
     return measured.once("held_out", _held_out)
 
 
-def _held_out(measured: Measured) -> HeldOut | Absent:
+def _held_out(measured: RecordData) -> HeldOut | Absent:
     whole = model(measured)
     if isinstance(whole, Absent):
         return whole
@@ -197,7 +197,7 @@ def _held_out(measured: Measured) -> HeldOut | Absent:
     )
 
 
-def refusal(measured: Measured) -> Absent | None:
+def refusal(measured: RecordData) -> Absent | None:
     """Why a fitted model predicts nothing: it fails on the held-out largest worker count."""
     held = held_out(measured)
     if isinstance(held, Absent):
@@ -212,7 +212,7 @@ def refusal(measured: Measured) -> Absent | None:
 
 
 def of_model(
-    measured: Measured,
+    measured: RecordData,
     found: Wall,
     interval: Interval,
     *,
@@ -241,7 +241,7 @@ def of_model(
     )
 
 
-def _refusal(measured: Measured, levels: Sequence[int]) -> Absent | None:
+def _refusal(measured: RecordData, levels: Sequence[int]) -> Absent | None:
     if measured.table("collectives").height == 0:
         return Absent(
             reason="not_measured",
@@ -257,7 +257,7 @@ def _refusal(measured: Measured, levels: Sequence[int]) -> Absent | None:
     return _mixed(measured, levels)
 
 
-def _mixed(measured: Measured, levels: Sequence[int]) -> Absent | None:
+def _mixed(measured: RecordData, levels: Sequence[int]) -> Absent | None:
     """The model applies only if the work of a step (strong scaling) or of a worker (weak scaling) is constant."""
     rows = measured.steady_steps.join(measured.timed.select("launch", "workers"), on="launch")
     rows = rows.filter(pl.col("workers").is_in(levels))
@@ -275,7 +275,7 @@ def _mixed(measured: Measured, levels: Sequence[int]) -> Absent | None:
     )
 
 
-def _times(measured: Measured, levels: Sequence[int]) -> tuple[list[int], np.typing.NDArray[np.float64]]:
+def _times(measured: RecordData, levels: Sequence[int]) -> tuple[list[int], np.typing.NDArray[np.float64]]:
     """The blocks with every level, and a step's seconds in each, of shape [blocks, levels]."""
     values = measured.steady_steps.group_by("launch").agg(pl.col("step_s").median().alias("value"))
     names = dict(zip(measured.levels, measured.configurations, strict=True))
@@ -285,7 +285,7 @@ def _times(measured: Measured, levels: Sequence[int]) -> tuple[list[int], np.typ
     return blocks, np.array([[found[block] for found in times] for block in blocks], dtype=np.float64)
 
 
-def _seen(measured: Measured, levels: Sequence[int]) -> dict[int, Seen]:
+def _seen(measured: RecordData, levels: Sequence[int]) -> dict[int, Seen]:
     """Recorded waiting at each worker count above one."""
     seen = measured.once("waits", waits)
     found = {}
@@ -301,7 +301,7 @@ def _seen(measured: Measured, levels: Sequence[int]) -> dict[int, Seen]:
     return found
 
 
-def waits(measured: Measured) -> pl.DataFrame:
+def waits(measured: RecordData) -> pl.DataFrame:
     """Per timed launch, by the most direct method with all its ranks: (launch, workers, method, hidden_s, slowest).
 
     Per step: the hidden time of the rank that waited least, and the ranks' mean wait beyond it.
@@ -333,7 +333,7 @@ def waits(measured: Measured) -> pl.DataFrame:
     return each.sort(place, "launch").unique("launch", keep="first", maintain_order=True).sort("launch")
 
 
-def _with_totals(measured: Measured) -> pl.LazyFrame:
+def _with_totals(measured: RecordData) -> pl.LazyFrame:
     """Rows of `communication` with known exposed and total times; the total from the step's collectives if the row lacks it."""
     rows = measured.table("communication").lazy().filter(pl.col("exposed_ns").is_not_null() & pl.col("method").is_in(METHODS))
     own = rows.filter(pl.col("total_ns").is_not_null())

@@ -18,7 +18,7 @@ import numpy as np
 import polars as pl
 
 from assay.estimates.estimate import Absent
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.frames.training.hashed_state import hashes
 from assay.frames.training.parallelism import absent
 from assay.frames.training.sample_ledger import known_samples
@@ -117,7 +117,7 @@ class Compared:
     by: Literal["ids", "items"] = "items"  # evidence that both have the same samples; their number alone does not identify them
 
 
-def firsts(measured: Measured) -> tuple[First, ...]:
+def firsts(measured: RecordData) -> tuple[First, ...]:
     """The first gradients of all timed launches that recorded them, by launch."""
     rows = measured.table("gradients").filter(pl.col("incarnation") == 0)
     rows = rows.filter(pl.col("step") == pl.col("step").min().over("launch"))
@@ -125,12 +125,12 @@ def firsts(measured: Measured) -> tuple[First, ...]:
     return tuple(_first(own) for own in joined.sort("launch", "rank", "parameter").partition_by("launch"))
 
 
-def laters(measured: Measured) -> tuple[First, ...]:
+def laters(measured: RecordData) -> tuple[First, ...]:
     """The gradients of later steps checked on all ranks, by launch and step: norms, and some elements instead of the sums."""
     return measured.once("later_gradients_kept", _laters)
 
 
-def _laters(measured: Measured) -> tuple[First, ...]:
+def _laters(measured: RecordData) -> tuple[First, ...]:
     rows = measured.table("gradients").filter(pl.col("incarnation") == 0)
     rows = rows.filter(pl.col("step") > pl.col("step").min().over("launch"))
     joined = rows.join(measured.timed.select("launch", "configuration", "workers", "block"), on="launch")
@@ -138,19 +138,19 @@ def _laters(measured: Measured) -> tuple[First, ...]:
     return tuple(one for one in map(_first, parts) if len(one.of_rank) == one.workers)
 
 
-def compared(measured: Measured) -> tuple[Compared, ...]:
+def compared(measured: RecordData) -> tuple[Compared, ...]:
     """Every launch of several workers, with its difference or the reason for having none."""
     return measured.once("first_gradients", _every)
 
 
-def _every(measured: Measured) -> tuple[Compared, ...]:
+def _every(measured: RecordData) -> tuple[Compared, ...]:
     every = firsts(measured)
     alone = {first.block: first for first in every if first.workers == 1}
     starts, batches = _starts(measured), _batches(measured, every)
     return tuple(_compared(measured, first, alone.get(first.block), starts, batches) for first in every if first.workers > 1)
 
 
-def accumulations(measured: Measured, first: First) -> int | None:
+def accumulations(measured: RecordData, first: First) -> int | None:
     """Batches per gradient on a rank: as declared, or the number of times its step reported samples."""
     fingerprints = measured.table("fingerprints").filter((pl.col("launch") == first.launch) & (pl.col("what") == "accumulation"))
     if fingerprints.height:
@@ -159,7 +159,7 @@ def accumulations(measured: Measured, first: First) -> int | None:
     return None if own.height == 0 else int(own.group_by("rank", "incarnation").len()["len"].max())  # type: ignore[arg-type]
 
 
-def worst(measured: Measured, configuration: str) -> Compared | Absent:
+def worst(measured: RecordData, configuration: str) -> Compared | Absent:
     """The launch with the largest difference, or why there is none."""
     if (unfit := absent(measured, configuration, "gradients")) is not None:
         return unfit
@@ -213,7 +213,9 @@ def _equal(a: Gradient, b: Gradient) -> bool:
 # ---- against one worker ----------------------------------------------------------------------------------------------
 
 
-def _compared(measured: Measured, first: First, alone: First | None, starts: Mapping[int, str], batches: Mapping[int, object]) -> Compared:
+def _compared(
+    measured: RecordData, first: First, alone: First | None, starts: Mapping[int, str], batches: Mapping[int, object]
+) -> Compared:
     reason = _incomparable(measured, first, alone, starts, batches)
     if alone is None or reason:
         return Compared(first=first, reference=None, difference=None, reason=reason)
@@ -230,7 +232,7 @@ def _compared(measured: Measured, first: First, alone: First | None, starts: Map
     )
 
 
-def _incomparable(measured: Measured, first: First, alone: First | None, starts: Mapping[int, str], batches: Mapping[int, object]) -> str:
+def _incomparable(measured: RecordData, first: First, alone: First | None, starts: Mapping[int, str], batches: Mapping[int, object]) -> str:
     if alone is None:
         return NO_REFERENCE
     if reason := other_step(first, alone) or _other_start(first, alone, starts):
@@ -249,7 +251,7 @@ def other_step(first: First, alone: First) -> str:
     return ""
 
 
-def other_samples(measured: Measured, first: First, alone: First, batches: Mapping[int, object]) -> str:
+def other_samples(measured: RecordData, first: First, alone: First, batches: Mapping[int, object]) -> str:
     """Why the samples differ from one worker's; empty if they match."""
     if _told(first, alone, batches):
         same = batches[first.launch] == batches[alone.launch]
@@ -277,7 +279,7 @@ def _other_start(first: First, alone: First, starts: Mapping[int, str]) -> str:
     return "" if starts[first.launch] == starts[alone.launch] else other
 
 
-def _other_amount(measured: Measured, first: First, alone: First) -> str:
+def _other_amount(measured: RecordData, first: First, alone: First) -> str:
     """Without ids, equal numbers of items count as the same samples, as strong scaling implies."""
     amounts = []
     for one in (first, alone):
@@ -292,19 +294,19 @@ def _parts(first: First, alone: First) -> Iterator[Part]:
         yield Part(name=name, found=found.sums or zeros, right=right.sums or zeros, right_norm=right.norm or 0.0)
 
 
-def _starts(measured: Measured) -> dict[int, str]:
+def _starts(measured: RecordData) -> dict[int, str]:
     """launch -> hash of the parameters before the first step, if all ranks have the same."""
     begun = hashes(measured).filter((pl.col("step") == 0) & pl.col("agree"))
     return dict(zip(begun["launch"].to_list(), begun["text"].to_list(), strict=True))
 
 
-def _batches(measured: Measured, every: Sequence[First]) -> dict[int, object]:
+def _batches(measured: RecordData, every: Sequence[First]) -> dict[int, object]:
     """launch -> the sorted ids of the samples behind its first gradient, over all ranks."""
     ids = samples_of(measured, every).group_by("launch", maintain_order=True).agg("ids")
     return dict(zip(ids["launch"].to_list(), ids["ids"].to_list(), strict=True))
 
 
-def samples_of(measured: Measured, every: Sequence[First]) -> pl.DataFrame:
+def samples_of(measured: RecordData, every: Sequence[First]) -> pl.DataFrame:
     """(launch, ids), sorted: the samples of all steps up to the optimizer's first. A script whose steps are the passes of an accumulation
     makes several steps per gradient."""
     until = pl.DataFrame(

@@ -17,7 +17,7 @@ from typing import Any, Final
 import polars as pl
 
 from assay.estimates.estimate import Absent, Reason
-from assay.frames.record_data import Measured, effective_steps
+from assay.frames.record_data import RecordData, effective_steps
 from assay.spec.peaks import QUANTISED, TERA, knows, peak_of
 from assay.spec.sections.flops import Flops
 from assay.stats.models.flops import Attention, FeedForward, megatron, megatron_2021, palm, torchtitan
@@ -52,12 +52,12 @@ class Amount:
     reason: Reason = "not_measured"
 
 
-def told(measured: Measured) -> Mapping[int, tuple[Told, ...]]:
+def told(measured: RecordData) -> Mapping[int, tuple[Told, ...]]:
     """launch -> the report of each of its ranks, from the last start; timed launches only."""
     return measured.once("flops told", _told)
 
 
-def _told(measured: Measured) -> dict[int, tuple[Told, ...]]:
+def _told(measured: RecordData) -> dict[int, tuple[Told, ...]]:
     events = measured.table("events").filter(pl.col("kind") == "flops")
     events = events.join(measured.timed.select("launch"), on="launch", how="semi").sort("launch", "rank", "incarnation")
     last: dict[int, dict[int, Told]] = {}
@@ -98,7 +98,7 @@ def per_token(flops: Flops) -> float:
     return megatron_2021(layers=layers, hidden=hidden, vocabulary=vocabulary, sequence=sequence)
 
 
-def of_steps(measured: Measured, *, with_recomputed: bool = False) -> dict[int, Amount]:
+def of_steps(measured: RecordData, *, with_recomputed: bool = False) -> dict[int, Amount]:
     """launch -> the operations of one step of all its ranks; counted ones optionally with recomputed operations."""
     if measured.experiment.flops.convention == "none":
         return {}
@@ -122,7 +122,7 @@ def _sum(ranks: tuple[Told, ...], workers: int, items: Mapping[tuple[int, int], 
     return Amount(value=total)
 
 
-def _items(measured: Measured) -> dict[tuple[int, int], float]:
+def _items(measured: RecordData) -> dict[tuple[int, int], float]:
     """(launch, rank) -> mean items of its steady steps, whose time these operations are divided by; repeated steps count in
     their last version.
     """
@@ -132,7 +132,7 @@ def _items(measured: Measured) -> dict[tuple[int, int], float]:
     return {(launch, rank): items for launch, rank, items in found.iter_rows()}
 
 
-def _by_formula(measured: Measured) -> dict[int, Amount]:
+def _by_formula(measured: RecordData) -> dict[int, Amount]:
     flops = measured.experiment.flops
     each = per_token(flops)
     if flops.tokens_per_step is not None:
@@ -148,7 +148,7 @@ def _by_formula(measured: Measured) -> dict[int, Amount]:
 # ---- peaks -------------------------------------------------------------------------------------------------------------
 
 
-def peaks(measured: Measured) -> dict[int, Amount]:
+def peaks(measured: RecordData) -> dict[int, Amount]:
     """launch -> peak operations per second of all its devices together."""
     workers = dict(measured.timed.select("launch", "workers").iter_rows())
     said = told(measured)
@@ -156,12 +156,12 @@ def peaks(measured: Measured) -> dict[int, Amount]:
     return {launch: _peak(measured, ranks, workers[launch], best) for launch, ranks in said.items()}
 
 
-def source(measured: Measured) -> str:
+def source(measured: RecordData) -> str:
     """The source of the peak: given, measured or datasheet."""
     return "given" if measured.experiment.flops.peak_tflops is not None else measured.experiment.flops.peak
 
 
-def precisions(measured: Measured) -> tuple[str, ...]:
+def precisions(measured: RecordData) -> tuple[str, ...]:
     """The precisions of the products, of all launches."""
     declared = measured.experiment.flops.precision
     if declared is not None:
@@ -170,7 +170,7 @@ def precisions(measured: Measured) -> tuple[str, ...]:
     return tuple(sorted({str(part["precision"]) for part in parts}))
 
 
-def _peak(measured: Measured, ranks: tuple[Told, ...], workers: int, best: Best) -> Amount:
+def _peak(measured: RecordData, ranks: tuple[Told, ...], workers: int, best: Best) -> Amount:
     if len(ranks) < workers:
         return Amount(value=None, why=f"only {len(ranks)} of {workers} ranks told their device")
     devices: dict[tuple[str, str], float] = {}
@@ -195,7 +195,7 @@ def _by_device(one: Told, declared: str | None) -> dict[str, list[dict[str, Any]
     return found
 
 
-def _of_device(measured: Measured, best: Best, parts: list[dict[str, Any]]) -> Amount:
+def _of_device(measured: RecordData, best: Best, parts: list[dict[str, Any]]) -> Amount:
     total = sum(part["flops"] for part in parts)
     time = 0.0
     for part in parts:
@@ -209,7 +209,7 @@ def _of_device(measured: Measured, best: Best, parts: list[dict[str, Any]]) -> A
     return Amount(value=total / time) if time else Amount(value=None, why="no product was counted")
 
 
-def _speed(measured: Measured, best: Best, part: Mapping[str, Any]) -> float | None:
+def _speed(measured: RecordData, best: Best, part: Mapping[str, Any]) -> float | None:
     flops = measured.experiment.flops
     if flops.peak_tflops is not None:
         return flops.peak_tflops * TERA
@@ -233,7 +233,7 @@ def _best(ranks: Iterable[Told]) -> dict[tuple[str, str, int | None], float]:
     return found
 
 
-def _unknown(measured: Measured, device: str, precision: str | None) -> str:
+def _unknown(measured: RecordData, device: str, precision: str | None) -> str:
     mend = 'Write flops.peak_tflops with its source, or flops.peak = "measured"; achieved_flops says what was reached'
     if measured.experiment.flops.peak == "measured":
         return f"no product in {precision} was made on {device} to measure its peak"

@@ -22,7 +22,7 @@ import numpy as np
 import polars as pl
 
 from assay.estimates.format import given
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.frames.training.first_gradients import Compared, First, compared, laters, other_samples, other_step, samples_of
 from assay.frames.training.loss_curves import loss_curves
 from assay.stats.groups.gradient_difference import direction, tolerance
@@ -62,17 +62,17 @@ class Later:
     turn: float  # NaN for sharded ones
 
 
-def compared_later(measured: Measured) -> tuple[Later, ...]:
+def compared_later(measured: RecordData) -> tuple[Later, ...]:
     """Every comparable later step of several workers, by launch and step."""
     return measured.once("later_gradients", lambda one: tuple(_every(one)))
 
 
-def clips(measured: Measured) -> Mapping[tuple[int, int], Mapping[int, Clip]]:
+def clips(measured: RecordData) -> Mapping[tuple[int, int], Mapping[int, Clip]]:
     """(launch, step) -> rank -> clipping, of timed launches in their first incarnation."""
     return measured.once("clips", _clips)
 
 
-def _clips(measured: Measured) -> Mapping[tuple[int, int], Mapping[int, Clip]]:
+def _clips(measured: RecordData) -> Mapping[tuple[int, int], Mapping[int, Clip]]:
     rows = measured.table("fingerprints").filter(pl.col("what").is_in(["clip_norm", "clip_limit"]) & (pl.col("incarnation") == 0))
     own = rows.join(measured.timed.select("launch"), on="launch", how="semi")
     kept = own.group_by("launch", "step", "rank", "what", maintain_order=True).agg("value")
@@ -96,7 +96,7 @@ class ClippedApart:
     active: bool  # whether a norm exceeded the limit
 
 
-def clipped_apart(measured: Measured, hashed: pl.DataFrame, configuration: str) -> Iterator[ClippedApart]:
+def clipped_apart(measured: RecordData, hashed: pl.DataFrame, configuration: str) -> Iterator[ClippedApart]:
     """Steps in which torch's clipping computed different norms on different ranks, though all ranks had equal parameters at the next
     check; by launch and step, steps with active clipping first.
 
@@ -139,7 +139,7 @@ def _equal_after(hashed: pl.DataFrame, launch: int, step: int) -> bool:
     return after.height > 0 and bool(after["agree"][0])
 
 
-def _every(measured: Measured) -> Iterator[Later]:
+def _every(measured: RecordData) -> Iterator[Later]:
     every = laters(measured)
     alone = {(one.block, one.step): one for one in every if one.workers == 1}
     sound = {one.first.launch for one in compared(measured) if _agrees(one)}

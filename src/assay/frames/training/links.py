@@ -19,7 +19,7 @@ import polars as pl
 
 from assay.estimates.estimate import Absent
 from assay.frames.links.bandwidth import WHOLE, rounds, share
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.frames.training.watched_steps import all_watched
 from assay.stats.models.affine_fit import LEAST_SIZES, Affine, affine_fit
 from assay.units import MIB, NS_PER_S
@@ -81,7 +81,7 @@ def _share(op: str, n: float) -> float:
     return share(op, int(n)) if op not in RINGS else (2.0 if op == "all_reduce" else 1.0) * (n - 1.0) / n
 
 
-def transfers(measured: Measured) -> pl.DataFrame:
+def transfers(measured: RecordData) -> pl.DataFrame:
     """One row per (launch, in a training?, op, group size, bytes): median transfer time in seconds, and number of calls."""
     launches = measured.table("launches").filter(pl.col("status") == "ok").select("launch", "block", "workers", "role")
     one_call = ("launch", "incarnation", "group", "call")
@@ -150,7 +150,7 @@ def _fit(own: pl.DataFrame) -> Affine | None:
     return affine_fit(x, t)
 
 
-def demand(measured: Measured, levels: Sequence[int]) -> Demand | Absent:
+def demand(measured: RecordData, levels: Sequence[int]) -> Demand | Absent:
     """The traffic of a step at the largest of these levels."""
     timed = measured.timed.filter(pl.col("workers").is_in([level for level in levels if level > 1]))
     launches = timed.sort("workers", descending=True)
@@ -162,7 +162,7 @@ def demand(measured: Measured, levels: Sequence[int]) -> Demand | Absent:
     return _by_parameters(measured, timed["launch"].implode())
 
 
-def _counted(measured: Measured, launches: pl.Expr | pl.Series) -> Demand | None:
+def _counted(measured: RecordData, launches: pl.Expr | pl.Series) -> Demand | None:
     calls = measured.table("collectives").filter(
         pl.col("launch").is_in(launches) & pl.col("step").is_not_null() & (pl.col("rank") == 0) & pl.col("op").is_in(RINGS)
     )
@@ -175,7 +175,7 @@ def _counted(measured: Measured, launches: pl.Expr | pl.Series) -> Demand | None
     return Demand(sent=sent, source=f"the calls of {steps} steps")
 
 
-def _listed(measured: Measured, launches: pl.Expr | pl.Series) -> Demand | None:
+def _listed(measured: RecordData, launches: pl.Expr | pl.Series) -> Demand | None:
     """From torch's own list, if the hooks recorded no call."""
     rows = measured.table("inventory").filter(
         pl.col("launch").is_in(launches) & (pl.col("rank") == 0) & pl.col("op").is_in(RINGS) & pl.col("bytes").is_not_null()
@@ -188,7 +188,7 @@ def _listed(measured: Measured, launches: pl.Expr | pl.Series) -> Demand | None:
     return Demand(sent=sent, source=f"the calls that torch's flight recorder lists of {steps} steps")
 
 
-def _summed(measured: Measured, launches: pl.Expr | pl.Series, workers: int) -> Demand | None:
+def _summed(measured: RecordData, launches: pl.Expr | pl.Series, workers: int) -> Demand | None:
     rows = measured.table("communication").filter(
         pl.col("launch").is_in(launches) & pl.col("bytes").is_not_null() & (pl.col("bytes") > 0) & (pl.col("rank") == 0)
     )
@@ -197,7 +197,7 @@ def _summed(measured: Measured, launches: pl.Expr | pl.Series, workers: int) -> 
     return _all_reduced(float(np.median(rows["bytes"].to_numpy())), f"the bytes that steps of {workers} workers sent")
 
 
-def _by_parameters(measured: Measured, launches: pl.Expr | pl.Series) -> Demand | Absent:
+def _by_parameters(measured: RecordData, launches: pl.Expr | pl.Series) -> Demand | Absent:
     rows = measured.table("fingerprints").filter(
         pl.col("launch").is_in(launches) & (pl.col("what") == "parameters") & pl.col("value").is_not_null()
     )

@@ -18,7 +18,7 @@ from typing import Final
 
 import polars as pl
 
-from assay.frames.record_data import Measured, effective_steps
+from assay.frames.record_data import RecordData, effective_steps
 from assay.frames.training.step_communication import APART
 from assay.frames.training.watched_steps import all_watched
 from assay.units import NS_PER_S
@@ -51,7 +51,7 @@ class Inventory:
         return f"{', '.join(parts[:-1])}{' and ' if len(parts) > 1 else ''}{parts[-1]} a step"
 
 
-def inventory(measured: Measured, configuration: str) -> Inventory | None:
+def inventory(measured: RecordData, configuration: str) -> Inventory | None:
     """Torch's list for a configuration's steady steps; None if empty."""
     rows = measured.once("inventory", _rows)
     own = rows.filter(pl.col("configuration") == configuration)
@@ -75,7 +75,7 @@ def inventory(measured: Measured, configuration: str) -> Inventory | None:
     )
 
 
-def _rows(measured: Measured) -> pl.DataFrame:
+def _rows(measured: RecordData) -> pl.DataFrame:
     """(configuration, launch, rank, step, listed, seen, bytes, ns) of the listed steady steps of timed launches."""
     table = measured.table("inventory").filter(~pl.col("op").is_in(_PAIRED))
     schema = {
@@ -107,7 +107,7 @@ def _rows(measured: Measured) -> pl.DataFrame:
     return filled.select(pl.col(name).cast(kind) for name, kind in schema.items())
 
 
-def _operations(measured: Measured, listed: pl.DataFrame) -> tuple[tuple[str, float], ...]:
+def _operations(measured: RecordData, listed: pl.DataFrame) -> tuple[tuple[str, float], ...]:
     table = measured.table("inventory").join(listed.select(_RANK_STEP), on=_RANK_STEP, how="semi")
     sums = (
         table.filter(~pl.col("op").is_in(_PAIRED)).group_by("op").agg(pl.col("calls").sum()).sort("calls", "op", descending=[True, False])
@@ -115,7 +115,7 @@ def _operations(measured: Measured, listed: pl.DataFrame) -> tuple[tuple[str, fl
     return tuple((op, calls / listed.height) for op, calls in sums.iter_rows())
 
 
-def why_none(measured: Measured, configuration: str) -> str:
+def why_none(measured: RecordData, configuration: str) -> str:
     """Why torch's recorder lists nothing for a configuration's steps; empty: it was off, or the reason is unknown."""
     launches = measured.timed.filter(pl.col("configuration") == configuration).select("launch")
     events = measured.table("events").filter(pl.col("kind") == "flight_recorder").join(launches, on="launch", how="semi")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import polars as pl
 
-from assay.frames.record_data import Measured, effective_steps
+from assay.frames.record_data import RecordData, effective_steps
 
 
-def loss_curves(measured: Measured) -> pl.DataFrame:
+def loss_curves(measured: RecordData) -> pl.DataFrame:
     """(launch, configuration, block, step, loss) of the timed launches; mean over ranks, null if one of them has none."""
     losses = measured.table("fingerprints").filter((pl.col("what") == "loss") & pl.col("value").is_not_null())
     means = effective_steps(losses).group_by("launch", "step").agg(pl.col("value").sort().mean().alias("loss"))

@@ -186,7 +186,7 @@ def absent(measured: RecordTables, name: str, claim: Claim) -> Absent | None:
 
 
 def recount(measured: RecordTables, folded: pl.DataFrame) -> pl.DataFrame:
-    """`Measured.global_steps`, with items of ranks that work on the same samples counted once."""
+    """`RecordData.global_steps`, with items of ranks that work on the same samples counted once."""
     others = {name: found for name, found in measured.once("parallelism", _all).items() if found.counted != "sum" or found.sharing > 1}
     if not others:
         return folded

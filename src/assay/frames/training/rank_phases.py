@@ -27,7 +27,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from assay.frames.record_data import Measured, effective_steps
+from assay.frames.record_data import RecordData, effective_steps
 from assay.frames.training.watched_steps import watched
 from assay.stats.groups.stragglers import Search, search
 from assay.units import NS_PER_S
@@ -70,12 +70,12 @@ class Own:
         return replace(found, found=tuple(one for one in found.found if one.phase != THROUGHOUT or one.rank not in told))
 
 
-def own_times(measured: Measured) -> tuple[Own, ...]:
+def own_times(measured: RecordData) -> tuple[Own, ...]:
     """For every timed launch of several workers with steady steps recorded on all of them, in launch order. Memoised."""
     return measured.once("own_times", lambda one: tuple(_own_times(one)))
 
 
-def _own_times(measured: Measured) -> Iterator[Own]:
+def _own_times(measured: RecordData) -> Iterator[Own]:
     steady = watched(measured.steady_steps.select("launch", "step", "ranks"), measured.table("communication"))
     tables = {name: measured.table(name) for name in ("steps", "waits", "communication", "collectives")}
     for launch, configuration, workers in measured.timed.select("launch", "configuration", "workers").iter_rows():

@@ -36,7 +36,7 @@ from typing import Final
 import polars as pl
 
 from assay.frames.clock_offsets import on_one_clock
-from assay.frames.record_data import Measured, effective_steps, portions
+from assay.frames.record_data import RecordData, effective_steps, portions
 from assay.frames.training.recovery import process_began, strikes
 from assay.frames.training.step_communication import waiting
 from assay.frames.training.unknown_progress import unknown_progress
@@ -68,7 +68,7 @@ _OF_STEP = ("straggler_wait", "exposed_communication", "productive", "data_stall
 _NS = pl.col("ns")
 
 
-def partition(measured: Measured, launches: pl.DataFrame) -> pl.DataFrame:
+def partition(measured: RecordData, launches: pl.DataFrame) -> pl.DataFrame:
     """(launch, rank, wall_ns, held_up, one column of nanoseconds per category) for every rank of these launches.
 
     `launches`: rows of the table. The categories of a row sum to its wall_ns.
@@ -77,7 +77,7 @@ def partition(measured: Measured, launches: pl.DataFrame) -> pl.DataFrame:
     return pl.concat(parts).sort(_KEY) if parts else _partition(measured, launches)
 
 
-def _partition(measured: Measured, launches: pl.DataFrame) -> pl.DataFrame:
+def _partition(measured: RecordData, launches: pl.DataFrame) -> pl.DataFrame:
     clock = on_one_clock(measured)  # a rank's times are compared with the launch's, which are the coordinator's
     measured = clock.measured
     spans = measured.table("launches").select("launch", "begin_ns", "end_ns")

@@ -24,7 +24,7 @@ import polars as pl
 from assay.estimates.estimate import Absent, Value
 from assay.estimates.over_launches import average, exact, positive
 from assay.frames.clock_offsets import aligned
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.frames.training.unknown_progress import unknown_progress
 from assay.stats.groups.clocks import too_short
 from assay.units import NS_PER_S, SECONDS
@@ -56,13 +56,13 @@ class Recovery:
     unknown: Absent | None = None  # why the lost work is unknown
 
 
-def recoveries(measured: Measured) -> tuple[Recovery, ...]:
+def recoveries(measured: RecordData) -> tuple[Recovery, ...]:
     """Every strike, by launch and time, without launches that were interrupted and repeated, and without strikes that passed
     (`fault_end`) without a restart: they need no recovery beyond the fault itself."""
     return measured.once("recoveries", _recoveries)
 
 
-def _recoveries(measured: Measured) -> tuple[Recovery, ...]:
+def _recoveries(measured: RecordData) -> tuple[Recovery, ...]:
     found, unknown = [], unknown_progress(measured)
     for row in struck_launches(measured).iter_rows(named=True):
         one = aligned(measured, row["launch"])  # the fault is the coordinator's event, the steps are the workers'
@@ -80,17 +80,17 @@ def _recoveries(measured: Measured) -> tuple[Recovery, ...]:
     return tuple(found)
 
 
-def struck_launches(measured: Measured) -> pl.DataFrame:
+def struck_launches(measured: RecordData) -> pl.DataFrame:
     """The rows of the fault launches in which a fault struck; an aborted one was repeated under another number."""
     return measured.once("struck_launches", _struck_launches)
 
 
-def _struck_launches(measured: Measured) -> pl.DataFrame:
+def _struck_launches(measured: RecordData) -> pl.DataFrame:
     launches = measured.table("launches").filter((pl.col("role") == "fault") & (pl.col("status") != "aborted"))
     return launches.join(strikes(measured), on="launch", how="semi")
 
 
-def strikes(measured: Measured) -> pl.DataFrame:
+def strikes(measured: RecordData) -> pl.DataFrame:
     """The `fault` events of faults that struck. The event is written before the act, so that no act goes unrecorded; a failed
     act (the victim had just ended) has a `fault_missed` for the same process."""
     return measured.once("strikes", lambda one: _strikes(one.table("events")))
@@ -103,7 +103,7 @@ def _strikes(rows: pl.DataFrame) -> pl.DataFrame:
     return named.filter(pl.col("kind") == "fault").join(missed, on=["launch", "_pid"], how="anti").drop("_pid")
 
 
-def unstruck(measured: Measured, configuration: str) -> Absent:
+def unstruck(measured: RecordData, configuration: str) -> Absent:
     """Why a configuration has no recovery."""
     return OUTLIVED if configuration in struck_launches(measured)["configuration"].to_list() else NO_FAULT
 
@@ -165,7 +165,7 @@ def _regained(finished: int, again: pl.DataFrame, later: pl.DataFrame) -> tuple[
 
 
 def duration_metric(
-    measured: Measured,
+    measured: RecordData,
     name: str,
     begin: Callable[[Recovery], int | None],
     end: Callable[[Recovery], int | None],
@@ -209,7 +209,7 @@ def _span(begin_ns: int | None, end_ns: int | None) -> float | None:
     return None if begin_ns is None or end_ns is None else (end_ns - begin_ns) / NS_PER_S
 
 
-def _seconds(measured: Measured, name: str, told: list[tuple[int, float]], how: str) -> Value:
+def _seconds(measured: RecordData, name: str, told: list[tuple[int, float]], how: str) -> Value:
     """Over launches; `told`: (launch, seconds) of every strike."""
     of_launch: dict[int, list[float]] = {}
     for launch, span in told:  # the last worker may report its start after the first one trained

@@ -26,7 +26,7 @@ import polars as pl
 
 from assay.estimates.estimate import Absent
 from assay.frames.ended_launches import ended
-from assay.frames.record_data import Measured, by_launch, effective_steps
+from assay.frames.record_data import RecordData, by_launch, effective_steps
 from assay.frames.training.unknown_progress import unknown_progress
 
 NO_LEDGER = Absent(reason="not_measured", detail="the script reported no sample ids; call probe.samples(ids) in every step")
@@ -55,23 +55,23 @@ class Epoch:
     dropped: int = 0  # left out by one worker too, because they fill no batch: not lost either
 
 
-def epochs(measured: Measured, *, role: str = "timed") -> tuple[Epoch, ...]:
+def epochs(measured: RecordData, *, role: str = "timed") -> tuple[Epoch, ...]:
     """The epochs of all successful launches of a role."""
     return measured.once(f"epochs {role}", lambda one: _epochs(one, role))
 
 
-def known_samples(measured: Measured) -> pl.DataFrame:
+def known_samples(measured: RecordData) -> pl.DataFrame:
     """The samples of the launches whose steps' samples are known."""
     return measured.once("known samples", lambda one: one.table("samples").join(_unknown(one), on="launch", how="anti"))
 
 
-def _unknown(measured: Measured) -> pl.DataFrame:
+def _unknown(measured: RecordData) -> pl.DataFrame:
     """(launch, detail) of the launches whose steps' samples are unknown."""
     events = measured.table("events").filter(pl.col("kind") == "samples_unknown")
     return events.unique("launch", keep="first", maintain_order=True).select("launch", "detail")
 
 
-def no_ledger(measured: Measured, configuration: str) -> Absent:
+def no_ledger(measured: RecordData, configuration: str) -> Absent:
     """Why a configuration has no ledger."""
     own = measured.timed.filter(pl.col("configuration") == configuration).join(_unknown(measured), on="launch")
     if own.height == 0:
@@ -83,7 +83,7 @@ def no_ledger(measured: Measured, configuration: str) -> Absent:
     )
 
 
-def _epochs(measured: Measured, role: str) -> tuple[Epoch, ...]:
+def _epochs(measured: RecordData, role: str) -> tuple[Epoch, ...]:
     samples = known_samples(measured)
     untold = list(unknown_progress(measured))  # which of their steps counted is unknown
     launches = measured.table("launches").filter((pl.col("status") == "ok") & ~pl.col("launch").is_in(untold))
@@ -172,7 +172,7 @@ def _interrupted(counted: pl.DataFrame) -> list[int]:
     return of_epochs.filter((pl.col("lives") > 1) | (pl.col("least") < pl.col("most")))["epoch"].to_list()
 
 
-def _expected(measured: Measured, uses: pl.DataFrame) -> int:
+def _expected(measured: RecordData, uses: pl.DataFrame) -> int:
     """Size of the data set: as declared, otherwise the most distinct ids in any epoch of the base."""
     declared = measured.table("fingerprints").filter(pl.col("what") == "dataset_size")["value"].max()
     if declared is not None:
@@ -191,7 +191,7 @@ def _stopped_early(uses: pl.DataFrame, size: int) -> dict[int, int]:
     return found
 
 
-def _ended_inside(measured: Measured, uses: pl.DataFrame) -> dict[int, int]:
+def _ended_inside(measured: RecordData, uses: pl.DataFrame) -> dict[int, int]:
     """launch -> its last epoch, for launches ended after a requested number of steps, unless that epoch is known to be whole."""
     found: dict[int, int] = {}
     declared = measured.table("fingerprints").filter(pl.col("what") == "dataset_size")["value"].max()

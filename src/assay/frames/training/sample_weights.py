@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import polars as pl
 
-from assay.frames.record_data import Measured, effective_steps
+from assay.frames.record_data import RecordData, effective_steps
 
 ROUNDING = 1e-15  # of all items / workers, which need not be a whole number
 
 
-def weights(measured: Measured) -> pl.DataFrame:
+def weights(measured: RecordData) -> pl.DataFrame:
     """(launch, configuration, workers, step, rank, total, denominator, off) of the reported denominators."""
     return measured.once("sample weights", _weights)
 
 
-def _weights(measured: Measured) -> pl.DataFrame:
+def _weights(measured: RecordData) -> pl.DataFrame:
     reported = measured.table("fingerprints").filter(pl.col("what") == "denominator")
     rows = effective_steps(reported).select("launch", "rank", "step", pl.col("value").alias("denominator"))
     totals = shares(measured, rows.select("launch").unique()).group_by("launch", "step").agg(pl.col("items").sum().alias("total"))
@@ -32,7 +32,7 @@ def _weights(measured: Measured) -> pl.DataFrame:
     )
 
 
-def shares(measured: Measured, launches: pl.DataFrame | None = None) -> pl.DataFrame:
+def shares(measured: RecordData, launches: pl.DataFrame | None = None) -> pl.DataFrame:
     """(launch, step, rank, items): the work of every rank in steps where all ranks' work is known; without items, its samples.
     `launches`: a frame (launch) to restrict to; default: the timed ones."""
     wanted = measured.timed.select("launch") if launches is None else launches

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.units import NS_PER_S
 
 _RANK = ("launch", "rank")
@@ -29,12 +29,12 @@ class SavingWait:
     share: float  # of the others' steps
 
 
-def saving_waits(measured: Measured) -> Mapping[str, SavingWait]:
+def saving_waits(measured: RecordData) -> Mapping[str, SavingWait]:
     """By configuration, if some ranks save and others do not."""
     return measured.once("saving waits", _saving_waits)
 
 
-def _saving_waits(measured: Measured) -> dict[str, SavingWait]:
+def _saving_waits(measured: RecordData) -> dict[str, SavingWait]:
     beside = pl.col("detail").str.json_path_match("$.beside").is_not_null()
     told = measured.table("events").filter((pl.col("kind") == "checkpoint_save") & ~beside)
     launches = measured.timed.filter(pl.col("workers") > 1).select("launch", "configuration", "workers")
@@ -55,7 +55,7 @@ def _saving_waits(measured: Measured) -> dict[str, SavingWait]:
     }
 
 
-def _waits(measured: Measured, saves: pl.DataFrame) -> dict[str, float]:
+def _waits(measured: RecordData, saves: pl.DataFrame) -> dict[str, float]:
     """configuration -> the share of the non-saving ranks' step time that is waiting for a save."""
     own = (pl.col("end_ns") - pl.col("begin_ns") - pl.col("checkpoint_ns").fill_null(0)).alias("own")
     steps = (

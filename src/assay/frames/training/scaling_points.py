@@ -11,7 +11,7 @@ import math
 from assay.estimates.estimate import Absent, Estimate, Value
 from assay.estimates.format import count
 from assay.frames.per_launch import in_blocks
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.frames.training.parallelism import absent
 from assay.frames.training.work_time import seconds_per_work, time_basis, wall_per_work
 from assay.stats.models.scaling_laws import (
@@ -31,12 +31,12 @@ from assay.stats.models.scaling_laws import (
 )
 
 
-def laws_of(measured: Measured) -> tuple[Law, ...]:
+def laws_of(measured: RecordData) -> tuple[Law, ...]:
     """The laws that may apply to this experiment, simplest first."""
     return WEAK if measured.mode == "weak" else STRONG
 
 
-def throughputs(measured: Measured) -> Points | Absent:
+def throughputs(measured: RecordData) -> Points | Absent:
     """One throughput per launch of every complete block, in units of work per second."""
     for name in measured.configurations:
         if (unfit := absent(measured, name, "speedup")) is not None:
@@ -52,12 +52,12 @@ def throughputs(measured: Measured) -> Points | Absent:
     return points(workers, own, blocks=shared, errors="proportional")
 
 
-def chosen(measured: Measured, data: Points) -> Choice | Refused:
+def chosen(measured: RecordData, data: Points) -> Choice | Refused:
     """The law preferred by AICc among those that may apply to this experiment."""
     return choose(data, laws_of(measured), measured.confidence)
 
 
-def usl(measured: Measured) -> tuple[Fit, Points] | Absent:
+def usl(measured: RecordData) -> tuple[Fit, Points] | Absent:
     """The Universal Scalability Law fitted to the launches, or why it cannot be fitted."""
     data = throughputs(measured)
     if isinstance(data, Absent):
@@ -76,7 +76,7 @@ def bounded(ends: tuple[float, float, float], blocks: int) -> tuple[float, float
     return ends if blocks > 1 else (ends[0], -math.inf, math.inf)
 
 
-def of_parameter(measured: Measured, found: Fit, data: Points, name: str, *, metric: str, unit: str) -> Value:
+def of_parameter(measured: RecordData, found: Fit, data: Points, name: str, *, metric: str, unit: str) -> Value:
     """A parameter of a fit as an estimate, with the scores of all laws in its method."""
     parameter = found.parameter(name)
     return estimate(
@@ -91,7 +91,7 @@ def of_parameter(measured: Measured, found: Fit, data: Points, name: str, *, met
 
 
 def estimate(
-    measured: Measured, found: Fit, data: Points, ends: tuple[float, float, float], *, metric: str, unit: str, how: str
+    measured: RecordData, found: Fit, data: Points, ends: tuple[float, float, float], *, metric: str, unit: str, how: str
 ) -> Estimate:
     """An estimate derived from a fit; without launch values, because a single block does not support a fit of its own."""
     blocks = data.spent + 1

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.estimates.percentiles import Series
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 
 MARK_STEPS = (
     "the script did not mark its steps, and no optimizer of torch's was seen to step in the process that was started; "
@@ -14,7 +14,7 @@ MARK_STEPS = (
 )
 
 
-def steady_series(measured: Measured) -> dict[str, Series]:
+def steady_series(measured: RecordData) -> dict[str, Series]:
     """Per configuration: the steady step times of every timed launch in order, launches by block; [] if none has steps."""
     found: dict[str, list[NDArray[np.float64]]] = {configuration: [] for configuration in measured.configurations}
     groups = measured.steady_steps.sort("block", "launch", "step").partition_by("launch", maintain_order=True)

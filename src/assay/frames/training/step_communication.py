@@ -87,7 +87,7 @@ class Communicated:
 
 
 def fold(tables: Mapping[str, pl.DataFrame], steps: pl.DataFrame, steady: pl.DataFrame) -> Communicated:
-    """See `Measured.communicated`. `steps`: the table, with the last version of repeated steps; `steady`: (launch, step) that count."""
+    """See `RecordData.communicated`. `steps`: the table, with the last version of repeated steps; `steady`: (launch, step) that count."""
     steady = watched(steady, tables["communication"])
     calls = _of_steps(tables, steps, steady)
     ways = (_in_training(tables, steps, steady, calls), _profiled(tables), _in_turn(tables, steps))

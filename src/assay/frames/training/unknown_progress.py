@@ -14,7 +14,7 @@ from typing import Final
 import polars as pl
 
 from assay.estimates.estimate import Absent
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 
 TO_DO: Final = (
     "save and load the state by torch.save, safetensors or torch.distributed.checkpoint, with the optimizer's, or mark the steps: "
@@ -22,12 +22,12 @@ TO_DO: Final = (
 )
 
 
-def unknown_progress(measured: Measured) -> Mapping[int, Absent]:
+def unknown_progress(measured: RecordData) -> Mapping[int, Absent]:
     """launch -> why the step at which it continued after a restart is unknown."""
     return measured.once("unknown progress", _unknown_progress)
 
 
-def _unknown_progress(measured: Measured) -> dict[int, Absent]:
+def _unknown_progress(measured: RecordData) -> dict[int, Absent]:
     resumed = measured.table("events").filter(pl.col("kind") == "resumed")
     if resumed.height == 0:
         return {}

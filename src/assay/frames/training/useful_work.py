@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import polars as pl
 
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 
 UNCOUNTED = "the script did not count its work; call probe.log(items=n) in every step or probe.useful_work(n)"
 
 
-def work_per_launch(measured: Measured) -> pl.DataFrame:
+def work_per_launch(measured: RecordData) -> pl.DataFrame:
     """(launch, value) of every launch with known work."""
     counted = measured.global_steps.filter(pl.col("items").is_not_null()).group_by("launch").agg(pl.col("items").sum().alias("counted"))
     declared = (

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import polars as pl
 
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.metrics.base import Results
 from assay.verdict.conditions.condition import Condition, Read
 from assay.verdict.conditions.declare import EVENTS, IMPORT, SPEC, identity
@@ -18,7 +18,7 @@ from assay.verdict.conditions.sources import imported
 def engine(key: str) -> Read:
     """What carried the collectives, as their workers told it, or as far as another program's file does."""
 
-    def read(measured: Measured, _: Results) -> Any:
+    def read(measured: RecordData, _: Results) -> Any:
         if not measured.kind.sweeps:
             return None
         if measured.foreign is not None:
@@ -33,7 +33,7 @@ def engine(key: str) -> Read:
 def asked(key: str) -> Read:
     """A key of what was asked for; nothing of records that time no collectives."""
 
-    def read(measured: Measured, _: Results) -> Any:
+    def read(measured: RecordData, _: Results) -> Any:
         return getattr(measured.experiment.collectives_requested, key) if measured.kind.sweeps else None
 
     return read

@@ -15,7 +15,7 @@ from typing import Final
 from assay.estimates.estimate import Absent, Estimate, Value
 from assay.estimates.format import GIGABYTES, count, number, show, size_words
 from assay.frames.links.collective_calls import asked_cells
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.metrics.base import Results
 from assay.spec.plan import configuration_name
 from assay.spec.sections.collectives import Cell
@@ -29,7 +29,7 @@ from assay.verdict.types import DimensionResult, Finding, Recommendation, Status
 NOTHING_TO_PICK: Final = "a record of collectives compares no configurations of a workload"
 
 
-def overall(measured: Measured, results: Results, findings: Sequence[Finding]) -> Status:
+def overall(measured: RecordData, results: Results, findings: Sequence[Finding]) -> Status:
     """One status for the record."""
     cells = asked_cells(measured)
     return forced(findings) or ("INCONCLUSIVE" if _open(results, cells) or not _known(results, cells) else "PASS")
@@ -63,7 +63,7 @@ def _open(results: Results, cells: Sequence[Cell]) -> list[str]:
     return found
 
 
-def _dimensions(measured: Measured, results: Results, findings: Sequence[Finding]) -> Mapping[str, Mapping[str, DimensionResult]]:
+def _dimensions(measured: RecordData, results: Results, findings: Sequence[Finding]) -> Mapping[str, Mapping[str, DimensionResult]]:
     found = {}
     for level in measured.levels:
         name = configuration_name(level)
@@ -131,7 +131,7 @@ def _fastest(results: Results, known: Sequence[Cell]) -> str:
     return "; ".join(said)
 
 
-def _sentence(measured: Measured, results: Results, status: Status, findings: Sequence[Finding]) -> str:
+def _sentence(measured: RecordData, results: Results, status: Status, findings: Sequence[Finding]) -> str:
     name, cells = measured.experiment.name, asked_cells(measured)
     if status in ("INVALID", "FAIL"):
         worst = next(finding for finding in findings if finding.severity == status.lower())
@@ -143,7 +143,7 @@ def _sentence(measured: Measured, results: Results, status: Status, findings: Se
     return f"{name}: {_fastest(results, _known(results, cells))}. {_conditions(measured)}"
 
 
-def _conditions(measured: Measured) -> str:
+def _conditions(measured: RecordData) -> str:
     asked = measured.experiment.collectives_requested
     confidence = f"{number(measured.experiment.launches.confidence * 100, 0)} % intervals"
     if measured.foreign is not None:

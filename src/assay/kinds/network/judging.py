@@ -13,7 +13,7 @@ from typing import Final
 from assay.estimates.estimate import Absent, Estimate, Value
 from assay.estimates.format import count, show
 from assay.frames.links.network_probe import BACK, hosts
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.metrics.base import Results
 from assay.verdict.gates.support.gate import FEWEST_LAUNCHES, too_few
 from assay.verdict.judging import Evidence, Judging, nothing_to_pick
@@ -24,12 +24,12 @@ from assay.verdict.types import DimensionResult, Finding, Recommendation, Status
 NOTHING_TO_PICK: Final = "a look at the network compares no configurations of a workload"
 
 
-def overall(measured: Measured, results: Results, findings: Sequence[Finding]) -> Status:
+def overall(measured: RecordData, results: Results, findings: Sequence[Finding]) -> Status:
     """One status for the record."""
     return forced(findings) or ("INCONCLUSIVE" if gaps(measured, results) else "PASS")
 
 
-def gaps(measured: Measured, results: Results) -> list[str]:
+def gaps(measured: RecordData, results: Results) -> list[str]:
     """What was asked for and has no number that can be relied on."""
     found = []
     for host in hosts(measured):
@@ -46,7 +46,7 @@ def gaps(measured: Measured, results: Results) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def _dimensions(measured: Measured, results: Results, findings: Sequence[Finding]) -> Mapping[str, Mapping[str, DimensionResult]]:
+def _dimensions(measured: RecordData, results: Results, findings: Sequence[Finding]) -> Mapping[str, Mapping[str, DimensionResult]]:
     worst: Status = overall(measured, results, findings)
     missing, bad = gaps(measured, results), [finding for finding in findings if finding.severity in ("fail", "warning")]
     told = {"FAIL": next((one.evidence for one in findings if one.severity == "fail"), ""), "INCONCLUSIVE": missing[0] if missing else ""}
@@ -68,7 +68,7 @@ def _dimensions(measured: Measured, results: Results, findings: Sequence[Finding
     }
 
 
-def _sentence(measured: Measured, results: Results, status: Status, findings: Sequence[Finding]) -> str:
+def _sentence(measured: RecordData, results: Results, status: Status, findings: Sequence[Finding]) -> str:
     name = measured.experiment.name
     if status in ("INVALID", "FAIL"):
         worst = next(finding for finding in findings if finding.severity == status.lower())
@@ -80,7 +80,7 @@ def _sentence(measured: Measured, results: Results, status: Status, findings: Se
     return f"{name}: {_hosts_words(measured, results)}. Conditions: one TCP connection, payload; {launch_words(measured)}{machine_words(measured.before)}."
 
 
-def _hosts_words(measured: Measured, results: Results) -> str:
+def _hosts_words(measured: RecordData, results: Results) -> str:
     return "; ".join(_host_words(results, host) for host in hosts(measured))
 
 

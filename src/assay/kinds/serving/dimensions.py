@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from assay.estimates.estimate import Absent, Estimate
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.kinds.serving.phrases import COSTS, ENERGIES, is_known, number_phrases, quoted, value_of
 from assay.metrics.base import Results
 from assay.metrics.serving.answers import ANSWERS_IDENTICAL, CANARIES_ANSWERED
@@ -26,7 +26,7 @@ def gated(gates: Sequence[GateResult]) -> bool:
     return any(gate.gate != "recovery" for gate in gates)
 
 
-def unmeasured(measured: Measured, results: Results) -> list[str]:
+def unmeasured(measured: RecordData, results: Results) -> list[str]:
     """Configurations without a number that rests on enough launches, with the reason."""
     found = []
     for name in measured.configurations:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.metrics.base import Results
 from assay.spec.plan import targets_of
 from assay.spec.sections.serving import Serving, Target
@@ -15,10 +15,10 @@ from assay.verdict.conditions.sources.environment import seen
 from assay.verdict.conditions.sources.experiment import NOT_ASKED
 
 
-def of(read: Callable[[Measured, Target, Serving], Mapping[str, Any]]) -> Read:
+def of(read: Callable[[RecordData, Target, Serving], Mapping[str, Any]]) -> Read:
     """Facts of every engine: "fact", or "name.fact" where a record has several."""
 
-    def found(measured: Measured, _: Results) -> Any:
+    def found(measured: RecordData, _: Results) -> Any:
         serving = measured.experiment.serving
         if serving is None:
             return None
@@ -32,7 +32,7 @@ def of(read: Callable[[Measured, Target, Serving], Mapping[str, Any]]) -> Read:
     return found
 
 
-def asked(measured: Measured, target: Target, serving: Serving) -> Mapping[str, Any]:
+def asked(measured: RecordData, target: Target, serving: Serving) -> Mapping[str, Any]:
     """What is done with an engine, without where it listens and who may use it."""
     return {
         "backend": target.backend,
@@ -48,7 +48,7 @@ def asked(measured: Measured, target: Target, serving: Serving) -> Mapping[str, 
     }
 
 
-def version(measured: Measured, target: Target, _: Serving) -> Mapping[str, Any]:
+def version(measured: RecordData, target: Target, _: Serving) -> Mapping[str, Any]:
     """What the engine says of its version, where it says anything (environment.before.engines)."""
     said = seen(measured, "engines", target.name, "said")
     try:
@@ -59,5 +59,5 @@ def version(measured: Measured, target: Target, _: Serving) -> Mapping[str, Any]
     return {"version": version} if isinstance(version, str | int | float) else {}
 
 
-def place(_: Measured, target: Target, __: Serving) -> Mapping[str, Any]:
+def place(_: RecordData, target: Target, __: Serving) -> Mapping[str, Any]:
     return {"name": target.name, "urls": list(target.urls) or NOT_ASKED}

@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.metrics.base import Results
 from assay.verdict.conditions.condition import Read, equal, overlap
 from assay.verdict.conditions.sources.environment import seen
@@ -18,7 +18,7 @@ from assay.verdict.conditions.sources.experiment import NOT_ASKED
 def of(*path: str) -> Read:
     """A key below [serving]; "not asked for" where it says nothing."""
 
-    def read(measured: Measured, _: Results) -> Any:
+    def read(measured: RecordData, _: Results) -> Any:
         found: Any = measured.experiment.serving
         if found is None:
             return None
@@ -31,13 +31,13 @@ def of(*path: str) -> Read:
     return read
 
 
-def path(measured: Measured, _: Results) -> Any:
+def path(measured: RecordData, _: Results) -> Any:
     """The ways that the requests took; None where nothing was sent."""
     found = measured.table("requests").filter(pl.col("sent_ns").is_not_null())["transport"].unique().sort().to_list()
     return (found[0] if len(found) == 1 else found) if found else None
 
 
-def stages(measured: Measured, _: Results) -> Any:
+def stages(measured: RecordData, _: Results) -> Any:
     serving = measured.experiment.serving
     if serving is None:
         return None
@@ -51,7 +51,7 @@ def scenarios_fit(a: Any, b: Any) -> bool:
     return equal(a, b)
 
 
-def kinds(measured: Measured, _: Results) -> Any:
+def kinds(measured: RecordData, _: Results) -> Any:
     """Whether loads are numbers in flight or rates: 8 of the one are not 8 of the other."""
     serving = measured.experiment.serving
     if serving is None:
@@ -59,7 +59,7 @@ def kinds(measured: Measured, _: Results) -> Any:
     return "concurrency" if serving.concurrency else "rate" if serving.rate else "as the arrivals say"
 
 
-def objectives(measured: Measured, _: Results) -> Any:
+def objectives(measured: RecordData, _: Results) -> Any:
     serving = measured.experiment.serving
     if serving is None:
         return None
@@ -67,18 +67,18 @@ def objectives(measured: Measured, _: Results) -> Any:
     return {name: NOT_ASKED if value is None else value for name, value in asked.items()}
 
 
-def prompts(measured: Measured, _: Results) -> Any:
+def prompts(measured: RecordData, _: Results) -> Any:
     serving = measured.experiment.serving
     return None if serving is None else serving.prompts.model_dump(exclude={"source"})
 
 
-def checks_sent(measured: Measured, _: Results) -> Any:
+def checks_sent(measured: RecordData, _: Results) -> Any:
     """Requests that are sent for a check are part of the load."""
     serving = measured.experiment.serving
     return None if serving is None else serving.correctness.model_dump(exclude={"grade"})
 
 
-def schedules(measured: Measured, _: Results) -> Any:
+def schedules(measured: RecordData, _: Results) -> Any:
     """What fixes a schedule -> digest of everything that was to be sent; None: nothing was digested.
 
     The key holds configuration, seed and all settings that a schedule follows from: where these differ a field of their own says so.
@@ -97,12 +97,12 @@ def schedules(measured: Measured, _: Results) -> Any:
     return {key: sorted(digests) for key, digests in found.items()} or None
 
 
-def files(measured: Measured, _: Results) -> Any:
+def files(measured: RecordData, _: Results) -> Any:
     """Key of the experiment -> digest of the file that it names: prompts, tokenizer, trace."""
     return seen(measured, "files")
 
 
-def tokens_from(measured: Measured, _: Results) -> Any:
+def tokens_from(measured: RecordData, _: Results) -> Any:
     """Where the counts of output tokens come from; None: there are none. An import says it in foreign.tokens."""
     if not measured.kind.sends_requests or measured.foreign is not None:
         return None

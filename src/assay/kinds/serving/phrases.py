@@ -7,7 +7,7 @@ from typing import Final
 
 from assay.estimates.estimate import Absent, Estimate
 from assay.estimates.format import Scale, Shown, show
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.metrics.base import Results
 from assay.metrics.cost import COST
 from assay.metrics.energy import ENERGY
@@ -74,7 +74,7 @@ def value_of(results: Results, metric: str, configuration: str) -> str:
     return shown(metric, results[metric][configuration]).full
 
 
-def at(measured: Measured, configuration: str) -> str:
+def at(measured: RecordData, configuration: str) -> str:
     """A configuration as the subject of a sentence; the engine's name where there is one to be told from others."""
     one = next(one for one in measured.varied if one.name == configuration)
     replicas = f" on {one.workers} replicas" if one.workers > 1 else ""

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from assay.estimates.estimate import Absent, Estimate
 from assay.estimates.format import Scale, show
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.kinds.serving.dimensions import gated
 from assay.kinds.serving.phrases import COSTS, SPEEDS, shown, worth
 from assay.kinds.serving.saturation import Saturation, saturations
@@ -38,7 +38,7 @@ def recommend(evidence: Evidence, _: Vector) -> tuple[Recommendation, ...]:
 Group = tuple[str, str]  # engine, scenario
 
 
-def groups_of(measured: Measured) -> dict[Group, list[Configuration]]:
+def groups_of(measured: RecordData) -> dict[Group, list[Configuration]]:
     """Engine and scenario -> its configurations by ascending load."""
     found: dict[Group, list[Configuration]] = {}
     for one in measured.varied:
@@ -53,7 +53,7 @@ def _is_right(name: str, findings: Sequence[Finding], gates: Sequence[GateResult
 
 
 def _recommended(
-    measured: Measured, results: Results, passing: Mapping[Group, Sequence[Configuration]], gates: Sequence[GateResult], *, invalid: bool
+    measured: RecordData, results: Results, passing: Mapping[Group, Sequence[Configuration]], gates: Sequence[GateResult], *, invalid: bool
 ) -> Recommendation:
     if invalid:
         return _none("the record is inadmissible, so no load can be recommended")
@@ -91,7 +91,7 @@ def _largest(key: Group, own: Sequence[Configuration], gates: Sequence[GateResul
     return Recommendation(goal=goal, configuration=own[-1].name, sentence="; ".join(said) or "the largest load that passes every gate")
 
 
-def _saturated(measured: Measured, one: Saturation, groups: int) -> Recommendation:
+def _saturated(measured: RecordData, one: Saturation, groups: int) -> Recommendation:
     """Up to which load the objectives are met; the configuration is the largest measured one that met them."""
     goal = "saturation" if groups == 1 else f"saturation of {one.target}, {one.scenario}"
     if isinstance(one.value, Absent):
@@ -106,7 +106,9 @@ def _saturated(measured: Measured, one: Saturation, groups: int) -> Recommendati
     return Recommendation(goal=goal, configuration=one.last, sentence=f"objectives are met up to {told}, {bracket}")
 
 
-def _best(measured: Measured, results: Results, metrics: Sequence[str], right: Sequence[str], goal: str, *, lowest: bool) -> Recommendation:
+def _best(
+    measured: RecordData, results: Results, metrics: Sequence[str], right: Sequence[str], goal: str, *, lowest: bool
+) -> Recommendation:
     """By the first of the metrics that is known for any of the configurations."""
     for metric in metrics:
         found = {name: value for name in right if isinstance(value := results.get(metric, {}).get(name), Estimate)}

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from assay.estimates.estimate import Value
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.frames.serving.objectives import no_objectives
 from assay.metrics.serving.objectives import capacity_of
 from assay.spec.plan import Configuration
@@ -33,7 +33,7 @@ class Saturation:
     first: str | None  # the next larger one, which did not; None: none was tried
 
 
-def saturations(measured: Measured) -> tuple[Saturation, ...]:
+def saturations(measured: RecordData) -> tuple[Saturation, ...]:
     """One for each engine and scenario that was measured at two loads or more; none where nobody can say what met its objectives."""
     if no_objectives(measured) is not None:
         return ()
@@ -44,7 +44,7 @@ def saturations(measured: Measured) -> tuple[Saturation, ...]:
     return tuple(_one(measured, key, members) for key, members in groups.items() if len(members) > 1)
 
 
-def _one(measured: Measured, key: tuple[str, str], members: Sequence[Configuration]) -> Saturation:
+def _one(measured: RecordData, key: tuple[str, str], members: Sequence[Configuration]) -> Saturation:
     assert measured.experiment.serving is not None
     least = measured.experiment.serving.objectives.attainment
     blocks = _blocks(measured, members)
@@ -61,7 +61,7 @@ def _one(measured: Measured, key: tuple[str, str], members: Sequence[Configurati
     )
 
 
-def _blocks(measured: Measured, members: Sequence[Configuration]) -> list[tuple[list[float], list[float]]]:
+def _blocks(measured: RecordData, members: Sequence[Configuration]) -> list[tuple[list[float], list[float]]]:
     """Per block that holds every load: requests that met every objective, and requests that were due, by ascending load."""
     counted = measured.served.requests.filter("counted").join(measured.timed.select("launch"), on="launch", how="semi")
     tallied = counted.group_by("block", "configuration").agg(pl.col("met").sum(), pl.len().alias("due"))

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from assay.estimates.format import count, given, number
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.kinds.serving.dimensions import unmeasured
 from assay.kinds.serving.phrases import COSTS, ENERGIES, at, is_known, number_phrases, quoted, value_of
 from assay.kinds.serving.recommendation import groups_of
@@ -40,7 +40,7 @@ def sentence(evidence: Evidence, verdict: Verdict) -> str:
     return f"{name}: {claim}{_next(measured, gates, picked)}. {_conditions(measured)}{_missing(vector[picked], results, picked)}"
 
 
-def _failure(measured: Measured, findings: Sequence[Finding], gates: Sequence[GateResult], picks: Sequence[Recommendation]) -> str:
+def _failure(measured: RecordData, findings: Sequence[Finding], gates: Sequence[GateResult], picks: Sequence[Recommendation]) -> str:
     wrong = [f"{f.configuration or 'all'}: {f.evidence}" for f in findings if f.severity == "fail"]
     wrong += [f"{gate.configuration}: {gate.sentence}" for gate in gates if gate.gate == "recovery" and gate.status == "FAIL"]
     if wrong:
@@ -50,12 +50,12 @@ def _failure(measured: Measured, findings: Sequence[Finding], gates: Sequence[Ga
     return f"no load passes; at the smallest, {first}: {'; '.join(failed)}" if failed else picks[0].sentence
 
 
-def _undecided(measured: Measured, results: Results, gates: Sequence[GateResult]) -> str:
+def _undecided(measured: RecordData, results: Results, gates: Sequence[GateResult]) -> str:
     open_ = [f"{gate.configuration}: {gate.sentence}" for gate in gates if gate.status in ("INCONCLUSIVE", "NOT_MEASURED")]
     return "; ".join((open_ or unmeasured(measured, results))[:2]) or "too little was measured"
 
 
-def _claim(measured: Measured, results: Results, gates: Sequence[GateResult], name: str) -> str:
+def _claim(measured: RecordData, results: Results, gates: Sequence[GateResult], name: str) -> str:
     """Attainment under its objectives, goodput, tails, cost and what a fault did."""
     parts = []
     if is_known(results, SLO_ATTAINMENT.name, name):
@@ -66,7 +66,7 @@ def _claim(measured: Measured, results: Results, gates: Sequence[GateResult], na
     return "; ".join(parts)
 
 
-def objectives_words(measured: Measured) -> str:
+def objectives_words(measured: RecordData) -> str:
     """ "ttft ≤ 0.5 s and tpot ≤ 0.05 s"."""
     assert measured.experiment.serving is not None
     asked = measured.experiment.serving.objectives
@@ -80,13 +80,13 @@ def objectives_words(measured: Measured) -> str:
     return " and ".join(f"{words} ≤ {given(limit)} s" for words, limit in limits.items() if limit is not None)
 
 
-def _widest(measured: Measured, results: Results) -> str:
+def _widest(measured: RecordData, results: Results) -> str:
     """Without a recommendation: the smallest and the largest load, in numbers."""
     names = dict.fromkeys((measured.configurations[0], measured.configurations[-1]))
     return ". ".join(f"At {name}: {'; '.join(number_phrases(results, name))}" for name in names)
 
 
-def _next(measured: Measured, gates: Sequence[GateResult], name: str) -> str:
+def _next(measured: RecordData, gates: Sequence[GateResult], name: str) -> str:
     """Why not more: what the next larger load of the same engine and scenario does not pass."""
     members = next(own for own in groups_of(measured).values() if any(one.name == name for one in own))
     place = [one.name for one in members].index(name) + 1
@@ -100,7 +100,7 @@ def _next(measured: Measured, gates: Sequence[GateResult], name: str) -> str:
     return ""
 
 
-def _conditions(measured: Measured) -> str:
+def _conditions(measured: RecordData) -> str:
     serving = measured.experiment.serving
     assert serving is not None
     if measured.foreign is not None:
@@ -116,7 +116,7 @@ def _conditions(measured: Measured) -> str:
     return f"Conditions: {traffic}{said}; {timed}; {launch_words(measured)}; {confidence}; client {_client(measured)}."
 
 
-def _client(measured: Measured) -> str:
+def _client(measured: RecordData) -> str:
     serving = measured.experiment.serving
     assert serving is not None
     processes = serving.client.processes

@@ -20,7 +20,7 @@ import polars as pl
 
 from assay.estimates.estimate import Absent, Estimate, Value
 from assay.estimates.format import count, given, show
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.frames.training.first_gradients import Compared, compared, worst
 from assay.frames.training.hashed_state import hashes
 from assay.frames.training.parallelism import Claim, why_not
@@ -68,7 +68,7 @@ def layers(evidence: Evidence) -> Layers:
     return {name: _four(data, evidence.results, evidence.findings, name) for name in several}
 
 
-def _four(measured: Measured, results: Results, findings: Sequence[Finding], name: str) -> tuple[LayerResult, ...]:
+def _four(measured: RecordData, results: Results, findings: Sequence[Finding], name: str) -> tuple[LayerResult, ...]:
     own = [finding for finding in findings if finding.configuration == name]
     said: dict[str, Said] = {
         "ledger": _ledger(measured, results, own, name),
@@ -95,7 +95,7 @@ def _value(results: Results, metric: str, name: str) -> Value:
     return results.get(metric, {}).get(name, missing)
 
 
-def _ledger(measured: Measured, results: Results, findings: Sequence[Finding], name: str) -> Said:
+def _ledger(measured: RecordData, results: Results, findings: Sequence[Finding], name: str) -> Said:
     if (wrong := _failed(findings, OF_LEDGER)) is not None:
         return wrong
     named = diagnose(measured)[name]  # a fault of the weights may have a name that the gradient's layer has too
@@ -114,14 +114,14 @@ def _ledger(measured: Measured, results: Results, findings: Sequence[Finding], n
     return "pass", f"{uses}; {told}"
 
 
-def _gradient(measured: Measured, findings: Sequence[Finding], name: str) -> Said:
+def _gradient(measured: RecordData, findings: Sequence[Finding], name: str) -> Said:
     first = _first_gradient(measured, name)
     named = diagnose(measured)[name]
     later = _failed(findings, OF_GRADIENT) if named is not None and named.layer == "gradient" else None
     return first if later is None or first[0] == "fail" else later
 
 
-def _first_gradient(measured: Measured, name: str) -> Said:
+def _first_gradient(measured: RecordData, name: str) -> Said:
     found = worst(measured, name)
     if isinstance(found, Absent):
         return "not run", found.detail
@@ -131,11 +131,11 @@ def _first_gradient(measured: Measured, name: str) -> Said:
     return _judged(measured, found, name)
 
 
-def _of(measured: Measured, name: str) -> list[Compared]:
+def _of(measured: RecordData, name: str) -> list[Compared]:
     return [one for one in compared(measured) if one.first.configuration == name]
 
 
-def _judged(measured: Measured, found: Compared, name: str) -> Said:
+def _judged(measured: RecordData, found: Compared, name: str) -> Said:
     difference, known = found.difference, tolerance(found.precision)
     assert difference is not None
     numbers = (
@@ -159,7 +159,7 @@ def _judged(measured: Measured, found: Compared, name: str) -> Said:
     return "advice", f"{numbers}: more than {known.error:.0e}, less than what no rounding does; float64 would decide"
 
 
-def _hashes(measured: Measured, results: Results, findings: Sequence[Finding], name: str) -> Said:
+def _hashes(measured: RecordData, results: Results, findings: Sequence[Finding], name: str) -> Said:
     if (wrong := _failed(findings, OF_HASHES)) is not None:
         return wrong
     agree = _value(results, "replicas_agree", name)
@@ -175,7 +175,7 @@ def _hashes(measured: Measured, results: Results, findings: Sequence[Finding], n
     return "pass", "; ".join([f"parameters equal at all hashed steps ({agree.method})", *more])
 
 
-def _states(measured: Measured, name: str, what: str) -> str:
+def _states(measured: RecordData, name: str, what: str) -> str:
     own = hashes(measured, what=what).filter(pl.col("configuration") == name)
     if own.height == 0:
         return ""

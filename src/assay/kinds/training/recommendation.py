@@ -13,20 +13,20 @@ from types import MappingProxyType
 
 from assay.estimates.estimate import Estimate
 from assay.estimates.format import count, show
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.metrics.base import Results
 from assay.verdict.admissible import RESULT_GATES, admissible
 from assay.verdict.judging import Evidence, Vector
 from assay.verdict.types import DIMENSIONS, DimensionResult, Finding, GateResult, Recommendation, Status
 
 
-def standing(measured: Measured, configuration: str, findings: Sequence[Finding], gates: Sequence[GateResult]) -> Status:
+def standing(measured: RecordData, configuration: str, findings: Sequence[Finding], gates: Sequence[GateResult]) -> Status:
     """May it be recommended? As `admissible`, but without a measured quality nothing is more than undecided."""
     status = admissible(configuration, findings, gates)
     return "INCONCLUSIVE" if status == "PASS" and _lacks_quality(measured) else status
 
 
-def _lacks_quality(measured: Measured) -> bool:
+def _lacks_quality(measured: RecordData) -> bool:
     """Whether quality is asked about and no score is named by which it could be judged."""
     return measured.experiment.quality is None and "correctness" in measured.experiment.verdict.wanted
 
@@ -50,7 +50,7 @@ def recommend(evidence: Evidence, vector: Vector = MappingProxyType({})) -> tupl
     return tuple(picks)
 
 
-def _result_is_right(measured: Measured, configuration: str, findings: Sequence[Finding], gates: Sequence[GateResult]) -> bool:
+def _result_is_right(measured: RecordData, configuration: str, findings: Sequence[Finding], gates: Sequence[GateResult]) -> bool:
     """Quality was measured and held, faults were survived, and no audit found the result wrong."""
     of_result = [gate for gate in gates if gate.configuration == configuration and gate.gate in RESULT_GATES]
     if _lacks_quality(measured):
@@ -59,7 +59,7 @@ def _result_is_right(measured: Measured, configuration: str, findings: Sequence[
 
 
 def _recommended(
-    measured: Measured, right: Sequence[str], findings: Sequence[Finding], gates: Sequence[GateResult], vector: Vector
+    measured: RecordData, right: Sequence[str], findings: Sequence[Finding], gates: Sequence[GateResult], vector: Vector
 ) -> Recommendation:
     passing = [name for name in right if admissible(name, findings, gates) == "PASS"]
     lacking = {name: _unmeasured(measured, vector.get(name, {})) for name in passing}
@@ -81,7 +81,7 @@ def _recommended(
     return Recommendation(goal="recommended", configuration=None, sentence=why)
 
 
-def _unmeasured(measured: Measured, row: Mapping[str, DimensionResult]) -> str:
+def _unmeasured(measured: RecordData, row: Mapping[str, DimensionResult]) -> str:
     """Why a dimension that was asked about by name says nothing; "" if all do, or none was named."""
     asked = measured.experiment.verdict.only
     missing = [(name, row[name].sentence) for name in DIMENSIONS if name in asked and name in row and row[name].status == "NOT_MEASURED"]
@@ -92,17 +92,17 @@ def _estimates(results: Results, metric: str, names: Sequence[str]) -> dict[str,
     return {name: value for name in names if isinstance(value := results[metric].get(name), Estimate)}
 
 
-def _least(measured: Measured, results: Results, metric: str, right: Sequence[str], goal: str) -> Recommendation:
+def _least(measured: RecordData, results: Results, metric: str, right: Sequence[str], goal: str) -> Recommendation:
     found = _estimates(results, metric, right)
     return _picked(measured, found, min(found, key=lambda name: found[name].value, default=None), goal)
 
 
-def _most(measured: Measured, results: Results, metric: str, right: Sequence[str], goal: str) -> Recommendation:
+def _most(measured: RecordData, results: Results, metric: str, right: Sequence[str], goal: str) -> Recommendation:
     found = _estimates(results, metric, right)
     return _picked(measured, found, max(found, key=lambda name: found[name].value, default=None), goal)
 
 
-def _picked(measured: Measured, found: dict[str, Estimate], best: str | None, goal: str) -> Recommendation:
+def _picked(measured: RecordData, found: dict[str, Estimate], best: str | None, goal: str) -> Recommendation:
     if best is None:
         held = "" if measured.experiment.quality is None and not _lacks_quality(measured) else " that holds quality"
         return Recommendation(goal=goal, configuration=None, sentence=f"not measured for any configuration{held}")
@@ -121,6 +121,6 @@ def _largest_under(gate: str, goal: str, right: Sequence[str], gates: Sequence[G
     return Recommendation(goal=goal, configuration=passing[-1].configuration, sentence=passing[-1].sentence)
 
 
-def _named(measured: Measured, configurations: Sequence[str]) -> str:
+def _named(measured: RecordData, configurations: Sequence[str]) -> str:
     levels = dict(zip(measured.configurations, measured.levels, strict=True))
     return " and ".join(count(levels[name], "workers") for name in configurations)

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from assay.estimates.estimate import Absent, Estimate
 from assay.estimates.format import count, given, number, show
 from assay.frames.ended_launches import ended_words
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.metrics.base import Results
 from assay.spec.plan import configuration_name
 from assay.verdict.judging import Evidence
@@ -36,13 +36,13 @@ def sentence(evidence: Evidence, verdict: Verdict) -> str:
     return f"{name}: {claim}{_next(measured, gates, picked.configuration)}. {_conditions(measured)}{missing}{_asked(measured)}"
 
 
-def _asked(measured: Measured) -> str:
+def _asked(measured: RecordData) -> str:
     """What was asked about, where that is not everything."""
     words = measured.experiment.verdict.words
     return f" Asked about {words} only." if words else ""
 
 
-def _undecided(measured: Measured, gates: Sequence[GateResult], picked: Recommendation) -> str:
+def _undecided(measured: RecordData, gates: Sequence[GateResult], picked: Recommendation) -> str:
     """What the evidence is too small for: the required worker count, or any recommendation."""
     required, wanted = measured.experiment.gates.required_workers, measured.experiment.verdict.wanted
     if required is None or (measured.experiment.quality is None and "correctness" in wanted):
@@ -53,7 +53,7 @@ def _undecided(measured: Measured, gates: Sequence[GateResult], picked: Recommen
 
 
 def _failure(
-    measured: Measured,
+    measured: RecordData,
     findings: Sequence[Finding],
     recommendations: Sequence[Recommendation],
     vector: Mapping[str, Mapping[str, DimensionResult]],
@@ -70,7 +70,7 @@ def _failure(
     return "; ".join(failed) or recommendations[0].sentence
 
 
-def _claim(measured: Measured, results: Results, configuration: str) -> str:
+def _claim(measured: RecordData, results: Results, configuration: str) -> str:
     workers = dict(zip(measured.configurations, measured.levels, strict=True))[configuration]
     if configuration == measured.base:
         return f"{_largest(workers)} (the base): {_base_time(results, configuration)}"
@@ -90,7 +90,7 @@ def _claim(measured: Measured, results: Results, configuration: str) -> str:
     return "; ".join(part for part in parts if part)
 
 
-def _next(measured: Measured, gates: Sequence[GateResult], configuration: str) -> str:
+def _next(measured: RecordData, gates: Sequence[GateResult], configuration: str) -> str:
     """Why not more: what the next larger worker count does not pass, or what is not decided about it."""
     place = measured.configurations.index(configuration) + 1
     if place == len(measured.configurations):
@@ -114,7 +114,7 @@ def _base_time(results: Results, configuration: str) -> str:
     return f"{show(wall).full} a run" if isinstance(wall, Estimate) else "time not measured"
 
 
-def _quality(measured: Measured, results: Results, configuration: str) -> str:
+def _quality(measured: RecordData, results: Results, configuration: str) -> str:
     quality, value = measured.experiment.quality, results["quality_difference"][configuration]
     if quality is None or isinstance(value, Absent):
         return ""
@@ -126,7 +126,7 @@ def _quality(measured: Measured, results: Results, configuration: str) -> str:
     )
 
 
-def _cost(measured: Measured, results: Results, configuration: str) -> str:
+def _cost(measured: RecordData, results: Results, configuration: str) -> str:
     value = results["cost"][configuration]
     return "" if isinstance(value, Absent) or ended_words(measured) else f"{show(value).full} a run"
 
@@ -138,7 +138,7 @@ def _fault(results: Results, configuration: str) -> str:
     return f"one killed worker cost {show(time).text} and {show(steps).text}"
 
 
-def _conditions(measured: Measured) -> str:
+def _conditions(measured: RecordData) -> str:
     launches = measured.experiment.launches
     scaling = measured.mode
     machine = machine_words(measured.before)
@@ -147,7 +147,7 @@ def _conditions(measured: Measured) -> str:
     return f"Conditions: {scaling} scaling, {launch_words(measured)}{f', each {ended}' if ended else ''}, {confidence}{machine}."
 
 
-def _not_measured(measured: Measured, row: Mapping[str, DimensionResult], results: Results, configuration: str) -> str:
+def _not_measured(measured: RecordData, row: Mapping[str, DimensionResult], results: Results, configuration: str) -> str:
     wanted = measured.experiment.verdict.wanted
     missing: list[str] = [dimension for dimension in DIMENSIONS if dimension in wanted and row[dimension].status == "NOT_MEASURED"]
     if "cost" in wanted and "cost" not in missing and isinstance(results["energy"][configuration], Absent):

@@ -15,7 +15,7 @@ import polars as pl
 
 from assay.estimates.estimate import Absent, Estimate, Value
 from assay.estimates.over_launches import exact, no_launch
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.frames.serving.answers import answered, repeated, strangers
 from assay.metrics.base import Metric, Results, Shown
 from assay.metrics.serving.support.rates import shares, tally
@@ -28,7 +28,7 @@ NO_CANARIES: Final = Absent(
 )
 
 
-def _cross_talk(measured: Measured, _: Results) -> Mapping[str, Value]:
+def _cross_talk(measured: RecordData, _: Results) -> Mapping[str, Value]:
     canaries = measured.table("arrivals").filter(pl.col("kind") == "canary")
     launches = measured.table("launches").filter(pl.col("status") == "ok").select("launch", "configuration")
     wrong = strangers(measured.tables).join(launches, on="launch")
@@ -53,7 +53,7 @@ def _cross_talk(measured: Measured, _: Results) -> Mapping[str, Value]:
     return values
 
 
-def _identical(measured: Measured, _: Results) -> Mapping[str, Value]:
+def _identical(measured: RecordData, _: Results) -> Mapping[str, Value]:
     prompts = repeated(measured.tables)
     values = shares(
         measured,
@@ -78,7 +78,7 @@ def _with_divergence(value: Value, prompts: pl.DataFrame) -> Value:
     return replace(value, method=f"{value.method}; {other.height} differed, the earliest: {where}")
 
 
-def _canaries(measured: Measured, _: Results) -> Mapping[str, Value]:
+def _canaries(measured: RecordData, _: Results) -> Mapping[str, Value]:
     canaries = answered(measured.tables).filter((pl.col("kind") == "canary") & pl.col("text").is_not_null())
     return shares(
         measured,

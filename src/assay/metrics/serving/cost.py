@@ -18,7 +18,7 @@ from typing import Any, Final
 import polars as pl
 
 from assay.estimates.estimate import Value
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.frames.serving.requests import ENDED
 from assay.metrics.base import Metric, Need, Results, Shown
 from assay.metrics.serving.support.rates import within
@@ -35,13 +35,13 @@ ELSEWHERE: Final = "Where the engine runs on another machine, whose counters nob
 class Made:
     """A product counted per window and launch."""
 
-    amount: Callable[[Measured], pl.DataFrame]  # (launch, above)
+    amount: Callable[[RecordData], pl.DataFrame]  # (launch, above)
     words: str
     missing: str
     needs: frozenset[Need] = frozenset()
 
 
-def _answered(measured: Measured) -> pl.DataFrame:
+def _answered(measured: RecordData) -> pl.DataFrame:
     return within(measured, ENDED, pl.col("ok"))
 
 
@@ -58,7 +58,7 @@ GOOD_TOKEN: Final = Made(
 def _dollars(name: str, made: Made, unit: str, **declared: Any) -> Metric:
     aggregate = f"replicas x price x window / {made.words}"
 
-    def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
+    def compute(measured: RecordData, _: Results) -> Mapping[str, Value]:
         return dollars_per(measured, made.amount(measured), unit=unit, name=name, aggregate=aggregate, missing=made.missing)
 
     return COST(name=name, unit=unit, better="lower", formula=aggregate, compute=compute, needs=made.needs | {"window"}, **declared)
@@ -67,7 +67,7 @@ def _dollars(name: str, made: Made, unit: str, **declared: Any) -> Metric:
 def _joules(name: str, made: Made, unit: str, *, formula: str = "", missing: str = "nothing was made in it", **declared: Any) -> Metric:
     aggregate = f"joules in the window / {made.words}"
 
-    def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
+    def compute(measured: RecordData, _: Results) -> Mapping[str, Value]:
         why = f"{NO_READING} {missing}"
         return joules_per(measured, made.amount(measured), unit=unit, name=name, aggregate=aggregate, missing=why)
 
@@ -82,7 +82,7 @@ def _joules(name: str, made: Made, unit: str, *, formula: str = "", missing: str
     )
 
 
-def _bought(measured: Measured, _: Results) -> Mapping[str, Value]:
+def _bought(measured: RecordData, _: Results) -> Mapping[str, Value]:
     return per_dollar(
         measured,
         tokens_in_window(measured),

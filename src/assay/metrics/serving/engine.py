@@ -13,7 +13,7 @@ from typing import Any, Final, Literal
 import polars as pl
 
 from assay.estimates.estimate import Absent, Value
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.metrics.base import Metric, Results, Shown
 from assay.metrics.serving.support.rates import quotients, windows
 from assay.units import FRACTION, RATIO, REQUESTS
@@ -27,7 +27,7 @@ BETWEEN: Final = "It cannot tell what happened between two readings."
 def _gauge(name: str, counter: str, unit: str, together: Literal["sum", "mean"], **declared: Any) -> Metric:
     """Mean of a gauge's readings in the window per device, the devices summed or averaged, then over launches."""
 
-    def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
+    def compute(measured: RecordData, _: Results) -> Mapping[str, Value]:
         return quotients(
             measured,
             _readings(measured, counter, together),
@@ -42,7 +42,7 @@ def _gauge(name: str, counter: str, unit: str, together: Literal["sum", "mean"],
     return ENGINE(name=name, unit=unit, kind="level", better="neither", formula=formula, compute=compute, **declared)
 
 
-def _readings(measured: Measured, counter: str, together: Literal["sum", "mean"]) -> pl.DataFrame:
+def _readings(measured: RecordData, counter: str, together: Literal["sum", "mean"]) -> pl.DataFrame:
     readings = measured.table("telemetry").filter(pl.col("counter") == counter)
     bounds = windows(measured).select("launch", "begin_ns", "end_ns")
     inside = readings.join(bounds, on="launch").filter((pl.col("ns") >= pl.col("begin_ns")) & (pl.col("ns") <= pl.col("end_ns")))
@@ -51,7 +51,7 @@ def _readings(measured: Measured, counter: str, together: Literal["sum", "mean"]
     return per_device.group_by("launch").agg(value.alias("above"), pl.col("readings").sum(), pl.lit(1.0).alias("below"))
 
 
-def _imbalance(measured: Measured, _: Results) -> Mapping[str, Value]:
+def _imbalance(measured: RecordData, _: Results) -> Mapping[str, Value]:
     serving = measured.experiment.serving
     if serving is not None and any(target.router for target in serving.targets):
         return dict.fromkeys(measured.configurations, ROUTED)

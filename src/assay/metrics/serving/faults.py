@@ -17,7 +17,7 @@ import polars as pl
 
 from assay.estimates.estimate import Absent, Estimate, Value
 from assay.estimates.over_launches import average, exact
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.frames.serving.objectives import uncounted
 from assay.frames.serving.outages import NO_FAULT, Outage, attainment, between, outages, rate, recovered_s, seconds
 from assay.metrics.base import Metric, Results, Shown
@@ -35,7 +35,7 @@ UNDER_FAULTS: Final = partial(Shown, table="faults")
 def _share(name: str, which: pl.Expr, what: str, **declared: Any) -> Metric:
     """A share of the requests due, with the classes of failures in its method."""
 
-    def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
+    def compute(measured: RecordData, _: Results) -> Mapping[str, Value]:
         rows = measured.counted_requests
         values = shares(measured, tally(rows, which), name=name, aggregate=f"{what} / requests due", missing="no request was due")
         return {configuration: _with_classes(value, rows, configuration) for configuration, value in values.items()}
@@ -86,13 +86,13 @@ AVAILABILITY: Final = _share(
 # ---- cost of a fault ---------------------------------------------------------------------------------------------
 
 
-def _requests_lost(measured: Measured, _: Results) -> Mapping[str, Value]:
+def _requests_lost(measured: RecordData, _: Results) -> Mapping[str, Value]:
     every = outages(measured)
     members = {name: [outage for outage in every if outage.configuration == name] for name in measured.configurations}
     return {name: _lost(measured, struck) if struck else NO_FAULT for name, struck in members.items()}
 
 
-def _lost(measured: Measured, struck: Sequence[Outage]) -> Value:
+def _lost(measured: RecordData, struck: Sequence[Outage]) -> Value:
     lost = [float(outage.lost.height) for outage in struck]
     rows = pl.concat([outage.lost for outage in struck])
     due = sum(outage.requests.height for outage in struck)
@@ -126,7 +126,7 @@ REQUESTS_LOST: Final = RELIABILITY(
 
 
 def _attainment(when: str, part: Callable[[Outage], pl.DataFrame], question: str, caveat: str, index: int) -> Metric:
-    def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
+    def compute(measured: RecordData, _: Results) -> Mapping[str, Value]:
         return attainment(measured, f"slo_{when}", part, when)
 
     return RELIABILITY(
@@ -167,7 +167,7 @@ SLO_AFTER: Final = _attainment(
 )
 
 
-def _goodput(measured: Measured, _: Results) -> Mapping[str, Value]:
+def _goodput(measured: RecordData, _: Results) -> Mapping[str, Value]:
     how = "good requests due between the fault and the replica's return / that time, in fault launches"
     return rate(measured, GOODPUT_UNDER_FAILURE.name, PER_SECOND, how)
 
@@ -189,7 +189,7 @@ GOODPUT_UNDER_FAILURE: Final = RELIABILITY(
 # ---- durations ---------------------------------------------------------------------------------------------------
 
 
-def _outage_time(measured: Measured, _: Results) -> Mapping[str, Value]:
+def _outage_time(measured: RecordData, _: Results) -> Mapping[str, Value]:
     how = "the struck replica stopped answering until it answered again"
     return seconds(measured, OUTAGE_TIME.name, how, _away_s, delayed=True)
 
@@ -199,7 +199,7 @@ def _away_s(outage: Outage) -> float | Absent:
     return away if isinstance(away, Absent) else away - outage.delay_s
 
 
-def _detect_time(measured: Measured, _: Results) -> Mapping[str, Value]:
+def _detect_time(measured: RecordData, _: Results) -> Mapping[str, Value]:
     missing = "no request failed after the fault, and the struck replica went on answering"
     how = "fault until the first request failed or the prober was sure"
     return seconds(measured, OUTAGE_DETECT_TIME.name, how, lambda outage: between(outage.fault_ns, _first_sign(outage), missing))
@@ -210,7 +210,7 @@ def _first_sign(outage: Outage) -> int | None:
     return min(signs, default=None)
 
 
-def _recovery_time(measured: Measured, _: Results) -> Mapping[str, Value]:
+def _recovery_time(measured: RecordData, _: Results) -> Mapping[str, Value]:
     if (why := uncounted(measured)) is not None:
         return dict.fromkeys(measured.configurations, why)
     how = "fault until the attainment is back inside its interval of before"

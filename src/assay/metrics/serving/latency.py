@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from assay.estimates.estimate import Absent, Estimate, Value
 from assay.estimates.percentiles import tail_value
 from assay.frames.per_launch import from_frame
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.frames.serving.requests import WINDOW
 from assay.frames.serving.stamp_uncertainty import UNKNOWN
 from assay.metrics.base import Metric, Need, Results, Shown
@@ -38,7 +38,7 @@ ASIDE: Final = {50: "as a rule", 95: "one request in twenty aside", 99: "one req
 def of_requests(name: str, p: int, column: str, missing: str, only: pl.Expr = ANSWERED, **declared: Any) -> Metric:
     """A percentile of a column of `Served.requests`."""
 
-    def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
+    def compute(measured: RecordData, _: Results) -> Mapping[str, Value]:
         return percentile(measured, column, p / 100, name=name, missing=missing, only=only)
 
     return LATENCY(name=name, compute=compute, **declared)
@@ -126,7 +126,7 @@ E2E_P50, E2E_P95, E2E_P99 = (
 
 
 def _gaps(p: int, aside: str, rank: int) -> Metric:
-    def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
+    def compute(measured: RecordData, _: Results) -> Mapping[str, Value]:
         return gap_percentile(measured, p / 100, name=f"itl_p{p}")
 
     return LATENCY(
@@ -232,7 +232,7 @@ TTFT_SENT: Final = of_requests(
 )
 
 
-def _cold(measured: Measured, _: Results) -> Mapping[str, Value]:
+def _cold(measured: RecordData, _: Results) -> Mapping[str, Value]:
     """Median over cold requests per launch, then over launches."""
     started = measured.table("events").filter(pl.col("kind") == "server_ready").select("launch").unique()
     is_cold = (pl.col("phase") == "cold") & (pl.col("kind") == "normal")  # other kinds are sent alone, for comparison
@@ -265,12 +265,12 @@ TTFT_COLD: Final = LATENCY(
 # ---- sessions ----------------------------------------------------------------------------------------------------
 
 
-def _session_times(measured: Measured, _: Results) -> Mapping[str, Value]:
+def _session_times(measured: RecordData, _: Results) -> Mapping[str, Value]:
     series = in_series(measured, _sessions(measured))
     return {name: _session_time(measured, name, series[name]) for name in measured.configurations}
 
 
-def _sessions(measured: Measured) -> pl.DataFrame:
+def _sessions(measured: RecordData) -> pl.DataFrame:
     """(launch, configuration, value) of the complete sessions, launches by block, by their begin; seconds."""
     keys = ["launch", "session"]
     planned = measured.table("arrivals").filter(pl.col("session").is_not_null()).group_by(keys).agg(pl.len().alias("turns"))
@@ -291,7 +291,7 @@ def _sessions(measured: Measured) -> pl.DataFrame:
     return whole.select("launch", "configuration", ((pl.col("end") - pl.col("begin")) / NS_PER_S).alias("value"))
 
 
-def _session_time(measured: Measured, configuration: str, series: Sequence[NDArray[np.float64]]) -> Value:
+def _session_time(measured: RecordData, configuration: str, series: Sequence[NDArray[np.float64]]) -> Value:
     if not series:
         missing = "no conversation of more than one turn was completed; give serving.prompts.turns, or the load more time"
         return nothing(measured, configuration, missing)
@@ -311,7 +311,7 @@ SESSION_TIME: Final = LATENCY(
 )
 
 
-def _tool_share(measured: Measured, _: Results) -> Mapping[str, Value]:
+def _tool_share(measured: RecordData, _: Results) -> Mapping[str, Value]:
     planned = measured.table("arrivals").select("launch", "request", "pause_ns", "pause_kind")
     tool_s = pl.when(pl.col("pause_kind").is_in(["tool", "retrieval"])).then(pl.col("pause_ns") / NS_PER_S).otherwise(0.0)
     answered = measured.counted_requests.filter(pl.col("ok") & pl.col("session").is_not_null())
@@ -378,7 +378,7 @@ CONNECT_TIME: Final = of_requests(
 def _inside(name: str, column: str, rank: int, **declared: Any) -> Metric:
     """The median time of an in-process model (backend `process`) before its first token; servers do not report it."""
 
-    def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
+    def compute(measured: RecordData, _: Results) -> Mapping[str, Value]:
         values = percentile(measured, column, 0.5, name=name, missing="no answer tells it", only=pl.col(column).is_not_null())
         serving = measured.experiment.serving
         if serving is not None and any(target.backend == "process" for target in serving.targets):

@@ -15,7 +15,7 @@ import polars as pl
 
 from assay.estimates.estimate import Absent, Value
 from assay.estimates.over_launches import of_interval
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.frames.serving.load_curve import load_points
 from assay.frames.serving.objectives import no_objectives
 from assay.frames.serving.requests import ENDED
@@ -32,7 +32,7 @@ NO_LOADS: Final = Absent(reason="not_applicable", detail="the load was not varie
 OBJECTIVES = partial(Metric, better="higher", dimension="performance", about=("serving",), primary=True)
 
 
-def _good(measured: Measured, _: Results) -> Mapping[str, Value]:
+def _good(measured: RecordData, _: Results) -> Mapping[str, Value]:
     return per_second(
         measured,
         within(measured, ENDED, pl.col("met")),
@@ -43,7 +43,7 @@ def _good(measured: Measured, _: Results) -> Mapping[str, Value]:
     )
 
 
-def _attained(measured: Measured, _: Results) -> Mapping[str, Value]:
+def _attained(measured: RecordData, _: Results) -> Mapping[str, Value]:
     return shares(
         measured,
         tally(measured.counted_requests, pl.col("met")),
@@ -53,7 +53,7 @@ def _attained(measured: Measured, _: Results) -> Mapping[str, Value]:
     )
 
 
-def _capacities(measured: Measured, _: Results) -> Mapping[str, Value]:
+def _capacities(measured: RecordData, _: Results) -> Mapping[str, Value]:
     """One value, or one per engine and scenario."""
     curves: dict[tuple[str, str], list[Configuration]] = {}
     for configuration in measured.varied:
@@ -63,7 +63,7 @@ def _capacities(measured: Measured, _: Results) -> Mapping[str, Value]:
     return {member.name: value for curve in curves.values() for value in [capacity_of(measured, curve)] for member in curve}
 
 
-def capacity_of(measured: Measured, curve: Sequence[Configuration]) -> Value:
+def capacity_of(measured: RecordData, curve: Sequence[Configuration]) -> Value:
     """The capacity of one engine at one scenario, from its configurations by ascending load."""
     serving = measured.experiment.serving
     if (why := no_objectives(measured)) is not None or serving is None:

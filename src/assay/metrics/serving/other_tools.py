@@ -29,7 +29,7 @@ import polars as pl
 
 from assay.estimates.estimate import Absent, Estimate, Value
 from assay.frames.per_launch import from_frame
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.metrics.base import Metric, Need, Results
 from assay.metrics.serving.support.rates import quotients, tally
 from assay.stats.models.early_stopping import early_stopping_estimate, floor
@@ -138,7 +138,7 @@ def _defined(rank: int, quantity: str, tool: str, formula: str, peculiar: str) -
     weight = pl.col(f"gaps_{tool}") if name in GAPS else None
     over = "requests" if weight is None else "gaps"
 
-    def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
+    def compute(measured: RecordData, _: Results) -> Mapping[str, Value]:
         return quotients(
             measured,
             tally(measured.peers.filter(pl.col(name).is_not_null()), pl.col(name), weight),
@@ -171,7 +171,7 @@ NO_TAIL: Final = Absent(
 )
 
 
-def _mlperf_tail(measured: Measured, _: Results) -> Mapping[str, Value]:
+def _mlperf_tail(measured: RecordData, _: Results) -> Mapping[str, Value]:
     """One estimate per launch, then over launches."""
     serving = measured.experiment.serving
     process = serving.arrivals.process if serving is not None else ""
@@ -204,7 +204,7 @@ def _tails(queries: pl.DataFrame, p: float) -> pl.DataFrame:
     return pl.DataFrame(rows, schema={"launch": pl.Int32, "value": pl.Float64, "queries": pl.Int64}, orient="row")
 
 
-def _queries(measured: Measured, together: int) -> pl.DataFrame:
+def _queries(measured: RecordData, together: int) -> pl.DataFrame:
     """(launch, latency_s) of every query of the measured window with all samples answered."""
     load = measured.timed_requests.filter(pl.col("phase") != "cold")
     first = pl.col("request").min().over("launch")

@@ -16,7 +16,7 @@ import polars as pl
 
 from assay.estimates.estimate import Absent, Value
 from assay.estimates.format import count
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.frames.serving.requests import ENDED
 from assay.metrics.base import Metric, Need, Results, Shown
 from assay.metrics.serving.support.percentiles import spread
@@ -34,7 +34,7 @@ NO_COUNT: Final = "nobody says how many tokens they had: the server sends no usa
 def _rate(name: str, time_ns: pl.Expr, aggregate: str, missing: str, only: pl.Expr | None = None, **declared: Any) -> Metric:
     """Requests with a time in the window, per second."""
 
-    def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
+    def compute(measured: RecordData, _: Results) -> Mapping[str, Value]:
         amounts = within(measured, time_ns, only)
         return per_second(measured, amounts, unit=PER_SECOND, name=name, aggregate=aggregate, missing=missing)
 
@@ -44,7 +44,7 @@ def _rate(name: str, time_ns: pl.Expr, aggregate: str, missing: str, only: pl.Ex
 # ---- tokens ------------------------------------------------------------------------------------------------------
 
 
-def _tokens_out(measured: Measured, _: Results) -> Mapping[str, Value]:
+def _tokens_out(measured: RecordData, _: Results) -> Mapping[str, Value]:
     answered = measured.timed_requests.filter("ok")
     if answered.height and not (answered["tokens"].fill_null(0) > 0).any() and not (answered["text_chunks"] > 0).any():
         return dict.fromkeys(measured.configurations, NO_TOKENS)
@@ -61,7 +61,7 @@ def _tokens_out(measured: Measured, _: Results) -> Mapping[str, Value]:
     return {name: _uncounted(measured, name) or value for name, value in rates.items()}
 
 
-def _uncounted(measured: Measured, configuration: str) -> Absent | None:
+def _uncounted(measured: RecordData, configuration: str) -> Absent | None:
     """Why the tokens of a configuration are unknown; None if they are known."""
     launches = windows(measured).filter(pl.col("configuration") == configuration)
     unknown = int(launches["unknown"].sum())
@@ -95,7 +95,7 @@ OUTPUT_THROUGHPUT: Final = RATE(
 )
 
 
-def _tokens_in(measured: Measured, _: Results) -> Mapping[str, Value]:
+def _tokens_in(measured: RecordData, _: Results) -> Mapping[str, Value]:
     if measured.timed_requests.filter("ok")["tokens_in"].null_count():
         return dict.fromkeys(measured.configurations, UNCOUNTED_PROMPTS)
     read = pl.coalesce("first_token_ns", "done_ns")
@@ -187,7 +187,7 @@ ACHIEVED_RATE: Final = _rate(
 SIDES: Final = {"launch": pl.Int32, "area_s": pl.Float64, "latency_s": pl.Float64, "seconds": pl.Float64}
 
 
-def _both_sides(measured: Measured) -> pl.DataFrame:
+def _both_sides(measured: RecordData) -> pl.DataFrame:
     """(launch, area_s, latency_s, seconds) of the timed launches: request-seconds in the window, the sum of the latencies
     of the requests due in it, and its length. Requests that were never sent, or have no end, are in neither."""
     rows = measured.timed_requests.filter((pl.col("phase") != "cold") & pl.col("sent_ns").is_not_null() & pl.col("done_ns").is_not_null())
@@ -211,7 +211,7 @@ def _sides(spans: pl.DataFrame, window: Mapping[str, int | float]) -> tuple[int,
 def _of_sides(name: str, above: str, below: str, aggregate: str, unit: str, **declared: Any) -> Metric:
     """One of the columns of `_both_sides` over another."""
 
-    def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
+    def compute(measured: RecordData, _: Results) -> Mapping[str, Value]:
         rows = _both_sides(measured).select("launch", pl.col(above).alias("above"), pl.col(below).alias("below"))
         return quotients(measured, rows, unit=unit, name=name, aggregate=aggregate, missing="no request was under way")
 
@@ -222,7 +222,7 @@ def _of_sides(name: str, above: str, below: str, aggregate: str, unit: str, **de
 
 
 def _mean_tokens(name: str, column: str, whose: str, **declared: Any) -> Metric:
-    def compute(measured: Measured, _: Results) -> Mapping[str, Value]:
+    def compute(measured: RecordData, _: Results) -> Mapping[str, Value]:
         rows = measured.counted_requests.filter(pl.col("ok") & pl.col(column).is_not_null())
         return quotients(
             measured,
@@ -238,7 +238,7 @@ def _mean_tokens(name: str, column: str, whose: str, **declared: Any) -> Metric:
     return THROUGHPUT(name=name, unit=TOKENS, kind="rate", better="neither", formula=formula, compute=compute, **declared)
 
 
-def _cached(measured: Measured, _: Results) -> Mapping[str, Value]:
+def _cached(measured: RecordData, _: Results) -> Mapping[str, Value]:
     known = pl.col("ok") & pl.col("tokens_cached").is_not_null() & pl.col("tokens_in").is_not_null()
     return quotients(
         measured,

@@ -19,7 +19,7 @@ import polars as pl
 
 from assay.estimates.estimate import Absent, Estimate, Value
 from assay.estimates.over_launches import average, no_launch
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.frames.training.listed_collectives import Inventory, inventory, why_none
 from assay.frames.training.step_communication import IN_TRAINING, METHODS, replayed
 from assay.frames.training.watched_steps import named
@@ -48,7 +48,7 @@ def averaged(values: Sequence[float], confidence: float, *, unit: str = SECONDS,
     return replace(found, low=low, high=high)
 
 
-def step_numbers(measured: Measured, column: str, words: str, name: str, missing: str = NO_END) -> Mapping[str, Value]:
+def step_numbers(measured: RecordData, column: str, words: str, name: str, missing: str = NO_END) -> Mapping[str, Value]:
     """One number of the calls per configuration: the median over steady steps of the mean over ranks, then over launches."""
     calls = measured.communicated.calls
     per_step = calls.group_by("launch", "step").agg(
@@ -61,7 +61,7 @@ def step_numbers(measured: Measured, column: str, words: str, name: str, missing
     return {one.name: ONE if one.workers == 1 else _number(measured, joined, one.name, words, name, missing) for one in measured.varied}
 
 
-def _number(measured: Measured, joined: pl.DataFrame, configuration: str, words: str, name: str, missing: str) -> Value:
+def _number(measured: RecordData, joined: pl.DataFrame, configuration: str, words: str, name: str, missing: str) -> Value:
     rows = joined.filter(pl.col("configuration") == configuration)
     if rows.height == 0:
         return no_launch(configuration)
@@ -82,7 +82,7 @@ def _number(measured: Measured, joined: pl.DataFrame, configuration: str, words:
     )
 
 
-def _of_kernels(measured: Measured, configuration: str, value: Value, column: str) -> Value:
+def _of_kernels(measured: RecordData, configuration: str, value: Value, column: str) -> Value:
     """The same from profiled kernels if the calls' ends were not recorded; without a profile the total from torch's own list."""
     if not isinstance(value, Absent) or value.reason != "not_measured":
         return value
@@ -115,7 +115,7 @@ _KERNELS: Final = {
 }
 
 
-def _by_recorder(measured: Measured, configuration: str) -> Value | None:
+def _by_recorder(measured: RecordData, configuration: str) -> Value | None:
     """Total communication from torch's flight recorder, as a sum: it does not record when a call began to run."""
     listed = inventory(measured, configuration)
     if listed is None or listed.seconds is None:
@@ -130,12 +130,12 @@ def _by_recorder(measured: Measured, configuration: str) -> Value | None:
     )
 
 
-def exposed(measured: Measured) -> Mapping[str, Value]:
+def exposed(measured: RecordData) -> Mapping[str, Value]:
     """Exposed communication per configuration, by the best available method; its method text gives the others."""
     return {one.name: ONE if one.workers == 1 else _exposed(measured, one.name) for one in measured.varied}
 
 
-def _exposed(measured: Measured, configuration: str) -> Value:
+def _exposed(measured: RecordData, configuration: str) -> Value:
     method = measured.communicated.best(configuration)
     if method is None:
         ran = configuration in measured.timed["configuration"]
@@ -148,7 +148,7 @@ def _exposed(measured: Measured, configuration: str) -> Value:
     return replace(mine, method="; ".join((mine.method, *_unsure(measured, configuration), *notes)))
 
 
-def _unsure(measured: Measured, configuration: str) -> Iterator[str]:
+def _unsure(measured: RecordData, configuration: str) -> Iterator[str]:
     """What steps with and without synchronisation could not determine."""
     ways = measured.communicated.ways
     own = ways.filter((pl.col("configuration") == configuration) & pl.col("unsure_s").is_not_null())
@@ -157,7 +157,7 @@ def _unsure(measured: Measured, configuration: str) -> Iterator[str]:
         yield f"steps with and without synchronising in turn cannot tell: {value * 1e3:.3g}{within} ms by {steps} steps; more steps or a quieter machine"
 
 
-def _why_none(measured: Measured, configuration: str) -> str:
+def _why_none(measured: RecordData, configuration: str) -> str:
     launches = measured.timed.filter(pl.col("configuration") == configuration).select("launch")
     seen = measured.table("collectives").join(launches, on="launch", how="semi").height > 0
     listed = inventory(measured, configuration)
@@ -165,7 +165,7 @@ def _why_none(measured: Measured, configuration: str) -> str:
     return f"{NO_END if seen else NOT_SEEN}{known}"
 
 
-def by_method(measured: Measured, configuration: str) -> Mapping[str, Value]:
+def by_method(measured: RecordData, configuration: str) -> Mapping[str, Value]:
     """Exposed communication of a configuration by every method with data."""
     ways = measured.communicated.ways.filter((pl.col("configuration") == configuration) & pl.col("exposed_s").is_not_null())
     found: dict[str, Value] = {}
@@ -188,7 +188,7 @@ def by_method(measured: Measured, configuration: str) -> Mapping[str, Value]:
 _NOTES: Final = {False: "cut to the time in which collectives were under way", True: "raised to 0 from below"}
 
 
-def ratios(measured: Measured, ratio: pl.Expr, name: str, words: str, undefined: str, unit: str = FRACTION) -> Mapping[str, Value]:
+def ratios(measured: RecordData, ratio: pl.Expr, name: str, words: str, undefined: str, unit: str = FRACTION) -> Mapping[str, Value]:
     """A ratio of `exposed_s`, `total_s` and `compute_s` of each launch, by the method used for exposed communication."""
     found: dict[str, Value] = {}
     exposing = exposed(measured)
@@ -216,7 +216,7 @@ def ratios(measured: Measured, ratio: pl.Expr, name: str, words: str, undefined:
     return found
 
 
-def calibrated(measured: Measured, part: pl.Expr, name: str, words: str, *, of: Sequence[str]) -> Mapping[str, Value]:
+def calibrated(measured: RecordData, part: pl.Expr, name: str, words: str, *, of: Sequence[str]) -> Mapping[str, Value]:
     """A part of communication in each calibrating launch, from that launch's own data (`of`: keys of `_LACKING`); not below 0."""
     launches = measured.once("calibrating communication", _calibrating).with_columns(part.alias("value"))
     return {one.name: ONE if one.workers == 1 else _calibrated(measured, launches, one.name, name, words, of) for one in measured.varied}
@@ -236,7 +236,7 @@ UNMATCHED: Final = (
 )
 
 
-def _calibrating(measured: Measured) -> pl.DataFrame:
+def _calibrating(measured: RecordData) -> pl.DataFrame:
     """(configuration, block, launch, alone_s, replays, exposed_s, thread_s, steps) of the launches that calibrate communication."""
     good = measured.table("launches").filter((pl.col("role") == "communication") & (pl.col("status") == "ok"))
     replays = replayed(measured.tables).select("launch", "alone_s", "replays")
@@ -245,7 +245,7 @@ def _calibrating(measured: Measured) -> pl.DataFrame:
     return joined.join(turns, on="launch", how="left").sort("block", "launch")
 
 
-def _calibrated(measured: Measured, launches: pl.DataFrame, configuration: str, name: str, words: str, of: Sequence[str]) -> Value:
+def _calibrated(measured: RecordData, launches: pl.DataFrame, configuration: str, name: str, words: str, of: Sequence[str]) -> Value:
     own = launches.filter(pl.col("configuration") == configuration)
     if own.height == 0:
         asked = measured.experiment.workload.calibrate_communication > 0
@@ -272,7 +272,7 @@ def _calibrated(measured: Measured, launches: pl.DataFrame, configuration: str, 
     return replace(found, method="; ".join((found.method, *notes, *unsure)))
 
 
-def _step_number(measured: Measured, _: Results, *, part: str, words: str, missing: str) -> Mapping[str, Value]:
+def _step_number(measured: RecordData, _: Results, *, part: str, words: str, missing: str) -> Mapping[str, Value]:
     values = step_numbers(measured, f"{part}_ns", words, f"comm_{part}", missing)
     return {name: _of_kernels(measured, name, value, f"{part}_ns") for name, value in values.items()}
 
@@ -332,7 +332,7 @@ COMM_EXPOSED = measure(
 )
 
 
-def _overlap(measured: Measured, _: Results) -> Mapping[str, Value]:
+def _overlap(measured: RecordData, _: Results) -> Mapping[str, Value]:
     return ratios(
         measured,
         (1.0 - pl.col("exposed_s") / pl.col("total_s")).clip(0.0, 1.0),
@@ -356,7 +356,7 @@ OVERLAP = measure(
 )
 
 
-def _to_compute(measured: Measured, _: Results) -> Mapping[str, Value]:
+def _to_compute(measured: RecordData, _: Results) -> Mapping[str, Value]:
     total = "total communication / computing of its median steps"
     return ratios(measured, pl.col("total_s") / pl.col("compute_s"), "comm_to_compute", total, "its steps compute nothing", RATIO)
 
@@ -374,7 +374,7 @@ COMM_TO_COMPUTE = measure(
 )
 
 
-def _alone(measured: Measured, _: Results) -> Mapping[str, Value]:
+def _alone(measured: RecordData, _: Results) -> Mapping[str, Value]:
     words = "median over replays of the mean over ranks of the time that a step's collectives take with nothing else running"
     return calibrated(measured, pl.col("alone_s"), "comm_alone|by:replay", words, of=("alone_s",))
 
@@ -390,7 +390,7 @@ COMM_ALONE = measure(
 )
 
 
-def _hidden(measured: Measured, _: Results) -> Mapping[str, Value]:
+def _hidden(measured: RecordData, _: Results) -> Mapping[str, Value]:
     words = f"time of its collectives alone less exposed communication by {METHODS['unsynchronised']}, of the same launch, not below 0"
     hidden = pl.col("alone_s") - pl.col("exposed_s")
     return calibrated(measured, hidden, "comm_hidden|by:unsynchronised", words, of=("alone_s", "exposed_s"))
@@ -408,7 +408,7 @@ COMM_HIDDEN = measure(
 )
 
 
-def _contention(measured: Measured, _: Results) -> Mapping[str, Value]:
+def _contention(measured: RecordData, _: Results) -> Mapping[str, Value]:
     words = f"exposed communication by {METHODS['unsynchronised']}, less what the threads waited for in the same launch, not below 0"
     beyond = pl.col("exposed_s") - pl.col("thread_s")
     return calibrated(measured, beyond, "comm_contention|by:unsynchronised", words, of=("exposed_s", "thread_s"))
@@ -425,7 +425,7 @@ COMM_CONTENTION = measure(
 )
 
 
-def _volume(measured: Measured, _: Results) -> Mapping[str, Value]:
+def _volume(measured: RecordData, _: Results) -> Mapping[str, Value]:
     """From the hooks, otherwise from torch's own list."""
     calls = measured.communicated.calls.group_by("launch", "step").agg(pl.col("bytes").mean())
     per_launch = calls.group_by("launch").agg(pl.col("bytes").median(), pl.len().alias("steps"))
@@ -433,7 +433,7 @@ def _volume(measured: Measured, _: Results) -> Mapping[str, Value]:
     return {one.name: ONE if one.workers == 1 else _volume_of(measured, joined, one.name) for one in measured.varied}
 
 
-def _volume_of(measured: Measured, joined: pl.DataFrame, configuration: str) -> Value:
+def _volume_of(measured: RecordData, joined: pl.DataFrame, configuration: str) -> Value:
     rows = joined.filter(pl.col("configuration") == configuration)
     if rows.height == 0:
         return no_launch(configuration)
@@ -464,7 +464,7 @@ def _volume_of(measured: Measured, joined: pl.DataFrame, configuration: str) -> 
     )
 
 
-def _listed_beside(measured: Measured, configuration: str, listed: Inventory | None) -> str:
+def _listed_beside(measured: RecordData, configuration: str, listed: Inventory | None) -> str:
     if listed is not None:
         return f"torch's flight recorder lists no more of them: {listed.words}"
     why = why_none(measured, configuration)

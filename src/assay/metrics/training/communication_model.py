@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from assay.estimates.estimate import Absent, Value
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.frames.training.communication_model import held_out, model, of_model, refusal
 from assay.metrics.base import ALL, Metric, Results
 from assay.stats.intervals.intervals import Interval, mean_t
@@ -20,7 +20,7 @@ from assay.stats.models.communication_wall import FARTHEST, Curve, parameter, pr
 from assay.units import FRACTION, RATIO, SECONDS, WORKERS
 
 
-def _step_times(measured: Measured, _: Results) -> Mapping[str, Value]:
+def _step_times(measured: RecordData, _: Results) -> Mapping[str, Value]:
     fitted = model(measured)
     if isinstance(fitted, Absent):
         return dict.fromkeys(measured.configurations, fitted)
@@ -46,7 +46,7 @@ COMMUNICATION_WALL = Metric(
 )
 
 
-def _error(measured: Measured, _: Results) -> Mapping[str, Value]:
+def _error(measured: RecordData, _: Results) -> Mapping[str, Value]:
     held = held_out(measured)
     if isinstance(held, Absent):
         return {ALL: held}
@@ -70,7 +70,7 @@ COMMUNICATION_WALL_ERROR = Metric(
 )
 
 
-def _fastest(measured: Measured, _: Results) -> Mapping[str, Value]:
+def _fastest(measured: RecordData, _: Results) -> Mapping[str, Value]:
     fitted = model(measured)
     if isinstance(fitted, Absent):
         return {ALL: fitted}
@@ -103,7 +103,7 @@ FASTEST_WORKERS = Metric(
 )
 
 
-def _scaled(measured: Measured, _: Results) -> Mapping[str, Value]:
+def _scaled(measured: RecordData, _: Results) -> Mapping[str, Value]:
     fitted = model(measured)
     if isinstance(fitted, Absent):
         return {ALL: fitted}
@@ -130,7 +130,7 @@ PREDICTED_SCALED_SPEEDUP = Metric(
 )
 
 
-def _serial_fraction(measured: Measured, _: Results) -> Mapping[str, Value]:
+def _serial_fraction(measured: RecordData, _: Results) -> Mapping[str, Value]:
     fitted = model(measured)
     if isinstance(fitted, Absent):
         return {ALL: fitted}

@@ -17,7 +17,7 @@ import polars as pl
 from assay.estimates.estimate import Absent, Value
 from assay.estimates.over_launches import average, exact, no_launch
 from assay.frames.ended_launches import not_to_its_end
-from assay.frames.record_data import Measured, effective_steps
+from assay.frames.record_data import RecordData, effective_steps
 from assay.frames.training.first_gradients import Compared, worst
 from assay.frames.training.hashed_state import hashes
 from assay.frames.training.loss_curves import loss_curves
@@ -42,13 +42,13 @@ LAST_STEPS: Final = 10
 LOSS: Final = "loss"  # a unit
 
 
-def _loss_deviation(measured: Measured, _: Results) -> Mapping[str, Value]:
+def _loss_deviation(measured: RecordData, _: Results) -> Mapping[str, Value]:
     first = first_losses(measured)
     base = first.filter(pl.col("configuration") == measured.base).select("block", "step", pl.col("loss").alias("reference"))
     return {name: _first_loss(measured, first, base, name) for name in measured.configurations}
 
 
-def first_losses(measured: Measured) -> pl.DataFrame:
+def first_losses(measured: RecordData) -> pl.DataFrame:
     """(launch, configuration, block, step, loss) at the first step with a reported loss."""
     losses = measured.table("fingerprints").filter((pl.col("what") == "loss") & pl.col("value").is_not_null())
     rows = effective_steps(losses.filter(pl.col("step") == pl.col("step").min().over("launch")))
@@ -62,7 +62,7 @@ def first_losses(measured: Measured) -> pl.DataFrame:
     return means.join(measured.timed.select("launch", "configuration", "block"), on="launch")
 
 
-def _first_loss(measured: Measured, first: pl.DataFrame, base: pl.DataFrame, name: str) -> Value:
+def _first_loss(measured: RecordData, first: pl.DataFrame, base: pl.DataFrame, name: str) -> Value:
     if name == measured.base:
         return REFERENCE
     if (unfit := absent(measured, name, "loss")) is not None:
@@ -99,14 +99,14 @@ LOSS_DEVIATION = Metric(
 )
 
 
-def _final_loss_difference(measured: Measured, _: Results) -> Mapping[str, Value]:
+def _final_loss_difference(measured: RecordData, _: Results) -> Mapping[str, Value]:
     curves = loss_curves(measured)
     base = curves.filter(pl.col("configuration") == measured.base)
     reference = base.select("block", "step", pl.col("loss").alias("reference"))
     return {name: _last_losses(measured, curves, reference, name) for name in measured.configurations}
 
 
-def _last_losses(measured: Measured, curves: pl.DataFrame, reference: pl.DataFrame, name: str) -> Value:
+def _last_losses(measured: RecordData, curves: pl.DataFrame, reference: pl.DataFrame, name: str) -> Value:
     if name == measured.base:
         return REFERENCE
     if (unfit := absent(measured, name, "loss")) is not None:
@@ -148,7 +148,7 @@ FINAL_LOSS_DIFFERENCE = Metric(
 )
 
 
-def _against_one_worker(value: Callable[[Compared], Value]) -> Callable[[Measured, Results], Mapping[str, Value]]:
+def _against_one_worker(value: Callable[[Compared], Value]) -> Callable[[RecordData, Results], Mapping[str, Value]]:
     """The value of the launch with the largest difference in first gradients, per configuration."""
 
     def of(compared: Compared | Absent) -> Value:
@@ -220,13 +220,13 @@ GRADIENT_SCALE = Metric(
 )
 
 
-def _replicas_agree(measured: Measured, _: Results) -> Mapping[str, Value]:
+def _replicas_agree(measured: RecordData, _: Results) -> Mapping[str, Value]:
     compared = hashes(measured)
     levels = zip(measured.levels, measured.configurations, strict=True)
     return {name: _agreement(measured, compared.filter(pl.col("configuration") == name), level, name) for level, name in levels}
 
 
-def _agreement(measured: Measured, rows: pl.DataFrame, level: int, name: str) -> Value:
+def _agreement(measured: RecordData, rows: pl.DataFrame, level: int, name: str) -> Value:
     if level == 1:
         return Absent(reason="not_applicable", detail="one worker has no replica to agree with")
     if (unfit := absent(measured, name, "replicas")) is not None:
@@ -258,12 +258,12 @@ REPLICAS_AGREE = Metric(
 )
 
 
-def _per_configuration(measured: Measured, claim: Claim, value: Callable[[str], Value]) -> Mapping[str, Value]:
+def _per_configuration(measured: RecordData, claim: Claim, value: Callable[[str], Value]) -> Mapping[str, Value]:
     """A value per configuration, if its parallelism allows judging it."""
     return {name: value(name) if (unfit := absent(measured, name, claim)) is None else unfit for name in measured.configurations}
 
 
-def _samples(measured: Measured, every: Sequence[Epoch], *, name: str, most: int, whole: str) -> Value:
+def _samples(measured: RecordData, every: Sequence[Epoch], *, name: str, most: int, whole: str) -> Value:
     return exact(
         float(most),
         unit=COUNT,
@@ -274,7 +274,7 @@ def _samples(measured: Measured, every: Sequence[Epoch], *, name: str, most: int
     )
 
 
-def _samples_lost(measured: Measured, _: Results) -> Mapping[str, Value]:
+def _samples_lost(measured: RecordData, _: Results) -> Mapping[str, Value]:
     judged = epochs(measured)
 
     def lost(name: str) -> Value:
@@ -306,7 +306,7 @@ SAMPLES_LOST = Metric(
 )
 
 
-def _samples_duplicated(measured: Measured, _: Results) -> Mapping[str, Value]:
+def _samples_duplicated(measured: RecordData, _: Results) -> Mapping[str, Value]:
     judged = epochs(measured)
 
     def duplicated(name: str) -> Value:
@@ -334,7 +334,7 @@ SAMPLES_DUPLICATED = Metric(
 )
 
 
-def _sample_weight_error(measured: Measured, _: Results) -> Mapping[str, Value]:
+def _sample_weight_error(measured: RecordData, _: Results) -> Mapping[str, Value]:
     weighed = weights(measured)
 
     def error(name: str) -> Value:

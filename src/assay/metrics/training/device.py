@@ -16,7 +16,7 @@ import polars as pl
 
 from assay.estimates.estimate import Absent, Value
 from assay.frames.per_launch import from_frame
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.frames.training.flops import Amount, absent, of_steps, peaks, precisions, source
 from assay.metrics.base import Metric, Results
 from assay.units import BYTES, FLOP, FLOP_PER_S, FRACTION
@@ -27,7 +27,7 @@ PEAK_WORDS = {"datasheet": "published", "measured": "measured", "given": "given"
 NO_DEVICE = "no rank used a device through torch.cuda, or none came to its end"
 
 
-def _flops_per_step(measured: Measured, _: Results) -> Mapping[str, Value]:
+def _flops_per_step(measured: RecordData, _: Results) -> Mapping[str, Value]:
     amounts, convention = of_steps(measured), measured.experiment.flops.convention
     rows = [(launch, amount.value) for launch, amount in amounts.items() if amount.value is not None]
     return from_frame(
@@ -57,7 +57,7 @@ FLOPS_PER_STEP = Metric(
 )
 
 
-def _achieved_flops(measured: Measured, _: Results) -> Mapping[str, Value]:
+def _achieved_flops(measured: RecordData, _: Results) -> Mapping[str, Value]:
     amounts, convention = of_steps(measured), measured.experiment.flops.convention
     return from_frame(
         measured,
@@ -70,7 +70,7 @@ def _achieved_flops(measured: Measured, _: Results) -> Mapping[str, Value]:
     )
 
 
-def _speeds(measured: Measured, amounts: Mapping[int, Amount]) -> dict[int, float]:
+def _speeds(measured: RecordData, amounts: Mapping[int, Amount]) -> dict[int, float]:
     """launch -> operations per second, if the operations of a mean step and its time are known."""
     seconds = dict(measured.steady_steps.group_by("launch").agg(pl.col("step_s").mean()).iter_rows())
     return {
@@ -94,11 +94,11 @@ ACHIEVED_FLOPS = Metric(
 )
 
 
-def _mfu(measured: Measured, _: Results) -> Mapping[str, Value]:
+def _mfu(measured: RecordData, _: Results) -> Mapping[str, Value]:
     return _share_of_peak(measured, of_steps(measured), "mfu")
 
 
-def _share_of_peak(measured: Measured, amounts: Mapping[int, Amount], name: str) -> Mapping[str, Value]:
+def _share_of_peak(measured: RecordData, amounts: Mapping[int, Amount], name: str) -> Mapping[str, Value]:
     """Operations of a step per second, by launch, over the devices' peak."""
     speeds, most = _speeds(measured, amounts), peaks(measured)
     known = {launch: peak.value for launch, peak in most.items() if peak.value}
@@ -137,7 +137,7 @@ MFU = Metric(
 )
 
 
-def _hfu(measured: Measured, _: Results) -> Mapping[str, Value]:
+def _hfu(measured: RecordData, _: Results) -> Mapping[str, Value]:
     if measured.experiment.flops.convention != "counter":
         return dict.fromkeys(measured.configurations, BY_FORMULA)
     return _share_of_peak(measured, of_steps(measured, with_recomputed=True), "hfu")
@@ -159,7 +159,7 @@ HFU = Metric(
 )
 
 
-def _peak_memory(measured: Measured, _: Results, *, counter: str, name: str, missing: str, of: str) -> Mapping[str, Value]:
+def _peak_memory(measured: RecordData, _: Results, *, counter: str, name: str, missing: str, of: str) -> Mapping[str, Value]:
     readings = measured.table("telemetry").filter(pl.col("counter") == counter)
     most = readings.group_by("launch").agg(pl.col("value").max())
     return from_frame(measured, most, unit=BYTES, name=name, trials="", missing=missing, aggregate=f"largest rank's {of}")

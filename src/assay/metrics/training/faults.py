@@ -20,7 +20,7 @@ from assay.estimates.over_launches import average, exact, no_launch, of_interval
 from assay.frames.clock_offsets import on_one_clock
 from assay.frames.joules import energy_method, no_energy
 from assay.frames.prices import NO_PRICES, usd_per_worker_second
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.frames.training.rank_time import CATEGORIES, HELD_UP
 from assay.frames.training.rank_time import partition as of_ranks
 from assay.frames.training.recovery import (
@@ -95,7 +95,7 @@ TIMELINE: tuple[tuple[str, str, Instant, Instant, str, str], ...] = (  # name, t
 )
 
 
-def _duration(measured: Measured, _: Results, *, name: str, begin: Instant, end: Instant, how: str) -> Mapping[str, Value]:
+def _duration(measured: RecordData, _: Results, *, name: str, begin: Instant, end: Instant, how: str) -> Mapping[str, Value]:
     return duration_metric(measured, name, begin, end, how, needs_peer=end is DETECTED)
 
 
@@ -119,7 +119,7 @@ DURATIONS = tuple(
 RECOVERY_TIME, TIME_TO_DETECT, TIME_TO_RESTART, TIME_TO_RELOAD, TIME_TO_RECOMPUTE = DURATIONS
 
 
-def _steps_lost(measured: Measured, _: Results) -> Mapping[str, Value]:
+def _steps_lost(measured: RecordData, _: Results) -> Mapping[str, Value]:
     values: dict[str, Value] = {}
     every = recoveries(measured)
     for name in measured.configurations:
@@ -159,7 +159,7 @@ STEPS_LOST = Metric(
 )
 
 
-def partition(measured: Measured, role: str) -> pl.DataFrame:
+def partition(measured: RecordData, role: str) -> pl.DataFrame:
     """(launch, configuration, workers, block, wall_s, one column of rank-seconds per category) of a role's launches.
 
     `timed`: the successful ones; `fault`: those in which a fault struck. See `assay.frames.training.rank_time`. Memoised.
@@ -167,7 +167,7 @@ def partition(measured: Measured, role: str) -> pl.DataFrame:
     return measured.once(f"partition {role}", lambda one: _partition(one, role))
 
 
-def _partition(measured: Measured, role: str) -> pl.DataFrame:
+def _partition(measured: RecordData, role: str) -> pl.DataFrame:
     launches = measured.timed if role == "timed" else struck_launches(measured)
     wall = ((pl.col("end_ns") - pl.col("begin_ns")) / NS_PER_S).alias("wall_s")
     base = launches.select("launch", "configuration", "workers", "block", wall)
@@ -175,13 +175,13 @@ def _partition(measured: Measured, role: str) -> pl.DataFrame:
     return base.join(spent, on="launch").sort("launch")
 
 
-def _goodput(measured: Measured, _: Results, *, role: str, name: str) -> Mapping[str, Value]:
+def _goodput(measured: RecordData, _: Results, *, role: str, name: str) -> Mapping[str, Value]:
     parts = partition(measured, role)
     marked = set(measured.table("steps")["launch"].unique().to_list())
     return {configuration: _productive(measured, parts, marked, role, name, configuration) for configuration in measured.configurations}
 
 
-def _productive(measured: Measured, parts: pl.DataFrame, marked: set[int], role: str, name: str, configuration: str) -> Value:
+def _productive(measured: RecordData, parts: pl.DataFrame, marked: set[int], role: str, name: str, configuration: str) -> Value:
     rows = parts.filter(pl.col("configuration") == configuration)
     if rows.height == 0:
         return no_launch(configuration) if role == "timed" else NO_FAULT
@@ -234,7 +234,7 @@ TRAINING_GOODPUT, TRAINING_GOODPUT_FAULT = (
 )
 
 
-def _restarts(measured: Measured, _: Results) -> Mapping[str, Value]:
+def _restarts(measured: RecordData, _: Results) -> Mapping[str, Value]:
     launches = struck_launches(measured)
     seen = (
         measured.table("events").filter(pl.col("kind") == "worker_start").group_by("launch").agg(pl.col("incarnation").max().alias("seen"))
@@ -267,7 +267,7 @@ RESTARTS = Metric(
 )
 
 
-def lost_seconds(measured: Measured) -> pl.DataFrame:
+def lost_seconds(measured: RecordData) -> pl.DataFrame:
     """(launch, configuration, workers, value): rank-seconds that the fault of each struck launch cost, if known."""
     ended = struck_launches(measured).filter(pl.col("status") == "ok")
     launches = ended.filter(~pl.col("launch").is_in(list(_unexplained(measured))))
@@ -276,7 +276,7 @@ def lost_seconds(measured: Measured) -> pl.DataFrame:
     return launches.select("launch", "configuration", "workers").join(own, on="launch").sort("launch")
 
 
-def _unexplained(measured: Measured) -> Mapping[int, Absent]:
+def _unexplained(measured: RecordData) -> Mapping[int, Absent]:
     """launch -> why its rank-seconds cannot be attributed, for launches with all time unknown."""
     stepped = set(measured.table("steps")["launch"].unique().to_list())
     unmarked = {launch: NO_STEPS for launch in struck_launches(measured)["launch"].to_list() if launch not in stepped}
@@ -285,14 +285,14 @@ def _unexplained(measured: Measured) -> Mapping[int, Absent]:
     return {**unmarked, **unknown_progress(measured), **refused}
 
 
-def _unknown(measured: Measured, configuration: str) -> Absent:
+def _unknown(measured: RecordData, configuration: str) -> Absent:
     """Why the cost of the fault is unknown in every struck launch of the configuration."""
     own = struck_launches(measured).filter((pl.col("configuration") == configuration) & (pl.col("status") == "ok"))
     unexplained = _unexplained(measured)
     return next((unexplained[launch] for launch in own["launch"].to_list() if launch in unexplained), NOT_RECOVERED)
 
 
-def windows(measured: Measured) -> Mapping[int, tuple[tuple[int, int], ...]]:
+def windows(measured: RecordData) -> Mapping[int, tuple[tuple[int, int], ...]]:
     """launch -> intervals in which it was broken, monotonic ns; without launches that did not recover."""
     found: dict[int, list[tuple[int, int]]] = {}
     recovered = {(one.launch, one.fault_ns): one.regained_ns for one in recoveries(measured)}
@@ -312,7 +312,7 @@ def windows(measured: Measured) -> Mapping[int, tuple[tuple[int, int], ...]]:
 
 
 def _per_configuration(
-    measured: Measured, values: pl.DataFrame, of: Callable[[Mapping[str, float]], float], *, unit: str, name: str, how: str
+    measured: RecordData, values: pl.DataFrame, of: Callable[[Mapping[str, float]], float], *, unit: str, name: str, how: str
 ) -> Mapping[str, Value]:
     """One estimate per configuration of `of(row)` over the struck launches of a frame such as that of `lost_seconds`."""
     struck = set(struck_launches(measured)["configuration"].to_list())
@@ -332,7 +332,7 @@ def _per_configuration(
     return found
 
 
-def _cost_lost(measured: Measured, _: Results) -> Mapping[str, Value]:
+def _cost_lost(measured: RecordData, _: Results) -> Mapping[str, Value]:
     price = usd_per_worker_second(measured)
     if price is None:
         return dict.fromkeys(measured.configurations, NO_PRICES)
@@ -355,7 +355,7 @@ COST_LOST = Metric(
 )
 
 
-def _energy_lost(measured: Measured, _: Results) -> Mapping[str, Value]:
+def _energy_lost(measured: RecordData, _: Results) -> Mapping[str, Value]:
     method = energy_method(measured)
     if method is None:
         return dict.fromkeys(measured.configurations, no_energy(measured))
@@ -378,7 +378,7 @@ def _energy_lost(measured: Measured, _: Results) -> Mapping[str, Value]:
     return {name: short if name in broken else value for name, value in values.items()}
 
 
-def _watts(measured: Measured, method: str, launch: int, spans: tuple[tuple[int, int], ...]) -> float | None:
+def _watts(measured: RecordData, method: str, launch: int, spans: tuple[tuple[int, int], ...]) -> float | None:
     """Mean power of all devices in intervals of monotonic ns; None if there are too few readings of one of them."""
     telemetry = on_one_clock(measured).measured.table("telemetry")  # as the windows are
     readings = telemetry.filter((pl.col("counter") == "energy") & (pl.col("method") == method) & (pl.col("launch") == launch))

@@ -17,7 +17,7 @@ import polars as pl
 
 from assay.estimates.estimate import Absent, Value
 from assay.estimates.over_launches import average, no_launch
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.frames.training.steady_series import MARK_STEPS
 from assay.metrics.base import Metric, Results
 from assay.units import SECONDS
@@ -41,19 +41,19 @@ PHASES = (  # phase, title, question, caveat, why there is none
 )
 
 
-def _phase_time(measured: Measured, _: Results, *, phase: str, missing: str) -> Mapping[str, Value]:
+def _phase_time(measured: RecordData, _: Results, *, phase: str, missing: str) -> Mapping[str, Value]:
     medians = measured.once("phase medians", _medians)
     return {name: _estimate(measured, medians, name, phase, missing) for name in measured.configurations}
 
 
-def _medians(measured: Measured) -> dict[int, dict[str, Any]]:
+def _medians(measured: RecordData) -> dict[int, dict[str, Any]]:
     """launch -> its row (data_s, data_steps, ...): each phase's median over the steady steps, and the number of steps with it."""
     both = [(pl.col(f"{phase}_s").median(), pl.col(f"{phase}_s").count().alias(f"{phase}_steps")) for phase, *_ in PHASES]
     rows = measured.steady_steps.group_by("launch").agg(*chain.from_iterable(both))
     return {row["launch"]: row for row in rows.iter_rows(named=True)}
 
 
-def _estimate(measured: Measured, medians: Mapping[int, Mapping[str, Any]], configuration: str, phase: str, missing: str) -> Value:
+def _estimate(measured: RecordData, medians: Mapping[int, Mapping[str, Any]], configuration: str, phase: str, missing: str) -> Value:
     launches = measured.timed_by_block.get(configuration, ())
     if not launches:
         return no_launch(configuration)

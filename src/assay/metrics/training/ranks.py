@@ -15,7 +15,7 @@ from assay.estimates.estimate import Absent, Value
 from assay.estimates.over_launches import average, no_launch
 from assay.frames.clock_offsets import HostClock, clock_offsets
 from assay.frames.per_launch import from_frame
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.frames.training.rank_phases import ONE_RANK, Own, own_times
 from assay.metrics.base import Metric, Results
 from assay.stats.groups.stragglers import beyond_others, lost_waiting
@@ -28,7 +28,7 @@ UNSEEN = (
 ONE_HOST = Absent(reason="not_applicable", detail="all workers ran on one host, which has one clock")
 
 
-def _waiting(measured: Measured, _: Results) -> Mapping[str, Value]:
+def _waiting(measured: RecordData, _: Results) -> Mapping[str, Value]:
     rows = [
         (times.launch, float(lost_waiting(times.whole).mean()), len(times.step_s))
         for times in own_times(measured)
@@ -62,7 +62,7 @@ STRAGGLER_WAIT = Metric(
 )
 
 
-def _excess(measured: Measured, _: Results) -> Mapping[str, Value]:
+def _excess(measured: RecordData, _: Results) -> Mapping[str, Value]:
     launches = [times for times in own_times(measured) if times.whole is not None]
     timed = set(measured.timed["configuration"].to_list())
     values: dict[str, Value] = {}
@@ -105,7 +105,7 @@ SLOWEST_RANK_EXCESS = Metric(
 )
 
 
-def _clock_bound(measured: Measured, _: Results) -> Mapping[str, Value]:
+def _clock_bound(measured: RecordData, _: Results) -> Mapping[str, Value]:
     timed = dict(measured.timed.select("launch", "configuration").iter_rows())
     clocks: dict[str, list[HostClock]] = {}
     for (launch, _host), clock in clock_offsets(measured).items():

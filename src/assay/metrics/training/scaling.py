@@ -19,7 +19,7 @@ from assay.estimates.estimate import Absent, Estimate, Value
 from assay.estimates.format import count, given
 from assay.estimates.over_launches import exact, no_launch, of_interval, transform
 from assay.frames.per_launch import in_blocks
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.frames.training.communication_model import NEXT, POINTS, model, of_model
 from assay.frames.training.communication_model import refusal as of_miss
 from assay.frames.training.parallelism import absent
@@ -36,18 +36,18 @@ from assay.stats.models.scaling_predictions import predict as by_law
 from assay.units import FRACTION, RATIO, WORKERS
 
 
-def _for_all(value: Callable[[Measured], Value]) -> Callable[[Measured, Results], Mapping[str, Value]]:
+def _for_all(value: Callable[[RecordData], Value]) -> Callable[[RecordData, Results], Mapping[str, Value]]:
     """One value for the whole experiment."""
     return lambda measured, _: {ALL: value(measured)}
 
 
-def _speedup(measured: Measured, _: Results) -> Mapping[str, Value]:
+def _speedup(measured: RecordData, _: Results) -> Mapping[str, Value]:
     basis = time_basis(measured)
     values = seconds_per_work(measured) if basis == "step" else wall_per_work(measured)
     return {name: _paired(measured, values, name, basis, "speedup") for name in measured.configurations}
 
 
-def _paired(measured: Measured, values: pl.DataFrame, configuration: str, basis: str, name: str) -> Value:
+def _paired(measured: RecordData, values: pl.DataFrame, configuration: str, basis: str, name: str) -> Value:
     """T(base) / T(configuration) over the blocks with both."""
     if (unfit := absent(measured, configuration, "speedup")) is not None:
         return unfit
@@ -76,7 +76,7 @@ def _paired(measured: Measured, values: pl.DataFrame, configuration: str, basis:
     )
 
 
-def _no_times(measured: Measured, configuration: str, basis: str) -> Absent:
+def _no_times(measured: RecordData, configuration: str, basis: str) -> Absent:
     if measured.timed.filter(pl.col("configuration") == configuration).height == 0:
         return no_launch(configuration)
     return Absent(reason="not_measured", detail=f'no {basis} times of {configuration}; mark the steps or use scaling.time = "wall"')
@@ -99,7 +99,7 @@ SPEEDUP = Metric(
 )
 
 
-def _efficiency(measured: Measured, results: Results) -> Mapping[str, Value]:
+def _efficiency(measured: RecordData, results: Results) -> Mapping[str, Value]:
     base = measured.experiment.base_level
     efficiencies: dict[str, Value] = {}
     for level, name in zip(measured.levels, measured.configurations, strict=True):
@@ -130,7 +130,7 @@ EFFICIENCY = Metric(
 )
 
 
-def _speedup_wall(measured: Measured, _: Results) -> Mapping[str, Value]:
+def _speedup_wall(measured: RecordData, _: Results) -> Mapping[str, Value]:
     """Only for runs with the same work: strong scaling, or epochs of the same data."""
     if measured.mode == "weak" and not (measured.experiment.scaling.mode == "auto" and same_total(measured.global_steps, measured.timed)):
         why = Absent(reason="not_applicable", detail="under weak scaling the runs do different amounts of work")
@@ -154,7 +154,7 @@ SPEEDUP_WALL = Metric(
 )
 
 
-def _serial_fraction(measured: Measured, results: Results) -> Mapping[str, Value]:
+def _serial_fraction(measured: RecordData, results: Results) -> Mapping[str, Value]:
     if (refused := _no_amdahl(measured)) is not None:
         return {ALL: refused}
     above = [level for level in measured.levels if level > 1]
@@ -177,7 +177,7 @@ def _serial_fraction(measured: Measured, results: Results) -> Mapping[str, Value
     }
 
 
-def _no_amdahl(measured: Measured) -> Absent | None:
+def _no_amdahl(measured: RecordData) -> Absent | None:
     if measured.experiment.base_level != 1:
         return Absent(reason="not_applicable", detail="Amdahl's law needs speedups over one worker")
     if measured.mode == "weak":
@@ -187,7 +187,7 @@ def _no_amdahl(measured: Measured) -> Absent | None:
     return None
 
 
-def _speedups_per_block(measured: Measured, above: Sequence[int]) -> list[list[float]]:
+def _speedups_per_block(measured: RecordData, above: Sequence[int]) -> list[list[float]]:
     """One row per block with every configuration, one speedup per level above 1."""
     values = seconds_per_work(measured) if time_basis(measured) == "step" else wall_seconds(measured)
     times = {level: in_blocks(measured, values, name) for level, name in zip(measured.levels, measured.configurations, strict=True)}
@@ -214,7 +214,7 @@ SERIAL_FRACTION = Metric(
 )
 
 
-def _ceiling(_: Measured, results: Results) -> Mapping[str, Value]:
+def _ceiling(_: RecordData, results: Results) -> Mapping[str, Value]:
     serial = results["serial_fraction"][ALL]
     if isinstance(serial, Absent):
         return {ALL: serial}
@@ -258,7 +258,7 @@ USL_PARAMETERS = (  # name, title, unit, parameter, question, caveat
 )
 
 
-def _usl_parameter(measured: Measured, *, parameter: str, metric: str, unit: str) -> Value:
+def _usl_parameter(measured: RecordData, *, parameter: str, metric: str, unit: str) -> Value:
     fitted = usl(measured)
     return fitted if isinstance(fitted, Absent) else of_parameter(measured, *fitted, parameter, metric=metric, unit=unit)
 
@@ -281,7 +281,7 @@ USL_CONTENTION, USL_COHERENCY = (
 )
 
 
-def _usl_peak(measured: Measured) -> Value:
+def _usl_peak(measured: RecordData) -> Value:
     fitted = usl(measured)
     if isinstance(fitted, Absent):
         return fitted
@@ -308,7 +308,7 @@ USL_PEAK = Metric(
 )
 
 
-def _scaled_speedup(measured: Measured) -> Value:
+def _scaled_speedup(measured: RecordData) -> Value:
     if measured.mode != "weak":
         return Absent(reason="not_applicable", detail="Gustafson's law describes weak scaling")
     if measured.experiment.base_level != 1:
@@ -340,7 +340,7 @@ SCALED_SPEEDUP = Metric(
 )
 
 
-def _held_out_error(measured: Measured) -> Value:
+def _held_out_error(measured: RecordData) -> Value:
     data = throughputs(measured)
     if isinstance(data, Absent):
         return data
@@ -379,7 +379,7 @@ HELD_OUT_ERROR = Metric(
 )
 
 
-def _karp_flatt(measured: Measured, results: Results) -> Mapping[str, Value]:
+def _karp_flatt(measured: RecordData, results: Results) -> Mapping[str, Value]:
     levels = zip(measured.levels, measured.configurations, strict=True)
     return {name: _fraction_at(measured.experiment.base_level, level, results["speedup"][name]) for level, name in levels}
 
@@ -412,7 +412,7 @@ KARP_FLATT = Metric(
 )
 
 
-def _predicted_speedup(measured: Measured) -> Value:
+def _predicted_speedup(measured: RecordData) -> Value:
     fitted = model(measured)
     if isinstance(fitted, Absent):
         return _predicted_by_law(measured, fitted)
@@ -425,7 +425,7 @@ def _predicted_speedup(measured: Measured) -> Value:
     return of_model(measured, fitted, interval, unit=RATIO, name="predicted_speedup", how=f"T1 / T({p}){bound} of", at=float(p))
 
 
-def _predicted_by_law(measured: Measured, why: Absent) -> Value:
+def _predicted_by_law(measured: RecordData, why: Absent) -> Value:
     if measured.experiment.base_level != 1:
         return Absent(reason="not_applicable", detail="a prediction needs a base of one worker")
     data = throughputs(measured)

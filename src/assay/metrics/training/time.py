@@ -18,7 +18,7 @@ from assay.estimates.estimate import Absent, Value
 from assay.estimates.over_launches import no_launch, of_interval
 from assay.estimates.percentiles import Series, tail_value
 from assay.frames.per_launch import from_frame
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.frames.training.steady_series import MARK_STEPS, steady_series
 from assay.frames.training.work_time import wall_seconds
 from assay.metrics.base import Metric, Results, Shown
@@ -29,7 +29,7 @@ from assay.units import FRACTION, NS_PER_S, PER_SECOND, SECONDS, STEPS
 LEAST_STEPS: Final = 20  # with fewer, the window of five autocorrelation times does not fit
 
 
-def _step_time(measured: Measured, _: Results) -> Mapping[str, Value]:
+def _step_time(measured: RecordData, _: Results) -> Mapping[str, Value]:
     medians = measured.steady_steps.group_by("launch").agg(pl.col("step_s").median().alias("value"), pl.len().alias("steps"))
     return from_frame(
         measured,
@@ -60,7 +60,7 @@ STEP_TIME = Metric(
 )
 
 
-def _percentile(measured: Measured, _: Results, *, percent: int) -> Mapping[str, Value]:
+def _percentile(measured: RecordData, _: Results, *, percent: int) -> Mapping[str, Value]:
     name = f"step_time_p{percent}"
     return {
         configuration: tail_value(series, percent / 100, name, measured.confidence, "steps")
@@ -70,7 +70,7 @@ def _percentile(measured: Measured, _: Results, *, percent: int) -> Mapping[str,
     }
 
 
-def _no_steps(measured: Measured, configuration: str) -> Absent:
+def _no_steps(measured: RecordData, configuration: str) -> Absent:
     if configuration not in measured.timed["configuration"]:
         return no_launch(configuration)
     return Absent(reason="not_measured", detail=MARK_STEPS)
@@ -95,11 +95,11 @@ STEP_TIME_P50, STEP_TIME_P95, STEP_TIME_P99 = (
 )
 
 
-def _autocorrelation(measured: Measured, _: Results) -> Mapping[str, Value]:
+def _autocorrelation(measured: RecordData, _: Results) -> Mapping[str, Value]:
     return {name: _integrated(measured, name, series) for name, series in steady_series(measured).items()}
 
 
-def _integrated(measured: Measured, configuration: str, series: Series) -> Value:
+def _integrated(measured: RecordData, configuration: str, series: Series) -> Value:
     if configuration not in measured.timed["configuration"] or not series:
         return _no_steps(measured, configuration)
     shortest = min(map(len, series))
@@ -135,7 +135,7 @@ STEP_AUTOCORRELATION = Metric(
 )
 
 
-def _throughput(measured: Measured, _: Results) -> Mapping[str, Value]:
+def _throughput(measured: RecordData, _: Results) -> Mapping[str, Value]:
     rates = (
         measured.steady_steps.filter(pl.col("items").is_not_null())
         .group_by("launch")
@@ -170,7 +170,7 @@ THROUGHPUT = Metric(
 )
 
 
-def _wall_time(measured: Measured, _: Results) -> Mapping[str, Value]:
+def _wall_time(measured: RecordData, _: Results) -> Mapping[str, Value]:
     return from_frame(
         measured, wall_seconds(measured), unit=SECONDS, name="wall_time", missing="no launch has ended", trials="", aggregate="whole launch"
     )
@@ -194,7 +194,7 @@ WALL_TIME = Metric(
 )
 
 
-def _overhead(measured: Measured, _: Results) -> Mapping[str, Value]:
+def _overhead(measured: RecordData, _: Results) -> Mapping[str, Value]:
     telemetry = measured.table("telemetry")
     readings = telemetry.filter((pl.col("device") == "probe") & (pl.col("counter") == "cost_per_step"))
     cost = readings.group_by("launch").agg((pl.col("value").max() / NS_PER_S).alias("cost_s"))

@@ -1,1 +1,1 @@
-"""Which columns has each table of a record?"""
+"""Which columns does each table of a record have?"""

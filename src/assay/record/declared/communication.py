@@ -1,4 +1,4 @@
-"""Which columns have the tables of communication?"""
+"""Which columns do the communication tables have?"""
 
 from __future__ import annotations
 

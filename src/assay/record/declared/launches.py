@@ -1,4 +1,4 @@
-"""Which columns have the tables that any launch may fill?"""
+"""Which columns do the tables have that any launch may fill?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which columns have the tables of a load on engines?"""
+"""Which columns do the tables of a serving load have?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is a table of a record, and which columns do many of them share?"""
+"""What defines a table of a record, and which columns do many tables share?"""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Column:
-    """A column: its name, its Arrow type by name, and what it means."""
+    """A column: its name, the name of its Arrow type, and its meaning."""
 
     name: str
     type: str  # "int64" "int32" "float64" "string" "list<int64>"
@@ -17,7 +17,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """A table: its name, what one row is, its columns, and the columns by which its rows are ordered."""
+    """A table: its name, what one row stands for, its columns, and the columns that order its rows."""
 
     name: str
     row: str
@@ -26,7 +26,7 @@ class Table:
 
     @property
     def column_names(self) -> tuple[str, ...]:
-        """The columns' names in order."""
+        """The column names in order."""
         return tuple(column.name for column in self.columns)
 
 

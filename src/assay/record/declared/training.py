@@ -1,4 +1,4 @@
-"""Which columns have the tables of a training's steps?"""
+"""Which columns do the tables of training steps have?"""
 
 from __future__ import annotations
 

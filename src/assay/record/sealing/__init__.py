@@ -1,1 +1,1 @@
-"""Is a record complete, unchanged and by whom?"""
+"""Is a record complete and unchanged, and who sealed it?"""

@@ -1,4 +1,4 @@
-"""Which experiments are the same, however their records are called?"""
+"""Which experiments are the same, whatever the names of their records?"""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from assay.spec.experiment import Experiment
 
 
 def plan_signature(experiment: Experiment) -> str:
-    """Names what is run: equal for equal experiments, the name and secrets left out. 16 hex digits."""
+    """Identifies an experiment regardless of its name and secrets: 16 hexadecimal digits."""
     content = experiment.model_dump(mode="json", by_alias=True, exclude={"name"})
     content["workload"]["environment"] = redact_environment(content["workload"]["environment"])
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]

@@ -1,9 +1,9 @@
-"""How does a finished record become one that cannot change unnoticed?
+"""How is a finished record sealed so that no change goes unnoticed?
 
     streams/ -> tables.tmp/ -> rename to tables/ -> digests into manifest.json -> SEAL -> streams/ removed
 
-The streams stay until the seal is on the disk.  A crash anywhere before leaves them whole, and sealing starts again;
-a crash after leaves a sealed record with streams that only remain to be removed.
+The streams stay until the seal is on disk.  After a crash before that they are intact and sealing starts again;
+after a later crash the record is sealed and the streams only need to be removed.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from assay.record.tables import TABLES
 from assay.record.unsealed import cut_off, launch_folders, launch_name, other_columns, read_launch, stream_files
 from assay.record.untrusted import paths, strict_json
 
-AT_ONCE_BYTES = 64 << 20  # of streams that are put into order in memory
-OUTSIDE = ("reports", "streams", "manifest.json", "SEAL", "SEAL.sig")  # top-level names that are not among the sealed files
+AT_ONCE_BYTES = 64 << 20  # of streams that are sorted in memory
+OUTSIDE = ("reports", "streams", "manifest.json", "SEAL", "SEAL.sig")  # top-level names outside the seal
 
 
 def seal(path: Path, manifest: dict[str, Any]) -> dict[str, Any]:
     """Compact the streams, write the digests and the seal, remove the streams. Returns the manifest as sealed.
 
     Raises:
-        OSError: a file operation failed; the streams are untouched and sealing can be tried again.
+        OSError: a file operation failed; the streams are untouched and sealing can be retried.
     """
-    if (path / "SEAL").exists():  # an earlier try got this far
+    if (path / "SEAL").exists():  # an earlier attempt got this far
         sealed: dict[str, Any] = strict_json.json_of((path / "manifest.json").read_bytes())
     else:
         notes = compact(path)
@@ -46,13 +46,13 @@ def seal(path: Path, manifest: dict[str, Any]) -> dict[str, Any]:
 
 
 def clear(path: Path) -> None:
-    """Remove the streams of a sealed record. They are not part of it any more, so that failing to is no failure."""
+    """Remove the streams of a sealed record. They are no longer part of it, so errors are ignored."""
     with suppress(OSError):
         files.remove_tree(path / "streams")
 
 
 def compact(path: Path) -> list[str]:
-    """Write every stream's rows to `tables/`, one launch and table at a time. Returns what was lost in the streams."""
+    """Write every stream's rows to `tables/`, one launch and table at a time. Returns the losses in the streams."""
     temporary, tables = path / f"tables{files.TEMPORARY}", path / "tables"
     files.remove_tree(temporary)
     notes: list[str] = []
@@ -61,14 +61,14 @@ def compact(path: Path) -> list[str]:
             notes += _compact_one(path, launch, name, temporary / name / launch_name(launch) / "part-0.parquet")
     if not (path / "streams").is_dir():
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path / "streams"))
-    files.remove_tree(tables)  # left by an earlier sealing that did not come to its end; the streams hold everything
+    files.remove_tree(tables)  # left by an unfinished sealing; the streams hold everything
     if temporary.exists():
         files.rename(temporary, tables)
     return notes
 
 
 def _compact_one(path: Path, launch: int, name: str, target: Path) -> Iterable[str]:
-    """One table of one launch; where its streams are large, some megabytes at a time."""
+    """One table of one launch; large streams some megabytes at a time."""
     streams = stream_files(path, launch, name)
     if sum(file.stat().st_size for file in streams) <= AT_ONCE_BYTES:
         table, lost = read_launch(path, launch, name)
@@ -87,14 +87,14 @@ def _compact_one(path: Path, launch: int, name: str, target: Path) -> Iterable[s
 
 
 def describe(path: Path) -> dict[str, dict[str, Any]]:
-    """Digest, size and (for tables) rows of every file that the seal covers, by relative path."""
+    """Digest, size and, for tables, number of rows of every sealed file, by relative path."""
     return {name: _describe(path / name) for name in covered(path)}
 
 
 def covered(path: Path, *, everything: bool = False) -> list[str]:
-    """Relative paths of all files that the seal covers: all but the reports, the streams, the manifest and the seal.
+    """Relative paths of all sealed files: all but the reports, the streams, the manifest and the seal.
 
-    `everything`: also list temporary files at the top, which sealing itself leaves out.
+    `everything`: also temporary files at the top level, which sealing omits.
     """
     outside = set(OUTSIDE)
     if not everything:
@@ -105,7 +105,7 @@ def covered(path: Path, *, everything: bool = False) -> list[str]:
 
 
 def _holds_bytes(entry: os.DirEntry[str]) -> bool:
-    """Sockets and pipes hold none and are no part of a record."""
+    """Whether it is a file: sockets and pipes are not part of a record."""
     return entry.is_symlink() or entry.is_file(follow_symlinks=False)
 
 
@@ -119,12 +119,12 @@ def _describe(file: Path) -> dict[str, Any]:
 
 
 def encode(manifest: dict[str, Any]) -> bytes:
-    """The manifest's bytes, without secrets; what seals the files stays as it is."""
+    """The manifest as bytes with secrets redacted; the entries that seal the files stay unchanged."""
     known = secret_values(os.environ)
     manifest = {key: value if key == "sealed" else redact_all(value, known) for key, value in manifest.items()}
     return (json.dumps(manifest, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
 
 
 def seal_line(manifest: bytes) -> bytes:
-    """The content of SEAL, as `sha256sum` writes it."""
+    """The content of SEAL, in the format of `sha256sum`."""
     return f"{hashlib.sha256(manifest).hexdigest()}  manifest.json\n".encode()

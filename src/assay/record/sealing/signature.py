@@ -1,9 +1,9 @@
-"""Who sealed this record?  A detached signature over SEAL, made and checked by OpenSSH's `ssh-keygen -Y` with a key that exists anyway.
+"""Who sealed this record?  A detached signature over SEAL, made and verified by OpenSSH's `ssh-keygen -Y` with an existing key.
 
-A seal shows that a record is consistent, not where it comes from: whoever changes a record can seal it again.  `sign` writes SEAL.sig
-beside SEAL, outside of what is sealed.  `signer` checks it against a file of known signers, as git does for commits.
-Source: ssh-keygen(1), sections on signatures and allowed signers; PROTOCOL.sshsig.
-Cannot tell whether a signer measured honestly, or whether a key was stolen.
+A seal proves consistency, not origin: anyone can change a record and seal it again.  `sign` writes SEAL.sig beside SEAL,
+outside the sealed files.  `signer` verifies it against a file of allowed signers, as git does for commits.
+Source: ssh-keygen(1), sections on signatures and allowed signers; OpenSSH PROTOCOL.sshsig.
+Cannot tell whether the signer measured honestly, or whether the key was stolen.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from assay.errors import EnvironmentLacks, RecordError
 from assay.record import files
 from assay.record.secrets.redact import redact
 
-NAMESPACE: Final = "assay-seal"  # a signature made for anything else, a mail or a commit, is none of a record
+NAMESPACE: Final = "assay-seal"  # so that a signature of a mail or a commit is not valid for a record
 NAME: Final = "SEAL.sig"
 LONGEST: Final = 64 << 10  # bytes of a signature
-PATIENCE_S: Final = 120.0  # a key on a token waits for a finger
+PATIENCE_S: Final = 120.0  # a hardware token waits for a touch
 
 
 def sign(record: Path, key: Path) -> Path:
-    """Sign a sealed record with a private key, or with the public half of one that ssh-agent holds. Gives the signature's path.
+    """Sign a sealed record with a private key, or with the public key of one in ssh-agent. Returns the signature's path.
 
     Raises:
         EnvironmentLacks: there is no ssh-keygen.
@@ -45,11 +45,11 @@ def sign(record: Path, key: Path) -> Path:
 
 
 def signer(record: Path, signers: Path) -> str:
-    """Who signed the record, by the name that a file of known signers gives to the key.
+    """Who signed the record: the key's name in a file of allowed signers.
 
     Raises:
         EnvironmentLacks: there is no ssh-keygen.
-        RecordError: there is no signature, it is not of this seal, or the key is none of a known signer.
+        RecordError: there is no signature, it does not match this seal, or the key belongs to no allowed signer.
     """
     seal = _content(record, "SEAL", f"{record} is not sealed, so no signature can be of it.")
     _content(record, NAME, f"{record} is not signed. `assay sign` signs it.")
@@ -67,7 +67,7 @@ def signer(record: Path, signers: Path) -> str:
 
 
 def is_signed(record: Path) -> bool:
-    """Whether there is a signature, by whomever."""
+    """Whether there is a signature, valid or not."""
     return (record / NAME).exists()
 
 
@@ -81,7 +81,7 @@ def _content(record: Path, name: str, missing: str) -> bytes:
 
 
 def _ask(arguments: Sequence[str], seal: bytes, trouble: str) -> bytes:
-    """What ssh-keygen answers."""
+    """The output of ssh-keygen for the seal on its standard input."""
     program = shutil.which("ssh-keygen")
     if program is None:
         raise EnvironmentLacks(

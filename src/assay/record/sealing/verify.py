@@ -1,7 +1,7 @@
-"""Is a sealed record still, byte for byte, what was sealed?
+"""Is a sealed record byte for byte unchanged?
 
-SEAL holds the digest of manifest.json, and manifest.json the digests of all other files.  The folder `reports/` is
-derived and outside the seal.
+SEAL holds the digest of manifest.json, which holds the digests of all other files.  The folder `reports/` is
+derived and not sealed.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from assay.record.untrusted import paths, strict_json
 
 
 def verify(path: Path) -> tuple[str, ...]:
-    """Every difference between the folder and its seal, each with the file's name first; empty if it is intact.
+    """Every difference between the folder and its seal, each starting with the file's name; empty if intact.
 
     Raises:
-        RecordError: the folder is missing or is no record of assay at all.
+        RecordError: the folder is missing or not a record of assay.
     """
     if not os.path.lexists(path / "SEAL"):
         return _unsealed(path, read_manifest(path))
@@ -42,7 +42,7 @@ def verify(path: Path) -> tuple[str, ...]:
 
 
 def _listed(content: bytes) -> dict[str, dict[str, Any]] | None:
-    """The sealed files as the manifest lists them; None if it does not."""
+    """The sealed files that the manifest lists; None if it has no valid list."""
     try:
         listed: dict[str, dict[str, Any]] = strict_json.json_of(content)["sealed"]["files"]
         return listed if all({"sha256", "bytes"} <= entry.keys() for entry in listed.values()) else None
@@ -58,12 +58,12 @@ def _unsealed(path: Path, manifest: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _seal_problem(content: bytes, line: bytes) -> str:
-    """Which of the two was changed: a changed manifest has an unrelated digest, a changed SEAL nearly the right one."""
+    """Which of the two changed: a changed manifest has an unrelated digest, an edited SEAL nearly the right one."""
     right = seal.seal_line(content)
     if line == right:
         return ""
     equal = sum(a == b for a, b in zip(line, right, strict=False))
-    if len(line) != len(right) or equal > len(right) // 2:  # unrelated digests agree in one hexadecimal digit of 16
+    if len(line) != len(right) or equal > len(right) // 2:  # unrelated digests agree in one of 16 hexadecimal digits
         return "SEAL: was changed; it is not the digest of manifest.json."
     return "manifest.json: was changed after sealing, so its list of files cannot be trusted and they were not checked."
 

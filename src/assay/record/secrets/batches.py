@@ -1,8 +1,8 @@
-"""How are secrets taken out of a million rows without a Python call for each text?
+"""How are secrets removed from a million rows without a Python call per string?
 
-Arrow's own search (RE2, without the interpreter's lock) says which texts hold the beginning of a key, a word that stands before
-secrets, or a known value; only these are looked through in Python.  Numbers, and texts without, stay the same arrays.
-In what a model said (`ANSWERS`) only keys and known values are taken out: it is the result of a measurement.
+Arrow's search (RE2, without the GIL) finds the strings with a key's prefix, a word that precedes secrets, or a known value;
+only these are searched in Python.  All other arrays are passed through unchanged.
+From model outputs (`ANSWERS`) only keys and known values are removed: the outputs are measurement results.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 ANSWERS: Final = frozenset({"text", "reasoning", "prediction", "target"})
-LONGEST_ERROR: Final = 500  # characters; cut here, after the look, for half a key is recognised by nobody
-# So few different texts in so few rows are looked through in Python: RE2's expression, and pyarrow's module of functions, whose
-# import alone holds a training up for 50 ms, take longer.
+LONGEST_ERROR: Final = 500  # characters; cut after redaction, because half a key is not recognisable
+# Up to these numbers of distinct strings and rows Python is faster: compiling the RE2 expression and importing pyarrow.compute,
+# which alone delays a training by 50 ms, take longer.
 FEW: Final = 32
 SHORT: Final = 1024
 
 
 def cleaned_batch(batch: pa.RecordBatch, secrets: Iterable[str] = ()) -> pa.RecordBatch:
-    """The batch without secrets in its texts; the same object where there are none."""
+    """The batch with secrets redacted from its strings; the same object if there are none."""
     import pyarrow as pa
 
     known, before = tuple(secrets), batch.columns
@@ -46,7 +46,7 @@ def _whole(column: pa.Array) -> pa.Array:
 
 
 def _cut(errors: pa.Array) -> pa.Array:
-    """What a server said of an error, as far as a record keeps it."""
+    """Server error messages, truncated to the length that a record keeps."""
     import pyarrow.compute as pc
 
     longest = pc.max(pc.utf8_length(errors)).as_py() if is_text(errors.type) else None
@@ -54,7 +54,7 @@ def _cut(errors: pa.Array) -> pa.Array:
 
 
 def cleaned(column: pa.Array, secrets: Sequence[str] = (), *, keys_only: bool = False) -> pa.Array:
-    """An array without secrets in its texts, lists of texts too; the same object where there are none."""
+    """An array with secrets redacted from its strings or lists of strings; the same object if there are none."""
     import pyarrow as pa
 
     from assay.record.columns import to_array
@@ -72,7 +72,7 @@ def cleaned(column: pa.Array, secrets: Sequence[str] = (), *, keys_only: bool = 
 
 
 def is_text(kind: Any) -> bool:
-    """Whether a column of this type holds texts."""
+    """Whether a column of this type holds strings."""
     import pyarrow as pa
 
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
@@ -104,12 +104,12 @@ def _short(text: str, secrets: tuple[str, ...], keys_only: bool) -> str:
 def _clean(text: str | None, secrets: tuple[str, ...], keys_only: bool) -> str | None:
     if text is None:
         return None
-    # names of hosts and counters come again and again
+    # host and counter names repeat many times
     return _short(text, secrets, keys_only) if len(text) < 80 else redact(text, secrets, keys_only=keys_only)
 
 
 def suspicious(column: pa.Array, secrets: tuple[str, ...] = (), *, keys_only: bool = False) -> Iterator[int]:
-    """Rows whose text may hold a secret; never too few."""
+    """Rows whose text may hold a secret; a superset of those that do."""
     import pyarrow.compute as pc
 
     if column.null_count == len(column):
@@ -120,12 +120,12 @@ def suspicious(column: pa.Array, secrets: tuple[str, ...] = (), *, keys_only: bo
     found = pc.match_substring_regex(pc.ascii_lower(column), pattern=_beginnings(keys_only))
     if values := (*secrets, *declared_values()):
         found = pc.or_(found, pc.match_substring_regex(column, pattern=_one_of(values)))
-    yield from pc.indices_nonzero(found).to_pylist()  # of nulls none
+    yield from pc.indices_nonzero(found).to_pylist()  # skips nulls
 
 
 @lru_cache(maxsize=2)
 def _beginnings(keys_only: bool) -> str:
-    """Of everything that has a secret's shape. A key is a run of characters, which ordinary words are not."""
+    """The prefixes of everything shaped like a secret. A key is a long run of characters, which ordinary words are not."""
     keys = f"(?:{'|'.join(map(re.escape, key_heads()))})[a-z0-9_+/=.~-]{{8}}"
     triggers = () if keys_only else sorted({place.trigger.decode() for place in PLACES})
     return "|".join((keys, *map(re.escape, triggers)))
@@ -133,5 +133,5 @@ def _beginnings(keys_only: bool) -> str:
 
 @lru_cache(maxsize=8)
 def _one_of(values: tuple[str, ...]) -> str:
-    """Each in full, or its first or last characters, where a text was cut or a line was broken."""
+    """Matches each value in full, or its first or last characters where a text was cut or a line broken."""
     return "|".join(sorted({re.escape(value[:8]) for value in values} | {re.escape(value[-8:]) for value in values}))

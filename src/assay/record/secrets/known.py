@@ -1,9 +1,9 @@
-"""In which spellings may a secret turn up whose value is known?
+"""In which encodings may a secret of known value appear?
 
-As it is, percent-encoded, JSON-escaped, HTML-escaped, in base64 whatever stands before and behind it, in hexadecimal, in UTF-16,
-and broken over two lines of a log.  Only values of at least eight characters are searched for: a shorter one would blot out
+Verbatim, percent-encoded, JSON-escaped, HTML-escaped, in base64 at any alignment, in hexadecimal, in UTF-16,
+and broken over two lines of a log.  Only values of at least eight characters are searched for: a shorter one would redact
 ordinary words; its own variable is redacted all the same.
-Cannot see a value that somebody encrypted, hashed, reversed or cut into pieces.
+Cannot recognise a value that was encrypted, hashed, reversed or split.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from assay.record.secrets.names import declared, is_secret_name, is_vague_name
 from assay.record.secrets.shapes import spans
 
 SHORTEST_SECRET: Final = 8
-# AUTH=disabled is a setting; searching for it would blot out a word of every log.
+# AUTH=disabled is a setting; searching for it would redact an ordinary word from every log.
 HARMLESS_VALUES: Final = frozenset({"disabled", "required", "optional", "anonymous", "undefined", "localhost"})
 _ORDINARY: Final = re.compile(r"[A-Za-z_-]*|/[^:@]*|[0-9.]+")  # a word, a path, a number
 
 
 def secret_values(environ: Mapping[str, str]) -> tuple[str, ...]:
-    """The secret values of an environment, at least eight characters each, longest first, in every spelling searched for.
+    """The secret values of an environment, at least eight characters each, longest first, in every encoding.
 
-    Values of variables with a secret or a declared name, and the secret part of any value with a secret's shape.
+    Values of variables with a secret or declared name, and the secret part of any value shaped like a secret.
     """
     found: set[str] = set()
     for name, value in environ.items():
@@ -42,7 +42,7 @@ def secret_values(environ: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def declared_values() -> tuple[str, ...]:
-    """What the declared variables hold in this process's environment, in every spelling."""
+    """The values of the declared variables in this process's environment, in every encoding."""
     return _values_of(tuple((name, os.environ[name]) for name in sorted(declared()) if name in os.environ))
 
 
@@ -52,12 +52,12 @@ def _values_of(variables: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
 
 
 def longest_first(values: Iterable[str]) -> tuple[str, ...]:
-    """Those that are worth searching for, so that of two of which one holds the other both are found."""
+    """The values worth searching for, longest first, so that one containing another is redacted whole."""
     return tuple(sorted(filter(worth_searching, values), key=lambda secret: (-len(secret), secret)))
 
 
 def worth_searching(secret: str) -> bool:
-    """Whether it can be told from ordinary words."""
+    """Whether the value is distinguishable from ordinary words."""
     return len(secret) >= SHORTEST_SECRET and secret not in HARMLESS_VALUES and secret not in "[redacted]"
 
 
@@ -66,7 +66,7 @@ def _is_ordinary(value: str) -> bool:
 
 
 def _parts(value: str) -> Iterator[str]:
-    """The value, and of a URL (a webhook, a DSN) what is secret in it."""
+    """The value, and the secret parts if it is a URL (a webhook, a DSN)."""
     yield value
     if "://" in value:
         try:
@@ -88,7 +88,7 @@ def _shaped(value: str) -> Iterator[str]:
 
 
 def spellings(value: str) -> Iterator[str]:
-    """The ways in which programs write it."""
+    """The value as programs encode it."""
     stripped = value.strip()
     if not worth_searching(stripped):
         return
@@ -107,13 +107,13 @@ def spellings(value: str) -> Iterator[str]:
     yield data.hex().upper()
     yield from _in_base64(data)
     if stripped.isascii():
-        yield "\0".join(stripped)  # UTF-16, either way round
-    if "\n" in stripped:  # a key file's lines; its first and last line are no secret
+        yield "\0".join(stripped)  # UTF-16, either byte order
+    if "\n" in stripped:  # the lines of a key file; the first and last are not secret
         yield from (line for line in stripped.splitlines() if len(line) >= 16 and not line.startswith("-----"))
 
 
 def _in_base64(data: bytes) -> Iterator[str]:
-    """What is the same of its base64 whatever stands before and behind: for each of the three ways in which it can be aligned."""
+    """The part of its base64 that is independent of the surrounding bytes, for each of the three alignments."""
     yield base64.b64encode(data).decode()
     yield base64.urlsafe_b64encode(data).decode()
     for before in range(3):
@@ -124,7 +124,7 @@ def _in_base64(data: bytes) -> Iterator[str]:
 
 
 def encoded(text: str) -> tuple[bytes, str]:
-    """Bytes, and the error handler that turns them back. Environments carry undecodable bytes as lone surrogates."""
+    """The bytes, and the error handler that decodes them. Environments carry undecodable bytes as lone surrogates."""
     try:
         return text.encode("utf-8", "surrogateescape"), "surrogateescape"
     except UnicodeEncodeError:

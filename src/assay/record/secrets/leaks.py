@@ -1,8 +1,8 @@
-"""Does a record hold a key?  Every file of it is searched, tables column by column, for what `redact` would have removed.
+"""Does a record hold a secret?  Searches every file, tables column by column, for what `redact` would have removed.
 
-A seal says that nothing was changed since, not that nothing secret was sealed: a record of an older release, of another program, or
-one that a script wrote into may hold one.  Says which file and what kind of secret, and never repeats it.
-Cannot see what nobody can recognise: a password among the words of an answer, or anything inside an image or an archive.
+A seal proves that nothing changed, not that nothing secret was sealed: a record of an older release or another program, or
+one that a script wrote into, may hold a secret.  Reports the file and the kind of secret, never the secret.
+Cannot recognise a password among the words of an answer, or anything inside an image or an archive.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from assay.record.secrets.known import encoded
 from assay.record.secrets.redact import REDACTED, known_spellings, secret_values
 from assay.record.secrets.shapes import spans
 
-AT_ONCE: Final = 4 << 20  # bytes of a file
-OVERLAP: Final = 16 << 10  # of them that are looked at twice, for a key that stands across
+AT_ONCE: Final = 4 << 20  # bytes of a file per piece
+OVERLAP: Final = 16 << 10  # bytes searched twice, for a key across a boundary
 ROWS: Final = 8192
 
 
 def leaks(path: Path) -> tuple[str, ...]:
-    """One sentence per file that holds a secret, with the file's name first; empty if none does."""
+    """One sentence per file that holds a secret, starting with the file's name; empty if none does."""
     known = known_spellings(secret_values(os.environ))
     names = [name for name in ("manifest.json", *seal.covered(path)) if (path / name).is_file()]
     return tuple(_sentence(name, kind) for name in names if (kind := _kind_in(path / name, known)))
@@ -45,12 +45,12 @@ def _kind_in(file: Path, known: tuple[bytes, ...]) -> str:
         if file.suffix == ".parquet":
             return next(filter(None, _in_table(file, known)), "")
         return next((kind for piece in _pieces(file) if (kind := kind_of(piece, known))), "")
-    except (OSError, ValueError):  # it cannot be read: `verify` says so
+    except (OSError, ValueError):  # unreadable: `verify` reports it
         return ""
 
 
 def kind_of(data: bytes, known: tuple[bytes, ...] = (), *, keys_only: bool = False) -> str:
-    """What kind of secret a text holds; "" for none."""
+    """The kind of secret in a text; "" for none."""
     if any(secret in data for secret in known):
         return "the value of a variable of this environment"
     mark = REDACTED.encode()
@@ -69,7 +69,7 @@ def _pieces(file: Path) -> Iterator[bytes]:
 
 
 def _in_table(file: Path, known: tuple[bytes, ...]) -> Iterator[str]:
-    """What kinds of secret the texts of a table hold; "" for those that hold none."""
+    """The kinds of secret in a table's strings; "" for strings without any."""
     import pyarrow.parquet as pq
 
     values = tuple(secret.decode("utf-8", "replace") for secret in known)

@@ -1,8 +1,8 @@
 """Does a variable, key, header or flag of this name hold a secret?  HF_TOKEN yes, TOKENIZERS_PARALLELISM no.
 
-By the words of the name; and whatever it is called, if somebody said that it holds one: `declare` takes the names that an
-experiment gives as `api_key_env` or as {env:NAME}.
-Cannot tell a secret that hides behind an ordinary name and that nobody declared.
+Decided by the words of the name, or by declaration: `declare` takes the names that an experiment gives as
+`api_key_env` or as {env:NAME}.
+Cannot recognise an undeclared secret under an ordinary name.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-# A name is secret if one of these stands anywhere in it, with or without separators: PGPASSWORD, MySecretKey ...
+# A name is secret if it contains one of these, with or without separators: PGPASSWORD, MySecretKey ...
 _STRONG: Final = (
     "PASSWORD",
     "PASSWD",
@@ -40,7 +40,7 @@ _STRONG: Final = (
 )
 # ... or if one of its words is one of these (or ends in TOKEN, as in GITHUBTOKEN).
 _WORDS: Final = frozenset({"TOKEN", "AUTH", "AUTHORIZATION", "SESSION", "PASS", "PAT", "JWT", "BEARER", "CREDS", "APITOKEN", "DSN"})
-# ... or, in a variable's name, if its last word ends so: GATEWAY_KEY, DB_PWD.  `--text-key` names a column of a data set.
+# ... or, for a variable, if its last word has one of these endings: GATEWAY_KEY, DB_PWD.  `--text-key` names a data set's column.
 _VARIABLE_ENDINGS: Final = frozenset({"KEY", "KEYS", "PWD"})
 _ORDINARY_KEYS: Final = frozenset(
     {
@@ -74,7 +74,7 @@ _ORDINARY_KEYS: Final = frozenset(
         "MON",
     }
 )
-# A last word that says that the value only points to a secret, or is a number about it.
+# Last words that mark the value as a reference to a secret, or a number about it.
 _HARMLESS_ENDINGS: Final = frozenset(
     {
         "PATH",
@@ -134,12 +134,12 @@ _DECLARED: set[str] = set()
 
 
 def declare(names: Iterable[str]) -> None:
-    """Take these variables' values for secrets from now on, in this process."""
+    """Treat the values of these variables as secrets from now on in this process."""
     _DECLARED.update(filter(None, names))
 
 
 def declared() -> frozenset[str]:
-    """The names that were declared."""
+    """The declared names."""
     return frozenset(_DECLARED)
 
 
@@ -149,7 +149,7 @@ def is_secret_name(name: str) -> bool:
 
 
 def is_vague_name(name: str) -> bool:
-    """Whether only the end of a variable's name says so: such a value may be an ordinary word after all."""
+    """Whether only the ending of a variable's name suggests a secret: its value may be an ordinary word."""
     words = _words(name)
     if name in _DECLARED or _is_plain(words) or name != name.upper() or len(words) < 2:
         return False
@@ -157,7 +157,7 @@ def is_vague_name(name: str) -> bool:
 
 
 def _is_plain(words: Sequence[str]) -> bool:
-    """Whether the name says so in plain words."""
+    """Whether the name contains an unambiguous word for a secret."""
     if not words or "_".join(words) in _HARMLESS_NAMES or words[-1] in _HARMLESS_ENDINGS:
         return False
     if any(strong in "".join(words) for strong in _STRONG):

@@ -1,10 +1,10 @@
-"""What must never reach a record?  Secrets, recognised by name, by shape, or because their value is known.
+"""How are secrets recognised by name, shape or known value, and redacted before they reach a record?
 
-* By name: `HF_TOKEN`, `DB_PASSWORD`, `--api-key` (`secret_names`); the whole value goes.
-* By shape: keys with a known prefix, credentials, passwords in URLs, private keys (`secret_shapes`).
-* By value: what a secret or declared variable holds is removed wherever it turns up, however it is spelled (`known_secrets`).
+* By name: `HF_TOKEN`, `DB_PASSWORD`, `--api-key` (`names`); the whole value is removed.
+* By shape: keys with a known prefix, credentials, passwords in URLs, private keys (`shapes`).
+* By value: the value of a secret or declared variable is removed wherever it occurs, in any encoding (`known`).
 
-Everything removed reads `[redacted]`.  The values of declared variables are known to every function here.
+Every removed part reads `[redacted]`.  All functions here know the values of declared variables.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ _REDACTED_BYTES: Final = REDACTED.encode()
 
 
 def redact_bytes(data: bytes, secrets: Iterable[str] = (), *, keys_only: bool = False) -> bytes:
-    """`data` without the known `secrets` and without anything that has a secret's shape (`keys_only`: a key's).
+    """`data` without the known `secrets` and anything shaped like a secret (`keys_only`: like a key).
 
-    Give whole lines where possible; of a known secret that the caller cut in two, the halves at either end are found.
+    Pass whole lines if possible; parts of a known secret cut off at either end are found too.
     """
     known = known_spellings(secrets)
     for secret in known:
@@ -50,7 +50,7 @@ def redact_bytes(data: bytes, secrets: Iterable[str] = (), *, keys_only: bool = 
 
 
 def known_spellings(secrets: Iterable[str] = ()) -> tuple[bytes, ...]:
-    """The secrets and the declared variables' values as bytes, longest first."""
+    """The secrets and the declared variables' values in every encoding, as bytes, longest first."""
     return _known((*secrets, *declared_values()))
 
 
@@ -69,7 +69,7 @@ def _without(data: bytes, found: Iterable[tuple[int, int]]) -> bytes:
 
 
 def _without_halves(data: bytes, known: Sequence[bytes]) -> bytes:
-    """Without the part of a known secret that the text's own end or beginning cuts off, at least eight characters."""
+    """Without parts, of at least eight characters, of a known secret that the beginning or end of the text cuts off."""
     for secret in known:
         if size := _cut_off(data[-len(secret) :], secret):
             data = data[:-size] + _REDACTED_BYTES
@@ -79,7 +79,7 @@ def _without_halves(data: bytes, known: Sequence[bytes]) -> bytes:
 
 
 def _cut_off(end: bytes, secret: bytes) -> int:
-    """How much of the secret's beginning the end of a text is."""
+    """The length of the secret's longest prefix that ends the text."""
     at = end.find(secret[:SHORTEST_SECRET])
     while at >= 0:
         if secret.startswith(end[at:]):
@@ -89,7 +89,7 @@ def _cut_off(end: bytes, secret: bytes) -> int:
 
 
 def _without_broken(data: bytes, known: Sequence[bytes]) -> bytes:
-    """Without known secrets that line breaks divide."""
+    """Without known secrets split by line breaks."""
     if b"\n" not in data and b"\r" not in data:
         return data
     joined = data.translate(None, b"\r\n")
@@ -100,14 +100,14 @@ def _without_broken(data: bytes, known: Sequence[bytes]) -> bytes:
 
 
 def redact(text: str, secrets: Iterable[str] = (), *, keys_only: bool = False) -> str:
-    """The same of a text."""
+    """The same for a string."""
     data, handler = encoded(text)
     cleaned = redact_bytes(data, secrets, keys_only=keys_only)
     return text if cleaned == data else cleaned.decode("utf-8", handler)
 
 
 def redact_all(value: Any, secrets: Iterable[str] = ()) -> Any:
-    """Every text in a value as JSON or TOML has it: keys, items, however deep."""
+    """A JSON or TOML value with every string redacted, keys included, at any depth."""
     known = tuple(secrets)
     if isinstance(value, str):
         return redact(value, known)
@@ -119,13 +119,13 @@ def redact_all(value: Any, secrets: Iterable[str] = ()) -> Any:
 
 
 def redact_environment(environ: Mapping[str, str], secrets: Iterable[str] = ()) -> dict[str, str]:
-    """The variables, with the values of secret names removed and every other value cleaned."""
+    """The variables, with the values of secret names removed and every other value redacted."""
     known = (*secret_values(environ), *secrets)
     return {name: REDACTED if is_secret_name(name) and value else redact(value, known) for name, value in environ.items()}
 
 
 def redact_arguments(argv: Sequence[str], secrets: Iterable[str] = ()) -> list[str]:
-    """A command line with `--api-key X`, `--token=X` and `API_KEY=X` cleaned; same length and order."""
+    """A command line with `--api-key X`, `--token=X` and `API_KEY=X` redacted; same length and order."""
     known = tuple(secrets)
     cleaned: list[str] = []
     value_follows = False

@@ -1,12 +1,12 @@
-"""What looks like a secret, whatever its value?  Keys that say so by their prefix, and values that stand where secrets stand.
+"""What looks like a secret, whatever its value?  Keys by their prefix, and values in places where secrets occur.
 
-* Keys: the rules of gitleaks that `tools/secret_rules.py` took (`rules.json`), and prefixes of vendors that they lack or
-  know in one exact length only (`PREFIXED`).
+* Keys: the gitleaks rules imported by `tools/secret_rules.py` (`rules.json`), and vendors' prefixes that gitleaks lacks or
+knows only in one exact length (`PREFIXED`).
 * Places: bearer and basic credentials, cookies, passwords and tokens in URLs, signed URLs, .netrc, private keys (`PLACES`).
 
-Nothing is taken for a secret because it looks random: hashes, UUIDs and request ids stay.
-Text is searched as bytes.  A key is looked for only inside unbroken runs of 16 characters or more, a place only where its
-trigger stands, so that a long log costs some fast scans.
+Randomness alone does not make a secret: hashes, UUIDs and request ids stay.
+Text is searched as bytes: keys only inside unbroken runs of at least 16 characters, places only at their triggers, so that a
+long log costs a few fast scans.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from typing import Final, NamedTuple
 
 
 class Span(NamedTuple):
-    """Where a secret stands, and by which rule."""
+    """The position of a secret, and the rule that found it."""
 
     begin: int
     end: int
@@ -33,9 +33,9 @@ class Span(NamedTuple):
 
 
 def spans(data: bytes, *, keys_only: bool = False) -> list[Span]:
-    """Where in `data` secrets stand, in order, none overlapping another.
+    """The secrets in `data`, in order, without overlaps.
 
-    `keys_only`: what a model said is the result of a measurement; in a program that it wrote `password = word` is no secret.
+    `keys_only`: for model outputs, which are measurement results; `password = word` in generated code is not a secret.
     """
     found: list[Span] = []
     places = () if keys_only else _places(data, data.lower())
@@ -52,16 +52,16 @@ def spans(data: bytes, *, keys_only: bool = False) -> list[Span]:
 
 @dataclass(frozen=True)
 class Key:
-    """A kind of key: every match of `regex` begins with one of `heads`, in whatever case."""
+    """A kind of key: every match of `regex` begins with one of `heads`, in any case."""
 
     rule: str
     heads: tuple[str, ...]
     regex: str
-    entropy: float = 0.0  # bits per character that it has at least
+    entropy: float = 0.0  # minimum, bits per character
 
     @cached_property
     def compiled(self) -> re.Pattern[bytes]:
-        """Made when it is first needed: there are many, and most are never met."""
+        """Compiled on first use: there are many, and most are never needed."""
         return re.compile(self.regex.encode())
 
 
@@ -69,10 +69,10 @@ def _prefixed(prefix: str, rest: str) -> Key:
     return Key(prefix, (prefix.lower(),), f"(?<![A-Za-z0-9])({re.escape(prefix)}{rest})")
 
 
-# Hyphenated or underscored lower-case words are prose and package names; keys have a capital or a digit.
+# Hyphenated or underscored lower-case words are prose or package names; keys have a capital or a digit.
 _NOT_PROSE: Final = "(?=[a-z_-]*[A-Z0-9])"
 
-# As their issuers document them; open in length where lengths have changed.
+# As documented by their issuers; of open length where lengths have changed.
 PREFIXED: Final = (
     _prefixed("sk-", _NOT_PROSE + "[A-Za-z0-9_-]{20,}"),  # OpenAI, Anthropic, OpenRouter, DeepSeek
     *(_prefixed(f"{kind}_{mode}_", "[A-Za-z0-9]{10,}") for kind in ("sk", "rk") for mode in ("live", "test")),  # Stripe
@@ -107,13 +107,13 @@ RULES_FILE: Final = Path(__file__).with_name("rules.json")
 
 @cache
 def keys() -> tuple[Key, ...]:
-    """Every kind of key that is known by its prefix."""
+    """Every kind of key with a known prefix."""
     rules = json.loads(RULES_FILE.read_text(encoding="utf-8"))["rules"]
     return (*PREFIXED, *(Key(one["id"], tuple(one["heads"]), one["regex"], one.get("entropy", 0.0)) for one in rules))
 
 
 class _Heads(NamedTuple):
-    """What a key may begin with: the expression that finds one, and the keys that begin so."""
+    """The possible prefixes: the expression that finds one, and the keys for each."""
 
     found_by: re.Pattern[bytes]
     keys: dict[bytes, tuple[Key, ...]]
@@ -127,7 +127,7 @@ def _heads() -> _Heads:
 
 
 def key_heads() -> tuple[str, ...]:
-    """What a key may begin with, in lower case; none of them begins with another."""
+    """The possible prefixes of keys in lower case; none is a prefix of another."""
     heads = sorted(head.decode() for head in _heads().keys)
     return tuple(head for head in heads if not any(head != other and head.startswith(other) for other in heads))
 
@@ -156,25 +156,25 @@ def _key(key: Key, data: bytes, at: int) -> Span | None:
 
 
 def _entropy(secret: bytes) -> float:
-    """Shannon's, bits per character, as gitleaks counts it."""
+    """Shannon entropy, bits per character, as gitleaks computes it."""
     return -sum(count / len(secret) * math.log2(count / len(secret)) for count in Counter(secret).values())
 
 
-# ---- places where secrets stand ----------------------------------------------------------------------------------
+# ---- places where secrets occur ----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where a secret stands: the group `secret` of `regex`, which is tried wherever the trigger stands."""
+    """A context in which a secret occurs: the group `secret` of `regex`, which is tried at each trigger."""
 
     rule: str
-    trigger: bytes  # lower case; every match begins with it, in whatever case
+    trigger: bytes  # lower case; every match begins with it, in any case
     regex: str
     accepts: Callable[[bytes], bool] = lambda secret: True
 
     @cached_property
     def compiled(self) -> re.Pattern[bytes]:
-        """Made when it is first needed."""
+        """Compiled on first use."""
         return re.compile(self.regex.encode())
 
 
@@ -183,7 +183,7 @@ def _place(trigger: str, regex: str, accepts: Callable[[bytes], bool] = lambda s
 
 
 def _is_basic(secret: bytes) -> bool:
-    """`Basic` needs more than a shape: what follows must decode to user:password, else "Basic training" would go."""
+    """`Basic` must be followed by base64 of user:password, else "Basic training" would match."""
     try:
         return b":" in base64.b64decode(secret + b"=" * (-len(secret) % 4), validate=True)
     except binascii.Error:
@@ -201,11 +201,11 @@ _CREDENTIALS: Final = (
     _place("basic", r"(?i:basic)\s+(?P<secret>[A-Za-z0-9+/]{6,}={0,2})", _is_basic),  # RFC 7617
     # RFC 6265: names and values of cookies, up to the end of the header.
     _place("cookie", r"""(?i:cookie)\\?['"]?\s*[:=]\s*\\?['"]?(?P<secret>[^\s=;,'"\\]+=[^\r\n'"\\]{4,4000})"""),
-    # RFC 3986 section 3.2.1: the password stands between the first colon and the last at sign of the authority.
+    # RFC 3986 section 3.2.1: the password is between the first colon and the last at sign of the authority.
     _place("://", r"""://[^\s/?#:@'"<>]{0,256}:(?P<secret>[^\s/?#'"<>]{1,1024})@""", rule="password in a URL"),
-    # A token in the user's place: https://TOKEN@host, and the key of a DSN.
+    # A token instead of a user name: https://TOKEN@host, and the key of a DSN.
     _place("://", r"""://(?P<secret>(?=[^\s/?#:@'"<>]*[0-9])[^\s/?#:@'"<>]{16,1024})@""", rule="token in a URL"),
-    # Paths of webhooks are their whole secret.
+    # The path of a webhook is the secret.
     _place("hooks.slack.com/", r"(?i:hooks\.slack\.com)/(?P<secret>[A-Za-z0-9_/+-]{16,200})", rule="webhook"),
     _place("/api/webhooks/", r"(?i:/api/webhooks/)(?P<secret>[0-9]{5,30}/[A-Za-z0-9_-]{16,200})", rule="webhook"),
     _place(".webhook.office.com/", r"(?i:\.webhook\.office\.com/webhookb2)/(?P<secret>[A-Za-z0-9_/@-]{16,400})", rule="webhook"),
@@ -220,7 +220,7 @@ _CREDENTIALS: Final = (
         r"""(?i:curl)\s[^\r\n]{0,400}?\s(?:-u|--user)[\s=]\s{0,5}['"]?[^\s:'"]{0,200}:(?P<secret>[^\s'"]{3,200})""",
         rule="curl --user",
     ),
-    # RFC 7468. Without its end (a cut log) the lines that look like a key still go.
+    # RFC 7468. If the end mark is missing (a cut log), the lines that look like a key still match.
     _place(
         "-----begin ",
         r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
@@ -233,7 +233,7 @@ _CREDENTIALS: Final = (
 def _assigned(trigger: str, name: str) -> Place:
     """`name=value`, or `name: value` where the value is quoted or has a digit: "password: required" is prose.
 
-    What looks like source code in a traceback (`password=self.password`) stays.
+    Source code in a traceback (`password=self.password`) stays.
     """
     value = r"(?!(?:self|args|cfg|config|os|kwargs|settings|opt|options)\.|(?i:password|passwd|secret|api_?key|token)\b)[^\s'\",;&\[\]{}()<>]{6,}"
     quoted = rf"""\s{{0,3}}:\s{{0,3}}(?:['"](?={value}['"])|(?=[^\s0-9]{{0,200}}[0-9]))"""
@@ -241,13 +241,13 @@ def _assigned(trigger: str, name: str) -> Place:
 
 
 def _query(sign: str) -> Place:
-    """A secret among the parameters of a URL: ?sig=... of Azure, &key=... of Google, X-Amz-Signature=... of AWS."""
+    """A secret URL parameter: ?sig=... of Azure, &key=... of Google, X-Amz-Signature=... of AWS."""
     names = "token|key|sig|signature|code|auth|access_token|api[_-]?key|password|pwd|secret|x-(?:amz|goog)-(?:signature|credential|security-token)"
     return _place(sign, rf"""[{sign}](?i:{names})=(?P<secret>[^\s&#'"<>,;\[\](){{}}]{{6,4000}})""", rule="secret in a URL's query")
 
 
 _KINDS_OF_TOKEN: Final = ("access", "auth", "api", "refresh", "session", "hf", "github", "gitlab")
-_ASSIGNED: Final = (  # a bare `token=` is a model's vocabulary
+_ASSIGNED: Final = (  # without a bare `token=`, which is language-model vocabulary
     _assigned("password", "password"),
     _assigned("passwd", "passwd"),
     _assigned("secret", "secret(?:[_-]?(?:access[_-]?)?key)?"),

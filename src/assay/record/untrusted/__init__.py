@@ -1,1 +1,1 @@
-"""How are a record's files read when somebody else made them?"""
+"""How are the files of an untrusted record read?"""

@@ -1,15 +1,15 @@
-"""How much memory would a table of a record take, and is that in proportion to its file?  Asked before anything of it is read.
+"""How much memory would a table take, and is that in proportion to its file?  Checked before the data are read.
 
-A Parquet file of some kilobytes may say that it holds billions of values: runs are written as one number and their length, a text as
-its place in a dictionary, a page as what remains of it after compression.  The footer and the head of every page tell what comes out:
+A Parquet file of some kilobytes may hold billions of values: by run-length encoding, dictionary encoding of strings and page
+compression.  The footer and the page headers give the decoded size:
 
-    memory = values x 8 bytes (16 for a text) + the text's pages uncompressed        at most max(256 MiB, 40 x the file's bytes)
+    memory = values x 8 bytes (16 for a string) + uncompressed bytes of string pages  <=  max(256 MiB, 40 x the file's bytes)
 
-and never more than half of the machine's memory.  ASSAY_READ_MIB, a number of MiB, says otherwise.  Measured records take 3 to 15
-times their files.  Texts that are written once and used in many rows are counted when they have been read: until then Polars
-holds each once.  An unfinished stream is refused if it is compressed, for its writer never does that.
+and never more than half of the machine's memory.  ASSAY_READ_MIB (MiB) overrides the limit.  Measured records take 3 to 15
+times their file size.  Dictionary-encoded strings are counted per row after reading, since Polars holds each only once until
+then.  A compressed stream is refused, because assay never writes one.
 Source: https://parquet.apache.org/docs/file-format/, https://thrift.apache.org (compact protocol).
-Cannot tell what a metric makes of the values; and a table that is honest and larger is refused until the user says that it may be.
+Cannot tell how much memory a metric needs for the values.  A genuine table above the limit is refused until the user raises it.
 """
 
 from __future__ import annotations
@@ -32,22 +32,22 @@ MIB: Final = 1 << 20
 VARIABLE: Final = "ASSAY_READ_MIB"
 FLOOR: Final = 256 * MIB
 RATIO: Final = 40
-FOOTER: Final = MIB  # its parts take up to 300 times as much memory
-LARGEST_PAGE: Final = 4  # parts of what is allowed, of which one page may take one: it is held beside the values
-HEAD: Final = 1 << 12  # bytes read at once for the head of a page
-LONGEST_HEAD: Final = 1 << 20  # it may hold the least and the largest text of the page
-BLOCK: Final = 512  # of st_blocks
+FOOTER: Final = MIB  # parsed, it takes up to 300 times as much memory
+LARGEST_PAGE: Final = 4  # a page may take 1/4 of the limit: it is held beside the values
+HEAD: Final = 1 << 12  # bytes read at once for a page header
+LONGEST_HEAD: Final = 1 << 20  # a header may hold the page's minimum and maximum string
+BLOCK: Final = 512  # bytes; unit of st_blocks
 FEW_PAGES: Final = 1000
 VALUES_PER_PAGE: Final = 50  # at least, in a file of many pages
-UNCOMPRESSED, COMPRESSED, DATA, DATA_2, VALUES = (2, 3, 5, 8, 1)  # fields of a page's head, and of what it says of its data
-REPEATS: Final = 7  # DELTA_BYTE_ARRAY: each text repeats a part of the one before, so that their length grows with the square
+UNCOMPRESSED, COMPRESSED, DATA, DATA_2, VALUES = (2, 3, 5, 8, 1)  # field ids of PageHeader and DataPageHeader
+REPEATS: Final = 7  # DELTA_BYTE_ARRAY: each string repeats a prefix of the previous one, so the total length can grow quadratically
 
 
 def allowed(size: int) -> int:
-    """Bytes of memory that a table may take whose files have this size.
+    """Bytes of memory allowed for a table whose files have this size.
 
     Raises:
-        RecordError: ASSAY_READ_MIB is no number.
+        RecordError: ASSAY_READ_MIB is not a number.
     """
     told = os.environ.get(VARIABLE, "")
     if not told:
@@ -59,10 +59,10 @@ def allowed(size: int) -> int:
 
 
 def check_parts(record: Path, parts: Sequence[str], name: str) -> None:
-    """Whether the sealed files of a table can be read in the memory that is allowed.
+    """Check that the sealed files of a table fit into the allowed memory.
 
     Raises:
-        RecordError: they cannot, a file is missing, or is no Parquet file as its own footer describes it.
+        RecordError: they do not fit, a file is missing, or it is not Parquet or contradicts its own footer.
     """
     size = memory = largest = 0
     for part in parts:
@@ -79,10 +79,10 @@ def check_parts(record: Path, parts: Sequence[str], name: str) -> None:
 
 
 def check_text(record: Path, name: str, frame: pl.DataFrame, size: int) -> None:
-    """Whether the texts of a table that was read are in proportion, each counted in every row in which it stands.
+    """Check that a table's strings, counted once per row, fit into the allowed memory.
 
     Raises:
-        RecordError: they are not.
+        RecordError: they do not.
     """
     import polars as pl
     import polars.selectors as cs
@@ -95,12 +95,12 @@ def check_text(record: Path, name: str, frame: pl.DataFrame, size: int) -> None:
 
 
 def read_whole(path: Path, *, most: int) -> tuple[pa.Table | None, int]:
-    """A Parquet file that was checked, and the bytes of its texts; None where they would be more than `most`.
+    """A checked Parquet file, and the bytes of its strings; None if these would exceed `most`.
 
-    Texts are read as their dictionaries, counted, and only then written out row by row.
+    Strings are read dictionary-encoded, counted, and only then expanded.
 
     Raises:
-        OSError, pa.ArrowException, ValueError: it cannot be read, or holds text that is no UTF-8.
+        OSError, pa.ArrowException, ValueError: it cannot be read, or a string is not UTF-8.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -134,16 +134,16 @@ def _text_bytes(chunk: pa.Array) -> int:
 
 
 def size_of(record: Path, parts: Sequence[str]) -> int:
-    """Bytes of files on the disk."""
+    """Total bytes of the files on disk."""
     return sum((record / part).lstat().st_size for part in parts)
 
 
 def check_stream(path: Path) -> None:
-    """Whether an unfinished stream can be read: all of it is held, and holes in it take no room on the disk.
+    """Check that an unfinished stream fits into memory: it is held whole, and a sparse file takes little disk space.
 
     Raises:
-        RecordError: it cannot.
-        OSError: it is not there.
+        RecordError: it does not fit.
+        OSError: it does not exist.
     """
     found = path.lstat()
     if found.st_size > (most := allowed(min(found.st_size, BLOCK * found.st_blocks))):
@@ -154,7 +154,7 @@ _MEND: Final = f"If you trust the record, set {VARIABLE} to the MiB of memory th
 
 
 def too_large(record: Path, name: str, memory: int, size: int) -> RecordError:
-    """The sentence for a table that would take too much memory."""
+    """The error for a table that would take too much memory."""
     return RecordError(
         f"the table {name} of {record} would take {memory / MIB:,.0f} MiB of memory from {size / MIB:,.2f} MiB of files; "
         f"{allowed(size) / MIB:,.0f} are allowed. {_MEND}"
@@ -165,7 +165,7 @@ def too_large(record: Path, name: str, memory: int, size: int) -> RecordError:
 
 
 def _looked_at(record: Path, part: str, name: str) -> tuple[int, int, int]:
-    """Bytes of memory for the values, for the largest page, and of the file."""
+    """Bytes of memory for the values and for the largest page, and bytes of the file."""
     import pyarrow.parquet as pq
 
     with open(paths.descriptor(record, part), "rb", buffering=0) as file:
@@ -185,9 +185,7 @@ def _looked_at(record: Path, part: str, name: str) -> tuple[int, int, int]:
 
 
 def _check_footer(descriptor: int, size: int, name: str) -> None:
-    """The length of the footer, and how many columns it begins to list: a parser holds much more than it reads, and goes as deep as they
-    nest.
-    """
+    """Check the footer's length and number of columns: its parser takes far more memory than its input and recurses as deep as it nests."""
     end = os.pread(descriptor, 8, max(0, size - 8))
     length = int.from_bytes(end[:4], "little")
     if size < 12 or end[4:] != b"PAR1" or length > size - 12:
@@ -222,7 +220,7 @@ def _pages(descriptor: int, size: int, column: Any) -> list[int]:
 
 
 def _heads(descriptor: int, place: int, end: int) -> Iterator[dict[int, Any]]:
-    """The head of every page between two places."""
+    """The header of every page between two offsets."""
     while place < end:
         length = HEAD
         while True:
@@ -242,5 +240,5 @@ def _heads(descriptor: int, place: int, end: int) -> Iterator[dict[int, Any]]:
 
 
 def _memory() -> int:
-    """Of the machine, in bytes."""
+    """The machine's memory, bytes."""
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

@@ -1,9 +1,9 @@
-"""How is a file of a record read and written when somebody else made the record?
+"""How are files of an untrusted record read and written?
 
-A name leads from the record's folder down, folder by folder, and never through a symbolic link (O_NOFOLLOW, relative to the folder
-that is open): what it leads to cannot be outside.  Only plain files are opened, so that no pipe is waited for and no device read, and
-no more is read than was agreed.  A file is written beside its place, under a name that did not exist, and renamed over it:
-what stood there, a hard link too, is never written into.  The record's folder itself is the user's choice and may be a link.
+A name is resolved from the record's folder down, folder by folder, never through a symbolic link (O_NOFOLLOW, relative to the open
+folder), so that it cannot leave the record.  Only plain files are opened, so that no pipe blocks and no device is read, and reads
+have a limit.  A file is written under a new temporary name and renamed over its target: existing files, including hard links, are
+never written into.  The record's folder itself is the user's choice and may be a link.
 Source: open(2), openat(2), renameat(2).
 """
 
@@ -28,7 +28,7 @@ TEMPORARY: Final = ".tmp"
 
 
 def problem_of_name(name: str) -> str:
-    """What is wrong with a name that a record gives one of its files; empty if it stays below the record's folder."""
+    """Why a record's file name is unacceptable; empty if it stays below the record's folder."""
     parts = name.split("/")
     if not all(parts) or ".." in parts or "." in parts or "\\" in name or "\0" in name:
         return f"it names the file {name[:200]!r}, which is outside of a record"
@@ -36,11 +36,11 @@ def problem_of_name(name: str) -> str:
 
 
 def descriptor(record: Path, name: str) -> int:
-    """A plain file of a record, opened for reading.
+    """The file descriptor of a record's plain file, opened for reading.
 
     Raises:
-        RecordError: the name leads out, or through a link, or to something else than a file.
-        OSError: it is not there, or cannot be opened.
+        RecordError: the name leads outside, through a link, or to something other than a plain file.
+        OSError: the file is missing or cannot be opened.
     """
     with _parent(record, name) as (folder, last):
         try:
@@ -55,7 +55,7 @@ def descriptor(record: Path, name: str) -> int:
 
 
 def read(record: Path, name: str, most: int) -> bytes:
-    """A small file's content. Raises like `descriptor`, and RecordError where it has more than `most` bytes."""
+    """A small file's content. Raises like `descriptor`, and RecordError if it exceeds `most` bytes."""
     with open(descriptor(record, name), "rb", buffering=0) as file:
         content = b""
         while len(content) <= most and (piece := file.read(min(MIB, most + 1 - len(content)))):
@@ -66,7 +66,7 @@ def read(record: Path, name: str, most: int) -> bytes:
 
 
 def plain(record: Path, name: str) -> Path:
-    """The path of a plain file that is reached through no link, for whoever opens it by its path. Raises like `descriptor`."""
+    """The path of a plain file reached without links, for callers that open it by path. Raises like `descriptor`."""
     if why := problem_of_name(name):
         raise RecordError(f"{record} is damaged: {why}.")
     path = record
@@ -81,11 +81,11 @@ def plain(record: Path, name: str) -> Path:
 
 
 def write(record: Path, name: str, content: bytes) -> Path:
-    """Write a file of a record, with the folders above it, at once: it holds its old or its new content.
+    """Write a file of a record atomically, creating its parent folders.
 
     Raises:
-        RecordError: the name leads through a link, or something else than a file stands there.
-        OSError: it cannot be written.
+        RecordError: the name leads through a link, or something other than a file has this name.
+        OSError: the file cannot be written.
     """
     with _parent(record, name, make=True) as (folder, last):
         _free_for_a_file(folder, last, record / name)
@@ -94,7 +94,7 @@ def write(record: Path, name: str, content: bytes) -> Path:
 
 
 def replace_at(folder: int | None, name: str, content: bytes, *, mode: int = 0o666, durable: bool = False) -> None:
-    """Write beside a name and rename over it; what stood there is never opened. `folder`: a descriptor, or None with a whole path."""
+    """Write to a temporary name and rename; an existing file is never opened. `folder`: a descriptor, or None if `name` is a full path."""
     head, _, last = name.rpartition("/")
     hidden = f"{head}{'/' if head or name.startswith('/') else ''}.{last[:100]}.{secrets.token_hex(4)}{TEMPORARY}"
     try:
@@ -111,11 +111,10 @@ def replace_at(folder: int | None, name: str, content: bytes, *, mode: int = 0o6
 
 
 def refuse_all_but_plain_files(record: Path) -> None:
-    """Whether everything in a record is a folder or a file that only it holds: what somebody sent is looked through before it is written
-    in.
+    """Check, before writing into an untrusted record, that it holds only folders and plain files without further hard links.
 
     Raises:
-        RecordError: something is a link, has a second name elsewhere, or is a pipe, a socket or a device.
+        RecordError: an entry is a symbolic link, has further hard links, or is a pipe, a socket or a device.
     """
     for entry in walk(record):
         found = entry.stat(follow_symlinks=False)
@@ -130,7 +129,7 @@ def refuse_all_but_plain_files(record: Path) -> None:
 
 
 def walk(folder: Path) -> Iterator[os.DirEntry[str]]:
-    """Everything below a folder, however deep, without following links. Raises OSError where a folder cannot be listed."""
+    """Everything below a folder at any depth, without following links. Raises OSError if a folder cannot be listed."""
     waiting = [os.fspath(folder)]
     while waiting:
         with os.scandir(waiting.pop()) as entries:
@@ -145,7 +144,7 @@ def walk(folder: Path) -> Iterator[os.DirEntry[str]]:
 
 @contextmanager
 def _parent(record: Path, name: str, *, make: bool = False) -> Iterator[tuple[int, str]]:
-    """The folder of a file, open, and the file's own name in it."""
+    """The open folder of a file, and the file's name in it."""
     if why := problem_of_name(name):
         raise RecordError(f"{record} is damaged: {why}.")
     *above, last = name.split("/")
@@ -184,7 +183,7 @@ def _free_for_a_file(folder: int, last: str, path: Path) -> None:
 
 
 def _link_or(error: OSError, folder: int, name: str, path: Path) -> Exception:
-    """What a link is refused with, and any other trouble as it is."""
+    """The refusal if the name is a link, else the error itself."""
     if error.errno in (errno.ELOOP, errno.ENOTDIR, errno.EMLINK):
         with suppress(OSError):
             if stat.S_ISLNK(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):

@@ -1,7 +1,7 @@
-"""How is JSON or TOML that somebody else wrote read, so that every program reads the same in it and none is brought down?
+"""How is untrusted JSON or TOML parsed unambiguously and without crashing the parser?
 
-Stricter than the parsers: a key that stands twice, a number that is none (NaN, Infinity, 1e999) and what is nested too deep are refused.
-Whatever is wrong is a ValueError with a short reason.
+Stricter than the parsers: duplicate keys, non-finite numbers (NaN, Infinity, 1e999) and deep nesting are refused.
+Every problem is a ValueError with a short reason.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import tomllib
 from typing import Any, Final, NoReturn
 
 DEEPEST: Final = 64  # assay's own files go to 10
-LONGEST_KEY: Final = 4096  # characters of a line without any quote, bracket or value: the parser's work grows with its dots' square
+LONGEST_KEY: Final = 4096  # characters of a line without quote, bracket or value: parsing is quadratic in the number of dots
 MOST_DOTS: Final = 64
 
 
@@ -39,7 +39,7 @@ def toml_of(content: bytes) -> dict[str, Any]:
         found = tomllib.loads(text)
     except RecursionError:
         raise ValueError("it is nested too deep") from None
-    _check(found, finite=False)  # TOML has inf, and a limit may be it
+    _check(found, finite=False)  # TOML allows inf, and a limit may be infinite
     return found
 
 
@@ -57,7 +57,7 @@ def _no_number(text: str) -> NoReturn:
 
 
 def _check(value: Any, *, finite: bool = True) -> None:
-    """Depth and numbers, level by level."""
+    """Check depth and numbers, level by level."""
     level = [value]
     for _ in range(DEEPEST):
         inner: list[Any] = []

@@ -1,6 +1,6 @@
-"""What do the heads of a Parquet file's pages say?  Thrift's compact protocol, as far as they need it.
+"""What do the page headers of a Parquet file say?  The part of Thrift's compact protocol that they use.
 
-Numbers are kept, structures nest into dictionaries by field number, texts and lists are passed over.
+Numbers are kept, structs become nested dictionaries by field id, strings and lists are skipped.
 Source: https://github.com/apache/thrift/blob/master/doc/specs/thrift-compact-protocol.md
 """
 
@@ -14,7 +14,7 @@ _NUMBERS: Final = (4, 5, 6)
 
 
 def number(told: dict[int, Any], field: int) -> int:
-    """A count or length in a structure; 0 if it is not there. Raises ValueError where it is something else, or negative."""
+    """A count or length in a struct; 0 if absent. Raises ValueError if it is not a number, or negative."""
     found = told.get(field, 0)
     if type(found) is not int or found < 0:
         raise ValueError("a page's head is nothing of the kind")
@@ -22,7 +22,7 @@ def number(told: dict[int, Any], field: int) -> int:
 
 
 def structure(told: dict[int, Any], field: int) -> dict[int, Any]:
-    """A structure in another; empty if it is not there. Raises ValueError where it is something else."""
+    """A nested struct; empty if absent. Raises ValueError if it is not a struct."""
     found = told.get(field, {})
     if not isinstance(found, dict):
         raise ValueError("a page's head is nothing of the kind")
@@ -30,13 +30,13 @@ def structure(told: dict[int, Any], field: int) -> dict[int, Any]:
 
 
 class Thrift:
-    """A cursor. IndexError: the bytes end too early. ValueError: they are nothing of the kind."""
+    """A cursor over bytes. Raises IndexError if they end too early, ValueError if they are malformed."""
 
     def __init__(self, data: bytes) -> None:
         self._data, self.at = data, 0
 
     def length_of_second_field(self) -> int:
-        """The elements of the list that is the second field of a structure whose first is a number."""
+        """The length of the list that is a struct's second field, after a number."""
         if self._data[:1] != b"\x15":
             raise ValueError("its footer does not begin as one")
         self.at = 1
@@ -47,7 +47,7 @@ class Thrift:
         return self._list_head()[0]
 
     def struct(self, deep: int = 0) -> dict[int, Any]:
-        """The structure at the cursor, which is set behind it."""
+        """The struct at the cursor; advances past it."""
         if deep > DEEPEST:
             raise ValueError("a page's head is nested too deep")
         found: dict[int, Any] = {}

@@ -10,7 +10,7 @@ import polars as pl
 
 from assay.estimates.format import count, given, percent
 from assay.frames.ended_launches import ended_words
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.reports import load_words
 from assay.reports.rows import imported
 from assay.reports.rows.types import Fact
@@ -18,7 +18,7 @@ from assay.spec.experiment import Experiment
 from assay.verdict.phrases import launch_words
 
 
-def conditions(experiment: Experiment, manifest: Mapping[str, Any], measured: Measured, base: str) -> tuple[Fact, ...]:
+def conditions(experiment: Experiment, manifest: Mapping[str, Any], measured: RecordData, base: str) -> tuple[Fact, ...]:
     """What was asked for: the conditions without which no number of the report may be quoted."""
     if experiment.serving is not None:
         asked = load_words.conditions(experiment, experiment.serving, manifest, measured)
@@ -54,7 +54,7 @@ def conditions(experiment: Experiment, manifest: Mapping[str, Any], measured: Me
     return tuple(Fact(name=name, text=facts[name]) for name in shown)
 
 
-def _of_collectives(experiment: Experiment, measured: Measured) -> dict[str, str]:
+def _of_collectives(experiment: Experiment, measured: RecordData) -> dict[str, str]:
     """What was timed, and what carried it, in the workers' own words."""
     asked = experiment.collectives_requested
     sizes = asked.every_size
@@ -69,7 +69,7 @@ def _of_collectives(experiment: Experiment, measured: Measured) -> dict[str, str
     }
 
 
-def _rounds(experiment: Experiment, measured: Measured) -> str:
+def _rounds(experiment: Experiment, measured: RecordData) -> str:
     """A timing has no seeds and one configuration: how its launches were asked for."""
     words = launch_words(measured).replace(" per configuration in randomised blocks", "")
     timing = experiment.timing
@@ -88,7 +88,7 @@ def _gates(experiment: Experiment) -> str:
     return ", ".join(f"{text}{given(value)}{unit}" for text, value, unit in asked if value is not None) or "none"
 
 
-def _fault(fault: Any, measured: Measured) -> str:
+def _fault(fault: Any, measured: RecordData) -> str:
     """What is broken, where and when."""
     levels = ", ".join(str(level) for level in fault.levels) or str(max(measured.levels))
     sent = {"kill": f" (SIG{fault.signal})", "slow": f" (to {percent(fault.share)} of a processor)"}.get(fault.kind, "")

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from assay.estimates.estimate import Estimate
 from assay.estimates.format import count, given, percent, reading, show
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.metrics.base import Results
 from assay.spec.plan import targets_of
 from assay.spec.sections.serving import Serving
@@ -35,7 +35,7 @@ TIMES: Final = {
 MOST_REPORTED: Final = 200  # of the program's own numbers
 
 
-def facts(measured: Measured, results: Results) -> Iterator[tuple[str, str]]:
+def facts(measured: RecordData, results: Results) -> Iterator[tuple[str, str]]:
     """(name, text) of everything that a reader of an imported record must know; nothing for a record of our own."""
     foreign = measured.foreign
     if foreign is None:
@@ -104,7 +104,7 @@ def _ours(one: Mapping[str, Any], results: Results) -> str:
 # ---- what was asked --------------------------------------------------------------------------------------------------
 
 
-def conditions(words: Mapping[str, str], measured: Measured) -> dict[str, str]:
+def conditions(words: Mapping[str, str], measured: RecordData) -> dict[str, str]:
     """The conditions of a load with what the file does not say called so; of our own records as they are."""
     foreign, serving = measured.foreign, measured.experiment.serving
     if foreign is None or serving is None:

@@ -9,13 +9,13 @@ from typing import Any
 import polars as pl
 
 from assay.estimates.format import reading
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.reports.rows.types import LaunchRow
 from assay.reports.series.serving import ServingSeries
 from assay.units import NS_PER_S
 
 
-def launches(measured: Measured, labels: Mapping[str, str], served: ServingSeries | None) -> tuple[LaunchRow, ...]:
+def launches(measured: RecordData, labels: Mapping[str, str], served: ServingSeries | None) -> tuple[LaunchRow, ...]:
     rows = _launch_rows(measured, labels)
     if served is None:
         return rows
@@ -23,7 +23,7 @@ def launches(measured: Measured, labels: Mapping[str, str], served: ServingSerie
     return tuple(replace(row, due=tally.due, answered=tally.answered) if tally else row for row, tally in tallies)
 
 
-def _launch_rows(measured: Measured, labels: Mapping[str, str]) -> tuple[LaunchRow, ...]:
+def _launch_rows(measured: RecordData, labels: Mapping[str, str]) -> tuple[LaunchRow, ...]:
     steps = measured.global_steps.group_by("launch").agg(pl.len().alias("steps"), pl.col("step_s").median().alias("step_s"))
     steady = measured.steady_steps.group_by("launch").agg(pl.col("step_s").median().alias("steady_s"))
     launches = measured.table("launches").sort("launch")
@@ -31,7 +31,7 @@ def _launch_rows(measured: Measured, labels: Mapping[str, str]) -> tuple[LaunchR
     return tuple(_launch_row(row, measured, labels) for row in joined.iter_rows(named=True))
 
 
-def _launch_row(row: Mapping[str, Any], measured: Measured, labels: Mapping[str, str]) -> LaunchRow:
+def _launch_row(row: Mapping[str, Any], measured: RecordData, labels: Mapping[str, str]) -> LaunchRow:
     wall_s = (row["end_ns"] - row["begin_ns"]) / NS_PER_S
     step_s = row["steady_s"] if row["steady_s"] is not None else row["step_s"]
     state = measured.steady.get(row["launch"]) if row["steps"] else None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from assay.estimates.estimate import Absent, Estimate, Value
 from assay.estimates.format import Shown, scale_for, show
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.metrics.base import Metric
 from assay.metrics.calls import of_calls
 from assay.metrics.serving.latency import SEND_LAG
@@ -38,7 +38,7 @@ def timing_metrics(judgement: Judgement) -> tuple[MetricRow, ...]:
     return tuple(replace(row, primary=True) for row in rows)
 
 
-def timing_facts(measured: Measured, judgement: Judgement) -> tuple[Fact, ...]:
+def timing_facts(measured: RecordData, judgement: Judgement) -> tuple[Fact, ...]:
     """What the time rests on and what to beware of, besides the numbers and the findings, which stand elsewhere."""
     from assay.reports.rows.timing import lines, summary
 

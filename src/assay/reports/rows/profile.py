@@ -9,7 +9,7 @@ from typing import Any, Final
 import polars as pl
 
 from assay.estimates.format import percent, reading
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.units import BYTES, SECONDS
 
 PARTS: Final = (("compute_ns", "computing"), ("exposed_ns", "exposed communication"), ("copy_ns", "copies"), ("idle_ns", "idle"))
@@ -18,7 +18,7 @@ ENGINE: Final = "autograd::engine::evaluate_function: "  # before the name of ev
 WIDEST: Final = 60  # characters of a kernel's name
 
 
-def of_record(measured: Measured) -> tuple[dict[str, Any], ...]:
+def of_record(measured: RecordData) -> tuple[dict[str, Any], ...]:
     """Each profiled launch: what became of it, what each rank said of its window, and what the traces say."""
     launches = measured.table("launches").filter(pl.col("role") == "profile").sort("launch")
     if launches.height == 0:

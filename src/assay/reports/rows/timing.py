@@ -14,7 +14,7 @@ import polars as pl
 
 from assay.estimates.estimate import Absent, Estimate, Value
 from assay.estimates.format import count, percent, reading, show
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.frames.trials import asked_to_count, counted, outliers, states
 from assay.metrics.calls import TRIAL_CPU_TIME, TRIAL_MEMORY, TRIAL_TIME, starter_bytes
 from assay.stats.series.drift import drift, memory, memory_limit
@@ -45,7 +45,7 @@ class Summary:
     notes: tuple[str, ...]
 
 
-def summary(measured: Measured, judgement: Judgement, label: str) -> Summary:
+def summary(measured: RecordData, judgement: Judgement, label: str) -> Summary:
     """Fold a record of the runners command and function."""
     (name,) = measured.configurations
     time, processor, memory = (judgement.results[metric][name] for metric in (TRIAL_TIME.name, TRIAL_CPU_TIME.name, TRIAL_MEMORY.name))
@@ -74,7 +74,7 @@ def _end(value: object) -> float | None:
     return float(value) if isinstance(value, int | float) else None
 
 
-def _floor(measured: Measured) -> float | None:
+def _floor(measured: RecordData) -> float | None:
     rows = measured.table("telemetry").filter((pl.col("device") == "spawn") & (pl.col("counter") == "start"))
     return _end(rows["value"].median())
 
@@ -82,7 +82,7 @@ def _floor(measured: Measured) -> float | None:
 # ---- what to beware of -------------------------------------------------------------------------------------------
 
 
-def _notes(measured: Measured, judgement: Judgement, rows: pl.DataFrame, time: Value, floor: float | None) -> Iterator[str]:
+def _notes(measured: RecordData, judgement: Judgement, rows: pl.DataFrame, time: Value, floor: float | None) -> Iterator[str]:
     if measured.experiment.timing.keep_output:
         yield "what it printed went through assay into the record, and the time includes that: leave --show-output off to time it alone"
     yield from _about_trials(measured, rows)
@@ -98,7 +98,7 @@ def _notes(measured: Measured, judgement: Judgement, rows: pl.DataFrame, time: V
     yield from (f.evidence for f in judgement.verdict.findings if f.severity in wanted)
 
 
-def _about_trials(measured: Measured, rows: pl.DataFrame) -> Iterator[str]:
+def _about_trials(measured: RecordData, rows: pl.DataFrame) -> Iterator[str]:
     if (failed := rows.filter(pl.col("exit_code") != 0).height) > 0:
         yield f"{failed:,} of {count(rows.height, 'trials')} ended with an exit code other than 0, which was to be ignored"
     found = list(states(asked_to_count(measured)).values())
@@ -113,7 +113,7 @@ def _about_trials(measured: Measured, rows: pl.DataFrame) -> Iterator[str]:
         yield f"{count(far, 'outliers')} among {count(rows.height, 'trials')}, far above the median of their launch; counted all the same"
 
 
-def _about_launches(measured: Measured, time: Estimate) -> Iterator[str]:
+def _about_launches(measured: RecordData, time: Estimate) -> Iterator[str]:
     """Drift and memory from one launch to the next."""
     begins = measured.timed.sort("block")["begin_ns"].to_list()
     values = time.launch_values

@@ -14,7 +14,7 @@ from typing import Final
 import polars as pl
 
 from assay.frames.clock_offsets import on_one_clock
-from assay.frames.record_data import Measured, effective_steps
+from assay.frames.record_data import RecordData, effective_steps
 from assay.frames.training.rank_phases import BETWEEN
 from assay.frames.training.watched_steps import all_watched, watched
 from assay.units import NS_PER_S
@@ -63,7 +63,7 @@ class StepTimeline:
     exposed_s: tuple[tuple[int, float], ...] = ()  # (rank, exposed communication), if recorded
 
 
-def phases(measured: Measured) -> tuple[RankPhases, ...]:
+def phases(measured: RecordData) -> tuple[RankPhases, ...]:
     """The ranks of the largest worker count that has steady steps and more than one rank; at most `MOST_RANKS`."""
     if not measured.kind.trains:
         return ()
@@ -73,7 +73,7 @@ def phases(measured: Measured) -> tuple[RankPhases, ...]:
     return ()
 
 
-def _phases(measured: Measured, configuration: str) -> tuple[RankPhases, ...]:
+def _phases(measured: RecordData, configuration: str) -> tuple[RankPhases, ...]:
     steady = measured.steady_steps.filter(pl.col("configuration") == configuration).select("launch", "step")
     steady = watched(steady, measured.table("communication"))
     rows = _own(measured, effective_steps(measured.table("steps")).join(steady, on=["launch", "step"], how="semi"))
@@ -104,7 +104,7 @@ def _phases(measured: Measured, configuration: str) -> tuple[RankPhases, ...]:
     )
 
 
-def between(measured: Measured) -> tuple[tuple[str, float], ...]:
+def between(measured: RecordData) -> tuple[tuple[str, float], ...]:
     """(configuration, seconds) of exposed communication between the phases of a step, if recorded.
 
     Median over launches of the median over steady steps of the mean over ranks, as for `comm_exposed`.
@@ -121,7 +121,7 @@ def between(measured: Measured) -> tuple[tuple[str, float], ...]:
     return tuple(found.sort("configuration").iter_rows())
 
 
-def _own(measured: Measured, steps: pl.DataFrame) -> pl.DataFrame:
+def _own(measured: RecordData, steps: pl.DataFrame) -> pl.DataFrame:
     """`step_s`, `exposed_s`, `own_<part>` and `_between` of each row, ns.
 
     Exposed communication is subtracted from the phases in which it was recorded; the part without a phase from the backward pass, where
@@ -158,7 +158,7 @@ def _spread(rows: list[dict[str, float]]) -> list[dict[str, float]]:
     return [rows[round(place * (len(rows) - 1) / (MOST_RANKS - 1))] for place in range(MOST_RANKS)]
 
 
-def timeline(measured: Measured, ranks: tuple[RankPhases, ...]) -> StepTimeline | None:
+def timeline(measured: RecordData, ranks: tuple[RankPhases, ...]) -> StepTimeline | None:
     """A steady step of median length on the shown ranks, in the launch with most collectives; None without any."""
     if not ranks or measured.table("collectives").height == 0:
         return None
@@ -179,7 +179,7 @@ def timeline(measured: Measured, ranks: tuple[RankPhases, ...]) -> StepTimeline 
     return _timeline(measured, calls, row, shown)
 
 
-def _timeline(measured: Measured, calls: pl.DataFrame, row: dict[str, object], shown: list[int]) -> StepTimeline:
+def _timeline(measured: RecordData, calls: pl.DataFrame, row: dict[str, object], shown: list[int]) -> StepTimeline:
     here = (pl.col("launch") == row["launch"]) & (pl.col("step") == row["step"])
     steps = effective_steps(measured.table("steps")).filter(here & pl.col("rank").is_in(shown))
     begin = int(steps["begin_ns"].min())  # type: ignore[arg-type]

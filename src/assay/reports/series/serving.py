@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import polars as pl
 
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.spec.plan import targets_of
 from assay.units import NS_PER_S
 from assay.verdict.evidence.answer_agreement import Agreement, agreements
@@ -138,7 +138,7 @@ class ServingSeries:
     requests: pl.DataFrame = field(repr=False)  # one row per request, `Served.requests`
 
 
-def build(measured: Measured) -> ServingSeries | None:
+def build(measured: RecordData) -> ServingSeries | None:
     """The series of a serving record; None for others."""
     if measured.experiment.serving is None:
         return None
@@ -156,7 +156,7 @@ def build(measured: Measured) -> ServingSeries | None:
     )
 
 
-def _curves(measured: Measured, timed: pl.DataFrame) -> list[PercentileCurve]:
+def _curves(measured: RecordData, timed: pl.DataFrame) -> list[PercentileCurve]:
     found = []
     for name in measured.configurations:
         own = timed.filter((pl.col("configuration") == name) & pl.col("counted") & pl.col("ok"))
@@ -169,7 +169,7 @@ def _curves(measured: Measured, timed: pl.DataFrame) -> list[PercentileCurve]:
     return found
 
 
-def _errors(measured: Measured, timed: pl.DataFrame) -> dict[str, dict[str, int]]:
+def _errors(measured: RecordData, timed: pl.DataFrame) -> dict[str, dict[str, int]]:
     counted = timed.filter(pl.col("counted") & ~pl.col("ok")).group_by("configuration", "status").len()
     rows = {(row["configuration"], row["status"]): int(row["len"]) for row in counted.iter_rows(named=True)}
     return {name: {status: number for (own, status), number in sorted(rows.items()) if own == name} for name in measured.configurations}
@@ -180,7 +180,7 @@ def _tallies(requests: pl.DataFrame) -> dict[int, Tally]:
     return {row["launch"]: Tally(due=row["due"], answered=row["ok"]) for row in load.iter_rows(named=True)}
 
 
-def _replicas(measured: Measured, timed: pl.DataFrame) -> tuple[Replica, ...]:
+def _replicas(measured: RecordData, timed: pl.DataFrame) -> tuple[Replica, ...]:
     """Replicas by engine in the requested order, then by number."""
     engines = {one.name: one.target for one in measured.varied}
     sent = timed.filter(pl.col("counted") & pl.col("replica").is_not_null()).with_columns(
@@ -203,7 +203,7 @@ def _replicas(measured: Measured, timed: pl.DataFrame) -> tuple[Replica, ...]:
     )
 
 
-def _readings(measured: Measured, engines: Mapping[str, str]) -> dict[tuple[str, str], dict[str, float]]:
+def _readings(measured: RecordData, engines: Mapping[str, str]) -> dict[tuple[str, str], dict[str, float]]:
     """(engine, device) -> counter -> mean reading within the measured windows of the timed launches."""
     windows = measured.served.windows.join(measured.timed.select("launch"), on="launch", how="semi")
     read = measured.table("telemetry").filter(pl.col("counter").is_in(READINGS))
@@ -217,7 +217,7 @@ def _readings(measured: Measured, engines: Mapping[str, str]) -> dict[tuple[str,
     return found
 
 
-def _timelines(measured: Measured, requests: pl.DataFrame) -> tuple[LoadTimeline, ...]:
+def _timelines(measured: RecordData, requests: pl.DataFrame) -> tuple[LoadTimeline, ...]:
     """Timelines of every launch with a fault, and of the first timed launch at the largest load per engine and scenario."""
     launches = measured.table("launches").filter(pl.col("status") == "ok").sort("launch")
     faults = launches.filter(pl.col("role") == "fault")
@@ -228,7 +228,7 @@ def _timelines(measured: Measured, requests: pl.DataFrame) -> tuple[LoadTimeline
     return tuple(line for row in chosen if (line := _timeline(measured, requests, row)) is not None)
 
 
-def _timeline(measured: Measured, requests: pl.DataFrame, launch: Mapping[str, Any]) -> LoadTimeline | None:
+def _timeline(measured: RecordData, requests: pl.DataFrame, launch: Mapping[str, Any]) -> LoadTimeline | None:
     window = measured.served.windows.filter(pl.col("launch") == launch["launch"]).row(0, named=True)
     own = requests.filter((pl.col("launch") == launch["launch"]) & (pl.col("phase") != "cold"))
     t0 = window["t0_ns"]
@@ -274,7 +274,7 @@ def _bins(own: pl.DataFrame, t0: int) -> tuple[Bin, ...]:
     )
 
 
-def _spans(measured: Measured, launch: int, t0: int) -> list[Span]:
+def _spans(measured: RecordData, launch: int, t0: int) -> list[Span]:
     """Faults and outages; each begin is matched with the next end of the same replica."""
     kinds = {"fault": ("fault", "fault_end"), "down": ("replica_down", "replica_up")}
     events = measured.table("events").filter(pl.col("launch") == launch).sort("ns")

@@ -17,7 +17,7 @@ import polars as pl
 
 from assay.estimates.estimate import Absent, Value
 from assay.frames.clock_offsets import on_one_clock
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.frames.training.communication_model import POINTS as LEAST_COUNTS
 from assay.frames.training.communication_model import held_out, model, refusal
 from assay.frames.training.rank_time import CATEGORIES
@@ -186,7 +186,7 @@ class Series:
     between: tuple[tuple[str, float], ...] = ()  # (configuration, seconds) of exposed communication between phases
 
 
-def build(measured: Measured, results: Mapping[str, Mapping[str, Value]]) -> Series:
+def build(measured: RecordData, results: Mapping[str, Mapping[str, Value]]) -> Series:
     """All series of a record."""
     ranks = rank_series.phases(measured)
     return Series(
@@ -202,7 +202,7 @@ def build(measured: Measured, results: Mapping[str, Mapping[str, Value]]) -> Ser
     )
 
 
-def _wall(measured: Measured, results: Mapping[str, Mapping[str, Value]]) -> WallSeries | None:
+def _wall(measured: RecordData, results: Mapping[str, Mapping[str, Value]]) -> WallSeries | None:
     """The curve of the model of communication, as far as its shortest step or eight times the measured range."""
     if not measured.kind.trains or isinstance(found := model(measured), Absent):
         return None
@@ -238,7 +238,7 @@ def _wall(measured: Measured, results: Mapping[str, Mapping[str, Value]]) -> Wal
     )
 
 
-def _spent(measured: Measured) -> tuple[Spent, ...]:
+def _spent(measured: RecordData) -> tuple[Spent, ...]:
     if not measured.kind.trains or measured.table("steps").height == 0:
         return ()
     found = []
@@ -254,7 +254,7 @@ def _spent(measured: Measured) -> tuple[Spent, ...]:
     return tuple(found)
 
 
-def _scaling(measured: Measured) -> ScalingCurve | None:
+def _scaling(measured: RecordData) -> ScalingCurve | None:
     data = throughputs(measured)
     if isinstance(data, Absent):
         return None
@@ -285,7 +285,7 @@ def _scaling(measured: Measured) -> ScalingCurve | None:
     )
 
 
-def _timelines(measured: Measured) -> tuple[Timeline, ...]:
+def _timelines(measured: RecordData) -> tuple[Timeline, ...]:
     steps = measured.global_steps
     if steps.height == 0:
         return ()
@@ -332,7 +332,7 @@ def binned_steps(steps: pl.DataFrame, most: int = MOST_POINTS) -> pl.DataFrame:
     )
 
 
-def _order(measured: Measured) -> tuple[OrderPoint, ...]:
+def _order(measured: RecordData) -> tuple[OrderPoint, ...]:
     """Every timed launch, including failed ones, in start order."""
     spread = measured.steady_steps.group_by("launch").agg(
         pl.col("step_s").median().alias("median_s"),
@@ -355,12 +355,12 @@ def _order(measured: Measured) -> tuple[OrderPoint, ...]:
     )
 
 
-def _faults(measured: Measured, results: Mapping[str, Mapping[str, Value]]) -> tuple[FaultTimeline, ...]:
+def _faults(measured: RecordData, results: Mapping[str, Mapping[str, Value]]) -> tuple[FaultTimeline, ...]:
     launches = measured.table("launches").filter(pl.col("role") == "fault").sort("launch")
     return tuple(_fault(measured, results, row) for row in launches.iter_rows(named=True))
 
 
-def _fault(measured: Measured, results: Mapping[str, Mapping[str, Value]], launch: Mapping[str, object]) -> FaultTimeline:
+def _fault(measured: RecordData, results: Mapping[str, Mapping[str, Value]], launch: Mapping[str, object]) -> FaultTimeline:
     """One fault launch."""
     number, begin = int(str(launch["launch"])), _began(measured, launch)
     clock = on_one_clock(measured)  # the coordinator stamps the fault, workers stamp progress
@@ -386,7 +386,7 @@ def _fault(measured: Measured, results: Mapping[str, Mapping[str, Value]], launc
     )
 
 
-def _began(measured: Measured, launch: Mapping[str, object]) -> int:
+def _began(measured: RecordData, launch: Mapping[str, object]) -> int:
     """When the launch began, on the clock of its events and steps."""
     own = on_one_clock(measured).measured.table("launches").filter(pl.col("launch") == launch["launch"])
     return int(own["begin_ns"][0])
@@ -420,7 +420,7 @@ def _progress(steps: pl.DataFrame, begin_ns: int) -> tuple[tuple[int, float, int
 
 
 def _recovery(
-    measured: Measured, results: Mapping[str, Mapping[str, Value]], launch: Mapping[str, object], fault_s: float | None
+    measured: RecordData, results: Mapping[str, Mapping[str, Value]], launch: Mapping[str, object], fault_s: float | None
 ) -> tuple[tuple[RecoveryPhase, ...], tuple[str, ...]]:
     """The phases end to end from the fault. The first absent one ends the chain, because later ones have no known begin.
 

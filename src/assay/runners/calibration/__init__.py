@@ -1,1 +1,1 @@
-"""How well does this machine, or this client, measure?"""
+"""How well does this machine or this client measure?"""

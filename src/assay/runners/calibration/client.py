@@ -1,16 +1,16 @@
-"""How well does this client measure on this machine, and how much can it carry?
+"""How accurately does this client measure on this machine, and how much load can it generate?
 
-Loads of known truth (`assay.runners.calibration.client_drill`), one client process each:
+Loads with known ground truth (`assay.runners.calibration.client_drill`), one client process each:
 
-    errors      closed loops of 1, 32, 128 and 512 streams on a paced server (first token after 50 ms, then one every 10 ms): what the
-                client's TTFT and ITL are off by.  All streams keep step, which is the hardest case for one process
-    ceiling     64 streams on a server that answers at once: in one piece (requests per second), piece by piece (chunks)
-    provoked    closed loops of 32 streams whose client is stopped for 100 ms after most requests, and that shares every processor
-                with a busy loop: what comes meanwhile is read in one piece, and the client must say by how much it may be off
-    timer       an open loop of 200 requests per second: how late a request that is due leaves
+    errors      closed loops of 1, 32, 128 and 512 streams on a paced server (first token after 50 ms, then one every 10 ms): errors
+    of the client's TTFT and ITL.  All streams are in phase, the hardest case for one process
+    ceiling     64 streams on a server that responds immediately: unstreamed (requests per second), streamed (chunks per second)
+    provoked    closed loops of 32 streams whose client is repeatedly stopped for 100 ms, or competes with a busy loop on every
+    processor: data that arrive meanwhile are read in one go, and the client must report its uncertainty
+    timer       an open loop of 200 requests per second: how late due requests are sent
 
-The reference server is Python too and shares the machine: where it, not the client, was the limit, the ceiling is what the client
-would reach at the processor time per request that was seen, and is marked.  Nothing is judged here.
+The reference server is also Python and shares the machine.  If it, not the client, is the bottleneck, the ceiling is extrapolated
+from the client's processor time per request, and marked.  Nothing is judged here.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ STREAMS: Final = (1, 32, 128, 512)
 FIRST_S: Final = 0.05
 NEXT_S: Final = 0.01
 TOKENS: Final = 64
-TOKENS_ALONE: Final = 16  # at one stream, so that there are some requests
+TOKENS_ALONE: Final = 16  # at one stream, to fit enough requests
 CEILING_STREAMS: Final = 64
 CEILING_TOKENS: Final = 32
 TIMER_RATE: Final = 200.0
 TOKENS_IN: Final = 20
 PROVOKED_STREAMS: Final = 32
 DRILLS: Final = len(STREAMS) + len(DISTURBANCES) + 3
-APART_S: Final = 2.5  # of a drill, besides its measured part and warm-up: starting both, reading the truth
-WARM_UP_S: Final = 1.5  # two answers long: the first wave, all at once, is not what is measured
+APART_S: Final = 2.5  # of a drill, besides its measured part and warm-up: starting both processes, reading the truth
+WARM_UP_S: Final = 1.5  # two responses long: excludes the initial burst
 LEAST_S: Final = 1.0
-LIMITED: Final = 0.9  # of a core: more, and the process was the limit
+LIMITED: Final = 0.9  # of a core: above it, the process was the bottleneck
 MS: Final = 1e6
 
 Show = Callable[[str], None]
@@ -56,7 +56,7 @@ Show = Callable[[str], None]
 
 @dataclass(frozen=True, kw_only=True)
 class Calibrated:
-    """What was measured; None where it did not come so far."""
+    """The results; None for what was not reached."""
 
     errors: list[dict[str, Any]]
     provoked: list[dict[str, Any]]
@@ -67,7 +67,7 @@ class Calibrated:
 
 
 def calibrate(scratch: Path, seconds: float, show: Show = lambda _: None, streams: tuple[int, ...] = STREAMS) -> Calibrated:
-    """Measure for about so many seconds, below `scratch`. Ctrl-C ends it early, with what there is."""
+    """Measure for about `seconds` in folders below `scratch`. Ctrl-C ends it early with partial results."""
     began = time.monotonic()
     each_s = max(LEAST_S, seconds / DRILLS - APART_S - WARM_UP_S)
     errors: list[dict[str, Any]] = []
@@ -98,7 +98,7 @@ def calibrate(scratch: Path, seconds: float, show: Show = lambda _: None, stream
 
 
 def about() -> dict[str, str]:
-    """What the client ran on."""
+    """The software that the client ran on."""
     from importlib.metadata import PackageNotFoundError, version
 
     loop = "asyncio"
@@ -113,10 +113,10 @@ def about() -> dict[str, str]:
 def error_at(
     streams: int, seconds: float, scratch: Path, tokens: int | None = None, disturbed: str = "", transport: str = "auto"
 ) -> dict[str, Any]:
-    """What the client's times are off by at so many streams, in milliseconds: of the size of the errors, p50 and p99.
+    """Errors of the client's times with `streams` streams, milliseconds: p50 and p99 of their absolute values.
 
-    disturbed: what keeps it from looking (`assay.runners.calibration.client_disturbance`).  `within`: share of the answers whose first
-    token came when the client says, give or take what it says; null: it says nothing of that.
+    disturbed: a disturbance of the client (`assay.runners.calibration.client_disturbance`).  `within`: share of responses whose first
+    token arrived within the client's stated uncertainty; null if it states none.
     """
     tokens = tokens or (TOKENS_ALONE if streams == 1 else TOKENS)
     drilled = _drilled(
@@ -152,7 +152,7 @@ def error_at(
 
 
 def ceiling(seconds: float, scratch: Path) -> dict[str, Any]:
-    """Requests and chunks per second that one client process carries, and who was the limit."""
+    """Requests and chunks per second that one client process sustains, and the bottleneck."""
     whole = _drilled(_immediate(flush_all=True), scratch, seconds, load=CEILING_STREAMS, tokens=CEILING_TOKENS)
     pieces = _drilled(_immediate(), scratch, seconds, load=CEILING_STREAMS, tokens=CEILING_TOKENS)
     requests, chunks = _limit(whole, _rate(whole, seconds)), _limit(pieces, _rate(pieces, seconds) * CEILING_TOKENS)
@@ -167,7 +167,7 @@ def ceiling(seconds: float, scratch: Path) -> dict[str, Any]:
 
 
 def timer(seconds: float, scratch: Path) -> dict[str, float]:
-    """How late a request leaves that is due at a time of its own, milliseconds."""
+    """How late requests with a due time are sent, milliseconds."""
     arrivals = {"process": "constant", "duration_s": seconds, "warm_up_s": 0.5, "cold": 0, "drain_s": 10.0}
     with serving(_immediate(flush_all=True)) as server:
         drilled = _in(
@@ -202,7 +202,7 @@ def _drilled(
 
 
 def _in(scratch: Path, act: Callable[[Path], Drilled]) -> Drilled:
-    """Do it in a folder that is gone afterwards."""
+    """Run in a temporary folder."""
     folder = scratch / "drill"
     try:
         return act(folder)
@@ -214,7 +214,7 @@ def _in(scratch: Path, act: Callable[[Path], Drilled]) -> Drilled:
 
 
 def spread(ns: npt.NDArray[np.int64]) -> dict[str, float]:
-    """Median, p99 and largest, milliseconds; NaN-free: empty where there is nothing."""
+    """Median, p99 and maximum, milliseconds; empty without data, never NaN."""
     import numpy as np
 
     if not len(ns):
@@ -223,7 +223,7 @@ def spread(ns: npt.NDArray[np.int64]) -> dict[str, float]:
 
 
 def _within(errors: Errors) -> float | None:
-    """Share of the answers whose first token came within its uncertainty; of those that say one."""
+    """Share of responses whose first token arrived within its uncertainty, of those that state one."""
     return float((errors.outside == 0).mean()) if len(errors.outside) else None
 
 
@@ -232,12 +232,12 @@ def _median(ns: npt.NDArray[np.int64]) -> float | None:
 
 
 def _rate(drilled: Drilled, seconds: float) -> float:
-    """Requests of the measured part that ended well, per second of it."""
+    """Successful requests per second of the measured part."""
     return float(drilled.main.num_rows / seconds)
 
 
 def _cost(drilled: Drilled) -> dict[str, float | None]:
-    """Cores of the client, the server and others; the client's processor time per chunk."""
+    """Cores used by the client, the server and other programs; the client's processor time per chunk."""
     return {
         "client_cores": drilled.client_cpu_s / drilled.duration_s,
         "server_cores": drilled.server_cpu_s / drilled.duration_s,
@@ -247,7 +247,7 @@ def _cost(drilled: Drilled) -> dict[str, float | None]:
 
 
 def _limit(drilled: Drilled, measured: float) -> dict[str, Any]:
-    """Who was the limit of a rate, and what the client would have reached alone."""
+    """The bottleneck of a rate, and the rate that the client alone would reach."""
     cost = _cost(drilled)
     client, server = float(cost["client_cores"] or 0.0), float(cost["server_cores"] or 0.0)
     ours = client >= LIMITED

@@ -1,9 +1,9 @@
-"""How is a client kept from looking at its sockets, so that it has to say by how much its times may be off?
+"""How is a client kept from reading its sockets, so that it must report the uncertainty of its times?
 
-    stopped   the client is stopped (SIGSTOP) for 100 ms again and again, at random distances that let it answer most requests late
-    busy      a loop that does nothing on every processor: the client waits for its turn
+    stopped   the client is repeatedly stopped (SIGSTOP) for 100 ms at random intervals, so that it stamps most requests late
+    busy      a busy loop on every processor: the client waits to be scheduled
 
-Each is a context manager that is given the client's process number; afterwards everything runs, or has ended, as before.
+Each is a context manager that takes the client's pid and undoes the disturbance at its end.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from typing import Final
 from assay import isolated
 
 STOPPED_S: Final = 0.1
-BETWEEN_S: Final = (0.02, 0.1)  # from a stop to the next one, uniform: it meets every part of an answer
+BETWEEN_S: Final = (0.02, 0.1)  # between stops, uniform: they hit every part of a response
 
 Disturb = Callable[[int], AbstractContextManager[None]]
 
 
 @contextmanager
 def stopped(pid: int, seed: int = 1) -> Iterator[None]:
-    """Stop a process for `STOPPED_S` again and again until the block ends."""
+    """Repeatedly stop a process for `STOPPED_S` until the block ends."""
     over, distances = threading.Event(), random.Random(seed)
 
     def act() -> None:
@@ -52,7 +52,7 @@ def stopped(pid: int, seed: int = 1) -> Iterator[None]:
 
 @contextmanager
 def busy(_: int, loops: int | None = None) -> Iterator[None]:
-    """Let a loop run on every processor until the block ends."""
+    """Run a busy loop on every processor until the block ends."""
     command = isolated.python("-S", "-c", "while True: pass")
     own = isolated.environment(os.environ)
     running: list[subprocess.Popen[bytes]] = []

@@ -1,8 +1,8 @@
-"""What did a real client process report of a load, and what did the reference server see of the same requests?
+"""How do a real client process's times compare with the reference server's record of the same requests?
 
-One client process of assay is driven as a launch drives it (`assay.traffic.client.process`, by its job and its files) against a reference
-server in a process of its own.  Every answer begins with the request's number in the server's truth, so that each request
-and each chunk of the client's log has its counterpart, on the one monotonic clock of the host.
+One client process is driven as in a launch (`assay.traffic.client.process`, through its job and files) against a reference
+server in a separate process.  Every response begins with the request's number in the server's truth, so that each request
+and each chunk in the client's log has its counterpart on the same monotonic clock.
 """
 
 from __future__ import annotations
@@ -36,34 +36,34 @@ if TYPE_CHECKING:
     Ints = npt.NDArray[np.int64]
 
 POLL_S: Final = 0.01
-LEAD_NS: Final = 100_000_000  # between the word to begin and the begin
-PATIENCE_S: Final = 60.0  # beyond what the load itself takes
+LEAD_NS: Final = 100_000_000  # from the start command to the start
+PATIENCE_S: Final = 60.0  # beyond the duration of the load
 NS: Final = 1_000_000_000
-CLOCKS_NS: Final = 50_000  # the kernel's stamps are of another clock, held against the monotonic one to some microseconds
+CLOCKS_NS: Final = 50_000  # the kernel's timestamps use another clock, aligned with the monotonic one to some microseconds
 
 
 @dataclass(frozen=True, kw_only=True)
 class Drilled:
-    """One load: the client's rows, the server's truth of it, and what it cost both."""
+    """One load: the client's rows, the server's truth, and the processor time of both."""
 
-    rows: pyarrow.Table  # of the table requests
-    truth: Mapping[int, Entry]  # by the number that begins the answer
-    duration_s: float  # from the begin until the client had ended
-    client_cpu_s: float  # in that time, the log included
+    rows: pyarrow.Table  # of the table `requests`
+    truth: Mapping[int, Entry]  # by the number that begins the response
+    duration_s: float  # from the start until the client ended
+    client_cpu_s: float  # in that time, including its log
     server_cpu_s: float
-    sends: int  # of the server, in that time
-    foreign: float | None  # cores that other programs used in that time; None where the machine does not say
+    sends: int  # by the server, in that time
+    foreign: float | None  # cores used by other programs in that time; None if unavailable
 
     @property
     def chunks(self) -> int:
-        """Chunks that the client wrote down, warm-up included."""
+        """Chunks that the client recorded, including warm-up."""
         import pyarrow.compute as pc
 
         return int(pc.sum(pc.list_value_length(self.rows["chunk_ns"])).as_py() or 0)
 
     @property
     def lag_ns(self) -> Ints:
-        """Per request of the measured part: due until stamped as sent."""
+        """Per request of the measured part: from due to the client's send timestamp, ns."""
         import numpy as np
 
         rows = self.main
@@ -72,7 +72,7 @@ class Drilled:
 
     @property
     def main(self) -> pyarrow.Table:
-        """The rows of the measured part that ended well."""
+        """The successful rows of the measured part."""
         import pyarrow.compute as pc
 
         rows = self.rows
@@ -82,12 +82,12 @@ class Drilled:
 def drill(
     serving: Mapping[str, Any], server: Served, scratch: Path, *, load: float, scenario: str, seed: int = 1, disturb: Disturb | None = None
 ) -> Drilled:
-    """Put a load on the server and pair what both saw. `serving`: the keys of [serving] that are not its defaults.
+    """Put a load on the server and collect both records. `serving`: the keys of [serving] that differ from the defaults.
 
-    disturb: what is done to the client's process meanwhile (`assay.runners.calibration.client_disturbance`).
+    disturb: a disturbance of the client process (`assay.runners.calibration.client_disturbance`).
 
     Raises:
-        WorkloadError: the client failed or did not end; its own words are in the message.
+        WorkloadError: the client failed or did not end; the message quotes it.
         EnvironmentLacks: the client cannot run here.
     """
     asked = Serving.model_validate(serving)
@@ -121,7 +121,7 @@ def drill(
 
 
 def _busy_s() -> float | None:
-    """Processor seconds that anybody has used since boot."""
+    """Processor seconds used by all processes since boot."""
     try:
         ticks = cpu_ticks(Machine())
     except (Unread, OSError, ValueError):
@@ -134,7 +134,7 @@ def _lasts(asked: Serving) -> float:
 
 
 def _prepared(asked: Serving, configuration: Configuration, url: str, scratch: Path, seed: int) -> Path:
-    """The launch's folder with its schedule and job."""
+    """Prepare the launch's folder with its schedule and job."""
     from assay.traffic.arrivals import make
 
     load = scratch / "load"
@@ -170,18 +170,18 @@ class _Client:
 
     @property
     def pid(self) -> int:
-        """The number of its process."""
+        """The process id."""
         return self._process.pid
 
     def begin(self) -> None:
-        """Wait until it is ready, and let the load begin."""
+        """Wait until the client is ready, then start the load."""
         self._wait_for("ready")
         self._say("go", "go")
         self._wait_for("cold_done")
         self._say("begin", str(time.monotonic_ns() + LEAD_NS))
 
     def cpu_s(self) -> float:
-        """Processor time of the process so far."""
+        """The process's processor time so far."""
         import psutil
 
         try:
@@ -191,7 +191,7 @@ class _Client:
         return float(used.user + used.system)
 
     def ended(self) -> float:
-        """Wait for its end; its processor time as a whole."""
+        """Wait for the process to end; returns its total processor time."""
         while True:
             pid, status, used = os.wait4(self._process.pid, os.WNOHANG)
             if pid:
@@ -204,7 +204,7 @@ class _Client:
         return used.ru_utime + used.ru_stime
 
     def close(self) -> None:
-        """End it, if it is still there."""
+        """Terminate the process if it still runs."""
         if self._process.returncode is None:
             self._process.kill()
             self._process.wait()
@@ -238,7 +238,7 @@ class _Client:
 
 
 def _rows(folder: Path) -> pyarrow.Table:
-    """Everything that the client wrote down, in the order of its requests."""
+    """Everything that the client recorded, in request order."""
     import pyarrow as pa
 
     from assay.record.salvage import read_stream
@@ -256,21 +256,21 @@ def _rows(folder: Path) -> pyarrow.Table:
 
 @dataclass(frozen=True, kw_only=True)
 class Errors:
-    """What the client's times are off by, nanoseconds; client minus truth, one entry per request or chunk."""
+    """Errors of the client's times, nanoseconds: client minus truth, one entry per request or chunk."""
 
     ttft: Ints
     itl: Ints
-    seen: Ints  # chunk: handed to the kernel by the server until stamped by the client
-    sent: Ints  # request: stamped by the client until it was at the server's socket
-    lag: Ints  # request: due until stamped as sent
-    told: Ints  # request: its TTFT as the client tells it, from sending
-    unsure: Ints  # request: how much earlier its first token may have come, as the client says; only where it does
-    outside: Ints  # the same requests: by how much the first token truly came before or after what the client says; 0: within
-    unpaired: int  # requests without a counterpart, or with another number of chunks
+    seen: Ints  # chunk: from the server's write to the client's timestamp
+    sent: Ints  # request: from the client's send timestamp to arrival at the server's socket
+    lag: Ints  # request: from due to the send timestamp
+    told: Ints  # request: TTFT from sending, as the client reports it
+    unsure: Ints  # request: the client's stated uncertainty of its first token; only where stated
+    outside: Ints  # the same requests: distance of the true first token from the stated interval; 0: within
+    unpaired: int  # requests without a counterpart, or with a different number of chunks
 
 
 def paired(drilled: Drilled) -> Errors:
-    """Hold every request and chunk of the measured part against its counterpart."""
+    """Compare every request and chunk of the measured part with its counterpart."""
     import numpy as np
 
     ttft, sent, lag, told = [], [], [], []
@@ -314,7 +314,7 @@ def _pairs(drilled: Drilled) -> Iterator[tuple[Mapping[str, Any], Entry | None]]
 
 
 def _text_times(row: Mapping[str, Any]) -> Ints:
-    """When each chunk of text was stamped, absolute."""
+    """The absolute timestamp of each text chunk."""
     import numpy as np
 
     stamps, kinds = np.array(row["chunk_ns"], dtype=np.int64), np.array(row["chunk_kind"])
@@ -323,15 +323,15 @@ def _text_times(row: Mapping[str, Any]) -> Ints:
 
 
 def _first_unsure(row: Mapping[str, Any]) -> int | None:
-    """How unsure the time of the first chunk of text is; None: not known."""
+    """The uncertainty of the first text chunk's time; None if unknown."""
     told = row["chunk_uncertainty_ns"]
     return int(told[list(row["chunk_kind"]).index(Kind.CONTENT)]) if told else None
 
 
 def _outside(stamp_ns: int, unsure_ns: int, sent_ns: int, left_ns: int | None) -> int:
-    """By how much a token, which left between two times, did not come between stamp - uncertainty and stamp.
+    """Distance between a token's true send interval and the client's interval [stamp - uncertainty, stamp].
 
-    The server may itself lose its processor between reading the clock and sending: that is no error of the client.
+    The server may itself be descheduled between reading the clock and sending, which is not the client's error.
     """
     left_ns = sent_ns if left_ns is None else left_ns
     return max(0, stamp_ns - unsure_ns - left_ns - CLOCKS_NS, sent_ns - stamp_ns - CLOCKS_NS)

@@ -1,7 +1,7 @@
-"""What is this machine like to measure on?  Clock, sleep, its surroundings, and many launches of the same fixed work.
+"""How well does this machine measure?  Clock, sleep, environment, and many launches of the same fixed work.
 
-The launches go through the installed harness itself: the runner `function`, its guard, its record, with the fixed work of
-`instruments/fixed_work.py`.  Nothing is judged here and nothing of the machine is changed.
+The launches go through the installed harness itself: the runner `function`, its supervisor and its record, with the fixed work
+of `instruments/fixed_work.py`.  Nothing is judged here, and nothing on the machine is changed.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from assay.spec.load import from_mapping
 
 LAUNCHES: Final = 60
 LEAST_LAUNCHES: Final = 40
-OVERHEAD_S: Final = 0.4  # of a launch, besides its counted calls: a guess that only decides how long a round is
-RESERVE: Final = 0.1  # of the time: the launch that is under way when it is over
-RESERVE_S: Final = 2.5  # besides: starting the program, the clock checks, the judging; at most half of the time
+OVERHEAD_S: Final = 0.4  # of a launch, besides its counted calls: an estimate that only sets the length of a round
+RESERVE: Final = 0.1  # share of the time: for the launch in progress when time is up
+RESERVE_S: Final = 2.5  # in addition: program start, clock checks, judging; at most half of the time
 CLOCK_READS: Final = 100_000
 SLEEPS: Final = 50
 SLEEP_S: Final = 0.001
@@ -48,7 +48,7 @@ CONTEXT_KEYS: Final = (
     "cgroup.cpu_quota",
     "noise.load",
 )
-TURBO: Final = (  # file, what it holds where turbo is on
+TURBO: Final = (  # file, its content if turbo is on
     ("/sys/devices/system/cpu/intel_pstate/no_turbo", "0"),
     ("/sys/devices/system/cpu/cpufreq/boost", "1"),
 )
@@ -56,18 +56,18 @@ TURBO: Final = (  # file, what it holds where turbo is on
 
 @dataclass(frozen=True, kw_only=True)
 class Seen:
-    """What was measured; readings that this machine does not give are `{"absent": reason}`."""
+    """The results; unavailable readings are `{"absent": reason}`."""
 
-    record: Path | None  # of the launches, in the folder that was given; None: no launch was made
+    record: Path | None  # of the launches; None if there was none
     clock: Mapping[str, Any]
     context: Mapping[str, Any]
-    shares: Mapping[str, Any]  # of the whole time: steal, pressure, throttling, other programs; 0..1
+    shares: Mapping[str, Any]  # of the total time: steal, pressure, throttling, other programs; 0..1
     seconds: float
     stopped: str  # why it ended early; empty if it did not
 
 
 def experiment(seconds: float, launches: int) -> Experiment:
-    """The launches as an experiment that ends in time."""
+    """The launches as an experiment that fits into `seconds`."""
     seconds -= min(RESERVE * seconds + RESERVE_S, seconds / 2.0)
     each = max(0.02, seconds / launches - OVERHEAD_S)
     return from_mapping(
@@ -92,9 +92,9 @@ def examine(
     machine: Machine | None = None,
     on_progress: Callable[[RunProgress], None] | None = None,
 ) -> Seen:
-    """Measure for about so many seconds; the record of the launches is made below `scratch`.
+    """Measure for about `seconds`; the record of the launches is created below `scratch`.
 
-    Ctrl-C ends it early, and what was measured until then is given back.
+    Ctrl-C ends it early with partial results.
     """
     machine = machine or Machine()
     began, before = time.monotonic(), counters(machine)
@@ -127,7 +127,7 @@ def _launches(scratch: Path, seconds: float, launches: int, on_progress: Callabl
 
 
 def clock_cost(now: Callable[[], int] = time.monotonic_ns, reads: int = CLOCK_READS) -> dict[str, float]:
-    """Seconds of one reading of the monotonic clock, and the smallest step that it shows."""
+    """Seconds per reading of the monotonic clock, and its smallest step."""
     begin = now()
     for _ in range(reads):
         now()
@@ -142,7 +142,7 @@ def clock_cost(now: Callable[[], int] = time.monotonic_ns, reads: int = CLOCK_RE
 
 
 def sleep_overshoot(sleep: Callable[[float], None] = time.sleep, sleeps: int = SLEEPS) -> dict[str, float]:
-    """By how many seconds a sleep of a millisecond lasts too long: median and worst."""
+    """By how many seconds a one-millisecond sleep overshoots: median and maximum."""
     late = []
     for _ in range(sleeps):
         begin = time.monotonic_ns()
@@ -152,7 +152,7 @@ def sleep_overshoot(sleep: Callable[[float], None] = time.sleep, sleeps: int = S
 
 
 def clock_pair() -> tuple[int, int]:
-    """(monotonic, wall) nanoseconds, read as closely together as can be: the tightest of ten."""
+    """(monotonic, wall) nanoseconds, read as close together as possible: the tightest of ten pairs."""
     pairs = []
     for _ in range(10):
         first, wall, second = time.monotonic_ns(), time.time_ns(), time.monotonic_ns()
@@ -162,16 +162,16 @@ def clock_pair() -> tuple[int, int]:
 
 
 def clock_drift(first: tuple[int, int], last: tuple[int, int]) -> dict[str, float]:
-    """How the wall clock moved against the monotonic one in between: parts per million, and seconds."""
+    """Drift of the wall clock against the monotonic one between two pairs: parts per million, and seconds."""
     elapsed, moved = last[0] - first[0], (last[1] - first[1]) - (last[0] - first[0])
     return {"wall_drift_ppm": 1e6 * moved / elapsed if elapsed > 0 else 0.0, "wall_drift_s": moved / 1e9}
 
 
-# ---- surroundings ------------------------------------------------------------------------------------------------------
+# ---- environment -------------------------------------------------------------------------------------------------------
 
 
 def context(machine: Machine) -> dict[str, Any]:
-    """What the machine says about itself."""
+    """The machine's description."""
     return {**capture_keys(CONTEXT_KEYS, machine), "cpu.turbo": _turbo(machine)}
 
 
@@ -185,7 +185,7 @@ def _turbo(machine: Machine) -> Any:
 
 
 def counters(machine: Machine) -> dict[str, Any]:
-    """Totals since boot, and this process's own processor time with that of its ended children, seconds."""
+    """Totals since boot, and the processor time of this process and its ended children, seconds."""
     own = sum(part for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN) for part in resource.getrusage(who)[:2])
     return {
         "ticks": _or_none(lambda: cpu_ticks(machine)),
@@ -203,7 +203,7 @@ def _or_none(read: Callable[[], Any]) -> Any:
 
 
 def shares(before: Mapping[str, Any], after: Mapping[str, Any], elapsed_s: float) -> dict[str, Any]:
-    """What happened in between, as shares of the time (0..1); None where the machine does not say."""
+    """Differences of two counter readings as shares of the elapsed time (0..1); None if unavailable."""
     found: dict[str, Any] = {"steal": None, "foreign": None}
     if before["ticks"] and after["ticks"]:
         ticks = {name: after["ticks"][name] - before["ticks"][name] for name in before["ticks"]}

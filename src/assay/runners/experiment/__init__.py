@@ -1,1 +1,1 @@
-"""How does an experiment run, from the first launch to the seal?"""
+"""How does an experiment run from the first launch to the seal?"""

@@ -1,6 +1,6 @@
-"""What becomes of a launch whose coordinator died?  It gets the row that was never written, with status aborted.
+"""What happens to a launch whose coordinator died?  It gets its missing row, with status aborted.
 
-Of a load also the requests that were due are accounted for (`assay.runners.experiment.lost_requests`).
+For a load, requests that were due are accounted for too (`assay.runners.experiment.lost_requests`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ REASON = "the coordinator ended while this launch was under way"
 
 
 def settle(record: RecordFolder, plan: Sequence[PlannedLaunch], clock: Clock) -> list[LaunchRow]:
-    """Write the missing rows; all rows of the record in the order of their launches.
+    """Write the missing rows. Returns all rows of the record in launch order.
 
     Raises:
         RecordError: a row could not be written.
@@ -45,7 +45,7 @@ def settle(record: RecordFolder, plan: Sequence[PlannedLaunch], clock: Clock) ->
 
 
 def _aborted(number: int, plan: Sequence[PlannedLaunch], rows: Sequence[LaunchRow], begun: dict[str, Any], clock: Clock) -> dict[str, Any]:
-    # Launches are made in the plan's order: one that died before it could say its slot was the first unfinished one.
+    # Launches follow the plan's order: one that died before it noted its slot had the first unfinished one.
     waiting = policy.remaining(plan, rows)
     slot = begun.get("slot", waiting[0].slot if waiting else plan[-1].slot)
     return launch_row(
@@ -64,7 +64,7 @@ def _aborted(number: int, plan: Sequence[PlannedLaunch], rows: Sequence[LaunchRo
 
 
 def _begun(path: Path, number: int) -> dict[str, Any]:
-    """What the coordinator said when it began the launch, and when anything was last heard of it: that long was paid for."""
+    """The coordinator's note at the launch's start, and the launch's last sign of life, up to which its time is billed."""
     import pyarrow.compute as pc
 
     heard = {"events": "ns", "steps": "end_ns", "telemetry": "ns"}

@@ -1,7 +1,7 @@
-"""Do the script's arguments or the conditions carry a secret, or bytes that are no text?  Then nothing is started.
+"""Do the script's arguments or the conditions hold a secret or non-UTF-8 bytes?  If so, nothing is started.
 
-Arguments stand in the process list of every machine of the job, in the record and in every report.  A secret belongs into
-an environment variable, which the record redacts.  A number is never a secret: `--token-dim 64` is a size.
+Arguments appear in the process list of every machine of the job, in the record and in every report.  A secret belongs in
+an environment variable, which the record redacts.  Numbers are never secrets: `--token-dim 64` is a size.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ HARMLESS = frozenset({"true", "false", "none", "yes", "no", "on", "off", ""})
 
 
 def refuse_secrets(experiment: Experiment) -> None:
-    """Look at every argument.
+    """Check every argument.
 
     Raises:
-        SpecError: one problem per argument that looks like a secret; its value is not repeated.
+        SpecError: one problem per argument that looks like a secret, without its value.
     """
-    declare(experiment.secret_variables)  # from here on, whatever is said of it
+    declare(experiment.secret_variables)  # redacted from here on
     arguments = experiment.workload.arguments
     cleaned = redact_arguments(arguments)
     problems = tuple(
@@ -44,7 +44,7 @@ def refuse_secrets(experiment: Experiment) -> None:
 
 
 def _conditions(experiment: Experiment) -> Iterator[Problem]:
-    """What is written down to be read by others, in the record, in reports and in comparisons."""
+    """Problems of the conditions, which the record, reports and comparisons show."""
     texts = {"name": experiment.name} | {f"conditions.{name}": str(value) for name, value in experiment.conditions.items()}
     if experiment.prices is not None:
         texts["prices.source"] = experiment.prices.source
@@ -60,7 +60,7 @@ def _conditions(experiment: Experiment) -> Iterator[Problem]:
 
 
 def _targets(experiment: Experiment) -> Iterator[Problem]:
-    """What is said of an engine stands in the record as it was written, and its command in the process list."""
+    """Problems of the targets: their settings enter the record verbatim, and their commands the process list."""
     serving = experiment.serving
     if serving is None:
         return
@@ -85,18 +85,18 @@ def _targets(experiment: Experiment) -> Iterator[Problem]:
 
 
 def _header(name: str, text: str) -> str:
-    """A header's name is read as a variable's: X-Gateway-Key holds a key."""
+    """A header's text, redacted as a variable of its name: X-Gateway-Key holds a key."""
     return redact_environment({name.upper().replace("-", "_"): text})[name.upper().replace("-", "_")]
 
 
 def _names_its_variable(text: str) -> bool:
-    """A header that only names its variable, as `Bearer {env:KEY}`, holds no secret."""
+    """Whether a header only refers to a variable, as `Bearer {env:KEY}`, and so holds no secret."""
     rest = re.sub(r"\{env:\w+\}", "", text)
     return rest != text and len(rest.split()[-1] if rest.split() else "") < SHORTEST_SECRET
 
 
 def refuse_bytes(experiment: Experiment) -> None:
-    """A record holds text: an argument of other bytes could not be kept as it was, nor repeated.
+    """Refuse non-UTF-8 arguments: a record holds text, so they could be neither kept nor repeated.
 
     Raises:
         SpecError: one problem per word of the command that is not UTF-8.
@@ -112,14 +112,14 @@ def refuse_bytes(experiment: Experiment) -> None:
             mend="Let a script name these bytes itself, and time the script.",
         )
         for where, word in words.items()
-        if any("\ud800" <= letter <= "\udfff" for letter in word)  # how Python holds bytes that are no UTF-8
+        if any("\ud800" <= letter <= "\udfff" for letter in word)  # surrogateescape: bytes that are not UTF-8
     )
     if problems:
         raise SpecError(problems, "the script's arguments")
 
 
 def _harmless(value: str) -> bool:
-    """A number, a truth value or a placeholder is a setting and no secret."""
+    """Whether it is a number, a Boolean or a placeholder: a setting, not a secret."""
     try:
         float(value)
     except ValueError:

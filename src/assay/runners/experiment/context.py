@@ -1,8 +1,8 @@
-"""What must a runner do, and what is it given?
+"""What must a runner do, and what does it receive?
 
-A runner is one file with one `RUNNER`; it makes the launches that are still to be made and says how it ended.  Most runners
-only say how one launch is made (`Maker`); `assay.runners.experiment.launch_loop` then makes them in order, and
-`assay.runners.experiment.session` those of several experiments in turn.
+A runner is one file with one `RUNNER`; it makes the remaining launches and reports how it ended.  Most runners only define how
+one launch is made (`Maker`); `assay.runners.experiment.launch_loop` makes them in order, and
+`assay.runners.experiment.session` interleaves those of several experiments.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from assay.spec.plan import PlannedLaunch
 
 @dataclass(frozen=True, kw_only=True)
 class Advice:
-    """Measuring does not judge: whoever starts a run hands in these (assay.cli.support.interim_analysis), or does without.
+    """Judgements between launches, passed in by the caller (assay.cli.support.interim_analysis): measuring does not judge.
 
-    `looks` gives the numbers of blocks after which to look, ascending and without end.
+    `looks` yields the block counts at which interim analyses are due, ascending and unbounded.
     """
 
     looks: Callable[[Experiment], Iterable[int]]
-    look: Callable[[Path, int], Look]  # the record's folder, blocks finished
-    disturbed: Callable[[Path, int], str]  # the record's folder, a launch that has just ended -> why it is contaminated, or ""
-    profiled: Callable[[Mapping[str, Any]], dict[str, Any]] | None = None  # a rank's trace -> what it says
+    look: Callable[[Path, int], Look]  # (record folder, finished blocks)
+    disturbed: Callable[[Path, int], str]  # (record folder, launch just ended) -> why it is contaminated, or ""
+    profiled: Callable[[Mapping[str, Any]], dict[str, Any]] | None = None  # a rank's trace -> its summary
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,10 +45,10 @@ class Outcome:
 
 @dataclass(frozen=True, kw_only=True)
 class RunContext:
-    """Everything that a runner may use. `rows` grows with every launch that ends."""
+    """Everything that a runner may use. `rows` grows as launches end."""
 
     experiment: Experiment  # with the real values of redacted variables
-    folder: Path  # against which the workload's paths are resolved
+    folder: Path  # base of the workload's relative paths
     record: RecordFolder
     plan: tuple[PlannedLaunch, ...]
     clock: Clock
@@ -59,16 +59,16 @@ class RunContext:
     looks: list[Look] = field(default_factory=list)
     label: str = ""
     begun_ns: int = 0
-    next_number: int = 0  # of the first launch that is still to be made
+    next_number: int = 0  # number of the next launch
 
     @property
     def adaptive(self) -> bool:
-        """Whether looks at the intervals decide how many blocks are made."""
+        """Whether interim analyses decide the number of blocks."""
         return self.experiment.launches.precision is not None and self.advice is not None
 
     @property
     def looked_for(self) -> int:
-        """Blocks that are needed for sure: with looks those until the next one, else all."""
+        """Blocks certainly needed: all, or with interim analyses those up to the next one."""
         if not self.adaptive or self.advice is None:
             return self.experiment.blocks
         seen = self.looks[-1].blocks if self.looks else 0
@@ -77,7 +77,7 @@ class RunContext:
         return min(next(blocks for blocks in self.advice.looks(self.experiment) if blocks > seen), self.experiment.blocks)
 
     def show(self, running: LaunchProgress | None = None) -> None:
-        """Tell the progress to whoever listens."""
+        """Report the progress to the listener, if any."""
         if self.on_progress is not None:
             blocks = self.looked_for
             needed = [planned for planned in self.plan if planned.role != "timed" or planned.block < blocks]
@@ -97,7 +97,7 @@ class RunContext:
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """One launch to be made."""
+    """One launch to make."""
 
     planned: PlannedLaunch
     number: int
@@ -106,21 +106,21 @@ class Job:
 
 @dataclass(frozen=True, kw_only=True)
 class Made:
-    """A launch that has ended: its row, which the caller writes, and what makes going on impossible."""
+    """A finished launch: its row, which the caller writes, and an error that prevents continuing."""
 
     row: LaunchRow
     broken: RecordError | None = None
 
 
 class Maker(Protocol):
-    """How one launch of an experiment is made; it knows nothing of the other launches."""
+    """Makes one launch of an experiment, independently of the others."""
 
     def make(self, job: Job) -> Made:
-        """Start it, watch it to its end. Rows of other tables go to `context.record.writer(job.number)`."""
+        """Start the launch and watch it to its end. Rows of other tables go to `context.record.writer(job.number)`."""
         ...
 
     def absences(self) -> Mapping[str, str]:
-        """What this machine does not let be metered, and why."""
+        """Counters that cannot be metered on this machine, with reasons."""
         ...
 
 
@@ -129,6 +129,6 @@ class Runner:
     """A way of driving a workload."""
 
     name: str
-    check: Callable[[Experiment, Path], None]  # raises SpecError or EnvironmentLacks before a record is made
+    check: Callable[[Experiment, Path], None]  # raises SpecError or EnvironmentLacks before a record is created
     run: Callable[[RunContext], Outcome]
-    maker: Callable[[RunContext], Maker] | None = None  # None: its launches cannot be made in turn with another's
+    maker: Callable[[RunContext], Maker] | None = None  # None: its launches cannot be interleaved with others'

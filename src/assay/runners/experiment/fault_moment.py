@@ -1,6 +1,6 @@
-"""In the middle of how many steps does a fault strike whose training saves no checkpoint?  As many as a launch before it made.
+"""At which step does a fault strike if the training saves no checkpoint?  In the middle of an earlier launch's steps.
 
-Read from the progress files of the launches of the same configuration, else of any other, so that a resumed experiment finds the same.
+Read from the progress files of launches of the same configuration, else of any other, so that a resumed experiment gets the same step.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from assay.record.progress import Progress, read_progress
 
 
 def middle(record: RecordFolder, configuration: str) -> int | None:
-    """The middle step of a launch before; None where one saved a checkpoint, made fewer than two steps, or where there was none."""
+    """The middle step of an earlier launch; None if one saved a checkpoint or made fewer than two steps, or if there is none."""
     launches = [row for row in record.finished_launches() if row["status"] == "ok" and row["role"] != "sweep"]
     own = [row for row in launches if row["configuration"] == configuration] or launches
     ranks = [rank for row in own for rank in _ranks(record.launch_folder(int(row["launch"])))]

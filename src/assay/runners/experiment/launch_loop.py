@@ -1,11 +1,11 @@
-"""In which order are an experiment's launches made, and when are there enough?  Block by block, as planned.
+"""In which order are an experiment's launches made, and when are there enough?
 
-The number of blocks is the planned one.  With `launches.precision` there is a look at the intervals after some of them
-(`Advice`), and no further block is made once a look says that they are narrow, at `launches.at_most`, or when
-`limits.experiment_timeout_s` is over; launches that were not needed leave no row.  Fault launches come last.
-With `noise.repeat` a launch that was disturbed is made again in its place; the disturbed one stays in the record under
-the status contaminated.  A sentinel is timed before and after every launch.
-Whether an interval is narrow or a launch disturbed is not decided here: measuring does not judge.
+Launches are made block by block as planned.  With `launches.precision`, interim analyses (`Advice`) follow some blocks, and
+blocks end once the intervals are narrow enough, at `launches.at_most`, or after `limits.experiment_timeout_s`; launches that
+were not needed leave no row.  Fault launches come last.
+With `noise.repeat`, a disturbed launch is repeated in its slot; the disturbed one stays in the record with status
+contaminated.  A sentinel is timed before and after every launch.
+Whether an interval is narrow or a launch disturbed is decided elsewhere: measuring does not judge.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ LooksEnded = Literal["precision", "at_most", "budget", "failed"]
 
 
 def run(context: RunContext, maker: Maker) -> Outcome:
-    """Make every launch of one experiment that is still to be made and still needed."""
+    """Make the remaining launches of one experiment, as far as they are needed."""
     course = Course(context, maker)
     while course.wants_more:
         course.make_block()
@@ -38,47 +38,47 @@ def run(context: RunContext, maker: Maker) -> Outcome:
 
 
 class Course:
-    """One experiment's way through its plan. What has been done is read from the context's rows, so it can be gone on with."""
+    """One experiment's progress through its plan, derived from the context's rows so that it can be resumed."""
 
     def __init__(self, context: RunContext, maker: Maker, rounds: dict[float, int] | None = None) -> None:
-        """`rounds`: sentinels calibrated so far, by seconds; experiments that are made in turn share it."""
+        """`rounds`: sentinels calibrated so far, by seconds; shared by interleaved experiments."""
         self.context, self.maker = context, maker
         self.number = context.next_number
         self._rounds = {} if rounds is None else rounds
         self.adaptive = context.adaptive
 
-    # ---- what is left
+    # ---- remaining work
 
     def waiting(self, role: Role) -> list[PlannedLaunch]:
-        """The planned launches of a role that have no final row."""
+        """The planned launches of a role without a final row."""
         return [one for one in policy.remaining(self.context.plan, self.context.rows) if one.role == role]
 
     @property
     def untimed(self) -> list[PlannedLaunch]:
-        """The launches that are not timed and have no final row, in the order in which they are made."""
+        """The untimed launches without a final row, in execution order."""
         return [*self.waiting("communication"), *self.waiting("sweep"), *self.waiting("profile"), *self.waiting("fault")]
 
     @property
     def blocks_done(self) -> int:
-        """Blocks from the first on in which every launch has ended."""
+        """The number of leading blocks in which every launch has ended."""
         waiting = self.waiting("timed")
         return waiting[0].block if waiting else self.context.experiment.blocks
 
     @property
     def enough(self) -> bool:
-        """Whether the last look said that the intervals are narrow."""
+        """Whether the last interim analysis found the intervals narrow enough."""
         return self.adaptive and bool(self.context.looks) and self.context.looks[-1].enough
 
     @property
     def block_left(self) -> bool:
-        """Whether another block could be made: there is one, and with looks it is still worth it."""
+        """Whether another block is planned and, with interim analyses, still worthwhile."""
         if self.blocks_done >= self.context.experiment.blocks:
             return False
         return not (self.adaptive and (self._over_budget() or policy.hopeless(self.context.plan, self.context.rows)))
 
     @property
     def can_go_on(self) -> bool:
-        """Whether another block may be made: it could, and nobody asked to stop."""
+        """Whether another block could be made and no stop was requested."""
         return self.block_left and not self.context.stop.count
 
     @property
@@ -86,12 +86,12 @@ class Course:
         """Whether another block may be made and is needed."""
         return self.can_go_on and not self.enough
 
-    # ---- making
+    # ---- making launches
 
     def make_block(self) -> None:
-        """Make what is missing of the next block; then look at the intervals, if that is due."""
+        """Make the missing launches of the next block, then run the interim analysis if it is due."""
         if self._look_if_due() and self.enough:
-            return  # it was interrupted between a block and its look
+            return  # it was interrupted between a block and its interim analysis
         block = self.blocks_done
         for planned in self.waiting("timed"):
             if planned.block == block:
@@ -99,12 +99,12 @@ class Course:
         self._look_if_due()
 
     def make_faults(self) -> None:
-        """Make what is missing of the launches that are not timed: those that calibrate communication, then the fault launches."""
+        """Make the missing untimed launches: communication calibration, then faults."""
         for planned in self.untimed:
             self._make(planned)
 
     def outcome(self) -> Outcome:
-        """How it ended; why no further blocks were made stands in the manifest then."""
+        """How the run ended; notes in the manifest why no further blocks were made."""
         rows, plan = self.context.rows, self.context.plan
         self.context.show()
         needed = bool(self.untimed) or (self.block_left and not self.enough)
@@ -117,7 +117,7 @@ class Course:
         return Outcome(state="failed" if failed else "complete", reason=failed, not_metered=self.maker.absences())
 
     def _make(self, planned: PlannedLaunch) -> None:
-        """Make one planned launch, again if it was disturbed and that is asked for."""
+        """Make one planned launch; repeat it if it was disturbed and repeats are enabled."""
         while not self.context.stop.count:
             self.context.show()
             job = Job(planned=planned, number=self.number, attempt=policy.attempt_of(planned.slot, self.context.rows))
@@ -134,10 +134,10 @@ class Course:
         return None
 
     def _held_against_noise(self, made: Made, planned: PlannedLaunch) -> Made:
-        """The launch, as contaminated if something disturbed it and it may be made again.
+        """The launch, marked contaminated if it was disturbed and may be repeated.
 
-        Whoever decides is shown the machine's counters and never what the launch measured: repeating launches whose result
-        does not please would bend every number.  The last try counts whatever happened, and the audit names it.
+        The decision uses the machine's counters, never the launch's measurements: repeating launches with unwelcome results
+        would bias every number.  The last attempt counts in any case, and the audit reports it.
         """
         advice, row, most = self.context.advice, made.row, self.context.experiment.noise.repeat
         if advice is None or row["status"] != "ok" or row["role"] != "timed" or made.broken is not None:
@@ -148,7 +148,7 @@ class Course:
             self.context.record.writer(row["launch"]).flush()
             reason = advice.disturbed(self.context.record.path, row["launch"])
         except BaseException:
-            self._ended(made)  # whatever is wrong with the judging, the launch was measured
+            self._ended(made)  # the launch was measured even if judging fails
             raise
         return replace(made, row={**row, "status": "contaminated", "reason": reason}) if reason else made
 
@@ -156,7 +156,7 @@ class Course:
 
     @cached_property
     def _sentinel(self) -> Sentinel | None:
-        """The same work for the whole record, also after a resume, and for all arms of a session."""
+        """The same work for the whole record, after a resume too, and for all sides of a session."""
         seconds, record = self.context.experiment.noise.sentinel_s, self.context.record
         if not seconds:
             return None
@@ -174,13 +174,13 @@ class Course:
             row = (job.number, self.context.clock.now_ns(), platform.node(), read.device, read.counter, read.value, read.unit, read.method)
             self.context.record.writer(job.number).append("telemetry", row)
 
-    # ---- writing down
+    # ---- writing rows
 
     def _ended(self, made: Made) -> None:
-        """Write the row of a launch.
+        """Write a launch's row.
 
         Raises:
-            RecordError: it cannot be written, or the launch met with that before.
+            RecordError: the row cannot be written, or a write failed during the launch.
         """
         try:
             write_launch(self.context.record.writer(made.row["launch"]), made.row, self.context.record.path)
@@ -190,7 +190,7 @@ class Course:
             raise made.broken
         self.context.rows.append(made.row)
 
-    # ---- not making
+    # ---- skipping launches
 
     def _over_budget(self) -> bool:
         limit = self.context.experiment.limits.experiment_timeout_s
@@ -220,10 +220,10 @@ class Course:
         )
         return Made(row=row)
 
-    # ---- looking
+    # ---- interim analyses
 
     def _look_if_due(self) -> bool:
-        """Whether there was a look; its answer is in the manifest, and in `context.looks`."""
+        """Run the interim analysis if due; returns whether there was one. Its result goes to the manifest and `context.looks`."""
         advice, blocks = self.context.advice, self.blocks_done
         if not self.adaptive or advice is None:
             return False
@@ -236,7 +236,7 @@ class Course:
         return True
 
     def _is_due(self, blocks: int, looks: Iterable[int]) -> bool:
-        """The last look is at the end of the plan, whenever that is: it says how wide the intervals were left."""
+        """Whether an interim analysis is due. The last is always at the end of the plan, to report the final widths."""
         if blocks == self.context.experiment.blocks:
             return True
         for look in looks:

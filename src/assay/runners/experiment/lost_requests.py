@@ -1,13 +1,12 @@
-"""What became of requests whose client process died?  Each that was due and has no row gets one, with status lost.
+"""What happened to requests whose client process died?  Each due request without a row gets one, with status lost.
 
-Due were: what the client noted when it sent it (`assay.traffic.client.due_journal`), and everything with a due time of its own up to the
-client's end.  Where it could not note anything: whatever follows a request that has ended; what would have followed a lost
-request never became due.
+A request was due if the client noted it on sending (`assay.traffic.client.due_journal`), or if its scheduled time is before the
+client's end.  Without notes: if its predecessor has ended; successors of a lost request never became due.
 
-If the coordinator dies, its guards ask the clients to end: what is in flight is then cancelled, what is due and was not sent
-is unsent, and nothing becomes due any more.  `assay resume` finds the launch aborted, adds what is missing, and makes it again.
-The ledger of an aborted launch is therefore as whole as that of any other, up to the last sign of life of its clients, and says
-what was done to the server; no metric counts it.
+If the coordinator dies, its supervisors end the clients: requests in flight are cancelled, due ones not yet sent are unsent, and
+no more become due.  `assay resume` finds the launch aborted, adds the missing rows, and repeats it.
+The accounting of an aborted launch is therefore as complete as any other, up to its clients' last sign of life, and documents the
+load on the server; no metric counts it.
 """
 
 from __future__ import annotations
@@ -38,9 +37,9 @@ REASON = "the client process that was to send it ended"
 def lost_rows(
     path: Path, launch: int, schedule: Schedule, dead: Mapping[int, int], clients: int, t0_ns: int, load: Path
 ) -> Iterator[tuple[Any, ...]]:
-    """The missing rows of table `requests`, of the client processes that died: client -> when.
+    """The missing rows of the table `requests`; `dead`: client process -> time of death.
 
-    `t0_ns` is 0 if the load had not begun; `load` is the folder with what the clients noted.
+    `t0_ns` is 0 if the load had not begun; `load` is the folder with the clients' notes.
     """
     seen = frozenset(number for batch in answered(path, launch) for number in batch["request"].to_pylist())
     for client, end_ns in dead.items():
@@ -50,14 +49,14 @@ def lost_rows(
 
 
 def last_request(path: Path, launch: int, table: str = "requests") -> int:
-    """The highest number of a request that has a row; -1 if none has."""
+    """The highest request number with a row; -1 if there is none."""
     import pyarrow.compute as pc
 
     return max((int(pc.max(batch["request"]).as_py()) for batch in answered(path, launch, table) if batch.num_rows), default=-1)
 
 
 def answered(path: Path, launch: int, table: str = "requests") -> Iterator[pyarrow.RecordBatch]:
-    """What the clients have written of a launch, batch by batch."""
+    """The clients' rows of a launch, batch by batch."""
     from assay.record.salvage import batches
 
     return batches(path, launch_name(launch), table)
@@ -66,9 +65,9 @@ def answered(path: Path, launch: int, table: str = "requests") -> Iterator[pyarr
 def lost(
     schedule: Schedule, client: int, clients: int, seen: frozenset[int], t0_ns: int, end_ns: int, noted: Noted | None = None
 ) -> Iterator[int]:
-    """The numbers of the requests of a client process that were due and have no row, ascending."""
+    """The numbers of a client's due requests without a row, ascending."""
     before = shares.predecessors(schedule)
-    first = True  # of the cold requests nothing precedes the first one
+    first = True  # the first cold request has no predecessor
     for number in shares.mine(schedule, client, clients).tolist():
         due, cold = int(schedule.due_ns[number]), PHASES[schedule.phase[number]] == "cold"
         if number in seen:
@@ -121,18 +120,18 @@ def _known(value: Any) -> int | None:
     return None if value == NONE else int(value)
 
 
-# ---- of a launch whose coordinator died ------------------------------------------------------------------------------
+# ---- after the coordinator's death -----------------------------------------------------------------------------------
 
 
 def settle(path: Path, launch: int, writer: StreamWriter) -> None:
-    """Write what the coordinator would have written of a load: rows of lost requests, and of the arrivals. All clients are gone.
+    """Write the rows of lost requests and of arrivals in the dead coordinator's stead. Requires that all clients have ended.
 
-    Done again it adds nothing.
+    Idempotent.
     """
     load = path / "streams" / launch_name(launch) / "load"
     job, schedule = _read(load)
     if schedule is None:
-        return  # it died before anything could be sent
+        return  # it died before any request could be sent
     t0_ns = _begun(load)
     dead = {client: _last_sign_ns(path, launch, load, client, schedule) for client in range(job["clients"])}
     for row in lost_rows(path, launch, schedule, dead, job["clients"], t0_ns, load):
@@ -148,12 +147,12 @@ def _read(load: Path) -> tuple[dict[str, Any], Schedule | None]:
     try:
         job: dict[str, Any] = json.loads((load / "job.json").read_bytes())
         return job, make.read(load / "schedule.arrow")
-    except (OSError, ValueError):  # the job is written last, and at once
+    except (OSError, ValueError):  # the job is written last, atomically
         return {}, None
 
 
 def _begun(load: Path) -> int:
-    """When the load began; 0 if it did not."""
+    """Start of the load; 0 if it did not begin."""
     try:
         return int((load / "begin").read_text())
     except (OSError, ValueError):
@@ -161,7 +160,7 @@ def _begun(load: Path) -> int:
 
 
 def _last_sign_ns(path: Path, launch: int, load: Path, client: int, schedule: Schedule) -> int:
-    """When a client process was last heard of: what was due by then and has no row is lost. 0: never."""
+    """Last sign of life of a client; requests due by then without a row are lost. 0: never."""
     import pyarrow.compute as pc
 
     noted = due_journal.read(load / due_journal.name(client), len(schedule))

@@ -1,9 +1,9 @@
-"""When is it pointless to go on?  Pure decisions on the launches that have ended.
+"""When is it pointless to continue?  Pure functions of the launches that have ended.
 
-* A configuration whose last two launches failed is skipped for the rest; the others go on.
-* If nothing has succeeded, and some configuration has failed twice or every one of them at least once (two failures
-  in all), the experiment has failed.
-Fault launches are left out of both: what they break is broken on purpose.
+* A configuration whose last two launches failed is skipped from then on; the others continue.
+* If no launch has succeeded, and some configuration has failed twice or every one at least once (two failures in
+all), the experiment has failed.
+Fault launches do not count: they break things on purpose.
 """
 
 from __future__ import annotations
@@ -14,27 +14,27 @@ from typing import Any
 from assay.spec.plan import PlannedLaunch
 
 FAILED = ("failed", "timeout")
-FINAL = frozenset({"ok", "failed", "timeout", "skipped"})  # a slot with such a row is not tried again
+FINAL = frozenset({"ok", "failed", "timeout", "skipped"})  # a slot with such a row is not retried
 
 
 def remaining(plan: Sequence[PlannedLaunch], rows: Sequence[Mapping[str, Any]]) -> list[PlannedLaunch]:
-    """The launches that are still to be made: those whose slot has no final row. Aborted and contaminated ones are made again."""
+    """The launches whose slot has no final row. Aborted and contaminated ones are repeated."""
     done = {row["slot"] for row in rows if row["status"] in FINAL}
     return [planned for planned in plan if planned.slot not in done]
 
 
 def attempt_of(slot: int, rows: Sequence[Mapping[str, Any]]) -> int:
-    """Which try of the slot comes next, from 0."""
+    """The number of the slot's next attempt, from 0."""
     return 1 + max((row["attempt"] for row in rows if row["slot"] == slot), default=-1)
 
 
 def disturbed_tries(slot: int, rows: Sequence[Mapping[str, Any]]) -> int:
-    """How many tries of the slot were disturbed so far."""
+    """How many attempts of the slot were disturbed so far."""
     return sum(row["slot"] == slot and row["status"] == "contaminated" for row in rows)
 
 
 def skip_reason(planned: PlannedLaunch, rows: Sequence[Mapping[str, Any]]) -> str:
-    """Why this launch is not worth starting; empty if it is."""
+    """Why this launch is to be skipped; empty if it is not."""
     last = _timed(rows, planned.configuration)[-2:]
     if len(last) == 2 and all(row["status"] in FAILED for row in last):
         return f"the last two launches of {planned.configuration} failed: {last[-1]['reason']}"
@@ -54,7 +54,7 @@ def hopeless(plan: Sequence[PlannedLaunch], rows: Sequence[Mapping[str, Any]]) -
 
 
 def all_failed(rows: Sequence[Mapping[str, Any]]) -> str:
-    """At the end of the plan: why nothing came of it; empty if any launch succeeded or none was tried."""
+    """At the end of the plan, why no launch succeeded; empty if any did or none was tried."""
     tried = [row for row in rows if row["status"] in (*FAILED, "ok")]
     if not tried or any(row["status"] == "ok" for row in tried):
         return ""

@@ -1,4 +1,4 @@
-"""What is told of an experiment while it runs, and how long will it still take?"""
+"""What is the progress of a running experiment, and how long will it still take?"""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from assay.spec.experiment import Experiment
 from assay.spec.plan import PlannedLaunch
 
 FINAL = policy.FINAL
-STARTING_S = 5.0  # of a launch of the collectives' worker: torch is imported, the ranks meet
+STARTING_S = 5.0  # of a collectives worker: import torch, form the process group
 LaunchRow = Mapping[str, Any]  # a row of the table `launches`
 
 
 @dataclass(frozen=True, kw_only=True)
 class LoadProgress:
-    """A load under way. Percentiles are of the last seconds, for the display only."""
+    """A running load. Percentiles cover the last seconds, for display only."""
 
     state: str  # loading, cold, load, ended
     into_s: float  # since the load began
-    left_s: float  # until nothing becomes due any more
+    left_s: float  # until the last request is due
     due: int
     sent: int
     done: int
@@ -30,7 +30,7 @@ class LoadProgress:
     failed: Mapping[str, int]  # status -> requests
     in_flight: int
     tokens: int
-    offered: float | None  # requests per second asked for; None in a closed loop
+    offered: float | None  # requested rate, 1/s; None in a closed loop
     ttft_ms: Mapping[str, float]  # "p50", "p95", "p99"
     tpot_ms: Mapping[str, float]
     e2e_ms: Mapping[str, float]
@@ -39,39 +39,39 @@ class LoadProgress:
 
 @dataclass(frozen=True, kw_only=True)
 class LaunchProgress:
-    """The launch under way."""
+    """The running launch."""
 
     number: int
     planned: PlannedLaunch
     elapsed_s: float
-    steps: int  # finished by every rank that was seen
+    steps: int  # finished by every rank that has reported
     steps_per_s: float | None  # over the last seconds; None before there are enough
-    ranks: int  # workers that were seen
+    ranks: int  # workers that have reported
     incarnation: int
     load: LoadProgress | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunProgress:
-    """The whole experiment at one moment."""
+    """The state of the whole experiment."""
 
     record: Path
     plan: tuple[PlannedLaunch, ...]
-    rows: tuple[LaunchRow, ...]  # launches that have ended, in order
+    rows: tuple[LaunchRow, ...]  # finished launches, in order
     running: LaunchProgress | None
-    seconds_left: float | None  # None while no launch has finished; with looks: until the next one
-    label: str = ""  # of the arm, where several experiments are run in turn
-    looks: tuple[Look, ...] = ()  # at the intervals, so far
-    adaptive: bool = False  # whether the plan only says how many launches there may be at most
+    seconds_left: float | None  # None before the first finished launch; until the next interim analysis, if there are any
+    label: str = ""  # of the side, when experiments are interleaved
+    looks: tuple[Look, ...] = ()  # interim analyses so far
+    adaptive: bool = False  # whether the plan is only the maximum
 
 
 def seconds_left(
     launches: Sequence[PlannedLaunch], rows: Sequence[LaunchRow], running: LaunchProgress | None = None, planned_s: float | None = None
 ) -> float | None:
-    """Seconds until the plan is through, from the launches that finished; None if none did.
+    """Seconds until the plan is finished, estimated from finished launches; None if there are none.
 
-    A configuration without a finished launch counts like the mean of all finished ones; `planned_s` says how long a launch
-    was asked to take, where that is known before any has finished.
+    A configuration without a finished launch counts as the mean of all finished ones; `planned_s` is the specified duration
+    of a launch, if it is known before any has finished.
     """
     walls: dict[str, list[float]] = {}
     for row in rows:
@@ -93,11 +93,11 @@ def seconds_left(
 
 
 def planned_seconds(experiment: Experiment) -> float | None:
-    """How long a launch was asked to take; None where its work decides."""
+    """The specified duration of a launch; None if its work decides."""
     if experiment.workload.runner == "collectives":
         requested = experiment.collectives_requested
         each = sum(len(requested.places(op)) for op in requested.operations) * len(requested.every_size)
-        return STARTING_S + 2.0 * requested.seconds * each  # as long again for writing and checking the data
+        return STARTING_S + 2.0 * requested.seconds * each  # doubled for writing and checking the data
     if experiment.serving is None:
         return None
     return experiment.serving.arrivals.warm_up_s + experiment.serving.arrivals.duration_s
@@ -105,10 +105,10 @@ def planned_seconds(experiment: Experiment) -> float | None:
 
 @dataclass(frozen=True, kw_only=True)
 class Look:
-    """What a look at the intervals gave, after some blocks."""
+    """Result of an interim analysis after some blocks."""
 
     blocks: int
-    confidence: float  # of the intervals that were looked at
+    confidence: float  # of the examined intervals
     enough: bool
-    widths: Mapping[str, float]  # "metric at configuration" -> the larger relative half-width; absent ones are left out
+    widths: Mapping[str, float]  # "metric at configuration" -> the larger relative half-width; without absent ones
     sentence: str  # for the progress display and the manifest

@@ -1,4 +1,4 @@
-"""How does the coordinator write down what it did?  Rows of `launches` and `events` in the order of their columns."""
+"""How does the coordinator record its actions?  As rows of `launches` and `events`, in column order."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from assay.spec.plan import PlannedLaunch
 
 
 def launch_row(planned: PlannedLaunch, **rest: Any) -> dict[str, Any]:
-    """A row of the table `launches`: what was planned, and what came of it."""
+    """A row of the table `launches`: the plan and its outcome."""
     planned_part = {
         "slot": planned.slot,
         "configuration": planned.configuration,
@@ -30,10 +30,10 @@ def launch_row(planned: PlannedLaunch, **rest: Any) -> dict[str, Any]:
 
 
 def write_launch(writer: StreamWriter, row: Mapping[str, Any], path: Path) -> None:
-    """Write the row of a launch that has ended, and close the coordinator's streams of it.
+    """Write a finished launch's row, and close the coordinator's streams of the launch.
 
     Raises:
-        RecordError: it could not be written.
+        RecordError: the row could not be written.
     """
     writer.append("launches", tuple(row[name] for name in LAUNCHES.column_names))
     writer.close()
@@ -41,7 +41,7 @@ def write_launch(writer: StreamWriter, row: Mapping[str, Any], path: Path) -> No
 
 
 def write_event(writer: StreamWriter, launch: int, kind: str, ns: int, detail: Mapping[str, Any], **rest: Any) -> None:
-    """Take an event of the coordinator; it is on the disk after the next flush."""
+    """Take an event of the coordinator; it reaches the disk with the next flush."""
     row = {
         "launch": launch,
         "ns": ns,
@@ -59,10 +59,10 @@ def write_event(writer: StreamWriter, launch: int, kind: str, ns: int, detail: M
 
 
 def check_written(writer: StreamWriter, path: Path) -> None:
-    """Whether everything that the writer took reached the disk so far.
+    """Check that everything the writer took has reached the disk.
 
     Raises:
-        RecordError: it did not.
+        RecordError: it has not.
     """
     if writer.error is not None:
         raise files.explain(writer.error, path, "write the record")

@@ -1,6 +1,6 @@
 """How is an experiment run from its first line to the sealed record?
 
-`run` and `resume` hold the record's life: create or reopen, environment before, the runner, environment after, finish.
+`run` and `resume` cover the record's life cycle: create or reopen, environment before, the runner, environment after, finish.
 """
 
 from __future__ import annotations
@@ -45,17 +45,17 @@ def run(
 
     Args:
         experiment: what to run.
-        folder: where the workload's script is looked for; default: the working directory.
-        root: where the record folder is made.
-        on_progress: called several times a second with the state of things.
+        folder: base of the workload's relative paths; default: the working directory.
+        root: where the record folder is created.
+        on_progress: called several times a second with the progress.
         clock: default: the system's.
-        advice: what judging says between launches; needed for `launches.precision` and `noise.repeat`.
+        advice: judgements between launches; required by `launches.precision` and `noise.repeat`.
 
     Raises:
-        SpecError, EnvironmentLacks: it cannot be started; no record was made.
-        WorkloadError: no launch succeeded; the record says why.
-        Interrupted: stopped by a signal; `resume` goes on.
-        RecordError: the record could not be written any more; what was written stays readable.
+        SpecError, EnvironmentLacks: it cannot be started; no record was created.
+        WorkloadError: no launch succeeded; the record gives the reasons.
+        Interrupted: stopped by a signal; `resume` continues.
+        RecordError: writing the record failed; the rows already written stay readable.
     """
     clock = clock or SystemClock()
     folder = (folder or Path.cwd()).resolve()
@@ -66,10 +66,10 @@ def run(
 
 
 def checked(experiment: Experiment, folder: Path, advice: Advice | None) -> Runner:
-    """The experiment's runner, if everything that can be known beforehand is in order.
+    """The experiment's runner, after all checks that are possible beforehand.
 
     Raises:
-        SpecError, EnvironmentLacks: it is not.
+        SpecError, EnvironmentLacks: a check failed.
     """
     if experiment.tune is not None:
         raise SpecError(
@@ -87,7 +87,7 @@ def checked(experiment: Experiment, folder: Path, advice: Advice | None) -> Runn
 
 
 def _refuse_without_advice(experiment: Experiment) -> None:
-    """Whoever only measures can neither say whether an interval is narrow enough nor whether a launch was disturbed."""
+    """Refuse settings that need judgements: measuring alone decides neither precision nor disturbance."""
     wanted = {"launches.precision": experiment.launches.precision, "noise.repeat": experiment.noise.repeat or None}
     problems = tuple(
         Problem(
@@ -104,10 +104,10 @@ def _refuse_without_advice(experiment: Experiment) -> None:
 
 
 def opened(experiment: Experiment, folder: Path, root: Path, **rest: Any) -> RunContext:
-    """A new record and everything that a runner may use.
+    """A new record with the context for its runner.
 
     Raises:
-        RecordError: the record could not be made.
+        RecordError: the record could not be created.
     """
     record = record_folder.create(root, experiment, plan_signature(experiment), clock=rest["clock"])
     return RunContext(experiment=experiment, folder=folder, record=record, plan=plan(experiment), begun_ns=rest["clock"].now_ns(), **rest)
@@ -121,19 +121,19 @@ def resume(
     clock: Clock | None = None,
     advice: Advice | None = None,
 ) -> Path:
-    """Go on with an interrupted record: no finished launch is repeated.
+    """Continue an interrupted record without repeating finished launches.
 
     Args:
         path: the record folder.
-        force: also if the script or the experiment has changed since.
+        force: continue even if the script or the experiment has changed.
         on_progress: as for `run`.
         clock: default: the system's.
         advice: as for `run`.
 
     Raises:
-        RecordError: it is no record, it is being written by a living process, or there is nothing to go on with.
-        SpecError: the script or the experiment has changed since.
-        Others as `run`.
+        RecordError: not a record, a live process is writing it, or nothing remains to be done.
+        SpecError: the script or the experiment has changed.
+        Others: as for `run`.
     """
     from assay.launchers.support import supervisor
     from assay.runners.experiment import abandoned_launches
@@ -179,7 +179,7 @@ def _looks_so_far(record: RecordFolder) -> list[Look]:
 
 
 def _note_alone(context: RunContext) -> None:
-    """Blocks of a session that are made after it, without the other arms: they pair with nothing."""
+    """Note the blocks made after a session without the other sides: they cannot be paired."""
     session = context.record.manifest.get("session")
     if session is not None:
         waiting = {planned.block for planned in policy.remaining(context.plan, context.rows) if planned.role == "timed"}
@@ -187,7 +187,7 @@ def _note_alone(context: RunContext) -> None:
 
 
 def _carry_out(runner: Runner, context: RunContext, before: Mapping[str, Any]) -> Path:
-    """From the environment before to the seal, whatever happens between."""
+    """Run from the environment before to the seal; finish the record on any error."""
     try:
         begin(context, before)
         outcome = runner.run(context)
@@ -205,7 +205,7 @@ def _carry_out(runner: Runner, context: RunContext, before: Mapping[str, Any]) -
 
 
 def begin(context: RunContext, before: Mapping[str, Any] | None = None) -> None:
-    """Write what the machine is like before the first launch."""
+    """Record the environment before the first launch."""
     seen = capture(_secrets(context), folder=context.folder) if before is None else before
     script = {"script": script_identity(context.experiment, context.folder)}
     machine = {"doctor": machine_fitness.carried(context.clock.utc())}
@@ -213,10 +213,10 @@ def begin(context: RunContext, before: Mapping[str, Any] | None = None) -> None:
 
 
 def settle(context: RunContext, outcome: Outcome) -> None:
-    """Finish the record as the runner ended.
+    """Finish the record according to the runner's outcome.
 
     Raises:
-        RecordError: it cannot be sealed now; it stays as it is, and `resume` seals it.
+        RecordError: it cannot be sealed now; it stays unsealed, and `resume` seals it.
     """
     if outcome.state != "interrupted":
         after = capture(_secrets(context), folder=context.folder)
@@ -225,8 +225,8 @@ def settle(context: RunContext, outcome: Outcome) -> None:
 
 
 def give_up(context: RunContext, error: BaseException) -> None:
-    """Finish the record as interrupted, if it is not finished: nothing that was measured is lost."""
-    with suppress(RecordError):  # a full disk may refuse this too; the record then reads as interrupted all the same
+    """Finish an unfinished record as interrupted; no measured data are lost."""
+    with suppress(RecordError):  # a full disk may refuse this too; the record still reads as interrupted
         context.record.finish("interrupted", str(error) or type(error).__name__)
 
 
@@ -235,6 +235,6 @@ def _secrets(context: RunContext) -> tuple[str, ...]:
 
 
 def resume_lines(paths: Sequence[Path], why: str) -> str:
-    """What a user who stopped it should know."""
+    """The message to a user who stopped the run: why, and how to resume."""
     commands = "\n".join(f"    assay resume {shlex.quote(str(path))}" for path in paths)
     return f"stopped by {why}; what was measured is kept. Go on with:\n\n{commands}"

@@ -1,4 +1,4 @@
-"""Is it still the same experiment: its script, and the secrets that its record does not hold?"""
+"""Has the script changed since the record began, and are the redacted secrets available?"""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from assay.spec.experiment import Experiment
 
 
 def script_path(experiment: Experiment, folder: Path) -> Path:
-    """Where the script lies; `~` is the user's home. A command without a slash is looked for on the PATH."""
+    """The script's path; `~` is expanded. A command without a slash is searched on the PATH."""
     if experiment.workload.runner == "command" and "/" not in experiment.workload.script:
         import shutil
 
@@ -23,7 +23,7 @@ def script_path(experiment: Experiment, folder: Path) -> Path:
 
 
 def script_identity(experiment: Experiment, folder: Path) -> dict[str, Any]:
-    """What `resume` needs to find the script again and to see that it is the same."""
+    """What `resume` needs to locate the script and to detect changes."""
     script = script_path(experiment, folder)
     digest = hashlib.sha256(script.read_bytes()).hexdigest() if script.is_file() else None
     return {"folder": str(folder), "path": str(script), "sha256": digest}
@@ -51,7 +51,7 @@ def refuse_changes(experiment: Experiment, manifest: Mapping[str, Any], before: 
 
 
 def with_secrets(experiment: Experiment) -> Experiment:
-    """The experiment with the variables that the record redacts, taken from this process's environment."""
+    """The experiment with redacted variables restored from this process's environment."""
     import os
 
     environment = dict(experiment.workload.environment)

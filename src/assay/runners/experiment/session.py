@@ -1,10 +1,10 @@
-"""How are several experiments measured so that they can be compared?  In turn, block by block, in one session.
+"""How are several experiments measured so that they can be compared?  Interleaved block by block in one session.
 
-Block b of every arm is made before block b+1 of any, so a drift of the machine hits all arms alike; the order of the arms
-is drawn from a recorded seed and reversed in every second block (two arms: ABBA), which cancels a linear drift wholly
-(methodology 1c: sequential arms are biased by 1.05 % under a drift of 2 %, ABAB by 0.1 %, ABBA by 0).
-Every arm has a record of its own; the manifests hold the session's id, and only blocks of one session may be paired.
-Fault launches come last.  An arm that fails ends; the others are finished.
+Block b of every side precedes block b+1 of any, so that machine drift affects all sides alike; the order of the sides is drawn
+from a recorded seed and reversed in every second block (two sides: ABBA), which cancels a linear drift (simulated, 10 launches
+per side, 2 % drift: bias +1.05 % sequentially, +0.1 % with ABAB, 0 with ABBA).
+Every side has its own record; the manifests hold the session's id, and only blocks of one session may be paired.
+Fault launches come last.  A side that fails stops; the others are completed.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from assay.spec.experiment import Experiment
 
 @dataclass(frozen=True, kw_only=True)
 class Arm:
-    """One of the experiments that are made in turn."""
+    """One of the interleaved experiments."""
 
     experiment: Experiment
-    folder: Path  # where the workload's script is looked for
+    folder: Path  # base of the workload's relative paths
     label: str  # short, for people: "baseline", "candidate"
 
 
@@ -43,21 +43,21 @@ def run_together(
     advice: Advice | None = None,
     seed: int | None = None,
 ) -> list[Path]:
-    """Execute several experiments in turn; the paths of their sealed records, in the order of the arms.
+    """Execute several experiments interleaved. Returns the paths of their sealed records in the order of `arms`.
 
     Args:
         arms: at least one; experiments may be equal (an A/A session).
-        root: where the records are made.
-        on_progress: called several times a second; the progress has the arm's label and record.
+        root: where the records are created.
+        on_progress: called several times a second; the progress has the side's label and record.
         clock: default: the system's.
-        advice: what judging says between launches; needed for `launches.precision` and `noise.repeat`.
-        seed: fixes the order of the arms inside the blocks; default: `launches.seed` of the first arm.
+        advice: judgements between launches; required by `launches.precision` and `noise.repeat`.
+        seed: fixes the order of the sides within the blocks; default: `launches.seed` of the first.
 
     Raises:
-        SpecError, EnvironmentLacks: an arm cannot be started; no record was made.
-        WorkloadError: no launch of some arm succeeded; every record is finished and says so.
-        Interrupted: stopped by a signal; `resume` goes on with each record.
-        RecordError: a record could not be written any more; what was written stays readable.
+        SpecError, EnvironmentLacks: a side cannot be started; no record was created.
+        WorkloadError: no launch of some side succeeded; every record is finished and gives the reasons.
+        Interrupted: stopped by a signal; `resume` continues each record.
+        RecordError: writing a record failed; the rows already written stay readable.
     """
     if not arms:
         raise ValueError("run_together needs at least one arm")
@@ -93,11 +93,11 @@ def run_together(
 
 
 def order_of_arms(arms: int, block: int, seed: int) -> tuple[int, ...]:
-    """In which order the arms make a block: random in even blocks, in odd ones the one before reversed.
+    """The order of the sides in a block: random in even blocks, the reverse of the previous one in odd blocks.
 
-    Only `random()` is drawn, which is promised to stay the same in every version of Python (see `assay.spec.plan`).
+    Uses only `random()`, whose sequence is stable across Python versions (see `assay.spec.plan`).
     """
-    numbers = random.Random(seed + 2**65)  # not the numbers of the launch order or of the faults
+    numbers = random.Random(seed + 2**65)  # a stream apart from those of the launch order and the faults
     for _ in range(block // 2 + 1):
         drawn = [numbers.random() for _ in range(arms)]
     order = sorted(range(arms), key=lambda arm: drawn[arm])
@@ -128,10 +128,10 @@ def _note_session(contexts: Sequence[RunContext], seed: int) -> None:
 
 def _carry_out(runners: Sequence[Runner], contexts: Sequence[RunContext], seed: int) -> list[Outcome]:
     courses: list[Course] = []
-    rounds: dict[float, int] = {}  # the sentinels' work: the same for all arms
+    rounds: dict[float, int] = {}  # the sentinels' work, the same for all sides
     for runner, context in zip(runners, contexts, strict=True):
         run.begin(context)
-        assert runner.maker is not None  # checked before anything was begun
+        assert runner.maker is not None  # checked beforehand
         courses.append(Course(context, runner.maker(context), rounds))
     _make_blocks(courses, seed)
     for course in courses:
@@ -140,7 +140,7 @@ def _carry_out(runners: Sequence[Runner], contexts: Sequence[RunContext], seed: 
 
 
 def _make_blocks(courses: Sequence[Course], seed: int) -> None:
-    """Rounds of one block per arm. With looks the arms go on together until every one of them has enough."""
+    """Make rounds of one block per side. With interim analyses, all sides continue until each has enough."""
     block = 0
     while any(course.wants_more for course in courses):
         for arm in order_of_arms(len(courses), block, seed):
@@ -150,7 +150,7 @@ def _make_blocks(courses: Sequence[Course], seed: int) -> None:
 
 
 def _settled(courses: Sequence[Course]) -> list[Outcome]:
-    """Finish every record, also if one of them cannot be."""
+    """Finish every record, even if one of them fails."""
     outcomes, errors = [], []
     for course in courses:
         try:

@@ -1,7 +1,7 @@
-"""How is an experiment stopped without tearing a write in two?  A signal is noted, and looked at between two polls.
+"""How is an experiment stopped without interrupting a write?  Signals are noted and handled between polls.
 
-The first SIGINT, SIGTERM or SIGHUP asks for a clean end, the second for an immediate one, the third raises
-KeyboardInterrupt wherever the program is.  A signal that was ignored when assay started (nohup) stays ignored.
+The first SIGINT, SIGTERM or SIGHUP requests a clean end, the second an immediate one, the third raises
+KeyboardInterrupt wherever the program is.  A signal ignored when assay started (nohup) stays ignored.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ SIGNALS = {signal.SIGINT: "Ctrl-C", signal.SIGTERM: "a termination signal", sign
 
 @dataclass
 class StopRequest:
-    """How often a stop was asked for, and by what."""
+    """How often a stop was requested, and by which signal."""
 
     count: int = 0
     reason: str = ""
 
     def note(self, number: int, _frame: FrameType | None = None) -> None:
-        """A signal has come."""
+        """Signal handler: count the request."""
         self.count += 1
         self.reason = self.reason or SIGNALS[signal.Signals(number)]
         if self.count > 2:
@@ -33,7 +33,7 @@ class StopRequest:
 
 @contextmanager
 def listening() -> Iterator[StopRequest]:
-    """Note stop signals while the body runs. Outside the main thread only KeyboardInterrupt is left to the caller."""
+    """Note stop signals while the body runs. Outside the main thread, no handlers are installed."""
     stop = StopRequest()
     if threading.current_thread() is not threading.main_thread():
         yield stop

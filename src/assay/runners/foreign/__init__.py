@@ -1,1 +1,1 @@
-"""Which results of other load generators can be read?  One file for each tool."""
+"""Which results of other load generators can be imported?  One file per tool."""

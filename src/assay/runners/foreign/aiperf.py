@@ -1,9 +1,9 @@
-"""What did AIPerf measure?  Its profile_export.jsonl, one request a line, or profile_export_aiperf.json, totals only.
+"""What did AIPerf measure?  From profile_export.jsonl, one request per line, or profile_export_aiperf.json, totals only.
 
-A line holds `metadata` (times of day in nanoseconds), `metrics` ({"value", "unit"} by name) and `error`.  What was asked for stands in
-the totals' `input_config`; they are looked for beside the lines, and without them the load is taken as it came: a trace.  Lengths are
-counted by AIPerf's own tokenizer unless the server's usage is there too.  (ai-dynamo/aiperf: docs/tutorials/working-with-profile-exports.md
-at commit 13992db, common/models/export_models.py at 26240f9; wheel 0.13.0.)
+A line holds `metadata` (wall-clock times in nanoseconds), `metrics` ({"value", "unit"} by name) and `error`.  The settings are in the
+totals' `input_config`, which is searched beside the lines; without it the load counts as a trace.  Lengths are counted by AIPerf's
+tokenizer unless the server's usage is present.  (ai-dynamo/aiperf: docs/tutorials/working-with-profile-exports.md at commit 13992db,
+common/models/export_models.py at 26240f9; wheel 0.13.0.)
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from assay.runners.foreign.support.documents import NOTHING, Place, Words, docum
 from assay.units import NS_PER_S
 
 LINES, TOTALS = "profile_export.jsonl", "profile_export_aiperf.json"
-UNITS: Final = {  # spelling of a unit of time -> seconds
+UNITS: Final = {  # name of a time unit -> seconds
     "ns": 1e-9,
     "nanoseconds": 1e-9,
     "us": 1e-6,
@@ -64,9 +64,9 @@ RATES: Final = (
 
 
 def recognises(name: str, beginning: str) -> bool:
-    """A line with a request's metadata, or the totals with their units."""
+    """Whether it begins with a request's metadata, or holds totals with units."""
     if '"request_start_ns"' in beginning and '"metadata"' in beginning:
-        return '"responses"' not in beginning.partition("\n")[0]  # the raw export has no metrics
+        return '"responses"' not in beginning.partition("\n")[0]  # the raw export, which has no metrics
     return (
         '"unit"' in beginning
         and any(f'"{key}"' in beginning for key in ("aiperf_version", "input_config"))
@@ -75,7 +75,7 @@ def recognises(name: str, beginning: str) -> bool:
 
 
 def read(path: Path, stack: ExitStack) -> Sequence[Load]:
-    """The run of a file."""
+    """The run in a file."""
     is_lines = '"request_start_ns"' in _first_line(path)
     totals_file = path.with_name(TOTALS) if is_lines else path
     totals = _totals(totals_file, stack)
@@ -90,12 +90,12 @@ def read(path: Path, stack: ExitStack) -> Sequence[Load]:
 
 
 def beside(path: Path) -> tuple[Path, ...]:
-    """The totals beside the lines."""
+    """The file of totals beside the lines."""
     return (path.with_name(TOTALS),) if path.name != TOTALS else ()
 
 
 def chosen(paths: Sequence[Path]) -> Sequence[Path]:
-    """Where lines and totals lie together, the lines."""
+    """The lines, where both lines and totals are present."""
     found = [path for path in paths if path.suffix == ".jsonl"]
     return found or paths
 
@@ -151,11 +151,11 @@ def _load(
     )
 
 
-# ---- what was asked --------------------------------------------------------------------------------------------------
+# ---- settings --------------------------------------------------------------------------------------------------------
 
 
 class _Asked:
-    """What `input_config` says, in the shapes of several versions; whatever it does not say stays open."""
+    """The settings in `input_config`, in the formats of several versions; missing ones stay unknown."""
 
     def __init__(self, config: Mapping[str, Any]) -> None:
         self.said: set[str] = set()
@@ -174,7 +174,7 @@ class _Asked:
         self._lengths(config)
 
     def serving(self, file: str) -> dict[str, Any]:
-        """Keys below [serving]."""
+        """The keys of [serving]."""
         return {**self.more, "arrivals": self.arrivals or {"process": "trace", "trace": file}}
 
     def _model(self, config: Mapping[str, Any], endpoint: Mapping[str, Any]) -> None:
@@ -203,7 +203,7 @@ class _Asked:
             self.arrivals = {"process": self.process}
             smoothness = _plain(asked.get("arrival_smoothness"))
             if self.process == "gamma" and smoothness and smoothness >= 1e-4:
-                self.arrivals["cv"] = round(smoothness**-0.5, 9)  # the shape of the gamma distribution
+                self.arrivals["cv"] = round(smoothness**-0.5, 9)  # smoothness is the shape of the gamma distribution
             if concurrency and concurrency == int(concurrency) and 1 <= concurrency <= 1_000_000:
                 self.more["client"] = {"connections": int(concurrency)}
         elif rate is None and concurrency is not None and concurrency == int(concurrency) and 1 <= concurrency <= 1_000_000:
@@ -213,7 +213,7 @@ class _Asked:
             self.said |= {"serving.load", "serving.arrivals.process", "serving.arrivals.cv"}
 
     def _lengths(self, config: Mapping[str, Any]) -> None:
-        """Tokens in and out, where both are asked for as a mean with a deviation."""
+        """Tokens in and out, if both are given as a mean and a deviation."""
         prompt = inner(config, "input", "prompt")
         pairs = [_length(inner(prompt, name)) for name in ("input_tokens", "output_tokens")]
         if not all(pairs):
@@ -227,7 +227,7 @@ class _Asked:
 
 
 def _profiling(config: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The measured phase, in the newer shape of the configuration."""
+    """The measured phase, in the newer configuration format."""
     phases = config.get("phases")
     found = phases if isinstance(phases, list) else [{"name": name, **inner(one)} for name, one in inner(config, "phases").items()]
     return next((inner(one) for one in found if "profiling" in (inner(one).get("name"), inner(one).get("phase"))), {})
@@ -239,7 +239,7 @@ def _length(one: Mapping[str, Any]) -> tuple[float, float] | None:
 
 
 def _plain(value: object) -> float | None:
-    """A finite number of at least 0; None for whatever else a configuration may hold."""
+    """A finite number >= 0; None for any other value."""
     fine = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and value >= 0
     return float(value) if fine else None  # type: ignore[arg-type]
 
@@ -248,7 +248,7 @@ def _plain(value: object) -> float | None:
 
 
 def _span(path: Path) -> tuple[int, float, int]:
-    """(when the first request was sent, seconds until the last answer, requests), from a first look at all lines."""
+    """(first send time, seconds until the last response, number of requests), from a first pass over the lines."""
     first = last = count = 0
     for place, line in lines(path):
         metadata, at = _of(place, line)[0], place.at("metadata")
@@ -371,7 +371,7 @@ def _count(metrics: Mapping[str, Any], names: Sequence[str], place: Place) -> in
     return whole({"value": value}, "value", Place(at.file, at.line, at.path.removesuffix(".value")))
 
 
-# ---- what it reported, and lacks -------------------------------------------------------------------------------------
+# ---- reported and missing values -------------------------------------------------------------------------------------
 
 
 def _duration(totals: Mapping[str, Any]) -> float | None:

@@ -1,8 +1,8 @@
-"""What did genai-bench measure?  A run's JSON of its experiment folder, or the whole folder.
+"""What did genai-bench measure?  From one run's JSON in its experiment folder, or the whole folder.
 
-One file holds one scenario at one concurrency: `aggregated_metrics` and, request by request, `individual_request_metrics` with ttft,
-e2e_latency and token counts, in seconds or as `_time_unit` says.  Model, backend and version stand in experiment_metadata.json beside
-it.  No request has a time of day or an identity, and requests that were under way at the end are not there.
+One file holds one scenario at one concurrency: `aggregated_metrics` and, per request, `individual_request_metrics` with ttft,
+e2e_latency and token counts, in seconds or `_time_unit`.  Model, backend and version are in experiment_metadata.json beside it.
+Requests have no wall-clock time and no identity; requests in flight at the end are missing.
 (genai_bench/metrics and protocol.py of sgl-project/genai-bench at commits 00e863a and 7fd04d8.)
 """
 
@@ -35,7 +35,7 @@ REQUESTS: Final = "individual_request_metrics"
 METADATA: Final = "experiment_metadata.json"
 UNITS: Final = {"s": 1.0, "ms": 1e-3}
 TASKS: Final = {"text-to-text": "chat", "image-text-to-text": "image_chat", "text-to-embeddings": "embeddings", "text-to-rerank": "rerank"}
-WITHOUT_TOKENS: Final = ("E", "R")  # scenarios whose answers have none; genai-bench writes 0
+WITHOUT_TOKENS: Final = ("E", "R")  # scenarios without output tokens; genai-bench writes 0
 BACKENDS: Final = {
     "openai": "openai",
     "vllm": "vllm",
@@ -54,23 +54,23 @@ LATENCIES: Final = (("ttft", "TTFT", "ttft"), ("tpot", "TPOT", "tpot"), ("e2e_la
 
 
 def recognises(_: str, beginning: str) -> bool:
-    """The totals come first."""
+    """Whether it begins with genai-bench's totals."""
     return '"aggregated_metrics"' in beginning and ('"num_concurrency"' in beginning or f'"{REQUESTS}"' in beginning)
 
 
 def read(path: Path, stack: ExitStack) -> Sequence[Load]:
-    """The run of a file."""
+    """The run in a file."""
     metadata = _metadata(path, stack)
     return [_load(path.name, mapping(run, place), place, metadata) for place, run in documents(path, [(REQUESTS,)], stack)]
 
 
 def beside(path: Path) -> tuple[Path, ...]:
-    """The metadata of the experiment."""
+    """The experiment's metadata file."""
     return (path.with_name(METADATA),)
 
 
 def _metadata(path: Path, stack: ExitStack) -> Mapping[str, Any]:
-    """What stands in the folder's metadata; empty without the file. Its command line and its keys are left where they are."""
+    """The folder's metadata; empty without the file. Its command line and API keys are not imported."""
     file = path.with_name(METADATA)
     if not file.is_file():
         return {}
@@ -112,7 +112,7 @@ def _load(file: str, run: Mapping[str, Any], place: Place, metadata: Mapping[str
     )
 
 
-# ---- what was asked --------------------------------------------------------------------------------------------------
+# ---- settings --------------------------------------------------------------------------------------------------------
 
 
 def _scenario(totals: Mapping[str, Any], at: Place) -> str:
@@ -179,7 +179,7 @@ def _row(row: Mapping[str, Any], at: Place, unit: float, tokens: bool) -> Row:
     )
 
 
-# ---- what it reported, and lacks -------------------------------------------------------------------------------------
+# ---- reported and missing values -------------------------------------------------------------------------------------
 
 
 def _reported(totals: Mapping[str, Any], unit: float) -> Iterator[Reported]:

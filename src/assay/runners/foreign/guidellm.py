@@ -1,10 +1,10 @@
-"""What did guidellm measure?  Its benchmarks JSON: one benchmark for each strategy, with the requests that it kept.
+"""What did guidellm measure?  From its benchmarks JSON: one benchmark per strategy, with the requests it kept.
 
-Requests stand by their fate (successful, errored, incomplete); their times are of the wall clock, in `info.timings`, or flat in older
-versions.  What is due has a time of its own where the strategy plans it (constant, poisson, replay): latencies then begin there, and
-guidellm's own at sending stand beside them.  With sample_requests only some requests are kept, which the totals tell.  A file with
-several kinds of strategies becomes several records.  (vllm-project/guidellm: schemas/request_stats.py at commit 06cef29, schemas/info.py
-at 04fcfd8, benchmark/schemas/generative at 0382083; version 0.3's flat shape.)
+Requests are grouped by outcome (successful, errored, incomplete); their times are wall-clock times, in `info.timings` or, in older
+versions, flat.  Strategies with planned times (constant, poisson, replay) define due times, from which latencies then count; guidellm's
+own latencies, from sending, are kept beside them.  With sample_requests only some requests are kept; the totals reveal it.  A file with
+several kinds of strategies becomes several records.  (vllm-project/guidellm: schemas/request_stats.py at commit 06cef29,
+schemas/info.py at 04fcfd8, benchmark/schemas/generative at 0382083; flat format of version 0.3.)
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ from assay.runners.foreign.support.documents import EVERY, NOTHING, Place, Spool
 from assay.units import NS_PER_S
 
 FATES: Final = {"successful": "ok", "errored": "error", "incomplete": "cancelled"}
-LATEST_S: Final = 1e11  # a time of day
-PLANNED: Final = ("constant", "poisson", "trace")  # processes that say when a request is due
+LATEST_S: Final = 1e11  # bound on wall-clock times, seconds
+PLANNED: Final = ("constant", "poisson", "trace")  # arrival processes with due times
 TASKS: Final = {
     "chat_completions": "chat",
     "/v1/chat/completions": "chat",
@@ -48,7 +48,7 @@ TASKS: Final = {
     "embeddings": "embeddings",
     "responses": "responses",
 }
-LATENCIES: Final = (  # key, name, unit, our metric
+LATENCIES: Final = (  # key, name, unit, assay's metric
     ("time_to_first_token_ms", "TTFT", "ms", "ttft"),
     ("time_per_output_token_ms", "TPOT, first token included", "ms", ""),
     ("inter_token_latency_ms", "ITL (a mean for each request)", "ms", "tpot"),
@@ -61,14 +61,14 @@ RATES: Final = (
 
 
 def recognises(_: str, beginning: str) -> bool:
-    """A list of benchmarks, and guidellm's words."""
+    """Whether it holds a list of benchmarks with guidellm's keys."""
     return '"benchmarks"' in beginning and any(
         word in beginning for word in ("guidellm", '"scheduler_metrics"', '"generative_benchmark', '"strategy"', '"run_stats"')
     )
 
 
 def read(path: Path, stack: ExitStack) -> Sequence[Load]:
-    """Every benchmark of the file."""
+    """The benchmarks in a file."""
     spooled = [("benchmarks", EVERY, "requests", fate) for fate in FATES]
     found = []
     for place, report in documents(path, spooled, stack):
@@ -115,11 +115,11 @@ def _load(file: str, one: Mapping[str, Any], at: Place, top: Mapping[str, Any]) 
     )
 
 
-# ---- what was asked --------------------------------------------------------------------------------------------------
+# ---- settings --------------------------------------------------------------------------------------------------------
 
 
 def _strategy(one: Mapping[str, Any], at: Place) -> tuple[Mapping[str, Any], Place]:
-    """The strategy's object, and its place; older versions keep it below args."""
+    """The strategy's object and its place; older versions keep it below args."""
     for keys in (("config", "strategy"), ("args", "strategy"), ("scheduler", "strategy")):
         found = inner(one, *keys)
         if found:
@@ -128,7 +128,7 @@ def _strategy(one: Mapping[str, Any], at: Place) -> tuple[Mapping[str, Any], Pla
 
 
 def _arrivals(strategy: Mapping[str, Any], at: Place, one: Mapping[str, Any], file: str) -> tuple[Any, float | None, dict[str, Any]]:
-    """(kind, load, keys of [serving.arrivals])."""
+    """(kind, load, keys of [serving.arrivals]) of a strategy."""
     kind = strategy.get("type_", strategy.get("kind"))
     if kind == "synchronous":
         return "concurrency", 1.0, {"process": "closed"}
@@ -151,7 +151,7 @@ def _arrivals(strategy: Mapping[str, Any], at: Place, one: Mapping[str, Any], fi
 
 
 class _Told:
-    """Model, address, task and lengths, in the shapes of several versions; whatever is not said stays open."""
+    """Model, address, task and lengths, in the formats of several versions; missing ones stay unknown."""
 
     def __init__(self, one: Mapping[str, Any], top: Mapping[str, Any]) -> None:
         self.said: set[str] = set()
@@ -180,7 +180,7 @@ class _Told:
 
 
 def _scenario(*sources: object) -> str:
-    """Lengths of synthetic texts in our grammar, where they are asked for by their mean and deviation alone."""
+    """The lengths of synthetic texts in assay's scenario syntax, if given by mean and deviation alone."""
     for source in sources:
         asked = _lengths(source[0] if isinstance(source, list) and len(source) == 1 else source)
         mean_in, mean_out = asked.pop("prompt_tokens", None), asked.pop("output_tokens", None)
@@ -209,7 +209,7 @@ def _lengths(source: object) -> dict[str, Any]:
 
 
 def _has_due_times(requests: Mapping[str, Spool]) -> bool:
-    """Whether the requests say when they were due: newer versions do."""
+    """Whether the requests have due times, as in newer versions."""
     firsts = (row for spool in requests.values() for _, (_, row) in zip(range(1), spool, strict=False))
     return all(inner(row, "info", "timings").get("targeted_start") is not None for row in firsts)
 
@@ -225,7 +225,7 @@ def _row(row: Mapping[str, Any], place: Place, fate: str, planned: bool) -> Row:
     info, timings, at = inner(row, "info"), inner(row, "info", "timings"), place.at("info").at("timings")
     if timings:
         times = {name: number(timings, key, at, most=LATEST_S) for name, key in _TIMINGS.items()}
-    else:  # version 0.3 and before
+    else:  # up to version 0.3
         times, at = {name: number(row, key, place, most=LATEST_S) for name, key in _FLAT.items()}, place
     sent = times.get("sent") if times.get("sent") is not None else times.get("resolved")
     if sent is None:
@@ -263,7 +263,7 @@ _FLAT: Final = {"sent": "start_time", "first": "first_token_time", "last": "last
 
 
 def _after(times: Mapping[str, float | None], name: str, sent: float, at: Place) -> int | None:
-    """Nanoseconds after sending; a step of the wall clock may have made it negative, which cannot be repaired."""
+    """Nanoseconds after sending. A step of the wall clock may have made it negative, which cannot be corrected."""
     value = times.get(name)
     if value is None:
         return None
@@ -277,11 +277,11 @@ def _tokens(row: Mapping[str, Any], place: Place, key: str, metrics: str) -> int
     return found if found is not None else whole(inner(row, metrics), "text_tokens", place.at(metrics))
 
 
-# ---- what it reported, and lacks -------------------------------------------------------------------------------------
+# ---- reported and missing values -------------------------------------------------------------------------------------
 
 
 def _issued(one: Mapping[str, Any]) -> int | None:
-    """How many requests there were, also those that were not kept."""
+    """The number of requests, including those not kept."""
     sources = (inner(one, "metrics", "request_totals"), inner(one, "scheduler_metrics", "requests_made"), inner(one, "request_totals"))
     for totals in sources:
         counts = [totals.get(fate) for fate in FATES]

@@ -1,10 +1,9 @@
-"""What did MLPerf LoadGen report?  mlperf_log_detail.txt or mlperf_log_summary.txt: totals, never requests.
+"""What did MLPerf LoadGen report?  From mlperf_log_detail.txt or mlperf_log_summary.txt: totals, never requests.
 
-The detailed log has a line `:::MLLOG {"key", "value", ...}` for each fact, the summary `name : value`; both tell scenario, settings and
-results in nanoseconds, and LoadGen's own verdict VALID or INVALID.  The latency of each request stands in neither, so that no percentile
-can be
-made of it here: LoadGen's own are kept as reported.  Its clock starts when a request was due.  (mlcommons/inference loadgen/results.cc
-at commit 05a9cec, loadgen/test_settings_internal.cc; version 6.0.17.)
+The detailed log has a line `:::MLLOG {"key", "value", ...}` per fact, the summary `name : value`; both give scenario, settings,
+results in nanoseconds, and LoadGen's verdict VALID or INVALID.  Neither holds request latencies, so percentiles are kept as LoadGen
+reports them.  Latencies start at a request's due time.  (mlcommons/inference loadgen/results.cc at commit 05a9cec,
+loadgen/test_settings_internal.cc; version 6.0.17.)
 """
 
 from __future__ import annotations
@@ -22,14 +21,14 @@ from assay.runners.foreign.support.documents import NOTHING, Place, Words, lines
 
 MARK: Final = ":::MLLOG"
 HEADING: Final = "MLPerf Results Summary"
-SCENARIOS: Final = {  # spelling without blanks and in lower case -> arrivals.process
+SCENARIOS: Final = {  # name in lower case without blanks -> arrivals.process
     "singlestream": "single_stream",
     "multistream": "multi_stream",
     "server": "server",
     "interactive": "server",
     "offline": "offline",
 }
-COUNTS: Final = {  # key of the detailed log, or name in the summary -> (name, unit, our metric)
+COUNTS: Final = {  # key in the detailed log, or name in the summary -> (name, unit, assay's metric)
     "result_query_count": ("queries", "count", ""),
     "result_overlatency_query_count": ("queries beyond their limit", "count", ""),
     "result_scheduled_samples_per_sec": ("samples planned per second", "1/s", "offered_rate"),
@@ -61,30 +60,30 @@ VALIDITY: Final = ("result_validity", "Result is")
 
 @dataclass
 class _Told:
-    """What a log says: name -> value, with the line; and what it calls an error."""
+    """A log's content: name -> value with its line, and reported errors."""
 
     values: dict[str, Any] = field(default_factory=dict)
     lines: dict[str, int] = field(default_factory=dict)
     errors: list[str] = field(default_factory=list)
 
     def put(self, key: str, value: object, line: int) -> None:
-        """The last one counts: LoadGen repeats settings as requested and as effective."""
+        """Store a value. The last one counts: LoadGen lists requested settings, then effective ones."""
         self.values[key], self.lines[key] = value, line
 
 
 def recognises(_: str, beginning: str) -> bool:
-    """Its mark, or its heading."""
+    """Whether it has LoadGen's log marker or heading."""
     return MARK in beginning or HEADING in beginning
 
 
 def chosen(paths: Sequence[Path]) -> Sequence[Path]:
-    """Of a run's two logs the detailed one."""
+    """The detailed one of a run's two logs."""
     detailed = [path for path in paths if "detail" in path.name]
     return detailed or paths
 
 
 def read(path: Path, _: ExitStack) -> Sequence[Load]:
-    """The run of a log."""
+    """The run in a log."""
     told = _told(path)
     values, place = told.values, Place(path.name)
     scenario = first(str(values.get(key, "")) for key in ("effective_scenario", "requested_scenario", "Scenario"))
@@ -133,11 +132,11 @@ def _detailed(told: _Told, source: str, place: Place) -> None:
     told.put(key, one.get("value"), place.line)
 
 
-# ---- what was asked --------------------------------------------------------------------------------------------------
+# ---- settings --------------------------------------------------------------------------------------------------------
 
 
 def _asked(process: str, told: _Told, place: Place) -> tuple[Any, float | None, dict[str, Any], set[str]]:
-    """(kind, load, keys of [serving.arrivals], conditions that are told)."""
+    """(kind, load, keys of [serving.arrivals], known conditions)."""
     arrivals: dict[str, Any] = {"process": process}
     if process == "server":
         rate = _setting(told, place, "effective_target_qps", "target_qps")
@@ -155,7 +154,7 @@ def _asked(process: str, told: _Told, place: Place) -> tuple[Any, float | None, 
 
 
 def _setting(told: _Told, place: Place, *keys: str) -> float | None:
-    """The first of the settings that is there; of the summary it is a text."""
+    """The first setting that is present; the summary holds it as text."""
     for key in keys:
         value = told.values.get(key)
         if value is not None:
@@ -165,14 +164,14 @@ def _setting(told: _Told, place: Place, *keys: str) -> float | None:
 
 
 def _number(value: object) -> object:
-    """A text of digits as a number; anything else as it is."""
+    """A string of digits as a number; anything else unchanged."""
     if isinstance(value, str) and re.fullmatch(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?", value):
         return float(value)
     return value
 
 
 def _when(value: object) -> str:
-    """LoadGen writes the test's time in UTC, with a Z behind it."""
+    """The test's time; LoadGen writes it in UTC with a trailing Z."""
     try:
         found = datetime.fromisoformat(value.replace("Z", "+00:00")) if isinstance(value, str) else None
     except ValueError:
@@ -180,7 +179,7 @@ def _when(value: object) -> str:
     return found.isoformat(timespec="seconds") if found is not None and found.tzinfo is not None else ""
 
 
-# ---- what it reported, and what it doubts ----------------------------------------------------------------------------
+# ---- reported values and doubts --------------------------------------------------------------------------------------
 
 
 def _reported(told: _Told) -> Iterator[Reported]:

@@ -1,15 +1,14 @@
-"""How do results of NVIDIA's nccl-tests become a record of collectives?  From the JSON of `-J FILE`, or from what is printed.
+"""How do results of NVIDIA's nccl-tests become a record of collectives?  From the JSON of `-J FILE` or the printed output.
 
-A run is one start of processes, and so a launch; runs of the same program with the same settings (a folder of files, or one file with
-several) are launches of one record.  Types and operators of one run (-d all, -o all) are records of their own (types that assay does not
-know are left out, and told); a size that comes again (-N) is another loop of its launch.  A line of the result is one row for each
-placement: its time is the mean over iterations that nccl-tests reports, over the ranks as `-a` asks (the mean, unless told otherwise), and
-its `wrong` the elements of a separate iteration, not of the timed ones.  Both are told in the manifest and stand in the definition of
-every number, so that none passes for one of assay's own.
-Everything else of the file (configuration, devices, times of single iterations) is kept as it is in the manifest, but for the
-environment, of which only NCCL's own variables are.
-Source: nccl-tests src/util.cu and src/common.cu, JSON version 2 (2.17 and later), and the text of all versions since 2.8.
-Cannot tell: the times of each rank, nor whether the timed calls were right.
+A run is one process start, and so a launch; runs of the same program with the same settings (a folder of files, or one file with
+several) are launches of one record.  Each type and operator of a run (-d all, -o all) becomes a separate record (unknown types are
+omitted and reported); a repeated size (-N) is a further loop of its launch.  A result line is one row per placement: its time is the
+mean over iterations that nccl-tests reports, aggregated over ranks by `-a` (default: mean), and its `wrong` counts elements of a
+separate iteration, not of the timed ones.  The manifest and the definition of every number say so, so that none is mistaken for
+assay's own.  Everything else in the file (configuration, devices, times of single iterations) is kept verbatim in the manifest, except
+the environment, of which only NCCL's variables are kept.
+Source: nccl-tests src/util.cu and src/common.cu, JSON version 2 (2.17 and later), and the text output of all versions since 2.8.
+Cannot tell the times of each rank, nor whether the timed calls were correct.
 """
 
 from __future__ import annotations
@@ -40,17 +39,17 @@ MOST_BYTES: Final = 64 << 20
 
 
 def recognises(name: str, head: str) -> bool:
-    """Whether a file's beginning looks like nccl-tests'."""
+    """Whether a file's beginning looks like output of nccl-tests."""
     printed = "algbw" in head and "busbw" in head and "#wrong" in head
     started = "# nThread " in head and ("nGpus" in head) and "warmup iters" in head
     return printed or started or ('"nccl_version"' in head and '"args"' in head)
 
 
 def import_runs(chosen: Sequence[Path], root: Path, *, clock: Clock, name: str = "") -> tuple[Imported, ...]:
-    """Write the runs of these files as sealed records, one for each program and settings.
+    """Write the runs in these files as sealed records, one per program and settings.
 
     Raises:
-        SpecError: a file is wrong; nothing is left behind.
+        SpecError: a file is invalid; nothing is left behind.
         RecordError: a record cannot be written.
     """
     groups: dict[str, list[Run]] = {}
@@ -69,10 +68,10 @@ def import_runs(chosen: Sequence[Path], root: Path, *, clock: Clock, name: str =
 
 
 def read(path: Path) -> tuple[Run, ...]:
-    """The runs of one file.
+    """The runs in one file.
 
     Raises:
-        SpecError: it is no result of nccl-tests, or of an operation or type that assay does not know.
+        SpecError: not a result of nccl-tests, or of an unknown operation or type.
     """
     place = Place(path.name)
     if path.stat().st_size > MOST_BYTES:
@@ -159,7 +158,7 @@ def _written(size: int) -> str:
 
 
 def _rows(launch: int, run: Run) -> Iterator[tuple[Any, ...]]:
-    """Of a launch; a size that comes again is in a loop of its own, and so behind a barrier."""
+    """The rows of a launch; a repeated size is in a separate loop, and so behind a barrier."""
     seen: set[tuple[int, bool]] = set()
     for index, line in enumerate(run.lines):
         if (key := (line.nbytes, line.in_place)) in seen:
@@ -243,7 +242,7 @@ def _manifest(runs: Sequence[Run], digests: Mapping[str, str]) -> dict[str, Any]
 
 
 def _printed(runs: Sequence[Run]) -> dict[tuple[int, int, bool], float]:
-    """(launch, bytes, in place) -> busbw as printed, the first where a size came again."""
+    """(launch, bytes, in place) -> busbw as printed; the first for a repeated size."""
     printed: dict[tuple[int, int, bool], float] = {}
     for number, run in enumerate(runs):
         for line in run.lines:

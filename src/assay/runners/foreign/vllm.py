@@ -1,10 +1,9 @@
-"""What did `vllm bench serve` measure?  Its --save-result JSON; with --save-detailed the requests too.
+"""What did `vllm bench serve` measure?  From its --save-result JSON; with --save-detailed, requests too.
 
-One object for each run, several behind one another with --append-result.  The requests stand in lists side by side: input_lens,
-output_lens, ttfts, itls (the gaps between chunks), errors and generated_texts; newer versions add start_times.  The latency of a
-request is not saved; it is its ttft and all its gaps, for that is how vLLM makes it.  A request failed if it has an error, or if it
-has neither a first token nor an output.  (vllm/benchmarks/serve.py at commits 009e6d4 and eb0d11e, lib/endpoint_request_func.py at
-02cfb53.)
+One object per run, several in sequence with --append-result.  Requests are in parallel lists: input_lens, output_lens, ttfts, itls
+(gaps between chunks), errors and generated_texts; newer versions add start_times.  A request's latency is not saved; it is the sum
+of its ttft and gaps, as vLLM computes it.  A request failed if it has an error, or neither a first token nor output.
+(vllm/benchmarks/serve.py at commits 009e6d4 and eb0d11e, lib/endpoint_request_func.py at 02cfb53.)
 """
 
 from __future__ import annotations
@@ -38,8 +37,8 @@ from assay.units import NS_PER_S
 
 TITLE: Final = "vLLM bench serve"
 COLUMNS: Final = ("input_lens", "output_lens", "ttfts", "itls", "errors", "generated_texts", "start_times")
-LATEST_S: Final = 1e11  # a time of day in seconds since any epoch
-TASKS: Final = {  # its backends -> task; others say nothing of it
+LATEST_S: Final = 1e11  # bound on times in seconds since any epoch
+TASKS: Final = {  # vLLM backend -> task; unknown for others
     "vllm": "completions",
     "openai": "completions",
     "openai-chat": "chat",
@@ -48,7 +47,7 @@ TASKS: Final = {  # its backends -> task; others say nothing of it
     "vllm-rerank": "rerank",
 }
 BACKENDS: Final = {"vllm": "vllm", "sglang": "sglang", "tgi": "tgi", "tensorrt-llm": "trtllm", "llama.cpp": "llamacpp"}
-OURS: Final = {  # its statistic -> the metric of ours that is the same (True) or near
+OURS: Final = {  # vLLM statistic -> assay's metric, equal (True) or close
     "mean_ttft": ("ttft_vllm", True),
     "mean_tpot": ("tpot_vllm", True),
     "mean_itl": ("itl_vllm", True),
@@ -63,12 +62,12 @@ WORDS: Final = {"ttft": "TTFT", "tpot": "TPOT", "itl": "ITL", "e2el": "end to en
 
 
 def recognises(_: str, beginning: str) -> bool:
-    """Its keys of the setting come first."""
+    """Whether it begins with vLLM's setting keys."""
     return all(f'"{key}"' in beginning for key in ("model_id", "num_prompts", "request_rate")) and '"tokenizer_id"' in beginning
 
 
 def read(path: Path, stack: ExitStack) -> Sequence[Load]:
-    """Every run of the file."""
+    """The runs in a file."""
     spooled = [(column,) for column in COLUMNS]
     return [_load(path.name, mapping(run, place), place) for place, run in documents(path, spooled, stack)]
 
@@ -107,17 +106,17 @@ def _load(file: str, run: Mapping[str, Any], place: Place) -> Load:
     )
 
 
-# ---- what was asked --------------------------------------------------------------------------------------------------
+# ---- settings --------------------------------------------------------------------------------------------------------
 
 
 def _arrivals(run: Mapping[str, Any], place: Place) -> tuple[Any, float | None, dict[str, Any], dict[str, Any]]:
-    """(kind, load, keys of [serving.arrivals], keys of [serving.client])."""
+    """(kind, load, keys of [serving.arrivals], keys of [serving.client]) of a run."""
     cap = whole(run, "max_concurrency", place)
     if cap == 0:
         raise place.at("max_concurrency").wrong(0, "at least 1, or null")
     if run.get("ramp_up_strategy") is not None:
         return "", None, _ramp(run, place), {"connections": cap} if cap else {}
-    if run.get("request_rate") == "inf":  # json.loads of Infinity gives the number, an older spelling
+    if run.get("request_rate") == "inf":  # older versions write Infinity, which json.loads returns as a float
         return _at_once(run, place, cap)
     rate = run.get("request_rate")
     if isinstance(rate, float) and rate == float("inf"):
@@ -154,7 +153,7 @@ def _ramp(run: Mapping[str, Any], place: Place) -> dict[str, Any]:
 
 
 def _rows(run: Mapping[str, Any], place: Place) -> Iterator[Row]:
-    """The requests, from lists that stand side by side."""
+    """The requests, from parallel lists."""
     columns = {name: run[name] for name in COLUMNS if isinstance(run.get(name), Spool)}
     lengths_agree({name: len(column) for name, column in columns.items()}, place)
     iterators = {name: iter(column) for name, column in columns.items()}
@@ -165,7 +164,7 @@ def _rows(run: Mapping[str, Any], place: Place) -> Iterator[Row]:
 
 
 class _Cells(Place):
-    """A request's place: its keys are columns, its number stands behind them."""
+    """A request's place: its keys are columns, indexed by its number."""
 
     __slots__ = ("index",)
 
@@ -182,7 +181,7 @@ def _row(cells: Mapping[str, Any], place: Place) -> Row:
     error = text(cells, "errors", place)
     ttft, gaps = nanoseconds(cells, "ttfts", place), _gaps(cells, place)
     tokens_out = whole(cells, "output_lens", place)
-    timeless = "ttfts" not in cells  # embeddings and scores
+    timeless = "ttfts" not in cells  # as for embeddings and scores
     failed = error is not None or (not timeless and not ttft and not gaps and not tokens_out)
     start = number(cells, "start_times", place, most=LATEST_S)
     known = not failed and bool(ttft)
@@ -213,7 +212,7 @@ def _gaps(cells: Mapping[str, Any], place: Place) -> list[int]:
     return found
 
 
-# ---- what it reported, and lacks -------------------------------------------------------------------------------------
+# ---- reported and missing values -------------------------------------------------------------------------------------
 
 
 def _reported(run: Mapping[str, Any]) -> Iterator[Reported]:
@@ -243,7 +242,7 @@ def _missing(run: Mapping[str, Any], *, detailed: bool, timed: bool) -> tuple[st
 
 
 def _doubts(run: Mapping[str, Any], place: Place, detailed: bool) -> tuple[str, ...]:
-    """Lists and totals that contradict each other."""
+    """Contradictions between lists and totals."""
     completed, failed = whole(run, "completed", place), whole(run, "failed", place)
     if not detailed or completed is None or failed is None:
         return ()

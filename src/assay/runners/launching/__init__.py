@@ -1,1 +1,1 @@
-"""How is one launch of a training or of collectives made and watched?"""
+"""How is one launch of a training or of collectives made and monitored?"""

@@ -1,8 +1,8 @@
-"""How is a Chrome trace read that is larger than memory?  Event by event, keeping what somebody asked for.
+"""How is a Chrome trace read that is larger than memory?  Event by event, keeping only the needed ones.
 
-The file is one JSON object of which `traceEvents` is a list of millions of small objects: only one of them is made at a time, and what
-`keep` gives for it is kept.  Everything else of the object is read as it is.
-Source: the Trace Event Format; torch.profiler writes its metadata before and behind the events.
+The file is one JSON object whose `traceEvents` lists millions of small objects: they are parsed one at a time, and the result of
+`keep` is stored.  All other keys are read whole.
+Source: Google, Trace Event Format; torch.profiler writes metadata before and after the events.
 """
 
 from __future__ import annotations
@@ -13,30 +13,30 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, Protocol
 
 CHUNK: Final = 1 << 20
-LONGEST: Final = 64 << 20  # characters of one value: what is longer is no event, but damage that has no end
+LONGEST: Final = 64 << 20  # characters of one value; a longer one is damage, not an event
 EVENTS: Final = "traceEvents"
 _BLANK: Final = " \t\n\r"
-_AFTER: Final = tuple(",:]}" + _BLANK)  # what ends a value
+_AFTER: Final = tuple(",:]}" + _BLANK)  # terminators of a value
 Event = Mapping[str, Any]
 
 
 class Stream(Protocol):
-    """What gives bytes."""
+    """A source of bytes."""
 
     def read(self, size: int, /) -> bytes:
-        """At most so many of them; none at the end."""
+        """At most `size` bytes; none at the end."""
 
 
 class TooLarge(Exception):
-    """The trace is longer than it may be."""
+    """The trace exceeds the size limit."""
 
 
 def read(stream: Stream, keep: Callable[[Event], Event | None], largest: int) -> dict[str, Any]:
-    """The trace with only those events for which `keep` gives something.
+    """The trace with only the events for which `keep` returns a value.
 
     Raises:
-        TooLarge: it has more bytes than `largest`.
-        ValueError: it is no JSON object, or ends before its end.
+        TooLarge: the trace has more than `largest` bytes.
+        ValueError: not a JSON object, or truncated.
     """
     text = _Text(stream, largest)
     found: dict[str, Any] = {}
@@ -73,7 +73,7 @@ def _items(text: _Text) -> Iterator[Any]:
 
 
 class _Text:
-    """A window that moves over the file."""
+    """A sliding window over the file."""
 
     def __init__(self, stream: Stream, largest: int) -> None:
         self._stream, self._left = stream, largest
@@ -82,7 +82,7 @@ class _Text:
         self._text, self._at, self._over = "", 0, False
 
     def peek(self) -> str:
-        """The next character that is no blank; empty at the end."""
+        """The next non-blank character; empty at the end."""
         while True:
             while self._at < len(self._text) and self._text[self._at] in _BLANK:
                 self._at += 1
@@ -90,14 +90,14 @@ class _Text:
                 return self._text[self._at : self._at + 1]
 
     def expect(self, character: str) -> None:
-        """That character comes next."""
+        """Consume this character. Raises ValueError if another follows."""
         found = self.peek()
         if found != character:
             raise ValueError(f"found {found!r} where {character!r} belongs" if found else "the file ends in the middle")
         self._at += 1
 
     def value(self) -> Any:
-        """The next value, whole."""
+        """The next whole value."""
         if not self.peek():
             raise ValueError("the file ends in the middle")
         while True:
@@ -108,14 +108,14 @@ class _Text:
                     raise
                 continue
             if self._text[end : end + 1] not in _AFTER and len(self._text) - self._at <= LONGEST and self._more():
-                continue  # a number goes on, or may
+                continue  # a number may continue
             self._at = end
             return value
 
     def _more(self) -> bool:
         if self._over:
             return False
-        # a value longer than the window is not scanned again for every piece of it
+        # doubling avoids rescanning a value longer than the window for every piece
         size = max(CHUNK, len(self._text) - self._at)
         read = self._stream.read(size)
         self._left -= len(read)

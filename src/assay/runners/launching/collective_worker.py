@@ -1,6 +1,6 @@
-"""How is a launch asked for in which assay's own worker times collectives?
+"""How is a launch requested in which assay's worker times collectives?
 
-For `assay comm`, and beside a training for its communication wall: the same launcher, with the worker in the script's place.
+For `assay comm`, and for a training's communication model: the same launcher, with the worker in the script's place.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ WORKER: Final = Path(collectives.__file__).with_name("worker.py")
 
 
 def worker_request(context: RunContext, job: Job, asked: Collectives, environment: Mapping[str, str]) -> Request:
-    """The launch of a worker with these settings: nothing is hooked into it."""
+    """The request for a launch of the worker with these settings, without hooks."""
     experiment = context.experiment
     plain = experiment.model_copy(update={"workload": experiment.workload.model_copy(update={"attach": False})})
     request = request_for(replace(context, experiment=plain), job, isolated.environment(environment))

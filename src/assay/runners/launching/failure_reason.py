@@ -1,6 +1,6 @@
-"""Why did a launch fail, in one sentence that says what to do?  From how the engine ended and the script's last output.
+"""Why did a launch fail, and what can the user do?  In one sentence, from the exit status and the script's last output.
 
-torchrun prints a page of its own after the script's error; what it says is left out, except for which rank ended how.
+torchrun prints a page after the script's error; it is dropped except for which rank ended how.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 from assay.launchers.support.base import Ending
 
 TAIL_BYTES = 1 << 16
-# Where a module is installed under another name.
+# Modules whose distributions have other names.
 DISTRIBUTIONS = {
     "sklearn": "scikit-learn",
     "cv2": "opencv-python",
@@ -28,15 +28,15 @@ _MISSING = re.compile(r"ModuleNotFoundError: No module named '([\w.]+)'")
 _ENGINE_EXIT = re.compile(r"exitcode\s*:\s*(-?\d+)")
 _ENGINE_RANK = re.compile(r"rank\s*:\s*(\d+) \(local_rank")
 _EXCEPTION = re.compile(r"^(?:\[rank\d+\]: ?)?((?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Fault|Warning)(?:: .*)?)$")
-# Colours, window titles and other commands to a terminal: a reader's terminal must not obey a script's output.
+# Terminal control sequences (colours, window titles): a script's output must not control the reader's terminal.
 _CONTROL = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b.|[^\n\r\t\x20-\x7e\xa0-\U0010ffff]")
-# Lines of torchrun itself: its log records, its summary, its own traceback; and of the profiler (Kineto: where from, when, process).
+# Lines of torchrun (log records, summary, traceback) and of the profiler (Kineto: source, time, process).
 _ENGINE_LINE = re.compile(r"^(?:\[?[EWI]\d{4} |={10,}|-{10,}|\*{10,}|[A-Z]+:\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \d+:\d+ \w+\.cpp:\d+\] )")
 _ENGINE_BEGINS = re.compile(r"torch[./]distributed[./](?:run|launcher|elastic)|ChildFailedError|<frozen runpy>")
 
 
 def tail(log: Path, size: int = TAIL_BYTES) -> str:
-    """The end of a log as text without terminal controls; undecodable bytes as U+FFFD. Empty if it cannot be read."""
+    """The end of a log as text without terminal controls; undecodable bytes become U+FFFD. Empty if unreadable."""
     try:
         with log.open("rb") as file:
             file.seek(0, 2)
@@ -47,12 +47,12 @@ def tail(log: Path, size: int = TAIL_BYTES) -> str:
 
 
 def plain(text: str) -> str:
-    """The text without colours, window titles and other characters that steer a terminal."""
+    """The text without terminal control sequences."""
     return _CONTROL.sub("", text)
 
 
 def why_failed(ending: Ending, output: str, log: str) -> str:
-    """One sentence: how it ended, the line of the output that explains it, what to do."""
+    """One sentence: how it ended, the explaining line of the output, what to do."""
     if ending.trouble:
         return f"{ending.trouble}."
     if missing := _MISSING.findall(output):
@@ -68,7 +68,7 @@ def why_failed(ending: Ending, output: str, log: str) -> str:
 
 
 def how_it_ended(ending: Ending, output: str) -> str:
-    """With which code or signal; that of the worker, where the engine's output tells it."""
+    """The exit code or signal; the worker's, if torchrun's output names it."""
     code = -ending.signal if ending.signal is not None else ending.exit_code
     who = "the script"
     if (told := _ENGINE_EXIT.findall(output)) and ending.exit_code is not None:
@@ -76,7 +76,7 @@ def how_it_ended(ending: Ending, output: str) -> str:
         ranks = _ENGINE_RANK.findall(output)
         who = f"rank {ranks[-1]} of the script" if ranks else who
     if code is not None and code > 128 and _signal_name(code - 128) != "unknown":
-        code = 128 - code  # as shells and the plain engine tell it
+        code = 128 - code  # 128 + signal, as shells and the plain launcher report it
     if code is not None and code < 0:
         return f"{who} was ended by signal {-code} ({_signal_name(-code)})"
     return f"{who} exited with code {code}"
@@ -91,7 +91,7 @@ def telling_line(output: str) -> str:
 
 
 def script_lines(output: str) -> list[str]:
-    """The lines that the script printed, without those of torchrun, without empty ones."""
+    """The script's non-empty lines, without those of torchrun."""
     kept: list[str] = []
     in_engine_traceback = False
     lines = output.splitlines()

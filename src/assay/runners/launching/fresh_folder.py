@@ -1,11 +1,11 @@
-"""In which folder does a launch run?  The experiment's own, or with `workload.fresh_folder` a copy that no other launch has seen.
+"""In which folder does a launch run?  In the experiment's folder or, with `workload.fresh_folder`, in a fresh copy.
 
-The copy lies beside the record, below `<record>.folders/launch=0003`, since that is where there is room and where every worker can reach
-it. What lies beside the original and beside the folders that hold it lies there as well, by links: `../data` and `../../data` are found.
-All incarnations of a launch share it; it is removed when the launch has ended, unless `workload.keep_folders`.
-Not copied: version control, virtual environments, caches, records, sockets and devices.  A link that leads out of the folder leads to the
-same place from the copy: what lies there is shared by all launches, which is right for data that is only read.
-Cannot help: files that a script names by an absolute path, or keeps elsewhere (a home directory, a database).
+The copy is beside the record, below `<record>.folders/launch=0003`, where there is space and every worker can reach it.  Neighbours of
+the original and of its parent folders are linked, so that `../data` and `../../data` resolve.
+All incarnations of a launch share the copy; it is removed after the launch, unless `workload.keep_folders`.
+Not copied: version control, virtual environments, caches, records, sockets and devices.  A link out of the folder keeps its target,
+which all launches share; this suits read-only data.
+Cannot isolate files that a script addresses by an absolute path or keeps elsewhere (a home directory, a database).
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ IGNORED: Final = frozenset(
     {".git", ".hg", ".svn", ".jj", ".venv", "node_modules", ".tox", ".nox", ".mypy_cache", ".pytest_cache", ".ruff_cache"}
 )
 SUFFIX: Final = ".folders"
-BLOCK: Final = 4096  # bytes that even an empty file takes
+BLOCK: Final = 4096  # bytes assumed even for an empty file
 MOST_NEIGHBOURS: Final = 1000
-LEVELS: Final = 3  # of folders whose neighbours are linked: up to `../../../data`
-LARGEST: Final = 3  # entries that are named
+LEVELS: Final = 3  # of parent folders whose neighbours are linked: up to `../../../data`
+LARGEST: Final = 3  # entries named in the error
 
 
 def check(experiment: Experiment, folder: Path) -> None:
-    """Whether the folder can be copied for every launch.
+    """Check that the folder can be copied for every launch.
 
     Raises:
-        SpecError: it is too large, or some of it cannot be read.
+        SpecError: the folder is too large or partly unreadable.
     """
     if not experiment.workload.fresh_folder:
         return
@@ -88,10 +88,10 @@ def _unreadable(found: str) -> SpecError:
 
 @contextmanager
 def working_folder(context: RunContext, job: Job) -> Iterator[Path]:
-    """The folder in which a launch runs, for as long as it runs.
+    """The folder of a running launch.
 
     Raises:
-        RecordError: it could not be copied: the disk is full, for example. Nothing of the copy is left.
+        RecordError: copying failed, e.g. on a full disk. No part of the copy is left.
     """
     workload = context.experiment.workload
     if not workload.fresh_folder or job.planned.role == "sweep":
@@ -115,19 +115,19 @@ def working_folder(context: RunContext, job: Job) -> Iterator[Path]:
 
 
 def folders_of(record: Path) -> Path:
-    """Where the copies of a record's launches are."""
+    """The folder that holds the copies of a record's launches."""
     return record.resolve().with_name(f"{record.resolve().name}{SUFFIX}")
 
 
 def clear(context: RunContext) -> None:
-    """Remove the copies that a coordinator left that was killed."""
+    """Remove the copies left by a killed coordinator."""
     if context.experiment.workload.fresh_folder and not context.experiment.workload.keep_folders:
         for copy in folders_of(context.record.path).glob("launch=*"):
             _remove(copy)
 
 
 def script_in(experiment: Experiment, folder: Path, original: Path) -> Path:
-    """Where a launch finds its script: in the copy, if it was copied."""
+    """The path of a launch's script: in the copy, if it was copied."""
     script = script_path(experiment, original)
     if folder == original or not script.is_relative_to(original):
         return script
@@ -139,7 +139,7 @@ def script_in(experiment: Experiment, folder: Path, original: Path) -> Path:
 
 
 def _copy(source: Path, target: Path, own: Path) -> int:
-    """Copy what is to be copied; how many files that were."""
+    """Copy the wanted files. Returns their number."""
     copied = 0
     try:
         target.mkdir(parents=True)
@@ -154,7 +154,7 @@ def _copy(source: Path, target: Path, own: Path) -> int:
 
 
 def _link_neighbours(source: Path, target: Path, top: Path) -> None:
-    """What lies beside the folder and beside those that hold it, where it may be read; scripts keep their data there."""
+    """Link the readable neighbours of the folder and its parents, where scripts keep their data."""
     while target != top:
         with suppress(PermissionError), os.scandir(source.parent) as entries:
             for entry in sorted(entries, key=lambda one: one.name)[:MOST_NEIGHBOURS]:
@@ -164,7 +164,7 @@ def _link_neighbours(source: Path, target: Path, top: Path) -> None:
 
 
 def _copy_one(source: Path, entry: os.DirEntry[str], target: Path, root: Path) -> int:
-    """One entry; a file that vanishes meanwhile was none."""
+    """Copy one entry; a file that vanishes meanwhile does not count."""
     try:
         if entry.is_symlink():
             target.symlink_to(_leads_to(Path(entry.path), source, target, root))
@@ -181,7 +181,7 @@ def _copy_one(source: Path, entry: os.DirEntry[str], target: Path, root: Path) -
 
 
 def _leads_to(link: Path, source: Path, target: Path, root: Path) -> str:
-    """What a copied link leads to: to the copy of what is copied, else where it led; folders may have other names than the one in it."""
+    """Target of a copied link: the target's copy if it was copied, else the original target, resolved since the folder may have aliases."""
     written = link.parent / link.readlink()
     end = Path(os.path.realpath(written.parent)) / written.name if written.name != ".." else Path(os.path.realpath(written))
     if end.is_relative_to(source) and _is_copied(end.relative_to(source), source):
@@ -190,12 +190,12 @@ def _leads_to(link: Path, source: Path, target: Path, root: Path) -> str:
 
 
 def _is_copied(path: Path, source: Path) -> bool:
-    """Whether none of the folders on the way to it is left out."""
+    """Whether no folder on its path is excluded."""
     return not any((source / one).is_dir() and _is_left_out(source / one) for one in (path, *path.parents) if one.name)
 
 
 def _walk(root: Path, folder: Path) -> Iterator[tuple[Path, os.DirEntry[str]]]:
-    """(path below the root, entry) of everything that is copied, a folder before what it holds.
+    """(path below the root, entry) of everything to copy, folders before their contents.
 
     Raises:
         OSError: a folder cannot be read.
@@ -222,7 +222,7 @@ def _is_wanted(entry: os.DirEntry[str]) -> bool:
 
 
 def _is_left_out(folder: Path) -> bool:
-    """Version control, an environment, a cache, a record or the copies beside one."""
+    """Whether it is version control, an environment, a cache, a record or a record's copies."""
     if folder.name in IGNORED or (folder / "pyvenv.cfg").is_file() or _is_record(folder):
         return True
     return folder.name.endswith(SUFFIX) and any(folder.glob("launch=*"))
@@ -243,7 +243,7 @@ def _bytes(entry: os.DirEntry[str]) -> int:
 
 
 def _remove(copy: Path) -> None:
-    """A copy that cannot be removed costs room, and no measurement."""
+    """Remove a copy, ignoring errors: a leftover costs disk space, not measurements."""
     shutil.rmtree(copy, ignore_errors=True)
     with suppress(OSError):
-        copy.parent.rmdir()  # the last one
+        copy.parent.rmdir()  # succeeds for the last copy only

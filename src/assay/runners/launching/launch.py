@@ -1,7 +1,7 @@
-"""How is one launch made, watched and written down, from its empty folder to the row that says how it ended?
+"""How is one launch made, monitored and recorded, from its empty folder to its row?
 
-The coordinator looks at the workers' progress files, breaks what is to be broken, ends what takes too long, and writes
-what it saw; the processes themselves are the launcher's and its guard's.
+The coordinator polls the workers' progress files, injects faults, enforces time limits, and records events; the launcher and its
+supervisor own the processes.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ from assay.spec.experiment import Experiment
 from assay.spec.plan import PlannedFault, PlannedLaunch
 from assay.units import MIB, NS_PER_S
 
-POLL_S = 0.05  # seldom, for the coordinator shares the processors with the workers
+POLL_S = 0.05  # infrequent, because the coordinator shares processors with the workers
 POLL_FAULT_S = 0.005  # a fault strikes at a step, and its detection is timed
 POLL_SAVING_S = 0.0005  # or while a checkpoint is being saved, which may take a few milliseconds
-FLUSH_S = 0.25  # a flush takes a fifth of a millisecond; on a crowded machine its thread may wait for half a second
+FLUSH_S = 0.25  # a flush takes 0.2 ms; on an overloaded machine its thread may wait for half a second
 SEEN = "Checkpoints are seen where they are saved by torch.save, safetensors, torch.distributed.checkpoint or in probe.checkpoint_save"
-FLUSH_FAULT_S = 0.05  # what the victim did last says how much work was lost; nothing is timed against other launches
+FLUSH_FAULT_S = 0.05  # the victim's last rows show the lost work; fault launches are not compared with others
 
 
 def mark_of(record: Path, number: int) -> str:
-    """ASSAY_MARK of a launch; begins with the record's name and a dot, so that a record's leftovers can be found."""
+    """ASSAY_MARK of a launch; begins with the record's name and a dot, so that leftover processes can be found."""
     return f"{record.resolve().name}.{number:04d}."
 
 
 def request_for(context: RunContext, job: Job, environment: dict[str, str], cwd: Path | None = None) -> Request:
-    """What the launcher is asked to start. `cwd`: the launch's own working folder; default: the experiment's."""
+    """The request to the launcher. `cwd`: the launch's working folder; default: the experiment's."""
     cwd = cwd or context.folder
     experiment, planned = context.experiment, job.planned
     values = {"{workers}": str(planned.workers), "{seed}": str(planned.seed), "{launch}": str(job.number)}
@@ -88,7 +88,7 @@ def request_for(context: RunContext, job: Job, environment: dict[str, str], cwd:
 
 
 def steps_asked(experiment: Experiment, planned: PlannedLaunch) -> int | None:
-    """Steps after which the launch is to end; a profiled one makes those that are profiled."""
+    """Steps after which the launch ends; a profiled launch makes only the steps of its profile."""
     steps = experiment.workload.every_step
     if steps is None or planned.role == "sweep":
         return None
@@ -102,41 +102,41 @@ def _filled(text: str, values: dict[str, str]) -> str:
 
 
 class LaunchRun:
-    """One launch under way."""
+    """One running launch."""
 
     def __init__(self, context: RunContext, job: Job, request: Request, launcher: Launcher) -> None:
         self.context, self.job, self.request, self.launcher = context, job, request, launcher
         self.planned = job.planned
         self.writer = context.record.writer(job.number)
-        # of nodes some may be other machines, whose process numbers mean nothing here
+        # with several nodes, some pids belong to other machines and mean nothing here
         here = (lambda pid: supervisor.is_marked(pid, request.mark)) if request.settings.hosts else (lambda _: True)
         self.watch = Watch(context.record.launch_folder(job.number), job.planned.workers, here)
         self.fault: Fault | None = None
         if job.planned.fault is not None:
             self.fault = catalog.load("faults", job.planned.fault.kind)
         self.aimed_at: int | None = None
-        self.middle: int | None = None  # where it strikes if no checkpoint comes
+        self.middle: int | None = None  # step of the fault if no checkpoint is saved
         if job.planned.fault is not None and job.planned.fault.may_strike_in_the_middle:
             self.middle = middle(context.record, job.planned.configuration)
         self.strikes = 0
         self.last_struck = NEVER  # incarnation
-        self.undo: Undo | None = None  # of a fault that lasts
+        self.undo: Undo | None = None  # of a lasting fault
         self.undo_ns = 0
         self.rank_struck: int | None = None
-        self.cannot = ""  # why the fault can never act here
-        self.status = ""  # why it was ended, if the coordinator ended it: aborted or timeout
+        self.cannot = ""  # why the fault cannot act here
+        self.status = ""  # aborted or timeout, if the coordinator ended it
         self.reason = ""
-        self.broken: RecordError | None = None  # the record cannot be written
+        self.broken: RecordError | None = None  # writing the record failed
         self.killed = False
         self.begin_ns = 0
         self.shown_ns = 0
-        self.hopeless_ns: float = float("inf")  # after this moment the guard itself is taken for dead
+        self.hopeless_ns: float = float("inf")  # after this the supervisor itself counts as dead
 
     def run(self, meter: Meter) -> Made:
-        """Start it, watch it to its end.
+        """Start the launch and monitor it to its end.
 
         Raises:
-            RecordError: it was not started, for its record cannot be written.
+            RecordError: not started, because its record cannot be written.
         """
         begin_utc = self.context.clock.utc().isoformat(timespec="milliseconds")
         placement = json.dumps(self.launcher.describe(self.request))
@@ -162,7 +162,7 @@ class LaunchRun:
         return Made(row=row, broken=self.broken)
 
     def _supervised(self, meter: Meter) -> Ending:
-        """From start to the last process's end. Whatever is raised meanwhile, nothing is left running."""
+        """Run from the start to the last process's end. Leaves no process running, even on errors."""
         handle = self.launcher.start(self.request)
         try:
             meter.start(self.job.number, handle.pids, workers=self.planned.workers)
@@ -179,7 +179,7 @@ class LaunchRun:
     def _until_the_end(self, handle: Handle) -> Ending:
         while (ending := handle.poll()) is None:
             if self.context.clock.now_ns() > self.hopeless_ns:
-                handle.close()  # the guard does not answer: it is killed, and its launch with it
+                handle.close()  # the supervisor does not respond: kill it with its launch
                 return handle.poll() or Ending(exit_code=None, trouble="its end could not be seen")
             self.watch.look()
             self._strike_if_due()
@@ -191,7 +191,7 @@ class LaunchRun:
         self.watch.look()
         return ending
 
-    # ---- what may happen on the way
+    # ---- faults and limits
 
     def _pause_s(self) -> float:
         planned = self.planned.fault
@@ -213,8 +213,8 @@ class LaunchRun:
     def _strike(self, fault: Fault, planned: PlannedFault, rank: int) -> None:
         seen, asked = self.watch.ranks[rank], planned.training
         if not supervisor.is_marked(seen.pid, self.request.mark):
-            return  # it has ended already, and its number may be another's
-        self._undo()  # an earlier strike, of workers that are there no more
+            return  # it has ended, and its pid may have been reused
+        self._undo()  # an earlier strike on workers that have ended
         own = {name: getattr(asked, name) for name in fault.parameters} if asked is not None else {}
         told = {name: redact(value) if isinstance(value, str) else value for name, value in own.items()}
         signal = {"signal": planned.signal} if "signal" in fault.parameters else {}
@@ -224,7 +224,7 @@ class LaunchRun:
         self._event(
             "fault", {**signal, **told, "pid": seen.pid, "fault": planned.kind}, rank=rank, incarnation=seen.incarnation, step=seen.steps
         )
-        self.writer.flush()  # before the act: the act may take the whole machine down
+        self.writer.flush()  # before the act, which may take the whole machine down
         self.rank_struck = rank
         victim = Victim(pid=seen.pid, rank=rank, log=self.request.log.with_suffix(".fault.log"), mark=self.request.mark)
         try:
@@ -234,7 +234,7 @@ class LaunchRun:
         except OSError as error:
             self._event("fault_missed", {"pid": seen.pid, "why": redact(str(error))}, rank=rank)
             if not isinstance(error, ProcessLookupError):
-                self.cannot = redact(str(error))  # trying again every few milliseconds would not help
+                self.cannot = redact(str(error))  # retrying every few milliseconds would not help
         if self.undo is not None and asked is not None:
             self.undo_ns = now + round(asked.for_s * NS_PER_S)
 
@@ -243,7 +243,7 @@ class LaunchRun:
             self._undo()
 
     def _undo(self, *, at_end: bool = False) -> None:
-        """Take back a fault that lasts; the job may be over before its time."""
+        """Undo a lasting fault; the job may end before the fault does."""
         undo, self.undo = self.undo, None
         if undo is None:
             return
@@ -251,7 +251,7 @@ class LaunchRun:
         try:
             undo()
         except ProcessLookupError:
-            pass  # the victim is gone: nothing is left to be undone
+            pass  # the victim has ended: nothing to undo
         except OSError as error:
             trouble = redact(str(error))
         detail = {"fault": self.planned.fault.kind if self.planned.fault else "", "at_end": at_end, "trouble": trouble}
@@ -260,7 +260,7 @@ class LaunchRun:
     def _note_vanished(self) -> None:
         gone = self.watch.vanished()
         if gone:
-            self.watch.look()  # how far they were: their last rows may never have reached the disk
+            self.watch.look()  # read their progress: their last rows may not have reached the disk
         for worker in gone:
             last = self.watch.ranks.get(worker.rank)
             step = last.steps if last is not None and last.pid == worker.pid else None
@@ -311,7 +311,7 @@ class LaunchRun:
             )
         )
 
-    # ---- what came of it
+    # ---- outcome
 
     def _judged(self, ending: Ending) -> tuple[str, str]:
         """Status and reason."""
@@ -339,13 +339,13 @@ class LaunchRun:
         )
 
     def _own_ranks(self) -> str:
-        """torchrun tells every process that it is a rank of its store: ranks that a script starts itself wait there for ever."""
+        """A hint: torchrun's variables mark every process as a rank of its store, where ranks that a script spawns wait for ever."""
         if self.launcher.name != "local":
             return ""
         return " A script that starts its own ranks (mp.spawn) waits for ever under torchrun: try --launcher plain."
 
     def _ended_as_asked(self) -> bool:
-        """Whether every rank made its steps and closed its recording: how its process ended says nothing then."""
+        """Whether every rank made its steps and closed its recording; the exit status is then irrelevant."""
         if steps_asked(self.context.experiment, self.planned) is None:
             return False
         folder = self.context.record.launch_folder(self.job.number)
@@ -355,7 +355,7 @@ class LaunchRun:
         return step_limit.all_ended(folder, self.watch.incarnation, range(first, first + here))
 
     def _ended_early(self) -> str:
-        """The script itself ended before its steps were made; nothing is said where none was seen."""
+        """The reason if the script ended before making its steps; empty if no step was recorded."""
         asked = steps_asked(self.context.experiment, self.planned)
         if asked is None or not self.watch.steps or self._ended_as_asked():
             return ""
@@ -381,7 +381,7 @@ class LaunchRun:
 
 
 def _sooner(planned: PlannedFault) -> str:
-    """What makes a fault strike that came too late."""
+    """Advice for a fault that was due too late."""
     if planned.during_checkpoint:
         return f"{SEEN}; save more often, or lower faults.after_checkpoints."
     if planned.after_checkpoints:

@@ -1,12 +1,12 @@
-"""How is a launch profiled, and what is kept of it?  Traces in the record, and their summary beside them.
+"""How is a launch profiled, and what is kept?  Traces in the record, with their summary.
 
-    traces/launch=0000/rank=0.pt.trace.json.gz    what torch.profiler saw of a rank; Perfetto and TensorBoard open it
-                       rank=0.memory.json         what the allocator of its GPU held at the end
-                       rank=0.memory_snapshot.pickle   who asked it for what in the window; torch's viewer opens it, nothing of ours does
-                       nsys.nsys-rep              with Nsight Systems: what it captured, of all ranks
-                       summary.json               what the rest says, in short; `assay profile` and the reports read only this
+    traces/launch=0000/rank=0.pt.trace.json.gz    a rank's torch.profiler trace, for Perfetto and TensorBoard
+    rank=0.memory.json         state of its GPU's allocator at the end
+    rank=0.memory_snapshot.pickle   allocations in the window, for torch's viewer; assay never opens it
+    nsys.nsys-rep              with Nsight Systems: its capture of all ranks
+    summary.json               summary of the above; `assay profile` and the reports read only this
 
-The launch has a role of its own, so that nothing of it enters a timing.
+The launch has a separate role, so that it enters no timing.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from assay.spec.experiment import Experiment
 from assay.spec.sections.profile import Profile
 from assay.units import MIB
 
-# of a trace, uncompressed, that is summarised here: minutes, and memory for what of it is needed
+# uncompressed bytes of a trace to summarise: takes minutes, and memory for the needed events
 LARGEST: Final = 4096 * MIB
-_UNNEEDED: Final = ("python_function", "ac2g", "fwdbwd", "overhead")  # categories of events of which no summary says anything
-_UNREADABLE: Final = (  # what a damaged trace raises; a deeply nested one RecursionError
+_UNNEEDED: Final = ("python_function", "ac2g", "fwdbwd", "overhead")  # event categories that no summary uses
+_UNREADABLE: Final = (  # errors that a damaged trace raises; RecursionError if deeply nested
     OSError,
     EOFError,
     zlib.error,
@@ -45,11 +45,11 @@ _UNREADABLE: Final = (  # what a damaged trace raises; a deeply nested one Recur
 )
 _PLAIN: Final = ("ph", "cat", "name", "pid", "tid", "ts", "dur")
 _MEMORY: Final = ("Device Type", "Device Id", "Total Allocated", "Bytes")
-A_STEP: Final = 1_000_000  # numbers of calls for a step, so that the same call has the same number on every rank
+A_STEP: Final = 1_000_000  # call numbers reserved per step, so that a call has the same number on every rank
 REPORTS: Final = ("cuda_gpu_kern_sum", "cuda_gpu_mem_time_sum", "cuda_api_sum", "nvtx_sum")
-# where a report begins, after what nsys says that it does
+# where a report begins, after nsys's messages
 _LIST: Final = re.compile(r"^\s*(\[)\s*(?:[{\]]|$)", re.MULTILINE)
-NSYS_S: Final = 300.0  # for one report of `nsys stats`
+NSYS_S: Final = 300.0  # time limit of one `nsys stats` report
 GET_NSYS: Final = (
     "Nsight Systems (`nsys`) is not installed, or not on the PATH. It comes with the CUDA toolkit, or by itself: "
     "https://developer.nvidia.com/nsight-systems; apt-get install nsight-systems-cli where NVIDIA's repository is set up. "
@@ -58,12 +58,12 @@ GET_NSYS: Final = (
 
 
 def profile_of(experiment: Experiment, job: Job) -> Profile | None:
-    """How the launch is profiled; None: it is not."""
+    """The launch's profile settings; None if it is not profiled."""
     return experiment.profile if job.planned.role == "profile" else None
 
 
 def check(experiment: Experiment) -> None:
-    """Whether the profiler that is asked for is there.
+    """Check that the requested profiler is installed.
 
     Raises:
         EnvironmentLacks: it is not.
@@ -73,12 +73,12 @@ def check(experiment: Experiment) -> None:
 
 
 def folder_of(record: Path, launch: int) -> Path:
-    """Where the traces of a launch are."""
+    """The folder of a launch's traces."""
     return record.resolve() / "traces" / launch_name(launch)
 
 
 def environment(experiment: Experiment, record: Path, job: Job) -> dict[str, str]:
-    """What the workers are told."""
+    """The environment variables that configure the workers' profilers."""
     profile = profile_of(experiment, job)
     if profile is None:
         return {}
@@ -87,13 +87,13 @@ def environment(experiment: Experiment, record: Path, job: Job) -> dict[str, str
 
 
 def at_once(experiment: Experiment, job: Job) -> bool:
-    """Whether the first step, in which operations are counted, is one that is profiled."""
+    """Whether the first step, in which operations are counted, is profiled."""
     profile = profile_of(experiment, job)
     return profile is not None and profile.wait + profile.warm_up == 0
 
 
 def prefix(experiment: Experiment, record: Path, job: Job) -> tuple[str, ...]:
-    """Words before the engine's command: Nsight Systems, which starts it. The workers say when the window begins and ends."""
+    """The Nsight Systems command that wraps the launcher's. The workers mark the window's begin and end."""
     profile = profile_of(experiment, job)
     if profile is None or profile.tool != "nsys":
         return ()
@@ -119,11 +119,11 @@ def _has_gpu() -> bool:
     return Path("/dev/nvidiactl").exists()
 
 
-# ---- afterwards --------------------------------------------------------------------------------------------------------
+# ---- summaries ---------------------------------------------------------------------------------------------------------
 
 
 def finish(context: RunContext, job: Job) -> None:
-    """Summarise what the launch left, and write what it says of communication into the record."""
+    """Summarise the launch's traces, and write their communication rows into the record."""
     folder = folder_of(context.record.path, job.number)
     summarise = context.advice.profiled if context.advice is not None else None
     ranks = [_of_rank(file, summarise) for file in sorted(folder.glob("rank=*.pt.trace.json.gz"))] if folder.is_dir() else []
@@ -143,7 +143,7 @@ def finish(context: RunContext, job: Job) -> None:
 
 
 def _of_rank(file: Path, summarise: Callable[[Mapping[str, Any]], dict[str, Any]] | None) -> dict[str, Any]:
-    """The summary of one trace; with a reason where it cannot be read."""
+    """The summary of one trace, or why it cannot be read."""
     told: dict[str, Any] = {"file": file.name, "bytes": file.stat().st_size, "absent": ""}
     if summarise is None:
         return {**told, "absent": "the run had nobody to read traces: start it by `assay profile` or assay.run"}
@@ -166,9 +166,7 @@ def _of_rank(file: Path, summarise: Callable[[Mapping[str, Any]], dict[str, Any]
 
 
 def _allocator(file: Path) -> dict[str, Any] | None:
-    """What the allocator of a rank held; None where it wrote nothing that can be read, as on a full disk: the trace is summarised all the
-    same.
-    """
+    """The state of a rank's allocator; None if its file is unreadable, as after a full disk."""
     try:
         found = json.loads(file.read_text())
     except (OSError, ValueError, RecursionError):
@@ -177,7 +175,7 @@ def _allocator(file: Path) -> dict[str, Any] | None:
 
 
 def _needed(event: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """What a summary needs of an event: a trace has millions, and most are arrows between others, or of Python."""
+    """The part of an event that a summary needs: most of the millions in a trace are flow arrows or Python frames."""
     told = event.get("args") or {}
     if event.get("name") == "[memory]":
         return {"name": "[memory]", "args": {key: told[key] for key in _MEMORY if key in told}}
@@ -189,7 +187,7 @@ def _needed(event: Mapping[str, Any]) -> Mapping[str, Any] | None:
 
 
 def _communication(rank: Mapping[str, Any], launch: int) -> Iterator[tuple[Any, ...]]:
-    """Rows of the table `communication`, of steps that have any; a profiler numbers its steps from the first that it saw."""
+    """Rows of the table `communication` for steps that have any; a profiler numbers steps from the first it recorded."""
     for step in rank.get("steps", ()):
         if step["communication_ns"]:
             yield (
@@ -206,9 +204,7 @@ def _communication(rank: Mapping[str, Any], launch: int) -> Iterator[tuple[Any, 
 
 
 def _collectives(rank: dict[str, Any], job: Job) -> Iterator[tuple[Any, ...]]:
-    """Rows of the table `collectives`: kernels, in groups of their own name, since the hooks tell the same calls; they leave the
-    summary.
-    """
+    """Rows of the table `collectives`, removed from the summary: kernels, in groups of their own since hooks record the same calls."""
     for one in rank.pop("collectives", ()):
         where = (job.number, rank["rank"], 0, f"{one['group'] or 'unnamed'} (kernels)", one["step"] * A_STEP + one["number"], one["step"])
         what = (
@@ -225,7 +221,7 @@ def _collectives(rank: dict[str, Any], job: Job) -> Iterator[tuple[Any, ...]]:
 
 
 def _of_nsys(folder: Path) -> Iterator[dict[str, Any]]:
-    """The reports of every capture, as `nsys stats` prints them."""
+    """The `nsys stats` reports of every capture."""
     captures = sorted(folder.glob("*.nsys-rep"))
     if not captures:
         yield {"file": "", "absent": "nsys left no capture: the script may have made too few steps, or ended by force"}
@@ -237,7 +233,7 @@ def _of_nsys(folder: Path) -> Iterator[dict[str, Any]]:
             except (OSError, subprocess.SubprocessError, ValueError) as error:
                 told["absent"] = f"nsys stats {report}: {error}"
         yield told
-        # made by the asking, several times as large, and made again at will
+        # exported by `nsys stats`; several times as large and reproducible
         capture.with_suffix(".sqlite").unlink(missing_ok=True)
 
 
@@ -250,7 +246,7 @@ def _stats(capture: Path, report: str) -> str:
 
 
 def report_rows(text: str) -> list[dict[str, Any]]:
-    """The rows of a report: name, calls, nanoseconds; the largest first. A report without data is no list, and has no rows."""
+    """The rows of a report, largest first: name, calls, nanoseconds. Empty for a report without data, which is not a list."""
     begin = _LIST.search(text)
     if begin is None:
         return []

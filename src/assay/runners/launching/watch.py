@@ -1,7 +1,7 @@
-"""How far are the workers, and which of them have vanished?  Reads their progress files and holds a pidfd on each.
+"""How far are the workers, and which have ended?  Reads their progress files and holds a pidfd on each.
 
-A pidfd becomes readable at the instant at which the process ends, zombie or not (pidfd_open(2), Linux 5.3).  Where
-there is none, psutil is asked.
+A pidfd becomes readable the moment the process ends, zombie or not (pidfd_open(2), Linux 5.3).  Without pidfds,
+psutil is polled.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Watch:
     """The workers of one launch."""
 
     def __init__(self, folder: Path, workers: int, here: Callable[[int], bool] = lambda _: True) -> None:
-        """`here`: whether a process is one of this machine; the end of another machine's cannot be seen from here."""
+        """`here`: whether a process runs on this machine; the end of a remote one cannot be observed."""
         self._here = here
         self.ranks: dict[int, Progress] = {}  # as last read
         self._files = [folder / "progress" / f"rank={rank}.bin" for rank in range(workers)]
@@ -41,16 +41,16 @@ class Watch:
 
     @property
     def incarnation(self) -> int:
-        """The highest incarnation seen: how often the engine restarted the workers."""
+        """The highest incarnation: how often the launcher restarted the workers."""
         return max((worker.incarnation for worker in self._seen), default=0)
 
     @property
     def steps(self) -> int:
-        """Steps that every rank seen has finished."""
+        """Steps finished by every rank that has reported."""
         return min((rank.steps for rank in self.ranks.values()), default=0)
 
     def look(self) -> None:
-        """Read the progress of all ranks; get to know new processes."""
+        """Read the progress of all ranks and register new processes."""
         for rank, file in enumerate(self._files):
             progress = read_progress(file)
             if progress is None:
@@ -70,11 +70,11 @@ class Watch:
         return gone
 
     def steps_per_s(self, now_ns: int) -> float | None:
-        """The rate over the last seconds; None before two steps were seen, and after a restart."""
+        """The rate over the last seconds; None before two steps, and after a restart."""
         if self._history and self.steps < self._history[-1][1]:
             self._history.clear()
         if self.steps == 0:
-            return None  # the time until the first step is start-up
+            return None  # the time before the first step is start-up
         if not self._history or self.steps != self._history[-1][1]:
             self._history.append((now_ns, self.steps))
         while len(self._history) > 2 and now_ns - self._history[0][0] > RATE_WINDOW_NS:
@@ -83,7 +83,7 @@ class Watch:
         return (last - first) / (last_ns - first_ns) * 1e9 if last_ns > first_ns else None
 
     def close(self) -> None:
-        """Let go of all processes."""
+        """Close all pidfds."""
         for pidfd in self._alive.values():
             _close(pidfd)
         self._alive = {}

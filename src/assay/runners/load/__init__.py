@@ -1,1 +1,1 @@
-"""How is a load put on engines, and how are they started and broken?"""
+"""How is a load put on engines, and how are engines started and faults injected?"""

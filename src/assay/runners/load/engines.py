@@ -1,8 +1,8 @@
-"""Which engines are up, and since when?  Starts those that the experiment starts itself, and keeps them as long as asked.
+"""Which engines are up, and since when?  Starts the experiment's own engines and keeps them as specified.
 
-A target with URLs is somebody else's and is only looked at.  One with a command gets fresh replicas before every block, every
-launch or once (`serving.targets[].restart`); a fault launch always has replicas of its own, since it breaks them, and
-they are gone after it.
+A target with URLs is external and only queried.  One with a command gets fresh replicas before every block, before every
+launch, or once (`serving.targets[].restart`); a fault launch always gets its own replicas, since it breaks them, and they end
+with it.
 """
 
 from __future__ import annotations
@@ -29,30 +29,30 @@ from assay.units import MIB
 Emit = Callable[[str, int, int | None, Mapping[str, Any]], None]  # kind, ns, replica, detail
 CONNECT_S: Final = 3.0
 ASK_S: Final = 2.0
-MOST_SAID: Final = 4000  # characters of an engine's own description that are kept
-# Where engines say what they are; the first that answers with JSON is kept: vLLM, SGLang, TGI, llama.cpp, any OpenAI dialect.
+MOST_SAID: Final = 4000  # characters kept of an engine's self-description
+# Where engines describe themselves; the first path that returns JSON is used: vLLM, SGLang, TGI, llama.cpp, any OpenAI dialect.
 DESCRIBED_AT: Final = ("/version", "/get_server_info", "/info", "/props", "/v1/models")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Engine:
-    """A target whose replicas can be asked."""
+    """A target whose replicas accept requests."""
 
     target: Target
     urls: tuple[str, ...]
-    replicas: Replicas | None  # None: not assay's own
+    replicas: Replicas | None  # None: not started by assay
 
 
 def urls_of(experiment: Experiment, target: Target) -> tuple[str, ...]:
-    """Where a target that is not started by assay listens."""
+    """The URLs of a target that assay does not start."""
     return target.urls or ((experiment.workload.script,) if not target.command and experiment.workload.script else ())
 
 
 def reachable(experiment: Experiment) -> None:
-    """Whether something listens wherever assay starts nothing itself.
+    """Check that every target that assay does not start accepts connections.
 
     Raises:
-        EnvironmentLacks: nothing does; says where and why.
+        EnvironmentLacks: one does not; with its address and the reason.
     """
     assert experiment.serving is not None
     for target in targets_of(experiment.serving):
@@ -74,19 +74,19 @@ def _connect(url: str) -> None:
 
 
 class Engines:
-    """The engines of one experiment; `close` ends those that assay started."""
+    """The engines of one experiment; `close` stops those that assay started."""
 
     def __init__(self, context: RunContext) -> None:
         assert context.experiment.serving is not None
         self.context = context
         self.serving: Serving = context.experiment.serving
-        self._up: dict[str, tuple[object, Replicas]] = {}  # target -> for what it was started, its replicas
+        self._up: dict[str, tuple[object, Replicas]] = {}  # target -> (purpose, replicas)
 
     def ready(self, name: str, job: Job, emit: Emit) -> Engine:
-        """The engine of that name, started if need be.
+        """The engine of that name, started if necessary.
 
         Raises:
-            WorkloadError: it did not become ready; its last words are in the message.
+            WorkloadError: it did not become ready; the message holds its last output.
         """
         target = next(one for one in targets_of(self.serving) if one.name == name)
         if not target.command:
@@ -104,7 +104,7 @@ class Engines:
         return Engine(target=target, urls=tuple(replicas.urls), replicas=replicas)
 
     def _make_room(self, name: str) -> None:
-        """One engine at a time: two would share the machine's processors and devices."""
+        """Stop the other engines: two would share the machine's processors and devices."""
         for other in [other for other in self._up if other != name]:
             self.end(other)
 
@@ -124,30 +124,30 @@ class Engines:
         return replicas
 
     def end(self, name: str) -> None:
-        """End a target's replicas, if assay started any."""
+        """Stop a target's replicas, if assay started any."""
         found = self._up.pop(name, None)
         if found is not None:
             found[1].stop()
 
     def close(self) -> None:
-        """End everything that assay started."""
+        """Stop everything that assay started."""
         for name in list(self._up):
             self.end(name)
 
 
 def _purpose(target: Target, planned: PlannedLaunch) -> object:
-    """What replicas are kept for: while it is the same they stay up."""
+    """The key for reusing replicas: they stay up while it is unchanged."""
     if planned.role == "fault" or target.restart == "launch":
         return ("slot", planned.slot)
     return ("block", planned.block) if target.restart == "block" else "experiment"
 
 
 def described(urls: Sequence[str]) -> dict[str, Any]:
-    """What the first replica says of itself, by path; {} if it says nothing. Nothing secret is asked for or kept."""
+    """The first replica's self-description, by path; {} if there is none. Secrets are neither requested nor kept."""
     for path in DESCRIBED_AT if urls else ():
         try:
             said = _asked(urls[0].rstrip("/") + path)
-        except TimeoutError:  # who is silent here will be silent at the other paths, too
+        except TimeoutError:  # it would time out on the other paths too
             return {}
         if said is not None:
             return {"path": path, "said": said}
@@ -159,7 +159,7 @@ def _asked(url: str) -> str | None:
         content = json.loads(fetch(url, {"accept": "application/json"}, timeout_s=ASK_S, most=MIB))
     except TimeoutError:
         raise
-    # an address may lead to anything, a mail server too
+    # the address may be any server, even one for mail
     except (OSError, ValueError, RecursionError, http.client.HTTPException):
         return None
     return redact(json.dumps(content, sort_keys=True))[:MOST_SAID]

@@ -1,6 +1,6 @@
-"""How is a fault put into a load: what stands before the replicas, when does it strike, and who sees the outage?
+"""How is a fault injected into a load, when does it strike, and how is the outage observed?
 
-Only fault launches are broken and probed: a timed launch has nothing between client and server that its user has not.
+Only fault launches have proxies and probes: in a timed launch assay adds nothing between client and server.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ EmitAt = Callable[[str, int, int | None, Mapping[str, Any]], None]  # kind, ns, 
 
 
 def can_be_broken(experiment: Experiment) -> None:
-    """Whether every fault that is asked for can strike its engines.
+    """Check that every requested fault can strike its engines.
 
     Raises:
         SpecError, EnvironmentLacks: one cannot.
@@ -39,14 +39,14 @@ def can_be_broken(experiment: Experiment) -> None:
 
 
 class Breaking:
-    """The fault of one launch, if it has one. A context manager: its end undoes what is still broken."""
+    """The fault of one launch, if any. A context manager that undoes a lasting fault at its end."""
 
     def __init__(self, planned: PlannedLaunch, engine: Engine, emit: EmitAt, log: Path, mark: str) -> None:
-        """`log`: for what a command prints; `mark`: value of ASSAY_MARK of whatever is started."""
+        """`log`: for commands' output; `mark`: ASSAY_MARK of started processes."""
         self._planned, self._engine, self._emit, self._log, self._mark = planned, engine, emit, log, mark
         self._stack = ExitStack()
         self._strike: Strike | None = None
-        self.urls: dict[int, str] = {}  # replicas that the load reaches through something of ours
+        self.urls: dict[int, str] = {}  # replica -> URL of assay's proxy in front of it
 
     def __enter__(self) -> Self:
         try:
@@ -80,7 +80,7 @@ class Breaking:
             target=engine.target,
             replicas=engine.replicas,
             front=front,
-            # Before a router all replicas share one front.
+            # In front of a router all replicas share one proxy.
             front_url=self.urls.get(planned.rank, self.urls.get(0, "")),
             log=self._log,
             mark=self._mark,
@@ -90,17 +90,17 @@ class Breaking:
         self._strike = self._stack.enter_context(Strike(fault, struck, asked, self._emit))
 
     def begin(self, measured_ns: int) -> None:
-        """The measured part of the load begins at that monotonic time."""
+        """Schedule the fault; the load's measured part begins at this monotonic time."""
         planned = self._planned.fault
         if self._strike is not None and planned is not None and planned.serving is not None:
             self._strike.at(measured_ns + round(planned.serving.at_s * NS_PER_S))
 
     def end(self) -> None:
-        """The load is over: nothing strikes any more, and what is broken is undone."""
+        """End of the load: no more strikes, and lasting faults are undone."""
         if self._strike is not None:
             self._strike.close()
 
     @property
     def missed(self) -> str:
-        """Why the fault did not strike; "" if it did, or there was none."""
+        """Why the fault did not strike; "" if it did, or if there is none."""
         return self._strike.missed if self._strike is not None else ""

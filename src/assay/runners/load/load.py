@@ -1,8 +1,7 @@
-"""How is one load made, watched and written down, from its schedule to the row that says how it ended?
+"""How is one load made, monitored and recorded, from its schedule to its row?
 
-The clients send and write their own rows; the coordinator starts them, says when to begin, breaks what is to be broken,
-reads counters, and accounts for what a client that died left open.  Its own work meanwhile is a look every few
-milliseconds.
+The clients send requests and write their own rows; the coordinator starts them, gives the start signal, injects faults,
+reads counters, and accounts for the open requests of a dead client.  Otherwise it only polls every few milliseconds.
 """
 
 from __future__ import annotations
@@ -42,12 +41,12 @@ from assay.units import MIB, NS_PER_S
 
 POLL_S: Final = 0.02
 SHOW_NS: Final = NS_PER_S // 4
-LEAD_NS: Final = 100_000_000  # between the word to begin and the begin
+LEAD_NS: Final = 100_000_000  # from the start command to the start
 CLIENT_MODULE: Final = "assay.traffic.client.process"
 
 
 class LoadRun:
-    """One load under way."""
+    """One running load."""
 
     def __init__(self, context: RunContext, job: Job, engines: Engines) -> None:
         assert context.experiment.serving is not None
@@ -72,10 +71,10 @@ class LoadRun:
         self.prompts: Prompts | None = None
         self.missed = ""  # why the fault did not strike
 
-    # ---- from begin to end
+    # ---- life cycle
 
     def run(self, meter: Meter) -> Made:
-        """Start it, watch it to its end. Whatever is raised meanwhile, no client is left running."""
+        """Start the load and monitor it to its end. Leaves no client running, even on errors."""
         begin_utc = self.context.clock.utc().isoformat(timespec="milliseconds")
         self._event("launch_begin", {"slot": self.planned.slot, "begin_utc": begin_utc, "placement": "{}"})
         self.writer.flush()
@@ -124,7 +123,7 @@ class LoadRun:
             self._until_the_end(breaking)
 
     def _prepare(self, engine: Engine) -> None:
-        """Everything that will be sent, before anything is sent."""
+        """Prepare everything to be sent before sending begins."""
         base = self.context.folder
         schedule = make.build(self.serving, self.configuration, self.planned.seed, max(1, len(engine.urls)), base)
         quality = self.context.experiment.quality
@@ -156,7 +155,7 @@ class LoadRun:
 
     @property
     def _open(self) -> bool:
-        """Whether it is known beforehand what will become due: in a closed loop the engine decides how far it comes."""
+        """Whether the due requests are known beforehand; in a closed loop they depend on the engine."""
         return self.serving.arrivals.process not in ("closed", "users", "single_stream", "multi_stream")
 
     def _write_arrivals(self, end: int) -> None:
@@ -217,7 +216,7 @@ class LoadRun:
         engine = self.engine
         return (*own, *(engine.replicas.pids() if engine is not None and engine.replicas is not None else ()))
 
-    # ---- watching
+    # ---- monitoring
 
     def _until_the_end(self, breaking: Breaking) -> None:
         while len(self.endings) < len(self.handles):
@@ -235,7 +234,7 @@ class LoadRun:
         self._show(self._said(), force=True)
 
     def _note_told(self, said: list[Mapping[str, Any]]) -> None:
-        """Which models and limits the answers name; nothing where they name none."""
+        """Note the models and limits named in responses, if any."""
         answered: Counter[str] = Counter()
         limits: dict[str, str] = {}
         for one in said:
@@ -247,7 +246,7 @@ class LoadRun:
             self._event("answer_models", {"asked": self.model, "answered": dict(answered)})
 
     def _step(self, said: list[Mapping[str, Any]], breaking: Breaking) -> None:
-        """From loading to the cold requests to the load, whenever the clients are ready."""
+        """Advance from loading to the cold requests to the load as the clients become ready."""
         states = [one.get("state", "") for one in said]
         if self.state == "loading" and len(states) == self.clients and all(states):
             self._say("go", "")
@@ -266,7 +265,7 @@ class LoadRun:
         hidden.replace(self.load / name)
 
     def _said(self) -> list[Mapping[str, Any]]:
-        """What the clients last told of themselves."""
+        """The clients' latest status."""
         return [said for number in range(self.clients) if (said := _read(self.load / f"client-{number}.json")) is not None]
 
     def _end_if_needed(self) -> None:
@@ -304,7 +303,7 @@ class LoadRun:
                 return files.explain(why, self.context.record.path, "write the record")
         return None
 
-    # ---- what came of it
+    # ---- outcome
 
     def _judged(self) -> tuple[str, str]:
         if self.status:
@@ -315,7 +314,7 @@ class LoadRun:
         return "ok", f"the fault never struck: {self.missed}" if self.missed else ""
 
     def _nothing_answered(self) -> str:
-        """Why no request of the load was answered; "" if any was."""
+        """Why no request of the load succeeded; "" if any did."""
         said = self._said()
         if not said or any(one.get("ok") for one in said) or not any(one.get("done") for one in said):
             return ""
@@ -328,7 +327,7 @@ class LoadRun:
         return redact(f"no request was answered: {words}" + (f"; the last error: {last}" if last else ""))
 
     def _account(self) -> None:
-        """Rows for what clients that died had not yet written: every request that was due has one outcome."""
+        """Write the rows that dead clients did not: every due request has exactly one outcome."""
         if self.schedule is None:
             return
         self._write_lost()
@@ -349,7 +348,7 @@ class LoadRun:
         self.writer.flush()
 
     def _count_tokens(self) -> None:
-        """By the model's own tokenizer, now that nothing is timed any more."""
+        """Count tokens with the model's tokenizer, after all timing has ended."""
         if not self.serving.tokenizer or self.schedule is None or self.prompts is None:
             return
         from assay.traffic.prompts.token_counts import count
@@ -362,7 +361,7 @@ class LoadRun:
         codes = [ending.exit_code for ending in self.endings.values()]
         return next((code for code in codes if code != 0), 0) if codes else None
 
-    # ---- telling
+    # ---- reporting
 
     def _show(self, said: list[Mapping[str, Any]], force: bool = False) -> None:
         now = self.context.clock.now_ns()
@@ -423,7 +422,7 @@ class LoadRun:
 
 
 def texts_identity(serving: Serving, prompts: Prompts) -> str:
-    """What, beside the schedule, decides what is sent: settings, and the content of the files that they name."""
+    """What determines the requests besides the schedule: settings, and the content of the files that they name."""
     settings = serving.model_dump(mode="json", include={"prompts", "task", "scenarios", "ignore_eos", "temperature"})
     return json.dumps({"settings": settings, "texts": prompts.describe()}, sort_keys=True, default=str)
 
@@ -436,13 +435,13 @@ def replace_urls(engine: Engine, urls: Mapping[int, str]) -> Engine:
 def _read(path: Path) -> Mapping[str, Any] | None:
     try:
         found = json.loads(path.read_bytes())
-    except (OSError, ValueError):  # not written yet
+    except (OSError, ValueError):  # not yet written
         return None
     return found if isinstance(found, dict) else None
 
 
 def _worst(said: list[Mapping[str, Any]], key: str) -> dict[str, float]:
-    """Of several clients the larger percentiles: for the display only."""
+    """The largest percentiles among the clients, for display only."""
     merged: dict[str, float] = {}
     for one in said:
         for name, value in (one.get(key) or {}).items():
@@ -452,11 +451,11 @@ def _worst(said: list[Mapping[str, Any]], key: str) -> dict[str, float]:
 
 
 def plug_ins_exist(task: str, targets: Sequence[Target]) -> None:
-    """Whether the task and the dialects exist, and know the options that they are given.
+    """Check that the task and the dialects exist and support the given options.
 
     Raises:
-        EnvironmentLacks: one does not exist; the message lists those that do.
-        SpecError: an option is not known to its dialect.
+        EnvironmentLacks: one does not exist; the message lists the existing ones.
+        SpecError: a dialect does not know an option.
     """
     from assay.traffic.backends.support.options import check_options
 

@@ -1,1 +1,1 @@
-"""What would a cluster do, were it exactly known?"""
+"""What would a cluster do if it were exactly known?"""

@@ -1,15 +1,15 @@
-"""How would a step of synchronous data-parallel training take on a cluster of which everything is known?
+"""How long does a step of synchronous data-parallel training take on an exactly known cluster?
 
-A step of p workers: each computes (serial + parallel / p) times a lognormal of its own (mean 1; a straggler is slower by a fixed
-factor), then one all-reduce in `buckets` pieces waits for the slowest and takes, on a ring,
+In a step of p workers each computes for (serial + parallel / p) times a lognormal variate (mean 1; a straggler is slower by a fixed
+factor), then a ring all-reduce in `buckets` pieces waits for the slowest and takes
 
     c(p) = 2 (p - 1) (buckets alpha + gradient beta / p).
 
-`overlap` is the share of the parallel work under which communication may hide: it may begin that much before the slowest worker has
-computed, so that max(0, c - overlap parallel / p) of it lengthens the step.  Weak scaling: each worker has the parallel work whole.
-Every launch is slower or faster as a whole by a lognormal of its own (`noise`).
-Sources: Hockney, Parallel Computing 20 (1994) 389-398; Patarasuk & Yuan, JPDC 69 (2009) 117-124, for the ring.
-Cannot tell: anything about a real cluster.  Congestion, algorithms that change with the size, and slow links are not in it.
+`overlap` is the share of the parallel work that can hide communication: the all-reduce may begin that long before the slowest worker
+has finished, so that max(0, c - overlap parallel / p) of it extends the step.  With weak scaling each worker has all the parallel work.
+Every launch is scaled as a whole by a further lognormal variate (`noise`).
+Sources: R. W. Hockney, Parallel Computing 20 (1994) 389-398; P. Patarasuk and X. Yuan, JPDC 69 (2009) 117-124, for the ring.
+Cannot tell anything about a real cluster: congestion, size-dependent algorithms and slow links are not modelled.
 """
 
 from __future__ import annotations
@@ -25,51 +25,51 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, kw_only=True)
 class Cluster:
-    """Everything that decides how long a step takes. Seconds and bytes; shares are fractions."""
+    """The parameters that determine the step time. Seconds and bytes; shares are fractions."""
 
     step_s: float  # a step on one worker
-    serial: float  # share of it that every worker does whole
-    alpha_s: float  # latency of a message
+    serial: float  # share of it that is not parallelised
+    alpha_s: float  # message latency
     beta_s: float  # seconds per byte of a link
-    gradient: float  # bytes that are summed in a step
+    gradient: float  # bytes summed per step
     buckets: int = 1
     overlap: float = 0.0
-    jitter: float = 0.0  # standard deviation of the logarithm of a worker's time in a step
-    noise: float = 0.0  # the same of a whole launch's
+    jitter: float = 0.0  # standard deviation of the log of a worker's step time
+    noise: float = 0.0  # the same for a whole launch
     stragglers: float = 0.0  # share of the workers that are always slow, to the nearest whole worker
-    slowdown: float = 1.0  # by which factor
+    slowdown: float = 1.0  # their factor
     weak: bool = False  # the work grows with the workers
 
     def compute_s(self, workers: int) -> float:
-        """What a worker computes in a step, in the mean."""
+        """Mean compute time of a worker per step."""
         return self.step_s * (self.serial + (1.0 - self.serial) / (1 if self.weak else workers))
 
     def hideable_s(self, workers: int) -> float:
-        """Computing under which communication may hide."""
+        """Compute time that can hide communication."""
         return self.overlap * self.step_s * (1.0 - self.serial) / (1 if self.weak else workers)
 
     def transfer_s(self, workers: float) -> float:
-        """What the all-reduce takes once everybody is there."""
+        """Duration of the all-reduce once all workers have arrived."""
         return 2.0 * (workers - 1) * (self.buckets * self.alpha_s + self.gradient * self.beta_s / workers)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Simulated:
-    """One launch. `compute` and `entered` of shape [steps, workers], the others of shape [steps]; seconds from a step's begin."""
+    """One launch. Seconds from the step's begin; shape [steps, workers] for `compute` and `entered`, else [steps]."""
 
-    compute: Array  # when a worker has computed
-    entered: Array  # when its first gradients are ready, and it enters the all-reduce
-    sent: Array  # when the all-reduce is complete, for everybody
-    step: Array  # when the step is over, for everybody
+    compute: Array  # end of a worker's computing
+    entered: Array  # its first gradients are ready and it enters the all-reduce
+    sent: Array  # the all-reduce is complete on all workers
+    step: Array  # end of the step on all workers
 
     @property
     def exposed(self) -> Array:
-        """By how much each worker's step is longer than its computing."""
+        """Each worker's step time minus its compute time."""
         return np.asarray(self.step[:, np.newaxis] - self.compute)
 
 
 def simulate(cluster: Cluster, workers: int, steps: int, rng: np.random.Generator) -> Simulated:
-    """One launch of so many workers and steps."""
+    """Simulate one launch with the given workers and steps."""
     luck = math.exp(cluster.noise * float(rng.standard_normal()))
     factors = np.full((steps, workers), luck)
     if cluster.jitter > 0.0:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from assay import catalog
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.metrics.base import Results
 from assay.verdict.audits.support.audit import Audit
 from assay.verdict.imported import unexamined
@@ -52,7 +52,7 @@ class Pitfall:
     reason: str  # why it could not be examined; empty otherwise
 
 
-def of_record(measured: Measured, results: Results) -> tuple[Pitfall, ...]:
+def of_record(measured: RecordData, results: Results) -> tuple[Pitfall, ...]:
     """Every pitfall of a record, fallen ones first."""
     audits: Mapping[str, Audit] = catalog.load_all("verdict.audits")
     senseless = unexamined(measured, audits)

@@ -17,7 +17,7 @@ from assay.estimates.estimate import Absent, Value
 from assay.estimates.format import bracketed, count, given
 from assay.frames.links.collective_calls import asked_cells
 from assay.frames.quality_floor import at_floor
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.frames.score_clusters import clusters_of, examples_words, undeclared
 from assay.spec.experiment import Quality as AskedQuality
 from assay.stats.comparing.comparison import Difference, compare_paired, compare_welch, scale_of
@@ -38,7 +38,7 @@ class Arm:
     configuration: str
 
     @property
-    def measured(self) -> Measured:
+    def measured(self) -> RecordData:
         """The record."""
         return self.side.measured
 
@@ -58,7 +58,7 @@ class Arm:
         return sorted(timed["block"].to_list())
 
 
-def compared(measured: Measured) -> tuple[str, ...]:
+def compared(measured: RecordData) -> tuple[str, ...]:
     """Comparable units of a record: its configurations; for collectives every operation, then every size."""
     if not measured.kind.sweeps:
         return measured.configurations
@@ -66,7 +66,7 @@ def compared(measured: Measured) -> tuple[str, ...]:
     return (*dict.fromkeys(cell.group for cell in cells), *(cell.name for cell in cells))
 
 
-def launched(measured: Measured, name: str) -> str:
+def launched(measured: RecordData, name: str) -> str:
     """The configuration whose launches measured it; one launch of collectives covers every size."""
     return name.partition(" ")[0] if measured.kind.sweeps else name
 

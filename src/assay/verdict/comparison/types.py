@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from assay.estimates.estimate import Value
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.stats.comparing.comparison import Difference
 from assay.verdict.judge import Judgement
 from assay.verdict.types import QUALITY_AT_FLOOR
@@ -26,7 +26,7 @@ class Side:
     """One record of a comparison, judged."""
 
     label: str  # as the user named it; unique in a comparison
-    measured: Measured
+    measured: RecordData
     judgement: Judgement
 
     def inadmissible(self, *, candidate: bool) -> bool:

@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.metrics.base import EVERYTHING, Results
 from assay.verdict.comparison.types import ConditionClass
 
-Read = Callable[[Measured, Results], Any]  # a plain value or a mapping of them; None: not recorded
+Read = Callable[[RecordData, Results], Any]  # a plain value or a mapping of them; None: not recorded
 Same = Callable[[Any, Any], bool]
 Absence = Literal["differs", "note", "skip"]  # meaning of a key missing from one side's family
 
@@ -39,7 +39,7 @@ class Condition:
         """The common prefix of a family's fields, with its dot."""
         return self.name[:-1] if self.name.endswith(".*") else None
 
-    def fields(self, measured: Measured, results: Results) -> dict[str, Any]:
+    def fields(self, measured: RecordData, results: Results) -> dict[str, Any]:
         """field -> value for one record, without fields that it, or an imported file, did not record."""
         value = self.read(measured, results)
         if self.family is None:

@@ -25,7 +25,7 @@ from typing import Any, Final
 
 import polars as pl
 
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.frames.serving.answers import commonprefix
 
 GRADES: Final = ("fail", "distribution_close", "near_tie", "token_identical", "bitwise")  # ascending
@@ -51,7 +51,7 @@ def graded(one: Agreement) -> str:
     return one.shown if one.shown == one.possible else f"{one.shown} at least, {one.possible} at best"
 
 
-def agreements(measured: Measured) -> dict[str, Agreement]:
+def agreements(measured: RecordData) -> dict[str, Agreement]:
     """configuration -> agreement, for configurations that sent a prompt more than once."""
     asked = measured.table("arrivals").filter(pl.col("kind").is_in(KINDS) & pl.col("example").is_not_null())
     answered = measured.table("requests").filter((pl.col("status") == "ok") & pl.col("text").is_not_null())

@@ -24,7 +24,7 @@ from typing import Any, Final
 import polars as pl
 
 from assay.estimates.format import count, given
-from assay.frames.record_data import Measured, effective_steps
+from assay.frames.record_data import RecordData, effective_steps
 from assay.frames.training.first_gradients import First, firsts, laters
 from assay.frames.training.hashed_state import hashes
 
@@ -47,7 +47,7 @@ class Cause:
 class Parting:
     """First divergence of a launch's replicas: finished steps at that check, and at the last check at which they were equal."""
 
-    measured: Measured
+    measured: RecordData
     launch: int
     step: int
     equal: int
@@ -58,7 +58,7 @@ class Parting:
         return f"parameter hashes are equal after {count(self.equal, 'steps')} and differ after {self.step} (launch {self.launch})"
 
 
-def cause(measured: Measured, launch: int, step: int) -> Cause:
+def cause(measured: RecordData, launch: int, step: int) -> Cause:
     """Why the replicas of a launch diverged, given the number of finished steps at which the divergence was first recorded."""
     looks = hashes(measured).filter((pl.col("launch") == launch) & (pl.col("step") < step) & pl.col("agree"))
     parting = Parting(measured=measured, launch=launch, step=step, equal=int(looks["step"].max() or 0))  # type: ignore[arg-type]
@@ -69,7 +69,7 @@ def cause(measured: Measured, launch: int, step: int) -> Cause:
     return Cause(fault="gradients_not_synchronised", evidence=_seen_apart(parting), remedy=SYNCHRONISE)
 
 
-def settings_apart(measured: Measured) -> Iterator[tuple[int, int, str, Mapping[int, Any]]]:
+def settings_apart(measured: RecordData) -> Iterator[tuple[int, int, str, Mapping[int, Any]]]:
     """(launch, step, setting, rank -> value) of optimizer settings that differ between ranks, over timed launches in order; the learning
     rate first.
     """

@@ -7,7 +7,7 @@ from typing import Literal
 
 import polars as pl
 
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.frames.training.first_gradients import Compared, First, compared, firsts
 from assay.frames.training.hashed_state import hashes
 from assay.frames.training.sample_ledger import Epoch, epochs
@@ -32,7 +32,7 @@ class Diagnosis:
 class Evidence:
     """The evidence of every layer, read once per record."""
 
-    measured: Measured
+    measured: RecordData
     epochs: tuple[Epoch, ...]
     weighed: pl.DataFrame = field(repr=False)
     hashed: pl.DataFrame = field(repr=False)  # of the parameters
@@ -42,7 +42,7 @@ class Evidence:
     compared: tuple[Compared, ...]
 
 
-def look(measured: Measured) -> Evidence:
+def look(measured: RecordData) -> Evidence:
     """Collect the evidence that the diagnoses need."""
     return Evidence(
         measured=measured,
@@ -56,6 +56,6 @@ def look(measured: Measured) -> Evidence:
     )
 
 
-def fingerprints_of(measured: Measured, name: str, what: str) -> pl.DataFrame:
+def fingerprints_of(measured: RecordData, name: str, what: str) -> pl.DataFrame:
     launches = measured.timed.filter(pl.col("configuration") == name).select("launch")
     return measured.table("fingerprints").filter(pl.col("what") == what).join(launches, on="launch", how="semi")

@@ -9,7 +9,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from assay.estimates.format import count, given
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.frames.training.first_gradients import Compared, First, accumulations, samples_of
 from assay.frames.training.later_gradients import Later, compared_later
 from assay.frames.training.sample_weights import shares
@@ -136,7 +136,7 @@ def _of_kind(numbers: NDArray[np.float64], kind: str) -> bool:
     return bool((mantissas == np.rint(mantissas)).all())
 
 
-def _unequal(measured: Measured, first: First) -> str:
+def _unequal(measured: RecordData, first: First) -> str:
     """Evidence that the ranks' shares of a step are unequal and no loss denominator was reported; else empty."""
     denominators = measured.table("fingerprints").filter((pl.col("launch") == first.launch) & (pl.col("what") == "denominator"))
     items = shares(measured).filter((pl.col("launch") == first.launch) & (pl.col("step") == first.step))
@@ -145,7 +145,7 @@ def _unequal(measured: Measured, first: First) -> str:
     return f"the ranks' shares of it are unequal ({', '.join(given(x) for x in items['items'].to_list())})"
 
 
-def legitimate(measured: Measured, name: str) -> str:
+def legitimate(measured: RecordData, name: str) -> str:
     """Why a gradient may differ from one worker's without a fault; empty if no such reason is known."""
     random, batch = (_layers(measured, name, what) for what in ("random_layers", "batch_layers"))
     reasons = []
@@ -156,7 +156,7 @@ def legitimate(measured: Measured, name: str) -> str:
     return "; ".join(reasons)
 
 
-def _layers(measured: Measured, name: str, what: str) -> int:
+def _layers(measured: RecordData, name: str, what: str) -> int:
     return int(max(fingerprints_of(measured, name, what)["value"].drop_nulls().to_list(), default=0))
 
 
@@ -179,7 +179,7 @@ def later_gradient(evidence: Evidence, name: str) -> Diagnosis | None:
     return None
 
 
-def _scaled_later(measured: Measured, step: Later) -> Diagnosis:
+def _scaled_later(measured: RecordData, step: Later) -> Diagnosis:
     batches = accumulations(measured, step.later)
     called = ratio_name(step.unclipped, factors(step.later.workers, batches or 1), LATER)
     return Diagnosis(
@@ -243,5 +243,5 @@ def _between(a: First, b: First) -> float | None:
     return compare(parts, a.precision).error if parts else None
 
 
-def _ids(measured: Measured, first: First) -> tuple[int, ...]:
+def _ids(measured: RecordData, first: First) -> tuple[int, ...]:
     return tuple(samples_of(measured, [first])["ids"].to_list())

@@ -13,7 +13,7 @@ import polars as pl
 
 from assay.estimates.format import count
 from assay.frames.clock_offsets import hosts_of
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.metrics.base import Results
 from assay.record.tables import TABLES
 from assay.verdict.types import Finding
@@ -84,12 +84,12 @@ def in_launch(
     )
 
 
-def ended(measured: Measured) -> pl.DataFrame:
+def ended(measured: RecordData) -> pl.DataFrame:
     """Launches whose begin and end the coordinator recorded."""
     return measured.table("launches").filter(pl.col("status").is_in(ENDED))
 
 
-def beside_the_coordinator(measured: Measured) -> pl.DataFrame:
+def beside_the_coordinator(measured: RecordData) -> pl.DataFrame:
     """(launch, rank, incarnation) of the workers that share the clock of the table `launches`: same boot id or local launcher."""
     coordinator = measured.manifest.get("coordinator")
     boot = coordinator.get("boot_id") if isinstance(coordinator, Mapping) else None
@@ -98,7 +98,7 @@ def beside_the_coordinator(measured: Measured) -> pl.DataFrame:
     return hosts_of(measured).join(local, on="launch").filter(same).select(WORKER)
 
 
-def processors(measured: Measured) -> int | None:
+def processors(measured: RecordData) -> int | None:
     """Logical processors of the coordinator's machine, the largest count in a snapshot; None if not recorded."""
     seen = []
     for snapshot in snapshots(measured):
@@ -109,12 +109,12 @@ def processors(measured: Measured) -> int | None:
     return max(seen, default=None)
 
 
-def snapshots(measured: Measured) -> tuple[Mapping[str, Any], ...]:
+def snapshots(measured: RecordData) -> tuple[Mapping[str, Any], ...]:
     """Snapshots of the machine, before the first launch and after the last."""
     environment = measured.manifest.get("environment") or {}
     return tuple(one for one in (environment.get("before"), environment.get("after")) if isinstance(one, Mapping))
 
 
-def blind(measured: Measured, _: Results) -> str | None:
+def blind(measured: RecordData, _: Results) -> str | None:
     """Imported records follow another program's rules."""
     return FOREIGN if measured.foreign is not None else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from assay.estimates.format import count, given
-from assay.frames.record_data import Measured, effective_steps
+from assay.frames.record_data import RecordData, effective_steps
 from assay.frames.training.sample_ledger import Epoch
 from assay.verdict.evidence.fault_evidence import Diagnosis, Evidence
 
@@ -52,7 +52,7 @@ def _lost(evidence: Evidence, worst: Epoch) -> Diagnosis:
     )
 
 
-def _same_shard(measured: Measured, epoch: Epoch) -> tuple[int, int] | None:
+def _same_shard(measured: RecordData, epoch: Epoch) -> tuple[int, int] | None:
     """Two ranks that used the same samples in every step of an epoch."""
     samples = measured.table("samples").filter((pl.col("launch") == epoch.launch) & (pl.col("epoch") == epoch.epoch))
     rows = effective_steps(samples).explode("ids").drop_nulls("ids").sort("step", "ids")

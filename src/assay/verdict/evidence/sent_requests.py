@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import polars as pl
 
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.spec.plan import measured_seconds, plan
 from assay.spec.sections.serving import Serving
 from assay.units import NS_PER_S
@@ -19,13 +19,13 @@ from assay.verdict.types import Finding, Severity
 MOST_NAMED = 8  # launches named in a finding
 
 
-def serving_of(measured: Measured) -> Serving:
+def serving_of(measured: RecordData) -> Serving:
     """The serving section; only for records of serving."""
     assert measured.experiment.serving is not None
     return measured.experiment.serving
 
 
-def rows(measured: Measured, *columns: str, role: str | None = "timed", **folded: pl.Expr) -> pl.DataFrame:
+def rows(measured: RecordData, *columns: str, role: str | None = "timed", **folded: pl.Expr) -> pl.DataFrame:
     """(launch, configuration, role, request, phase, *columns) of the requests of successful launches; role None: every role.
 
     folded: further columns, computed before the join so that list columns need not be copied.
@@ -38,23 +38,23 @@ def rows(measured: Measured, *columns: str, role: str | None = "timed", **folded
     return requests.join(launches.select("launch", "configuration", "role"), on="launch")
 
 
-def main(measured: Measured, *columns: str, **folded: pl.Expr) -> pl.DataFrame:
+def main(measured: RecordData, *columns: str, **folded: pl.Expr) -> pl.DataFrame:
     """`rows` in the measured part of the timed launches."""
     return rows(measured, *columns, role="timed", **folded).filter(pl.col("phase") == "main")
 
 
-def planned(measured: Measured, *columns: str) -> pl.DataFrame:
+def planned(measured: RecordData, *columns: str) -> pl.DataFrame:
     """(launch, request, *columns) of the arrivals."""
     return measured.table("arrivals").select(list(dict.fromkeys(("launch", "request", *columns))))
 
 
-def begins(measured: Measured) -> pl.DataFrame:
+def begins(measured: RecordData) -> pl.DataFrame:
     """(launch, load_ns): when each launch's load began."""
     events = measured.table("events").filter(pl.col("kind") == "load_begin")
     return events.group_by("launch").agg(pl.col("ns").min().alias("load_ns"))
 
 
-def lengths(measured: Measured) -> pl.DataFrame:
+def lengths(measured: RecordData) -> pl.DataFrame:
     """(launch, length_ns): how long requests became due in each launch, warm-up included; longer with an injected fault."""
     warm_up_s = serving_of(measured).arrivals.warm_up_s
     known = {one.slot: warm_up_s + measured_seconds(measured.experiment, one) for one in plan(measured.experiment)}
@@ -63,13 +63,13 @@ def lengths(measured: Measured) -> pl.DataFrame:
     return pl.DataFrame(found, schema={"launch": pl.Int32, "length_ns": pl.Int64}, orient="row")
 
 
-def length_ns(measured: Measured) -> int:
+def length_ns(measured: RecordData) -> int:
     """How long requests become due in a timed launch, in nanoseconds, warm-up included."""
     arrivals = serving_of(measured).arrivals
     return round((arrivals.warm_up_s + arrivals.duration_s) * NS_PER_S)
 
 
-def by_configuration(measured: Measured, frame: pl.DataFrame) -> Iterator[tuple[str, pl.DataFrame]]:
+def by_configuration(measured: RecordData, frame: pl.DataFrame) -> Iterator[tuple[str, pl.DataFrame]]:
     """The rows of each configuration that has any, in report order."""
     for name in measured.configurations:
         own = frame.filter(pl.col("configuration") == name)

@@ -32,7 +32,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.frames.training.parallelism import Claim, why_not
 from assay.verdict.evidence.fault_evidence import Diagnosis, Evidence, look
 from assay.verdict.evidence.gradient_faults import later_gradient, other_gradient, rounding, scaled
@@ -54,12 +54,12 @@ TESTS: Final[tuple[tuple[Callable[[Evidence, str], Diagnosis | None], Claim], ..
 )
 
 
-def diagnose(measured: Measured) -> Mapping[str, Diagnosis | None]:
+def diagnose(measured: RecordData) -> Mapping[str, Diagnosis | None]:
     """configuration -> its first fault, or None."""
     return measured.once("diagnosis", _diagnosed)
 
 
-def _diagnosed(measured: Measured) -> Mapping[str, Diagnosis | None]:
+def _diagnosed(measured: RecordData) -> Mapping[str, Diagnosis | None]:
     evidence = look(measured)
     return {name: next(_faults(evidence, name), None) for name in measured.configurations}
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from assay.estimates.estimate import Absent
 from assay.estimates.over_launches import exact
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.metrics.base import EVERYTHING, Results
 from assay.units import USD
 from assay.verdict.gates.support.gate import Gate, threshold
@@ -16,7 +16,7 @@ from assay.verdict.types import GateResult
 NOT_COMPUTED = Absent(reason="not_measured", detail="the cost of a run was not computed")
 
 
-def check(measured: Measured, results: Results) -> tuple[GateResult, ...]:
+def check(measured: RecordData, results: Results) -> tuple[GateResult, ...]:
     """One result per configuration; none if the experiment sets no budget."""
     most = measured.experiment.gates.budget_usd
     if most is None:

@@ -6,14 +6,14 @@ The whole interval of `wall_time` must lie below gates.deadline_s.
 from __future__ import annotations
 
 from assay.estimates.over_launches import exact
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.metrics.base import Results
 from assay.units import SECONDS
 from assay.verdict.gates.support.gate import Gate, threshold
 from assay.verdict.types import GateResult
 
 
-def check(measured: Measured, results: Results) -> tuple[GateResult, ...]:
+def check(measured: RecordData, results: Results) -> tuple[GateResult, ...]:
     """One result per configuration; none if the experiment sets no deadline."""
     most = measured.experiment.gates.deadline_s
     if most is None:

@@ -11,14 +11,14 @@ from dataclasses import replace
 from assay.estimates.estimate import Absent, Value
 from assay.estimates.format import percent
 from assay.estimates.over_launches import exact
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.metrics.base import Results
 from assay.units import FRACTION
 from assay.verdict.gates.support.gate import Gate, threshold
 from assay.verdict.types import GateResult
 
 
-def check(measured: Measured, results: Results) -> tuple[GateResult, ...]:
+def check(measured: RecordData, results: Results) -> tuple[GateResult, ...]:
     """One result per configuration; none if no efficiency is required or performance is not judged."""
     least = measured.experiment.gates.efficiency
     if least is None or "performance" not in measured.experiment.verdict.wanted:

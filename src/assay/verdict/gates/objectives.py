@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from assay.estimates.estimate import Absent
 from assay.estimates.over_launches import exact
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.metrics.base import Results
 from assay.metrics.serving.objectives import SLO_ATTAINMENT
 from assay.units import FRACTION
@@ -18,7 +18,7 @@ from assay.verdict.types import GateResult
 NOT_COMPUTED = Absent(reason="not_measured", detail="the share of requests within the objectives was not computed")
 
 
-def check(measured: Measured, results: Results) -> tuple[GateResult, ...]:
+def check(measured: RecordData, results: Results) -> tuple[GateResult, ...]:
     """One result per configuration; none without objectives."""
     serving = measured.experiment.serving
     if serving is None or not serving.objectives.any:

@@ -15,7 +15,7 @@ import math
 from assay.estimates.estimate import Absent, Estimate
 from assay.estimates.format import given, reading, show
 from assay.frames.quality_floor import at_floor, near_chance
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.frames.score_clusters import examples_words
 from assay.metrics.base import WORKLOADS, Results
 from assay.metrics.quality import decide, scores_of
@@ -28,7 +28,7 @@ from assay.verdict.types import GateResult, Status
 NOT_COMPUTED = Absent(reason="not_measured", detail="quality was not computed")
 
 
-def check(measured: Measured, results: Results) -> tuple[GateResult, ...]:
+def check(measured: RecordData, results: Results) -> tuple[GateResult, ...]:
     """One result per configuration; none if the experiment names no quality metric."""
     quality = measured.experiment.quality
     if quality is None:
@@ -37,7 +37,7 @@ def check(measured: Measured, results: Results) -> tuple[GateResult, ...]:
     return tuple(_one(measured, results, quality, name, doubt) for name in measured.configurations)
 
 
-def _doubt(measured: Measured, results: Results, quality: Quality) -> tuple[Status, str] | None:
+def _doubt(measured: RecordData, results: Results, quality: Quality) -> tuple[Status, str] | None:
     """Why the reference cannot show a loss; None if it can."""
     if (why := at_floor(scores_of(measured, measured.base), quality)) is not None:
         return "INVALID", f"the reference cannot show a loss of quality: {why}"
@@ -45,7 +45,7 @@ def _doubt(measured: Measured, results: Results, quality: Quality) -> tuple[Stat
     return None if why is None else ("INCONCLUSIVE", f"of the reference {why}")
 
 
-def _one(measured: Measured, results: Results, quality: Quality, configuration: str, doubt: tuple[Status, str] | None) -> GateResult:
+def _one(measured: RecordData, results: Results, quality: Quality, configuration: str, doubt: tuple[Status, str] | None) -> GateResult:
     if configuration == measured.base:
         return _reference(results, quality, configuration, doubt)
     decision = decide(measured, configuration)

@@ -13,7 +13,7 @@ import polars as pl
 
 from assay.estimates.estimate import Absent, Estimate
 from assay.estimates.format import count, show
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.frames.training.recovery import strikes
 from assay.metrics.base import WORKLOADS, Results
 from assay.metrics.serving.faults import RECOVERY_TIME, REQUESTS_LOST, SLO_AFTER, SLO_BEFORE, SLO_DURING
@@ -21,7 +21,7 @@ from assay.verdict.gates.support.gate import Gate
 from assay.verdict.types import GateResult, Status
 
 
-def check(measured: Measured, results: Results) -> tuple[GateResult, ...]:
+def check(measured: RecordData, results: Results) -> tuple[GateResult, ...]:
     """One result per configuration that had a fault launch."""
     launches = measured.table("launches").filter(pl.col("role") == "fault")
     struck = set(strikes(measured)["launch"].to_list())

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.verdict.audits.bottlenecks.bottleneck_launches import AUDIT
 from tests.builders import estimate
 from tests.handmade import Handmade
@@ -16,7 +16,7 @@ ONE = "workers=1"
 MS = 1_000_000
 
 
-def profiled(*idle_ms: int, kernel_us: float, on_device: bool = True) -> Measured:
+def profiled(*idle_ms: int, kernel_us: float, on_device: bool = True) -> RecordData:
     """Steps of 100 ms that idle so long, and 1,000 kernels of a length."""
     made = Handmade(levels=(1,), blocks=1)
     launch = made.launch(workers=1, role="profile")

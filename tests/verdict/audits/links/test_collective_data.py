@@ -7,7 +7,7 @@ from dataclasses import replace
 import polars as pl
 import pytest
 
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.spec.sections.collectives import Cell
 from assay.verdict.audits.links.collective_data import AUDIT, explained
 from assay.verdict.judge import judge
@@ -15,7 +15,7 @@ from assay.verdict.types import Finding
 from tests.collectives_made import Made
 
 
-def findings(measured: Measured) -> dict[str, Finding]:
+def findings(measured: RecordData) -> dict[str, Finding]:
     return {finding.rule: finding for finding in AUDIT.examine(measured, {})}
 
 

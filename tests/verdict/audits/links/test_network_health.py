@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.verdict.audits.links.network_health import examine
 from assay.verdict.judge import about, compute
 from assay.verdict.types import Finding
@@ -13,7 +13,7 @@ from tests.looked import Seen, look
 WELL = Seen(scatter=0.01)
 
 
-def findings(record: Measured) -> dict[str, Finding]:
+def findings(record: RecordData) -> dict[str, Finding]:
     return {finding.rule: finding for finding in examine(record, compute(record, about(record)))}
 
 

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from assay import catalog
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.stats.models.communication_wall import Division
 from assay.verdict.audits.scaling.communication_wall import AUDIT, _division
 from assay.verdict.judge import compute
@@ -20,7 +20,7 @@ from tests.verdict.making import good, judged, rules
 NEEDED = ("speedup", "karp_flatt", "serial_fraction", "serial_fraction_apart", "communication_wall_error", "fastest_workers")
 
 
-def told(measured: Measured) -> list[Finding]:
+def told(measured: RecordData) -> list[Finding]:
     results = compute(measured, {name: catalog.load("metrics", name) for name in NEEDED})
     return list(AUDIT.examine(measured, results))
 

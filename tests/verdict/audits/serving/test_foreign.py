@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.verdict.audits.serving.foreign import DEFECTS
 from assay.verdict.claims.pitfalls import of_record
 from assay.verdict.judge import judge
@@ -20,7 +20,7 @@ from tests.verdict.served import found
 POISSON = {"type_": "poisson", "rate": 4.0}
 
 
-def rules(record: Measured) -> dict[str, str]:
+def rules(record: RecordData) -> dict[str, str]:
     """rule -> severity of what the audit finds, with the record's own results."""
     return {finding.rule: finding.severity for finding in found("foreign", record, judge(record).results)}
 

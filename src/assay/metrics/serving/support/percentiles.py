@@ -19,7 +19,7 @@ from assay.estimates.estimate import Absent, Estimate, Value
 from assay.estimates.format import count
 from assay.estimates.over_launches import no_launch
 from assay.estimates.percentiles import tail_value
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.frames.serving.requests import WINDOW
 
 NO_TEXT = "no answer brought any text; embeddings and scores have no tokens"
@@ -29,7 +29,7 @@ NO_COUNT = (
 ANSWERED = pl.col("ok")
 
 
-def percentile(measured: Measured, column: str, p: float, *, name: str, missing: str, only: pl.Expr = ANSWERED) -> Mapping[str, Value]:
+def percentile(measured: RecordData, column: str, p: float, *, name: str, missing: str, only: pl.Expr = ANSWERED) -> Mapping[str, Value]:
     """The p-quantile (0..1) of a column of `Served.requests`, in seconds, per configuration.
 
     `only` selects from the counted requests; `missing` says why none may be left.
@@ -43,12 +43,12 @@ def percentile(measured: Measured, column: str, p: float, *, name: str, missing:
     }
 
 
-def gap_percentile(measured: Measured, p: float, *, name: str) -> Mapping[str, Value]:
+def gap_percentile(measured: RecordData, p: float, *, name: str) -> Mapping[str, Value]:
     """The p-quantile (0..1) of the gaps between tokens per configuration, in seconds."""
     return {configuration: _of_gaps(measured, p, name, configuration) for configuration in measured.configurations}
 
 
-def in_series(measured: Measured, values: pl.DataFrame) -> dict[str, list[NDArray[np.float64]]]:
+def in_series(measured: RecordData, values: pl.DataFrame) -> dict[str, list[NDArray[np.float64]]]:
     """Per configuration one array per launch that has any, from a frame (launch, configuration, value) in order."""
     series: dict[str, list[NDArray[np.float64]]] = {configuration: [] for configuration in measured.configurations}
     for rows in values.partition_by("launch", maintain_order=True):
@@ -56,7 +56,7 @@ def in_series(measured: Measured, values: pl.DataFrame) -> dict[str, list[NDArra
     return series
 
 
-def nothing(measured: Measured, configuration: str, missing: str) -> Absent:
+def nothing(measured: RecordData, configuration: str, missing: str) -> Absent:
     """Why a configuration has no value: no launch, no measured window, or `missing`."""
     launches = measured.timed.filter(pl.col("configuration") == configuration)["launch"]
     if len(launches) == 0:
@@ -79,7 +79,7 @@ def spread(evenly: int) -> str:
 
 
 def _of_requests(
-    measured: Measured, rows: pl.DataFrame, series: list[NDArray[np.float64]], p: float, name: str, configuration: str, missing: str
+    measured: RecordData, rows: pl.DataFrame, series: list[NDArray[np.float64]], p: float, name: str, configuration: str, missing: str
 ) -> Value:
     if not series:
         return nothing(measured, configuration, missing)
@@ -87,7 +87,7 @@ def _of_requests(
     return _with_failures(value, rows, configuration)
 
 
-def _of_gaps(measured: Measured, p: float, name: str, configuration: str) -> Value:
+def _of_gaps(measured: RecordData, p: float, name: str, configuration: str) -> Value:
     launches = measured.timed.filter(pl.col("configuration") == configuration).sort("block")["launch"].to_list()
     gaps = measured.served.gaps
     series = [gaps[launch] for launch in launches if launch in gaps and len(gaps[launch])]

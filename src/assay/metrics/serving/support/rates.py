@@ -15,7 +15,7 @@ import polars as pl
 
 from assay.estimates.estimate import Value
 from assay.estimates.over_launches import of_interval
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.frames.serving.requests import WINDOW
 from assay.metrics.serving.support.percentiles import nothing
 from assay.stats.intervals.intervals import Interval
@@ -24,27 +24,27 @@ from assay.stats.intervals.proportions import share
 from assay.units import FRACTION
 
 
-def windows(measured: Measured) -> pl.DataFrame:
+def windows(measured: RecordData) -> pl.DataFrame:
     """The rows of `Served.windows` of the timed launches that have a window."""
     own = measured.served.windows.join(measured.timed.select("launch"), on="launch", how="semi")
     return own.filter(pl.col("seconds").is_not_null())
 
 
-def per_second(measured: Measured, amounts: pl.DataFrame, *, unit: str, name: str, aggregate: str, missing: str) -> dict[str, Value]:
+def per_second(measured: RecordData, amounts: pl.DataFrame, *, unit: str, name: str, aggregate: str, missing: str) -> dict[str, Value]:
     """Amount per second of the window, from a frame (launch, above); a launch without a row in it counts as 0."""
     seconds = windows(measured).select("launch", pl.col("seconds").alias("below"))
     rows = seconds.join(of_every_launch(measured, amounts), on="launch")
     return quotients(measured, rows, unit=unit, name=name, aggregate=f"{aggregate} / length of the window", missing=missing)
 
 
-def of_every_launch(measured: Measured, amounts: pl.DataFrame) -> pl.DataFrame:
+def of_every_launch(measured: RecordData, amounts: pl.DataFrame) -> pl.DataFrame:
     """A frame (launch, above) with a row for every launch with a window; missing amounts are 0."""
     launches = windows(measured).select("launch")
     return launches.join(amounts, on="launch", how="left").with_columns(pl.col("above").fill_null(0.0))
 
 
 def quotients(
-    measured: Measured,
+    measured: RecordData,
     rows: pl.DataFrame,
     *,
     unit: str,
@@ -62,7 +62,7 @@ def quotients(
     return _over_launches(measured, rows, over)
 
 
-def shares(measured: Measured, rows: pl.DataFrame, *, name: str, aggregate: str, missing: str) -> dict[str, Value]:
+def shares(measured: RecordData, rows: pl.DataFrame, *, name: str, aggregate: str, missing: str) -> dict[str, Value]:
     """Hits over trials per configuration, from a frame (launch, above, below)."""
     over = _Over(unit=FRACTION, name=name, aggregate=aggregate, missing=missing, trials="below", is_share=True)
     return _over_launches(measured, rows, over)
@@ -91,7 +91,7 @@ class _Over:
         return f"{self.aggregate}, sums over {launches} launches, Student t between them{floor}; {WINDOW}"
 
 
-def _over_launches(measured: Measured, rows: pl.DataFrame, over: _Over) -> dict[str, Value]:
+def _over_launches(measured: RecordData, rows: pl.DataFrame, over: _Over) -> dict[str, Value]:
     some = pl.col("below") >= 0 if over.nothing_made else pl.col("below") > 0
     present = rows.filter(pl.col("above").is_not_null() & some)
     joined = measured.timed.select("launch", "configuration", "block").join(present, on="launch").sort("block")
@@ -99,7 +99,7 @@ def _over_launches(measured: Measured, rows: pl.DataFrame, over: _Over) -> dict[
     return {name: _value(measured, name, by_configuration.get(name, []), over) for name in measured.configurations}
 
 
-def _value(measured: Measured, configuration: str, launches: Sequence[Mapping[str, Any]], over: _Over) -> Value:
+def _value(measured: RecordData, configuration: str, launches: Sequence[Mapping[str, Any]], over: _Over) -> Value:
     above, below = ([float(row[side]) for row in launches] for side in ("above", "below"))
     if sum(below) <= 0:
         return nothing(measured, configuration, over.missing)
@@ -121,7 +121,7 @@ def tally(rows: pl.DataFrame, above: pl.Expr, below: pl.Expr | None = None) -> p
     return rows.group_by("launch").agg(above.sum().alias("above"), (pl.len() if below is None else below.sum()).alias("below"))
 
 
-def within(measured: Measured, time_ns: pl.Expr, only: pl.Expr | None = None, amount: pl.Expr | None = None) -> pl.DataFrame:
+def within(measured: RecordData, time_ns: pl.Expr, only: pl.Expr | None = None, amount: pl.Expr | None = None) -> pl.DataFrame:
     """(launch, above): number of the load's requests with this time in their launch's window, or the sum of an amount over them."""
     rows = measured.timed_requests.filter((pl.col("phase") != "cold") & (pl.lit(True) if only is None else only))
     bounds = windows(measured).select("launch", "begin_ns", "end_ns")

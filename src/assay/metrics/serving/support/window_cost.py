@@ -8,25 +8,25 @@ import polars as pl
 from assay.estimates.estimate import Absent, Value
 from assay.frames.joules import energy_method
 from assay.frames.prices import NO_PRICES, usd_per_worker_second
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.frames.serving.requests import ENDED
 from assay.metrics.serving.support.rates import quotients, windows, within
 
 FREE = Absent(reason="undefined", detail="the price is 0 dollars per worker-hour")
 
 
-def dollars_per(measured: Measured, amount: pl.DataFrame, *, unit: str, name: str, aggregate: str, missing: str) -> dict[str, Value]:
+def dollars_per(measured: RecordData, amount: pl.DataFrame, *, unit: str, name: str, aggregate: str, missing: str) -> dict[str, Value]:
     """Dollars of the window per unit of an amount, from a frame (launch, above)."""
     return _dollars(measured, amount, unit, name, aggregate, missing, inverse=False)
 
 
-def per_dollar(measured: Measured, amount: pl.DataFrame, *, unit: str, name: str, aggregate: str, missing: str) -> dict[str, Value]:
+def per_dollar(measured: RecordData, amount: pl.DataFrame, *, unit: str, name: str, aggregate: str, missing: str) -> dict[str, Value]:
     """Units of an amount per dollar of the window, from a frame (launch, above)."""
     return _dollars(measured, amount, unit, name, aggregate, missing, inverse=True)
 
 
 def _dollars(
-    measured: Measured, amount: pl.DataFrame, unit: str, name: str, aggregate: str, missing: str, *, inverse: bool
+    measured: RecordData, amount: pl.DataFrame, unit: str, name: str, aggregate: str, missing: str, *, inverse: bool
 ) -> dict[str, Value]:
     price = usd_per_worker_second(measured)
     if not price:
@@ -39,7 +39,7 @@ def _dollars(
     return quotients(measured, rows, unit=unit, name=name, aggregate=aggregate, missing=missing, nothing_made=not inverse)
 
 
-def joules_per(measured: Measured, amount: pl.DataFrame, *, unit: str, name: str, aggregate: str, missing: str) -> dict[str, Value]:
+def joules_per(measured: RecordData, amount: pl.DataFrame, *, unit: str, name: str, aggregate: str, missing: str) -> dict[str, Value]:
     """Joules of the window per unit of an amount, from a frame (launch, above)."""
     method = energy_method(measured)
     rows = window_joules(measured).join(amount.rename({"above": "below"}), on="launch")
@@ -47,7 +47,7 @@ def joules_per(measured: Measured, amount: pl.DataFrame, *, unit: str, name: str
     return quotients(measured, rows, unit=unit, name=f"{name}|method:{method}", aggregate=how, missing=missing, nothing_made=True)
 
 
-def window_joules(measured: Measured) -> pl.DataFrame:
+def window_joules(measured: RecordData) -> pl.DataFrame:
     """(launch, above): joules of all devices in the window, for launches with readings of every device around it."""
     readings = measured.table("telemetry").filter((pl.col("counter") == "energy") & (pl.col("method") == (energy_method(measured) or "")))
     found = []
@@ -70,11 +70,11 @@ def _between(device: pl.DataFrame, begin_ns: int, end_ns: int) -> float | None:
     return float(last - first)
 
 
-def tokens_in_window(measured: Measured) -> pl.DataFrame:
+def tokens_in_window(measured: RecordData) -> pl.DataFrame:
     """(launch, above): output tokens in the window, for launches where all are known."""
     return windows(measured).filter(pl.col("tokens").is_not_null()).select("launch", pl.col("tokens").alias("above"))
 
 
-def good_tokens(measured: Measured) -> pl.DataFrame:
+def good_tokens(measured: RecordData) -> pl.DataFrame:
     """(launch, above): output tokens of the requests that ended in the window and met every objective; 0 if none did."""
     return within(measured, ENDED, pl.col("met") & pl.col("tokens").is_not_null(), pl.col("tokens"))

@@ -1,1 +1,1 @@
-"""What do the imports of several tools share?"""
+"""What do the importers of several tools share?"""

@@ -1,8 +1,8 @@
-"""What must a reader of another load generator's results declare, and what can a file of results say?
+"""What must an importer of another load generator declare, and what can a result file contain?
 
-One file holds one `FOREIGN`; its stem is the tool's name.  A reader turns a file into `Load`s: what was asked, as far as the file
-says it, the requests one by one (`Row`), and the numbers that the tool itself reported.  What a file does not say stays None, and
-the names of conditions that it does say stand in `Load.said`; all others are unknown and can be compared with nothing.
+One module holds one `FOREIGN`; its stem is the tool's name.  A reader turns a file into `Load`s: the settings as far as the file
+gives them, the single requests (`Row`), and the numbers that the tool itself reported.  Missing values stay None, and `Load.said`
+names the conditions that the file gives; all others are unknown and comparable with nothing.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from assay.runners.foreign.support.documents import NOTHING, Place, Words
 from assay.units import NS_PER_S
 
 Clock = Literal["sent", "scheduled"]  # where the tool's latencies begin
-Times = Literal["whole", "sampled", "none"]  # whole: every request has its time of day; sampled: some requests are left out
+Times = Literal["whole", "sampled", "none"]  # whole: every request has a wall-clock time; sampled: some requests are missing
 LONGEST_S: Final = 1e8
-LARGEST: Final = 2**53  # whole numbers up to this survive JSON
+LARGEST: Final = 2**53  # integers up to here survive JSON
 LONGEST_TEXT: Final = 500  # characters of an error, as in other records
 UNSAID: Final = "not said by the file"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Row:
-    """A request as the file tells it. Times with `_ns` count from `sent_ns`; None: the file does not say.
+    """A request as the file describes it. `_ns` times count from `sent_ns`; None: not in the file.
 
-    `sent_ns` is on the tool's own clock; None where the file holds no times of day.
+    `sent_ns` is on the tool's own clock; None if the file holds no wall-clock times.
     """
 
     status: str = "ok"
     sent_ns: int | None = None
-    due_before_ns: int = 0  # how long before it was sent it had been due
+    due_before_ns: int = 0  # time from due to sent
     first_ns: int | None = None
     visible_ns: int | None = None
     last_ns: int | None = None
@@ -60,36 +60,36 @@ class Row:
 
 @dataclass(frozen=True, kw_only=True)
 class Reported:
-    """A number that the tool itself printed, and the metric of ours that is nearest to it."""
+    """A number that the tool reported, and assay's nearest metric."""
 
     name: str
     value: float
     unit: str  # ms, s, 1/s, count, tokens, fraction
-    ours: str = ""  # name of a metric; empty: none is near
-    same: bool = False  # whether the definitions are the same, so that the numbers must agree
+    ours: str = ""  # name of a metric; empty if none is close
+    same: bool = False  # whether the definitions are equal, so that the numbers must agree
 
 
 @dataclass(frozen=True, kw_only=True)
 class Load:
-    """One run of the tool: what becomes a launch."""
+    """One run of the tool, which becomes a launch."""
 
     file: str
-    kind: Literal["concurrency", "rate", ""]  # what `load` counts; empty: the arrivals say it
+    kind: Literal["concurrency", "rate", ""]  # what `load` counts; empty: given by the arrivals
     load: float | None = None
     scenario: str = "dataset"
     serving: Mapping[str, Any] = field(default_factory=dict)  # keys below [serving], without loads and scenarios
     backend: str = ""
     url: str = ""
     conditions: Mapping[str, str | int | float | bool] = field(default_factory=dict)
-    said: frozenset[str] = frozenset()  # names of conditions (docs/reference/conditions.md) that the file tells
+    said: frozenset[str] = frozenset()  # conditions (docs/reference/conditions.md) that the file gives
     rows: Callable[[], Iterator[Row]] | None = None  # None: the file holds totals only
     times: Times = "none"
     clock: Clock | None = None  # default: the tool's
-    begin_utc: str = ""  # ISO 8601; empty: not said
+    begin_utc: str = ""  # ISO 8601; empty if unknown
     duration_s: float | None = None
     reported: tuple[Reported, ...] = ()
-    missing: tuple[str, ...] = ()  # sentences: what the file lacks, beside what the tool always leaves out
-    doubts: tuple[str, ...] = ()  # sentences: why the file itself should not be believed
+    missing: tuple[str, ...] = ()  # sentences: what the file lacks, besides what the tool never saves
+    doubts: tuple[str, ...] = ()  # sentences: why the file should not be trusted
     version: str = ""  # the tool's
 
 
@@ -98,20 +98,20 @@ class Foreign:
     """A tool whose results can be imported."""
 
     name: str
-    title: str  # as people call it: "vLLM bench serve"
-    files: str  # which files of it are read, for help and errors
+    title: str  # display name: "vLLM bench serve"
+    files: str  # which of its files are read, for help and errors
     clock: Clock
-    # first_token, end, tokens, connection, stamps, left_out: what its numbers mean
+    # meaning of its numbers, by key: first_token, end, tokens, connection, stamps, left_out
     meanings: Mapping[str, str]
-    missing: tuple[str, ...]  # sentences: what its files never say
-    recognises: Callable[[str, str], bool]  # (a file's name, its beginning) -> whether the tool wrote it
-    read: Callable[[Path, ExitStack], Sequence[Load]]  # raises SpecError; the stack closes what the rows need
-    # further files that `read` looks at, if they are there
+    missing: tuple[str, ...]  # sentences: what its files never contain
+    recognises: Callable[[str, str], bool]  # (file name, its beginning) -> whether the tool wrote it
+    read: Callable[[Path, ExitStack], Sequence[Load]]  # raises SpecError; the stack closes the rows' resources
+    # further files that `read` uses if they exist
     beside: Callable[[Path], tuple[Path, ...]] = lambda path: ()
-    chosen: Callable[[Sequence[Path]], Sequence[Path]] = lambda paths: paths  # of a folder's files those to be read
+    chosen: Callable[[Sequence[Path]], Sequence[Path]] = lambda paths: paths  # selects the files to read from a folder
 
 
-# ---- values of a file ------------------------------------------------------------------------------------------------
+# ---- values in a file ------------------------------------------------------------------------------------------------
 
 
 def mapping(value: object, place: Place) -> Mapping[str, Any]:
@@ -122,7 +122,7 @@ def mapping(value: object, place: Place) -> Mapping[str, Any]:
 
 
 def inner(value: object, *keys: str) -> Mapping[str, Any]:
-    """An object below an object; empty where there is none."""
+    """A nested object; empty if there is none."""
     found: object = value
     for key in keys:
         found = found.get(key) if isinstance(found, Mapping) else None
@@ -130,7 +130,7 @@ def inner(value: object, *keys: str) -> Mapping[str, Any]:
 
 
 def number(row: Mapping[str, Any], key: str, place: Place, *, least: float = 0.0, most: float = math.inf) -> float | None:
-    """A finite number in a range; None where it is null or left out. Raises SpecError for anything else."""
+    """A finite number in a range; None if null or missing. Raises SpecError for anything else."""
     value = row.get(key)
     if value is None:
         return None
@@ -142,13 +142,13 @@ def number(row: Mapping[str, Any], key: str, place: Place, *, least: float = 0.0
 
 
 def nanoseconds(row: Mapping[str, Any], key: str, place: Place, unit_s: float = 1.0) -> int | None:
-    """A duration, given in units of `unit_s` seconds."""
+    """A duration in nanoseconds, from units of `unit_s` seconds."""
     value = number(row, key, place, most=LONGEST_S / unit_s)
     return None if value is None else round(value * unit_s * NS_PER_S)
 
 
 def whole(row: Mapping[str, Any], key: str, place: Place) -> int | None:
-    """A count of at least 0; None where it is null or left out."""
+    """An integer >= 0; None if null or missing."""
     value = row.get(key)
     if value is None:
         return None
@@ -159,7 +159,7 @@ def whole(row: Mapping[str, Any], key: str, place: Place) -> int | None:
 
 
 def text(row: Mapping[str, Any], key: str, place: Place, longest: int = LONGEST_TEXT) -> str | None:
-    """Words without secrets, cut; None where they are null, empty or left out."""
+    """A redacted, truncated string; None if null, empty or missing."""
     value = row.get(key)
     if value is None or value == "":
         return None
@@ -169,13 +169,13 @@ def text(row: Mapping[str, Any], key: str, place: Place, longest: int = LONGEST_
 
 
 def clean(words: str, longest: int = LONGEST_TEXT) -> str:
-    """Words from a file as a record may hold them: no secrets, no half characters, no NUL, not too long."""
+    """A string from a file as a record may hold it: redacted and truncated, without lone surrogates or NUL."""
     told = words[: 4 * longest].encode("utf-8", "replace").decode().replace("\0", "\ufffd")
     return redact(told)[:longest]
 
 
 def answer(row: Mapping[str, Any], key: str, place: Place) -> str | None:
-    """An answer's text as it is."""
+    """A response's text, verbatim."""
     value = row.get(key)
     if value is None:
         return None
@@ -185,7 +185,7 @@ def answer(row: Mapping[str, Any], key: str, place: Place) -> str | None:
 
 
 def listed(row: Mapping[str, Any], key: str, place: Place) -> list[Any]:
-    """A list; empty where it is null or left out."""
+    """A list; empty if null or missing."""
     value = row.get(key)
     if value is None:
         return []
@@ -195,7 +195,7 @@ def listed(row: Mapping[str, Any], key: str, place: Place) -> list[Any]:
 
 
 def numbers_of(*sources: tuple[Mapping[str, Any], str, str, str, str, bool]) -> Iterator[Reported]:
-    """(object, key, name, unit, ours, same) -> what the tool reported, where it is a finite number."""
+    """(object, key, name, unit, ours, same) -> the tool's reported values, where finite numbers."""
     for source, key, name, unit, ours, same in sources:
         value = source.get(key)
         if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
@@ -203,7 +203,7 @@ def numbers_of(*sources: tuple[Mapping[str, Any], str, str, str, str, bool]) -> 
 
 
 def address(value: object) -> str:
-    """scheme://host:port of a URL; empty if it is none. Who may use it, and what stands behind it, is left out."""
+    """scheme://host:port of a URL, without credentials and path; empty if it is not a URL."""
     if not isinstance(value, str):
         return ""
     try:
@@ -217,7 +217,7 @@ def address(value: object) -> str:
 
 
 def failure(error: str | None, code: int | None = None) -> str:
-    """The class of a failed request, by its HTTP status or the words of its error."""
+    """The class of a failed request, from its HTTP status or error message."""
     if code is not None and 400 <= code <= 599:
         return "4xx" if code < 500 else "5xx"
     words = (error or "").lower()
@@ -237,7 +237,7 @@ _FAILURES: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 def lengths_agree(columns: Mapping[str, int], place: Place) -> int:
-    """The length of lists that stand side by side. Raises SpecError naming those that differ."""
+    """The common length of parallel lists. Raises SpecError naming those that differ."""
     if len(set(columns.values())) > 1:
         said = ", ".join(f"{name} {length:,}" for name, length in columns.items())
         raise place.wrong(Words(f"lists of different lengths: {said}"), "one element of each list for each request")
@@ -245,13 +245,13 @@ def lengths_agree(columns: Mapping[str, int], place: Place) -> int:
 
 
 def first(values: Iterable[str]) -> str:
-    """The first text that is not empty."""
+    """The first non-empty string."""
     return next((value for value in values if value), "")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Imported:
-    """A record that was made from foreign results."""
+    """A record made from foreign results."""
 
     path: Path
     tool: str

@@ -1,9 +1,9 @@
-"""How is a file of any size from elsewhere read without holding it, and without trusting it?
+"""How is an untrusted file of any size read in bounded memory?
 
-JSON is read piece by piece: the long lists, named by their paths ("benchmarks", "*", "requests"), go into a temporary file
-element by element, and everything else must be small.  So memory is bounded by one element, however long the file is, and
-the order of the keys does not matter.  Wrong syntax, wrong encoding, what is nested too deep and what is too long are told
-with the file and the line.  Nothing that is read is ever executed.
+JSON is read in pieces: long lists, given by their paths ("benchmarks", "*", "requests"), are spooled to a temporary file
+element by element, and everything else must be small.  So one element bounds the memory, whatever the file's length, and
+the order of keys does not matter.  Errors of syntax, encoding, nesting depth and length give the file and the line.
+Nothing that is read is ever executed.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from typing import Any, Final, NoReturn, TextIO
 from assay.errors import Problem, SpecError
 
 CHUNK: Final = 1 << 20  # characters read at a time
-# characters of one value that stands outside of the long lists, or of one element of such a list
+# characters of a value outside the long lists, or of one element of such a list
 MOST: Final = 64 << 20
-SHOWN: Final = 60  # characters of a wrong value that are repeated
-SLACK: Final = 16  # characters before the end of what was read in which a mistake, or a number's end, may only be a cut
+SHOWN: Final = 60  # characters of an invalid value that are shown
+SLACK: Final = 16  # characters before the buffer's end in which an error, or a number's end, may be due to truncation
 EVERY: Final = "*"  # in a path: any element of a list
 
 Pattern = tuple[str, ...]
@@ -30,26 +30,26 @@ Pattern = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where in which file something stands, for error messages."""
+    """A position in a file, for error messages."""
 
     file: str
-    line: int = 0  # from 1; 0: not known
+    line: int = 0  # from 1; 0: unknown
     path: str = ""
 
     def at(self, key: str | int) -> Place:
-        """The place of a key or an element below."""
+        """The place of a nested key or element."""
         more = f"[{key}]" if isinstance(key, int) else f".{key}" if self.path else key
         return Place(self.file, self.line, f"{self.path}{more}")
 
     def wrong(self, found: object, allowed: str, mend: str = "") -> SpecError:
-        """The error to raise for a value that cannot be."""
+        """The error to raise for an invalid value."""
         line = f", line {self.line}" if self.line else ""
         where = f"{self.path} ({self.file}{line})" if self.path else f"{self.file}{line}"
         return SpecError((Problem(where=where, found=shown(found), allowed=allowed, mend=mend),), "the imported file")
 
 
 def shown(value: object) -> str:
-    """A wrong value in one short line; words of ours (str subclasses of `Words`) as they are."""
+    """An invalid value in one short line; `Words` unchanged."""
     if isinstance(value, Words):
         return str(value)
     text = json.dumps(value, default=str)
@@ -57,14 +57,14 @@ def shown(value: object) -> str:
 
 
 class Words(str):
-    """A description, not a value: it is shown without quotes."""
+    """A description, not a value: shown without quotes."""
 
 
 NOTHING: Final = Words("nothing")
 
 
 class Spool:
-    """A list of a file, element by element on the disk: `for line, element in spool`."""
+    """A list from a file, spooled to disk element by element: `for line, element in spool`."""
 
     def __init__(self, stack: ExitStack) -> None:
         file = tempfile.TemporaryFile("w+", encoding="utf-8", newline="\n")  # noqa: SIM115
@@ -72,8 +72,8 @@ class Spool:
         self._count = 0
 
     def add(self, line: int, source: str) -> None:
-        """Take the JSON of the next element, which begins in this line of the file."""
-        # Between the values of JSON a line end is white space, and inside of a text it cannot stand.
+        """Add the JSON of the next element, which begins in this line of the file."""
+        # In JSON a line end is white space between values and cannot occur inside a string.
         self._file.write(f"{line}\t{source.replace(chr(10), ' ').replace(chr(13), ' ')}\n")
         self._count += 1
 
@@ -88,10 +88,10 @@ class Spool:
 
 
 def documents(path: Path, spooled: Sequence[Pattern], stack: ExitStack) -> Iterator[tuple[Place, Any]]:
-    """The JSON documents of a file, usually one, each with its place; lists at the paths `spooled` are `Spool`s in it.
+    """The JSON documents of a file, usually one, each with its place; lists at the paths `spooled` become `Spool`s.
 
     Raises:
-        SpecError: it is no JSON, is cut off, or holds a value that is too large; with the line.
+        SpecError: not JSON, truncated, or a value is too large; with the line.
     """
     with opened(path) as file:
         text = _Text(file, path.name)
@@ -101,10 +101,10 @@ def documents(path: Path, spooled: Sequence[Pattern], stack: ExitStack) -> Itera
 
 
 def opened(path: Path) -> TextIO:
-    """The file as text, if it is a regular file: a pipe would never end.
+    """Open a regular file as text: a pipe might never end.
 
     Raises:
-        SpecError: it is not there, is no file, or cannot be read.
+        SpecError: the file is missing, not regular, or unreadable.
     """
     place = Place(str(path))
     if not path.exists():
@@ -118,10 +118,10 @@ def opened(path: Path) -> TextIO:
 
 
 def lines(path: Path) -> Iterator[tuple[Place, str]]:
-    """The lines of a file that are not empty, each with its place.
+    """The non-empty lines of a file, each with its place.
 
     Raises:
-        SpecError: a line is no UTF-8, or longer than 64 MiB.
+        SpecError: a line is not UTF-8, or longer than 64 MiB.
     """
     with opened(path) as file:
         place = Place(path.name)
@@ -139,7 +139,7 @@ def lines(path: Path) -> Iterator[tuple[Place, str]]:
 
 
 def loads(text: str, place: Place) -> Any:
-    """One JSON value that fills a text. Raises SpecError."""
+    """The single JSON value in a string. Raises SpecError."""
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
@@ -149,7 +149,7 @@ def loads(text: str, place: Place) -> Any:
 
 
 def head(path: Path, length: int = 1 << 16) -> str:
-    """The beginning of a file as text, whatever it is, to tell whose it is."""
+    """The beginning of any file as text, to identify the tool that wrote it."""
     if not path.is_file():
         return ""
     try:
@@ -163,7 +163,7 @@ def head(path: Path, length: int = 1 << 16) -> str:
 
 
 def _walk(text: _Text, path: Pattern, spooled: Sequence[Pattern], stack: ExitStack) -> Any:
-    """The value at the cursor. Goes only as deep as the patterns do."""
+    """The value at the cursor. Recurses only as deep as the patterns."""
     own = [pattern for pattern in spooled if _fits(path, pattern)]
     first = text.peek()
     if first == "[" and any(len(pattern) == len(path) for pattern in own):
@@ -185,24 +185,24 @@ def _fits(path: Pattern, pattern: Pattern) -> bool:
 
 
 class _Text:
-    """A cursor over a text that is read piece by piece."""
+    """A cursor over text that is read in pieces."""
 
     def __init__(self, file: TextIO, name: str) -> None:
         self._file, self._name = file, name
         self._buffer, self._pos, self._ended = "", 0, False
-        self._begin = 0  # of the value that was read last
-        self._line, self._counted = 1, 0  # the line at the place up to which line ends were counted
+        self._begin = 0  # start of the last value
+        self._line, self._counted = 1, 0  # the line at the position up to which line ends were counted
         self._decode = json.JSONDecoder().raw_decode
 
     @property
     def place(self) -> Place:
-        """Where the cursor stands."""
+        """The cursor's place."""
         self._line += self._buffer.count("\n", self._counted, self._pos)
         self._counted = self._pos
         return Place(self._name, self._line)
 
     def peek(self) -> str:
-        """The next character that is no white space, where the cursor then stands; empty at the end."""
+        """Skip white space; the next character, or an empty string at the end."""
         while True:
             while self._pos < len(self._buffer):
                 character = self._buffer[self._pos]
@@ -213,7 +213,7 @@ class _Text:
                 return ""
 
     def value(self) -> Any:
-        """The JSON value at the cursor, which is set behind it."""
+        """The JSON value at the cursor; advances past it."""
         if not self.peek():
             raise self.place.wrong(Words("the end of the file"), "a JSON value", CUT)
         while True:
@@ -225,7 +225,7 @@ class _Text:
             except (RecursionError, ValueError) as error:
                 raise self.place.wrong(Words(_reason(error)), "JSON as the tool writes it") from None
             else:
-                if end < len(self._buffer) - SLACK or self._ended:  # a number may go on behind what was read
+                if end < len(self._buffer) - SLACK or self._ended:  # a number may continue beyond the buffer
                     self._begin, self._pos = self._pos, end
                     return found
             if len(self._buffer) - self._pos > MOST:
@@ -233,12 +233,12 @@ class _Text:
             self._more()
 
     def source(self) -> str:
-        """The text of the JSON value at the cursor, which is set behind it."""
+        """The source of the JSON value at the cursor; advances past it."""
         self.value()
         return self._buffer[self._begin : self._pos]
 
     def members(self) -> Iterator[str]:
-        """The keys of the object at the cursor, with the cursor before each one's value."""
+        """The keys of the object at the cursor, with the cursor at each value."""
         self._pos += 1
         following = False
         while (character := self.peek()) != "}":
@@ -254,7 +254,7 @@ class _Text:
         self._pos += 1
 
     def elements(self) -> Iterator[int]:
-        """The line of each element of the list at the cursor, with the cursor before the element."""
+        """The line of each element of the list at the cursor, with the cursor at the element."""
         self._pos += 1
         following = False
         while self.peek() != "]":
@@ -283,9 +283,9 @@ class _Text:
         raise self.place.wrong(Words(f"no JSON ({error.msg}): {self._here()}"), "JSON", CUT if cut else "") from None
 
     def _more(self) -> bool:
-        """Read on, and drop what lies behind the cursor. False: there is nothing more."""
+        """Read more and drop the text before the cursor. False at the end of the file."""
         place, rest = self.place, self._buffer[self._pos :]
-        piece = _guarded(lambda: self._file.read(max(CHUNK, len(rest))), place)  # twice as much each time
+        piece = _guarded(lambda: self._file.read(max(CHUNK, len(rest))), place)  # doubles the buffer
         self._buffer, self._pos, self._counted, self._ended = rest + piece, 0, 0, not piece
         return bool(piece)
 

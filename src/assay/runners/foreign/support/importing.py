@@ -1,10 +1,9 @@
-"""How do results of another load generator become sealed records?
+"""How do results of other load generators become sealed records?
 
-A file (or a folder of one tool's files) -> the tool's reader -> loads -> one record for each set of equal settings: every load and
-scenario of it is a configuration, and a load that was run again is a further launch.  Rows are read and written piece by piece.
-Nothing is made up: what the file does not say is null in the tables, and its condition stands in the manifest as unsaid.  Where
-the file holds no times of day, requests are numbered in `scheduled_ns` instead, and the manifest says times = none.  A file that turns
-out to be wrong leaves no record behind.
+A file (or a folder of one tool's files) -> the tool's reader -> loads -> one record per set of equal settings: each of its loads and
+scenarios is a configuration, and a repeated load is a further launch.  Rows are streamed.
+Nothing is invented: missing values are null in the tables, and their conditions are unsaid in the manifest.  Without wall-clock
+times, `scheduled_ns` holds the requests' numbers, and the manifest says times = none.  An invalid file leaves no record behind.
 """
 
 from __future__ import annotations
@@ -34,8 +33,8 @@ from assay.spec.plan import Configuration, PlannedLaunch, configurations, plan
 from assay.units import NS_PER_S
 
 PACKAGE: Final = "runners.foreign"
-NOWHERE: Final = "http://unsaid.invalid"  # RFC 2606: a name that leads nowhere
-# What a load is under and a foreign file may leave open; `Load.said` takes away what one tells.
+NOWHERE: Final = "http://unsaid.invalid"  # RFC 2606: never resolves
+# Conditions of a load that a foreign file may leave unknown; those in `Load.said` are removed.
 OPEN: Final = (
     "serving.task",
     "serving.model",
@@ -69,11 +68,11 @@ LONGEST_NAME: Final = 80
 
 
 def import_results(path: Path, root: Path, *, clock: Clock, tool: str = "", name: str = "") -> tuple[Imported, ...]:
-    """Read a file, or a folder of files, of another load generator and write what it holds as sealed records below `root`.
+    """Import a file or folder of another load generator as sealed records below `root`.
 
     Raises:
-        SpecError: no tool is known to write such a file, or the file is wrong; with field and line. Nothing is left behind.
-        EnvironmentLacks: there is no such tool.
+        SpecError: no known tool writes such a file, or the file is invalid; with field and line. Nothing is left behind.
+        EnvironmentLacks: no such tool.
         RecordError: a record cannot be written.
     """
     if runs := _of_collectives(path, tool):
@@ -97,11 +96,11 @@ def import_results(path: Path, root: Path, *, clock: Clock, tool: str = "", name
             raise
 
 
-# ---- whose file it is ------------------------------------------------------------------------------------------------
+# ---- identifying the tool --------------------------------------------------------------------------------------------
 
 
 def _of_collectives(path: Path, tool: str) -> list[Path]:
-    """The files of nccl-tests, which are no load: all of a folder, or the one."""
+    """The nccl-tests files, which are not loads: all in a folder, or the single one."""
     if tool not in ("", nccl_tests.NAME):
         return []
     if not path.is_dir():
@@ -112,14 +111,14 @@ def _of_collectives(path: Path, tool: str) -> list[Path]:
 
 
 def _chosen(path: Path, tool: str) -> tuple[Foreign, Sequence[Path]]:
-    """The tool, and the files to be read."""
+    """The tool, and the files to read."""
     tools: Mapping[str, Foreign] = catalog.load_all(PACKAGE)
     known = {tool: catalog.load(PACKAGE, tool)} if tool else tools
     if not path.is_dir():
         opened(path).close()
         found = [one for one in known.values() if one.recognises(path.name, head(path))]
         if tool and not found:
-            found = list(known.values())  # the user knows better; the reader says what is wrong
+            found = list(known.values())  # trust the user's choice; the reader reports errors
         return _the_one(found, tools, path), [path]
     inside = sorted(file for file in path.iterdir() if file.is_file() and not file.name.startswith("."))
     heads = {file: head(file) for file in inside}
@@ -142,7 +141,7 @@ def _the_one(found: Sequence[Foreign], tools: Mapping[str, Foreign], path: Path)
 
 
 def _digests(foreign: Foreign, chosen: Sequence[Path]) -> dict[str, str]:
-    """Name -> SHA-256 of every file that was looked at."""
+    """Name -> SHA-256 of every file used."""
     beside = [file for one in chosen for file in foreign.beside(one) if file.is_file()]
     return {file.name: files.digest(file) for file in dict.fromkeys((*chosen, *beside))}
 
@@ -156,11 +155,11 @@ def _name(given: str, foreign: Foreign, path: Path, place: int, of: int) -> str:
     return f"{plain[: LONGEST_NAME - len(ending)]}{ending}"
 
 
-# ---- which loads belong together -------------------------------------------------------------------------------------
+# ---- grouping loads --------------------------------------------------------------------------------------------------
 
 
 def _groups(loads: Sequence[Load]) -> list[list[Load]]:
-    """Loads with equal settings, in the order of the file."""
+    """Loads grouped by equal settings, in file order."""
     found: dict[str, list[Load]] = {}
     for load in loads:
         settings = {
@@ -180,7 +179,7 @@ def _groups(loads: Sequence[Load]) -> list[list[Load]]:
 
 
 def _experiment(own: Sequence[Load], name: str) -> Experiment:
-    """The experiment, as far as the file says it; where it is silent, defaults stand in and the manifest calls them unsaid."""
+    """The experiment as far as the file gives it; missing keys have defaults, which the manifest calls unsaid."""
     one = own[0]
     durations = [load.duration_s for load in own if load.duration_s]
     arrivals = {"warm_up_s": 0.0, "cold": 0, **one.serving.get("arrivals", {})}
@@ -259,7 +258,7 @@ def _record(
 
 
 def _manifest(foreign: Foreign, own: Sequence[Load], digests: Mapping[str, str], reported: list[dict[str, Any]]) -> dict[str, Any]:
-    """Where the record comes from, what its numbers mean and what is not known: the manifest's `foreign`."""
+    """The manifest's `foreign`: the record's origin, the meaning of its numbers and the unknowns."""
     one = own[0]
     main = one.file if one.file in digests else next(iter(digests))
     return {
@@ -286,9 +285,9 @@ def _reported(load: Load, launch: int, configuration: Configuration) -> list[dic
 
 
 def _discard(record: RecordFolder) -> None:
-    """Remove a record that came of a file which turned out to be wrong."""
+    """Remove the record of an invalid file."""
     try:
-        record.finish("interrupted")  # closes its streams and gives its lock back
+        record.finish("interrupted")  # closes its streams and releases its lock
     finally:
         files.remove_tree(record.path)
 
@@ -298,7 +297,7 @@ def _discard(record: RecordFolder) -> None:
 
 @dataclass
 class _Seen:
-    """What was written of a launch so far."""
+    """Running totals of the rows written for a launch."""
 
     rows: int = 0
     failed: int = 0
@@ -314,7 +313,7 @@ class _Seen:
 
 
 def _launch(record: RecordFolder, number: int, load: Load, planned: PlannedLaunch) -> _Seen:
-    """Write the rows of one load, and the launch that they belong to."""
+    """Write the rows of one load and of its launch."""
     writer, seen = record.writer(number), _Seen()
     requests: list[tuple[Any, ...]] = []
     counts: list[tuple[Any, ...]] = []
@@ -350,14 +349,14 @@ def _launch(record: RecordFolder, number: int, load: Load, planned: PlannedLaunc
 
 
 def _span(load: Load, seen: _Seen) -> tuple[int, int]:
-    """Begin and end of the launch: as its requests say, else as long as the file says it lasted."""
+    """Begin and end of the launch, from its requests, else from the duration in the file."""
     if load.times != "none" and seen.begin_ns is not None and seen.end_ns is not None:
         return seen.begin_ns, seen.end_ns
     return 0, round((load.duration_s or 0.0) * NS_PER_S)
 
 
 def _write(writer: StreamWriter, path: Path, file: str, requests: list[tuple[Any, ...]], counts: list[tuple[Any, ...]]) -> None:
-    """Hand rows to the disk at once, so that no more than these are held."""
+    """Write rows to disk immediately, to bound memory."""
     for table, rows in (("requests", requests), ("token_counts", counts)):
         if not rows:
             continue
@@ -417,4 +416,4 @@ def _request(launch: int, place: int, row: Row, due_ns: int, sent_ns: int) -> tu
     )
 
 
-CONTENT: Final = 1  # the kind of chunk that a foreign file's chunks are taken for; the tool's meaning of a first token says more
+CONTENT: Final = 1  # the chunk kind assumed for foreign chunks; see the tool's meaning of `first_token`

@@ -1,4 +1,4 @@
-"""What does the JSON say that nccl-tests writes with `-J FILE`?"""
+"""What does the JSON of nccl-tests (`-J FILE`) contain?"""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def runs_in_json(text: str, path: Path, place: Place) -> tuple[Run, ...]:
 def _lines_of(result: Mapping[str, Any], place: Place) -> Iterator[Line]:
     size = number_of(result.get("size"))
     if not size:
-        return  # sizes below one element for each rank send nothing
+        return  # sizes below one element per rank send nothing
     for key in PLACES:
         part = result.get(key)
         if part is None:
@@ -117,6 +117,6 @@ def _lasted(begin: Any, end: Any) -> float | None:
 
 
 def _variables(pairs: Any) -> dict[str, str]:
-    """NCCL's own variables; others may hold anything."""
+    """NCCL's variables only; others may hold secrets."""
     variables = dict(str(pair).partition("=")[::2] for pair in _list(pairs))
     return redact_environment({name: value for name, value in variables.items() if name.startswith(("NCCL_", "CUDA_VISIBLE"))})

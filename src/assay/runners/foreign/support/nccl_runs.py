@@ -1,4 +1,4 @@
-"""What is a run of NVIDIA's nccl-tests: which operation, of which types and sizes, and how long did they take?"""
+"""What defines a run of NVIDIA's nccl-tests: which operation, types, sizes and times?"""
 
 from __future__ import annotations
 
@@ -37,18 +37,18 @@ TYPES: Final = {
     "f8e4m3": "float8_e4m3fn",
     "f8e5m2": "float8_e5m2",
     "char": "int8",
-    "int": "int32",  # of NCCL 1
+    "int": "int32",  # NCCL 1
 }
 PLACES: Final = ("out_of_place", "in_place")
 OTHERS: Final = ("alltoallv", "hypercube", "bisection")
-# wherever it stands, as in run1_all_reduce_perf_16gpus.txt; never the end of another word: allreduce_perf is no reduce_perf
+# anywhere in a name, as in run1_all_reduce_perf_16gpus.txt, but not as a word's end: allreduce_perf is not reduce_perf
 _PROGRAM = re.compile(rf"(?<![a-z])(?<!all-)({'|'.join((*PROGRAMS, *OTHERS))})_perf")
 Kind = tuple[str, str, int]  # type, operator, root
 
 
 @dataclass(frozen=True, kw_only=True)
 class Line:
-    """A size and placement of a run."""
+    """The result for one size and placement of a run."""
 
     nbytes: int
     in_place: bool
@@ -60,7 +60,7 @@ class Line:
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """A file of nccl-tests."""
+    """A run of nccl-tests."""
 
     file: str
     op: str
@@ -69,15 +69,15 @@ class Run:
     redop: str
     root: int
     lines: tuple[Line, ...]
-    aggregation: str  # how the ranks' times became one
+    aggregation: str  # of times over ranks
     version: str
-    seconds: float | None  # how long the run took, where the file says it
+    seconds: float | None  # duration of the run, if the file gives it
     kept: Mapping[str, Any] = field(repr=False)
     unsaid: tuple[str, ...] = ()
 
 
 def processor_times(place: Place) -> SpecError:
-    """How long the processor was busy with starting a call is not how long the call took."""
+    """The error for -C 1: it reports the CPU time to enqueue a call, not the call's duration."""
     return place.wrong(Words("times of the processor (-C 1)"), "times of the calls", "Run it again without -C.")
 
 
@@ -102,7 +102,7 @@ def kind_of(dtype: Any, redop: Any, root: Any) -> Kind:
 def runs_of(
     path: Path, place: Place, rows: Sequence[tuple[Kind, Line]], *, program: str, headed: bool = True, **rest: Any
 ) -> tuple[Run, ...]:
-    """One for each type, operator and root."""
+    """One run per type, operator and root."""
     if not rows:
         raise place.wrong(Words("no line of a result"), "at least one size")
     known = [(kind, line) for kind, line in rows if kind[0] in TYPES]

@@ -1,7 +1,7 @@
-"""What does the text say that nccl-tests prints?
+"""What does the printed output of nccl-tests contain?
 
-Columns are found by the names in its header, which -I (i_min ...), -S (timestamp) and versions change.  What mpirun or srun write before
-each line is taken off.
+Columns are identified by their header names, which vary with -I (i_min ...), -S (timestamp) and the version.  Prefixes that mpirun or
+srun add to lines are removed.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ from assay.runners.foreign.support.nccl_runs import (
 )
 
 _DEVICE = re.compile(r"#\s+Rank\s+(\d+)\s+(?:Group\s+(\d+)\s+)?Pid\s+\d+ on\s+(\S+)\s+device\s+(\d+)\s+\[[^\]]*\]\s*(.*)")
-# before a line of its own: mpirun --tag-output, torchrun, srun --label, pdsh
+# prefixes of mpirun --tag-output, torchrun, srun --label, pdsh
 _PREFIX = re.compile(r"^(?:\[[^\]\s]*\](?:<\w+>)?:? ?|[\w.-]+: ?)(?=\s*(?:#|\d+\s+\d+\s))")
 _START, _NAMED = "# nThread ", "# Collective test starting"
 COLUMNS: Final = ("size", "count", "type", "redop", "root", "time", "algbw", "busbw", "#wrong", "time", "algbw", "busbw", "#wrong")
-CPU_TIME: Final = "cputime"  # what a column of times is named with -C 1
-STAMP: Final = "timestamp"  # -S 1: a day and a time of day, two words
+CPU_TIME: Final = "cputime"  # name of the time column with -C 1
+STAMP: Final = "timestamp"  # -S 1: date and time, two words
 
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
-    """Which words a line has, by the header above it."""
+    """The layout of result lines, from the header above them."""
 
-    first: tuple[str, ...]  # what the line is of: size count type redop root
-    of_a_place: tuple[str, ...]  # time algbw busbw #wrong and what -I adds: out of place, then in place
-    after: int  # words at the end: the timestamp of -S
-    named: bool  # whether a header said so
+    first: tuple[str, ...]  # leading columns: size count type redop root
+    of_a_place: tuple[str, ...]  # per placement, out of place then in place: time algbw busbw #wrong and the columns of -I
+    after: int  # number of trailing words: the timestamp of -S
+    named: bool  # whether it comes from a header
 
 
 def runs_in_text(text: str, path: Path, place: Place) -> tuple[Run, ...]:
@@ -59,9 +59,9 @@ def runs_in_text(text: str, path: Path, place: Place) -> tuple[Run, ...]:
 
 
 def _starts(lines: Sequence[str]) -> list[int]:
-    """Where the second run of a file begins, and every further one: what it says of itself first."""
+    """The line at which the second and each later run of a file begins."""
     starts: list[int] = []
-    since = 0  # where the run at hand has been named
+    since = 0  # line that names the current run
     for number, line in enumerate(lines):
         if line.startswith(_NAMED):
             since = number
@@ -72,7 +72,7 @@ def _starts(lines: Sequence[str]) -> list[int]:
 
 
 def _of_section(lines: Sequence[str], before: int, path: Path, place: Place) -> tuple[Run, ...]:
-    """One run of a file; none where it printed no result."""
+    """The runs in one section of a file; none without results."""
     devices = [match.groups() for match in map(_DEVICE.match, lines) if match]
     table = _table(COLUMNS, place, named=False)
     rows: list[tuple[Kind, Line]] = []
@@ -82,7 +82,7 @@ def _of_section(lines: Sequence[str], before: int, path: Path, place: Place) -> 
             if CPU_TIME in words:
                 raise processor_times(at)
             table = _table(words[1:], at, named=True)
-        elif len(words) > 2 and words[0].isdigit() and words[1].isdigit() and int(words[0]):  # 0: nothing is sent
+        elif len(words) > 2 and words[0].isdigit() and words[1].isdigit() and int(words[0]):  # size 0 sends nothing
             rows += _of_words(words, table, at)
     if not rows:
         return ()
@@ -104,7 +104,7 @@ def _of_section(lines: Sequence[str], before: int, path: Path, place: Place) -> 
 
 
 def _table(names: Sequence[str], place: Place, *, named: bool) -> Table:
-    """Of the names of the columns: those of a place begin with its time and come twice."""
+    """The layout from the column names: those of a placement begin with its time and occur twice."""
     times = [at for at, name in enumerate(names) if name == "time"]
     if not 1 <= len(times) <= len(PLACES):
         raise place.wrong(Words(f"{len(times)} columns named time"), "one for each of out-of-place and in-place")
@@ -119,7 +119,7 @@ def _table(names: Sequence[str], place: Place, *, named: bool) -> Table:
 
 
 def _of_words(words: Sequence[str], table: Table, place: Place) -> Iterator[tuple[Kind, Line]]:
-    """A line under its header: what it is, then the columns of out of place and those of in place."""
+    """A result line: leading columns, then those of out of place and of in place."""
     words = _with_operator(words, table)
     first, each = len(table.first), len(table.of_a_place)
     held = len(words) - first - table.after
@@ -134,13 +134,13 @@ def _of_words(words: Sequence[str], table: Table, place: Place) -> Iterator[tupl
     for number in range(held // each):
         part = dict(zip(table.of_a_place, words[first + number * each :], strict=False))
         if part["time"] != "N/A":
-            # before version 2.11 there was no #wrong: error was the largest error, which is no count
+            # before version 2.11 there was no #wrong, only the maximum error, which is not a count
             values = (part["time"], part["algbw"], part["busbw"], part.get("#wrong"))
             line = line_of(int(words[0]), *values, in_place=number == 1, place=place)
             yield kind_of(known.get("type"), known.get("redop"), known.get("root")), line
 
 
 def _with_operator(words: Sequence[str], table: Table) -> list[str]:
-    """The line with a word below redop: operations without an operator left it empty before they printed none."""
+    """The line with a placeholder below redop, which older versions left empty for operations without operator."""
     at = table.first.index("redop") if "redop" in table.first else len(words)
     return [*words[:at], "none", *words[at:]] if at < len(words) and number_of(words[at]) is not None else [*words]

@@ -14,7 +14,7 @@ from typing import Final
 
 from assay.estimates.estimate import Estimate
 from assay.estimates.format import bracketed, percent, reading
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.frames.training.parallelism import DDP, Kind, Parallelism, parallelism
 from assay.frames.training.saving_waits import saving_waits
 from assay.metrics.base import Results
@@ -46,12 +46,12 @@ WAITING_KNOB: Final = (
 )
 
 
-def examine(measured: Measured, results: Results) -> tuple[Finding, ...]:
+def examine(measured: RecordData, results: Results) -> tuple[Finding, ...]:
     """At most one note per worker count and kind."""
     return tuple(one for name in measured.configurations for one in _findings(measured, results, name))
 
 
-def _findings(measured: Measured, results: Results, name: str) -> Iterator[Finding]:
+def _findings(measured: RecordData, results: Results, name: str) -> Iterator[Finding]:
     exposed = results.get(COMM_EXPOSED.name, {}).get(name)
     whole = share(results, COMM_EXPOSED.name, name)
     if not isinstance(exposed, Estimate) or whole is None or whole[0] < LEAST_SHARE:
@@ -90,7 +90,7 @@ def _note(name: str, rule: str, evidence: str, remedy: str) -> Finding:
     return Finding(rule=rule, severity="note", configuration=name, evidence=evidence, remedy=remedy)
 
 
-def _waiting_s(measured: Measured, results: Results, name: str) -> tuple[float, float, float]:
+def _waiting_s(measured: RecordData, results: Results, name: str) -> tuple[float, float, float]:
     """Lower bound on the seconds per step that a rank waits for later ones, with its interval; 0 if unknown."""
     waits, total, exposed, lost = (
         results.get(metric, {}).get(name) for metric in (COMM_WAIT.name, COMM_TOTAL.name, COMM_EXPOSED.name, STRAGGLER_WAIT.name)

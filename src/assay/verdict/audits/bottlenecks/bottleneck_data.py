@@ -14,7 +14,7 @@ from typing import Final
 import polars as pl
 
 from assay.estimates.format import bracketed, percent, reading
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.metrics.base import Results
 from assay.stats.intervals.means import quotient
 from assay.units import FRACTION, SECONDS
@@ -26,7 +26,7 @@ KNOB: Final = "more loader workers (num_workers), prefetching, data in memory or
 RARE: Final = 0.5  # waiting comes in bursts if the usual step waits less than this share of the mean
 
 
-def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """A note per worker count with long waits for data."""
     steps = measured.steady_steps.filter(pl.col("data_s").is_not_null())
     launches = steps.group_by("configuration", "launch", maintain_order=True).agg(
@@ -36,7 +36,7 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
     return tuple(one for name in measured.configurations if name in by for one in _of(measured, name, by[name], by.get(measured.base)))
 
 
-def _of(measured: Measured, name: str, own: pl.DataFrame, base: pl.DataFrame | None) -> tuple[Finding, ...]:
+def _of(measured: RecordData, name: str, own: pl.DataFrame, base: pl.DataFrame | None) -> tuple[Finding, ...]:
     if not own["step_s"].sum() > 0.0:
         return ()
     found = quotient(own["data_s"].to_list(), own["step_s"].to_list(), measured.confidence)

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from assay.estimates.estimate import Estimate
 from assay.estimates.format import reading
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.metrics.base import Results
 from assay.units import SECONDS
 from assay.verdict.audits.support.audit import Audit
@@ -31,7 +31,7 @@ KNOB: Final = (
 )
 
 
-def examine(measured: Measured, results: Results) -> tuple[Finding, ...]:
+def examine(measured: RecordData, results: Results) -> tuple[Finding, ...]:
     """A note per configuration with idle time between short kernels."""
     names = dict(measured.table("launches").select("launch", "configuration").iter_rows())
     found: dict[str, list[Mapping[str, Any]]] = {}

@@ -14,7 +14,7 @@ import polars as pl
 
 from assay.estimates.estimate import Estimate
 from assay.estimates.format import show
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.metrics.base import Results
 from assay.verdict.audits.support.audit import Audit
 from assay.verdict.types import Finding
@@ -24,7 +24,7 @@ FULL_KNOB = "a smaller batch with accumulation, activation checkpointing, lower 
 EMPTY_KNOB = "a larger batch per worker, if the training bears it; `assay tune` tries it out with quality held"
 
 
-def examine(measured: Measured, results: Results) -> tuple[Finding, ...]:
+def examine(measured: RecordData, results: Results) -> tuple[Finding, ...]:
     """A warning if memory is nearly exhausted, a note if more than half of a device's is unused."""
     found = []
     device, host = _smallest_device(measured.before), _host(measured.before)
@@ -49,7 +49,7 @@ def _one(name: str, value: object, capacity: float | None, times: int, what: str
     return []
 
 
-def _ranks_of_a_host(measured: Measured) -> dict[str, int]:
+def _ranks_of_a_host(measured: RecordData) -> dict[str, int]:
     """configuration -> most ranks on one host in a launch, as the ranks reported."""
     said = measured.table("events").filter(pl.col("kind") == "first_step")
     ranks = said.join(measured.timed.select("launch", "configuration"), on="launch")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.metrics.base import Results
 from assay.metrics.training.faults import partition
 from assay.verdict.audits.support.audit import Audit
@@ -19,7 +19,7 @@ LEAST_SHARE, TO_FORGET = 0.20, 0.02  # of the paid time; the share that is negli
 KNOB = "longer jobs, a cache for compiled graphs and kernels, fewer imports, data that is already local"
 
 
-def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """A note per worker count with a long start."""
     if measured.table("steps").height == 0:
         return ()

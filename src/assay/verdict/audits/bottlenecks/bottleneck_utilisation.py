@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from assay.estimates.estimate import Estimate
 from assay.estimates.format import bracketed, given, show
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.metrics.base import Results
 from assay.verdict.audits.support.audit import Audit
 from assay.verdict.types import Finding
@@ -18,7 +18,7 @@ LOW = 0.20
 KNOB = "a larger batch, lower precision, torch.compile or fused kernels; `assay profile` shows which operators take the time"
 
 
-def examine(measured: Measured, results: Results) -> tuple[Finding, ...]:
+def examine(measured: RecordData, results: Results) -> tuple[Finding, ...]:
     """A note per worker count with low utilisation."""
     found = []
     for name in measured.configurations:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.metrics.base import WORKLOADS, Results
 from assay.spec.claim import Claim
 from assay.verdict.audits.support.audit import Audit
@@ -21,7 +21,7 @@ from assay.verdict.types import Finding
 FACTS = ("launcher", "engine", "host")  # of a placement; processors and devices follow from the worker count
 
 
-def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """A warning if configurations ran on other hosts, launchers or engines than their worker counts explain."""
     seen: dict[str, dict[str, set[str]]] = {}
     for configuration, fact, value in _placements(measured):
@@ -44,7 +44,7 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
     )
 
 
-def _placements(measured: Measured) -> Iterator[tuple[str, str, str]]:
+def _placements(measured: RecordData) -> Iterator[tuple[str, str, str]]:
     """(configuration, fact, value) of placement facts independent of the worker count."""
     for configuration, text in measured.timed.select("configuration", "placement").iter_rows():
         try:

@@ -13,7 +13,7 @@ from typing import Final
 import polars as pl
 
 from assay.estimates.format import count
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.metrics.base import EVERYTHING, Results
 from assay.spec.claim import Claim, Number
 from assay.spec.plan import plan
@@ -32,12 +32,12 @@ BEST_CASE: Final = (
 )
 
 
-def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """Planned launches missing from the record; replaced launches."""
     return (*_missing(measured), *_replaced(measured))
 
 
-def _missing(measured: Measured) -> list[Finding]:
+def _missing(measured: RecordData) -> list[Finding]:
     if measured.state != "complete":
         return []  # `sealed` reports the missing launches
     launches = measured.table("launches").filter(pl.col("role") == "timed")
@@ -58,12 +58,12 @@ def _missing(measured: Measured) -> list[Finding]:
     ]
 
 
-def is_adaptive(measured: Measured) -> bool:
+def is_adaptive(measured: RecordData) -> bool:
     """Whether launches were added until the intervals were narrow: then the plan gives only a maximum."""
     return measured.experiment.launches.precision is not None or bool(measured.manifest.get("looks"))
 
 
-def _replaced(measured: Measured) -> list[Finding]:
+def _replaced(measured: RecordData) -> list[Finding]:
     launches = measured.table("launches").filter(pl.col("role") == "timed")
     found_here = []
     for name in measured.configurations:

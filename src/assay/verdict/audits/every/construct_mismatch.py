@@ -12,7 +12,7 @@ import itertools
 import polars as pl
 
 from assay.estimates.format import count
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.metrics.base import WORKLOADS, Results
 from assay.spec.claim import Claim, Number
 from assay.verdict.audits.support.audit import Audit
@@ -22,12 +22,12 @@ from assay.verdict.stated.names import metric_name, statistic
 from assay.verdict.types import Finding
 
 
-def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """Blocks with several seeds; configurations scored on other examples than the base."""
     return (*_seeds(measured), *_splits(measured))
 
 
-def _seeds(measured: Measured) -> list[Finding]:
+def _seeds(measured: RecordData) -> list[Finding]:
     seeds = measured.timed.group_by("block").agg(pl.col("seed").n_unique())
     mixed = seeds.filter(pl.col("seed") > 1).sort("block")["block"].to_list()
     if not mixed:
@@ -43,7 +43,7 @@ def _seeds(measured: Measured) -> list[Finding]:
     ]
 
 
-def _splits(measured: Measured) -> list[Finding]:
+def _splits(measured: RecordData) -> list[Finding]:
     if measured.kind.sends_requests:
         return []  # a higher load uses more prompts of a file; quality pairs examples by id
     examples = measured.scores.join(measured.timed.select("launch", "configuration"), on="launch")

@@ -19,7 +19,7 @@ import polars as pl
 
 from assay.estimates.format import asked, count, given, number, reading
 from assay.frames.noise import Limit, fold, limits, sentinel_words, slow
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.frames.training.work_time import seconds_per_work, time_basis, wall_per_work
 from assay.metrics.base import EVERYTHING, Results
 from assay.stats.series.trend import Trend, trend
@@ -39,7 +39,7 @@ SEEN: Final = {  # source a reader expects to be monitored -> key under which th
 }
 
 
-def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """One warning per kind of disturbance, with its launches; drift; repeated launches; unmonitored sources."""
     if measured.timed.height == 0:
         return tuple(_made_again(measured))
@@ -71,7 +71,7 @@ def _over(noise: pl.DataFrame, limit: Limit) -> Finding | None:
     )
 
 
-def _slow_sentinel(measured: Measured, noise: pl.DataFrame) -> Iterable[Finding]:
+def _slow_sentinel(measured: RecordData, noise: pl.DataFrame) -> Iterable[Finding]:
     hit = slow(noise, measured.experiment.noise)
     if hit.height:
         worst = hit.sort("sentinel").tail(1)
@@ -104,7 +104,7 @@ def _launches(numbers: Sequence[int]) -> str:
 # ---- drift -----------------------------------------------------------------------------------------------------------
 
 
-def _drifts(measured: Measured, noise: pl.DataFrame) -> Iterable[Finding]:
+def _drifts(measured: RecordData, noise: pl.DataFrame) -> Iterable[Finding]:
     basis, times = _times(measured)
     series = {
         f"the {basis} times": (
@@ -129,7 +129,7 @@ def _drifts(measured: Measured, noise: pl.DataFrame) -> Iterable[Finding]:
             )
 
 
-def _times(measured: Measured) -> tuple[str, pl.DataFrame]:
+def _times(measured: RecordData) -> tuple[str, pl.DataFrame]:
     """The time expected to be constant between blocks: of work or, under load, of an answered request."""
     if measured.kind.sends_requests:
         answered = main(measured, "scheduled_ns", "done_ns", "status").filter(pl.col("status") == "ok")
@@ -139,7 +139,7 @@ def _times(measured: Measured) -> tuple[str, pl.DataFrame]:
     return basis, seconds_per_work(measured) if basis == "step" else wall_per_work(measured)
 
 
-def _trend(measured: Measured, values: pl.DataFrame) -> Trend | None:
+def _trend(measured: RecordData, values: pl.DataFrame) -> Trend | None:
     """Trend of block means of log times, each launch relative to its configuration's mean."""
     rows = measured.timed.select("launch", "block", "configuration").join(values, on="launch")
     rows = rows.filter(pl.col("value") > 0.0).with_columns(pl.col("value").log())
@@ -160,7 +160,7 @@ def _direction(found: Trend) -> str:
     return f"{'rose' if change > 0 else 'fell'} by {reading(abs(change), FRACTION)}"
 
 
-def _heat(measured: Measured) -> str:
+def _heat(measured: RecordData) -> str:
     """The change in GPU temperature over the experiment, if recorded."""
     rows = measured.table("telemetry").filter(pl.col("device").str.starts_with("gpu-") & (pl.col("counter") == "temperature"))
     each = rows.group_by("launch").agg(pl.col("value").max())
@@ -175,7 +175,7 @@ def _heat(measured: Measured) -> str:
 # ---- unmonitored sources ---------------------------------------------------------------------------------------------
 
 
-def _made_again(measured: Measured) -> Iterable[Finding]:
+def _made_again(measured: RecordData) -> Iterable[Finding]:
     rows = measured.table("launches").filter(pl.col("status") == "contaminated").sort("launch")
     if rows.height:
         made = f"{count(rows.height, 'launches')} {'was' if rows.height == 1 else 'were'} disturbed and made again"
@@ -188,7 +188,7 @@ def _made_again(measured: Measured) -> Iterable[Finding]:
         )
 
 
-def _unseen(measured: Measured, noise: pl.DataFrame) -> Iterable[Finding]:
+def _unseen(measured: RecordData, noise: pl.DataFrame) -> Iterable[Finding]:
     """Sources that the meter could not read: disturbances of that kind go unnoticed."""
     missing = {name: _reason(measured, key) for name, key in SEEN.items() if noise[name].null_count() == noise.height}
     told = {name: reason for name, reason in missing.items() if reason}
@@ -202,7 +202,7 @@ def _unseen(measured: Measured, noise: pl.DataFrame) -> Iterable[Finding]:
         )
 
 
-def _reason(measured: Measured, key: str) -> str:
+def _reason(measured: RecordData, key: str) -> str:
     found = measured.before.get(key)
     return str(found.get("absent", "")) if isinstance(found, Mapping) else ""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import polars as pl
 
 from assay.estimates.format import reading
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.metrics.base import EVERYTHING, Results
 from assay.units import NS_PER_S, SECONDS
 from assay.verdict.audits.support.audit import Audit
@@ -18,7 +18,7 @@ from assay.verdict.types import Finding
 FEWEST_PERIODS = 20
 
 
-def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """One warning for lower bounds, one for launches too short for the sensor."""
     telemetry = measured.table("telemetry")
     doubtful = telemetry.filter((pl.col("counter") == "energy_doubts") & (pl.col("value") > 0))
@@ -38,7 +38,7 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
     return tuple(found)
 
 
-def _too_short(measured: Measured, telemetry: pl.DataFrame) -> Finding | None:
+def _too_short(measured: RecordData, telemetry: pl.DataFrame) -> Finding | None:
     period = telemetry.filter(pl.col("counter") == "sensor_period")["value"].max()
     if not isinstance(period, float):
         return None

@@ -12,13 +12,13 @@ import json
 import polars as pl
 
 from assay.estimates.format import count
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.metrics.base import EVERYTHING, Results
 from assay.verdict.audits.support.audit import Audit
 from assay.verdict.types import Finding
 
 
-def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """One finding for disabled probes, one for dropped rows, in launches whose numbers count."""
     used = measured.table("launches").filter(pl.col("status") == "ok")
     events = measured.table("events").join(used, on="launch", how="semi")

@@ -15,7 +15,7 @@ import polars as pl
 
 from assay.estimates.estimate import Estimate
 from assay.estimates.format import count, percent, reading
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.metrics.base import EVERYTHING, Results
 from assay.stats.groups.launch_groups import SURE, Groups, groups, unseen_share
 from assay.verdict.audits.support.audit import Audit
@@ -28,7 +28,7 @@ RARE: Final = 0.1  # a mode with this share of launches appears among ADVISED la
 ADVISED: Final = 29  # ceil(ln 0.05 / ln(1 - RARE))
 
 
-def examine(measured: Measured, results: Results) -> tuple[Finding, ...]:
+def examine(measured: RecordData, results: Results) -> tuple[Finding, ...]:
     """One warning per configuration, for its clearest split."""
     return tuple(
         _finding(measured, configuration, min(found, key=lambda one: one[2].p))
@@ -37,7 +37,7 @@ def examine(measured: Measured, results: Results) -> tuple[Finding, ...]:
     )
 
 
-def _split(measured: Measured, results: Results, configuration: str) -> Iterator[Found]:
+def _split(measured: RecordData, results: Results, configuration: str) -> Iterator[Found]:
     names = deciding_metrics(measured.kind)
     for name in names:
         value = results.get(name, {}).get(configuration)
@@ -48,7 +48,7 @@ def _split(measured: Measured, results: Results, configuration: str) -> Iterator
                 yield name, value, seen
 
 
-def _finding(measured: Measured, configuration: str, found: Found) -> Finding:
+def _finding(measured: RecordData, configuration: str, found: Found) -> Finding:
     name, value, seen = found
     k, rows = len(value.launch_values), measured.timed.filter(pl.col("configuration") == configuration).sort("block")
     numbers = rows["launch"].to_list() if rows.height == k else None

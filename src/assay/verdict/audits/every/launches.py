@@ -10,7 +10,7 @@ from __future__ import annotations
 import polars as pl
 
 from assay.estimates.format import count, given
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.metrics.base import EVERYTHING, Results
 from assay.spec.claim import Claim, Number
 from assay.verdict.audits.support.audit import Audit
@@ -22,12 +22,12 @@ ENOUGH = 5
 LEAST_CONFIDENCE = 0.8  # the lowest level accepted as a confidence interval
 
 
-def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """Findings on too few, failed and skipped launches."""
     return (*_few(measured), *_failed(measured))
 
 
-def _few(measured: Measured) -> list[Finding]:
+def _few(measured: RecordData) -> list[Finding]:
     found: list[Finding] = []
     if measured.experiment.profile is not None and measured.experiment.profile.only:
         return found  # no timed launches planned: `assay profile`
@@ -46,7 +46,7 @@ def _few(measured: Measured) -> list[Finding]:
     return found
 
 
-def _failed(measured: Measured) -> list[Finding]:
+def _failed(measured: RecordData) -> list[Finding]:
     launches = measured.table("launches")
     bad = launches.filter(pl.col("status").is_in(["failed", "timeout", "skipped"])).sort("launch")
     found = []

@@ -9,7 +9,7 @@ pass for narrow.
 from __future__ import annotations
 
 from assay.estimates.format import count, reading
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.metrics.base import EVERYTHING, Results
 from assay.units import FRACTION
 from assay.verdict.audits.support.audit import Audit
@@ -22,7 +22,7 @@ WHY_NOT = {
 }
 
 
-def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """The effect of interim analyses on the confidence level; a warning if intervals are wider than requested."""
     if not measured.looks:
         return ()
@@ -30,7 +30,7 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
     return (_paid(measured), *_too_wide(measured, ended))
 
 
-def _paid(measured: Measured) -> Finding:
+def _paid(measured: RecordData) -> Finding:
     asked, made = measured.experiment.launches.confidence, measured.confidence
     looks = count(len(measured.looks), "looks")
     return Finding(
@@ -43,7 +43,7 @@ def _paid(measured: Measured) -> Finding:
     )
 
 
-def _too_wide(measured: Measured, ended: str) -> tuple[Finding, ...]:
+def _too_wide(measured: RecordData, ended: str) -> tuple[Finding, ...]:
     if ended not in WHY_NOT:
         return ()
     why, remedy = WHY_NOT[ended]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from assay.estimates.estimate import Absent, Estimate
 from assay.estimates.format import count
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.metrics.base import WORKLOADS, Results
 from assay.spec.claim import Claim, Number
 from assay.stats.intervals.quantiles import least_two_sided
@@ -28,7 +28,7 @@ TAILS = {  # metrics of a record
 }
 
 
-def examine(measured: Measured, results: Results) -> tuple[Finding, ...]:
+def examine(measured: RecordData, results: Results) -> tuple[Finding, ...]:
     """Percentiles shown with too few trials."""
     return tuple(
         Finding(
@@ -44,7 +44,7 @@ def examine(measured: Measured, results: Results) -> tuple[Finding, ...]:
     )
 
 
-def blind(measured: Measured, results: Results) -> str | None:
+def blind(measured: RecordData, results: Results) -> str | None:
     """Blind if all tail percentiles were omitted or not requested."""
     values = [value for metric in TAILS for value in results.get(metric, {}).values()]
     if any(isinstance(value, Estimate) for value in values):

@@ -13,7 +13,7 @@ import polars as pl
 
 from assay.estimates.format import count
 from assay.frames.quality_floor import at_floor
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.metrics.base import WORKLOADS, Results
 from assay.metrics.quality import scores_of
 from assay.verdict.audits.support.audit import Audit
@@ -25,7 +25,7 @@ MEND: Final = (
 )
 
 
-def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """At most one finding, on the base."""
     quality = measured.experiment.quality
     if quality is None:
@@ -44,7 +44,7 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
     )
 
 
-def _unanswered(measured: Measured) -> str | None:
+def _unanswered(measured: RecordData) -> str | None:
     """Under load: whether every question with a reference answer was left unanswered."""
     if not measured.kind.sends_requests:
         return None

@@ -6,7 +6,7 @@ rejected, the others stand.
 
 from __future__ import annotations
 
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.metrics.base import WORKLOADS, Results
 from assay.verdict.audits.support.audit import Audit
 from assay.verdict.gates import quality
@@ -16,7 +16,7 @@ OF_TRAINING = "keep the global batch, the seed and the learning rate as in the b
 OF_LOADS = "look at the answers at this load: an engine may cut, quantise or batch otherwise when it is full"
 
 
-def examine(measured: Measured, results: Results) -> tuple[Finding, ...]:
+def examine(measured: RecordData, results: Results) -> tuple[Finding, ...]:
     """One warning per configuration shown to be worse than the margin allows."""
     return tuple(
         Finding(

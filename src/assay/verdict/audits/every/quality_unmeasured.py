@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from assay.estimates.estimate import Absent
 from assay.estimates.format import count, given
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.metrics.base import WORKLOADS, Results
 from assay.spec.claim import Claim, ClaimedQuality
 from assay.stats.comparing.tango import zero_flip_bound
@@ -24,12 +24,12 @@ CONFIDENCE = 0.95
 MEND = "score held-out items in the launches that are timed, and write the margin down beforehand"
 
 
-def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """Nothing: a record's quality is that of its timed launches."""
     return ()
 
 
-def blind(measured: Measured, results: Results) -> str | None:
+def blind(measured: RecordData, results: Results) -> str | None:
     """Blind without a score."""
     value = results.get("quality", {}).get(measured.base)
     return value.detail if isinstance(value, Absent) else None if value is not None else "quality was not computed"

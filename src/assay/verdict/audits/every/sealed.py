@@ -5,13 +5,13 @@ Only a complete, sealed record carries a verdict.
 
 from __future__ import annotations
 
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.metrics.base import EVERYTHING, Results
 from assay.verdict.audits.support.audit import Audit
 from assay.verdict.types import Finding
 
 
-def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """One finding for an interrupted, failed or unsealed record."""
     if measured.state == "complete" and measured.sealed:
         return ()

@@ -6,7 +6,7 @@ tested on a cluster with known properties, but it is INVALID as evidence.
 
 from __future__ import annotations
 
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.metrics.base import Results
 from assay.verdict.audits.support.audit import Audit
 from assay.verdict.types import Finding
@@ -14,7 +14,7 @@ from assay.verdict.types import Finding
 RUNNER = "simulated"
 
 
-def is_simulated(measured: Measured) -> bool:
+def is_simulated(measured: RecordData) -> bool:
     """Whether the record comes from a simulator, directly or through a replay."""
     if measured.experiment.workload.runner == RUNNER or measured.manifest.get("simulated") is not None:
         return True
@@ -22,7 +22,7 @@ def is_simulated(measured: Measured) -> bool:
     return steps.height > 0 and steps["method"][0] == RUNNER
 
 
-def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """One finding that makes a simulated record invalid."""
     if not is_simulated(measured):
         return ()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import polars as pl
 
 from assay.estimates.format import count
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.metrics.base import WORKLOADS, Results
 from assay.spec.claim import Claim
 from assay.verdict.audits.support.audit import Audit
@@ -29,7 +29,7 @@ CENTRAL = ("mean", "median", "p50", None, "single")
 TAIL = ("p90", "p95", "p99", "p999", "max")
 
 
-def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """A warning per configuration with a heavy tail of steps, or answers, in most launches."""
     shares = _shares(measured)
     words, remedy = (OF_LOADS, LOADS_REMEDY) if measured.kind.sends_requests else (OF_STEPS, STEPS_REMEDY)
@@ -50,7 +50,7 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
     return tuple(found_here)
 
 
-def _shares(measured: Measured) -> pl.DataFrame:
+def _shares(measured: RecordData) -> pl.DataFrame:
     """(configuration, share) per launch with enough steps (under load: answers): time share of those above 3 medians."""
     far = pl.col("step_s") > FAR * pl.col("step_s").median()
     return (
@@ -61,14 +61,14 @@ def _shares(measured: Measured) -> pl.DataFrame:
     )
 
 
-def _trials(measured: Measured) -> pl.DataFrame:
+def _trials(measured: RecordData) -> pl.DataFrame:
     if not measured.kind.sends_requests:
         return measured.steady_steps
     answered = main(measured, "scheduled_ns", "done_ns", "status").filter(pl.col("status") == "ok")
     return answered.select("launch", "configuration", seconds("done_ns", "scheduled_ns").alias("step_s"))
 
 
-def blind(measured: Measured, _: Results) -> str | None:
+def blind(measured: RecordData, _: Results) -> str | None:
     """Blind with too few steps."""
     if _shares(measured).height:
         return None

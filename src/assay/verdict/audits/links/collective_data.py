@@ -13,7 +13,7 @@ import polars as pl
 
 from assay.estimates.format import count
 from assay.frames.links.bandwidth import busbw
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.metrics.base import Results
 from assay.verdict.audits.support.audit import Audit
 from assay.verdict.types import Finding
@@ -24,7 +24,7 @@ LEAST_SHOWN = 1.0  # GB/s; below it, two printed decimals are too coarse
 HERE = "sum_is_here"  # a rank that is not the root holds the sum
 
 
-def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """One finding per operation, size and kind of corruption; one for unchecked calls."""
     launches = _examined(measured).select("launch", "configuration")
     rows = (
@@ -35,7 +35,7 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
     return (*_wrong(rows), *(_unchecked(rows) if measured.foreign is None else _of_others(measured, rows)))
 
 
-def _examined(measured: Measured) -> pl.DataFrame:
+def _examined(measured: RecordData) -> pl.DataFrame:
     """Launches in which assay's own worker made the calls: all timed ones, or the sweeps beside a training."""
     if measured.kind.sweeps:
         return measured.timed
@@ -98,7 +98,7 @@ def _unchecked(rows: pl.DataFrame) -> Iterable[Finding]:
         )
 
 
-def _of_others(measured: Measured, rows: pl.DataFrame) -> Iterable[Finding]:
+def _of_others(measured: RecordData, rows: pl.DataFrame) -> Iterable[Finding]:
     """Another program's numbers: what it checked, and whether they are consistent."""
     foreign = measured.foreign or {}
     seen = rows["wrong"].is_not_null().sum()

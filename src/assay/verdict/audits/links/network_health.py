@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from assay.estimates.estimate import Absent, Estimate
 from assay.estimates.format import count, number, show
 from assay.frames.links.network_probe import BACK, by, grown, hosts, lacks, readings, ways
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.metrics.base import Results
 from assay.verdict.audits.support.audit import Audit
 from assay.verdict.types import Finding, Severity
@@ -25,7 +25,7 @@ BUSY = 0.9  # processor utilisation
 SEGMENT = 1448  # payload bytes of a 1514-byte frame
 
 
-def examine(measured: Measured, results: Results) -> tuple[Finding, ...]:
+def examine(measured: RecordData, results: Results) -> tuple[Finding, ...]:
     """All problems, host by host."""
     found: list[Finding] = []
     for host in hosts(measured):
@@ -39,7 +39,7 @@ def _finding(rule: str, evidence: str, remedy: str, severity: Severity = "warnin
     return Finding(rule=rule, severity=severity, configuration=None, evidence=evidence, remedy=remedy or "nothing is known that mends it")
 
 
-def _of_host(measured: Measured, results: Results, host: str) -> Iterator[Finding]:
+def _of_host(measured: RecordData, results: Results, host: str) -> Iterator[Finding]:
     if not by(measured, host) and isinstance(_value(results, "link_rate", host), Absent):
         tried = (
             "; ".join(dict.fromkeys(one["why"] for one in lacks(measured) if one["to"] == host and one["why"]))
@@ -72,7 +72,7 @@ def _value(results: Results, metric: str, key: str) -> Estimate | Absent | None:
     return results.get(metric, {}).get(key)
 
 
-def _again(measured: Measured, host: str) -> Iterator[Finding]:
+def _again(measured: RecordData, host: str) -> Iterator[Finding]:
     for way, words in (("there", f"to {host}"), ("back", f"from {host}")):
         again = readings(measured, host, f"{way}_sent_again")["value"].sum()
         sent = float(readings(measured, host, f"{way}_sent")["value"].sum()) * _seconds(measured)
@@ -85,12 +85,12 @@ def _again(measured: Measured, host: str) -> Iterator[Finding]:
             )
 
 
-def _seconds(measured: Measured) -> float:
+def _seconds(measured: RecordData) -> float:
     words = [word.removeprefix("seconds=") for word in measured.experiment.workload.arguments if word.startswith("seconds=")]
     return max(1.0, round(float(words[-1]))) if words else 2.0
 
 
-def _path(measured: Measured, host: str) -> Iterator[Finding]:
+def _path(measured: RecordData, host: str) -> Iterator[Finding]:
     rows = readings(measured, host, "path_unbroken")
     if rows.height and not (rows["value"] > 0).any():
         way = ways(measured).get(host, {})
@@ -117,7 +117,7 @@ def _directions(results: Results, host: str) -> Iterator[Finding]:
         )
 
 
-def _busy(measured: Measured, host: str) -> Iterator[Finding]:
+def _busy(measured: RecordData, host: str) -> Iterator[Finding]:
     for way in ("there", "back"):
         share = readings(measured, host, f"{way}_host_busy")["value"].max()
         if isinstance(share, float) and share > BUSY:
@@ -130,7 +130,7 @@ def _busy(measured: Measured, host: str) -> Iterator[Finding]:
             return
 
 
-def _interfaces(measured: Measured) -> Iterator[Finding]:
+def _interfaces(measured: RecordData) -> Iterator[Finding]:
     seen = ways(measured)
     speeds = {one["interface"]: one["speed_bits"] for one in seen.values() if one.get("speed_bits")}
     for name, one in {one["interface"]: one for one in seen.values() if one.get("interface")}.items():

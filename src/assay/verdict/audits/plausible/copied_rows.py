@@ -12,7 +12,7 @@ from typing import Final
 
 import polars as pl
 
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.metrics.base import EVERYTHING, Results
 from assay.verdict.audits.every.simulated import is_simulated
 from assay.verdict.audits.support.audit import Audit
@@ -29,14 +29,14 @@ TIMED: Final = {
 }
 
 
-def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """At most one finding per table."""
     if measured.foreign is not None or is_simulated(measured):
         return ()
     return tuple(found for table in TIMED for found in _copies(measured, table))
 
 
-def _copies(measured: Measured, table: str) -> Iterator[Finding]:
+def _copies(measured: RecordData, table: str) -> Iterator[Finding]:
     begin, end = TIMED[table]
     lengths = measured.table(table).select("launch", _length=pl.col(end) - pl.col(begin)).drop_nulls()
     longest = lengths.group_by("launch").agg(pl.col("_length").top_k(LONGEST).sort(descending=True)).sort("launch")
@@ -52,7 +52,7 @@ def _copies(measured: Measured, table: str) -> Iterator[Finding]:
             return
 
 
-def blind(measured: Measured, _: Results) -> str | None:
+def blind(measured: RecordData, _: Results) -> str | None:
     """Blind with a single launch."""
     if measured.foreign is not None:
         return FOREIGN

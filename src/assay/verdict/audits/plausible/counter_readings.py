@@ -16,7 +16,7 @@ from typing import Final
 
 import polars as pl
 
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.metrics.base import EVERYTHING, Results
 from assay.units import NS_PER_S
 from assay.verdict.audits.support.audit import Audit
@@ -32,7 +32,7 @@ LATE_S: Final = 60.0  # allowance for the last reading after the last launch's e
 METERED: Final = ("cpu", "launch", "coordinator", "meter", "cgroup", "memory", "io", "tcp", "workers")
 
 
-def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """At most one finding per rule."""
     if measured.foreign is not None:
         return ()
@@ -55,7 +55,7 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
     )
 
 
-def _above_limit(measured: Measured, energy: pl.DataFrame) -> Iterator[Finding]:
+def _above_limit(measured: RecordData, energy: pl.DataFrame) -> Iterator[Finding]:
     limits = _limits(measured)
     whole = (
         energy.group_by(SERIES)
@@ -68,7 +68,7 @@ def _above_limit(measured: Measured, energy: pl.DataFrame) -> Iterator[Finding]:
         yield from impossible("power_too_high", "telemetry", bad, f"{{value:.6g}} J in {{_s:.6g}} s with a power limit of {watts:g} W")
 
 
-def _limits(measured: Measured) -> dict[str, float]:
+def _limits(measured: RecordData) -> dict[str, float]:
     """Enforced power limit by GPU, the highest in a snapshot."""
     found: dict[str, float] = {}
     for snapshot in snapshots(measured):
@@ -81,7 +81,7 @@ def _limits(measured: Measured) -> dict[str, float]:
     return found
 
 
-def _outside(measured: Measured) -> tuple[Finding, ...]:
+def _outside(measured: RecordData) -> tuple[Finding, ...]:
     """Readings start after their launch begins, and stop before the next one begins."""
     rows = measured.table("telemetry").filter(pl.col("device").is_in(METERED))
     most, following = pl.col("end_ns") + round(LATE_S * NS_PER_S), measured.table("launches").sort("launch")
@@ -96,7 +96,7 @@ def _outside(measured: Measured) -> tuple[Finding, ...]:
     )
 
 
-def blind(measured: Measured, _: Results) -> str | None:
+def blind(measured: RecordData, _: Results) -> str | None:
     """Blind without counters."""
     if measured.foreign is not None:
         return FOREIGN

@@ -14,7 +14,7 @@ from typing import Final
 
 import polars as pl
 
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.metrics.base import EVERYTHING, Results
 from assay.units import NS_PER_S
 from assay.verdict.audits.support.audit import Audit
@@ -49,7 +49,7 @@ DURATIONS: Final = {"steps": (*PHASES, "checkpoint_ns"), "collectives": ("blocke
 WAIT_FOR_ALL: Final = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all")
 
 
-def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """At most one finding per rule."""
     if measured.foreign is not None:
         return ()
@@ -69,12 +69,12 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
     )
 
 
-def _negative(measured: Measured, table: str, column: str) -> tuple[Finding, ...]:
+def _negative(measured: RecordData, table: str, column: str) -> tuple[Finding, ...]:
     bad = measured.table(table).filter(pl.col(column) < 0)
     return impossible(f"{column}_negative", table, bad, f"{column} is {{{column}}}, less than 0")
 
 
-def _phases(measured: Measured) -> tuple[Finding, ...]:
+def _phases(measured: RecordData) -> tuple[Finding, ...]:
     """Phases timed by the step's own clock; device events use another."""
     steps = measured.table("steps").filter(pl.col("method") == "monotonic")
     summed = steps.with_columns(
@@ -84,7 +84,7 @@ def _phases(measured: Measured) -> tuple[Finding, ...]:
     return impossible("phases_exceed_step", "steps", bad, "its phases take {_sum} ns together, the step {_length} ns")
 
 
-def _series(measured: Measured) -> tuple[Finding, ...]:
+def _series(measured: RecordData) -> tuple[Finding, ...]:
     """One step of a rank and one trial of a round at a time; step numbers increase."""
     steps = measured.table("steps").select(*WORKER, "step", "begin_ns", "end_ns").sort([*WORKER, "begin_ns", "step"])
     counted = steps.with_columns(_before=earlier("step", WORKER)).filter(pl.col("step") <= pl.col("_before"))
@@ -96,7 +96,7 @@ def _series(measured: Measured) -> tuple[Finding, ...]:
     )
 
 
-def _launches(measured: Measured) -> tuple[Finding, ...]:
+def _launches(measured: RecordData) -> tuple[Finding, ...]:
     """One launch at a time within a boot; after a reboot the clock restarts."""
     wall = pl.col("begin_utc").str.to_datetime(time_unit="ns", time_zone="UTC", strict=False).dt.epoch("ns")
     made = ended(measured).with_columns(_ahead=wall - pl.col("begin_ns")).sort("begin_ns", "end_ns")
@@ -112,7 +112,7 @@ def _launches(measured: Measured) -> tuple[Finding, ...]:
     )
 
 
-def _outside(measured: Measured) -> tuple[Finding, ...]:
+def _outside(measured: RecordData) -> tuple[Finding, ...]:
     launches, near = ended(measured), beside_the_coordinator(measured)
     steps, calls = (measured.table(name).join(near, on=WORKER, how="semi") for name in ("steps", "collectives"))
     return (
@@ -124,7 +124,7 @@ def _outside(measured: Measured) -> tuple[Finding, ...]:
     )
 
 
-def _first_step(measured: Measured) -> tuple[Finding, ...]:
+def _first_step(measured: RecordData) -> tuple[Finding, ...]:
     """A worker's first-step event agrees with the step's own row."""
     told = measured.table("events").filter((pl.col("kind") == "first_step") & pl.col("step").is_not_null())
     told = told.select(*WORKER, "step", _ns="ns", _told="duration_ns")
@@ -135,7 +135,7 @@ def _first_step(measured: Measured) -> tuple[Finding, ...]:
     )
 
 
-def _too_early(measured: Measured) -> tuple[Finding, ...]:
+def _too_early(measured: RecordData) -> tuple[Finding, ...]:
     """A collective that ended on one rank before another entered it."""
     near = beside_the_coordinator(measured)
     calls = measured.table("collectives").filter(

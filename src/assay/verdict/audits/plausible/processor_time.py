@@ -14,7 +14,7 @@ from typing import Final
 
 import polars as pl
 
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.metrics.base import EVERYTHING, Results
 from assay.units import NS_PER_S
 from assay.verdict.audits.support.audit import Audit
@@ -27,7 +27,7 @@ FINE_NS: Final = 50_000
 COARSE_NS: Final = 1_000_000  # values that are all multiples of it come from a tick counter
 
 
-def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """At most one finding for commands, one for functions, one for launches."""
     count = processors(measured)
     if count is None or measured.foreign is not None:
@@ -35,12 +35,12 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
     return (*_commands(measured, count), *_functions(measured, count), *_launches(measured, count))
 
 
-def _trials(measured: Measured) -> pl.DataFrame:
+def _trials(measured: RecordData) -> pl.DataFrame:
     used = pl.col("user_ns") + pl.col("system_ns")
     return measured.table("trials").with_columns(_used=used, _wall=pl.col("end_ns") - pl.col("begin_ns")).drop_nulls("_used")
 
 
-def _commands(measured: Measured, count: int) -> tuple[Finding, ...]:
+def _commands(measured: RecordData, count: int) -> tuple[Finding, ...]:
     """A command's run contains all of its processes."""
     runs = _trials(measured).filter(pl.col("exit_code").is_not_null())
     slack = _slack(runs, count)
@@ -54,7 +54,7 @@ def _slack(runs: pl.DataFrame, count: int) -> int:
     return FINE_NS if fine.height else count * TICK_NS
 
 
-def _functions(measured: Measured, count: int) -> tuple[Finding, ...]:
+def _functions(measured: RecordData, count: int) -> tuple[Finding, ...]:
     """All calls of a launch together: other threads' time appears a tick late, in the next trial."""
     calls = (
         _trials(measured)
@@ -68,7 +68,7 @@ def _functions(measured: Measured, count: int) -> tuple[Finding, ...]:
     )
 
 
-def _launches(measured: Measured, count: int) -> tuple[Finding, ...]:
+def _launches(measured: RecordData, count: int) -> tuple[Finding, ...]:
     """Processes of a launch at each counter reading. A load's servers may predate the launch."""
     if measured.kind.sends_requests:
         return ()
@@ -84,7 +84,7 @@ def _launches(measured: Measured, count: int) -> tuple[Finding, ...]:
     )
 
 
-def blind(measured: Measured, _: Results) -> str | None:
+def blind(measured: RecordData, _: Results) -> str | None:
     """Blind without the processor count or any processor times."""
     if measured.foreign is not None:
         return FOREIGN

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 
 import polars as pl
 
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.metrics.base import EVERYTHING, Results
 from assay.record.sealing.plan_signature import plan_signature
 from assay.record.tables import TABLES
@@ -23,20 +23,20 @@ from assay.verdict.types import Finding
 OF_RANKS = ("steps", "samples", "fingerprints", "gradients", "collectives", "communication", "inventory", "waits")
 
 
-def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """At most one finding per rule and table."""
     if measured.foreign is not None:
         return ()
     return (*_twice(measured), *_strangers(measured), *_beyond(measured), *_arrived(measured), *_tokens(measured), *_plan(measured))
 
 
-def _twice(measured: Measured) -> tuple[Finding, ...]:
+def _twice(measured: RecordData) -> tuple[Finding, ...]:
     done = measured.table("launches").filter(pl.col("status") == "ok").sort("launch")
     again = done.with_columns(_earlier=pl.col("launch").shift(1).over("slot")).filter(pl.col("_earlier").is_not_null())
     return impossible("slot_twice", "launches", again, "slot {slot} of the plan succeeded already in launch {_earlier}")
 
 
-def _strangers(measured: Measured) -> Iterator[Finding]:
+def _strangers(measured: RecordData) -> Iterator[Finding]:
     """Rows of unlisted launches, in a record that was written completely and not salvaged (`record/salvage.py`)."""
     sealed = measured.manifest.get("sealed")
     if measured.state != "complete" or (isinstance(sealed, Mapping) and sealed.get("salvaged")):
@@ -53,7 +53,7 @@ def _strangers(measured: Measured) -> Iterator[Finding]:
             )
 
 
-def _beyond(measured: Measured) -> Iterator[Finding]:
+def _beyond(measured: RecordData) -> Iterator[Finding]:
     """Ranks beyond the launch's workers."""
     launches = measured.table("launches").select("launch", "workers")
     for table in (name for name in OF_RANKS if measured.table(name).height):
@@ -61,7 +61,7 @@ def _beyond(measured: Measured) -> Iterator[Finding]:
         yield from impossible("rank_unknown", table, rows.filter(pl.col("rank") >= pl.col("workers")), "rank {rank} of {workers} workers")
 
 
-def _arrived(measured: Measured) -> tuple[Finding, ...]:
+def _arrived(measured: RecordData) -> tuple[Finding, ...]:
     noted = measured.manifest.get("schedules")
     if not isinstance(noted, Mapping):
         return ()
@@ -74,7 +74,7 @@ def _arrived(measured: Measured) -> tuple[Finding, ...]:
     )
 
 
-def _tokens(measured: Measured) -> tuple[Finding, ...]:
+def _tokens(measured: RecordData) -> tuple[Finding, ...]:
     counted = (
         measured.table("token_counts").filter(pl.col("chunk_tokens").list.len() > 0).with_columns(_sum=pl.col("chunk_tokens").list.sum())
     )
@@ -86,7 +86,7 @@ def _tokens(measured: Measured) -> tuple[Finding, ...]:
     )
 
 
-def _plan(measured: Measured) -> tuple[Finding, ...]:
+def _plan(measured: RecordData) -> tuple[Finding, ...]:
     """What the plan requires of a timed slot; only if the record's signature is that of this experiment."""
     if measured.manifest.get("plan_signature") != plan_signature(measured.experiment):
         return ()

@@ -13,7 +13,7 @@ from typing import Final
 
 from assay.estimates.estimate import Absent, Estimate
 from assay.estimates.format import count, percent, reading, show
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.frames.training.communication_model import Wall, model
 from assay.metrics.base import ALL, Results
 from assay.stats.models.communication_wall import Division, Limit, divide, trend
@@ -40,7 +40,7 @@ REMEDIES: Final[dict[Limit, str]] = {
 }
 
 
-def examine(measured: Measured, results: Results) -> tuple[Finding, ...]:
+def examine(measured: RecordData, results: Results) -> tuple[Finding, ...]:
     """The limiting part, as a note; a warning if the model misses a measured worker count."""
     found = model(measured)
     if isinstance(found, Absent):
@@ -77,7 +77,7 @@ def _division(parts: Division, step_s: float, *, weak: bool) -> str:
     )
 
 
-def _fits(measured: Measured, found: Wall, results: Results) -> str:
+def _fits(measured: RecordData, found: Wall, results: Results) -> str:
     """How Amdahl's fit and the Karp-Flatt series interpret it."""
     words = []
     own, amdahl = results["serial_fraction_apart"][ALL], results["serial_fraction"][ALL]

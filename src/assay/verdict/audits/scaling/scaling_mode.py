@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from assay.estimates.estimate import Estimate
 from assay.estimates.format import count, given
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.frames.training.parallelism import parallelism, why_not
 from assay.frames.training.scaling_mode import TOLERANCE, items_per_step
 from assay.metrics.base import Results
@@ -25,7 +25,7 @@ from assay.verdict.stated.kinds import is_cost, is_energy, is_quality, is_relati
 from assay.verdict.types import Finding
 
 
-def examine(measured: Measured, results: Results) -> tuple[Finding, ...]:
+def examine(measured: RecordData, results: Results) -> tuple[Finding, ...]:
     """One finding if the recorded work contradicts the declared mode."""
     items = items_per_step(measured.steady_steps, measured.timed)
     base = items.get(measured.experiment.base_level)
@@ -41,7 +41,7 @@ def examine(measured: Measured, results: Results) -> tuple[Finding, ...]:
     return (*_taken(measured, items), *found)
 
 
-def _taken(measured: Measured, items: Mapping[int, float]) -> list[Finding]:
+def _taken(measured: RecordData, items: Mapping[int, float]) -> list[Finding]:
     """A note if growth of the batch was not declared: all ranks may be reading the same samples."""
     if measured.mode != "weak" or measured.experiment.scaling.mode != "auto":
         return []
@@ -64,7 +64,7 @@ def _ledger_explains(results: Results, level: int, fewer: bool) -> bool:
     return isinstance(wrong, Estimate) and wrong.value > 0.0
 
 
-def _finding(measured: Measured, level: int, own: float, expected: float, base: float) -> Finding:
+def _finding(measured: RecordData, level: int, own: float, expected: float, base: float) -> Finding:
     workers = count(level, "workers")
     said = f"{measured.mode} scaling needs {expected:g} items per step at {workers}; recorded: {own:g}"
     if measured.experiment.scaling.mode == "auto":

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from assay.estimates.estimate import Estimate
 from assay.estimates.format import count, given, show
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.metrics.base import Results
 from assay.spec.claim import Claim, Number
 from assay.verdict.audits.scaling import scaling_mode
@@ -25,7 +25,7 @@ BITS = {"fp64": 64, "fp32": 32, "tf32": 19, "bf16": 16, "fp16": 16, "fp8": 8, "i
 BASE = "base_kind"  # condition of the experiment; best_serial: the base is the best program for one worker
 
 
-def examine(measured: Measured, results: Results) -> tuple[Finding, ...]:
+def examine(measured: RecordData, results: Results) -> tuple[Finding, ...]:
     """A warning per configuration with superlinear speedup; one if the base had other threads."""
     found_here = []
     for name in measured.configurations:
@@ -50,7 +50,7 @@ def examine(measured: Measured, results: Results) -> tuple[Finding, ...]:
     return tuple(found_here)
 
 
-def _other_work(measured: Measured, results: Results, name: str) -> bool:
+def _other_work(measured: RecordData, results: Results, name: str) -> bool:
     """Whether lost or repeated samples, or other batches, explain the speed: `samples` and `scaling_mode` report them."""
     wrong = (results[metric][name] for metric in ("samples_lost", "samples_duplicated"))
     if any(isinstance(value, Estimate) and value.value > 0.0 for value in wrong):
@@ -58,7 +58,7 @@ def _other_work(measured: Measured, results: Results, name: str) -> bool:
     return any(finding.configuration == name for finding in scaling_mode.examine(measured, results))
 
 
-def blind(measured: Measured, _: Results) -> str | None:
+def blind(measured: RecordData, _: Results) -> str | None:
     """Blind: a record times the same script on fewer workers, not another program; a single configuration has no baseline."""
     if len(measured.levels) == 1 or str(measured.experiment.conditions.get(BASE, "")) == "best_serial":
         return None

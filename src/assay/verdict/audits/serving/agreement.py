@@ -9,7 +9,7 @@ tell: which of two different answers is right; quality does.
 from __future__ import annotations
 
 from assay.estimates.format import count
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.metrics.base import Results
 from assay.verdict.audits.support.audit import Audit
 from assay.verdict.evidence.answer_agreement import GRADES, Agreement, agreements
@@ -17,7 +17,7 @@ from assay.verdict.evidence.sent_requests import finding, serving_of
 from assay.verdict.types import Finding
 
 
-def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """At most one finding per configuration; a note if a grade is required and no prompt was sent twice."""
     asked = serving_of(measured).correctness.grade
     known = agreements(measured)
@@ -74,7 +74,7 @@ def _words(one: Agreement) -> str:
     return f"{one.differing:,} of {one.answers:,} answers to {again} differ, the worst: {one.where}"
 
 
-def blind(measured: Measured, _: Results) -> str | None:
+def blind(measured: RecordData, _: Results) -> str | None:
     """Blind if no prompt was sent twice."""
     return None if agreements(measured) else "no prompt was answered more than once (serving.correctness.identity)"
 

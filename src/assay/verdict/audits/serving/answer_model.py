@@ -15,7 +15,7 @@ from typing import Final
 import polars as pl
 
 from assay.estimates.format import count
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.metrics.base import Results
 from assay.verdict.audits.support.audit import Audit
 from assay.verdict.evidence.sent_requests import finding, some
@@ -26,7 +26,7 @@ VERSION: Final = ("-", ":", "@")  # separators before a date, a version, an adap
 REMEDY: Final = "name the model as the engine does (`assay load URL --check` shows how), or look where the requests go"
 
 
-def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """At most one finding per configuration."""
     launches = measured.table("launches").filter(pl.col("status") == "ok").select("launch", "configuration")
     events = measured.table("events").filter(pl.col("kind") == EVENT).join(launches, on="launch").sort("launch")

@@ -17,7 +17,7 @@ from typing import Final
 import polars as pl
 
 from assay.estimates.format import count, percent
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.frames.serving.stamp_uncertainty import TEXT
 from assay.metrics.base import Results
 from assay.verdict.audits.support.audit import Audit
@@ -31,7 +31,7 @@ STREAM: Final = "the times of their tokens are not known: TTFT is that of the wh
 USAGE: Final = "do not quote rates of tokens; give serving.tokenizer, so that tokens are counted here"
 
 
-def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """At most one finding per configuration and kind."""
     serving = serving_of(measured)
     found: list[Finding] = []

@@ -6,13 +6,13 @@ may have answered. Cannot tell: who did. Plain http proves no identity either, b
 
 from __future__ import annotations
 
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.metrics.base import Results
 from assay.verdict.audits.support.audit import Audit
 from assay.verdict.types import Finding
 
 
-def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """One warning for a load with certificate checks disabled."""
     serving = measured.experiment.serving
     if serving is None or serving.client.verify_tls:

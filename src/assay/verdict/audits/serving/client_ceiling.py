@@ -14,7 +14,7 @@ from typing import Any, Final
 import polars as pl
 
 from assay.estimates.format import count, given, percent
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.metrics.base import Results
 from assay.printable import one_line
 from assay.units import NS_PER_S
@@ -27,7 +27,7 @@ CEILINGS: Final = {"requests": "requests_per_s", "chunks": "chunks_per_s"}  # co
 FEWEST: Final = 2  # requests
 
 
-def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """A finding per configuration with a load near the ceiling; a note without a ceiling."""
     known = ceilings(measured)
     if not known:
@@ -43,21 +43,21 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
     return (*(f for name, own in by_configuration(measured, asked(measured)) for f in _near(measured, name, own, known)), *_stale(measured))
 
 
-def _stale(measured: Measured) -> Iterator[Finding]:
+def _stale(measured: RecordData) -> Iterator[Finding]:
     stale = calibration(measured).get("stale")
     if isinstance(stale, str):
         evidence = f"what this client can do on this machine is {one_line(stale)}"
         yield finding("client_calibration_stale", "note", None, evidence, "run `assay doctor client` again")
 
 
-def calibration(measured: Measured) -> Mapping[str, Any]:
+def calibration(measured: RecordData) -> Mapping[str, Any]:
     """The result of `assay doctor client` on the machine; empty if it never ran."""
     doctor = measured.before.get("doctor")
     found = doctor.get("client") if isinstance(doctor, Mapping) else None
     return found if isinstance(found, Mapping) else {}
 
 
-def ceilings(measured: Measured) -> dict[str, float]:
+def ceilings(measured: RecordData) -> dict[str, float]:
     """Requests and chunks -> maximum per second of one client process."""
     found = calibration(measured)
     ceiling = found.get("ceiling")
@@ -66,7 +66,7 @@ def ceilings(measured: Measured) -> dict[str, float]:
     return {what: float(value) for what, value in values.items() if isinstance(value, int | float) and value > 0}
 
 
-def asked(measured: Measured) -> pl.DataFrame:
+def asked(measured: RecordData) -> pl.DataFrame:
     """(launch, configuration, requests, chunks): rates per second in the measured part of each timed launch."""
     rows = main(measured, "scheduled_ns", "chunk_ns")
     span = (pl.col("scheduled_ns").max() - pl.col("scheduled_ns").min()) / NS_PER_S
@@ -78,7 +78,7 @@ def asked(measured: Measured) -> pl.DataFrame:
     return folded.filter((pl.col("n") >= FEWEST) & (pl.col("span") > 0.0)).sort("launch")
 
 
-def _near(measured: Measured, name: str, own: pl.DataFrame, known: Mapping[str, float]) -> Iterator[Finding]:
+def _near(measured: RecordData, name: str, own: pl.DataFrame, known: Mapping[str, float]) -> Iterator[Finding]:
     processes = serving_of(measured).client.processes
     for what, ceiling in known.items():
         rate = number(own[what])
@@ -96,7 +96,7 @@ def _near(measured: Measured, name: str, own: pl.DataFrame, known: Mapping[str, 
         )
 
 
-def blind(measured: Measured, _: Results) -> str | None:
+def blind(measured: RecordData, _: Results) -> str | None:
     """Blind without a calibration."""
     return None if ceilings(measured) else "the client was never calibrated (assay doctor client)"
 

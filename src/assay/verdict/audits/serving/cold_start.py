@@ -12,7 +12,7 @@ from typing import Final
 import polars as pl
 
 from assay.estimates.format import given, reading
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.metrics.base import Results
 from assay.units import SECONDS
 from assay.verdict.audits.support.audit import Audit
@@ -22,7 +22,7 @@ from assay.verdict.types import Finding
 WORTH_SAYING: Final = 2.0
 
 
-def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """A note per configuration with much slower cold requests."""
     found = []
     for name, own in by_configuration(measured, _first(measured)):
@@ -42,7 +42,7 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
     return tuple(found)
 
 
-def _first(measured: Measured) -> pl.DataFrame:
+def _first(measured: RecordData) -> pl.DataFrame:
     """(configuration, phase, first): seconds from sending to the first text, else to the end, of answered requests."""
     answered = rows(measured, "kind", "sent_ns", "first_token_ns", "done_ns", "status").filter(
         (pl.col("status") == "ok") & pl.col("phase").is_in(["cold", "main"]) & (pl.col("kind") == "normal")
@@ -51,7 +51,7 @@ def _first(measured: Measured) -> pl.DataFrame:
     return seen.select("launch", "configuration", "phase", seconds("seen_ns", "sent_ns").alias("first")).drop_nulls("first")
 
 
-def blind(measured: Measured, _: Results) -> str | None:
+def blind(measured: RecordData, _: Results) -> str | None:
     """Blind without cold requests."""
     return None if _first(measured).filter(pl.col("phase") == "cold").height else "no cold request was answered (serving.arrivals.cold)"
 

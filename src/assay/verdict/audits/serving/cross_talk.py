@@ -14,7 +14,7 @@ from typing import Final
 import polars as pl
 
 from assay.estimates.format import count, percent
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.metrics.base import Results
 from assay.verdict.audits.support.audit import Audit
 from assay.verdict.evidence.sent_requests import by_configuration, finding, planned, rows
@@ -24,7 +24,7 @@ SHORTEST: Final = 6  # characters; a shorter nonce could occur in any text
 FEW: Final = 0.5  # of the canaries' answers
 
 
-def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """A failure per configuration with an answer that contains another request's nonce; notes on undetectable cases."""
     nonces = _nonces(measured)
     if nonces.height == 0:
@@ -42,7 +42,7 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
     return (*(_wrong(name, own) for name, own in by_configuration(measured, swapped)), *_unanswered(measured, answers, nonces))
 
 
-def _nonces(measured: Measured) -> pl.DataFrame:
+def _nonces(measured: RecordData) -> pl.DataFrame:
     """(launch, request, nonce) of the canaries of successful launches."""
     canaries = planned(measured, "kind", "expected").filter((pl.col("kind") == "canary") & (pl.col("expected").str.len_chars() >= SHORTEST))
     ok = measured.table("launches").filter(pl.col("status") == "ok")
@@ -75,7 +75,7 @@ def _wrong(name: str, own: pl.DataFrame) -> Finding:
     )
 
 
-def _unanswered(measured: Measured, answers: pl.DataFrame, nonces: pl.DataFrame) -> Iterator[Finding]:
+def _unanswered(measured: RecordData, answers: pl.DataFrame, nonces: pl.DataFrame) -> Iterator[Finding]:
     own = answers.join(nonces, on=["launch", "request"])
     echoed = own.filter(pl.col("text").str.contains(pl.col("nonce"), literal=True)).height
     if own.height == 0:
@@ -93,7 +93,7 @@ def _unanswered(measured: Measured, answers: pl.DataFrame, nonces: pl.DataFrame)
         )
 
 
-def blind(measured: Measured, _: Results) -> str | None:
+def blind(measured: RecordData, _: Results) -> str | None:
     """Blind unless some canary's answer returned its nonce."""
     nonces = _nonces(measured)
     if nonces.height == 0:

@@ -13,7 +13,7 @@ from typing import Final
 import polars as pl
 
 from assay.estimates.format import count, percent
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.metrics.base import Results
 from assay.verdict.audits.support.audit import Audit
 from assay.verdict.evidence.sent_requests import by_configuration, finding, in_launches, main, planned
@@ -24,7 +24,7 @@ LONG: Final = 24  # characters
 FEWEST: Final = 20  # answers
 
 
-def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """A warning per configuration with repeated answers."""
     found = []
     for name, own in by_configuration(measured, _answers(measured)):
@@ -44,7 +44,7 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
     return tuple(found)
 
 
-def _answers(measured: Measured) -> pl.DataFrame:
+def _answers(measured: RecordData) -> pl.DataFrame:
     """(launch, configuration, prompts): per long answer, the number of different prompts of its launch that got it."""
     prompt = pl.coalesce(pl.col("example"), pl.format("seed {}", pl.col("seed")))
     prompts = planned(measured, "seed", "example").select("launch", "request", prompt.alias("prompt"))
@@ -55,7 +55,7 @@ def _answers(measured: Measured) -> pl.DataFrame:
     return joined.with_columns(pl.col("prompt").n_unique().over("launch", "text").alias("prompts"))
 
 
-def blind(measured: Measured, _: Results) -> str | None:
+def blind(measured: RecordData, _: Results) -> str | None:
     """Blind without answer texts."""
     return None if _answers(measured).height else f"no answer of {LONG} characters or more was kept (serving.client.keep_text)"
 

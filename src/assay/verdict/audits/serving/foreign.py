@@ -16,7 +16,7 @@ import polars as pl
 
 from assay.estimates.estimate import Estimate
 from assay.estimates.format import count, given, percent
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.metrics.base import Results
 from assay.verdict.audits.support.audit import Audit
 from assay.verdict.evidence.sent_requests import finding, main, serving_of
@@ -38,18 +38,18 @@ class Defect:
     severity: Severity
     evidence: str
     remedy: str
-    when: Callable[[Measured], bool] = lambda measured: True
+    when: Callable[[RecordData], bool] = lambda measured: True
 
 
-def _generates(measured: Measured) -> bool:
+def _generates(measured: RecordData) -> bool:
     return serving_of(measured).task not in ("embeddings", "rerank")
 
 
-def _chats(measured: Measured) -> bool:
+def _chats(measured: RecordData) -> bool:
     return serving_of(measured).task == "chat"  # also the default for a file without a task
 
 
-def _poisson(measured: Measured) -> bool:
+def _poisson(measured: RecordData) -> bool:
     return serving_of(measured).arrivals.process == "poisson"
 
 
@@ -138,7 +138,7 @@ DEFECTS: Final[Mapping[str, tuple[Defect, ...]]] = {
 }
 
 
-def examine(measured: Measured, results: Results) -> tuple[Finding, ...]:
+def examine(measured: RecordData, results: Results) -> tuple[Finding, ...]:
     """The meaning of an imported record's numbers; nothing for a record of our own."""
     foreign = measured.foreign
     if foreign is None:
@@ -172,7 +172,7 @@ def _totals(foreign: Mapping[str, Any]) -> Iterator[Finding]:
         )
 
 
-def _clock(measured: Measured, foreign: Mapping[str, Any]) -> Iterator[Finding]:
+def _clock(measured: RecordData, foreign: Mapping[str, Any]) -> Iterator[Finding]:
     process = serving_of(measured).arrivals.process
     if foreign.get("clock") == "scheduled" or not foreign.get("requests") or process not in OPEN:
         return
@@ -186,7 +186,7 @@ def _clock(measured: Measured, foreign: Mapping[str, Any]) -> Iterator[Finding]:
     )
 
 
-def _known(measured: Measured, foreign: Mapping[str, Any]) -> Iterator[Finding]:
+def _known(measured: RecordData, foreign: Mapping[str, Any]) -> Iterator[Finding]:
     for defect in DEFECTS.get(str(foreign.get("tool")), ()):
         if (foreign.get("requests") or defect.rule == "foreign_totals") and defect.when(measured):
             yield finding(defect.rule, defect.severity, None, defect.evidence, defect.remedy)
@@ -211,7 +211,7 @@ def _contradicted(foreign: Mapping[str, Any], results: Results) -> Iterator[Find
             )
 
 
-def _errors(measured: Measured, foreign: Mapping[str, Any]) -> Iterator[Finding]:
+def _errors(measured: RecordData, foreign: Mapping[str, Any]) -> Iterator[Finding]:
     """genai-bench computes its error rate before it counts its requests."""
     for told in foreign.get("reported") or ():
         if foreign.get("tool") != "genai_bench" or told.get("ours") != "error_rate" or told.get("value") != 0.0:

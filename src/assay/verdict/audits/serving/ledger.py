@@ -15,7 +15,7 @@ from typing import Final
 import polars as pl
 
 from assay.estimates.format import count
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.metrics.base import Results
 from assay.verdict.audits.support.audit import Audit
 from assay.verdict.evidence.sent_requests import begins, by_configuration, finding, in_launches, lengths, planned, rows, serving_of
@@ -26,7 +26,7 @@ KEYS: Final = ["launch", "request"]
 REMEDY: Final = "this is a defect of assay or of what wrote the record: measure again, and report it"
 
 
-def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """One finding per configuration and kind of discrepancy, over timed and fault launches."""
     requests = rows(measured, "status", "done_ns", role=None)
     plan = planned(measured, "phase", "stream", "session", "turn", "due_ns", "pause_ns")
@@ -50,22 +50,22 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
     )
 
 
-def _twice(measured: Measured, requests: pl.DataFrame) -> Iterator[Finding]:
+def _twice(measured: RecordData, requests: pl.DataFrame) -> Iterator[Finding]:
     again = requests.group_by("configuration", *KEYS).len().filter(pl.col("len") > 1).sort(KEYS)
     yield from _findings(measured, again, "requests_twice", "have more than one outcome")
 
 
-def _invented(measured: Measured, requests: pl.DataFrame, plan: pl.DataFrame) -> Iterator[Finding]:
+def _invented(measured: RecordData, requests: pl.DataFrame, plan: pl.DataFrame) -> Iterator[Finding]:
     extra = requests.join(plan, on=KEYS, how="anti").sort(KEYS)
     yield from _findings(measured, extra, "requests_unplanned", "are not in the schedule")
 
 
-def _silent(measured: Measured, requests: pl.DataFrame, plan: pl.DataFrame) -> Iterator[Finding]:
+def _silent(measured: RecordData, requests: pl.DataFrame, plan: pl.DataFrame) -> Iterator[Finding]:
     missing = due(measured, requests, plan).join(requests, on=KEYS, how="anti").sort(KEYS)
     yield from _findings(measured, missing, "requests_lost", "were due and have no outcome")
 
 
-def _died(measured: Measured, requests: pl.DataFrame) -> Iterator[Finding]:
+def _died(measured: RecordData, requests: pl.DataFrame) -> Iterator[Finding]:
     lost = requests.filter(pl.col("status") == "lost").sort(KEYS)
     for name, own in by_configuration(measured, lost):
         yield finding(
@@ -77,7 +77,7 @@ def _died(measured: Measured, requests: pl.DataFrame) -> Iterator[Finding]:
         )
 
 
-def due(measured: Measured, requests: pl.DataFrame, plan: pl.DataFrame) -> pl.DataFrame:
+def due(measured: RecordData, requests: pl.DataFrame, plan: pl.DataFrame) -> pl.DataFrame:
     """The planned requests that became due: (launch, request, configuration)."""
     ended = requests.group_by(KEYS).agg(pl.col("done_ns").max())
     chained = _in_queries(measured, plan, ended) if _together(measured) else _in_chains(plan, ended)
@@ -109,13 +109,13 @@ def _in_chains(plan: pl.DataFrame, ended: pl.DataFrame) -> pl.DataFrame:
     return ordered.with_columns(waits.alias("follows")).join(before, on=["launch", "follows"], how="left")
 
 
-def _together(measured: Measured) -> int:
+def _together(measured: RecordData) -> int:
     """Requests per query; 0 if each stands alone."""
     arrivals = serving_of(measured).arrivals
     return arrivals.samples_per_query if arrivals.process == "multi_stream" else 0
 
 
-def _in_queries(measured: Measured, plan: pl.DataFrame, ended: pl.DataFrame) -> pl.DataFrame:
+def _in_queries(measured: RecordData, plan: pl.DataFrame, ended: pl.DataFrame) -> pl.DataFrame:
     """As `_in_chains`, for queries that start once all requests of the previous one have ended."""
     size = _together(measured)
     place = (pl.col("phase") != "cold").cum_sum().over("launch") - 1
@@ -132,7 +132,7 @@ def _in_queries(measured: Measured, plan: pl.DataFrame, ended: pl.DataFrame) -> 
     return load.join(whole.with_columns(pl.col("query") + 1), on=["launch", "query"], how="left")
 
 
-def _findings(measured: Measured, bad: pl.DataFrame, rule: str, words: str) -> Iterator[Finding]:
+def _findings(measured: RecordData, bad: pl.DataFrame, rule: str, words: str) -> Iterator[Finding]:
     for name, own in by_configuration(measured, bad):
         first = own.row(0, named=True)
         is_one = own.height == 1
@@ -146,7 +146,7 @@ def _findings(measured: Measured, bad: pl.DataFrame, rule: str, words: str) -> I
         )
 
 
-def blind(measured: Measured, _: Results) -> str | None:
+def blind(measured: RecordData, _: Results) -> str | None:
     """Blind without a schedule."""
     return None if measured.table("arrivals").height else "the record holds no schedule"
 

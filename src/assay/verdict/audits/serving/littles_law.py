@@ -22,7 +22,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from assay.estimates.format import count, given, percent
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.metrics.base import Results
 from assay.stats.models.queueing import TOLERANCE
 from assay.units import NS_PER_S
@@ -62,13 +62,13 @@ class Flow:
         return min(abs(self.residual), abs(unexplained)) > TOLERANCE
 
 
-def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """At most one finding per configuration for the law and one for a growing queue."""
     flows = list(fold(measured))
     return tuple(f for name in measured.configurations for f in _of(measured, name, [flow for flow in flows if flow.configuration == name]))
 
 
-def _of(measured: Measured, name: str, flows: list[Flow]) -> Iterator[Finding]:
+def _of(measured: RecordData, name: str, flows: list[Flow]) -> Iterator[Finding]:
     tested = [flow for flow in flows if flow.tested]
     broken = [flow for flow in tested if flow.broken]
     if broken:
@@ -95,11 +95,11 @@ def _of(measured: Measured, name: str, flows: list[Flow]) -> Iterator[Finding]:
         )
 
 
-def _is_open(measured: Measured) -> bool:
+def _is_open(measured: RecordData) -> bool:
     return serving_of(measured).arrivals.process not in ("closed", "single_stream", "multi_stream", "offline")
 
 
-def fold(measured: Measured) -> Iterator[Flow]:
+def fold(measured: RecordData) -> Iterator[Flow]:
     """The window of every timed launch with requests."""
     requests = rows(measured, "scheduled_ns", "done_ns").filter(pl.col("phase") != "cold")
     whole = planned(measured, "due_ns", "phase")
@@ -150,7 +150,7 @@ def _in_flight(begin_s: NDArray[np.float64], end_s: NDArray[np.float64], first: 
     return float(np.clip(np.minimum(end_s, last) - np.maximum(begin_s, first), 0.0, None).sum()) / (last - first)
 
 
-def blind(measured: Measured, _: Results) -> str | None:
+def blind(measured: RecordData, _: Results) -> str | None:
     """Blind with windows too short for the law."""
     flows = list(fold(measured))
     if any(flow.tested for flow in flows):

@@ -15,7 +15,7 @@ from typing import Final
 import polars as pl
 
 from assay.estimates.format import given
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.metrics.base import Results
 from assay.spec.sections.mlperf import SAMPLES, SECONDS, requirements
 from assay.stats.models.early_stopping import floor, least_passes
@@ -30,7 +30,7 @@ NAMES: Final = {process: asked.name for process, asked in ASKED.items()}
 PERCENTILES: Final = {process: asked.percentile for process, asked in ASKED.items() if asked.percentile is not None}
 
 
-def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """A note per configuration of such a scenario, valid or not, for its shortest launch."""
     process = serving_of(measured).arrivals.process
     if process not in NAMES:
@@ -38,7 +38,7 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
     return tuple(_finding(measured, process, name, own) for name, own in by_configuration(measured, _launches(measured)))
 
 
-def _launches(measured: Measured) -> pl.DataFrame:
+def _launches(measured: RecordData) -> pl.DataFrame:
     """(configuration, launch, seconds, queries, requests, late) of each timed launch's measured part."""
     rows = main(measured, "scheduled_ns", "first_token_ns", "last_token_ns", "done_ns", "tokens_out", "status")
     span = (pl.col("done_ns").max() - pl.col("scheduled_ns").min()) / NS_PER_S
@@ -54,7 +54,7 @@ def _launches(measured: Measured) -> pl.DataFrame:
     )
 
 
-def _late(measured: Measured) -> pl.Expr:
+def _late(measured: RecordData) -> pl.Expr:
     """Whether a request failed or exceeded a latency bound: first token, time per later token, or end to end."""
     asked = serving_of(measured).objectives
     late = pl.col("status") != "ok"
@@ -67,7 +67,7 @@ def _late(measured: Measured) -> pl.Expr:
     return late
 
 
-def _finding(measured: Measured, process: str, name: str, own: pl.DataFrame) -> Finding:
+def _finding(measured: RecordData, process: str, name: str, own: pl.DataFrame) -> Finding:
     missing = list(_missing(measured, process, own))
     shown = f"MLPerf {NAMES[process]}"
     if missing:
@@ -87,7 +87,7 @@ def _finding(measured: Measured, process: str, name: str, own: pl.DataFrame) -> 
     )
 
 
-def _missing(measured: Measured, process: str, own: pl.DataFrame) -> Iterator[str]:
+def _missing(measured: RecordData, process: str, own: pl.DataFrame) -> Iterator[str]:
     shortest = min((float(value) for value in own["seconds"].drop_nulls()), default=0.0)
     if shortest < SECONDS:
         yield f"a launch lasts {given(shortest, 3)} s, at least {SECONDS:g} s are asked for"

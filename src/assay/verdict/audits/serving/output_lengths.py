@@ -13,7 +13,7 @@ from typing import Final
 import polars as pl
 
 from assay.estimates.format import count, given, percent
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.metrics.base import Results
 from assay.verdict.audits.support.audit import Audit
 from assay.verdict.evidence.sent_requests import by_configuration, finding, main, number, planned, serving_of
@@ -24,7 +24,7 @@ FAR: Final = 0.1
 FREE: Final = 2  # tokens
 
 
-def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """One finding per configuration with answer lengths other than requested."""
     found = []
     forced = serving_of(measured).ignore_eos
@@ -49,7 +49,7 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
     return tuple(found)
 
 
-def lengths(measured: Measured) -> pl.DataFrame:
+def lengths(measured: RecordData) -> pl.DataFrame:
     """(configuration, made, asked): output tokens of answered requests, by usage, else by the tokenizer."""
     counted = measured.table("token_counts").select("launch", "request", pl.col("tokens_out").alias("counted"))
     asked = planned(measured, "tokens_out").rename({"tokens_out": "asked"})
@@ -59,7 +59,7 @@ def lengths(measured: Measured) -> pl.DataFrame:
     return joined.select("launch", "configuration", made, "asked").drop_nulls()
 
 
-def blind(measured: Measured, _: Results) -> str | None:
+def blind(measured: RecordData, _: Results) -> str | None:
     """Blind without requested or counted lengths."""
     return None if lengths(measured).height else "no answer's length was both asked for and counted"
 

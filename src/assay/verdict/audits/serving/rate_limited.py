@@ -13,7 +13,7 @@ from typing import Final
 import polars as pl
 
 from assay.estimates.format import count, percent, reading
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.metrics.base import Results
 from assay.units import NS_PER_S, SECONDS
 from assay.verdict.audits.support.audit import Audit
@@ -24,7 +24,7 @@ LIMITS: Final = (429, 503)
 MANY: Final = 0.01
 
 
-def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """One finding per rate-limited configuration."""
     found = []
     for name, own in by_configuration(measured, main(measured, "http_status", "stream", "scheduled_ns", "done_ns")):

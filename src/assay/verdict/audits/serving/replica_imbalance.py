@@ -14,7 +14,7 @@ from typing import Final
 import polars as pl
 
 from assay.estimates.format import count, given
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.metrics.base import Results
 from assay.spec.plan import targets_of
 from assay.verdict.audits.support.audit import Audit
@@ -26,7 +26,7 @@ SLOWEST: Final = 1.5
 FEWEST: Final = 20  # requests per replica
 
 
-def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """At most one finding per configuration and kind."""
     even = {target.name for target in targets_of(serving_of(measured)) if target.balance == "round_robin"}
     engines = {one.name: one.target for one in measured.varied}
@@ -37,7 +37,7 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
     )
 
 
-def _launches(measured: Measured) -> pl.DataFrame:
+def _launches(measured: RecordData) -> pl.DataFrame:
     """Per timed launch with several replicas: busiest (requests / even share), slowest (median / fastest median)."""
     replicas = {one.name: one.workers for one in measured.varied}
     sent = main(measured, "replica", "sent_ns", "first_token_ns", "done_ns", "status").filter(pl.col("replica").is_not_null())
@@ -92,7 +92,7 @@ def _unequal(name: str, own: pl.DataFrame) -> Iterator[Finding]:
     )
 
 
-def blind(measured: Measured, _: Results) -> str | None:
+def blind(measured: RecordData, _: Results) -> str | None:
     """Blind with one replica or too few requests."""
     return None if _launches(measured).height else f"no launch sent {FEWEST} requests to each of several replicas"
 

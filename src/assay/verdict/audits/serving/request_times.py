@@ -19,7 +19,7 @@ from typing import Final
 import numpy as np
 import polars as pl
 
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.frames.serving.stamp_uncertainty import TEXT, first_of, last_of
 from assay.metrics.base import Results
 from assay.verdict.audits.support.audit import Audit
@@ -33,7 +33,7 @@ LASTING: Final = ("connect_ns", "tokenize_ns", "prefill_ns")
 NEEDED: Final = ("launch", "request", "phase", "stream", "session", "scheduled_ns", *ORDER, *LASTING)
 
 
-def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """At most one finding per rule."""
     if measured.foreign is not None:
         return ()
@@ -158,7 +158,7 @@ def _at_once(rows: pl.DataFrame) -> tuple[Finding, ...]:
     return tuple(found)
 
 
-def _due(measured: Measured, rows: pl.DataFrame) -> tuple[Finding, ...]:
+def _due(measured: RecordData, rows: pl.DataFrame) -> tuple[Finding, ...]:
     plan = measured.table("arrivals").select("launch", "request", "due_ns").drop_nulls("due_ns")
     both = (
         rows.join(plan, on=["launch", "request"])

@@ -25,7 +25,7 @@ from typing import Final
 import polars as pl
 
 from assay.estimates.format import count, percent, reading
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.metrics.base import Results
 from assay.units import NS_PER_S, SECONDS
 from assay.verdict.audits.support.audit import Audit
@@ -42,7 +42,7 @@ REMEDY: Final = (
 )
 
 
-def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """At most one finding per configuration for the lag and one for unsent load."""
     found = fold(measured)
     closed = serving_of(measured).arrivals.process in CLOSED
@@ -53,7 +53,7 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
     )
 
 
-def fold(measured: Measured) -> pl.DataFrame:
+def fold(measured: RecordData) -> pl.DataFrame:
     """One row per timed launch: launch, configuration, lag_p99_s, latency_s (median), achieved (a share); null if unknown."""
     sent = main(measured, *COLUMNS).with_columns(
         lag=(pl.col("sent_ns") - pl.col("scheduled_ns") - pl.col("connect_ns").fill_null(0)).clip(lower_bound=0),
@@ -76,7 +76,7 @@ def fold(measured: Measured) -> pl.DataFrame:
     return folded.drop("achieved").join(held, on="launch", how="left", maintain_order="left")
 
 
-def _in_flight(measured: Measured) -> pl.DataFrame | None:
+def _in_flight(measured: RecordData) -> pl.DataFrame | None:
     """(launch, achieved): the share of the requested concurrency in flight; None unless the load is a closed loop of streams."""
     requests = rows(measured, "stream", "sent_ns", "connect_ns", "done_ns").filter(pl.col("phase") != "cold")
     if serving_of(measured).arrivals.process not in CLOSED or requests.height == 0 or requests["stream"].null_count():
@@ -110,7 +110,7 @@ def _closed() -> pl.Expr:
     return (~pl.col("held")).mean() * pl.when(whole > 0).then(1.0 - waited / whole).otherwise(1.0)
 
 
-def _late(measured: Measured, name: str, launches: pl.DataFrame) -> Iterator[Finding]:
+def _late(measured: RecordData, name: str, launches: pl.DataFrame) -> Iterator[Finding]:
     client = serving_of(measured).client
     limit = client.most_lag
     known = launches.filter(pl.col("lag_p99_s").is_not_null() & pl.col("latency_s").is_not_null())
@@ -129,7 +129,7 @@ def _late(measured: Measured, name: str, launches: pl.DataFrame) -> Iterator[Fin
     )
 
 
-def _short(measured: Measured, name: str, launches: pl.DataFrame, *, closed: bool) -> Iterator[Finding]:
+def _short(measured: RecordData, name: str, launches: pl.DataFrame, *, closed: bool) -> Iterator[Finding]:
     limit = serving_of(measured).client.least_achieved
     known = launches.filter(pl.col("achieved").is_not_null())
     hit = known.filter(pl.col("achieved") < limit)
@@ -154,7 +154,7 @@ def _which(hit: pl.DataFrame, known: pl.DataFrame) -> str:
     return f"in {hit.height} of {count(known.height, 'launches')} ({in_launches(hit['launch'])})"
 
 
-def blind(measured: Measured, _: Results) -> str | None:
+def blind(measured: RecordData, _: Results) -> str | None:
     """Blind without sending times."""
     seen = fold(measured)
     return None if seen.height and seen["lag_p99_s"].is_not_null().any() else "no request of a timed launch says when it was sent"

@@ -12,7 +12,7 @@ from typing import Final
 import polars as pl
 
 from assay.estimates.format import percent
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.metrics.base import Results
 from assay.printable import one_line
 from assay.verdict.audits.support.audit import Audit
@@ -24,7 +24,7 @@ LONGEST: Final = 100  # characters of a server's message
 NOT_SERVERS: Final = ("ok", "cancelled", "unsent", "lost")  # the client's own: reported by `send_lag` and `ledger`
 
 
-def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """One finding per configuration with failed requests."""
     found = []
     for name, own in by_configuration(measured, main(measured, "status", "error")):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from assay.estimates.estimate import Estimate
 from assay.estimates.format import given, show
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.metrics.base import WORKLOADS, Results
 from assay.metrics.serving.objectives import GOODPUT
 from assay.metrics.serving.throughput import OUTPUT_THROUGHPUT
@@ -23,7 +23,7 @@ from assay.verdict.stated.objective import Evidence, evidence, limit_of, limited
 from assay.verdict.types import Finding
 
 
-def examine(measured: Measured, results: Results) -> tuple[Finding, ...]:
+def examine(measured: RecordData, results: Results) -> tuple[Finding, ...]:
     """Nothing for training; for a load, throughput reached while its objectives were broken."""
     found_here = []
     for result in objectives.GATE.check(measured, results):
@@ -44,7 +44,7 @@ def examine(measured: Measured, results: Results) -> tuple[Finding, ...]:
     return tuple(found_here)
 
 
-def blind(measured: Measured, _: Results) -> str | None:
+def blind(measured: RecordData, _: Results) -> str | None:
     """Blind without an objective."""
     if measured.experiment.serving is not None:
         return None if measured.experiment.serving.objectives.any else "no objective was asked for (serving.objectives)"

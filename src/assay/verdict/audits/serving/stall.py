@@ -18,7 +18,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from assay.estimates.format import given, reading
-from assay.frames.record_data import Measured, by_launch
+from assay.frames.record_data import RecordData, by_launch
 from assay.metrics.base import Results
 from assay.units import NS_PER_S, SECONDS
 from assay.verdict.audits.support.audit import Audit
@@ -44,7 +44,7 @@ class Silence:
     usual_s: float
 
 
-def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """One warning per configuration with a stall: the longest, and the number of stalls."""
     starts = dict(begins(measured).iter_rows())
     found: dict[str, list[Silence]] = {}
@@ -67,7 +67,7 @@ def _finding(name: str, silent: list[Silence], starts: dict[int, int]) -> Findin
     )
 
 
-def silences(measured: Measured) -> Iterator[Silence]:
+def silences(measured: RecordData) -> Iterator[Silence]:
     """Every stall of every timed launch."""
     sent = rows(measured, "sent_ns", "done_ns", "chunk_ns", "first_byte_ns").filter(
         pl.col("sent_ns").is_not_null() & (pl.col("phase") != "cold")
@@ -140,7 +140,7 @@ def _empty(bins: NDArray[np.int64], begin: NDArray[np.int64], end: NDArray[np.in
             yield max(first, int(waiting.min())), last
 
 
-def blind(measured: Measured, _: Results) -> str | None:
+def blind(measured: RecordData, _: Results) -> str | None:
     """Blind with too few requests."""
     sent = rows(measured, "sent_ns").filter(pl.col("sent_ns").is_not_null() & (pl.col("phase") != "cold"))
     most = sent.group_by("launch").len()["len"].max()

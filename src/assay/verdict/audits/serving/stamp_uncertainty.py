@@ -21,7 +21,7 @@ import numpy as np
 import polars as pl
 
 from assay.estimates.format import count, percent, reading
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.metrics.base import Results
 from assay.units import SECONDS
 from assay.verdict.audits.support.audit import Audit
@@ -41,13 +41,13 @@ NO_SOCKET_REMEDY: Final = (
 )
 
 
-def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """At most one finding per configuration and latency, and one note on unknown uncertainty."""
     found = fold(measured)
     return (*_too_unsure(measured, found), *_unknown(measured, found))
 
 
-def fold(measured: Measured) -> pl.DataFrame:
+def fold(measured: RecordData) -> pl.DataFrame:
     """(launch, configuration, latency, unsure_s (p99), median_s) per timed launch and checked latency; null if unknown."""
     objectives = serving_of(measured).objectives
     names = ["ttft", "tpot", "e2e", *(["ttft_visible"] if objectives.ttft_visible_s is not None else [])]
@@ -68,7 +68,7 @@ def _of_requests(rows: pl.DataFrame, name: str) -> pl.DataFrame:
     )
 
 
-def _of_gaps(measured: Measured, rows: pl.DataFrame) -> pl.DataFrame:
+def _of_gaps(measured: RecordData, rows: pl.DataFrame) -> pl.DataFrame:
     found = []
     for launch, configuration in rows.select("launch", "configuration").unique(maintain_order=True).iter_rows():
         gaps, unsure = measured.served.gaps[launch], measured.served.gap_uncertainty[launch]
@@ -80,7 +80,7 @@ def _of_gaps(measured: Measured, rows: pl.DataFrame) -> pl.DataFrame:
     return pl.DataFrame(found, schema=schema, orient="row")
 
 
-def _too_unsure(measured: Measured, found: pl.DataFrame) -> Iterator[Finding]:
+def _too_unsure(measured: RecordData, found: pl.DataFrame) -> Iterator[Finding]:
     client = serving_of(measured).client
     allowed = pl.max_horizontal(pl.col("median_s") * client.most_uncertainty, pl.lit(client.free_uncertainty_s))
     judged = found.filter(pl.col("unsure_s").is_not_null()).with_columns(allowed_s=allowed)
@@ -102,7 +102,7 @@ def _finding(name: str, title: str, hit: pl.DataFrame, known: pl.DataFrame, shar
     return finding("times_uncertain", "invalid" if most(hit.height, known.height) else "warning", name, evidence, REMEDY)
 
 
-def _unknown(measured: Measured, found: pl.DataFrame) -> Iterator[Finding]:
+def _unknown(measured: RecordData, found: pl.DataFrame) -> Iterator[Finding]:
     unknown = found.filter(pl.col("unsure_s").is_null())
     if unknown.height:
         launches = unknown["launch"].unique()
@@ -112,7 +112,7 @@ def _unknown(measured: Measured, found: pl.DataFrame) -> Iterator[Finding]:
         yield finding("uncertainty_unknown", "note", None, words, remedy)
 
 
-def blind(measured: Measured, _: Results) -> str | None:
+def blind(measured: RecordData, _: Results) -> str | None:
     """Blind without any timestamp uncertainty."""
     found = fold(measured)
     return None if found["unsure_s"].is_not_null().any() else "nothing says how unsure the times of the answers are"

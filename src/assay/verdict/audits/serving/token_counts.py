@@ -14,7 +14,7 @@ from typing import Final
 import polars as pl
 
 from assay.estimates.format import count, percent
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.metrics.base import Results
 from assay.verdict.audits.support.audit import Audit
 from assay.verdict.evidence.sent_requests import by_configuration, finding, main, serving_of
@@ -25,14 +25,14 @@ FREE: Final = {"tokens_out": 1.0, "tokens_in": 4.0}  # tokens per request withou
 WORDS: Final = {"tokens_out": "output tokens", "tokens_in": "prompt tokens"}
 
 
-def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """A warning per configuration and side that disagree; a note if the counts do not come from the usage."""
     both = _both(measured)
     found = [f for name, own in by_configuration(measured, both) for f in _apart(name, own)]
     return (*found, *_source(measured, both))
 
 
-def _both(measured: Measured) -> pl.DataFrame:
+def _both(measured: RecordData) -> pl.DataFrame:
     """Answered requests of the measured part: tokens by usage and, with suffix _counted, by the tokenizer."""
     counted = measured.table("token_counts").select("launch", "request", "tokens_in", "tokens_out")
     answered = main(measured, "status", "tokens_in", "tokens_out").filter(pl.col("status") == "ok")
@@ -59,7 +59,7 @@ def _apart(name: str, own: pl.DataFrame) -> Iterator[Finding]:
         )
 
 
-def _source(measured: Measured, both: pl.DataFrame) -> Iterator[Finding]:
+def _source(measured: RecordData, both: pl.DataFrame) -> Iterator[Finding]:
     if both.height == 0 or both["tokens_out"].is_not_null().all():
         return
     if serving_of(measured).task not in ("chat", "completions"):
@@ -84,7 +84,7 @@ def _source(measured: Measured, both: pl.DataFrame) -> Iterator[Finding]:
         )
 
 
-def blind(measured: Measured, _: Results) -> str | None:
+def blind(measured: RecordData, _: Results) -> str | None:
     """Blind with a single count."""
     both = _both(measured)
     known = both.filter(pl.col("tokens_out").is_not_null() & pl.col("tokens_out_counted").is_not_null())

@@ -13,7 +13,7 @@ from typing import Final
 import polars as pl
 
 from assay.estimates.format import percent
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.metrics.base import Results
 from assay.verdict.audits.support.audit import Audit
 from assay.verdict.evidence.sent_requests import finding, main
@@ -22,7 +22,7 @@ from assay.verdict.types import Finding
 REMEDY: Final = 'serving.client.transport = "lean" where no proxy and no HTTP/2 is needed'
 
 
-def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """A note on the library's path; a warning for mixed paths."""
     sent = main(measured, "sent_ns", "transport").filter(pl.col("sent_ns").is_not_null())
     paths = dict(sent.group_by("transport").len().sort("transport").iter_rows())

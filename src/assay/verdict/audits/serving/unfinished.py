@@ -12,7 +12,7 @@ from typing import Final
 import polars as pl
 
 from assay.estimates.format import given, percent
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.metrics.base import Results
 from assay.verdict.audits.support.audit import Audit
 from assay.verdict.evidence.sent_requests import by_configuration, finding, main, serving_of
@@ -22,7 +22,7 @@ MANY: Final = 0.01
 WORDS: Final = "after the last request was due"  # the client's wording; other timeouts of a request are the server's
 
 
-def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """One finding per configuration with requests cut off by the drain."""
     drain_s = serving_of(measured).arrivals.drain_s
     found = []

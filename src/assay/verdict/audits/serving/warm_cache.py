@@ -12,7 +12,7 @@ from typing import Final
 import polars as pl
 
 from assay.estimates.format import percent
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.metrics.base import Results
 from assay.verdict.audits.support.audit import Audit
 from assay.verdict.evidence.sent_requests import by_configuration, finding, main, serving_of
@@ -21,7 +21,7 @@ from assay.verdict.types import Finding
 MOST: Final = 0.10
 
 
-def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """A warning per configuration with cached prompts."""
     prompts = serving_of(measured).prompts
     if prompts.cache != "bust":
@@ -44,14 +44,14 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
     return tuple(found)
 
 
-def _told(measured: Measured) -> pl.DataFrame:
+def _told(measured: RecordData) -> pl.DataFrame:
     """First turns sent once: intended repeats may come from a cache."""
     rows = main(measured, "status", "kind", "turn", "tokens_in", "tokens_cached")
     first = (pl.col("turn").fill_null(0) == 0) & pl.col("kind").is_in(["normal", "canary"])
     return rows.filter((pl.col("status") == "ok") & first).drop_nulls(["tokens_in", "tokens_cached"])
 
 
-def blind(measured: Measured, _: Results) -> str | None:
+def blind(measured: RecordData, _: Results) -> str | None:
     """Blind unless the server reports cached tokens; most do not."""
     return None if _told(measured).height else "the server does not tell how many prompt tokens came from its cache"
 

@@ -10,15 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.metrics.base import LAUNCHED, Results
 from assay.spec.claim import Claim
 from assay.verdict.types import Finding
 
-Examination = Callable[[Measured, Results], tuple[Finding, ...]]
+Examination = Callable[[RecordData, Results], tuple[Finding, ...]]
 
 
-def claims_only(_: Measured, __: Results) -> tuple[Finding, ...]:
+def claims_only(_: RecordData, __: Results) -> tuple[Finding, ...]:
     """`examine` of an audit that applies to claims only."""
     return ()
 
@@ -34,7 +34,7 @@ class Audit:
     claim: Callable[[Claim], tuple[Finding, ...]] | None = None  # checks a claim
     about: tuple[str, ...] = LAUNCHED  # kinds of record it applies to
     first: bool = False  # list its findings before others of equal severity: without them the rest is misread
-    blind: Callable[[Measured, Results], str | None] | None = None  # why a record cannot be checked; None if it can
+    blind: Callable[[RecordData, Results], str | None] | None = None  # why a record cannot be checked; None if it can
 
     @property
     def called(self) -> str:

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from assay.estimates.estimate import Absent, Estimate
 from assay.estimates.format import percent
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.frames.training.flops import source
 from assay.metrics.base import Results
 from assay.verdict.audits.support.audit import Audit
 from assay.verdict.types import Finding
 
 
-def examine(measured: Measured, results: Results) -> tuple[Finding, ...]:
+def examine(measured: RecordData, results: Results) -> tuple[Finding, ...]:
     """One finding per configuration with a utilisation above 1."""
     found = []
     for name in measured.configurations:
@@ -34,7 +34,7 @@ def examine(measured: Measured, results: Results) -> tuple[Finding, ...]:
     return tuple(found)
 
 
-def _likely(measured: Measured, value: Estimate) -> str:
+def _likely(measured: RecordData, value: Estimate) -> str:
     """Possible causes, the likeliest first."""
     flops, origin = measured.experiment.flops, source(measured)
     likely = []
@@ -50,7 +50,7 @@ def _likely(measured: Measured, value: Estimate) -> str:
     return "; or ".join(likely)
 
 
-def blind(measured: Measured, results: Results) -> str | None:
+def blind(measured: RecordData, results: Results) -> str | None:
     """Blind without a utilisation."""
     values = results.get("mfu", {})
     if any(isinstance(value, Estimate) for value in values.values()):

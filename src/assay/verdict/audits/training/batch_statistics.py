@@ -21,7 +21,7 @@ from typing import Final
 import polars as pl
 
 from assay.estimates.format import count, given
-from assay.frames.record_data import Measured, effective_steps
+from assay.frames.record_data import RecordData, effective_steps
 from assay.frames.training.hashed_state import hashes
 from assay.frames.training.parallelism import why_not
 from assay.metrics.base import Results
@@ -33,7 +33,7 @@ SMALL: Final = 1e-3  # standard deviations
 ROUNDING: Final = 1e-5
 
 
-def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """One finding per configuration with differing statistics at the end."""
     prints = measured.table("fingerprints")
     told = prints.filter(pl.col("what") == "buffers_broadcast").group_by("launch").agg(pl.col("value").max().alias("sent"))
@@ -59,7 +59,7 @@ def _drift(own: pl.DataFrame) -> float:
     return max(pairs, default=0.0) / math.sqrt(numbers) if numbers else 0.0
 
 
-def _finding(measured: Measured, name: str, drift: float, own: pl.DataFrame) -> Finding:
+def _finding(measured: RecordData, name: str, drift: float, own: pl.DataFrame) -> Finding:
     launch, step = int(own["launch"][0]), int(own["step"][0])
     buffers = hashes(measured, what="buffer_hash").filter((pl.col("launch") == launch) & (pl.col("step") == step))
     of = f", {buffers['different'][0]} different ones on {buffers['ranks'][0]} ranks" if buffers.height else ""

@@ -25,7 +25,7 @@ from typing import Final
 import polars as pl
 
 from assay.estimates.format import count
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.metrics.base import Results
 from assay.verdict.audits.support.audit import Audit
 from assay.verdict.types import Finding, Severity
@@ -53,7 +53,7 @@ class Launch:
     saved: frozenset[str]
 
 
-def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """At most one finding per configuration, the most certain; one more for seeds with differing starts between configurations."""
     launches = _launches(measured)
     fresh = measured.experiment.workload.fresh_folder
@@ -144,7 +144,7 @@ def _alike(launches: Sequence[Launch]) -> list[list[Launch]]:
     return list(of_seed.values()) if repeats else []
 
 
-def _apart(measured: Measured, every: Sequence[Launch]) -> Iterator[str]:
+def _apart(measured: RecordData, every: Sequence[Launch]) -> Iterator[str]:
     """Two configurations that begin alike in some blocks but not in others; the first such pair."""
     of_block: dict[str, dict[tuple[int, int], Launch]] = defaultdict(dict)
     for launch in every:
@@ -204,7 +204,7 @@ def _first_files(launches: Sequence[Launch]) -> str:
 # ---- reading the record ----------------------------------------------------------------------------------------------
 
 
-def _launches(measured: Measured) -> list[Launch]:
+def _launches(measured: RecordData) -> list[Launch]:
     """Every training launch in order of its begin; first incarnations only, except for later hashes and saved files."""
     counted = set(measured.timed["launch"].to_list())
     steps = _steps(measured)
@@ -234,20 +234,20 @@ def _launches(measured: Measured) -> list[Launch]:
     return found
 
 
-def _steps(measured: Measured) -> dict[int, int]:
+def _steps(measured: RecordData) -> dict[int, int]:
     """launch -> most steps of a rank before any restart."""
     first = measured.table("steps").filter(pl.col("incarnation") == 0)
     of_rank = first.group_by("launch", "rank").agg(pl.col("step").n_unique())
     return dict(of_rank.group_by("launch").agg(pl.col("step").max()).iter_rows())
 
 
-def _first_steps(measured: Measured) -> dict[int, int]:
+def _first_steps(measured: RecordData) -> dict[int, int]:
     """launch -> number of its first step; a script that marks its own steps may start from the one it resumes at."""
     first = measured.table("steps").filter(pl.col("incarnation") == 0)
     return dict(first.group_by("launch").agg(pl.col("step").min()).iter_rows())
 
 
-def _hashes(measured: Measured) -> dict[int, tuple[str, frozenset[str], dict[str, int]]]:
+def _hashes(measured: RecordData) -> dict[int, tuple[str, frozenset[str], dict[str, int]]]:
     """launch -> (first rank's hash before the first step, all ranks' hashes then, later hash that differs from them -> steps)."""
     rows = measured.table("fingerprints").filter(pl.col("what").is_in(HASHES) & pl.col("text").is_not_null())
     wanted = rows.select("launch", "incarnation", "rank", "step", "text").sort("launch", "incarnation", "rank", "step")
@@ -269,7 +269,7 @@ def _hashes(measured: Measured) -> dict[int, tuple[str, frozenset[str], dict[str
     return found
 
 
-def _events(measured: Measured) -> dict[int, tuple[bool, tuple[str, ...], frozenset[str]]]:
+def _events(measured: RecordData) -> dict[int, tuple[bool, tuple[str, ...], frozenset[str]]]:
     """launch -> (whether a rank reported its end, files loaded before the first step, files saved)."""
     kinds = ("worker_end", "first_step", "checkpoint_load", "checkpoint_save")
     rows = measured.table("events").filter(pl.col("kind").is_in(kinds)).sort("launch", "ns")

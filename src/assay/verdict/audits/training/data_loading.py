@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.metrics.base import Results
 from assay.spec.claim import Claim
 from assay.verdict.audits.support.audit import Audit
@@ -20,7 +20,7 @@ from assay.verdict.types import Finding
 MOST = 0.20  # of the steady step time
 
 
-def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """A warning per configuration that waits long for its data."""
     shares = _shares(measured)
     return tuple(
@@ -36,13 +36,13 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
     )
 
 
-def _shares(measured: Measured) -> dict[str, float]:
+def _shares(measured: RecordData) -> dict[str, float]:
     known = measured.steady_steps.filter(pl.col("data_s").is_not_null())
     sums = known.group_by("configuration").agg(pl.col("data_s").sum(), pl.col("step_s").sum())
     return {name: data / step for name, data, step in sums.iter_rows() if step > 0.0}
 
 
-def blind(measured: Measured, _: Results) -> str | None:
+def blind(measured: RecordData, _: Results) -> str | None:
     """Blind without a data-loading phase."""
     return None if _shares(measured) else "no step says how long it waited for its data; iterate over probe.steps(loader)"
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import polars as pl
 
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.metrics.base import Results
 from assay.verdict.audits.support.audit import Audit
 from assay.verdict.types import Finding
 
 
-def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """One note per configuration."""
     planned = pl.col("detail").str.json_path_match("$.instead_of").alias("planned")
     struck = measured.table("events").filter(pl.col("kind") == "fault").select("launch", "step", planned)

@@ -12,7 +12,7 @@ samples); the flat parameters of FSDP1.
 from __future__ import annotations
 
 from assay.estimates.estimate import Absent
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.frames.training.first_gradients import worst
 from assay.metrics.base import Results
 from assay.verdict.audits.support.audit import Audit
@@ -29,7 +29,7 @@ RULES = (
 )
 
 
-def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """At most one finding per configuration."""
     return tuple(
         Finding(rule=one.fault, severity=one.severity, configuration=name, evidence=one.evidence, remedy=one.remedy)
@@ -38,7 +38,7 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
     )
 
 
-def blind(measured: Measured, _: Results) -> str | None:
+def blind(measured: RecordData, _: Results) -> str | None:
     """Blind without one worker's gradient of the same samples."""
     several = [name for name, level in zip(measured.configurations, measured.levels, strict=True) if level > 1]
     reasons = [found.detail for name in several if isinstance(found := worst(measured, name), Absent)]

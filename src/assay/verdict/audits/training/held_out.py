@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from assay.estimates.format import count
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.metrics.base import Results
 from assay.verdict.audits.support.audit import Audit
 from assay.verdict.types import Finding, Severity
@@ -34,12 +34,12 @@ class Evaluated:
     training_data: bool
 
 
-def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """At most one finding per configuration and rule, for its worst evaluation."""
     return tuple(finding for name in measured.configurations for finding in _of(name, _evaluations(measured, name)))
 
 
-def _evaluations(measured: Measured, configuration: str) -> list[Evaluated]:
+def _evaluations(measured: RecordData, configuration: str) -> list[Evaluated]:
     launches = measured.timed.filter(pl.col("configuration") == configuration).select("launch")
     events = measured.table("events").filter(pl.col("kind") == "evaluated_samples").join(launches, on="launch")
     rows = events.select("launch", "value", "detail").iter_rows()

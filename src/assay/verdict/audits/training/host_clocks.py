@@ -9,14 +9,14 @@ network asymmetry shared by all readings; the bound covers it.
 from __future__ import annotations
 
 from assay.frames.clock_offsets import HostClock, clock_offsets
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.metrics.base import Results
 from assay.stats.groups.clocks import LEAST_PINGS
 from assay.verdict.audits.support.audit import Audit
 from assay.verdict.types import Finding, Severity
 
 
-def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """One finding per configuration and host: its first launch with an unknown clock."""
     names = dict(measured.table("launches").select("launch", "configuration").iter_rows())
     first: dict[tuple[str, str], HostClock] = {}
@@ -40,7 +40,7 @@ def _finding(name: str, clock: HostClock) -> Finding:
     )
 
 
-def blind(measured: Measured, _: Results) -> str | None:
+def blind(measured: RecordData, _: Results) -> str | None:
     """Blind with a single host."""
     hosts = {host for _, host in clock_offsets(measured)}
     return None if len(hosts) > 1 else "all workers ran on one host, which has one clock"

@@ -10,7 +10,7 @@ from __future__ import annotations
 import polars as pl
 
 from assay.estimates.format import count
-from assay.frames.record_data import Measured, effective_steps
+from assay.frames.record_data import RecordData, effective_steps
 from assay.metrics.base import Results
 from assay.verdict.audits.support.audit import Audit
 from assay.verdict.types import Finding
@@ -18,7 +18,7 @@ from assay.verdict.types import Finding
 RULE = "loss_not_finite"
 
 
-def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """At most one finding per configuration."""
     rows = measured.table("fingerprints").filter((pl.col("what") == "loss") & pl.col("value").is_not_null())
     told = effective_steps(rows).join(measured.timed.select("launch", "configuration"), on="launch")

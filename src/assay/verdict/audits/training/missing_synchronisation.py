@@ -15,7 +15,7 @@ import re
 import polars as pl
 
 from assay.estimates.format import count
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.metrics.base import Results
 from assay.spec.claim import Claim
 from assay.verdict.audits.support.audit import Audit
@@ -31,7 +31,7 @@ DEVICES = ("gpu", "cuda", "tpu", "h100", "h200", "a100", "b200", "v100", "l40", 
 REMEDY = "synchronise the device before each reading of the clock, or let the probe time the phases with device events"
 
 
-def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """At most one warning per configuration and sign."""
     signs = _signs(measured)
     found_here = []
@@ -59,7 +59,7 @@ _WORDS = {
 }
 
 
-def _signs(measured: Measured) -> pl.DataFrame:
+def _signs(measured: RecordData) -> pl.DataFrame:
     """(launch, configuration, one column per sign) for timed launches with enough steps."""
     step = pl.col("step_s")
     per_launch = (
@@ -91,13 +91,13 @@ def _signs(measured: Measured) -> pl.DataFrame:
     )
 
 
-def _spans(measured: Measured) -> pl.DataFrame:
+def _spans(measured: RecordData) -> pl.DataFrame:
     """(launch, span): seconds from first to last step of the rank that took longest; times of different hosts are never subtracted."""
     span = (pl.col("end_ns").max() - pl.col("begin_ns").min()) / 1e9
     return measured.table("steps").group_by("launch", "rank").agg(span).group_by("launch").agg(pl.col("end_ns").max().alias("span"))
 
 
-def _paused(measured: Measured) -> pl.DataFrame:
+def _paused(measured: RecordData) -> pl.DataFrame:
     """(launch, paused): seconds of evaluations, checkpoints and peak measurements on the slowest rank, inside or outside steps."""
     kinds = ("evaluation", "checkpoint_save", "checkpoint_load", "flops")  # flops: peak measurement between two steps
     pauses = measured.table("events").filter(pl.col("kind").is_in(kinds) & pl.col("duration_ns").is_not_null())
@@ -105,7 +105,7 @@ def _paused(measured: Measured) -> pl.DataFrame:
     return by_rank.group_by("launch").agg(pl.col("duration_ns").max().alias("paused"))
 
 
-def blind(measured: Measured, _: Results) -> str | None:
+def blind(measured: RecordData, _: Results) -> str | None:
     """Blind with too few marked steps."""
     if _signs(measured).height:
         return None

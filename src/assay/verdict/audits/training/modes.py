@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from assay.frames.record_data import Measured, effective_steps
+from assay.frames.record_data import RecordData, effective_steps
 from assay.frames.training.parallelism import why_not
 from assay.metrics.base import Results
 from assay.verdict.audits.support.audit import Audit
@@ -19,7 +19,7 @@ from assay.verdict.types import Finding
 RULE = "mode_differs_by_rank"
 
 
-def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """One finding per configuration with a rank in another mode."""
     rows = effective_steps(measured.table("fingerprints").filter(pl.col("what") == "mode"))
     joined = rows.join(measured.timed.filter(pl.col("workers") > 1).select("launch", "configuration", "workers"), on="launch")
@@ -33,7 +33,7 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
     )
 
 
-def _finding(measured: Measured, name: str, own: pl.DataFrame) -> Finding:
+def _finding(measured: RecordData, name: str, own: pl.DataFrame) -> Finding:
     launch, step = int(own["launch"][0]), int(own["step"][0])
     here = own.filter((pl.col("launch") == launch) & (pl.col("step") == step))
     ranks = here.group_by("text", maintain_order=True).agg("rank")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from assay.estimates.estimate import Estimate
 from assay.estimates.format import show
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.metrics.base import Results
 from assay.verdict.audits.support.audit import Audit
 from assay.verdict.types import Finding
@@ -15,7 +15,7 @@ from assay.verdict.types import Finding
 MOST = 0.01  # of a step
 
 
-def examine(measured: Measured, results: Results) -> tuple[Finding, ...]:
+def examine(measured: RecordData, results: Results) -> tuple[Finding, ...]:
     """A warning per configuration with an overhead above one per cent of the step."""
     found = []
     for name in measured.configurations:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.frames.training.parallelism import DECLARE, WORDS, Parallelism, parallelism
 from assay.metrics.base import Results
 from assay.verdict.audits.support.audit import Audit
@@ -18,7 +18,7 @@ from assay.verdict.types import Finding
 JUDGED_ALL = ("data", "sharded")
 
 
-def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """At most one finding per configuration, and a note for each parallelism not shared by all."""
     several = [
         (name, parallelism(measured, name)) for name, level in zip(measured.configurations, measured.levels, strict=True) if level > 1
@@ -88,7 +88,7 @@ def _note(found: Parallelism) -> Finding:
     )
 
 
-def blind(measured: Measured, _: Results) -> str | None:
+def blind(measured: RecordData, _: Results) -> str | None:
     """A record without evidence is taken to be data-parallel."""
     several = [name for name, level in zip(measured.configurations, measured.levels, strict=True) if level > 1]
     if several and all(parallelism(measured, name).by == "assumed" for name in several):

@@ -10,13 +10,13 @@ from __future__ import annotations
 import polars as pl
 
 from assay.estimates.format import count
-from assay.frames.record_data import Measured, effective_steps
+from assay.frames.record_data import RecordData, effective_steps
 from assay.metrics.base import Results
 from assay.verdict.audits.support.audit import Audit
 from assay.verdict.types import Finding
 
 
-def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """One warning per configuration in which ranks are missing from the steps."""
     seen = measured.table("steps").group_by("launch").agg(pl.col("rank").n_unique().alias("ranks"))
     nodes = measured.experiment.launcher.nodes
@@ -40,7 +40,7 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
     return (*found, *_uneven(measured))
 
 
-def _uneven(measured: Measured) -> tuple[Finding, ...]:
+def _uneven(measured: RecordData) -> tuple[Finding, ...]:
     """One warning per configuration with unequal step counts between ranks."""
     steps = effective_steps(measured.table("steps")).group_by("launch", "rank").agg(pl.col("step").n_unique())
     spread = steps.sort("step", "rank").group_by("launch", maintain_order=True)

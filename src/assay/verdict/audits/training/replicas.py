@@ -14,7 +14,7 @@ from __future__ import annotations
 import polars as pl
 
 from assay.estimates.format import count
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.frames.training.hashed_state import hashes
 from assay.frames.training.parallelism import why_not
 from assay.metrics.base import Results
@@ -34,7 +34,7 @@ RULES = (
 )
 
 
-def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """One finding per configuration with differing replicas."""
     compared = pl.concat(hashes(measured, role=role) for role in ("timed", "fault")).filter(pl.col("workers") > 1)
     found = []
@@ -61,7 +61,7 @@ def _launches(apart: pl.DataFrame) -> str:
     return f"; replicas differ in {count(launches, 'launches')}" if launches > 1 else ""
 
 
-def _finding(measured: Measured, configuration: str, apart: pl.DataFrame) -> Finding:
+def _finding(measured: RecordData, configuration: str, apart: pl.DataFrame) -> Finding:
     """For replicas that differ in a fault launch, or although an earlier fault was named."""
     launch, step = int(apart["launch"][0]), int(apart["step"][0])
     where = f"launch {launch}, {count(apart['launch'].n_unique(), 'launches')} in all"

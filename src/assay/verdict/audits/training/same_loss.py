@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from assay.estimates.estimate import Estimate, Value
 from assay.estimates.format import show
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.metrics.base import Results
 from assay.verdict.audits.support.audit import Audit
 from assay.verdict.types import Finding
@@ -17,7 +17,7 @@ from assay.verdict.types import Finding
 TOLERANCE = 1e-3  # relative; rounding is about 1e-7 in float32, 4e-3 per term in bfloat16, less for a mean
 
 
-def examine(measured: Measured, results: Results) -> tuple[Finding, ...]:
+def examine(measured: RecordData, results: Results) -> tuple[Finding, ...]:
     """A warning per configuration with a different first loss."""
     if measured.mode != "strong":
         return ()
@@ -36,7 +36,7 @@ def examine(measured: Measured, results: Results) -> tuple[Finding, ...]:
     return tuple(found)
 
 
-def _evidence(measured: Measured, value: Value) -> str | None:
+def _evidence(measured: RecordData, value: Value) -> str | None:
     """The discrepancy of the first loss, or None; `losses` reports one that is not finite."""
     if isinstance(value, Estimate) and value.value > TOLERANCE:
         return f"the first loss differs by {show(value).text} from that of {measured.base} with the same seed"

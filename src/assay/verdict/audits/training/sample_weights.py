@@ -10,7 +10,7 @@ from __future__ import annotations
 import polars as pl
 
 from assay.estimates.format import given
-from assay.frames.record_data import Measured, portions
+from assay.frames.record_data import RecordData, portions
 from assay.frames.training.parallelism import why_not
 from assay.frames.training.sample_weights import shares
 from assay.metrics.base import Results
@@ -21,7 +21,7 @@ from assay.verdict.types import Finding
 RULE = "unequal_shards"
 
 
-def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """At most one finding per configuration."""
     found = [
         Finding(rule=one.fault, severity=one.severity, configuration=name, evidence=one.evidence, remedy=one.remedy)
@@ -32,7 +32,7 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
     return (*found, *(one for one in _untold(measured) if one.configuration not in named))
 
 
-def _untold(measured: Measured) -> list[Finding]:
+def _untold(measured: RecordData) -> list[Finding]:
     """Shards that are unequal in the first step, with neither a denominator nor a gradient as evidence."""
     told = measured.table("fingerprints").filter(pl.col("what") == "denominator")["launch"].unique()
     kept = measured.table("gradients")["launch"].unique()
@@ -60,7 +60,7 @@ def _untold(measured: Measured) -> list[Finding]:
     return found
 
 
-def _spread(measured: Measured, launches: pl.DataFrame) -> pl.DataFrame:
+def _spread(measured: RecordData, launches: pl.DataFrame) -> pl.DataFrame:
     """(launch, step, least, most): steps in which the ranks' item counts differ."""
     steps = shares(measured, launches.select("launch")).group_by("launch", "step")
     both = steps.agg(pl.col("items").min().alias("least"), pl.col("items").max().alias("most"))

@@ -14,7 +14,7 @@ import polars as pl
 
 from assay.estimates.format import count
 from assay.frames.ended_launches import ended
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.frames.training.parallelism import why_not
 from assay.frames.training.sample_ledger import Epoch, epochs, known_samples, shuffled_alike
 from assay.metrics.base import Results
@@ -23,7 +23,7 @@ from assay.verdict.evidence.training_faults import diagnose
 from assay.verdict.types import Finding
 
 
-def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """Findings on lost and duplicated samples, one per configuration and kind; fault launches included."""
     found: list[Finding] = []
     judged = (*epochs(measured), *epochs(measured, role="fault"))
@@ -62,7 +62,7 @@ def _dropped(judged: Sequence[Epoch]) -> list[Finding]:
     ]
 
 
-def _same_order(measured: Measured) -> list[Finding]:
+def _same_order(measured: RecordData) -> list[Finding]:
     """Checked in the first timed launch of each configuration."""
     found = []
     samples = known_samples(measured)
@@ -82,7 +82,7 @@ def _same_order(measured: Measured) -> list[Finding]:
     return found
 
 
-def _cut_short(measured: Measured, judged: Sequence[Epoch]) -> list[Finding]:
+def _cut_short(measured: RecordData, judged: Sequence[Epoch]) -> list[Finding]:
     """A note that the last epochs were not checked for losses; none for launches that were planned to end within one."""
     launches = {epoch.launch for epoch in judged if epoch.cut_short and not epoch.interrupted} - ended(measured)
     if not launches:

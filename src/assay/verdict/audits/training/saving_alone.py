@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 from assay.estimates.format import given, percent, reading
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.frames.training.saving_waits import SavingWait, saving_waits
 from assay.metrics.base import Results
 from assay.units import SECONDS
@@ -21,7 +21,7 @@ from assay.verdict.types import Finding
 WORTH_SAYING: Final = 0.02
 
 
-def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """One finding per configuration; a warning from a tenth of step time on."""
     return tuple(_finding(name, wait) for name, wait in saving_waits(measured).items() if wait.share >= WORTH_SAYING)
 

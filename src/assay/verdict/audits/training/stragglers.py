@@ -17,7 +17,7 @@ from typing import Final
 import numpy as np
 
 from assay.estimates.format import bracketed, count, percent
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.frames.training.rank_phases import ASKING, BETWEEN, THROUGHOUT, Own, own_times
 from assay.metrics.base import Results
 from assay.metrics.training.ranks import UNSEEN
@@ -64,7 +64,7 @@ class Searched:
     search: Search
 
 
-def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """One finding per configuration, rank and phase, the largest excess first."""
     launches = [one for one in _searched(measured) if not one.search.insufficient]
     return tuple(
@@ -74,7 +74,7 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
     )
 
 
-def _searched(measured: Measured) -> list[Searched]:
+def _searched(measured: RecordData) -> list[Searched]:
     return [Searched(own=own, search=own.searched()) for own in own_times(measured)]
 
 
@@ -113,7 +113,7 @@ def _shares(excess: Interval, step: float) -> tuple[float, float, float]:
     return value, low, high
 
 
-def slow_ranks(measured: Measured, configuration: str) -> tuple[int, ...]:
+def slow_ranks(measured: RecordData, configuration: str) -> tuple[int, ...]:
     """Ranks named in at least half of a configuration's launches, ascending."""
     launches = [one for one in _searched(measured) if not one.search.insufficient and one.own.configuration == configuration]
     named = [rank for one in launches for rank in {one.own.ranks[excess.rank] for excess in one.search.found}]
@@ -126,7 +126,7 @@ def _interval(found: list[tuple[Searched, Excess]]) -> Interval:
     return mean_t(values, 0.95) if len(values) > 1 else found[0][1].seconds
 
 
-def blind(measured: Measured, _: Results) -> str | None:
+def blind(measured: RecordData, _: Results) -> str | None:
     """Blind without a launch of several ranks, known waiting and enough steps."""
     if all(one.workers == 1 for one in measured.varied):
         return "every configuration has one worker"

@@ -17,7 +17,7 @@ from typing import Final
 import polars as pl
 
 from assay.estimates.format import count, given
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.frames.training.hashed_state import hashes
 from assay.frames.training.parallelism import why_not
 from assay.frames.training.scaling_mode import TOLERANCE, items_per_step
@@ -39,7 +39,7 @@ OF_REPLICAS: Final = (
 RULES = ("same_random_numbers", "random_numbers_differ")
 
 
-def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """Findings per configuration."""
     random = tuple(
         Finding(rule=one.fault, severity=one.severity, configuration=name, evidence=one.evidence, remedy=one.remedy)
@@ -49,7 +49,7 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
     return (*random, *_optimizers(measured), *_buffers(measured), *_learning_rates(measured))
 
 
-def _optimizers(measured: Measured) -> Iterator[Finding]:
+def _optimizers(measured: RecordData) -> Iterator[Finding]:
     equal = hashes(measured).filter("agree").select("launch", "step")
     apart = hashes(measured, what="optimizer_hash").filter(~pl.col("agree")).join(equal, on=["launch", "step"])
     named = diagnose(measured)
@@ -67,7 +67,7 @@ def _optimizers(measured: Measured) -> Iterator[Finding]:
         )
 
 
-def _buffers(measured: Measured) -> Iterator[Finding]:
+def _buffers(measured: RecordData) -> Iterator[Finding]:
     apart = hashes(measured, what="buffer_hash").filter(~pl.col("agree") & (pl.col("step") == 0))
     for name, row in _first(measured, apart):
         if why_not(measured, name, "replicas"):
@@ -81,7 +81,7 @@ def _buffers(measured: Measured) -> Iterator[Finding]:
         )
 
 
-def _learning_rates(measured: Measured) -> Iterator[Finding]:
+def _learning_rates(measured: RecordData) -> Iterator[Finding]:
     """Compare with one worker's rate of the same block and step, if both have the same global batch."""
     if measured.mode != "strong" or measured.base != configuration_name(1):
         return
@@ -123,7 +123,7 @@ def _ratio(rate: float, right: float, workers: int) -> str:
     return f": {given(rate / right, digits=4)} times, which is {called}" if called else f": {given(rate / right, digits=4)} times"
 
 
-def _first(measured: Measured, apart: pl.DataFrame) -> Iterator[tuple[str, dict[str, object]]]:
+def _first(measured: RecordData, apart: pl.DataFrame) -> Iterator[tuple[str, dict[str, object]]]:
     several = apart.filter(pl.col("workers") > 1).sort("step", "launch")
     for name in measured.configurations:
         own = several.filter(pl.col("configuration") == name)

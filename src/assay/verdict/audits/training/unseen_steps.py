@@ -10,13 +10,13 @@ from __future__ import annotations
 import polars as pl
 
 from assay.estimates.format import count
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.metrics.base import Results
 from assay.verdict.audits.support.audit import Audit
 from assay.verdict.types import Finding
 
 
-def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """One warning per configuration with torch imported but no steps recorded."""
     told = measured.table("events").filter(pl.col("kind") == "steps_unseen")
     seen = measured.table("steps").select("launch").unique()

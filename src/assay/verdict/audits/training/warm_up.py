@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 
 from assay.estimates.format import count
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.metrics.base import Results
 from assay.spec.claim import Claim
 from assay.verdict.audits.support.audit import Audit
@@ -20,7 +20,7 @@ from assay.verdict.types import Finding
 SHARE_WORTH_NAMING = 0.5  # of a configuration's launches
 
 
-def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
+def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """One finding per configuration and unwanted class; a note on how much warm-up was excluded."""
     kinds: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
     for launch, configuration in measured.timed.select("launch", "configuration").iter_rows():
@@ -35,7 +35,7 @@ def examine(measured: Measured, _: Results) -> tuple[Finding, ...]:
     return tuple(unsteady) + _warm(measured)
 
 
-def _unsteady(measured: Measured, configuration: str, kind: str, launches: list[int], total: int) -> Finding:
+def _unsteady(measured: RecordData, configuration: str, kind: str, launches: list[int], total: int) -> Finding:
     detail = measured.steady[launches[0]].detail
     return Finding(
         rule=kind.replace(" ", "_").replace("-", "_"),
@@ -46,7 +46,7 @@ def _unsteady(measured: Measured, configuration: str, kind: str, launches: list[
     )
 
 
-def _warm(measured: Measured) -> tuple[Finding, ...]:
+def _warm(measured: RecordData) -> tuple[Finding, ...]:
     warm = [measured.steady[launch].warmup for launch in measured.timed["launch"] if launch in measured.steady]
     if not any(warm):
         return ()
@@ -87,7 +87,7 @@ def claim(said: Claim) -> tuple[Finding, ...]:
     )
 
 
-def blind(measured: Measured, _: Results) -> str | None:
+def blind(measured: RecordData, _: Results) -> str | None:
     """Blind without marked steps; trials declare their own warm-up."""
     return (
         None

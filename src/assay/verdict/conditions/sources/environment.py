@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.metrics.base import Results
 from assay.verdict.conditions.condition import Read
 
@@ -41,7 +41,7 @@ PACKAGES: Final = (
 )
 
 
-def seen(measured: Measured, *path: str, when: str = "before") -> Any:
+def seen(measured: RecordData, *path: str, when: str = "before") -> Any:
     """A key of the captured environment; None if not recorded or unreadable."""
     found: Any = (measured.manifest.get("environment") or {}).get(when)
     for key in path:
@@ -62,18 +62,18 @@ def manifest(key: str) -> Read:
 def leading(read: Read, numbers: int) -> Read:
     """A version's leading numbers: 6.18.44-fc -> 6.18."""
 
-    def shortened(measured: Measured, results: Results) -> Any:
+    def shortened(measured: RecordData, results: Results) -> Any:
         value = read(measured, results)
         return ".".join(value.split(".")[:numbers]) if isinstance(value, str) else value
 
     return shortened
 
 
-def usable(measured: Measured, _: Results) -> Any:
+def usable(measured: RecordData, _: Results) -> Any:
     return seen(measured, "cpu", "usable", "count")
 
 
-def numa(measured: Measured, _: Results) -> Any:
+def numa(measured: RecordData, _: Results) -> Any:
     nodes = seen(measured, "cpu", "numa")
     return len(nodes) if isinstance(nodes, list) else None
 
@@ -81,7 +81,7 @@ def numa(measured: Measured, _: Results) -> Any:
 def devices(key: str) -> Read:
     """One reading per GPU, sorted, since slot order does not matter."""
 
-    def read(measured: Measured, _: Results) -> Any:
+    def read(measured: RecordData, _: Results) -> Any:
         devices = seen(measured, "gpu", "nvidia", "devices")
         values = [device.get(key) for device in devices] if isinstance(devices, list) else []
         found = [value for value in values if isinstance(value, str | int | float)]
@@ -90,43 +90,43 @@ def devices(key: str) -> Read:
     return read
 
 
-def gpu_count(measured: Measured, _: Results) -> Any:
+def gpu_count(measured: RecordData, _: Results) -> Any:
     devices = seen(measured, "gpu", "nvidia", "devices")
     return len(devices) if isinstance(devices, list) else None
 
 
-def container(measured: Measured, _: Results) -> Any:
+def container(measured: RecordData, _: Results) -> Any:
     hints = seen(measured, "host", "container")
     return (sorted(hints) or "none seen") if isinstance(hints, list) else None
 
 
-def quota(measured: Measured, _: Results) -> Any:
+def quota(measured: RecordData, _: Results) -> Any:
     quota = seen(measured, "cgroup", "cpu_quota")
     return quota.get("processors", "none") if isinstance(quota, Mapping) else None
 
 
-def memory_limit(measured: Measured, _: Results) -> Any:
+def memory_limit(measured: RecordData, _: Results) -> Any:
     limit = seen(measured, "cgroup", "memory_limit")
     return limit.get("bytes", "none") if isinstance(limit, Mapping) else None
 
 
-def packages(measured: Measured, _: Results) -> Any:
+def packages(measured: RecordData, _: Results) -> Any:
     """Versions of the relevant packages; a package that is not installed is listed as such."""
     found = seen(measured, "software", "packages")
     return {name: found.get(name, "not installed") for name in PACKAGES} if found else None
 
 
-def variables(measured: Measured, _: Results) -> Any:
+def variables(measured: RecordData, _: Results) -> Any:
     return seen(measured, "workload", "variables")
 
 
-def load(measured: Measured, _: Results) -> Any:
+def load(measured: RecordData, _: Results) -> Any:
     """Runnable tasks per usable processor just before the first launch."""
     runnable, processors = seen(measured, "noise", "load", "1min"), usable(measured, {})
     return round(runnable / processors, 3) if isinstance(runnable, int | float) and processors else None
 
 
-def steal(measured: Measured, _: Results) -> Any:
+def steal(measured: RecordData, _: Results) -> Any:
     """Share of CPU time stolen by the hypervisor between the two captures."""
     ticks = [seen(measured, "noise", "cpu_ticks", when=when) for when in ("before", "after")]
     if not all(isinstance(one, Mapping) for one in ticks):
@@ -138,7 +138,7 @@ def steal(measured: Measured, _: Results) -> Any:
 def pressure(resource: str) -> Read:
     """Share of the time between the two captures in which some task waited for the resource (PSI "some")."""
 
-    def read(measured: Measured, _: Results) -> Any:
+    def read(measured: RecordData, _: Results) -> Any:
         waited = [seen(measured, "noise", f"pressure_{resource}", "some_us", when=when) for when in ("before", "after")]
         up = [seen(measured, "host", "uptime_s", when=when) for when in ("before", "after")]
         if None in (*waited, *up) or up[1] <= up[0]:
@@ -148,5 +148,5 @@ def pressure(resource: str) -> Read:
     return read
 
 
-def floor(measured: Measured, _: Results) -> Any:
+def floor(measured: RecordData, _: Results) -> Any:
     return measured.noise_floor

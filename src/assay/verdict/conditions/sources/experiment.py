@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.metrics.base import Results
 from assay.verdict.conditions.condition import Read
 from assay.verdict.conditions.sources.environment import seen
@@ -15,7 +15,7 @@ NOT_ASKED: Final = "not asked for"
 def of(*path: str) -> Read:
     """A key of the experiment; "not asked for" if unset."""
 
-    def read(measured: Measured, _: Results) -> Any:
+    def read(measured: RecordData, _: Results) -> Any:
         found: Any = measured.experiment
         for key in path:
             found = getattr(found, key, None)
@@ -26,28 +26,28 @@ def of(*path: str) -> Read:
     return read
 
 
-def script(measured: Measured, _: Results) -> Any:
+def script(measured: RecordData, _: Results) -> Any:
     """The script's name, if its content was not recorded (the digest says more); for a load the engine's address."""
     if measured.kind.sends_requests:
         return NOT_ASKED
     return None if seen(measured, "script", "sha256") else measured.experiment.workload.script
 
 
-def prices(measured: Measured, _: Results) -> Any:
+def prices(measured: RecordData, _: Results) -> Any:
     prices = measured.experiment.prices
     return NOT_ASKED if prices is None else prices.model_dump(mode="json", by_alias=True)
 
 
-def levels(measured: Measured, _: Results) -> Any:
+def levels(measured: RecordData, _: Results) -> Any:
     return list(measured.configurations)
 
 
-def base(measured: Measured, _: Results) -> Any:
+def base(measured: RecordData, _: Results) -> Any:
     """The base of speedups; a load has none."""
     return NOT_ASKED if measured.kind.sends_requests else measured.base
 
 
-def ending(measured: Measured, _: Results) -> str:
+def ending(measured: RecordData, _: Results) -> str:
     """When a launch ends: after a number of steps, or when its script does."""
     steps = measured.experiment.workload.every_step
     return "with the script" if steps is None else f"after {steps} steps"

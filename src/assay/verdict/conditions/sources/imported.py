@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.metrics.base import Results
 from assay.verdict.conditions.condition import Read
 
@@ -25,7 +25,7 @@ OURS: Final[Mapping[str, str]] = {  # assay's values for what an imported record
 def meaning(key: str) -> Read:
     """The tool and the meaning of its numbers; equal for all of our own records of loads."""
 
-    def read(measured: Measured, _: Results) -> Any:
+    def read(measured: RecordData, _: Results) -> Any:
         foreign = measured.foreign
         if not measured.kind.sends_requests:
             return None
@@ -39,7 +39,7 @@ def meaning(key: str) -> Read:
 def unseen(subject: str) -> Read:
     """An imported file does not name its hardware; two unknown machines never count as the same."""
 
-    def read(measured: Measured, _: Results) -> Any:
+    def read(measured: RecordData, _: Results) -> Any:
         foreign = measured.foreign
         if measured.kind.name != subject:
             return None

@@ -12,7 +12,7 @@ from typing import Literal
 
 from assay.estimates.estimate import Absent, Value
 from assay.estimates.format import asked, count, show
-from assay.frames.record_data import Measured
+from assay.frames.record_data import RecordData
 from assay.metrics.base import LAUNCHED, Results
 from assay.verdict.types import GateResult, Status
 
@@ -25,7 +25,7 @@ class Gate:
 
     name: str
     question: str
-    check: Callable[[Measured, Results], tuple[GateResult, ...]]
+    check: Callable[[RecordData, Results], tuple[GateResult, ...]]
     about: tuple[str, ...] = LAUNCHED  # kinds of record it applies to
 
 
