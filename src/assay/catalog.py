@@ -38,12 +38,8 @@ SORTED = frozenset({"metrics", "verdict.audits"})
 # Folders in which each file defines a family: a tuple of named plug-ins.
 FAMILIES = {"metrics": "METRICS"}
 FOLDERS = frozenset({"kinds"})  # a plug-in is a folder, whose `__init__` defines the constant
-<<<<<<< HEAD
 OF_KINDS = frozenset({"metrics", "verdict.audits", "verdict.gates"})  # a kind of record may hold its own
-HELPERS = "support"  # a subfolder that holds no plug-ins
-=======
 HELPERS = "support"  # a subfolder without plug-ins
->>>>>>> lang3
 
 
 @cache
@@ -148,14 +144,9 @@ def _twice(package: str, name: str, where: str) -> Exception:
 
 @cache
 def _modules(package: str) -> dict[str, str]:
-<<<<<<< HEAD
-    """Name -> module of the files that define a package's plug-ins. Nothing is imported."""
+    """Plug-in name -> defining module. Imports nothing."""
     home = os.path.dirname(__file__)
     top = os.path.join(home, *package.split("."))
-=======
-    """Plug-in name -> defining module. Imports nothing."""
-    top = os.path.join(os.path.dirname(__file__), *package.split("."))
->>>>>>> lang3
     if package in FOLDERS:
         folders = sorted(entry.name for entry in os.scandir(top) if os.path.isfile(os.path.join(entry.path, "__init__.py")))
         return {name: f"assay.{package}.{name}" for name in folders}
