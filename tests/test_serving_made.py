@@ -35,7 +35,7 @@ def test_a_simulated_record_is_complete_and_the_same_for_the_same_seed() -> None
     how = {"rate": (5.0, 10.0), "blocks": 2, "seconds": 4.0, "outage": (1.0, 2.0), "canaries": 0.1}
     first, second = (simulated(seed=3, **how).measured() for _ in range(2))  # type: ignore[arg-type]
     assert all(first.table(name).equals(second.table(name)) for name in first.tables)
-    assert first.subject == "serving"
+    assert first.kind.name == "serving"
     launches = first.table("launches")
     assert launches["role"].to_list() == ["timed"] * 4 + ["fault"]
     arrived = first.table("arrivals").select("launch", "request")

@@ -42,7 +42,7 @@ WORKER = """
 import datetime, json, os, sys, time
 from pathlib import Path
 import torch, torch.distributed as dist
-from assay.instruments import pairs
+from assay.instruments.collectives import pairs
 from assay.instruments.recorder.sink import Identity, LaunchSink
 from assay.instruments.collectives.worker import Worker
 from assay.spec.sections.collectives import Collectives

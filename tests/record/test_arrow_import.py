@@ -21,7 +21,7 @@ from assay.record.writer import to_batch
 from assay.traffic.parts import Answer
 from assay.traffic.client.log import RequestLog, Row, Times
 from tests.traffic.planned import planned
-from assay.traffic import arrivals
+from assay.traffic.arrivals import file
 
 row = [None if column.nullable else "x" if pa.types.is_string(column.type) else 0 for column in arrow_schema("events")]
 assert to_batch("events", [tuple(row)]).num_rows == 1
@@ -29,9 +29,9 @@ log = RequestLog(launch=0, client=0, put=lambda batch: print(batch.num_rows))
 log.add(Row(request=1, phase=2, scheduled_ns=1), Answer(status="ok"), Times())
 log.flush()
 schedule = planned("constant", load=2.0, duration_s=1.0)
-print(arrivals.batch(schedule, 0).num_rows)
-arrivals.write(schedule, Path("schedule.arrow"))
-assert len(arrivals.read(Path("schedule.arrow"))) == len(schedule)
+print(file.batch(schedule, 0).num_rows)
+file.write(schedule, Path("schedule.arrow"))
+assert len(file.read(Path("schedule.arrow"))) == len(schedule)
 assert pa.array([None, 1], pa.int64()).to_numpy(zero_copy_only=False)[1] == 1
 import polars as pl
 assert pl.from_arrow(arrow_schema("requests").empty_table()).height == 0

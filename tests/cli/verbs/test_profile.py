@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from assay import catalog
 from assay.cli import main
 from assay.cli.support import experiment_run
 from assay.cli.verbs import profile
@@ -117,7 +118,7 @@ def test_what_cannot_be_run_is_said_before_anything_starts(words: list[str], sai
 
 
 def test_too_few_steps_are_told_with_what_would_be_enough() -> None:
-    from assay.cli.verbs.profile import kept, lines
+    from assay.cli.verbs.profile import kept, output
 
     asked = {"wait": 5, "warm_up": 2, "active": 3, "tool": "torch"}
     window = {"rank": 0, "kept": 0, "seen": 4, "asked": asked, "trouble": "", "file": ""}
@@ -137,6 +138,6 @@ def test_too_few_steps_are_told_with_what_would_be_enough() -> None:
         ],
     }
     assert not kept(told)
-    (said,) = [line for line in lines(told) if "rank 0" in line]
-    assert "made 4 steps and 10 are needed" in said
-    assert "--wait 0" in said
+    text = " ".join(catalog.load("reports.writers", "terminal").write(output(told).page()).split())
+    assert "made 4 steps and 10 are needed" in text
+    assert "--wait 0" in text

@@ -62,7 +62,7 @@ def instant(monkeypatch: pytest.MonkeyPatch) -> None:
     InstantMaker.made.clear()
     InstantMaker.rules.clear()
     runner = Runner(name="training", check=lambda *_: None, run=lambda made: launch_loop.run(made, InstantMaker(made)), maker=InstantMaker)
-    monkeypatch.setattr(catalog, "load", lambda *_: runner)
+    monkeypatch.setattr(catalog, "load", lambda package, name, load=catalog.load: runner if package == "runners" else load(package, name))
 
 
 def go(folder: Path, judge: Judge | None, told: list[RunProgress] | None = None, **changes: Any) -> Record:
@@ -249,7 +249,7 @@ def test_a_disturbed_launch_that_was_the_last_before_an_interruption_is_made_aga
             return made
 
     runner = Runner(name="training", check=lambda *_: None, run=lambda made: launch_loop.run(made, Stopping(made)), maker=Stopping)
-    monkeypatch.setattr(catalog, "load", lambda *_: runner)
+    monkeypatch.setattr(catalog, "load", lambda package, name, load=catalog.load: runner if package == "runners" else load(package, name))
     with pytest.raises(Interrupted):
         go(tmp_path, Judge(noisy=(1,)), noise={"repeat": 2})
     assert statuses(only(tmp_path)) == ["ok", "contaminated"]

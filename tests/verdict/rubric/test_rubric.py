@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from assay.errors import SpecError
 from assay.spec.timings import Timing, Timings, parse_timings, read_timings
-from assay.verdict.rubric import rubric
+from assay.verdict.rubric.rubric import rubric
 from assay.verdict.rubric.types import Limits, Rubric
 
 
