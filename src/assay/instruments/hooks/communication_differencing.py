@@ -128,8 +128,8 @@ class _Turns:
     def _keep(self) -> None:
         tensors = [tensor for model in self._attached.reducers for tensor in (*model.parameters(), *model.buffers())]
         for optimizer in self._optimizers.values():
-            own = (value for state in optimizer.state.values() if isinstance(state, dict) for value in state.values())
-            tensors += [value for value in own if isinstance(value, self._torch.Tensor)]
+            state_values = (value for state in optimizer.state.values() if isinstance(state, dict) for value in state.values())
+            tensors += [value for value in state_values if isinstance(value, self._torch.Tensor)]
         with self._torch.no_grad():
             self._kept = [(tensor, tensor.detach().clone()) for tensor in tensors]
 
@@ -151,9 +151,9 @@ class _Replay:
     def make(self, calls: list[Call]) -> None:
         """Request all of them at once, as a backward pass does; only if every rank can."""
         distributed, now = self._torch.distributed, self._recorder._now
-        wanted = [call for call in calls if call.op != "barrier"]
-        asking = [self._asking(call) for call in wanted]
-        can = self._torch.tensor([float(bool(wanted) and None not in asking)], device="cuda" if self._cuda else "cpu")
+        replayed = [call for call in calls if call.op != "barrier"]
+        requests = [self._asking(call) for call in replayed]
+        can = self._torch.tensor([float(bool(replayed) and None not in requests)], device="cuda" if self._cuda else "cpu")
         world, agreed = distributed.group.WORLD, distributed.AllreduceOptions()
         agreed.reduceOp = distributed.ReduceOp.MIN
         world.allreduce([can], agreed).wait()
@@ -162,11 +162,11 @@ class _Replay:
         for warm in (True, False):  # the first round allocates buffers
             world.barrier().wait()
             self._still()
-            begin, made = now(), []
-            for call, ask in zip(wanted, asking, strict=True):
+            begin, works = now(), []
+            for call, ask in zip(replayed, requests, strict=True):
                 assert ask is not None
-                made.append((call, now(), ask()))
-            rows = [(call, asked, self._end(work)) for call, asked, work in made]
+                works.append((call, now(), ask()))
+            rows = [(call, requested_ns, self._end(work)) for call, requested_ns, work in works]
             self._still()
             end = now()
             if not warm:

@@ -63,16 +63,16 @@ class Source:
         if torchs and type(iterator._sampler_iter) is GeneratorType:
             iterator._sampler_iter, again = tee(iterator._sampler_iter)
             return partial(next, again, None)
-        asked: deque[Any] = deque()
+        requested: deque[Any] = deque()
         there, next_index = weakref.ref(iterator), type(iterator)._next_index
 
         def _next_index() -> Any:
             index = next_index(there())
-            asked.append(index)
+            requested.append(index)
             return index
 
         iterator._next_index = _next_index
-        return lambda: asked.popleft() if asked else None
+        return lambda: requested.popleft() if requested else None
 
     @property
     def size(self) -> int | None:

@@ -93,8 +93,8 @@ class States:
         """
         mark, updates = mark_of(model), updates_of(self.optimizers)
         earlier = [state for state in self._all() if state.incarnation < self.incarnation and state.step is not None]
-        own = [state for state in _of(self._file(self._rank)) if state in earlier]
-        by_own = recognise(own, mark, updates)
+        rank_states = [state for state in _of(self._file(self._rank)) if state in earlier]
+        by_own = recognise(rank_states, mark, updates)
         return by_own if by_own.by == "parameters" else recognise(earlier, mark, updates)
 
     def _all(self) -> Iterator[State]:
