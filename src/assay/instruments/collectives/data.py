@@ -161,9 +161,9 @@ def whole(parts: list[tuple[int, torch.Tensor, int]], device: Any = "cpu") -> to
     """The right result as one tensor."""
     import torch
 
-    made = []
+    tensors = []
     for size, twice, begin in parts:
         part = torch.empty(size, dtype=twice.dtype, device=device)
         fill(part, twice, begin)
-        made.append(part)
-    return torch.cat(made)
+        tensors.append(part)
+    return torch.cat(tensors)

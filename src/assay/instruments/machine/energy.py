@@ -261,10 +261,10 @@ def _text(name: str | bytes) -> str:
 def find(energy: Energy, machine: Machine, load_nvml: Callable[[], Any]) -> tuple[tuple[JouleCounter, ...], dict[str, str]]:
     """The counters that the experiment requests, and why others are missing: "energy" if there is none at all."""
     kinds: dict[str, Callable[[], Found]] = {"rapl": lambda: rapl(machine), "nvml": lambda: nvml(load_nvml, machine.environ)}
-    wanted = kinds if energy.source == "auto" else {name: kind for name, kind in kinds.items() if name == energy.source}
-    found = {name: kind() for name, kind in wanted.items()}
-    counters = tuple(counter for kind in found.values() for counter in kind.counters)
-    absences = {f"energy_{name}": kind.absence for name, kind in found.items() if kind.absence}
+    requested = kinds if energy.source == "auto" else {name: kind for name, kind in kinds.items() if name == energy.source}
+    sources = {name: kind() for name, kind in requested.items()}
+    counters = tuple(counter for kind in sources.values() for counter in kind.counters)
+    absences = {f"energy_{name}": kind.absence for name, kind in sources.items() if kind.absence}
     if energy.source == "none":
         absences["energy"] = 'not asked for: energy.source = "none"'
     elif energy.source != "modelled" and not counters:

@@ -148,12 +148,12 @@ def all_ended(folder: Path, incarnation: int, ranks: Iterable[int]) -> bool:
     return all((ended / f"incarnation={incarnation}.rank={rank}").exists() for rank in ranks)
 
 
-def _close(recorder: EndedRecorder, finished: int, optimizers: int) -> None:
+def _close(recorder: EndedRecorder, finished: int, steps: int) -> None:
     attach = sys.modules.get("assay.instruments.attach")
     attached: Any = attach.current() if attach is not None else None
     if attached is not None:
         attached.close()
-    recorder.reached(finished, optimizers)
+    recorder.reached(finished, steps)
     recorder.close()
 
 
