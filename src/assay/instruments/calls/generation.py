@@ -67,8 +67,8 @@ class Generator:
         self._model = model.to(device).eval()
         self._device = device
         self._ends = _ends(self._model, self._tokenizer)
-        takes = inspect.signature(self._model.forward).parameters
-        self._cache = "cache" if "cache" in takes else "past_key_values"  # before transformers 5.24
+        parameters = inspect.signature(self._model.forward).parameters
+        self._cache = "cache" if "cache" in parameters else "past_key_values"  # before transformers 5.24
 
     def generate(
         self,

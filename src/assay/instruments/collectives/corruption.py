@@ -155,8 +155,8 @@ def _is_product(result: torch.Tensor, contributions: torch.Tensor) -> bool:
     if not result.is_floating_point():
         return bool((result == product).all())
     finite = torch.isfinite(product.double()) & torch.isfinite(result.double())
-    near = ((result.double() - product.double()).abs() <= max(CLOSE, 8 * torch.finfo(result.dtype).eps) * product.double().abs()) | ~finite
-    return bool(near.all()) and bool((torch.isfinite(result.double()) == torch.isfinite(product.double())).all())
+    close = ((result.double() - product.double()).abs() <= max(CLOSE, 8 * torch.finfo(result.dtype).eps) * product.double().abs()) | ~finite
+    return bool(close.all()) and bool((torch.isfinite(result.double()) == torch.isfinite(product.double())).all())
 
 
 def _other_root(spec: Asked, result: torch.Tensor, _: torch.Tensor) -> str:
@@ -200,8 +200,8 @@ def _shifted(spec: Asked, result: torch.Tensor, reference: torch.Tensor) -> str:
         return "off_by_one: one element too early"
     if len(result) > 1 and (bool((result[1:] == reference[:-1]).all()) or bool((result[:-1] == reference[1:]).all())):
         return "off_by_one: by one element over all parts"
-    off = result != reference
-    difference = (result.double() - reference.double())[off]
+    wrong_elements = result != reference
+    difference = (result.double() - reference.double())[wrong_elements]
     if bool((difference.abs() == 1).all()):
         return f"off_by_one: {len(difference)} elements by 1"
     return ""

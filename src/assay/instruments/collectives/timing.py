@@ -39,6 +39,6 @@ def on_gpu(torch: Any, calls: Sequence[Callable[[], Any]], now: Now = time.monot
 
 def loops(seconds_of_a_call: float, *, slots: int, most: int, seconds: float, least: int) -> tuple[int, int]:
     """(loops, calls per loop) so that a cell takes about `seconds`, in at least `least` loops."""
-    each = max(seconds_of_a_call, 1e-9)
-    calls = max(1, min(slots, most, int(seconds / least / each)))
-    return max(least, min(int(seconds / (calls * each)), 100 * least)), calls
+    call_s = max(seconds_of_a_call, 1e-9)
+    calls = max(1, min(slots, most, int(seconds / least / call_s)))
+    return max(least, min(int(seconds / (calls * call_s)), 100 * least)), calls

@@ -206,12 +206,12 @@ class Worker:
         return self.memory
 
     def _row(self, cell: Cell, call: int, op: str, nbytes: int, phase: str, times: tuple[int, int], checked: Checked) -> None:
-        who = (self.identity.launch, self.identity.rank, self.identity.incarnation)
+        key = (self.identity.launch, self.identity.rank, self.identity.incarnation)
         in_place = None if op == "barrier" else int(cell.place == "in")
         self.sink.append(
             "collectives",
             (
-                *who,
+                *key,
                 self.name,
                 call,
                 None,
@@ -277,14 +277,14 @@ def main(argv: Sequence[str]) -> int:
     import torch
 
     identity = identity_from(os.environ)
-    local, beside = (int(os.environ.get(name) or default) for name, default in (("LOCAL_RANK", 0), ("LOCAL_WORLD_SIZE", 1)))
+    local_rank, local_size = (int(os.environ.get(name) or default) for name, default in (("LOCAL_RANK", 0), ("LOCAL_WORLD_SIZE", 1)))
     if spec.backend == "auto":
-        fits = torch.distributed.is_nccl_available() and torch.cuda.device_count() >= beside
+        fits = torch.distributed.is_nccl_available() and torch.cuda.device_count() >= local_size
         spec = spec.model_copy(update={"backend": "nccl" if fits else "gloo"})
-    if spec.backend == "nccl" and local >= torch.cuda.device_count():
+    if spec.backend == "nccl" and local_rank >= torch.cuda.device_count():
         print(f"assay: NCCL needs a GPU for every rank; this host has {torch.cuda.device_count()}", file=sys.stderr)
         return 1
-    device = torch.device("cuda", local) if spec.backend == "nccl" else torch.device("cpu")
+    device = torch.device("cuda", local_rank) if spec.backend == "nccl" else torch.device("cpu")
     if device.type == "cuda":
         torch.cuda.set_device(device)
     torch.distributed.init_process_group(spec.backend)

@@ -162,8 +162,8 @@ class _Endpoint:
                 host = self._name if self._host == self._name else series.labels.get("Hostname") or self._host
                 gpus[host, device, name].append(series.value)
         # A page may also hold a counter under its old name.
-        once = {self._own[name].counter: name for name in reversed(self._own) if name in engine}
-        rows = [self._row(ns, self._host, self._device, self._own[name], engine[name]) for name in once.values()]
+        name_of_counter = {self._own[name].counter: name for name in reversed(self._own) if name in engine}
+        rows = [self._row(ns, self._host, self._device, self._own[name], engine[name]) for name in name_of_counter.values()]
         for (host, device, name), values in gpus.items():
             if name != exposition.ENERGY:
                 rows.append(self._row(ns, host, device, exposition.GPUS[name], values))

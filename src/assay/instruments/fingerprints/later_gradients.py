@@ -120,8 +120,8 @@ def mode_of(model: Any) -> tuple[float, str]:
         if module.training != plain.training and not any(parent == outer or parent.startswith(f"{outer}.") for outer in others):
             others.append(name)
     more = f" and {len(others) - MODULES} more" if len(others) > MODULES else ""
-    but = f", but for {', '.join(others[:MODULES])}{more}" if others else ""
-    return float(training), f"{'train' if plain.training else 'eval'}{but}"
+    exceptions = f", but for {', '.join(others[:MODULES])}{more}" if others else ""
+    return float(training), f"{'train' if plain.training else 'eval'}{exceptions}"
 
 
 def settings_of(optimizer: Any) -> str:

@@ -85,6 +85,6 @@ def _of_block(tensor: Any, local: Any) -> Share:
 
 def _chunk(length: int, parts: int, index: int) -> tuple[int, int]:
     """(begin, length) of one of the chunks of `torch.chunk`: equal lengths except the last ones."""
-    each = -(-length // parts)
-    begin = min(index * each, length)
-    return begin, min(each, length - begin)
+    longest = -(-length // parts)
+    begin = min(index * longest, length)
+    return begin, min(longest, length - begin)

@@ -97,9 +97,9 @@ class Piece:
             return None
         if numel >= self.numel or not self.row_bytes or not tensor.is_contiguous():
             return None
-        first, off = divmod(tensor.data_ptr() - self.ptr, self.row_bytes)
+        first, misaligned = divmod(tensor.data_ptr() - self.ptr, self.row_bytes)
         number, rest = divmod(numel * tensor.element_size(), self.row_bytes)
-        if off or rest or not 0 <= first < first + number <= self.rows:
+        if misaligned or rest or not 0 <= first < first + number <= self.rows:
             return None
         return range(first, first + number)
 
@@ -434,10 +434,10 @@ class Batches:
         """Training has ended."""
         self._check(None)
 
-    def _check(self, but: Queue | None) -> None:
+    def _check(self, current: Queue | None) -> None:
         """Check the orders assumed for earlier iterators."""
         for queue in self.queues.values():
-            left = queue.waiting and queue is not but and not queue.matched
+            left = queue.waiting and queue is not current and not queue.matched
             if left and (queue.group or (queue.ahead == 1 and _data(queue) not in self._ahead)):
                 self.doubt = "a batch was fetched ahead and never worked on; which ones were, as copies, cannot be told"
 

@@ -167,10 +167,10 @@ class Evaluated:
             below = self._rows(key, lambda: _Storage(storage))
             return View(below, tuple(maps), tensor.storage_offset() // tensor.stride(0))
         try:
-            there = weakref.ref(data)
+            reference = weakref.ref(data)
         except TypeError:  # a list
             return None
-        return View(self._rows(id(data), lambda: lambda: there() is not None), tuple(maps), 0)
+        return View(self._rows(id(data), lambda: lambda: reference() is not None), tuple(maps), 0)
 
     def _rows(self, key: Any, alive: Callable[[], Callable[[], bool]]) -> Rows:
         known = self._below.get(key)

@@ -33,8 +33,8 @@ _AT: Final = tuple(byte % 8 for byte in hashlib.shake_256().digest(1024))
 
 def chosen(step: int) -> bool:
     """Whether this step is watched when steps are sampled."""
-    every = 4 if step < OFTEN else 8
-    return step < FIRST or step % every == _AT[step // every % len(_AT)] % every
+    stride = 4 if step < OFTEN else 8
+    return step < FIRST or step % stride == _AT[step // stride % len(_AT)] % stride
 
 
 class WatchedSteps:

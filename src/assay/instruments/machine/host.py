@@ -34,7 +34,7 @@ def clock_ticks_per_s() -> int:
 def processor_time(machine: Machine, ticks_per_s: int) -> Iterator[Reading]:
     """busy, idle and steal time of all CPUs together since boot, seconds. Guest time is already part of user time."""
     ticks = cpu_ticks(machine)
-    busy = sum(ticks[use] for use in ("user", "nice", "system", "irq", "softirq"))
+    busy = sum(ticks[mode] for mode in ("user", "nice", "system", "irq", "softirq"))
     yield Reading("cpu", "busy", busy / ticks_per_s, "s")
     yield Reading("cpu", "idle", (ticks["idle"] + ticks["iowait"]) / ticks_per_s, "s")
     yield Reading("cpu", "steal", ticks["steal"] / ticks_per_s, "s")

@@ -31,9 +31,9 @@ def statistics(model: Any) -> tuple[float, str] | None:
         for layer in layers:
             variance = layer.running_var.detach().double().clamp_min(SMALLEST)
             parts += [layer.running_mean.detach().double() / variance.sqrt(), 0.5 * variance.log()]
-        every = torch.cat([part.reshape(-1) for part in parts])
-        text = json.dumps([float(f"{x:.9g}") for x in gradient_sketch.sketch(every)], separators=(",", ":"))
-    return float(every.numel()), text
+        values = torch.cat([part.reshape(-1) for part in parts])
+        text = json.dumps([float(f"{x:.9g}") for x in gradient_sketch.sketch(values)], separators=(",", ":"))
+    return float(values.numel()), text
 
 
 def broadcast(model: Any) -> bool | None:

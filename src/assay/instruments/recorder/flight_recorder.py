@@ -147,8 +147,8 @@ def _why_none(contents: Iterable[Mapping[str, Any]], environ: Mapping[str, str])
     reason = next((str(content["absent"]) for content in contents if content.get("absent")), "")
     if reason or any(content.get("entries") for content in contents):
         return reason
-    off = next((name for name in SIZES if environ.get(name) == "0"), None)
-    return f"it is switched off: {off}=0" if off else "it lists no call"
+    zero_size = next((name for name in SIZES if environ.get(name) == "0"), None)
+    return f"it is switched off: {zero_size}=0" if zero_size else "it lists no call"
 
 
 def _all_of(contents: Iterable[Mapping[str, Any]], workers: int) -> tuple[list[Listed], bool]:
