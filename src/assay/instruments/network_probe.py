@@ -95,9 +95,9 @@ class Answer:
 
 def target(text: str) -> Target:
     """Parse HOST, HOST:PORT or [ADDRESS]:PORT. Raises ValueError with the allowed forms."""
-    found = re.fullmatch(r"\[([0-9a-fA-F:.]+)\](?::(\d+))?", text) or re.fullmatch(r"([^:\s/]+)(?::(\d+))?", text)
+    match = re.fullmatch(r"\[([0-9a-fA-F:.]+)\](?::(\d+))?", text) or re.fullmatch(r"([^:\s/]+)(?::(\d+))?", text)
     bare = re.fullmatch(r"[0-9a-fA-F]*:[0-9a-fA-F]*:[0-9a-fA-F:.]*", text)
-    host, port = (text, None) if bare else (found[1], found[2]) if found else ("", None)
+    host, port = (text, None) if bare else (match[1], match[2]) if match else ("", None)
     if not host or (port is not None and not 1 <= int(port) <= 65535):
         raise ValueError("a host's name or address, with the port of its iperf3 server where that is not 5201: node1, 10.0.0.2:5202")
     return Target(host=host, port=int(port) if port else PORT)
@@ -119,11 +119,11 @@ def way(address: str) -> tuple[str, str]:
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     with socket.socket(family, socket.SOCK_DGRAM) as probe:
         probe.connect((address, 9))  # sends nothing: the kernel only looks up the route
-        own = str(probe.getsockname()[0])
+        local = str(probe.getsockname()[0])
     for name, addresses in psutil.net_if_addrs().items():
-        if any(one.address.partition("%")[0] == own for one in addresses):
-            return own, str(name)
-    return own, ""
+        if any(entry.address.partition("%")[0] == local for entry in addresses):
+            return local, str(name)
+    return local, ""
 
 
 # ---- running a tool ----------------------------------------------------------------------------------------------
@@ -160,7 +160,7 @@ _SENT = re.compile(r"(\d+) packets transmitted")
 def parse_ping(text: str) -> Echo | None:
     """Parse ping's output (iputils, BusyBox, macOS); None if it sent nothing."""
     sent = _SENT.search(text)
-    times = tuple(float(found) / 1e3 for found in _TIME.findall(text))
+    times = tuple(float(milliseconds) / 1e3 for milliseconds in _TIME.findall(text))
     return Echo(by="ping", sent=int(sent[1]), seconds=times) if sent and int(sent[1]) > 0 else None
 
 
@@ -170,13 +170,13 @@ def ping(address: str, *, count: int = ECHOES, stopped: Stopped = lambda: False,
         return Lack(what="ping", why="ping is not installed", mend="apt-get install iputils-ping")
     wait = "1000" if sys.platform == "darwin" else "1"
     answer = tool(["ping", "-n", "-c", str(count), "-i", "0.2", "-W", wait, address], count * 1.2 + PATIENCE_S, stopped)
-    found = parse_ping(answer.out)
-    if found is not None:
-        return found
-    said = _last(answer.err) or _last(answer.out) or "it said nothing"
-    if "not permitted" in said or "Permission denied" in said or "missing cap_net_raw" in said:
-        return Lack(what="ping", why=f"ping may not open its socket ({said})", mend='sysctl -w net.ipv4.ping_group_range="0 2147483647"')
-    return Echo(by="ping", sent=count, seconds=(), why=said.removeprefix("ping: "))
+    parsed = parse_ping(answer.out)
+    if parsed is not None:
+        return parsed
+    message = _last(answer.err) or _last(answer.out) or "it said nothing"
+    if "not permitted" in message or "Permission denied" in message or "missing cap_net_raw" in message:
+        return Lack(what="ping", why=f"ping may not open its socket ({message})", mend='sysctl -w net.ipv4.ping_group_range="0 2147483647"')
+    return Echo(by="ping", sent=count, seconds=(), why=message.removeprefix("ping: "))
 
 
 def connect(
@@ -201,9 +201,9 @@ def connect(
 
 def echo(where: Target, address: str, *, count: int = ECHOES, stopped: Stopped = lambda: False) -> Iterator[Echo | Lack]:
     """Ping; if ping is unavailable or gets no reply (some networks drop ICMP), also try TCP connections."""
-    found = ping(address, count=count, stopped=stopped)
-    yield found
-    if isinstance(found, Lack) or not found.seconds:
+    echoes = ping(address, count=count, stopped=stopped)
+    yield echoes
+    if isinstance(echoes, Lack) or not echoes.seconds:
         yield connect(address, where.port, count=min(count, 3), stopped=stopped)
 
 
@@ -212,8 +212,8 @@ def unbroken(address: str, mtu: int, *, stopped: Stopped = lambda: False, tool: 
     if not sys.platform.startswith("linux") or shutil.which("ping") is None or ":" in address:
         return Lack(what="path", why="the path's packet size needs Linux's ping and IPv4")
     words = ["ping", "-n", "-c", "3", "-i", "0.2", "-W", "1", "-M", "do", "-s", str(mtu - HEADERS), address]
-    found = parse_ping(tool(words, 4 + PATIENCE_S, stopped).out)
-    return Lack(what="path", why="ping sent nothing") if found is None else bool(found.seconds)
+    parsed = parse_ping(tool(words, 4 + PATIENCE_S, stopped).out)
+    return Lack(what="path", why="ping sent nothing") if parsed is None else bool(parsed.seconds)
 
 
 # ---- streams -----------------------------------------------------------------------------------------------------
@@ -247,10 +247,10 @@ def stream(
 def parse_iperf3(text: str, where: Target) -> Stream | Lack:
     """Parse the output of `iperf3 -J`."""
     try:
-        said = json.loads(text)
-        if isinstance(said, Mapping) and said.get("error"):
-            return _refused(str(said["error"]), where)
-        end = said["end"]
+        report = json.loads(text)
+        if isinstance(report, Mapping) and report.get("error"):
+            return _refused(str(report["error"]), where)
+        end = report["end"]
         sent, received = end["sum_sent"], end["sum_received"]
         return Stream(
             sent=_rate(sent),
@@ -278,25 +278,25 @@ def _refused(error: str, where: Target) -> Lack:
 
 
 def _rate(part: Mapping[str, Any]) -> float:
-    found = float(part["bits_per_second"]) / 8
-    if not 0 <= found < float("inf"):
+    rate = float(part["bits_per_second"]) / 8
+    if not 0 <= rate < float("inf"):
         raise ValueError("a rate must be finite")
-    return found
+    return rate
 
 
-def _whole(found: Any) -> int | None:
-    return int(found) if isinstance(found, int | float) and found >= 0 else None
+def _whole(value: Any) -> int | None:
+    return int(value) if isinstance(value, int | float) and value >= 0 else None
 
 
 def _rtt(end: Mapping[str, Any]) -> float | None:
     """Mean over the streams that report one; iperf3 counts microseconds, and 0 where it did not measure."""
-    found = [one["sender"]["mean_rtt"] for one in end.get("streams", ()) if one.get("sender", {}).get("mean_rtt")]
-    return sum(found) / len(found) / 1e6 if found else None
+    rtts = [part["sender"]["mean_rtt"] for part in end.get("streams", ()) if part.get("sender", {}).get("mean_rtt")]
+    return sum(rtts) / len(rtts) / 1e6 if rtts else None
 
 
-def _share(found: Any) -> float | None:
+def _share(value: Any) -> float | None:
     with suppress(TypeError, KeyError, ValueError):
-        return float(found["host_total"]) / 100
+        return float(value["host_total"]) / 100
     return None
 
 

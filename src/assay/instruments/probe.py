@@ -36,9 +36,9 @@ if TYPE_CHECKING:
 
 def start() -> Probe:
     """The probe of this process: recording inside a launch, inactive otherwise. Never raises."""
-    found = started()
-    if found.active or "assay.instruments.attach" in sys.modules:
+    probe = started()
+    if probe.active or "assay.instruments.attach" in sys.modules:
         from assay.instruments import attach  # a script that marks its own steps takes precedence
 
-        attach.mark(cast("Recorder", found)) if found.active else attach.detach()
-    return found
+        attach.mark(cast("Recorder", probe)) if probe.active else attach.detach()
+    return probe

@@ -121,8 +121,8 @@ def _ended_well(row: dict[str, Any], job: dict[str, Any]) -> bool:
         return True
     size = os.fstat(errors).st_size
     os.write(2, os.pread(errors, LAST_WORDS, max(0, size - LAST_WORDS)))
-    how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
-    os.write(2, f"\nassay: the command {how}\n".encode())
+    outcome = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
+    os.write(2, f"\nassay: the command {outcome}\n".encode())
     return False
 
 

@@ -67,8 +67,8 @@ class Generator:
         self._model = model.to(device).eval()
         self._device = device
         self._ends = _ends(self._model, self._tokenizer)
-        takes = inspect.signature(self._model.forward).parameters
-        self._cache = "cache" if "cache" in takes else "past_key_values"  # before transformers 5.24
+        parameters = inspect.signature(self._model.forward).parameters
+        self._cache = "cache" if "cache" in parameters else "past_key_values"  # before transformers 5.24
 
     def generate(
         self,
@@ -112,16 +112,16 @@ class Generator:
     def _steps(self, ids: list[int], most: int, choose: Callable[[Any], Any], logprobs: bool) -> Iterator[tuple[int, float]]:
         import torch
 
-        given = torch.tensor([ids], device=self._device)
+        inputs = torch.tensor([ids], device=self._device)
         cache = None
         for _ in range(most):
-            told = self._model(input_ids=given, use_cache=True, **{self._cache: cache})
-            cache, scores = getattr(told, self._cache), told.logits[0, -1].float()
+            outputs = self._model(input_ids=inputs, use_cache=True, **{self._cache: cache})
+            cache, scores = getattr(outputs, self._cache), outputs.logits[0, -1].float()
             chosen = choose(scores)
             token = int(chosen)  # waits for the accelerator
             logprob = float(torch.log_softmax(scores, -1)[token]) if logprobs else 0.0
             yield token, logprob
-            given = chosen.reshape(1, 1)
+            inputs = chosen.reshape(1, 1)
 
     def _encoded(self, text: str, messages: Sequence[Mapping[str, Any]]) -> list[int]:
         if not messages:
@@ -129,10 +129,10 @@ class Generator:
         elif self._tokenizer.chat_template is None:
             raise WorkloadError("the model's tokenizer has no chat template: ask it for completions")
         else:
-            told: Any = self._tokenizer.apply_chat_template(
+            encoding: Any = self._tokenizer.apply_chat_template(
                 [dict(message) for message in messages], add_generation_prompt=True, tokenize=True, return_dict=True
             )
-            ids = told["input_ids"]
+            ids = encoding["input_ids"]
         if not ids:
             raise WorkloadError("the prompt has no tokens")
         return list(ids)
@@ -148,10 +148,10 @@ class Generator:
 
 def _ends(model: Any, tokenizer: Any) -> frozenset[int]:
     """The end-of-sequence tokens of the model's own configuration."""
-    found: set[int] = set()
-    for told in (getattr(model.generation_config, "eos_token_id", None), tokenizer.eos_token_id):
-        found.update(told if isinstance(told, (list, tuple)) else [] if told is None else [told])
-    return frozenset(found)
+    tokens: set[int] = set()
+    for configured in (getattr(model.generation_config, "eos_token_id", None), tokenizer.eos_token_id):
+        tokens.update(configured if isinstance(configured, (list, tuple)) else [] if configured is None else [configured])
+    return frozenset(tokens)
 
 
 def _chooser(temperature: float, seed: int | None, device: str) -> Callable[[Any], Any]:
@@ -176,14 +176,14 @@ def pieces(tokens: Sequence[int], decode: Callable[[Sequence[int]], str]) -> lis
     """
     out: list[str] = []
     begin = held = 0  # decoding starts at `begin`; tokens up to `held` are emitted
-    for place in range(len(tokens)):
-        before, now = decode(tokens[begin:held]), decode(tokens[begin : place + 1])
-        last = place + 1 == len(tokens)
-        if now.endswith(_HOLE) and not last and place - held < _MOST_HELD:
+    for index in range(len(tokens)):
+        before, now = decode(tokens[begin:held]), decode(tokens[begin : index + 1])
+        last = index + 1 == len(tokens)
+        if now.endswith(_HOLE) and not last and index - held < _MOST_HELD:
             out.append("")
             continue
         out.append(now[len(before) :])
-        begin, held = held, place + 1
+        begin, held = held, index + 1
     return out
 
 

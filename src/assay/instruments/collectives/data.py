@@ -61,8 +61,8 @@ def numbers(rank: int, ranks: int, dtype: str) -> torch.Tensor:
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):  # splitmix64 finaliser
         x = (x ^ ((x >> shift) & (2 ** (64 - shift) - 1))) * _signed(factor)
     x = x ^ ((x >> 31) & (2**33 - 1))
-    once = (x.remainder(span) + 1).to(getattr(torch, dtype))
-    return torch.cat([once, once])
+    period = (x.remainder(span) + 1).to(getattr(torch, dtype))
+    return torch.cat([period, period])
 
 
 @functools.lru_cache(maxsize=16)
@@ -96,26 +96,26 @@ def fill(target: torch.Tensor, twice: torch.Tensor, begin: int) -> None:
         target[rows * PERIOD :].copy_(base[:rest])
 
 
-def _equal(target: torch.Tensor, twice: torch.Tensor, begin: int) -> bool:
-    base = _from(twice, begin, target)
+def _equal(target: torch.Tensor, periods: torch.Tensor, begin: int) -> bool:
+    base = _from(periods, begin, target)
     rows = target.numel() // PERIOD
     whole = target[: rows * PERIOD].view(rows, PERIOD)
     rest = target[rows * PERIOD :]
     return bool((whole == base).all()) and bool((rest == base[: rest.numel()]).all())
 
 
-def _from(twice: torch.Tensor, begin: int, target: torch.Tensor) -> torch.Tensor:
+def _from(periods: torch.Tensor, begin: int, target: torch.Tensor) -> torch.Tensor:
     start = begin % PERIOD
-    return _on(twice, target.device)[start : start + PERIOD]
+    return _on(periods, target.device)[start : start + PERIOD]
 
 
-def _on(twice: torch.Tensor, device: Any) -> torch.Tensor:
-    return twice if device.type == "cpu" else _moved(twice, str(device))
+def _on(periods: torch.Tensor, device: Any) -> torch.Tensor:
+    return periods if device.type == "cpu" else _moved(periods, str(device))
 
 
 @functools.lru_cache(maxsize=512)
-def _moved(twice: torch.Tensor, device: str) -> torch.Tensor:
-    return twice.to(device)
+def _moved(periods: torch.Tensor, device: str) -> torch.Tensor:
+    return periods.to(device)
 
 
 # ---- inputs and expected results
@@ -149,9 +149,9 @@ def expected(asked: Asked) -> Iterator[tuple[int, torch.Tensor, int]]:
 def right(asked: Asked, result: torch.Tensor) -> bool:
     """Whether the result is right; fast, since it runs on every timed call."""
     at = 0
-    for size, twice, begin in expected(asked):
+    for size, periods, begin in expected(asked):
         part = result[at : at + size]
-        if part.numel() != size or part.dtype != twice.dtype or not _equal(part, twice, begin):
+        if part.numel() != size or part.dtype != periods.dtype or not _equal(part, periods, begin):
             return False
         at += size
     return at in (0, result.numel())
@@ -161,9 +161,9 @@ def whole(parts: list[tuple[int, torch.Tensor, int]], device: Any = "cpu") -> to
     """The right result as one tensor."""
     import torch
 
-    made = []
-    for size, twice, begin in parts:
-        part = torch.empty(size, dtype=twice.dtype, device=device)
-        fill(part, twice, begin)
-        made.append(part)
-    return torch.cat(made)
+    tensors = []
+    for size, periods, begin in parts:
+        part = torch.empty(size, dtype=periods.dtype, device=device)
+        fill(part, periods, begin)
+        tensors.append(part)
+    return torch.cat(tensors)

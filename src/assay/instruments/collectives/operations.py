@@ -46,24 +46,24 @@ def room(asked: Asked, memory: torch.Tensor) -> int:
 
 def slots(distributed: Any, asked: Asked, memory: torch.Tensor, first: int, number: int, group: Any = None) -> list[Slot]:
     """The calls of a loop, side by side from index `first`, wrapping around at the end of the memory."""
-    each, places = elements(asked.op, asked.ranks, asked.count, _place(asked)), room(asked, memory)
-    begins = [(first + place) % places * each for place in range(number)]
-    return [_slot(distributed, asked, memory[begin : begin + each], group) for begin in begins]
+    length, capacity = elements(asked.op, asked.ranks, asked.count, _place(asked)), room(asked, memory)
+    begins = [(first + index) % capacity * length for index in range(number)]
+    return [_slot(distributed, asked, memory[begin : begin + length], group) for begin in begins]
 
 
-def _place(asked: Asked) -> str:
-    return "in" if asked.in_place else "out"
+def _place(spec: Asked) -> str:
+    return "in" if spec.in_place else "out"
 
 
-def _slot(distributed: Any, asked: Asked, memory: torch.Tensor, group: Any) -> Slot:
-    op, n, rank, count, root = asked.op, asked.ranks, asked.rank, asked.count, asked.root
+def _slot(distributed: Any, spec: Asked, memory: torch.Tensor, group: Any) -> Slot:
+    op, n, rank, count, root = spec.op, spec.ranks, spec.rank, spec.count, spec.root
     sends, gets = (count * (n if op in of else 1) for of in (SENDS, GETS))
-    if asked.in_place:
+    if spec.in_place:
         inputs = memory[rank * count : (rank + 1) * count] if op == "all_gather" else memory[:sends]
         outputs = memory[rank * count : (rank + 1) * count] if op == "reduce_scatter" else memory[:gets]
     else:
         inputs, outputs = memory[:sends], memory[sends : sends + gets]
-    call = _call(distributed, asked, inputs, outputs, group)
+    call = _call(distributed, spec, inputs, outputs, group)
     if op in ("broadcast", "scatter") and rank != root:
         return Slot(None, outputs, call)
     if op == "gather" and rank != root:
@@ -76,9 +76,9 @@ def _named(d: Any, rank: int, group: Any) -> int:
     return rank if group is None else int(d.get_global_rank(group, rank))
 
 
-def _call(d: Any, asked: Asked, inputs: Any, outputs: Any, group: Any) -> Call:
+def _call(d: Any, spec: Asked, inputs: Any, outputs: Any, group: Any) -> Call:
     """Resolve everything now: lookups inside the call would count as its time."""
-    op, n, rank, root = asked.op, asked.ranks, asked.rank, _named(d, asked.root, group)
+    op, n, rank, root = spec.op, spec.ranks, spec.rank, _named(d, spec.root, group)
     within = {} if group is None else {"group": group}
     if op == "all_reduce":
         return partial(d.all_reduce, outputs, **within)
@@ -95,19 +95,19 @@ def _call(d: Any, asked: Asked, inputs: Any, outputs: Any, group: Any) -> Call:
     if op == "all_to_all":
         return partial(d.all_to_all_single, outputs, inputs, **within)
     if op == "gather":
-        return partial(d.gather, inputs, list(outputs.chunk(n)) if rank == asked.root else None, root, **within)
+        return partial(d.gather, inputs, list(outputs.chunk(n)) if rank == spec.root else None, root, **within)
     if op == "scatter":
-        return partial(d.scatter, outputs, list(inputs.chunk(n)) if rank == asked.root else None, root, **within)
-    return _exchange(d, asked, inputs, outputs, group)
+        return partial(d.scatter, outputs, list(inputs.chunk(n)) if rank == spec.root else None, root, **within)
+    return _exchange(d, spec, inputs, outputs, group)
 
 
-def _exchange(d: Any, asked: Asked, inputs: Any, outputs: Any, group: Any) -> Call:
+def _exchange(d: Any, spec: Asked, inputs: Any, outputs: Any, group: Any) -> Call:
     """Send to the next rank and receive from the previous one, concurrently."""
-    after, before = (_named(d, (asked.rank + step) % asked.ranks, group) for step in (1, -1))
+    after, before = (_named(d, (spec.rank + step) % spec.ranks, group) for step in (1, -1))
 
     def call() -> None:
-        asks = [d.P2POp(d.isend, inputs, after, group), d.P2POp(d.irecv, outputs, before, group)]
-        for work in d.batch_isend_irecv(asks):
+        requests = [d.P2POp(d.isend, inputs, after, group), d.P2POp(d.irecv, outputs, before, group)]
+        for work in d.batch_isend_irecv(requests):
             work.wait()
 
     return call

@@ -61,20 +61,20 @@ def rounds(n: int) -> list[list[Pair]]:
 
     Circle method: the first position stays, the others rotate. With an odd n, one rank pauses per round.
     """
-    places: list[int | None] = [*range(n), *([None] if n % 2 else [])]
-    found = []
-    for _ in range(max(len(places) - 1, 0)):
-        half = len(places) // 2
-        sides = zip(places[:half], reversed(places[half:]), strict=True)
-        found.append([(min(a, b), max(a, b)) for a, b in sides if a is not None and b is not None])
-        places = [places[0], places[-1], *places[1:-1]]
-    return found
+    positions: list[int | None] = [*range(n), *([None] if n % 2 else [])]
+    schedule = []
+    for _ in range(max(len(positions) - 1, 0)):
+        half = len(positions) // 2
+        sides = zip(positions[:half], reversed(positions[half:]), strict=True)
+        schedule.append([(min(a, b), max(a, b)) for a, b in sides if a is not None and b is not None])
+        positions = [positions[0], positions[-1], *positions[1:-1]]
+    return schedule
 
 
 def turns(n: int, *, together: bool) -> Iterator[list[Pair]]:
     """Ordered pairs that run at the same time, turn by turn; each pair in both directions."""
-    for several in rounds(n):
-        for group in [several] if together else [[one] for one in several]:
+    for pairs in rounds(n):
+        for group in [pairs] if together else [[pair] for pair in pairs]:
             yield group
             yield [(b, a) for a, b in group]
 
@@ -106,8 +106,8 @@ class Wire:
 
     def pattern(self, size: int, pair: Pair) -> Any:
         """Bytes that differ by position, sender and receiver."""
-        places = self.torch.arange(size, dtype=self.torch.int32, device=self.device)
-        return ((places * 31 + pair[0] * 13 + pair[1] * 7) % 251).to(self.torch.uint8)
+        positions = self.torch.arange(size, dtype=self.torch.int32, device=self.device)
+        return ((positions * 31 + pair[0] * 13 + pair[1] * 7) % 251).to(self.torch.uint8)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,14 +144,14 @@ def receiver(wire: Wire, pair: Pair, plan: Plan) -> None:
     answer, source = wire.whole(1), pair[0]
     for size in plan.sizes:
         pattern = wire.pattern(size, pair)
-        got = wire.torch.zeros_like(pattern)
+        message = wire.torch.zeros_like(pattern)
         for turn in range(plan.turns(size)):
-            got.zero_()
+            message.zero_()
             wire.settle()
-            wire.recv(got, source)
+            wire.recv(message, source)
             wire.send(answer, source)
             wire.settle()
-            wire.send(wire.whole(int((got != pattern + turn).sum().item())), source)
+            wire.send(wire.whole(int((message != pattern + turn).sum().item())), source)
             wire.settle()
 
 
@@ -202,13 +202,13 @@ def group_name(pair: Pair) -> str:
 
 def where(environ: dict[str, str], identity: Identity) -> dict[str, Any]:
     """Where this rank runs: names of host, machine and network namespace, as far as known."""
-    found: dict[str, Any] = {"host": identity.host, "local_rank": int(environ.get("LOCAL_RANK") or 0)}
+    location: dict[str, Any] = {"host": identity.host, "local_rank": int(environ.get("LOCAL_RANK") or 0)}
     try:
-        found["boot"] = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-        found["network"] = os.readlink("/proc/self/ns/net")
+        location["boot"] = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        location["network"] = os.readlink("/proc/self/ns/net")
     except OSError:  # not Linux, or hidden
         pass
-    return found
+    return location
 
 
 def write(sink: Sink, identity: Identity, wire: Wire, plan: Plan, environ: dict[str, str] | None = None) -> None:

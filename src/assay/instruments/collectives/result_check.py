@@ -30,16 +30,16 @@ def check(asked: Asked, result: torch.Tensor) -> Checked:
         return _elsewhere(asked, result)
     if right(asked, result):
         return Checked(wrong=0)
-    wanted = whole(parts, result.device)
-    if result.dtype != wanted.dtype or result.numel() != wanted.numel():
-        return Checked(wrong=wanted.numel(), fault=f"wrong_dtype: {_type(result)} of {result.numel()} elements")
+    reference = whole(parts, result.device)
+    if result.dtype != reference.dtype or result.numel() != reference.numel():
+        return Checked(wrong=reference.numel(), fault=f"wrong_dtype: {_type(result)} of {result.numel()} elements")
     flat = result.reshape(-1).cpu()
-    return Checked(wrong=int((flat != wanted.cpu()).sum()), fault=named(asked, flat, wanted.cpu()))
+    return Checked(wrong=int((flat != reference.cpu()).sum()), fault=named(asked, flat, reference.cpu()))
 
 
-def _elsewhere(asked: Asked, result: torch.Tensor) -> Checked:
+def _elsewhere(spec: Asked, result: torch.Tensor) -> Checked:
     """A rank that receives nothing: its buffer is undefined, but must not hold a sum that belongs to the root."""
-    if asked.op == "reduce" and asked.ranks > 1 and right(replace(asked, rank=asked.root), result):
+    if spec.op == "reduce" and spec.ranks > 1 and right(replace(spec, rank=spec.root), result):
         return Checked(wrong=None, fault="sum_is_here")
     return Checked(wrong=None)
 

@@ -18,9 +18,9 @@ def on_host(calls: Sequence[Callable[[], Any]], now: Now = time.monotonic_ns) ->
     """The loop's begin and each call's return time."""
     stamps = [0] * (len(calls) + 1)
     stamps[0] = now()
-    for place, call in enumerate(calls, 1):
+    for index, call in enumerate(calls, 1):
         call()
-        stamps[place] = now()
+        stamps[index] = now()
     return stamps
 
 
@@ -30,15 +30,15 @@ def on_gpu(torch: Any, calls: Sequence[Callable[[], Any]], now: Now = time.monot
     torch.cuda.synchronize()
     begin = now()
     events[0].record()
-    for place, call in enumerate(calls, 1):
+    for index, call in enumerate(calls, 1):
         call()
-        events[place].record()
+        events[index].record()
     torch.cuda.synchronize()
     return [begin + round(events[0].elapsed_time(event) * 1e6) for event in events]
 
 
 def loops(seconds_of_a_call: float, *, slots: int, most: int, seconds: float, least: int) -> tuple[int, int]:
     """(loops, calls per loop) so that a cell takes about `seconds`, in at least `least` loops."""
-    each = max(seconds_of_a_call, 1e-9)
-    calls = max(1, min(slots, most, int(seconds / least / each)))
-    return max(least, min(int(seconds / (calls * each)), 100 * least)), calls
+    call_s = max(seconds_of_a_call, 1e-9)
+    calls = max(1, min(slots, most, int(seconds / least / call_s)))
+    return max(least, min(int(seconds / (calls * call_s)), 100 * least)), calls

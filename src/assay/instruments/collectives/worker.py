@@ -88,45 +88,49 @@ class Worker:
 
     def time(self, cell: Cell) -> None:
         """Time one cell: warm-up, then the loops."""
-        asked = self._asked(cell)
+        spec = self._asked(cell)
         memory = self._memory(operations.elements(cell.op, cell.ranks, cell.count, cell.place))
-        places = operations.room(asked, memory)
-        warm = min(self.asked.warm_up, places)
-        taken = self._loop(cell, asked, memory, 0, warm, "warm_up")
-        again = self._loop(cell, asked, memory, 0, warm, "warm_up") if warm > 1 else taken
+        capacity = operations.room(spec, memory)
+        warm = min(self.asked.warm_up, capacity)
+        first_s = self._loop(cell, spec, memory, 0, warm, "warm_up")
+        second_s = self._loop(cell, spec, memory, 0, warm, "warm_up") if warm > 1 else first_s
         batches, calls = timing.loops(
-            self._slowest(min(taken, again)), slots=places, most=self.asked.calls, seconds=self.asked.seconds, least=self.asked.batches
+            self._slowest(min(first_s, second_s)),
+            slots=capacity,
+            most=self.asked.calls,
+            seconds=self.asked.seconds,
+            least=self.asked.batches,
         )
         for batch in range(batches):
-            self._loop(cell, asked, memory, batch * calls, calls, "timed")
+            self._loop(cell, spec, memory, batch * calls, calls, "timed")
 
-    def _loop(self, cell: Cell, asked: Asked, memory: Any, begin: int, number: int, phase: str) -> float:
+    def _loop(self, cell: Cell, spec: Asked, memory: Any, begin: int, number: int, phase: str) -> float:
         """One loop: write, barrier, time, check, record. Returns the seconds per call on this rank."""
-        slots = operations.slots(self.distributed, asked, memory, begin, number, self.group)
+        slots = operations.slots(self.distributed, spec, memory, begin, number, self.group)
         before, first, after = self.made, self.made + 1, self.made + 1 + len(slots)
         self.made = after + 1
-        each = [replace(asked, call=first + place) for place in range(len(slots))]
-        for one, slot in zip(each, slots, strict=True):
-            operations.prepare(one, slot)
+        specs = [replace(spec, call=first + index) for index in range(len(slots))]
+        for call_spec, slot in zip(specs, slots, strict=True):
+            operations.prepare(call_spec, slot)
         calls = [slot.call for slot in slots]
-        self._lead_in(asked, memory, begin, number)
-        met = self._meet()
+        self._lead_in(spec, memory, begin, number)
+        entry_times = self._meet()
         stamps = timing.on_gpu(self.torch, calls) if self.device.type == "cuda" else timing.on_host(calls)
         # a rank that finished early must not use the CPU for checks while others still run
-        parted = self._meet()
-        checked = [_checked(one, slot) for one, slot in zip(each, slots, strict=True)]
-        self._row(cell, before, "barrier", 0, phase, met, Checked(wrong=None))
-        for place, found in enumerate(checked):
-            self._row(cell, first + place, cell.op, cell.nbytes, phase, (stamps[place], stamps[place + 1]), found)
-        self._row(cell, after, "barrier", 0, phase, parted, Checked(wrong=None))
+        exit_times = self._meet()
+        checked = [_checked(call_spec, slot) for call_spec, slot in zip(specs, slots, strict=True)]
+        self._row(cell, before, "barrier", 0, phase, entry_times, Checked(wrong=None))
+        for index, outcome in enumerate(checked):
+            self._row(cell, first + index, cell.op, cell.nbytes, phase, (stamps[index], stamps[index + 1]), outcome)
+        self._row(cell, after, "barrier", 0, phase, exit_times, Checked(wrong=None))
         self.sink.flush()  # here, not in the flush thread during the next loop
         return (stamps[-1] - stamps[0]) / len(slots) / NS_PER_S
 
-    def _lead_in(self, asked: Asked, memory: Any, begin: int, number: int) -> None:
+    def _lead_in(self, spec: Asked, memory: Any, begin: int, number: int) -> None:
         """Make a few unrecorded calls outside the loop's slots: writing the data has cooled the path down."""
-        if operations.room(asked, memory) > number:
-            (beside,) = operations.slots(self.distributed, asked, memory, begin + number, 1, self.group)
-            for _ in range(lead_in(asked.count * self.asked.element_size)):
+        if operations.room(spec, memory) > number:
+            (beside,) = operations.slots(self.distributed, spec, memory, begin + number, 1, self.group)
+            for _ in range(lead_in(spec.count * self.asked.element_size)):
                 beside.call()
 
     def _meet(self) -> tuple[int, int]:
@@ -137,15 +141,15 @@ class Worker:
         return begin, time.monotonic_ns()
 
     def _slowest(self, seconds: float) -> float:
-        found = self.torch.tensor([seconds], dtype=self.torch.float64, device=self.device)
-        self.distributed.all_reduce(found, op=self.distributed.ReduceOp.MAX)
-        return float(found.item())
+        slowest = self.torch.tensor([seconds], dtype=self.torch.float64, device=self.device)
+        self.distributed.all_reduce(slowest, op=self.distributed.ReduceOp.MAX)
+        return float(slowest.item())
 
     # ---- unsupported operations
 
-    def _missing(self, wanted: Mapping[tuple[str, Any], None]) -> Iterator[tuple[str, str, str]]:
+    def _missing(self, combinations: Mapping[tuple[str, Any], None]) -> Iterator[tuple[str, str, str]]:
         """(operation, placement, reason) of each unsupported combination, found by one small call each."""
-        for op, place in wanted:
+        for op, place in combinations:
             why = self._refusal(op, place)
             agreed = self.torch.tensor([0 if why is None else 1], device=self.device)
             self.distributed.all_reduce(agreed, op=self.distributed.ReduceOp.MAX)
@@ -156,7 +160,7 @@ class Worker:
         n = self.size
         if n == 1 and op == "send_recv":
             return "a group of one rank has no neighbour"
-        asked = Asked(
+        spec = Asked(
             op=op,
             ranks=n,
             rank=self.identity.rank % n,
@@ -166,8 +170,8 @@ class Worker:
             root=self.asked.root,
             in_place=place == "in",
         )
-        (slot,) = operations.slots(self.distributed, asked, self._memory(operations.elements(op, n, 4, place)), 0, 1, self.group)
-        operations.prepare(asked, slot)
+        (slot,) = operations.slots(self.distributed, spec, self._memory(operations.elements(op, n, 4, place)), 0, 1, self.group)
+        operations.prepare(spec, slot)
         try:
             slot.call()
             if self.device.type == "cuda":
@@ -195,19 +199,19 @@ class Worker:
 
     def _memory(self, least: int) -> Any:
         """The memory that calls rotate through; reallocated only if a call needs more."""
-        wanted = max(least, int(self.asked.memory_mib * MIB) // self.asked.element_size)
-        if self.memory is None or len(self.memory) < wanted:
+        elements = max(least, int(self.asked.memory_mib * MIB) // self.asked.element_size)
+        if self.memory is None or len(self.memory) < elements:
             self.memory = None  # free first
-            self.memory = self.torch.zeros(wanted, dtype=getattr(self.torch, self.asked.dtype), device=self.device)
+            self.memory = self.torch.zeros(elements, dtype=getattr(self.torch, self.asked.dtype), device=self.device)
         return self.memory
 
     def _row(self, cell: Cell, call: int, op: str, nbytes: int, phase: str, times: tuple[int, int], checked: Checked) -> None:
-        who = (self.identity.launch, self.identity.rank, self.identity.incarnation)
+        key = (self.identity.launch, self.identity.rank, self.identity.incarnation)
         in_place = None if op == "barrier" else int(cell.place == "in")
         self.sink.append(
             "collectives",
             (
-                *who,
+                *key,
                 self.name,
                 call,
                 None,
@@ -239,13 +243,13 @@ def lead_in(nbytes: int) -> int:
     return LEAD_IN_SMALL if nbytes <= SMALL else LEAD_IN
 
 
-def _checked(asked: Asked, slot: operations.Slot) -> Checked:
+def _checked(spec: Asked, slot: operations.Slot) -> Checked:
     """The fast check first; the cause is searched for only if something is wrong."""
     if slot.outputs is None:
         return Checked(wrong=None)
-    if not (asked.op == "reduce" and asked.rank != asked.root) and right(asked, slot.outputs):
+    if not (spec.op == "reduce" and spec.rank != spec.root) and right(spec, slot.outputs):
         return Checked(wrong=0)
-    return check(asked, slot.outputs)
+    return check(spec, slot.outputs)
 
 
 def engine(torch: Any, asked: Collectives) -> dict[str, Any]:
@@ -269,26 +273,26 @@ def main(argv: Sequence[str]) -> int:
     from assay.record.arrow_import import without_pandas
 
     without_pandas()
-    asked = Collectives.model_validate_json(argv[0])
+    spec = Collectives.model_validate_json(argv[0])
     import torch
 
     identity = identity_from(os.environ)
-    local, beside = (int(os.environ.get(name) or default) for name, default in (("LOCAL_RANK", 0), ("LOCAL_WORLD_SIZE", 1)))
-    if asked.backend == "auto":
-        fits = torch.distributed.is_nccl_available() and torch.cuda.device_count() >= beside
-        asked = asked.model_copy(update={"backend": "nccl" if fits else "gloo"})
-    if asked.backend == "nccl" and local >= torch.cuda.device_count():
+    local_rank, local_size = (int(os.environ.get(name) or default) for name, default in (("LOCAL_RANK", 0), ("LOCAL_WORLD_SIZE", 1)))
+    if spec.backend == "auto":
+        fits = torch.distributed.is_nccl_available() and torch.cuda.device_count() >= local_size
+        spec = spec.model_copy(update={"backend": "nccl" if fits else "gloo"})
+    if spec.backend == "nccl" and local_rank >= torch.cuda.device_count():
         print(f"assay: NCCL needs a GPU for every rank; this host has {torch.cuda.device_count()}", file=sys.stderr)
         return 1
-    device = torch.device("cuda", local) if asked.backend == "nccl" else torch.device("cpu")
+    device = torch.device("cuda", local_rank) if spec.backend == "nccl" else torch.device("cpu")
     if device.type == "cuda":
         torch.cuda.set_device(device)
-    torch.distributed.init_process_group(asked.backend)
+    torch.distributed.init_process_group(spec.backend)
     sink = LaunchSink(Path(os.environ["ASSAY_LAUNCH_DIR"]), identity, flush_s=float(os.environ.get("ASSAY_FLUSH_S") or 0.5))
-    worker = Worker(torch, asked, identity, sink, device)
+    worker = Worker(torch, spec, identity, sink, device)
     try:
         worker.event("worker_start", {"pid": os.getpid(), "world_size": identity.workers, "process_start_ns": process_start_ns()})
-        worker.event("engine", engine(torch, asked))
+        worker.event("engine", engine(torch, spec))
         worker.run()
         worker.event("worker_end", {})
     finally:

@@ -23,16 +23,16 @@ def within(sock: socket.socket | None, timeout_s: float, what: str) -> Iterator[
         TimeoutError: the deadline passed: no `what`.
     """
     late = threading.Event()
-    ender = threading.Timer(timeout_s, _cut, (sock, late))
-    ender.daemon = True
+    timer = threading.Timer(timeout_s, _cut, (sock, late))
+    timer.daemon = True
     try:
-        ender.start()
+        timer.start()
         yield
     except (OSError, http.client.HTTPException):
         if not late.is_set():
             raise
     finally:
-        ender.cancel()
+        timer.cancel()
     if late.is_set():
         raise TimeoutError(f"{what} within {timeout_s:g} s") from None
 

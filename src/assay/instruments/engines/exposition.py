@@ -116,16 +116,16 @@ LONGEST_LINE: Final = 1 << 16
 
 def parse(page: bytes, names: Iterable[str]) -> list[Series]:
     """The series of these names, in order. Skips malformed lines and non-finite values."""
-    wanted = frozenset(names)
-    found = []
+    kept = frozenset(names)
+    matches = []
     for raw in page.splitlines():
         if not raw or raw[0] == 35 or len(raw) > LONGEST_LINE:  # 35: a comment
             continue
         line = raw.decode("utf-8", "replace")
         name = _NAME.match(line)
-        if name is not None and name[0] in wanted and (series := _series(line, name.end())) is not None:
-            found.append(series)
-    return found
+        if name is not None and name[0] in kept and (series := _series(line, name.end())) is not None:
+            matches.append(series)
+    return matches
 
 
 def _series(line: str, end: int) -> Series | None:
@@ -134,7 +134,7 @@ def _series(line: str, end: int) -> Series | None:
     if line.startswith("{", at):
         at += 1
         while (label := _LABEL.match(line, at)) is not None:
-            labels[label[1]] = _ESCAPED.sub(lambda found: "\n" if found[1] == "n" else found[1], label[2])
+            labels[label[1]] = _ESCAPED.sub(lambda match: "\n" if match[1] == "n" else match[1], label[2])
             at = label.end()
         rest = line[at:].lstrip()
         if not rest.startswith("}"):

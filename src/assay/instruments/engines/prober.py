@@ -69,11 +69,11 @@ class Fold:
             return None  # a later one was answered: only this one was lost
         self.bad.append(probe)
         if not self.up:
-            self.bad = [max(self.bad, key=lambda one: one.sent_ns)]
+            self.bad = [max(self.bad, key=lambda failure: failure.sent_ns)]
             return None
         if len(self.bad) < ENOUGH:
             return None
-        first = min(self.bad, key=lambda one: one.sent_ns)
+        first = min(self.bad, key=lambda failure: failure.sent_ns)
         self.up, self.begin_ns = False, first.sent_ns
         return (
             "replica_down",
@@ -84,10 +84,10 @@ class Fold:
     def _good(self, probe: Probe) -> tuple[str, int, dict[str, Any]] | None:
         if not self.up and probe.sent_ns < self.begin_ns:
             return None  # answered before the outage, and read late
-        last_bad = max((one.sent_ns for one in self.bad), default=self.begin_ns)
+        last_bad = max((failure.sent_ns for failure in self.bad), default=self.begin_ns)
         self.good_sent_ns = max(self.good_sent_ns, probe.sent_ns)
         self.good_ns = max(self.good_ns or 0, probe.known_ns)
-        self.bad = [one for one in self.bad if one.sent_ns > self.good_sent_ns] if self.up else []
+        self.bad = [failure for failure in self.bad if failure.sent_ns > self.good_sent_ns] if self.up else []
         if self.up:
             return None
         self.up = True
@@ -114,8 +114,8 @@ class _Replica:
     def __init__(self, url: str, path: str, headers: str) -> None:
         parts = urlsplit(url)
         port = parts.port or (443 if parts.scheme == "https" else 80)
-        found = socket.getaddrinfo(parts.hostname, port, type=socket.SOCK_STREAM)[0]
-        self.family, self.address = found[0], found[4]
+        resolved = socket.getaddrinfo(parts.hostname, port, type=socket.SOCK_STREAM)[0]
+        self.family, self.address = resolved[0], resolved[4]
         asks = parts.scheme != "https" and bool(path)
         self.request = f"GET {path} HTTP/1.1\r\nhost: {parts.netloc}\r\nconnection: close\r\n{headers}\r\n".encode() if asks else b""
         self.fold = Fold()
@@ -181,8 +181,8 @@ class Prober:
         except Exception as error:  # an exception in a thread would go unnoticed
             self.trouble = f"{type(error).__name__}: {error}"[:200]
         finally:
-            for one in list(self._open):
-                self._close(one)
+            for connection in list(self._open):
+                self._close(connection)
             self._selector.close()
             self.cpu_s = (time.thread_time_ns() - began) / NS_PER_S
 
@@ -209,72 +209,72 @@ class Prober:
     def _begin(self, number: int) -> None:
         replica = self._replicas[number]
         self.probes += 1
-        one = _Connection(number, time.monotonic_ns(), socket.socket(replica.family, socket.SOCK_STREAM))
-        one.socket.setblocking(False)
-        self._open.add(one)
-        self._selector.register(one.socket, selectors.EVENT_WRITE, one)
+        connection = _Connection(number, time.monotonic_ns(), socket.socket(replica.family, socket.SOCK_STREAM))
+        connection.socket.setblocking(False)
+        self._open.add(connection)
+        self._selector.register(connection.socket, selectors.EVENT_WRITE, connection)
         try:
-            one.socket.connect(replica.address)
+            connection.socket.connect(replica.address)
         except BlockingIOError:
             return
         except OSError as error:
-            self._failed(one, error)
+            self._failed(connection, error)
 
-    def _go_on(self, one: _Connection) -> None:
+    def _go_on(self, connection: _Connection) -> None:
         try:
-            if self._selector.get_key(one.socket).events == selectors.EVENT_WRITE:
-                self._connected(one)
+            if self._selector.get_key(connection.socket).events == selectors.EVENT_WRITE:
+                self._connected(connection)
             else:
-                self._read(one)
+                self._read(connection)
         except BlockingIOError:
             return
         except OSError as error:
-            self._failed(one, error)
+            self._failed(connection, error)
 
-    def _connected(self, one: _Connection) -> None:
-        if code := one.socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
+    def _connected(self, connection: _Connection) -> None:
+        if code := connection.socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
             raise OSError(code, "")
-        request = self._replicas[one.replica].request
+        request = self._replicas[connection.replica].request
         if not request:
-            self._tell(one, "")
-            self._close(one)
+            self._tell(connection, "")
+            self._close(connection)
             return
-        one.socket.send(request)  # a new connection takes a few hundred bytes at once
-        self._selector.modify(one.socket, selectors.EVENT_READ, one)
+        connection.socket.send(request)  # a new connection takes a few hundred bytes at once
+        self._selector.modify(connection.socket, selectors.EVENT_READ, connection)
 
-    def _read(self, one: _Connection) -> None:
-        data = one.socket.recv(MOST_BYTES)
-        one.heard += data
-        if not one.told and b"\r\n" in one.heard:
-            status = _status(one.heard)
-            self._tell(one, "no HTTP" if status is None else self._replicas[one.replica].trouble(status))
-        if not data or len(one.heard) > MOST_BYTES:
-            self._tell(one, "closed without an answer")
-            self._close(one)
+    def _read(self, connection: _Connection) -> None:
+        data = connection.socket.recv(MOST_BYTES)
+        connection.heard += data
+        if not connection.told and b"\r\n" in connection.heard:
+            status = _status(connection.heard)
+            self._tell(connection, "no HTTP" if status is None else self._replicas[connection.replica].trouble(status))
+        if not data or len(connection.heard) > MOST_BYTES:
+            self._tell(connection, "closed without an answer")
+            self._close(connection)
 
     def _expire(self) -> None:
         limit = time.monotonic_ns() - self._timeout_ns
-        for one in [one for one in self._open if one.sent_ns < limit]:
-            self._tell(one, f"no answer within {self._timeout_ns / NS_PER_S:g} s")
-            self._close(one)
+        for connection in [connection for connection in self._open if connection.sent_ns < limit]:
+            self._tell(connection, f"no answer within {self._timeout_ns / NS_PER_S:g} s")
+            self._close(connection)
 
-    def _failed(self, one: _Connection, error: OSError) -> None:
-        self._tell(one, errno.errorcode.get(error.errno or 0, type(error).__name__))
-        self._close(one)
+    def _failed(self, connection: _Connection, error: OSError) -> None:
+        self._tell(connection, errno.errorcode.get(error.errno or 0, type(error).__name__))
+        self._close(connection)
 
-    def _tell(self, one: _Connection, why: str) -> None:
-        if one.told:
+    def _tell(self, connection: _Connection, why: str) -> None:
+        if connection.told:
             return
-        one.told = True
-        event = self._replicas[one.replica].fold.feed(Probe(one.sent_ns, time.monotonic_ns(), why))
+        connection.told = True
+        event = self._replicas[connection.replica].fold.feed(Probe(connection.sent_ns, time.monotonic_ns(), why))
         if event is not None:
             kind, ns, detail = event
-            self._emit(kind, ns, one.replica, {**detail, "every_s": self._every_ns / NS_PER_S})
+            self._emit(kind, ns, connection.replica, {**detail, "every_s": self._every_ns / NS_PER_S})
 
-    def _close(self, one: _Connection) -> None:
-        self._open.discard(one)
-        self._selector.unregister(one.socket)
-        one.socket.close()
+    def _close(self, connection: _Connection) -> None:
+        self._open.discard(connection)
+        self._selector.unregister(connection.socket)
+        connection.socket.close()
 
 
 def _status(heard: bytes) -> int | None:

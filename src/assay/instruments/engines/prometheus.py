@@ -78,7 +78,7 @@ class Scraper:
     @property
     def troubles(self) -> dict[str, str]:
         """Endpoint -> the reason of its last failure."""
-        return {one.address: one.trouble for one in self._endpoints if one.trouble}
+        return {endpoint.address: endpoint.trouble for endpoint in self._endpoints if endpoint.trouble}
 
     def start(self) -> None:
         """Start; returns at once."""
@@ -95,10 +95,10 @@ class Scraper:
 
 def addresses(endpoints: Sequence[str], urls: Sequence[str]) -> list[str]:
     """The endpoints; those with {url} once per replica."""
-    found: list[str] = []
+    expanded: list[str] = []
     for endpoint in endpoints:
-        found += [endpoint.replace("{url}", url.rstrip("/")) for url in urls] if "{url}" in endpoint else [endpoint]
-    return found
+        expanded += [endpoint.replace("{url}", url.rstrip("/")) for url in urls] if "{url}" in endpoint else [endpoint]
+    return expanded
 
 
 class _Endpoint:
@@ -149,21 +149,21 @@ class _Endpoint:
             ns = time.monotonic_ns()
             self._emit((self._launch, ns, self._name, self._device, "scrape_failures", float(self._failures), "count", "self"))
 
-    def _rows(self, ns: int, found: Sequence[Series]) -> list[Row]:
-        own: dict[str, list[float]] = defaultdict(list)
+    def _rows(self, ns: int, page: Sequence[Series]) -> list[Row]:
+        engine: dict[str, list[float]] = defaultdict(list)
         gpus: dict[tuple[str, str, str], list[float]] = defaultdict(list)
-        for series in found:
+        for series in page:
             name = self._names[series.name]
             if name in self._own:
-                own[name].append(series.value)
+                engine[name].append(series.value)
             elif self._is_chosen(series.labels):
                 device = series.labels.get("UUID") or f"gpu-{series.labels.get('gpu', '?')}"
                 # On this host the label holds the container's name, the meter's rows the host's.
                 host = self._name if self._host == self._name else series.labels.get("Hostname") or self._host
                 gpus[host, device, name].append(series.value)
         # A page may also hold a counter under its old name.
-        once = {self._own[name].counter: name for name in reversed(self._own) if name in own}
-        rows = [self._row(ns, self._host, self._device, self._own[name], own[name]) for name in once.values()]
+        name_of_counter = {self._own[name].counter: name for name in reversed(self._own) if name in engine}
+        rows = [self._row(ns, self._host, self._device, self._own[name], engine[name]) for name in name_of_counter.values()]
         for (host, device, name), values in gpus.items():
             if name != exposition.ENERGY:
                 rows.append(self._row(ns, host, device, exposition.GPUS[name], values))
@@ -171,9 +171,9 @@ class _Endpoint:
                 rows += self._energy(ns, host, device, max(values) * exposition.GPUS[name].scale)
         return rows
 
-    def _row(self, ns: int, host: str, device: str, wanted: Wanted, values: Sequence[float]) -> Row:
-        value = wanted.scale * exposition.combine(values, wanted.together)
-        return self._launch, ns, host, device, wanted.counter, value, wanted.unit, "scraped"
+    def _row(self, ns: int, host: str, device: str, spec: Wanted, values: Sequence[float]) -> Row:
+        value = spec.scale * exposition.combine(values, spec.together)
+        return self._launch, ns, host, device, spec.counter, value, spec.unit, "scraped"
 
     def _energy(self, ns: int, host: str, device: str, joules: float) -> list[Row]:
         """Joules since the first reading, accumulated as in `machine.energy`."""
@@ -232,5 +232,5 @@ def fetch(address: str, headers: Mapping[str, str], *, timeout_s: float = TIMEOU
 
 def reference() -> str:
     """The list of kept names, in Markdown."""
-    rows = [f"| `{name}` | `{wanted.counter}` | {wanted.unit} |" for name, wanted in (exposition.KNOWN | exposition.GPUS).items()]
+    rows = [f"| `{name}` | `{spec.counter}` | {spec.unit} |" for name, spec in (exposition.KNOWN | exposition.GPUS).items()]
     return "\n".join(["| name on the page | counter | unit |", "|---|---|---|", *rows, ""])

@@ -77,9 +77,9 @@ class FirstGradients:
         return str(self._torch.get_autocast_dtype(device)).removeprefix("torch.")
 
     def _precision(self) -> str | None:
-        less = self._less or model_hash.computed_in(self._model)
-        if less is not None:
-            return less
+        reduced = self._less or model_hash.computed_in(self._model)
+        if reduced is not None:
+            return reduced
         return "tf32" if model_hash.device_of(self._model) == "cuda" and self._shortens() else None
 
     def _shortens(self) -> bool:

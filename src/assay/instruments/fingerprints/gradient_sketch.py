@@ -41,20 +41,20 @@ def sketch(gradient: Any) -> list[float]:
     """
     torch = sys.modules["torch"]
     with torch.no_grad():
-        own = _own(torch, gradient)
-        flat = own.local.reshape(-1)
-        if own.parts == 1 and own.whole <= SUMS:
+        shard = _own(torch, gradient)
+        flat = shard.local.reshape(-1)
+        if shard.parts == 1 and shard.whole <= SUMS:
             return list(flat.double().tolist())
-        sums = torch.zeros(min(SUMS, own.whole), dtype=torch.float64, device=flat.device)
+        sums = torch.zeros(min(SUMS, shard.whole), dtype=torch.float64, device=flat.device)
         for begin, part in _portions(flat):
-            numbers = own.numbers(torch, begin, part.numel())
+            numbers = shard.numbers(torch, begin, part.numel())
             signed = part.double()
-            if own.whole > SUMS:
+            if shard.whole > SUMS:
                 signed = signed * _signs(numbers)
-            if own.first is None or own.whole <= SUMS:
+            if shard.first is None or shard.whole <= SUMS:
                 sums.index_add_(0, (numbers - 1) % SUMS, signed)
                 continue
-            before = (own.first + begin) % SUMS
+            before = (shard.first + begin) % SUMS
             signed = torch.nn.functional.pad(signed, (before, -(before + signed.numel()) % SUMS))
             sums += signed.reshape(-1, SUMS).sum(dim=0)
         return list(sums.tolist())
@@ -77,11 +77,11 @@ def start_hash(parameter: Any) -> int:
     """
     torch = sys.modules["torch"]
     with torch.no_grad():
-        own, total = _own(torch, parameter), 0
+        shard, total = _own(torch, parameter), 0
         bits = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
-        flat = own.local.contiguous().reshape(-1)
+        flat = shard.local.contiguous().reshape(-1)
         for begin, part in _portions(flat.view(bits[flat.element_size()])):
-            mixed = own.numbers(torch, begin, part.numel()) * _MULTIPLIERS[0] + part.to(torch.int64)
+            mixed = shard.numbers(torch, begin, part.numel()) * _MULTIPLIERS[0] + part.to(torch.int64)
             for _ in range(2):
                 mixed = (mixed ^ ((mixed >> 31) & _HIGH)) * _MULTIPLIERS[1]
             total += int((mixed ^ ((mixed >> 31) & _HIGH)).sum())
@@ -114,22 +114,22 @@ def from_adam(optimizer: Any, model: Any) -> dict[str, Any]:
     They include the weight decay of plain Adam, but not AdamW's.
     """
     names = {id(parameter): name for name, parameter in model_hash.unwrap(model).named_parameters()}
-    found = {}
+    gradients = {}
     for group in optimizer.param_groups:
         rest = 1.0 - float(group["betas"][0])
         for parameter in group["params"]:
             mean = optimizer.state.get(parameter, {}).get("exp_avg")
             if mean is not None and id(parameter) in names:
-                found[names[id(parameter)]] = mean / rest
-    return found
+                gradients[names[id(parameter)]] = mean / rest
+    return gradients
 
 
 def starts(model: Any) -> dict[str, int]:
     """name -> `start_hash` of every trained parameter, or of this rank's part."""
     if model_hash.is_flat(model):
         return {}
-    own = model_hash.unwrap(model).named_parameters()
-    return {name: start_hash(parameter) for name, parameter in own if parameter.requires_grad}
+    named = model_hash.unwrap(model).named_parameters()
+    return {name: start_hash(parameter) for name, parameter in named if parameter.requires_grad}
 
 
 def rows(
@@ -141,26 +141,26 @@ def rows(
         if gradient is None:
             yield name, 0, precision or "", None, [], 0, 1, start
         else:
-            own = precision or str(gradient.dtype).removeprefix("torch.")
-            held = share(gradient)
-            size = int(held.local.numel())
-            yield name, size, own, norm(gradient), sketch(gradient), held.part, held.parts, start
+            dtype = precision or str(gradient.dtype).removeprefix("torch.")
+            shard = share(gradient)
+            size = int(shard.local.numel())
+            yield name, size, dtype, norm(gradient), sketch(gradient), shard.part, shard.parts, start
 
 
 def _own(torch: Any, tensor: Any) -> Share:
     """This rank's share of a tensor, as real numbers in double precision where available."""
-    held = share(tensor)
-    plain = held.local
+    shard = share(tensor)
+    plain = shard.local
     if plain.layout is not torch.strided:
         plain = plain.to_dense()
-    whole = held.whole
+    whole = shard.whole
     if plain.is_complex():
-        if held.parts > 1:
+        if shard.parts > 1:
             raise ValueError("parts of complex tensors are not looked at")
         plain, whole = torch.view_as_real(plain), 2 * whole
     if plain.device.type not in ("cpu", "cuda"):  # others may lack double precision
         plain = plain.cpu()
-    return replace(held, local=plain, whole=whole)
+    return replace(shard, local=plain, whole=whole)
 
 
 def _portions(flat: Any) -> Iterator[tuple[int, Any]]:

@@ -117,11 +117,11 @@ def mode_of(model: Any) -> tuple[float, str]:
     for name, module in plain.named_modules():
         training += bool(module.training)
         parent = name.rpartition(".")[0]
-        if module.training != plain.training and not any(parent == one or parent.startswith(f"{one}.") for one in others):
+        if module.training != plain.training and not any(parent == outer or parent.startswith(f"{outer}.") for outer in others):
             others.append(name)
     more = f" and {len(others) - MODULES} more" if len(others) > MODULES else ""
-    but = f", but for {', '.join(others[:MODULES])}{more}" if others else ""
-    return float(training), f"{'train' if plain.training else 'eval'}{but}"
+    exceptions = f", but for {', '.join(others[:MODULES])}{more}" if others else ""
+    return float(training), f"{'train' if plain.training else 'eval'}{exceptions}"
 
 
 def settings_of(optimizer: Any) -> str:
@@ -137,7 +137,7 @@ def _numbers(group: dict[str, Any]) -> Iterator[tuple[str, Any]]:
             continue
         if isinstance(value, bool | int | float):
             yield key, value
-        elif isinstance(value, tuple) and all(isinstance(one, int | float) for one in value):
+        elif isinstance(value, tuple) and all(isinstance(number, int | float) for number in value):
             yield key, list(value)
         elif hasattr(value, "item") and getattr(value, "numel", lambda: 0)() == 1 and not hasattr(value, "to_local"):
             yield key, float(value.item())
@@ -161,16 +161,16 @@ def _row(gradient: Any) -> tuple[Any, ...]:
         return 0, "", None, [], 0, 1, None
     torch = sys.modules["torch"]
     with torch.no_grad():
-        held = share(gradient)
-        own = held.local
-        own = own.to_dense() if own.layout is not torch.strided else own
-        own = torch.view_as_real(own) if own.is_complex() else own
-        flat = own.reshape(-1)
+        shard = share(gradient)
+        plain = shard.local
+        plain = plain.to_dense() if plain.layout is not torch.strided else plain
+        plain = torch.view_as_real(plain) if plain.is_complex() else plain
+        flat = plain.reshape(-1)
         size = int(flat.numel())
         precision = str(gradient.dtype).removeprefix("torch.")
         if size == 0:
-            return 0, precision, 0.0, [], held.part, held.parts, None
+            return 0, precision, 0.0, [], shard.part, shard.parts, None
         wide = flat.float() if flat.element_size() < 4 else flat
         norm = float(torch.linalg.vector_norm(wide))
         elements = flat[:: max(1, -(-size // ELEMENTS))].double().tolist()
-    return size, precision, norm, elements, held.part, held.parts, None
+    return size, precision, norm, elements, shard.part, shard.parts, None

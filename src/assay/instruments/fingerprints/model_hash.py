@@ -58,14 +58,14 @@ class Watch:
         """The hashes after so many finished steps; the next are due at the next power of two."""
         self.hashed = steps
         self._next = 1 << steps.bit_length()  # 0 -> 1 -> 2 -> 4 -> 8
-        found = [*hashes(self.model, self.kept), *random_hashes(self.device)]
+        digests = [*hashes(self.model, self.kept), *random_hashes(self.device)]
         if not self.staged:
-            found += each_parameter(self.model, self.kept, named=self._first)
+            digests += each_parameter(self.model, self.kept, named=self._first)
             self._first = False
         optimizer = None if self._optimizer is None else self._optimizer()
         if optimizer is not None:
-            found.append(optimizer_hash(optimizer))
-        return [(_of_part(what), text) for what, text in found] if self.staged else found
+            digests.append(optimizer_hash(optimizer))
+        return [(_of_part(what), text) for what, text in digests] if self.staged else digests
 
     def trained_by(self, optimizer: Any) -> bool:
         """Hash this optimizer's state from here on; whether it is new."""
@@ -110,9 +110,9 @@ def trained(model: Any, optimizers: Iterable[Any] = ()) -> frozenset[str]:
     optimizer.
     """
     named = dict(unwrap(model).named_parameters())
-    reduced = {id(one) for part in model.modules() if _is_reduced(part) for one in getattr(part, "_module_parameters", ())}
-    stepped = {id(one) for optimizer in optimizers for _, _, one in _trained(optimizer)}
-    learns = frozenset(name for name, one in named.items() if getattr(one, "requires_grad", True))
+    reduced = {id(parameter) for part in model.modules() if _is_reduced(part) for parameter in getattr(part, "_module_parameters", ())}
+    stepped = {id(parameter) for optimizer in optimizers for _, _, parameter in _trained(optimizer)}
+    learns = frozenset(name for name, parameter in named.items() if getattr(parameter, "requires_grad", True))
     if not reduced or not stepped:
         return learns or frozenset(named)
     return frozenset(name for name in learns if id(named[name]) in reduced | stepped) or learns or frozenset(named)
@@ -135,7 +135,7 @@ def hashes(model: Any, kept: frozenset[str] | None = None) -> Iterator[tuple[str
 
 
 def _kept(plain: Any, kept: frozenset[str] | None) -> list[tuple[str, Any]]:
-    return [(name, one) for name, one in plain.named_parameters() if kept is None or name in kept]
+    return [(name, parameter) for name, parameter in plain.named_parameters() if kept is None or name in kept]
 
 
 def each_parameter(model: Any, kept: frozenset[str] | None = None, *, named: bool) -> list[tuple[str, str]]:
@@ -147,25 +147,25 @@ def each_parameter(model: Any, kept: frozenset[str] | None = None, *, named: boo
     parameters = _kept(plain, kept)
     if _is_sharded(plain, parameters):
         return []
-    found = [("parameter_hashes", "".join(f"{_crc(parameter):08x}" for _, parameter in parameters))]
-    return [*found, ("parameter_names", "\n".join(name for name, _ in parameters))] if named else found
+    digests = [("parameter_hashes", "".join(f"{_crc(parameter):08x}" for _, parameter in parameters))]
+    return [*digests, ("parameter_names", "\n".join(name for name, _ in parameters))] if named else digests
 
 
 def optimizer_hash(optimizer: Any) -> tuple[str, str]:
     """(name, hash) of an optimizer's state, parameter by parameter; `optimizer_shard_hash` if every rank has its own part."""
-    found = []
-    for group, place, parameter in _trained(optimizer):
+    entries = []
+    for group, index, parameter in _trained(optimizer):
         state = optimizer.state.get(parameter) or {}
-        found += [(f"{group}.{place}.{key}", state[key]) for key in sorted(state)]
-    tensors = [(name, one) for name, value in found for one in (value if isinstance(value, list) else [value])]
+        entries += [(f"{group}.{index}.{key}", state[key]) for key in sorted(state)]
+    tensors = [(name, tensor) for name, value in entries for tensor in (value if isinstance(value, list) else [value])]
     parts = type(optimizer).__name__ == "ZeroRedundancyOptimizer" or any(hasattr(x, "to_local") for _, x in tensors)
     return ("optimizer_shard_hash" if parts else "optimizer_hash"), tensor_hash(tensors)
 
 
 def _trained(optimizer: Any) -> Iterator[tuple[int, int, Any]]:
-    for group, one in enumerate(optimizer.param_groups):
-        for place, parameter in enumerate(one["params"]):
-            yield group, place, parameter
+    for group, settings in enumerate(optimizer.param_groups):
+        for index, parameter in enumerate(settings["params"]):
+            yield group, index, parameter
 
 
 def random_hashes(device: str | None) -> Iterator[tuple[str, str]]:

@@ -56,20 +56,20 @@ def share(tensor: Any) -> Share:
 def _of_block(tensor: Any, local: Any) -> Share:
     mesh, where = tensor.device_mesh, tensor.device_mesh.get_coordinate()
     shape, offset, part, parts = list(tensor.shape), [0] * len(tensor.shape), 0, 1
-    for size, own, placement in zip(mesh.shape, where, tensor.placements, strict=True):
+    for size, coordinate, placement in zip(mesh.shape, where, tensor.placements, strict=True):
         kind = type(placement).__name__
         if kind == "Replicate":
             continue
-        part, parts = part * size + own, parts * size
+        part, parts = part * size + coordinate, parts * size
         if kind == "Shard":
-            begin, length = _chunk(shape[placement.dim], size, own)
+            begin, length = _chunk(shape[placement.dim], size, coordinate)
             offset[placement.dim] += begin
             shape[placement.dim] = length
         elif not (kind in ("Partial", "_Partial") and placement.reduce_op == "sum"):
             raise ValueError(f"a rank's part by {placement} is no block of the whole")
     if tuple(local.shape) != tuple(shape):
         raise ValueError(f"a rank's part is {tuple(local.shape)}, where {tuple(shape)} of {tuple(tensor.shape)} was expected")
-    strides = [math.prod(tensor.shape[place + 1 :]) for place in range(len(shape))]
+    strides = [math.prod(tensor.shape[dim + 1 :]) for dim in range(len(shape))]
     in_a_row = tuple(shape[1:]) == tuple(tensor.shape[1:])
     return Share(
         local=local,
@@ -83,8 +83,8 @@ def _of_block(tensor: Any, local: Any) -> Share:
     )
 
 
-def _chunk(length: int, parts: int, own: int) -> tuple[int, int]:
+def _chunk(length: int, parts: int, index: int) -> tuple[int, int]:
     """(begin, length) of one of the chunks of `torch.chunk`: equal lengths except the last ones."""
-    each = -(-length // parts)
-    begin = min(own * each, length)
-    return begin, min(each, length - begin)
+    longest = -(-length // parts)
+    begin = min(index * longest, length)
+    return begin, min(longest, length - begin)

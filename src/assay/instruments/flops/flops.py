@@ -140,11 +140,11 @@ class StepCounter:
     def _saw(self, function: Any, kind: str, out: Any, arguments: Sequence[Any], words: Mapping[str, Any]) -> None:
         name = str(function)
         if kind == "attention":
-            own, again = _attention([a.shape for a in arguments if hasattr(a, "shape")], backward="backward" in name)
+            flops, again = _attention([a.shape for a in arguments if hasattr(a, "shape")], backward="backward" in name)
         else:
-            own, again = int(self._registry[function._overloadpacket](*arguments, **words, out_val=out)), 0
+            flops, again = int(self._registry[function._overloadpacket](*arguments, **words, out_val=out)), 0
             if "attention_backward" in name:
-                own, again = own * 4 // 5, own - own * 4 // 5
+                flops, again = flops * 4 // 5, flops - flops * 4 // 5
         tensor = next(_tensors(arguments), None)
         if tensor is None or tensor.device.type == "meta":
             return
@@ -152,7 +152,7 @@ class StepCounter:
         phase = self._phases[-1] if self._phases else "backward"
         if phase == "backward" and self._torch.is_grad_enabled() and _computes_again():
             phase = "recomputed"
-        self.sums[(phase, *where)] += own
+        self.sums[(phase, *where)] += flops
         if again:
             self.sums[("recomputed", *where)] += again
 
@@ -177,7 +177,7 @@ class StepCounter:
         same = {device: identity(self._torch, device) for device in names}
         by = [{"device": d, "name": names[d], "precision": p, "flops": flops, **same[d]} for (d, p), flops in sorted(parts.items())]
         why = self._why_absent(phases)
-        told = {
+        result = {
             "convention": CONVENTION,
             "forward": phases["forward"],
             "backward": phases["backward"],
@@ -187,7 +187,7 @@ class StepCounter:
             "uncounted": sorted(self.unknown),
             "absent": why,
         }
-        return (None if why else float(phases["forward"] + phases["backward"])), told
+        return (None if why else float(phases["forward"] + phases["backward"])), result
 
     def _why_absent(self, phases: Mapping[str, int]) -> str:
         if self.trouble:
@@ -244,13 +244,13 @@ def _mode(torch: Any, counter: StepCounter) -> Any:
 
         def __torch_dispatch__(self, function: Any, types: Any, arguments: Any = (), words: Any = None) -> Any:
             words = words or {}
-            if types and any(_is_fake(one) for one in types):
+            if types and any(_is_fake(tensor_type) for tensor_type in types):
                 return function(*arguments, **words)  # its own mode comes next, and only there: the tensor itself refuses
             if isinstance(function, torch._ops.HigherOrderOperator):
                 counter.unknown.add(str(function))
                 return function(*arguments, **words)
             kind = counter.kind(function)
-            if kind == "layout" or (types and any(_is_made_of_others(one) for one in types)):
+            if kind == "layout" or (types and any(_is_made_of_others(tensor_type) for tensor_type in types)):
                 return NotImplemented  # the tensor subclass decomposes the operation, and the parts are counted
             out = function(*arguments, **words)
             if kind != "other":
@@ -319,9 +319,9 @@ def rounds_to_tf32(torch: Any, device: str, *, convolution: bool) -> bool:
             return False
     backends = torch.backends
     with suppress(Exception):  # a process must not mix the two APIs
-        asked = backends.cudnn.conv.fp32_precision if convolution else backends.cuda.matmul.fp32_precision
-        if asked != "none":
-            return bool(asked == "tf32")
+        setting = backends.cudnn.conv.fp32_precision if convolution else backends.cuda.matmul.fp32_precision
+        if setting != "none":
+            return bool(setting == "tf32")
     with suppress(Exception):
         return bool(backends.cudnn.allow_tf32 if convolution else backends.cuda.matmul.allow_tf32)
     return False

@@ -25,7 +25,7 @@ def measure(
     torch: Any, device: str, precision: str, *, sizes: tuple[int, ...] | None = None, now: Callable[[], int] = time.monotonic_ns
 ) -> dict[str, Any]:
     """The best rate of a device in a precision: `flops_per_s` (None with a reason under `absent`), `size`, `method`, `threads`."""
-    told: dict[str, Any] = {
+    result: dict[str, Any] = {
         "device": device,
         "precision": precision,
         "method": METHOD,
@@ -34,17 +34,17 @@ def measure(
         "threads": torch.get_num_threads() if device.startswith("cpu") else None,  # the threads that a CPU's rate refers to
     }
     if why := _cannot(torch, device, precision):
-        return {**told, "absent": why}
+        return {**result, "absent": why}
     best, best_size = 0.0, 0
     for size in sizes or (CPU_SIZES if device.startswith("cpu") else GPU_SIZES):
         try:
             speed = _speed(torch, device, getattr(torch, MULTIPLIED[precision]), size, now)
         except RuntimeError as error:  # out of memory, or an unsupported type
-            told["absent"] = str(error).partition("\n")[0]
+            result["absent"] = str(error).partition("\n")[0]
             continue
         if speed > best:
             best, best_size = speed, size
-    return {**told, "flops_per_s": best, "size": best_size, "absent": ""} if best else told
+    return {**result, "flops_per_s": best, "size": best_size, "absent": ""} if best else result
 
 
 def _cannot(torch: Any, device: str, precision: str) -> str:
@@ -54,9 +54,9 @@ def _cannot(torch: Any, device: str, precision: str) -> str:
     if device.startswith("cuda") and precision in ("float32", "tf32"):
         from assay.instruments.flops.flops import rounds_to_tf32
 
-        made = "tf32" if rounds_to_tf32(torch, device, convolution=False) else "float32"
-        if made != precision:
-            return f"this process makes its float32 products in {made}, not in {precision}"
+        effective = "tf32" if rounds_to_tf32(torch, device, convolution=False) else "float32"
+        if effective != precision:
+            return f"this process makes its float32 products in {effective}, not in {precision}"
     return ""
 
 

@@ -92,14 +92,14 @@ class Piece:
 
     def slice_of(self, tensor: Any) -> range | None:
         """The rows that a tensor of the same storage covers; None: all of them."""
-        one, numel = self.fetched, tensor.numel()
-        if one.items != self.rows or (one.ids is not None and len(one.ids) != self.rows):  # rows are not samples
+        fetched, numel = self.fetched, tensor.numel()
+        if fetched.items != self.rows or (fetched.ids is not None and len(fetched.ids) != self.rows):  # rows are not samples
             return None
         if numel >= self.numel or not self.row_bytes or not tensor.is_contiguous():
             return None
-        first, off = divmod(tensor.data_ptr() - self.ptr, self.row_bytes)
+        first, misaligned = divmod(tensor.data_ptr() - self.ptr, self.row_bytes)
         number, rest = divmod(numel * tensor.element_size(), self.row_bytes)
-        if off or rest or not 0 <= first < first + number <= self.rows:
+        if misaligned or rest or not 0 <= first < first + number <= self.rows:
             return None
         return range(first, first + number)
 
@@ -168,9 +168,9 @@ class Batches:
         if len(self._pieces) > self._sweep:
             self._forget_expired()
 
-    def _register(self, one: Fetched, tensor: Any) -> None:
+    def _register(self, batch: Fetched, tensor: Any) -> None:
         try:
-            piece = Piece(one, tensor, tensor.untyped_storage())
+            piece = Piece(batch, tensor, tensor.untyped_storage())
         except (RuntimeError, NotImplementedError):  # sparse, or without storage
             return
         known = self._pieces.get(piece.storage)
@@ -213,7 +213,7 @@ class Batches:
         """Note that this iterator feeds the training; forget dead ones, since a script may create one per step."""
         self.feeds.add(key)
         if len(self.feeds) > self._many_feeds:
-            self.feeds = {one for one in self.feeds if one is key or getattr(one, "alive", True)}
+            self.feeds = {feed for feed in self.feeds if feed is key or getattr(feed, "alive", True)}
             self._many_feeds = max(64, 2 * len(self.feeds))
 
     def _over(self, key: Any, queue: Queue) -> None:
@@ -224,7 +224,7 @@ class Batches:
 
     def waiting(self) -> Iterator[Fetched]:
         """The unused batches."""
-        return (one for queue in self.queues.values() for one in queue.waiting)
+        return (batch for queue in self.queues.values() for batch in queue.waiting)
 
     # ------------------------------------------------------------------ by identity
 
@@ -242,37 +242,37 @@ class Batches:
 
     def _matches(self, inputs: Any) -> tuple[list[tuple[Fetched, range | None]], bool]:
         """(batches passed to a call, whether it may also get one that cannot be identified)."""
-        found: dict[Fetched, range | None] = {}
+        matches: dict[Fetched, range | None] = {}
         computed = first = True
         for tensor in _tensors(inputs, self._tensor):
             if (match := self._match(tensor)) is not None:
-                found.setdefault(*match)
+                matches.setdefault(*match)
             if first:
                 computed, first = tensor.requires_grad, False
-        return list(found.items()), not found and (first or not computed)
+        return list(matches.items()), not matches and (first or not computed)
 
-    def _met(self, one: Fetched) -> None:
+    def _met(self, batch: Fetched) -> None:
         """The batch was passed to a module: no longer unused."""
-        queue = self.queues.get(one.key)
+        queue = self.queues.get(batch.key)
         if queue is None:
             return
         queue.matched = True
-        if one in queue.waiting:
-            queue.waiting.remove(one)
-        if one.key in self.fresh:
-            self.fresh.remove(one.key)
+        if batch in queue.waiting:
+            queue.waiting.remove(batch)
+        if batch.key in self.fresh:
+            self.fresh.remove(batch.key)
         if queue.ended and not queue.waiting:
-            del self.queues[one.key]
+            del self.queues[batch.key]
 
     # ------------------------------------------------------------------ passes
 
     def looks(self, inputs: Any) -> list[Fetched]:
         """The batches passed to a call without gradients and not trained on before."""
-        found, unknown = self._matches(inputs)
-        for one, _ in found:
-            self._met(one)
-        if found or not unknown:
-            return [one for one, _ in found if not one.trained]
+        matches, unknown = self._matches(inputs)
+        for batch, _ in matches:
+            self._met(batch)
+        if matches or not unknown:
+            return [batch for batch, _ in matches if not batch.trained]
         return self._take(self._looked_into())
 
     def looked(self, looked: Sequence[Fetched]) -> None:
@@ -281,38 +281,38 @@ class Batches:
 
     def passes(self, inputs: Any) -> None:
         """A module is called with gradients."""
-        found, unknown = self._matches(inputs)
+        matches, unknown = self._matches(inputs)
         begin = self._sequence()
-        for one, rows in found:
-            self._met(one)
-            self._give_back(one)
-            self.passing.append(Pass(one, rows, begin, -1, by_order=False))
-        if found or unknown:
+        for batch, rows in matches:
+            self._met(batch)
+            self._give_back(batch)
+            self.passing.append(Pass(batch, rows, begin, -1, by_order=False))
+        if matches or unknown:
             self._worked = True
-        if not found and unknown:
+        if not matches and unknown:
             self._suppose(begin)
 
     def _suppose(self, begin: int) -> None:
-        looked, self._looked = self._looked, []
-        taken = self._take(self._trained_by_order()) if self.fresh else self._next_of_group()
-        for one in (*looked, *taken):
-            self.passing.append(Pass(one, None, begin, -1, by_order=True))
+        examined, self._looked = self._looked, []
+        next_batches = self._take(self._trained_by_order()) if self.fresh else self._next_of_group()
+        for batch in (*examined, *next_batches):
+            self.passing.append(Pass(batch, None, begin, -1, by_order=True))
 
-    def _give_back(self, one: Fetched) -> None:
+    def _give_back(self, batch: Fetched) -> None:
         """Undo a match by order, now that identity shows another batch."""
-        for wrong in [each for each in self.passing if each.by_order and each.fetched.key == one.key]:
-            self.passing.remove(wrong)
-            queue = self.queues.get(one.key)
-            if wrong.fetched is not one and queue is not None:
-                queue.waiting.appendleft(wrong.fetched)
+        for mistaken in [passing for passing in self.passing if passing.by_order and passing.fetched.key == batch.key]:
+            self.passing.remove(mistaken)
+            queue = self.queues.get(batch.key)
+            if mistaken.fetched is not batch and queue is not None:
+                queue.waiting.appendleft(mistaken.fetched)
 
     def passed(self) -> None:
         """The call has returned."""
         end = self._sequence()
-        for one in reversed(self.passing):
-            if one.end >= 0:
+        for passing in reversed(self.passing):
+            if passing.end >= 0:
                 break
-            one.end = end
+            passing.end = end
 
     def turn(self) -> None:
         """A step has ended."""
@@ -326,25 +326,25 @@ class Batches:
             self._suppose(0)
         passing, self.passing = self.passing, []
         self._looked = []
-        if len({id(one.fetched) for one in passing}) > 1 and roots:
+        if len({id(item.fetched) for item in passing}) > 1 and roots:
             passing = self._reached(roots, passing)
-        for one in passing:
-            self.feeds_training(one.fetched.key)
+        for item in passing:
+            self.feeds_training(item.fetched.key)
         return passing
 
     def _reached(self, roots: Any, passing: list[Pass]) -> list[Pass]:
         """The passes in the backward graph; later ones may still get their own, earlier ones were discarded."""
-        begins = [one.begin for one in passing]
-        wanted, found = {one.begin for one in passing}, set[int]()
+        begins = [item.begin for item in passing]
+        sought, reached = {item.begin for item in passing}, set[int]()
         nodes = [node for root in roots if (node := getattr(root, "grad_fn", None) or getattr(root, "node", None)) is not None]
         seen = set(nodes)
-        while nodes and found != wanted:
+        while nodes and reached != sought:
             node = nodes.pop()
             number = node._sequence_nr()
             index = bisect_right(begins, number) - 1
             if index >= 0 and (number < passing[index].end or passing[index].end < 0):
-                found.add(begins[index])
-            fresh = [one for one, _ in node.next_functions if one is not None and one not in seen]
+                reached.add(begins[index])
+            fresh = [item for item, _ in node.next_functions if item is not None and item not in seen]
             seen.update(fresh)
             nodes.extend(fresh)
             if len(seen) > MOST_NODES:
@@ -352,9 +352,9 @@ class Batches:
                     "several batches were passed forward before a backward pass, whose graph is too large to tell which of them it is of"
                 )
                 return passing
-        last = max((index for index, one in enumerate(passing) if one.begin in found), default=len(passing))
-        self.passing = [one for one in passing[last + 1 :] if one.begin not in found]
-        return [one for one in passing if one.begin in found]
+        last = max((index for index, item in enumerate(passing) if item.begin in reached), default=len(passing))
+        self.passing = [item for item in passing[last + 1 :] if item.begin not in reached]
+        return [item for item in passing if item.begin in reached]
 
     # ------------------------------------------------------------------ by order
 
@@ -369,7 +369,7 @@ class Batches:
             return fresh[:]
         if not self.feeds:
             return fresh[-1:]
-        return [one for one in fresh if one not in self.feeds] or fresh[:]
+        return [key for key in fresh if key not in self.feeds] or fresh[:]
 
     def _trained_by_order(self) -> list[Any]:
         """The iterators whose batches are trained on: those still alive, else the one used last.
@@ -389,15 +389,15 @@ class Batches:
 
     def _take(self, keys: Sequence[Any]) -> list[Fetched]:
         """The next batch by order, from each of these iterators that was used since the last time."""
-        taken = []
+        batches = []
         for key in keys:
             queue = self.queues.get(key)
             if queue is not None and queue.waiting:
-                taken.append(self._next(queue))
+                batches.append(self._next(queue))
             self.fresh.remove(key)
             if queue is not None and queue.ended and not queue.waiting:
                 self._over(key, queue)
-        return taken
+        return batches
 
     def _next(self, queue: Queue) -> Fetched:
         """The batch of an iterator that was used again."""
@@ -434,10 +434,10 @@ class Batches:
         """Training has ended."""
         self._check(None)
 
-    def _check(self, but: Queue | None) -> None:
+    def _check(self, current: Queue | None) -> None:
         """Check the orders assumed for earlier iterators."""
         for queue in self.queues.values():
-            left = queue.waiting and queue is not but and not queue.matched
+            left = queue.waiting and queue is not current and not queue.matched
             if left and (queue.group or (queue.ahead == 1 and _data(queue) not in self._ahead)):
                 self.doubt = "a batch was fetched ahead and never worked on; which ones were, as copies, cannot be told"
 
@@ -457,24 +457,24 @@ def _is_over(queue: Queue) -> bool:
 
 def _tensors(value: Any, kind: type) -> Sequence[Any]:
     """The tensors of a batch or of a call's inputs, two levels deep."""
-    if type(value) in (list, tuple) and 0 < len(value) <= MOST_TENSORS and all(type(one) is kind for one in value):
+    if type(value) in (list, tuple) and 0 < len(value) <= MOST_TENSORS and all(type(item) is kind for item in value):
         flat: Sequence[Any] = value
         return flat
-    found: list[Any] = []
-    _collect(value, kind, found, 3)
-    return found
+    tensors: list[Any] = []
+    _collect(value, kind, tensors, 3)
+    return tensors
 
 
-def _collect(value: Any, kind: type, found: list[Any], depth: int) -> None:
+def _collect(value: Any, kind: type, tensors: list[Any], depth: int) -> None:
     if isinstance(value, kind):
-        found.append(value)
+        tensors.append(value)
     elif depth and isinstance(value, (list, tuple)):
-        for one in value[:MOST_TENSORS]:
-            _collect(one, kind, found, depth - 1)
-            if len(found) >= MOST_TENSORS:
+        for item in value[:MOST_TENSORS]:
+            _collect(item, kind, tensors, depth - 1)
+            if len(tensors) >= MOST_TENSORS:
                 return
     elif depth and isinstance(value, Mapping):
-        for one in value.values():
-            _collect(one, kind, found, depth - 1)
-            if len(found) >= MOST_TENSORS:
+        for item in value.values():
+            _collect(item, kind, tensors, depth - 1)
+            if len(tensors) >= MOST_TENSORS:
                 return

@@ -80,10 +80,10 @@ class Checkpoints:
         watch = self._recorder._watch
         if watch is None:
             return False
-        trained = [one for one in watch.model.parameters() if one.requires_grad]
-        shapes, flat = {tuple(one.shape) for one in trained}, model_hash.is_flat(watch.model)
-        held = sum(one.numel() for one in self._tensors(thing) if flat or tuple(one.shape) in shapes)
-        return bool(held and held >= HALF * sum(one.numel() for one in trained))
+        trained = [tensor for tensor in watch.model.parameters() if tensor.requires_grad]
+        shapes, flat = {tuple(tensor.shape) for tensor in trained}, model_hash.is_flat(watch.model)
+        elements = sum(tensor.numel() for tensor in self._tensors(thing) if flat or tuple(tensor.shape) in shapes)
+        return bool(elements and elements >= HALF * sum(tensor.numel() for tensor in trained))
 
     def _beside(self, original: Any, arguments: Any, words: Any, files: list[str]) -> Any:
         begin = self._attached._now()
@@ -100,18 +100,18 @@ class Checkpoints:
             if self._nested() or threading.current_thread() is not threading.main_thread():
                 return original(*arguments, **words)
             begin = self._attached._now()
-            found = original(*arguments, **words)
-            self._shielded(self._has_read, _given(arguments, words, 0, file), found, begin)
-            return found
+            content = original(*arguments, **words)
+            self._shielded(self._has_read, _given(arguments, words, 0, file), content, begin)
+            return content
 
         return functools.wraps(original)(read)
 
-    def _has_read(self, file: Any, found: Any, begin: int) -> None:
-        places = frozenset(_place(one) for one in self._tensors(found))
+    def _has_read(self, file: Any, content: Any, begin: int) -> None:
+        storages = frozenset(_place(tensor) for tensor in self._tensors(content))
         named = (_files(file) or [""])[0]
-        if places:
+        if storages:
             spent = self._attached._now() - begin
-            self._reads.append(Read(named, begin, spent, self._recorder._step, places))
+            self._reads.append(Read(named, begin, spent, self._recorder._step, storages))
 
     def loading(self, original: Any) -> Any:
         """Wrap `load_state_dict` of a module or an optimizer."""
@@ -135,8 +135,8 @@ class Checkpoints:
         step = self._recorder._step
         fresh = [read for read in self._reads if read.step == step]
         self._reads = deque(fresh, maxlen=READS)
-        places = {_place(one) for one in self._tensors(state)} - {0}
-        return [read for read in fresh if read.places & places] or [read for read in fresh if not read.used]
+        storages = {_place(tensor) for tensor in self._tensors(state)} - {0}
+        return [read for read in fresh if read.places & storages] or [read for read in fresh if not read.used]
 
     def _account(self, reads: list[Read]) -> None:
         """Exclude the read from training time, if it happened in the current step."""
@@ -153,9 +153,9 @@ class Checkpoints:
         def called(*arguments: Any, **words: Any) -> Any:
             if self._nested() or threading.current_thread() is not threading.main_thread():
                 return original(*arguments, **words)
-            given = words.get("checkpoint_id")
-            given = given or getattr(words.get("storage_writer") or words.get("storage_reader"), "path", None)
-            return self._paused(kind, _files(given), original, arguments, words)
+            path = words.get("checkpoint_id")
+            path = path or getattr(words.get("storage_writer") or words.get("storage_reader"), "path", None)
+            return self._paused(kind, _files(path), original, arguments, words)
 
         return functools.wraps(original)(called)
 
@@ -183,22 +183,22 @@ class Checkpoints:
 
     def _tensors(self, thing: Any) -> Iterator[Any]:
         """The tensors of a saved or loaded object, found without calling the script's code."""
-        waiting, looked = [thing], 0
-        while waiting and looked < MOST:
-            one, looked = waiting.pop(), looked + 1
-            if isinstance(one, self._torch.Tensor):
-                yield one
-            elif isinstance(one, self._torch.nn.Module):
-                yield from one.parameters()
-            elif isinstance(one, Mapping):
-                waiting.extend(one.values())
-            elif isinstance(one, list | tuple):
-                waiting.extend(one)
+        waiting, examined = [thing], 0
+        while waiting and examined < MOST:
+            item, examined = waiting.pop(), examined + 1
+            if isinstance(item, self._torch.Tensor):
+                yield item
+            elif isinstance(item, self._torch.nn.Module):
+                yield from item.parameters()
+            elif isinstance(item, Mapping):
+                waiting.extend(item.values())
+            elif isinstance(item, list | tuple):
+                waiting.extend(item)
 
 
 def install(torch: Any, attached: Attached) -> list[Undo]:
     """Install the hooks."""
-    own, undo = Checkpoints(torch, attached), list[Undo]()
+    checkpoints, undo = Checkpoints(torch, attached), list[Undo]()
 
     def replace(owner: Any, name: str, made: Callable[[Any], Any]) -> None:
         original = getattr(owner, name, None)
@@ -209,19 +209,19 @@ def install(torch: Any, attached: Attached) -> list[Undo]:
         undo.append(lambda: setattr(owner, name, original) if getattr(owner, name, None) is replaced else None)
 
     for owner in (torch, torch.serialization):
-        replace(owner, "save", lambda function: own.saving(function, "obj", "f"))
-        replace(owner, "load", lambda function: own.reading(function, "f"))
-    replace(torch.nn.Module, "load_state_dict", own.loading)
-    replace(torch.optim.Optimizer, "load_state_dict", own.loading)
+        replace(owner, "save", lambda function: checkpoints.saving(function, "obj", "f"))
+        replace(owner, "load", lambda function: checkpoints.reading(function, "f"))
+    replace(torch.nn.Module, "load_state_dict", checkpoints.loading)
+    replace(torch.optim.Optimizer, "load_state_dict", checkpoints.loading)
 
     def distributed(module: Any) -> None:
         for name in ("save", "async_save"):
-            replace(module, name, lambda function: own.whole(function, "checkpoint_save"))
-        replace(module, "load", lambda function: own.whole(function, "checkpoint_load"))
+            replace(module, name, lambda function: checkpoints.whole(function, "checkpoint_save"))
+        replace(module, "load", lambda function: checkpoints.whole(function, "checkpoint_load"))
 
     def safetensors(module: Any) -> None:
-        replace(module, "save_file", lambda function: own.saving(function, "tensors", "filename"))
-        replace(module, "load_file", lambda function: own.reading(function, "filename"))
+        replace(module, "save_file", lambda function: checkpoints.saving(function, "tensors", "filename"))
+        replace(module, "load_file", lambda function: checkpoints.reading(function, "filename"))
 
     when_there(distributed, name=DCP)
     when_there(safetensors, name="safetensors.torch")
@@ -233,9 +233,9 @@ def install(torch: Any, attached: Attached) -> list[Undo]:
     return [take_out]
 
 
-def _given(arguments: tuple[Any, ...], words: Mapping[str, Any], place: int, name: str) -> Any:
+def _given(arguments: tuple[Any, ...], words: Mapping[str, Any], index: int, name: str) -> Any:
     """An argument, positional or by keyword."""
-    return arguments[place] if place < len(arguments) else words.get(name)
+    return arguments[index] if index < len(arguments) else words.get(name)
 
 
 def _place(tensor: Any) -> int:
@@ -246,9 +246,9 @@ def _place(tensor: Any) -> int:
         return 0
 
 
-def _files(given: Any) -> list[str]:
+def _files(file: Any) -> list[str]:
     """The file name in an argument: relative to the working directory if inside it."""
-    named = given if isinstance(given, str | os.PathLike) else getattr(given, "name", None)
+    named = file if isinstance(file, str | os.PathLike) else getattr(file, "name", None)
     if not isinstance(named, str | os.PathLike) or not (text := os.fspath(named)) or not isinstance(text, str):
         return []
     within = os.path.relpath(text)

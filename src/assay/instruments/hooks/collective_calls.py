@@ -86,10 +86,10 @@ class Calls:
             call.timed = False  # a script that fires and forgets must not leave it waiting for an end that never comes
             raise
         finally:
-            asked = self.now()
-            waits.asked(asked)
+            requested_ns = self.now()
+            waits.asked(requested_ns)
             self.under_way.any = False
-            self.own_ns += begin - entered + self.now() - asked
+            self.own_ns += begin - entered + self.now() - requested_ns
 
     def steadily(self, name: str, size: int, tensors: Any) -> Call | None:
         """`begun` and the first half of `made` in one, for a reducer's bucket in a steady step; None if it is not as expected."""
@@ -127,12 +127,12 @@ class Calls:
 
     def asked_steadily(self, call: Call, work: Any) -> None:
         """The engine has accepted the call."""
-        asked = self.now()
+        requested_ns = self.now()
         try:
-            self.waits.asking("backward", asked - call.begin)
+            self.waits.asking("backward", requested_ns - call.begin)
             call.future = future = work.get_future()
             future.add_done_callback(functools.partial(self.told, call))
-            self.own_ns += self.now() - asked
+            self.own_ns += self.now() - requested_ns
         except RuntimeError:  # this engine does not report completion
             call.timed = False
         except Exception as error:
@@ -186,8 +186,8 @@ class Calls:
             self.catch_up()
         number = self._numbers.get(name, 0)
         self._numbers[name] = number + 1
-        one = type(tensors) is list and len(tensors) == 1 and type(tensors[0]) is not list
-        flat = tensors if one else list(_flat(tensors))
+        single = type(tensors) is list and len(tensors) == 1 and type(tensors[0]) is not list
+        flat = tensors if single else list(_flat(tensors))
         nbytes, on_gpu = 0, False
         for tensor in flat:
             nbytes += tensor.numel() * tensor.element_size()
@@ -315,8 +315,8 @@ def _flat(tensors: Any) -> Any:
     if hasattr(tensors, "element_size"):
         yield tensors
     elif isinstance(tensors, list | tuple):
-        for one in tensors:
-            yield from _flat(one)
+        for item in tensors:
+            yield from _flat(item)
 
 
 def group_name_and_size(group: Any) -> tuple[str, int]:

@@ -50,11 +50,11 @@ def install(torch: Any, attached: Attached, recorder: Recorder, undo: list[Calla
     def in_turn(self: Any, *arguments: Any, **words: Any) -> Any:
         if torch.compiler.is_compiling() or not taking.leaves_alone(self):
             return forward(self, *arguments, **words)
-        was, self.require_backward_grad_sync = self.require_backward_grad_sync, False
+        before, self.require_backward_grad_sync = self.require_backward_grad_sync, False
         try:  # only the forward pass reads the flag: it prepares the reducer for the backward pass
             return forward(self, *arguments, **words)
         finally:
-            self.require_backward_grad_sync = was
+            self.require_backward_grad_sync = before
 
     def turned(at: int | None = None) -> None:
         taking.asked()
@@ -103,8 +103,8 @@ class _Turns:
         if self._over or not self._recorder.active:
             return
         begin = self._recorder._now()
-        was, self._free, self._told = self._free, is_free(self._recorder._step), False
-        if was == self._free:
+        before, self._free, self._told = self._free, is_free(self._recorder._step), False
+        if before == self._free:
             return
         try:
             self._change()
@@ -128,16 +128,16 @@ class _Turns:
     def _keep(self) -> None:
         tensors = [tensor for model in self._attached.reducers for tensor in (*model.parameters(), *model.buffers())]
         for optimizer in self._optimizers.values():
-            own = (value for state in optimizer.state.values() if isinstance(state, dict) for value in state.values())
-            tensors += [value for value in own if isinstance(value, self._torch.Tensor)]
+            state_values = (value for state in optimizer.state.values() if isinstance(state, dict) for value in state.values())
+            tensors += [value for value in state_values if isinstance(value, self._torch.Tensor)]
         with self._torch.no_grad():
             self._kept = [(tensor, tensor.detach().clone()) for tensor in tensors]
 
     def _put_back(self) -> None:
         with self._torch.no_grad():
-            for tensor, was in self._kept:
-                if tensor.shape == was.shape:
-                    tensor.copy_(was)
+            for tensor, kept in self._kept:
+                if tensor.shape == kept.shape:
+                    tensor.copy_(kept)
         self._kept = []
 
 
@@ -151,22 +151,22 @@ class _Replay:
     def make(self, calls: list[Call]) -> None:
         """Request all of them at once, as a backward pass does; only if every rank can."""
         distributed, now = self._torch.distributed, self._recorder._now
-        wanted = [call for call in calls if call.op != "barrier"]
-        asking = [self._asking(call) for call in wanted]
-        can = self._torch.tensor([float(bool(wanted) and None not in asking)], device="cuda" if self._cuda else "cpu")
+        replayed = [call for call in calls if call.op != "barrier"]
+        requests = [self._asking(call) for call in replayed]
+        replayable = self._torch.tensor([float(bool(replayed) and None not in requests)], device="cuda" if self._cuda else "cpu")
         world, agreed = distributed.group.WORLD, distributed.AllreduceOptions()
         agreed.reduceOp = distributed.ReduceOp.MIN
-        world.allreduce([can], agreed).wait()
-        if not can.item():
+        world.allreduce([replayable], agreed).wait()
+        if not replayable.item():
             return
         for warm in (True, False):  # the first round allocates buffers
             world.barrier().wait()
             self._still()
-            begin, made = now(), []
-            for call, ask in zip(wanted, asking, strict=True):
+            begin, works = now(), []
+            for call, ask in zip(replayed, requests, strict=True):
                 assert ask is not None
-                made.append((call, now(), ask()))
-            rows = [(call, asked, self._end(work)) for call, asked, work in made]
+                works.append((call, now(), ask()))
+            rows = [(call, requested_ns, self._end(work)) for call, requested_ns, work in works]
             self._still()
             end = now()
             if not warm:

@@ -80,6 +80,6 @@ class Waits:
 
     def both(self) -> tuple[defaultdict[str, int], defaultdict[str, int]]:
         """(asking, waiting) of the step that ends, by phase."""
-        found = self.asked_ns, self.waited_ns
+        sums = self.asked_ns, self.waited_ns
         self.asked_ns, self.waited_ns = defaultdict(int), defaultdict(int)
-        return found
+        return sums

@@ -58,8 +58,8 @@ class View:
     def rows(self, ids: Iterable[int]) -> list[int]:
         """The rows of these indices."""
         for indices in self.maps:
-            ids = [indices[one] for one in ids]
-        return [self.first + operator.index(one) for one in ids]
+            ids = [indices[index] for index in ids]
+        return [self.first + operator.index(index) for index in ids]
 
 
 @dataclass(slots=True)
@@ -96,31 +96,31 @@ class Evaluated:
 
     def looked(self, batches: Iterable[Fetched]) -> None:
         """These batches were evaluated, not trained on."""
-        for one in batches:
-            if one.evaluated and one.ids is not None and one.source is not None:
-                self._evaluate(one.source, one.ids)
+        for batch in batches:
+            if batch.evaluated and batch.ids is not None and batch.source is not None:
+                self._evaluate(batch.source, batch.ids)
 
     def _evaluate(self, source: Source, ids: list[int]) -> None:
         view = self._view(source)
         if view is None or not _are_rows(ids):
             return
         view.below.note()
-        trained, found = view.below.trained, self.under_way.setdefault(source, Evaluation())
+        trained, evaluation = view.below.trained, self.under_way.setdefault(source, Evaluation())
         rows = view.rows(ids)
-        found.samples += len(rows)
-        found.trained_on += sum(row < len(trained) and trained[row] for row in rows)
-        found.same = view.trained
+        evaluation.samples += len(rows)
+        evaluation.trained_on += sum(row < len(trained) and trained[row] for row in rows)
+        evaluation.same = view.trained
 
     def ended(self) -> None:
         """Training goes on, or the process ends."""
-        for source, found in self.under_way.items():
-            key = (source.name, found.same)
+        for source, evaluation in self.under_way.items():
+            key = (source.name, evaluation.same)
             number = self._passes[key] = self._passes.get(key, 0) + 1
             if number <= EVERY_PASS or not number & (number - 1):
-                self._tell(source.name, found)
+                self._tell(source.name, evaluation)
                 self._last.pop(key, None)
             else:
-                self._last[key] = found
+                self._last[key] = evaluation
         self.under_way.clear()
 
     def begins_anew(self) -> None:
@@ -131,8 +131,8 @@ class Evaluated:
     def close(self) -> None:
         """Record the remaining evaluations."""
         self.ended()
-        for (name, _), found in self._last.items():
-            self._tell(name, found)
+        for (name, _), evaluation in self._last.items():
+            self._tell(name, evaluation)
         self._last.clear()
 
     def _view(self, source: Source) -> View | None:
@@ -149,7 +149,7 @@ class Evaluated:
         """Forget data that are gone: a script may recreate them for every epoch or rollout."""
         if len(self._views) + len(self._below) < self._many:
             return
-        self._views = {key: one for key, one in self._views.items() if one[0]() is not None}
+        self._views = {key: view for key, view in self._views.items() if view[0]() is not None}
         self._below = {key: rows for key, rows in self._below.items() if rows.alive()}
         self._many = 2 * (len(self._views) + len(self._below)) + FEW
 
@@ -167,10 +167,10 @@ class Evaluated:
             below = self._rows(key, lambda: _Storage(storage))
             return View(below, tuple(maps), tensor.storage_offset() // tensor.stride(0))
         try:
-            there = weakref.ref(data)
+            reference = weakref.ref(data)
         except TypeError:  # a list
             return None
-        return View(self._rows(id(data), lambda: lambda: there() is not None), tuple(maps), 0)
+        return View(self._rows(id(data), lambda: lambda: reference() is not None), tuple(maps), 0)
 
     def _rows(self, key: Any, alive: Callable[[], Callable[[], bool]]) -> Rows:
         known = self._below.get(key)

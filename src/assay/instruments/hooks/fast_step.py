@@ -143,10 +143,10 @@ class Ordinary:
             return
         self.on = self.timing = False
         self.steps += self.step - self._entered
-        attached, recorder, place = self._attached, self._recorder, self.place
+        attached, recorder, position = self._attached, self._recorder, self.place
         phases: Any = recorder._phases  # HostPhases, unchanged since `enter`
-        passed, derived, stepped = place >= IN_FORWARD, place >= IN_BACKWARD, place == STEPPED
-        if place > ASKED and self.batch is not None:
+        passed, derived, stepped = position >= IN_FORWARD, position >= IN_BACKWARD, position == STEPPED
+        if position > ASKED and self.batch is not None:
             recorder._data = self.batch[2]
             recorder._items = self.batch[3] if derived else None
         phases.ns[:] = (self.forward_ns, self.backward_ns, self.optimizer_ns if stepped else 0)
@@ -163,17 +163,17 @@ class Ordinary:
 
     def _give_back_phase(self) -> None:
         """Continue the current phase in `Attached`."""
-        attached, place = self._attached, self.place
+        attached, position = self._attached, self.place
         phases: Any = self._recorder._phases
-        if place == ASKED:
+        if position == ASKED:
             attached._asked = self.asked
-        elif place in (IN_FORWARD, IN_BACKWARD, IN_STEP):
-            phase = {IN_FORWARD: FORWARD, IN_BACKWARD: BACKWARD}.get(place, OPTIMIZER)
+        elif position in (IN_FORWARD, IN_BACKWARD, IN_STEP):
+            phase = {IN_FORWARD: FORWARD, IN_BACKWARD: BACKWARD}.get(position, OPTIMIZER)
             phases.stack[:] = [phase]
             phases.seen[phase] = True
-            if place == IN_BACKWARD:
+            if position == IN_BACKWARD:
                 attached._passes.append((False, self.roots, self.hook))
-            elif place == IN_STEP:
+            elif position == IN_STEP:
                 attached._stepping.append(self.optimizer_id)
 
     def _give_back_batch(self, passed: bool, derived: bool) -> None:
@@ -193,23 +193,23 @@ class Ordinary:
         if batch is None or source is None or derived:  # it is among the recent ones
             return
         refs, begin, ns, items, ids = batch
-        one = Fetched(begin, ns, items, ids, source, counted=True, key=source)
+        fetched = Fetched(begin, ns, items, ids, source, counted=True, key=source)
         if not passed:
-            self._batches.add(one, _still(refs))
+            self._batches.add(fetched, _still(refs))
             return
-        self._batches.register(one, _still(refs))
-        self._batches.passing.append(Pass(one, None, 0, -1, by_order=self.by_order))
+        self._batches.register(fetched, _still(refs))
+        self._batches.passing.append(Pass(fetched, None, 0, -1, by_order=self.by_order))
 
     def _tell_recent(self) -> None:
         """Register the last steps' batches: which ones the script keeps, and that they were trained on."""
         recent, self._recent = self._recent, []
         for row in recent:
             (refs, begin, ns, items, ids), source, step = row[BATCH], row[SOURCE], row[STEP]
-            one = Fetched(begin, ns, items, ids, source, counted=True, key=source, trained=True, step=step, worked=None, told=None)
-            if there := _still(refs):
-                self._batches.register(one, there)
+            fetched = Fetched(begin, ns, items, ids, source, counted=True, key=source, trained=True, step=step, worked=None, told=None)
+            if alive := _still(refs):
+                self._batches.register(fetched, alive)
             if ids is not None:
-                self._attached.evaluated.trained(one, ids)
+                self._attached.evaluated.trained(fetched, ids)
 
     def refuse(self) -> None:
         """The current step is not an ordinary one."""
@@ -282,7 +282,7 @@ class Ordinary:
             try:
                 refs = tuple(map(ref, tensors))
             except TypeError:  # it holds objects without weak references: numbers, strings, lists
-                refs = tuple(ref(one) for one in tensors if type(one) is self._tensor)
+                refs = tuple(ref(tensor) for tensor in tensors if type(tensor) is self._tensor)
             self.batch = (refs, self.asked, came - self.asked, float(shape[0]), ids)
             self.first, self.place = refs[0], GOT
             if source.tells:
@@ -434,4 +434,4 @@ def _folding(key: Row) -> Callable[[Sequence[Row]], Mapping[str, list[Row]]]:
 
 def _still(refs: tuple[Any, ...]) -> list[Any]:
     """The referents that are still alive."""
-    return [one for one in (each() for each in refs) if one is not None]
+    return [referent for referent in (reference() for reference in refs) if referent is not None]

@@ -27,11 +27,11 @@ def following(attached: Attached, original: Function, slow: Function) -> Functio
     def __next__(self: Any) -> Any:
         if not ordinary.on or current() != main:
             return slow(self)
-        asked = now()
-        if not ordinary.turns(asked):
+        requested_ns = now()
+        if not ordinary.turns(requested_ns):
             return slow(self)
         if ordinary.timing:
-            ordinary.own += now() - asked
+            ordinary.own += now() - requested_ns
         attached.inside = True  # modules that transform samples are no forward pass
         try:
             batch = original(self)
@@ -63,7 +63,7 @@ def running(torch: Any, attached: Attached, original: Function, slow: Function) 
     def _engine_run_backward(roots: Any, *arguments: Any, **words: Any) -> Any:  # noqa: C901 - one frame, on purpose
         if is_traced() or not ordinary.on or current() != main or ordinary.place != PASSED:
             return slow(roots, *arguments, **words)
-        begun = now() if ordinary.timing else 0
+        entered_ns = now() if ordinary.timing else 0
         hook, losses = None, roots if words.get("accumulate_grad") else None
         try:
             ordinary.place, ordinary.roots, attached.inside = IN_BACKWARD, losses, True
@@ -76,20 +76,20 @@ def running(torch: Any, attached: Attached, original: Function, slow: Function) 
             ordinary.hook = hook
         except Exception as error:
             ordinary.fail(error)
-        asked = ordinary.asked = now()
-        if begun:
-            ordinary.own += asked - begun
+        begin_ns = ordinary.asked = now()
+        if entered_ns:
+            ordinary.own += begin_ns - entered_ns
         try:
             return original(roots, *arguments, **words)
         finally:
-            ended = now()
+            end_ns = now()
             if attached.ordinary.on:  # `leave` may have been called meanwhile
                 try:
-                    ordinary.backward_ns = ended - asked
+                    ordinary.backward_ns = end_ns - begin_ns
                     ordinary.place, ordinary.roots, attached.inside = DERIVED, None, False
                     if hook is not None:
                         ordinary.hook = None
-                        attached._computed_until(hook, "backward", ended)
+                        attached._computed_until(hook, "backward", end_ns)
                     if losses:
                         root = losses[0]
                         usual = len(losses) == 1 and type(root) is tensor and not attached.scales
@@ -98,7 +98,7 @@ def running(torch: Any, attached: Attached, original: Function, slow: Function) 
                         else:
                             attached._lose(losses)
                     if ordinary.timing:
-                        ordinary.own += now() - ended
+                        ordinary.own += now() - end_ns
                 except Exception as error:
                     ordinary.fail(error)
             else:

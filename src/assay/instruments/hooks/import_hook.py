@@ -31,8 +31,8 @@ class Waits:
             return None
         self._asking.add(thread)
         try:
-            found = (one.find_spec(name, path, target) for one in [*sys.meta_path] if hasattr(one, "find_spec"))
-            spec = next((one for one in found if one is not None), None)
+            specs = (item.find_spec(name, path, target) for item in [*sys.meta_path] if hasattr(item, "find_spec"))
+            spec = next((item for item in specs if item is not None), None)
         finally:
             self._asking.discard(thread)
         if spec is None or spec.loader is None:

@@ -16,13 +16,13 @@ class LiveOptimizers:
 
     def add(self, optimizer: Any) -> None:
         """Add an optimizer."""
-        self._there = {key: there for key, there in self._there.items() if there() is not None}
+        self._there = {key: reference for key, reference in self._there.items() if reference() is not None}
         with suppress(TypeError):  # without weak references its lifetime is unknown
             self._there[id(optimizer)] = weakref.ref(optimizer)
 
     def __iter__(self) -> Iterator[Any]:
-        for there in tuple(self._there.values()):
-            if (optimizer := there()) is not None:
+        for reference in tuple(self._there.values()):
+            if (optimizer := reference()) is not None:
                 yield optimizer
 
     def train(self, module: Any) -> bool:

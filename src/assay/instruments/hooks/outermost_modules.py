@@ -91,8 +91,8 @@ class Outermost:
         """Restore everything."""
         global _current
         self.rest()
-        for owner, (own, before) in self._known.items():
-            if owner.__dict__.get("__call__") is not own:  # someone else has patched it since
+        for owner, (replacement, before) in self._known.items():
+            if owner.__dict__.get("__call__") is not replacement:  # someone else has patched it since
                 continue
             if before is None:
                 del owner.__call__
@@ -139,11 +139,11 @@ class Outermost:
     def _know(self, owner: Any) -> None:
         """Patch a class; one with its own `__call__` (OptimizedModule, GraphModule) keeps it inside ours."""
         definer = next(base for base in owner.__mro__ if "__call__" in base.__dict__)
-        own = called if definer is self._base else _calling(definer.__dict__["__call__"])
+        replacement = called if definer is self._base else _calling(definer.__dict__["__call__"])
         with suppress(TypeError):  # an immutable class is found again at every scan
             before = owner.__dict__.get("__call__")
-            owner.__call__ = own
-            self._known[owner] = (own, before)
+            owner.__call__ = replacement
+            self._known[owner] = (replacement, before)
 
 
 def called(self: Any, *arguments: Any, **words: Any) -> Any:

@@ -84,21 +84,21 @@ class Evidence:
     def detail(self, watch: model_hash.Watch | None, reducers: Iterable[Any]) -> dict[str, Any]:
         """All evidence, as the event's detail."""
         watch = watch or self.watch
-        found: dict[str, Any] = {"group": self._group, "engine": self._engine[:1] + self._engine[1:][-1:]}
-        found |= {"sharing": self._sharing, "p2p_steps": len(self._p2p)}
+        evidence: dict[str, Any] = {"group": self._group, "engine": self._engine[:1] + self._engine[1:][-1:]}
+        evidence |= {"sharing": self._sharing, "p2p_steps": len(self._p2p)}
         other = ["torch.distributed.rpc"] if self._rpc else []
-        found["libraries"] = other + [name for name in OTHER_WAYS if name in sys.modules]
+        evidence["libraries"] = other + [name for name in OTHER_WAYS if name in sys.modules]
         with suppress(Exception):
-            found |= _of_reducers(reducers)
+            evidence |= _of_reducers(reducers)
         with suppress(Exception):
-            found |= self._settled or ({} if watch is None else _of_model(watch))
-        return found
+            evidence |= self._settled or ({} if watch is None else _of_model(watch))
+        return evidence
 
 
 def _of_reducers(reducers: Iterable[Any]) -> dict[str, Any]:
     """The attributes of the DistributedDataParallels."""
     known = list(reducers)
-    hooks = [getattr(one[0], "__qualname__", "") for model in known for one in getattr(model, "_comm_hooks", ())]
+    hooks = [getattr(hook[0], "__qualname__", "") for model in known for hook in getattr(model, "_comm_hooks", ())]
     return {
         "ddp": [int(model.process_group.size()) for model in known],
         "ddp_ignored": sum(len(getattr(model, "parameters_to_ignore", ())) for model in known),
@@ -110,16 +110,16 @@ def _of_model(watch: model_hash.Watch) -> dict[str, Any]:
     """The watched model's parameters and modules."""
     model = watch.model
     named = [(name, parameter) for name, parameter in model_hash.unwrap(model).named_parameters() if parameter.requires_grad]
-    local = [(name, one.to_local() if hasattr(one, "to_local") else one) for name, one in named]
-    shapes = "\n".join(f"{name}|{tuple(one.shape)}" for name, one in local)
+    local = [(name, value.to_local() if hasattr(value, "to_local") else value) for name, value in named]
+    shapes = "\n".join(f"{name}|{tuple(value.shape)}" for name, value in local)
     optimizer = None if watch._optimizer is None else watch._optimizer()
     return {
         "stage": watch.staged,
-        "bytes": sum(int(one.numel()) * int(one.element_size()) for _, one in local),
+        "bytes": sum(int(value.numel()) * int(value.element_size()) for _, value in local),
         "shapes": hashlib.blake2b(shapes.encode(), digest_size=8).hexdigest(),
         "fsdp": max((_fsdp_ranks(module) for module in model.modules()), default=0),
-        "dtensor": max((_mesh_size(one) for _, one in named), default=0),
-        "layers": sorted({type(one).__name__ for one in model.modules() if any(x in type(one).__name__ for x in LAYERS)}),
+        "dtensor": max((_mesh_size(value) for _, value in named), default=0),
+        "layers": sorted({type(value).__name__ for value in model.modules() if any(x in type(value).__name__ for x in LAYERS)}),
         "optimizer": "" if optimizer is None else type(optimizer).__name__,
     }
 
@@ -135,9 +135,9 @@ def _fsdp_ranks(module: Any) -> int:
 
 def _groups_of(state: Any) -> list[Any]:
     """A single group before torch 2.11, a list since."""
-    several = getattr(state, "_fsdp_param_groups", None)
-    one = getattr(state, "_fsdp_param_group", None)
-    return list(several) if several else [] if one is None else [one]
+    groups = getattr(state, "_fsdp_param_groups", None)
+    group = getattr(state, "_fsdp_param_group", None)
+    return list(groups) if groups else [] if group is None else [group]
 
 
 def _ranks_of(group: Any) -> int:
@@ -148,7 +148,7 @@ def _ranks_of(group: Any) -> int:
 def _mesh_size(parameter: Any) -> int:
     """The size of a DTensor's mesh; 0 if it is replicated over every dimension."""
     mesh = getattr(parameter, "device_mesh", None)
-    if mesh is None or all(type(one).__name__ == "Replicate" for one in parameter.placements):
+    if mesh is None or all(type(placement).__name__ == "Replicate" for placement in parameter.placements):
         return 0
     return math.prod(int(size) for size in mesh.shape)
 

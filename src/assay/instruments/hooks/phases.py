@@ -193,10 +193,10 @@ class Phases(ExposedCommunication):
 
     def backward(self, roots: Any, accumulates: bool) -> None:
         """Gradients are requested, possibly inside another pass."""
-        was, self.inside = self.inside, True
+        nested, self.inside = self.inside, True
         if not self._begun:
             self._open(0)
-        if not was and (
+        if not nested and (
             self.batches.fresh or self._looked_ns or not self._passed
         ):  # of functions, of modules not known yet, or of what was only evaluated before
             self.outermost.look()
@@ -206,7 +206,7 @@ class Phases(ExposedCommunication):
             self._feed(part)
         self._recorder._named["backward"].__enter__()
         self._computed, hook = None, self._watch_engine(roots[0]) if accumulates and self._together() else None
-        self._passes.append((was, roots if accumulates else None, hook))
+        self._passes.append((nested, roots if accumulates else None, hook))
 
     def _feed(self, one: Pass) -> None:
         """The current step trains on a batch, or some rows of it."""

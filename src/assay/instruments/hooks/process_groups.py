@@ -189,7 +189,7 @@ def functions(torch: Any, calls: Calls) -> list[tuple[str, Callable[[Any], Any]]
             def timed(arguments: tuple[Any, ...], words: dict[str, Any]) -> Any:
                 try:
                     group = words.get("group") or next(
-                        (one for one in arguments if isinstance(one, distributed.ProcessGroup)), distributed.group.WORLD
+                        (argument for argument in arguments if isinstance(argument, distributed.ProcessGroup)), distributed.group.WORLD
                     )
                     tensors = arguments[place] if 0 <= place < len(arguments) else words.get(named, ())
                     name, size = group_name_and_size(group)
@@ -229,13 +229,13 @@ def _is_outside(distributed: Any, arguments: tuple[Any, ...]) -> bool:
     Tensors are not compared: that would compute.
     """
     number = getattr(getattr(distributed, "GroupMember", None), "NON_GROUP_MEMBER", None)
-    return number is not None and any(one is number or (type(one) is int and one == number) for one in arguments)
+    return number is not None and any(argument is number or (type(argument) is int and argument == number) for argument in arguments)
 
 
-def _named(function: Any, place: int) -> str:
+def _named(function: Any, index: int) -> str:
     """The name of the parameter at that position, for keyword calls."""
     try:
         names = list(inspect.signature(function).parameters)
     except (TypeError, ValueError):
         return ""
-    return names[place] if 0 <= place < len(names) else ""
+    return names[index] if 0 <= index < len(names) else ""

@@ -63,16 +63,16 @@ class Source:
         if torchs and type(iterator._sampler_iter) is GeneratorType:
             iterator._sampler_iter, again = tee(iterator._sampler_iter)
             return partial(next, again, None)
-        asked: deque[Any] = deque()
-        there, next_index = weakref.ref(iterator), type(iterator)._next_index
+        requested: deque[Any] = deque()
+        reference, next_index = weakref.ref(iterator), type(iterator)._next_index
 
         def _next_index() -> Any:
-            index = next_index(there())
-            asked.append(index)
+            index = next_index(reference())
+            requested.append(index)
             return index
 
         iterator._next_index = _next_index
-        return lambda: asked.popleft() if asked else None
+        return lambda: requested.popleft() if requested else None
 
     @property
     def size(self) -> int | None:
@@ -108,7 +108,7 @@ class Sources:
         """A loader is iterated over."""
         key = (id(loader.dataset), _size(loader.dataset))
         tells = key[1] is not None and tells_ids(self._torch, loader)
-        there = None if iterator is None else weakref.ref(iterator)
+        reference = None if iterator is None else weakref.ref(iterator)
         return Source(
             key,
             tells,
@@ -117,7 +117,7 @@ class Sources:
             loader=id(loader),
             data=_weakly(loader.dataset),
             name=_name(key[1], loader.dataset),
-            iterator=there,
+            iterator=reference,
             opened=self._next(),
         )
 

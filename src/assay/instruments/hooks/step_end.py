@@ -84,8 +84,8 @@ class Turns:
 
     def _feed(self) -> None:
         fed, self._fed = self._fed, []
-        for one in fed:
-            self._attached._feed(one)
+        for batch in fed:
+            self._attached._feed(batch)
 
     def _taken(self, end: int) -> Part:
         """Take the current data and reset them."""
@@ -119,5 +119,5 @@ class Turns:
         attached._losses, attached._pauses = part.losses + attached._losses, part.pauses + attached._pauses
 
 
-def _sum(one: Any, other: Any) -> Any:
-    return other if one is None else one if other is None else one + other
+def _sum(first: Any, second: Any) -> Any:
+    return second if first is None else first if second is None else first + second

@@ -160,7 +160,7 @@ class Attached(Phases):
         if self._begun and not (self._derived or self._asks):
             self._begun = False  # the first step has not begun with them
             self._recorder.withdraw()
-        elif module is not None and (held := trained_parameters(optimizer)) and held <= shared_parameters(optimizer, module):
+        elif module is not None and (count := trained_parameters(optimizer)) and count <= shared_parameters(optimizer, module):
             self._watch(module)
 
     def step(self, optimizer: Any) -> None:
@@ -303,10 +303,10 @@ class Attached(Phases):
             recorder._event(KIND, self._now(), detail=self.evidence.detail(recorder._watch, self.reducers))
 
 
-def _optimizers(made: int) -> str:
-    if not made:
+def _optimizers(count: int) -> str:
+    if not count:
         return "no optimizer of torch's was made in the process that was started"
-    return f"{made} of torch's optimizers {'was' if made == 1 else 'were'} made in the process that was started, and none stepped"
+    return f"{count} of torch's optimizers {'was' if count == 1 else 'were'} made in the process that was started, and none stepped"
 
 
 def _started() -> str:

@@ -67,7 +67,7 @@ def _loaders(torch: Any, attached: Attached) -> list[Undo]:
 def _epochs(torch: Any, attached: Attached, iterators: Any) -> list[Undo]:
     """An iterator's epoch and data, and whether its indices are samples."""
     data = torch.utils.data.dataloader
-    own = (data._SingleProcessDataLoaderIter, data._MultiProcessingDataLoaderIter)
+    torch_iterators = (data._SingleProcessDataLoaderIter, data._MultiProcessingDataLoaderIter)
 
     def opened(iterator: Any, loader: Any) -> None:
         before = getattr(iterator, "_assay_source", None)
@@ -78,7 +78,7 @@ def _epochs(torch: Any, attached: Attached, iterators: Any) -> list[Undo]:
 
     def begun(iterator: Any) -> None:
         """It is about to request its first indices."""
-        iterator._assay_ids = iterator._assay_source.tap(iterator, torchs=type(iterator) in own)
+        iterator._assay_ids = iterator._assay_source.tap(iterator, torchs=type(iterator) in torch_iterators)
 
     def init(original: Any) -> Any:
         def __init__(self: Any, loader: Any, *arguments: Any, **words: Any) -> None:
@@ -167,14 +167,14 @@ def _backward(torch: Any, attached: Attached) -> list[Undo]:
 
         return fast_step_hooks.running(torch, attached, original, slow)
 
-    own = torch.autograd.graph._engine_run_backward
+    engine_run = torch.autograd.graph._engine_run_backward
     undo = _replace(torch.autograd.graph, "_engine_run_backward", running)
     replaced = torch.autograd.graph._engine_run_backward
     torch.autograd._engine_run_backward = replaced  # the same function under a second name
 
     def undo_second() -> None:
         if torch.autograd._engine_run_backward is replaced:
-            torch.autograd._engine_run_backward = own
+            torch.autograd._engine_run_backward = engine_run
 
     return [undo, undo_second]
 
@@ -230,9 +230,9 @@ def _is_dry(optimizer: Any, closure: bool) -> bool:
     torch creates an optimizer's state that way when it loads one (`torch.distributed.checkpoint.state_dict`). A closure computes gradients
     first.
     """
-    given = (one.grad for group in optimizer.param_groups for one in group["params"])
-    held = (one.to_local() if hasattr(one, "to_local") else one for one in given if one is not None)
-    return not closure and not any(bool(one.any()) for one in held)
+    gradients = (tensor.grad for group in optimizer.param_groups for tensor in group["params"])
+    local = (tensor.to_local() if hasattr(tensor, "to_local") else tensor for tensor in gradients if tensor is not None)
+    return not closure and not any(bool(tensor.any()) for tensor in local)
 
 
 def _scalers(torch: Any, attached: Attached) -> list[Undo]:
@@ -289,11 +289,11 @@ def _collectives(torch: Any, attached: Attached) -> list[Undo]:
 
     def init(original: Any) -> Any:
         def __init__(self: Any, module: Any, *arguments: Any, **words: Any) -> None:
-            asked = words.get("process_group") is None and words.get("device_mesh") is None and len(arguments) < 5
-            if asked and distributed.is_initialized():  # otherwise DDP's own error is the right one
+            default_group = words.get("process_group") is None and words.get("device_mesh") is None and len(arguments) < 5
+            if default_group and distributed.is_initialized():  # otherwise DDP's own error is the right one
                 attached.shielded(given, words)
             original(self, module, *arguments, **words)
-            if asked and words.get("process_group") is not None:
+            if default_group and words.get("process_group") is not None:
                 attached.shielded(kept, self, words["process_group"])
                 attached.shielded(attached.watched_steps.add, self, words["process_group"])
             attached.shielded(attached.reduces, self)
@@ -369,23 +369,23 @@ def _waiting(torch: Any, attached: Attached) -> list[Undo]:
             if torch.compiler.is_compiling() or calls.unwatched:
                 original(self, *arguments, **words)
                 return
-            begin, own = attached.calls.now(), self.process_group
+            begin, group = attached.calls.now(), self.process_group
             timed = _TIMED.get(self)
-            swapped = timed is not None and timed._inner is own  # else the script's own, or one set since
+            swapped = timed is not None and timed._inner is group  # else the script's own, or one set since
             if swapped:
                 self.process_group = timed
             try:
                 original(self, *arguments, **words)
             finally:
                 if swapped and self.process_group is timed:
-                    self.process_group = own
+                    self.process_group = group
             if threading.current_thread() is threading.main_thread():
                 calls.waits.waited(attached.calls.now() - begin)
 
         return _distributed_broadcast_coalesced
 
-    made = {"register_comm_hook": registering, "_distributed_broadcast_coalesced": broadcasting}
-    return [_replace(parallel, name, make) for name, make in made.items() if hasattr(parallel, name)]
+    replacements = {"register_comm_hook": registering, "_distributed_broadcast_coalesced": broadcasting}
+    return [_replace(parallel, name, make) for name, make in replacements.items() if hasattr(parallel, name)]
 
 
 def _ending(_: Any, attached: Attached) -> list[Undo]:

@@ -33,8 +33,8 @@ _AT: Final = tuple(byte % 8 for byte in hashlib.shake_256().digest(1024))
 
 def chosen(step: int) -> bool:
     """Whether this step is watched when steps are sampled."""
-    every = 4 if step < OFTEN else 8
-    return step < FIRST or step % every == _AT[step // every % len(_AT)] % every
+    stride = 4 if step < OFTEN else 8
+    return step < FIRST or step % stride == _AT[step // stride % len(_AT)] % stride
 
 
 class WatchedSteps:
@@ -87,12 +87,12 @@ class WatchedSteps:
 
         The usual case in few calls: between the parts of a step of 5 ms each Python call takes 4 microseconds, as its code is not cached.
         """
-        _, timed, own = self._groups[0]
+        _, timed, group = self._groups[0]
         if self._skipped or chosen(step + 1) or step % LOGGED_EVERY in (1, LOGGED_EVERY - 1):
             return False
         expected = self._like[1]
         try:
-            counted = int(own._get_sequence_number_for_group())
+            counted = int(group._get_sequence_number_for_group())
         except RuntimeError:
             return False
         if not self._calls.passed_over(timed._name, expected, counted - self._apart - expected):
@@ -115,11 +115,11 @@ class WatchedSteps:
             self._give(timed=True)
 
     def _give(self, *, timed: bool) -> None:
-        kept = [one for one in self._groups if one[0].process_group is one[2]]
+        kept = [entry for entry in self._groups if entry[0].process_group is entry[2]]
         if len(kept) < len(self._groups) or any(getattr(model, "_comm_hooks", ()) for model, _, _ in kept):
             self._never = timed = True  # the script has changed a model's group, or reduces by its own hook
-        for model, ours, own in kept:
-            model.reducer._update_process_group(ours if timed else own)
+        for model, ours, group in kept:
+            model.reducer._update_process_group(ours if timed else group)
         self._calls.unwatched = not timed
 
     def _catch_up(self) -> None:
@@ -134,9 +134,9 @@ class WatchedSteps:
 
     def _engine_alone(self) -> int:
         """The engine's count of calls in the reducers' (world) group, minus the recorded ones."""
-        _, timed, own = self._groups[0]
+        _, timed, group = self._groups[0]
         try:
-            return int(own._get_sequence_number_for_group()) - self._calls.noted(timed._name)
+            return int(group._get_sequence_number_for_group()) - self._calls.noted(timed._name)
         except RuntimeError:
             self._never = True
             return 0

@@ -14,8 +14,8 @@ def _run_the_other() -> None:
     from importlib.machinery import PathFinder
     from importlib.util import module_from_spec
 
-    own = os.path.dirname(os.path.abspath(__file__))
-    others = [entry for entry in sys.path if os.path.abspath(entry or os.curdir) != own]
+    folder = os.path.dirname(os.path.abspath(__file__))
+    others = [entry for entry in sys.path if os.path.abspath(entry or os.curdir) != folder]
     sys.path[:] = others
     spec = PathFinder.find_spec("sitecustomize", others)
     if spec is None or spec.loader is None:

@@ -99,12 +99,12 @@ def _used(before: Raw, now: Raw, max_range: float | None, max_watts: float) -> t
     assert now.joules is not None
     seconds = max(0, now.ns - before.ns) / NS_PER_S
     possible = max_watts * (seconds + LATENCY_S)
-    several = max_range is not None and max_watts * seconds >= max_range
+    ambiguous = max_range is not None and max_watts * seconds >= max_range
     rise = now.joules - before.joules
     if 0 <= rise <= possible:
-        return rise, False, several
+        return rise, False, ambiguous
     if max_range is not None and rise < 0 and rise + max_range <= possible:
-        return rise + max_range, True, several
+        return rise + max_range, True, ambiguous
     if rise < 0:  # reset: the present value was used since, if that is physically possible
         return (now.joules if now.joules <= possible else 0.0), False, True
     return 0.0, False, True  # a jump that no device can have drawn
@@ -159,10 +159,10 @@ def _zone_order(zone: Path) -> tuple[bool, int, int]:
     return match["twin"] is not None, int(match["package"]), int(match["part"] or -1)
 
 
-def _refusal(refused: list[str], some: bool) -> str | None:
+def _refusal(refused: list[str], any_counter: bool) -> str | None:
     if refused:
         return f"RAPL cannot be read: {refused[0]}; energy_uj is often readable by root only"
-    return None if some else "RAPL has no package and no dram zone"
+    return None if any_counter else "RAPL has no package and no dram zone"
 
 
 def _rapl_counter(machine: Machine, zone: Path) -> JouleCounter | None:
@@ -261,10 +261,10 @@ def _text(name: str | bytes) -> str:
 def find(energy: Energy, machine: Machine, load_nvml: Callable[[], Any]) -> tuple[tuple[JouleCounter, ...], dict[str, str]]:
     """The counters that the experiment requests, and why others are missing: "energy" if there is none at all."""
     kinds: dict[str, Callable[[], Found]] = {"rapl": lambda: rapl(machine), "nvml": lambda: nvml(load_nvml, machine.environ)}
-    wanted = kinds if energy.source == "auto" else {name: kind for name, kind in kinds.items() if name == energy.source}
-    found = {name: kind() for name, kind in wanted.items()}
-    counters = tuple(counter for kind in found.values() for counter in kind.counters)
-    absences = {f"energy_{name}": kind.absence for name, kind in found.items() if kind.absence}
+    requested = kinds if energy.source == "auto" else {name: kind for name, kind in kinds.items() if name == energy.source}
+    sources = {name: kind() for name, kind in requested.items()}
+    counters = tuple(counter for kind in sources.values() for counter in kind.counters)
+    absences = {f"energy_{name}": kind.absence for name, kind in sources.items() if kind.absence}
     if energy.source == "none":
         absences["energy"] = 'not asked for: energy.source = "none"'
     elif energy.source != "modelled" and not counters:

@@ -34,7 +34,7 @@ def clock_ticks_per_s() -> int:
 def processor_time(machine: Machine, ticks_per_s: int) -> Iterator[Reading]:
     """busy, idle and steal time of all CPUs together since boot, seconds. Guest time is already part of user time."""
     ticks = cpu_ticks(machine)
-    busy = sum(ticks[use] for use in ("user", "nice", "system", "irq", "softirq"))
+    busy = sum(ticks[mode] for mode in ("user", "nice", "system", "irq", "softirq"))
     yield Reading("cpu", "busy", busy / ticks_per_s, "s")
     yield Reading("cpu", "idle", (ticks["idle"] + ticks["iowait"]) / ticks_per_s, "s")
     yield Reading("cpu", "steal", ticks["steal"] / ticks_per_s, "s")
@@ -61,8 +61,8 @@ def frequency(machine: Machine) -> Iterator[Reading]:
     files = machine.names("sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_cur_freq")
     if not files:
         raise Unread("/sys/devices/system/cpu/cpu*/cpufreq is not there; virtual machines often have none")
-    asked = files[:: max(1, len(files) // MOST_ASKED)]
-    yield Reading("cpu", "frequency", sum(machine.number(file) for file in asked) * 1e3 / len(asked), "Hz", "sampled")
+    chosen = files[:: max(1, len(files) // MOST_ASKED)]
+    yield Reading("cpu", "frequency", sum(machine.number(file) for file in chosen) * 1e3 / len(chosen), "Hz", "sampled")
 
 
 Source = Callable[[Machine], Iterable[Reading]]
@@ -202,9 +202,9 @@ class TreeCounts:
             yield Reading("launch", name, float(now - before), "count")
 
 
-def _same(one: ProcessTime | None, other: ProcessTime | None) -> bool:
+def _same(first: ProcessTime | None, second: ProcessTime | None) -> bool:
     """Whether both are the same process: a reused pid has another start time."""
-    return one is not None and other is not None and one.begin == other.begin
+    return first is not None and second is not None and first.begin == second.begin
 
 
 def _was_handed_on(ended: ProcessTime, before: dict[int, ProcessTime], now: dict[int, ProcessTime]) -> bool:

@@ -37,14 +37,14 @@ class Counts:
 
 def counted(machine: Machine) -> dict[str, Counts]:
     """Every interface's counters. Raises Unread or ValueError if they are not available."""
-    found = {}
+    interfaces = {}
     for line in machine.text("/proc/net/dev").splitlines()[2:]:
         name, _, rest = line.partition(":")
         values = [int(word) for word in rest.split()]
         if len(values) < 12:
             raise ValueError(f"/proc/net/dev: {line[:80]!r} has {len(values)} numbers, not 16")
         received, sent = (dict(zip(_COLUMNS, values[begin:], strict=False)) for begin in (0, 8))
-        found[name.strip()] = Counts(
+        interfaces[name.strip()] = Counts(
             received_bytes=received["bytes"],
             sent_bytes=sent["bytes"],
             received_packets=received["packets"],
@@ -52,15 +52,15 @@ def counted(machine: Machine) -> dict[str, Counts]:
             errors=received["errs"] + sent["errs"],
             dropped=received["drop"] + sent["drop"],
         )
-    return found
+    return interfaces
 
 
 def tcp(machine: Machine) -> dict[str, int]:
     """Segments that TCP sent, and how many were retransmitted. Raises Unread or LookupError."""
     lines = [line.split() for line in machine.text("/proc/net/snmp").splitlines() if line.startswith("Tcp:")]
     names, values = lines[0], lines[1]
-    said = dict(zip(names[1:], values[1:], strict=True))
-    return {"segments_sent": int(said["OutSegs"]), "segments_sent_again": int(said["RetransSegs"])}
+    counters = dict(zip(names[1:], values[1:], strict=True))
+    return {"segments_sent": int(counters["OutSegs"]), "segments_sent_again": int(counters["RetransSegs"])}
 
 
 class Interfaces:
@@ -71,15 +71,15 @@ class Interfaces:
 
     def read(self, machine: Machine) -> Iterator[Reading]:
         """One reading per counter. Raises Unread or ValueError."""
-        found = counted(machine)
+        counts = counted(machine)
         if self._names is None:
-            busy = sorted(found, key=lambda name: -(found[name].received_bytes + found[name].sent_bytes))
+            busy = sorted(counts, key=lambda name: -(counts[name].received_bytes + counts[name].sent_bytes))
             self._names = tuple(sorted(busy[:MOST]))
         for name in self._names:
-            if name in found:  # an interface may be removed meanwhile
+            if name in counts:  # an interface may be removed meanwhile
                 for counter in COUNTS:
                     unit = "B" if counter.endswith("bytes") else "count"
-                    yield Reading(f"net-{name}", counter, float(getattr(found[name], counter)), unit)
+                    yield Reading(f"net-{name}", counter, float(getattr(counts[name], counter)), unit)
 
 
 def tcp_readings(machine: Machine) -> Iterator[Reading]:
@@ -91,13 +91,13 @@ def tcp_readings(machine: Machine) -> Iterator[Reading]:
 def settings(machine: Machine, name: str) -> Mapping[str, Any]:
     """An interface's settings: mtu, speed_bits, duplex, carrier, state, as far as known."""
     folder = f"/sys/class/net/{name}"
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     with suppress(Unread):
-        found["mtu"] = machine.number(f"{folder}/mtu")
+        values["mtu"] = machine.number(f"{folder}/mtu")
     with suppress(Unread):  # a virtual one gives -1 or EINVAL
         speed = machine.number(f"{folder}/speed")
-        found |= {"speed_bits": speed * 1_000_000} if speed > 0 else {}
+        values |= {"speed_bits": speed * 1_000_000} if speed > 0 else {}
     for key, file in (("duplex", "duplex"), ("state", "operstate"), ("carrier", "carrier")):
         with suppress(Unread):
-            found[key] = machine.text(f"{folder}/{file}")
-    return found
+            values[key] = machine.text(f"{folder}/{file}")
+    return values

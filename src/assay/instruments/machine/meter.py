@@ -214,9 +214,9 @@ class Meter:
         yield from self._host.read()
         yield from self._gpus.read()
         yield coordinator_time()
-        own = run.tree.read(self._pids(run))
-        if own is not None:
-            yield own
+        tree_time = run.tree.read(self._pids(run))
+        if tree_time is not None:
+            yield tree_time
         yield from run.counts.read()
         watts = self._energy.modelled_watts_per_worker
         if self._energy.source == "modelled" and watts is not None and run.workers is not None:
@@ -244,10 +244,10 @@ class Meter:
     def _sensor_periods(self, run: _Run) -> Iterator[Reading]:
         """Each energy counter's update period: measured once, repeated in every launch's rows."""
         if self._periods is None:
-            found = {c.device: update_period_s(c, self._clock, run.stopped.is_set) for c in self._counters}
+            periods = {c.device: update_period_s(c, self._clock, run.stopped.is_set) for c in self._counters}
             if run.stopped.is_set():
                 return  # too short a launch to measure them; the next one retries
-            self._periods = {device: period for device, period in found.items() if period is not None}
+            self._periods = {device: period for device, period in periods.items() if period is not None}
         for device, period in self._periods.items():
             yield Reading(device, "sensor_period", period, "s", "sampled")
 

@@ -22,7 +22,7 @@ SMALLEST = 1e-12  # of a variance
 
 def statistics(model: Any) -> tuple[float, str] | None:
     """(count, sketch as JSON) of a model's statistics; None if it has none."""
-    layers = [one for one in model_hash.unwrap(model).modules() if _keeps(one)]
+    layers = [module for module in model_hash.unwrap(model).modules() if _keeps(module)]
     if not layers:
         return None
     torch = sys.modules["torch"]
@@ -31,9 +31,9 @@ def statistics(model: Any) -> tuple[float, str] | None:
         for layer in layers:
             variance = layer.running_var.detach().double().clamp_min(SMALLEST)
             parts += [layer.running_mean.detach().double() / variance.sqrt(), 0.5 * variance.log()]
-        every = torch.cat([part.reshape(-1) for part in parts])
-        text = json.dumps([float(f"{x:.9g}") for x in gradient_sketch.sketch(every)], separators=(",", ":"))
-    return float(every.numel()), text
+        values = torch.cat([part.reshape(-1) for part in parts])
+        text = json.dumps([float(f"{x:.9g}") for x in gradient_sketch.sketch(values)], separators=(",", ":"))
+    return float(values.numel()), text
 
 
 def broadcast(model: Any) -> bool | None:
@@ -43,16 +43,18 @@ def broadcast(model: Any) -> bool | None:
     """
     if not any(map(_keeps, model.modules())):
         return None
-    own = id(model_hash.unwrap(model))
-    found = list(_wrappers(model.modules()))
-    found = found or [one for one in _wrappers(gc.get_objects()) if any(id(module) == own for module in one.modules())]
-    return bool(found) and all(bool(getattr(one, "broadcast_buffers", True)) for one in found)
+    model_id = id(model_hash.unwrap(model))
+    wrappers = list(_wrappers(model.modules()))
+    wrappers = wrappers or [
+        wrapper for wrapper in _wrappers(gc.get_objects()) if any(id(module) == model_id for module in wrapper.modules())
+    ]
+    return bool(wrappers) and all(bool(getattr(wrapper, "broadcast_buffers", True)) for wrapper in wrappers)
 
 
 def _wrappers(objects: Iterable[Any]) -> Iterator[Any]:
-    return (one for one in objects if type(one).__name__ == "DistributedDataParallel")
+    return (item for item in objects if type(item).__name__ == "DistributedDataParallel")
 
 
 def _keeps(module: Any) -> bool:
-    own = (getattr(module, "running_mean", None), getattr(module, "running_var", None))
-    return all(one is not None and hasattr(one, "numel") and not hasattr(one, "to_local") for one in own)
+    buffers = (getattr(module, "running_mean", None), getattr(module, "running_var", None))
+    return all(value is not None and hasattr(value, "numel") and not hasattr(value, "to_local") for value in buffers)

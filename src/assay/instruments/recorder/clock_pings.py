@@ -74,9 +74,9 @@ def begin(
     if not needed(environ):
         return _nothing
     launch, rank, incarnation = key
-    place = folder / "clocks" / f"incarnation={incarnation}.json"
+    path = folder / "clocks" / f"incarnation={incarnation}.json"
     if rank == 0:
-        return Answering(place, host, now).close
+        return Answering(path, host, now).close
     if environ.get("LOCAL_RANK") != "0" and environ.get(FORCED) != "1":
         return _nothing
 
@@ -85,7 +85,7 @@ def begin(
         bound = ((received - sent) - (answered - heard) + 1) // 2
         append("clocks", (launch, rank, incarnation, host, peer, *times, bound))
 
-    return Asking(place, environ.get("MASTER_ADDR") or "127.0.0.1", take, now).close
+    return Asking(path, environ.get("MASTER_ADDR") or "127.0.0.1", take, now).close
 
 
 class Answering:
@@ -98,9 +98,9 @@ class Answering:
         self._answering = 0
         self._idle = threading.Condition()
         place.parent.mkdir(parents=True, exist_ok=True)
-        told = {"port": self._listener.getsockname()[1], "word": self._word.hex(), "host": host}
+        contact = {"port": self._listener.getsockname()[1], "word": self._word.hex(), "host": host}
         fresh = place.with_suffix(f".{os.getpid()}")
-        fresh.write_text(json.dumps(told))
+        fresh.write_text(json.dumps(contact))
         fresh.replace(place)
         threading.Thread(target=self._accept, name="assay-clock", daemon=True).start()
 
@@ -158,13 +158,13 @@ class Asking:
 
     def _ask(self) -> None:
         with suppress(OSError, ValueError, KeyError):
-            told = self._found()
-            if told is None:
+            contact = self._found()
+            if contact is None:
                 return
-            peer = str(told["host"])
-            with socket.create_connection((self._address, int(told["port"])), timeout=PATIENCE_S) as connection:
+            peer = str(contact["host"])
+            with socket.create_connection((self._address, int(contact["port"])), timeout=PATIENCE_S) as connection:
                 _at_once(connection)
-                connection.sendall(bytes.fromhex(told["word"]))
+                connection.sendall(bytes.fromhex(contact["word"]))
                 self._burst(connection, peer, FIRST)
                 while not self._over.wait(REST_S):
                     self._burst(connection, peer, BURST)
@@ -207,13 +207,13 @@ def _at_once(connection: socket.socket) -> None:
 
 def _whole(connection: socket.socket, size: int) -> bytes:
     """Exactly `size` bytes; empty if the peer has closed."""
-    found = b""
-    while len(found) < size:
-        more = connection.recv(size - len(found))
+    received = b""
+    while len(received) < size:
+        more = connection.recv(size - len(received))
         if not more:
             return b""
-        found += more
-    return found
+        received += more
+    return received
 
 
 def _nothing() -> None:

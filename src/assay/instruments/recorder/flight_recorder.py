@@ -102,69 +102,69 @@ class Flights:
             return None
         apart = self._wall() - self._now()
         calls, lost = _all_of(contents, self._workers)
-        found: dict[str, Any] = {
+        detail: dict[str, Any] = {
             "version": str(contents[0].get("version", "")),
             "entries": len(calls),
             "lost": lost,
             "absent": _why_none(contents, environ),
         }
         if calls and abs(apart - self._apart) > APART_NS:
-            found["absent"] = f"the wall clock was set by {(apart - self._apart) / 1e9:.3f} s meanwhile"
-        if found["absent"]:
-            return [], {**found, "in_steps": 0}
+            detail["absent"] = f"the wall clock was set by {(apart - self._apart) / 1e9:.3f} s meanwhile"
+        if detail["absent"]:
+            return [], {**detail, "in_steps": 0}
         placed = list(self._placed(calls, apart, lost=lost))
-        return list(_rows(placed)), {**found, "in_steps": len(placed)}
+        return list(_rows(placed)), {**detail, "in_steps": len(placed)}
 
     def _placed(self, calls: list[Listed], apart: int, *, lost: bool) -> Iterator[tuple[int, Listed]]:
         """Each call with its step, except the step whose calls are partly lost."""
         steps = list(self._steps)
         begins = [begin for _, begin, _ in steps]
-        places = [bisect_right(begins, one.created_ns - apart) - 1 for one in calls]
-        broken = places[0] if lost and places else -1
-        for place, one in zip(places, calls, strict=True):
-            if place > broken or (place >= 0 and not lost):
-                step, _, end = steps[place]
-                if one.created_ns - apart <= end:
-                    yield step, one
+        indices = [bisect_right(begins, call.created_ns - apart) - 1 for call in calls]
+        broken = indices[0] if lost and indices else -1
+        for index, call in zip(indices, calls, strict=True):
+            if index > broken or (index >= 0 and not lost):
+                step, _, end = steps[index]
+                if call.created_ns - apart <= end:
+                    yield step, call
 
 
 def _read(torch: Any, environ: Mapping[str, str]) -> Iterator[Mapping[str, Any]]:
     """The contents of each of this process's recorders; empty for an unused one."""
-    own = torch._C._distributed_c10d
+    library = torch._C._distributed_c10d
     sizes = [int(environ[name]) for name in SIZES if environ.get(name, "").isdigit()]
     if max(sizes, default=0) > LARGEST:
         yield {"absent": f"its ring has room for {max(sizes)} calls; at most {LARGEST} are read ({SIZES[0]})"}
         return
     for name in READERS:
-        if hasattr(own, name):
-            content = json.loads(getattr(own, name)())
+        if hasattr(library, name):
+            content = json.loads(getattr(library, name)())
             if content.get("entries") or content.get("pg_status") or content.get("pg_config"):
                 yield content
 
 
 def _why_none(contents: Iterable[Mapping[str, Any]], environ: Mapping[str, str]) -> str:
     """Why there are no calls; empty if there are some."""
-    told = next((str(one["absent"]) for one in contents if one.get("absent")), "")
-    if told or any(one.get("entries") for one in contents):
-        return told
-    off = next((name for name in SIZES if environ.get(name) == "0"), None)
-    return f"it is switched off: {off}=0" if off else "it lists no call"
+    reason = next((str(content["absent"]) for content in contents if content.get("absent")), "")
+    if reason or any(content.get("entries") for content in contents):
+        return reason
+    zero_size = next((name for name in SIZES if environ.get(name) == "0"), None)
+    return f"it is switched off: {zero_size}=0" if zero_size else "it lists no call"
 
 
 def _all_of(contents: Iterable[Mapping[str, Any]], workers: int) -> tuple[list[Listed], bool]:
     """Every call once, in order of creation, and whether older ones were lost."""
-    found: dict[tuple[Any, ...], Listed] = {}
+    listed_calls: dict[tuple[Any, ...], Listed] = {}
     lost = False
     for content in contents:
-        sizes = {str(one.get("name")): _ranks(one.get("ranks")) for one in (content.get("pg_config") or {}).values()}
+        sizes = {str(entry.get("name")): _ranks(entry.get("ranks")) for entry in (content.get("pg_config") or {}).values()}
         entries = content.get("entries") or ()
-        lost = lost or any(int(one.get("record_id") or 0) > 0 for one in entries[:1])
-        for one in entries:
-            call = listed(one, sizes, workers)
+        lost = lost or any(int(entry.get("record_id") or 0) > 0 for entry in entries[:1])
+        for entry in entries:
+            call = listed(entry, sizes, workers)
             if call is not None:
-                key = (call.group, one.get("collective_seq_id"), one.get("p2p_seq_id"), one.get("op_id"), call.op, call.created_ns)
-                found.setdefault(key, call)
-    return sorted(found.values(), key=lambda one: one.created_ns), lost
+                key = (call.group, entry.get("collective_seq_id"), entry.get("p2p_seq_id"), entry.get("op_id"), call.op, call.created_ns)
+                listed_calls.setdefault(key, call)
+    return sorted(listed_calls.values(), key=lambda entry: entry.created_ns), lost
 
 
 def _ranks(text: Any) -> int | None:
@@ -181,11 +181,11 @@ def listed(entry: Mapping[str, Any], sizes: Mapping[str, int | None], workers: i
     op = _operation(str(entry.get("profiling_name", "")))
     if not op:
         return None
-    group, about = [str(one) for one in (*(entry.get("process_group") or ()), "", "")][:2]
+    group, about = [str(part) for part in (*(entry.get("process_group") or ()), "", "")][:2]
     size = sizes.get(group) or (workers if about == "default_pg" else None)
     inputs, outputs = _amount(entry, "input"), _amount(entry, "output")
-    given = entry.get("input_dtypes") or entry.get("output_dtypes") or [""]
-    dtype = str(given[0]).lower()
+    dtypes = entry.get("input_dtypes") or entry.get("output_dtypes") or [""]
+    dtype = str(dtypes[0]).lower()
     duration = entry.get("duration_ms")
     return Listed(
         group=group,
@@ -201,18 +201,18 @@ def listed(entry: Mapping[str, Any], sizes: Mapping[str, int | None], workers: i
 def _operation(name: str) -> str:
     """all_gather of `nccl:_all_gather_base`, barrier of `nccl:all_reduce_barrier`, send of `nccl:send 0->1`."""
     flat = "".join(letter for letter in name.partition(":")[2].lower() if letter.isalpha())
-    return next((op for said, op in _OPERATIONS.items() if said in flat), "")
+    return next((op for pattern, op in _OPERATIONS.items() if pattern in flat), "")
 
 
 def _amount(entry: Mapping[str, Any], side: str) -> int | None:
     """Bytes of the input or output tensors; None if a type's size is unknown."""
     total = 0
     shapes, types = entry.get(f"{side}_sizes") or [], entry.get(f"{side}_dtypes") or []
-    for place, shape in enumerate(shapes):
+    for index, shape in enumerate(shapes):
         elements = 1
         for length in shape:
             elements *= int(length)
-        dtype = str(types[min(place, len(types) - 1)]).lower() if types else ""
+        dtype = str(types[min(index, len(types) - 1)]).lower() if types else ""
         width = _BYTES.get(dtype, 1 if dtype.startswith("float8") else None)
         if width is None:
             return None
@@ -233,17 +233,17 @@ def _counted(op: str, inputs: int | None, outputs: int | None, size: int | None)
 
 def _rows(placed: Iterable[tuple[int, Listed]]) -> Iterator[tuple[Any, ...]]:
     kinds: dict[tuple[Any, ...], list[Listed]] = {}
-    for step, one in placed:
-        kinds.setdefault((step, one.group, one.op, one.dtype, one.size), []).append(one)
+    for step, call in placed:
+        kinds.setdefault((step, call.group, call.op, call.dtype, call.size), []).append(call)
     for (step, group, op, dtype, size), calls in kinds.items():
-        sums = (_sum(one.nbytes for one in calls), _sum(one.ns for one in calls))
+        sums = (_sum(call.nbytes for call in calls), _sum(call.ns for call in calls))
         yield (step, group, op, dtype, size, len(calls), *sums)
 
 
 def _sum(values: Iterable[int | None]) -> int | None:
     """The sum; None if any value is None."""
     known = list(values)
-    return None if None in known else sum(one for one in known if one is not None)
+    return None if None in known else sum(value for value in known if value is not None)
 
 
 def read_at_end(flights: Flights, torch: Any) -> tuple[list[tuple[Any, ...]], dict[str, Any]] | None:

@@ -82,8 +82,8 @@ class HostPhases:
 
     def finish(self, fields: tuple[Any, ...]) -> None:
         """End the step and emit its times."""
-        (forward, backward, optimizer), (one, two, three) = self.ns, self.seen
-        times = (forward if one else None, backward if two else None, optimizer if three else None)
+        (forward, backward, optimizer), (has_forward, has_backward, has_optimizer) = self.ns, self.seen
+        times = (forward if has_forward else None, backward if has_backward else None, optimizer if has_optimizer else None)
         self._emit(fields, times, self.method)
 
     def clear(self) -> None:

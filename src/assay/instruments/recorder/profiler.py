@@ -65,12 +65,12 @@ class Profiled:
 
     def _torchs(self, torch: Any) -> Any:
         kinds = torch.profiler.ProfilerActivity
-        asked = self._asked
+        spec = self._asked
         return torch.profiler.profile(
             activities=[kinds.CPU, *([kinds.CUDA] if torch.cuda.is_available() else [])],
-            schedule=torch.profiler.schedule(wait=asked["wait"], warmup=asked["warm_up"], active=asked["active"], repeat=1),
+            schedule=torch.profiler.schedule(wait=spec["wait"], warmup=spec["warm_up"], active=spec["active"], repeat=1),
             on_trace_ready=self._write,
-            profile_memory=asked["memory"],
+            profile_memory=spec["memory"],
         )
 
     def over(self) -> None:
@@ -108,8 +108,8 @@ class Profiled:
         self._say()
 
     def _say(self) -> None:
-        asked = {name: self._asked[name] for name in ("wait", "warm_up", "active", "tool")}
-        detail = {"asked": asked, "seen": self._seen, "first": self._first, "file": self._file, "trouble": self._trouble}
+        spec = {name: self._asked[name] for name in ("wait", "warm_up", "active", "tool")}
+        detail = {"asked": spec, "seen": self._seen, "first": self._first, "file": self._file, "trouble": self._trouble}
         self._event("profile", _now(), step=self._first, value=float(self._kept), detail=detail)
 
     def _write(self, profiler: Any) -> None:

@@ -238,11 +238,11 @@ class Recorder(LaunchEnd):
         """The script went on after leaving the loop: its last step counts."""
         if self._held is None:
             return
-        held, self._held = self._held, None
+        last_step, self._held = self._held, None
         for row in self._held_rows:
             self._append("steps", row)
         self._held_rows.clear()
-        self._tell_step(*held)
+        self._tell_step(*last_step)
 
     def _end_step(self, end: int) -> None:
         step = self._step

@@ -93,8 +93,8 @@ class States:
         """
         mark, updates = mark_of(model), updates_of(self.optimizers)
         earlier = [state for state in self._all() if state.incarnation < self.incarnation and state.step is not None]
-        own = [state for state in _of(self._file(self._rank)) if state in earlier]
-        by_own = recognise(own, mark, updates)
+        rank_states = [state for state in _of(self._file(self._rank)) if state in earlier]
+        by_own = recognise(rank_states, mark, updates)
         return by_own if by_own.by == "parameters" else recognise(earlier, mark, updates)
 
     def _all(self) -> Iterator[State]:
@@ -113,15 +113,15 @@ def _no_epoch() -> tuple[int, bool]:
 def recognise(notes: Iterable[State], mark: str, updates: int | None) -> Restored:
     """The one step that this state belongs to."""
     known = [state for state in notes if state.step is not None]
-    alike = [state for state in known if state.mark == mark]
-    counted = [state for state in alike if updates is not None and state.updates == updates]
-    steps = {state.step for state in alike}
+    matches = [state for state in known if state.mark == mark]
+    exact_matches = [state for state in matches if updates is not None and state.updates == updates]
+    steps = {state.step for state in matches}
     if len(steps) > 1:  # no update changed the parameters in between
-        steps = {state.step for state in counted}
+        steps = {state.step for state in exact_matches}
     if len(steps) == 1:
-        return Restored(step=steps.pop(), by="parameters", state=(counted or alike)[-1])
-    if alike:
-        return Restored(step=None, why=SEVERAL.format(steps=", ".join(str(step) for step in sorted({s.step or 0 for s in alike}))))
+        return Restored(step=steps.pop(), by="parameters", state=(exact_matches or matches)[-1])
+    if matches:
+        return Restored(step=None, why=SEVERAL.format(steps=", ".join(str(step) for step in sorted({s.step or 0 for s in matches}))))
     return _by_updates(known, updates)
 
 

@@ -21,8 +21,8 @@ _current: Probe | None = None  # the recording probe of this process
 
 def recorder() -> Recorder | None:
     """The recording probe of this process, for hooks; None outside a launch."""
-    found = started()
-    return cast("Recorder", found) if found.active else None
+    current = started()
+    return cast("Recorder", current) if current.active else None
 
 
 def started() -> Probe:

@@ -127,33 +127,33 @@ def limit_from(environ: Mapping[str, str], folder: Path, recorder: EndedRecorder
     Raises:
         ValueError: the variable is not an integer.
     """
-    asked = environ.get(VARIABLE)
-    if not asked:
+    limit = environ.get(VARIABLE)
+    if not limit:
         return None
     first = recorder.rank - int(environ.get("LOCAL_RANK") or recorder.rank)
     local = range(first, first + int(environ.get("LOCAL_WORLD_SIZE") or recorder.workers))
-    return StepLimit(int(asked), folder, recorder, incarnation, local=local)
+    return StepLimit(int(limit), folder, recorder, incarnation, local=local)
 
 
 def mark(folder: Path, incarnation: int, rank: int) -> None:
     """Mark this rank as finished."""
-    place = folder / "ended"
-    place.mkdir(parents=True, exist_ok=True)
-    (place / f"incarnation={incarnation}.rank={rank}").touch()
+    ended = folder / "ended"
+    ended.mkdir(parents=True, exist_ok=True)
+    (ended / f"incarnation={incarnation}.rank={rank}").touch()
 
 
 def all_ended(folder: Path, incarnation: int, ranks: Iterable[int]) -> bool:
     """Whether these ranks of an incarnation have finished."""
-    place = folder / "ended"
-    return all((place / f"incarnation={incarnation}.rank={rank}").exists() for rank in ranks)
+    ended = folder / "ended"
+    return all((ended / f"incarnation={incarnation}.rank={rank}").exists() for rank in ranks)
 
 
-def _close(recorder: EndedRecorder, finished: int, made: int) -> None:
+def _close(recorder: EndedRecorder, finished: int, steps: int) -> None:
     attach = sys.modules.get("assay.instruments.attach")
     attached: Any = attach.current() if attach is not None else None
     if attached is not None:
         attached.close()
-    recorder.reached(finished, made)
+    recorder.reached(finished, steps)
     recorder.close()
 
 

@@ -99,10 +99,10 @@ class WorkOfAStep:
         """One per device and precision with at least 1 % of the products, or for the device alone in single precision."""
         from assay.instruments.flops.gemm_peak import measure
 
-        total = sum(one["flops"] for one in detail["by"])
-        asked = [(one["device"], self._precision or one["precision"]) for one in detail["by"] if one["flops"] > 0.01 * total]
+        total = sum(item["flops"] for item in detail["by"])
+        measured = [(item["device"], self._precision or item["precision"]) for item in detail["by"] if item["flops"] > 0.01 * total]
         peaks = []
-        for device, precision in dict.fromkeys(asked or [(self._device, self._precision or "float32")]):
+        for device, precision in dict.fromkeys(measured or [(self._device, self._precision or "float32")]):
             try:
                 peaks.append(measure(sys.modules.get("torch"), device, precision))
             except Exception as error:

@@ -55,38 +55,38 @@ def asked(body: bytes, *, chat: bool) -> Asked:
     Raises:
         ValueError: not a JSON object with a prompt or messages; the message is for the client.
     """
-    found = json.loads(body)
-    if not isinstance(found, dict):
+    request = json.loads(body)
+    if not isinstance(request, dict):
         raise ValueError("the body is no JSON object")
-    if found.get("n", 1) != 1:
+    if request.get("n", 1) != 1:
         raise ValueError("only n = 1 is answered")
-    texts = _texts(found.get("messages")) if chat else [_text(found.get("prompt"))]
+    texts = _texts(request.get("messages")) if chat else [_text(request.get("prompt"))]
     if not texts:
         raise ValueError("messages is empty")
     words = [word for text in texts for word in text.split()]
-    length = found.get("max_completion_tokens", found.get("max_tokens"))
+    length = request.get("max_completion_tokens", request.get("max_tokens"))
     if length is not None and (not isinstance(length, int) or isinstance(length, bool) or length < 1):
         raise ValueError(f"max_tokens = {length!r}, it must be a whole number above 0")
-    options = found.get("stream_options")
+    options = request.get("stream_options")
     last = texts[-1].split()
     tail = tuple(map(_sayable, (*last[-ECHOED:], *_told_to_say(last))[-ECHOED:]))
     return Asked(
         chat=chat,
-        stream=found.get("stream") is True,
+        stream=request.get("stream") is True,
         tail=tail,
         begin=tuple(words[:ECHOED]),
         whole=hash(tuple(texts)),
         tokens_in=len(words),
         tokens_out=length,
         usage=isinstance(options, dict) and options.get("include_usage") is True,
-        model=str(found.get("model") or "")[:200],
+        model=str(request.get("model") or "")[:200],
     )
 
 
 def _told_to_say(words: Sequence[str]) -> tuple[str, ...]:
     """The word that a canary prompt asks to begin with: "... Begin your answer with it: CODE"."""
-    places = [place for place, word in enumerate(words[:-1]) if word == "it:" and place >= 4 and words[place - 4] == "Begin"]
-    return (words[places[0] + 1].rstrip("."),) if places else ()
+    indices = [index for index, word in enumerate(words[:-1]) if word == "it:" and index >= 4 and words[index - 4] == "Begin"]
+    return (words[indices[0] + 1].rstrip("."),) if indices else ()
 
 
 def _texts(messages: Any) -> list[str]:
@@ -149,8 +149,8 @@ class Chunks:
         return b"%x\r\n%b\r\n" % (len(data), data)
 
     def _event(self, choices: list[dict[str, Any]], more: str = "") -> str:
-        told = dumped({**self._streamed, "choices": choices})
-        return f"data: {told[:-1]}{more}}}{2 * self._end}"
+        payload = dumped({**self._streamed, "choices": choices})
+        return f"data: {payload[:-1]}{more}}}{2 * self._end}"
 
     def _text(self, text: str) -> bytes:
         """The chunk that carries this text."""
@@ -172,8 +172,8 @@ class Chunks:
         """The answer in one piece, head included."""
         part = {"message": {"role": "assistant", "content": text}} if self._chat else {"text": text}
         choices = [{"index": 0, **part, "logprobs": None, "finish_reason": finish}]
-        told = dumped({**self._about, "choices": choices})
-        return reply(200, f'{told[:-1]},"usage":{usage}}}'.encode("utf-8", "surrogateescape"))
+        payload = dumped({**self._about, "choices": choices})
+        return reply(200, f'{payload[:-1]},"usage":{usage}}}'.encode("utf-8", "surrogateescape"))
 
 
 def dumped(told: Any) -> str:

@@ -99,8 +99,8 @@ class Fault:
 
     def after(self, pieces: int) -> int:
         """How many pieces of text come before it."""
-        told = self.parameters["after"]
-        return min(pieces, int(told)) if told else pieces // 2
+        count = self.parameters["after"]
+        return min(pieces, int(count)) if count else pieces // 2
 
 
 def parse(text: str) -> Fault:
@@ -113,11 +113,11 @@ def parse(text: str) -> Fault:
     if name not in NAMES:
         raise ValueError(f"there is no fault {name!r}; there are {', '.join(NAMES)}")
     pairs = dict(_pair(word, text) for word in rest.split(",") if word)
-    given = {key: pairs.pop(key, default) for key, default in NAMES[name].items()}
+    parameters = {key: pairs.pop(key, default) for key, default in NAMES[name].items()}
     try:
-        found = Fault(
+        fault = Fault(
             name=name,
-            parameters=given,
+            parameters=parameters,
             share=_maybe(float, pairs, "share"),
             every=_maybe(int, pairs, "every"),
             requests=frozenset(int(word) for word in pairs.pop("requests", "").split("+") if word),
@@ -125,17 +125,17 @@ def parse(text: str) -> Fault:
             for_s=_maybe(float, pairs, "for"),
             above=_maybe(int, pairs, "above"),
         )
-        for key in given.keys() - TEXTS:
-            float(given[key] or 0)
+        for key in parameters.keys() - TEXTS:
+            float(parameters[key] or 0)
     except ValueError as error:
         raise ValueError(f"fault {text!r}: {error}") from None
     if pairs:
         raise ValueError(f"fault {text!r}: {name} knows no {', '.join(pairs)}")
-    if name == "stall" and (found.at_s is None or found.for_s is None):
+    if name == "stall" and (fault.at_s is None or fault.for_s is None):
         raise ValueError(f"fault {text!r}: a stall needs at= and for=")
-    if found.every is not None and found.every < 1:
+    if fault.every is not None and fault.every < 1:
         raise ValueError(f"fault {text!r}: every must be at least 1")
-    return found
+    return fault
 
 
 def _pair(word: str, text: str) -> tuple[str, str]:

@@ -363,21 +363,21 @@ class Server(Streams):
         if not self._began:
             self._begin, self._began = now, True
         try:
-            wanted = asked(body, chat=ANSWERS[head.path])
+            request = asked(body, chat=ANSWERS[head.path])
             extra = (parse(head.fault),) if head.fault else ()
         except ValueError as error:
             self._say(connection, problem(400, str(error)))
             return
         number = self._requests
         faults = (*self._struck(number, now), *extra) if self._faults or extra else ()
-        plan = self._planner.plan(wanted, number, faults)
+        plan = self._planner.plan(request, number, faults)
         entry = Entry(
             number,
             head.id,
             hashlib.sha256(body).hexdigest()[:16],
             self.settings.name,
             connection.number,
-            wanted.stream,
+            request.stream,
             connection.inbox.arrived_ns,
             now,
             None,
@@ -390,7 +390,7 @@ class Server(Streams):
         if self.settings.truth != "none":
             self.log.append(entry)
         self._requests += 1
-        self._tokens_in += wanted.tokens_in
+        self._tokens_in += request.tokens_in
         stream = connection.stream = Stream(connection, plan, entry, number)
         self._swap(stream, faults)
         if not self.settings.slots or self._in_service < self.settings.slots:

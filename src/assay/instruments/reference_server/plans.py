@@ -82,25 +82,25 @@ class Planner:
         words = self._texts.words(asked.tail, count)
         if self.settings.numbered:
             words = [f"r{number}", *words[: count - 1]]
-        said = Said(asked=asked, words=words, faults=faults, number=number)
+        answer = Said(asked=asked, words=words, faults=faults, number=number)
         for fault in faults:
             if fault.name in SAID:
-                SAID[fault.name](self, fault, said)
-        self._before = said.words
-        return said
+                SAID[fault.name](self, fault, answer)
+        self._before = answer.words
+        return answer
 
     def pieces_of(self, said: Said) -> Plan:
         """The plan for an answer."""
-        asked, chunks = said.asked, self._chunks(said.asked.chat, said.asked.model)
+        request, chunks = said.asked, self._chunks(said.asked.chat, said.asked.model)
         count = len(said.words)
-        usage = usage_of(asked.tokens_in, count if said.usage_out is None else said.usage_out)
-        if asked.stream:
-            tell = self.settings.usage == "always" or (self.settings.usage == "asked" and asked.usage)
+        usage = usage_of(request.tokens_in, count if said.usage_out is None else said.usage_out)
+        if request.stream:
+            tell = self.settings.usage == "always" or (self.settings.usage == "asked" and request.usage)
             plan = self._streamed(said, chunks, usage if tell else "")
         else:
             offsets = self._times(count)
             plan = Plan(pieces=[chunks.whole(" ".join(said.words), usage, said.finish)], offsets=offsets[-1:], texts=1)
-        plan.tokens_in, plan.tokens_out, plan.said = asked.tokens_in, count, said
+        plan.tokens_in, plan.tokens_out, plan.said = request.tokens_in, count, said
         for fault in said.faults:
             if fault.name in PIECES:
                 PIECES[fault.name](plan, fault, chunks)
@@ -108,12 +108,12 @@ class Planner:
             plan.offsets = (0,) * len(plan.pieces)
         return self._flushed(plan) if self.settings.flush_all else plan
 
-    def _streamed(self, said: Said, chunks: Chunks, usage: str) -> Plan:
+    def _streamed(self, answer: Said, chunks: Chunks, usage: str) -> Plan:
         """Head, role, texts and tail by the settings."""
-        texts = self._pieces_of_text(said.words, chunks)
-        offsets = self._times(len(said.words))
-        texts.append(chunks.tail(usage, said.finish))
-        role = self.settings.role if said.asked.chat else "none"
+        texts = self._pieces_of_text(answer.words, chunks)
+        offsets = self._times(len(answer.words))
+        texts.append(chunks.tail(usage, answer.finish))
+        role = self.settings.role if answer.asked.chat else "none"
         if role == "at_once":
             return Plan(pieces=[chunks.head + chunks.role, *texts], offsets=(0, *offsets), first_text=1, texts=len(texts) - 1)
         texts[0] = chunks.head + (chunks.role if role == "with_first" else b"") + texts[0]
@@ -128,26 +128,26 @@ class Planner:
 
     def _times(self, count: int) -> Sequence[int]:
         """The due time of each piece of text; the tail comes with the last of them."""
-        asked = self.settings
-        size = asked.tokens_per_chunk
-        if not (asked.spread_first_s or asked.spread_next_s or asked.exponential):
+        settings = self.settings
+        size = settings.tokens_per_chunk
+        if not (settings.spread_first_s or settings.spread_next_s or settings.exponential):
             if (known := self._offsets.get(count)) is None:
                 last = [min(at + size, count) - 1 for at in range(0, count, size)]
-                known = tuple(round((asked.first_s + token * asked.next_s) * SECOND) for token in [*last, last[-1]])
+                known = tuple(round((settings.first_s + token * settings.next_s) * SECOND) for token in [*last, last[-1]])
                 self._offsets[count] = known
             return known
         at, tokens = self._first(), []
         for _ in range(count):
             tokens.append(at)
-            at += round((asked.next_s + self._random.uniform(0.0, asked.spread_next_s)) * SECOND)
+            at += round((settings.next_s + self._random.uniform(0.0, settings.spread_next_s)) * SECOND)
         ends = [tokens[min(begin + size, count) - 1] for begin in range(0, count, size)]
         return [*ends, ends[-1]]
 
     def _first(self) -> int:
         """When the first token is due."""
-        asked = self.settings
-        first = self._random.expovariate(1.0 / asked.first_s) if asked.exponential and asked.first_s else asked.first_s
-        return round((first + (self._random.uniform(0.0, asked.spread_first_s) if asked.spread_first_s else 0.0)) * SECOND)
+        settings = self.settings
+        first = self._random.expovariate(1.0 / settings.first_s) if settings.exponential and settings.first_s else settings.first_s
+        return round((first + (self._random.uniform(0.0, settings.spread_first_s) if settings.spread_first_s else 0.0)) * SECOND)
 
     def _flushed(self, plan: Plan) -> Plan:
         """Merge into one piece, due with the first text, except a role that is sent at once."""
@@ -161,10 +161,10 @@ class Planner:
 
     def seen(self, key: object, words: list[str]) -> list[str] | None:
         """The words given for this key before; if none, remember these."""
-        found = self._seen.get(key)
-        if found is None:
+        known = self._seen.get(key)
+        if known is None:
             self._seen[key] = words
-        return found
+        return known
 
     @property
     def before(self) -> list[str]:
@@ -179,36 +179,36 @@ class Planner:
 # ---- faults of the content
 
 
-def _short(planner: Planner, fault: Fault, said: Said) -> None:
-    said.words = said.words[: max(1, int(len(said.words) * fault.number("to")))]
-    said.finish = "stop"
+def _short(planner: Planner, fault: Fault, answer: Said) -> None:
+    answer.words = answer.words[: max(1, int(len(answer.words) * fault.number("to")))]
+    answer.finish = "stop"
 
 
-def _usage(planner: Planner, fault: Fault, said: Said) -> None:
-    said.usage_out = fault.parameters["value"] or round(len(said.words) * fault.number("factor"))
+def _usage(planner: Planner, fault: Fault, answer: Said) -> None:
+    answer.usage_out = fault.parameters["value"] or round(len(answer.words) * fault.number("factor"))
 
 
-def _differ(planner: Planner, fault: Fault, said: Said) -> None:
+def _differ(planner: Planner, fault: Fault, answer: Said) -> None:
     begin = int(fault.number("from"))
     # every answer echoes the prompt, so the other model's words are taken from behind the echo
-    other = [word[::-1] for word in planner.otherwise(said)]
-    said.words = [*said.words[:begin], *other[begin:]]
+    other = [word[::-1] for word in planner.otherwise(answer)]
+    answer.words = [*answer.words[:begin], *other[begin:]]
 
 
-def _duplicate(planner: Planner, fault: Fault, said: Said) -> None:
+def _duplicate(planner: Planner, fault: Fault, answer: Said) -> None:
     if planner.before:
-        said.words = list(planner.before)
+        answer.words = list(planner.before)
 
 
-def _html(planner: Planner, fault: Fault, said: Said) -> None:
-    said.words = [HTML[at % len(HTML)] for at in range(len(said.words))]
+def _html(planner: Planner, fault: Fault, answer: Said) -> None:
+    answer.words = [HTML[at % len(HTML)] for at in range(len(answer.words))]
 
 
-def _cache(planner: Planner, fault: Fault, said: Said) -> None:
+def _cache(planner: Planner, fault: Fault, answer: Said) -> None:
     words = int(fault.number("words"))
-    key = (said.asked.chat, said.asked.begin[:words]) if words else (said.asked.chat, said.asked.whole)
-    if (old := planner.seen(key, said.words)) is not None:
-        said.words, said.at_once = list(old), True
+    key = (answer.asked.chat, answer.asked.begin[:words]) if words else (answer.asked.chat, answer.asked.whole)
+    if (old := planner.seen(key, answer.words)) is not None:
+        answer.words, answer.at_once = list(old), True
 
 
 SAID: Final[Mapping[str, Callable[[Planner, Fault, Said], None]]] = {
@@ -258,12 +258,12 @@ def _truncate(plan: Plan, fault: Fault, chunks: Chunks) -> None:
 
 
 def _error(plan: Plan, fault: Fault, chunks: Chunks) -> None:
-    told = dumped({"error": {"message": "the engine has died", "type": "server_error", "code": 500}})
+    payload = dumped({"error": {"message": "the engine has died", "type": "server_error", "code": 500}})
     if plan.said is not None and not plan.said.asked.stream:
-        plan.pieces = [reply(200, told.encode())]
+        plan.pieces = [reply(200, payload.encode())]
     else:
         _cut(plan, fault)
-        _append(plan, chunks, chunks.event(told) + LAST_CHUNK)
+        _append(plan, chunks, chunks.event(payload) + LAST_CHUNK)
 
 
 def _replaced(payload: str) -> Callable[[Plan, Fault, Chunks], None]:
@@ -316,17 +316,17 @@ PIECES: Final[Mapping[str, Callable[[Plan, Fault, Chunks], None]]] = {
 # ---- other answers ---------------------------------------------------------------------------------------------------
 
 
-def _status(fault: Fault, asked: Asked) -> list[bytes]:
+def _status(fault: Fault, request: Asked) -> list[bytes]:
     code = int(fault.number("code"))
     return [problem(code, f"injected fault {code}", b"retry-after: 1\r\n" if code in (429, 503) else b"")]
 
 
-def _redirect(fault: Fault, asked: Asked) -> list[bytes]:
-    path = b"/v1/chat/completions" if asked.chat else b"/v1/completions"
+def _redirect(fault: Fault, request: Asked) -> list[bytes]:
+    path = b"/v1/chat/completions" if request.chat else b"/v1/completions"
     return [head(307, "text/plain", b"location: %b\r\ncontent-length: 0\r\n" % path)]
 
 
-def _flood(fault: Fault, asked: Asked) -> list[bytes]:
+def _flood(fault: Fault, request: Asked) -> list[bytes]:
     first = head(200, "text/event-stream", b"transfer-encoding: chunked\r\n")
     block = b"%x\r\n%b\r\n" % (len(FLOOD), FLOOD)
     begin = b'data: {"choices": [{"index": 0, "delta": {"content": "'

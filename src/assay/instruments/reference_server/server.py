@@ -57,8 +57,8 @@ class Served:
 
     def state(self) -> dict[str, Any]:
         """Totals so far."""
-        found: dict[str, Any] = json.loads(self.get("/reference/state"))
-        return found
+        totals: dict[str, Any] = json.loads(self.get("/reference/state"))
+        return totals
 
     def faults(self, *faults: str) -> None:
         """Replace the active faults."""
@@ -80,10 +80,10 @@ def serving(settings: Settings | None = None) -> Iterator[Served]:
     assert process.stdout is not None
     try:
         ready, _, _ = select.select([process.stdout], [], [], START_S)
-        told = process.stdout.readline() if ready else b""
-        if not told:
+        address = process.stdout.readline() if ready else b""
+        if not address:
             raise OSError("the reference server did not start")
-        yield Served(**json.loads(told))
+        yield Served(**json.loads(address))
     finally:
         process.stdin.close()
         try:

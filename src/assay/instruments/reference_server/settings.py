@@ -73,33 +73,33 @@ class Settings:
             if value == item.default:
                 continue
             values = value if isinstance(value, tuple) else (value,)
-            words += [_flag(item)] if value is True else [f"{_flag(item)}={one}" for one in values]
+            words += [_flag(item)] if value is True else [f"{_flag(item)}={part}" for part in values]
         return words
 
 
 def parser() -> argparse.ArgumentParser:
     """The command line, one flag per setting."""
-    made = argparse.ArgumentParser(
+    command_line = argparse.ArgumentParser(
         prog="python -m assay.instruments.reference_server",
         description="A server of the OpenAI kind with known times and faults, which logs its own truth.",
     )
     for item in fields(Settings):
         about = str(item.metadata["help"]).replace("%", "%%")
         if item.default is False:
-            made.add_argument(_flag(item), action="store_true", help=about)
+            command_line.add_argument(_flag(item), action="store_true", help=about)
         elif isinstance(item.default, tuple):
-            made.add_argument(_flag(item), action="append", default=[], help=about)
+            command_line.add_argument(_flag(item), action="append", default=[], help=about)
         else:
-            made.add_argument(
+            command_line.add_argument(
                 _flag(item),
                 type=type(item.default),
                 default=item.default,
                 choices=item.metadata.get("choices"),
                 help=f"{about} ({item.default})",
             )
-    made.add_argument("--immediate", action="store_true", help="first_s and next_s are 0")
-    made.add_argument("--until-eof", action="store_true", help="end when standard input ends")
-    return made
+    command_line.add_argument("--immediate", action="store_true", help="first_s and next_s are 0")
+    command_line.add_argument("--until-eof", action="store_true", help="end when standard input ends")
+    return command_line
 
 
 def settings_of(words: Sequence[str] | None = None) -> tuple[Settings, bool]:
@@ -108,10 +108,10 @@ def settings_of(words: Sequence[str] | None = None) -> tuple[Settings, bool]:
     Raises:
         ValueError: a setting is out of its range.
     """
-    found = vars(parser().parse_args(words))
-    immediate, until_eof = found.pop("immediate"), found.pop("until_eof")
-    found["fault"] = tuple(found["fault"])
-    return Settings(**found | ({"first_s": 0.0, "next_s": 0.0} if immediate else {})), until_eof
+    values = vars(parser().parse_args(words))
+    immediate, until_eof = values.pop("immediate"), values.pop("until_eof")
+    values["fault"] = tuple(values["fault"])
+    return Settings(**values | ({"first_s": 0.0, "next_s": 0.0} if immediate else {})), until_eof
 
 
 def _flag(item: Field[Any]) -> str:

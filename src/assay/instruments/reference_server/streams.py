@@ -88,7 +88,7 @@ class Streams:
     def _set_faults(self, faults: Sequence[Fault]) -> None:
         self._faults = [fault for fault in faults if fault.name != "stall"]
         self._stalls = sorted((fault.at_s or 0.0, fault.for_s or 0.0) for fault in faults if fault.name == "stall")
-        self._draws = [random.Random(f"{self.settings.seed} {place}") for place in range(len(self._faults))]
+        self._draws = [random.Random(f"{self.settings.seed} {index}") for index in range(len(self._faults))]
         self._begin, self._began, self._stalled_until = 0, False, 0
 
     def _struck(self, number: int, now: int) -> list[Fault]:
@@ -107,8 +107,8 @@ class Streams:
         self._half_swapped = None
         mine, theirs = stream.plan.said, other.plan.said
         mine.words, theirs.words = theirs.words, mine.words
-        for swapped, said in ((stream, mine), (other, theirs)):
+        for swapped, answer in ((stream, mine), (other, theirs)):
             offsets = swapped.plan.offsets
-            swapped.plan = self._planner.pieces_of(said)
+            swapped.plan = self._planner.pieces_of(answer)
             swapped.plan.offsets = offsets if len(offsets) == len(swapped.plan.pieces) else swapped.plan.offsets
             swapped.entry.texts, swapped.entry.tokens_out = swapped.plan.texts, swapped.plan.tokens_out

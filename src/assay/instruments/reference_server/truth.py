@@ -64,9 +64,9 @@ NAMES = tuple(Entry.__dataclass_fields__)
 
 def line(entry: Entry) -> str:
     """Serialise an entry."""
-    told: dict[str, Any] = {name: getattr(entry, name) for name in NAMES}
-    told["sent_ns"] = [ns - entry.read_ns for ns in entry.sent_ns]
-    return json.dumps(told, separators=(",", ":"))
+    row: dict[str, Any] = {name: getattr(entry, name) for name in NAMES}
+    row["sent_ns"] = [ns - entry.read_ns for ns in entry.sent_ns]
+    return json.dumps(row, separators=(",", ":"))
 
 
 def lines(entries: Iterable[Entry]) -> Iterator[bytes]:
@@ -86,9 +86,9 @@ def entries(told: str | bytes) -> list[Entry]:
     Raises:
         ValueError: a line is not from this server.
     """
-    found = []
+    rows = []
     for text in told.splitlines():
         row = json.loads(text)
         row["sent_ns"] = array("q", (ns + row["read_ns"] for ns in row["sent_ns"]))
-        found.append(Entry(**row))
-    return found
+        rows.append(Entry(**row))
+    return rows
