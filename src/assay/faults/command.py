@@ -72,13 +72,13 @@ def strike(victim: Victim, fault: PlannedFault) -> Undo:
     Raises:
         OSError: the command failed; its output is in the message.
     """
-    asked = of_kind(Keys, fault)
+    spec = of_kind(Keys, fault)
 
     def line(text: str) -> None:
         run(text.replace("{rank}", str(victim.rank)).replace("{pid}", str(victim.pid)), victim)
 
-    line(asked.command)
-    return (lambda: line(asked.undo)) if asked.undo else (lambda: None)
+    line(spec.command)
+    return (lambda: line(spec.undo)) if spec.undo else (lambda: None)
 
 
 def on_load(struck: Struck, asked: Keys) -> Undo | None:
@@ -126,12 +126,12 @@ def run(line: str, struck: Struck | Victim, *, longest_s: float = LONGEST_S) -> 
     assert process.stdout is not None
     with process.stdout:
         output, late = _until_the_end(process, process.stdout.fileno(), longest_s)
-    said = redact(output.decode("utf-8", "replace"), secret_values(os.environ))[-MOST_SAID:].strip()
-    _log(struck.log, f"$ {redact(line)}\n{said}\n")
+    message = redact(output.decode("utf-8", "replace"), secret_values(os.environ))[-MOST_SAID:].strip()
+    _log(struck.log, f"$ {redact(line)}\n{message}\n")
     if late:
         raise OSError(f"the command did not end within {longest_s:g} s: {redact(line)}")
     if process.returncode:
-        raise OSError(f"the command ended with code {process.returncode}: {redact(line)}: {said}")
+        raise OSError(f"the command ended with code {process.returncode}: {redact(line)}: {message}")
 
 
 def _until_the_end(process: subprocess.Popen[bytes], descriptor: int, longest_s: float) -> tuple[bytes, bool]:

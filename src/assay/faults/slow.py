@@ -110,8 +110,8 @@ def home_of(pid: int | str = "self") -> tuple[Path, int]:
 
 def _inside(mount: str, path: str) -> Path:
     top = ROOT / mount.lstrip("/")
-    found = top / path.lstrip("/")
-    return found if found.is_dir() else top  # in a container the path may be the host's
+    folder = top / path.lstrip("/")
+    return folder if folder.is_dir() else top  # in a container the path may be the host's
 
 
 def make(home: Path, version: int) -> Group:
@@ -148,8 +148,8 @@ def _parents(home: Path, version: int) -> list[Path]:
     if version == 1:
         return [home]
     top = ROOT / "sys/fs/cgroup"
-    above = [one for one in (home, *home.parents) if one == top or top in one.parents]
-    return [one for one in above if "cpu" in _text_of(one / "cgroup.subtree_control").split()]
+    above = [folder for folder in (home, *home.parents) if folder == top or top in folder.parents]
+    return [folder for folder in above if "cpu" in _text_of(folder / "cgroup.subtree_control").split()]
 
 
 def _text(path: str) -> str:

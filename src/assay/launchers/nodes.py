@@ -154,7 +154,7 @@ def over(prefix: tuple[str, ...], words: list[str]) -> list[str]:
 
 def told(request: Request, endpoint: str) -> dict[str, object]:
     """The engine's job: for each node, its supervisor's command line and the job sent to that supervisor."""
-    found = []
+    nodes = []
     for host in request.settings.hosts:
         mark = f"{request.mark}{host.name}."  # starts with the launch's mark, which matches all nodes; this one matches one node
         job = {
@@ -167,8 +167,8 @@ def told(request: Request, endpoint: str) -> dict[str, object]:
             "grace_s": request.grace_s,
             "mark": mark,
         }
-        found.append({"name": host.name, "start": over(host.prefix, [sys.executable, "-I", "-S", supervisor.__file__]), "job": job})
-    return {"grace_s": request.grace_s, "nodes": found}
+        nodes.append({"name": host.name, "start": over(host.prefix, [sys.executable, "-I", "-S", supervisor.__file__]), "job": job})
+    return {"grace_s": request.grace_s, "nodes": nodes}
 
 
 def log_of(request: Request, host: Host) -> Path:
@@ -179,8 +179,8 @@ def log_of(request: Request, host: Host) -> Path:
 def start(request: Request) -> Handle:
     """Start an engine on every node."""
     plan = json.dumps(told(request, endpoint_of(request)))
-    asked = replace(request, environment={**request.environment, node_group.NODES: plan})
-    return supervisor_client.start(asked, [sys.executable, "-I", "-S", node_group.__file__])
+    planned = replace(request, environment={**request.environment, node_group.NODES: plan})
+    return supervisor_client.start(planned, [sys.executable, "-I", "-S", node_group.__file__])
 
 
 def endpoint_of(request: Request) -> str:

@@ -79,11 +79,11 @@ class Node:
     def last_words(self) -> None:
         """Copy the end of its log, and report errors that the log lacks."""
         try:
-            said = Path(self.job["log"]).read_bytes()[-SHOWN:]
+            output = Path(self.job["log"]).read_bytes()[-SHOWN:]
         except OSError as error:
-            said = f"its log cannot be read here ({error}); is the record's folder shared?\n".encode()
+            output = f"its log cannot be read here ({error}); is the record's folder shared?\n".encode()
         head = f"assay: node {self.name} ended with {self.code}{self._lost()}; it said:\n".encode()
-        sys.stdout.buffer.write(head + said + (b"" if said.endswith(b"\n") else b"\n"))
+        sys.stdout.buffer.write(head + output + (b"" if output.endswith(b"\n") else b"\n"))
         sys.stdout.flush()
 
     def _lost(self) -> str:
@@ -125,12 +125,12 @@ def _order(nodes: list[Node], over: list[Node]) -> None:
 
 def main() -> int:
     """Run the job in the environment."""
-    told = json.loads(os.environ.pop(NODES))
+    plan = json.loads(os.environ.pop(NODES))
     shared = dict(os.environ)
-    for node in told["nodes"]:
+    for node in plan["nodes"]:
         node["job"]["environment"] = {**shared, **node["job"]["environment"]}
     signal.signal(signal.SIGTERM, lambda number, _: _asked_to_end.append(number))
-    code = run(told)
+    code = run(plan)
     return 128 + _asked_to_end[0] if _asked_to_end else code
 
 

@@ -301,12 +301,12 @@ class Replicas:
 
     def _request(self, server: _Server) -> Request:
         values = self._values(server.port, server.replica)
-        own = {name: _replaced(value, values) for name, value in self.target.environment.items()}
+        environment = {name: _replaced(value, values) for name, value in self.target.environment.items()}
         return Request(
             script=Path(server.command[0]),
             arguments=server.command[1:],
             workers=1,
-            environment={**self._outer, **own},
+            environment={**self._outer, **environment},
             cwd=self._folder,
             log=server.log,
             log_bytes=self._log_bytes,
@@ -419,14 +419,14 @@ class Replicas:
 
     def _message(self, server: _Server, how: str) -> str:
         lines = [redact(line, self._secrets) for line in last_lines(server.log)]
-        said = "".join(f"\n    {line}" for line in lines) if lines else " nothing"
+        output = "".join(f"\n    {line}" for line in lines) if lines else " nothing"
         command = " ".join(redact_arguments(server.command, self._secrets))
-        return f"{server.name} of {self.target.name} {how}.\n  command: {command}\n  the last it printed (logs/{server.log.name}):{said}"
+        return f"{server.name} of {self.target.name} {how}.\n  command: {command}\n  the last it printed (logs/{server.log.name}):{output}"
 
 
 def last_lines(log: Path, most: int = LAST_LINES) -> list[str]:
     """Last lines of a server's output without terminal control sequences; also works during writing."""
-    found: list[str] = []
+    lines: list[str] = []
     for path in (log, launch_log.older_of(log), launch_log.tail_of(log)):
         try:
             with path.open("rb") as file:
@@ -435,8 +435,8 @@ def last_lines(log: Path, most: int = LAST_LINES) -> list[str]:
                 text = file.read().decode("utf-8", "replace")
         except OSError:
             continue
-        found += [_plain(line) for line in text.splitlines() if line.strip()]
-    return found[-most:]
+        lines += [_plain(line) for line in text.splitlines() if line.strip()]
+    return lines[-most:]
 
 
 def _plain(line: str) -> str:

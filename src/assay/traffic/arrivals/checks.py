@@ -68,12 +68,12 @@ def _identity(serving: Serving, scenario: Scenario, replicas: int, first_example
     tokens_in, tokens_out = lengths(scenario, serving.prompts, numbers, prompts)
     seeds = text_seeds(ANY_LAUNCH, "identity", prompts)
     n = serving.correctness.reruns * prompts * replicas
-    place = np.arange(n, dtype=np.int64)
-    prompt = place // replicas % max(prompts, 1)
+    positions = np.arange(n, dtype=np.int64)
+    prompt = positions // replicas % max(prompts, 1)
     return rows(
         n,
-        kind=np.where(place < prompts * replicas, IDENTITY, RERUN),
-        replica=place % replicas,
+        kind=np.where(positions < prompts * replicas, IDENTITY, RERUN),
+        replica=positions % replicas,
         tokens_in=tokens_in[prompt],
         tokens_out=tokens_out[prompt],
         seed=seeds[prompt],
@@ -124,8 +124,8 @@ def within_streams(load: Schedule, placed: Schedule, steps: int, requests: int |
     # Before the round in which that conversation of its stream begins, and after the previous one.
     key = np.minimum(before * steps, lengths[which]) * len(streams) - 1 + (which + 1) / (len(streams) + 1)
     both = joined([load, replaced(placed, stream=streams[which])])
-    own = _places(load.stream) * len(streams) + np.searchsorted(streams, load.stream)
-    order = np.argsort(np.concatenate([own, key]), kind="stable")
+    keys = _places(load.stream) * len(streams) + np.searchsorted(streams, load.stream)
+    order = np.argsort(np.concatenate([keys, key]), kind="stable")
     return chosen(both, order[:requests])
 
 

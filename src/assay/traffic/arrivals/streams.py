@@ -64,13 +64,13 @@ def queries(arrivals: Arrivals) -> Schedule:
 def _streams(serving: Serving, streams: int, first_ns: Ints | None = None, *, always_sessions: bool = False) -> Schedule:
     n = count(serving.arrivals, streams)
     numbers = np.arange(n, dtype=np.int64)
-    stream, place = numbers % streams, numbers // streams
+    stream, position = numbers % streams, numbers // streams
     begins = np.zeros(streams, dtype=np.int64) if first_ns is None else first_ns
-    load = rows(n, stream=stream, due_ns=np.where(place == 0, begins[stream], NONE))
+    load = rows(n, stream=stream, due_ns=np.where(position == 0, begins[stream], NONE))
     steps = sessions.length(serving.prompts)
     if steps == 1 and not always_sessions:
         return load
-    return replaced(load, session=place // steps * streams + stream, turn=place % steps)
+    return replaced(load, session=position // steps * streams + stream, turn=position % steps)
 
 
 def _possible(load: Schedule, arrivals: Arrivals, streams: int) -> Schedule:

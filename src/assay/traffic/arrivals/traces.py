@@ -64,20 +64,20 @@ def replay(path: Path, form: Format, speed: float, end_ns: int) -> Schedule:
     """
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
-            found = list(_until(_rows(file, form), speed, end_ns))
+            entries = list(_until(_rows(file, form), speed, end_ns))
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) and error.strerror else "it is not UTF-8 text"
         raise _problem(f'"{path.name}": {why}', "a file that can be read", "") from None
-    if not found:
+    if not entries:
         raise _problem(f'"{path.name}" without requests', "a trace with at least one", "")
-    return _scheduled(found, speed)
+    return _scheduled(entries, speed)
 
 
-def _until(found: Iterable[tuple[int, Row]], speed: float, end_ns: int) -> Iterator[Row]:
+def _until(numbered: Iterable[tuple[int, Row]], speed: float, end_ns: int) -> Iterator[Row]:
     """Rows until the first one due at the end or later; checks their order."""
     first: int | None = None
     before = -LARGEST
-    for line, row in found:
+    for line, row in numbered:
         if row.at_ns is not None:
             if row.at_ns < before:
                 raise _problem(f"line {line}: a time before that of the line above", "rows in order of time", "Sort the file.")
@@ -90,35 +90,35 @@ def _until(found: Iterable[tuple[int, Row]], speed: float, end_ns: int) -> Itera
         yield row
 
 
-def _scheduled(found: Sequence[Row], speed: float) -> Schedule:
-    first = found[0].at_ns or 0
-    offsets = np.array([NONE if row.at_ns is None else row.at_ns - first for row in found], dtype=np.int64)
+def _scheduled(entries: Sequence[Row], speed: float) -> Schedule:
+    first = entries[0].at_ns or 0
+    offsets = np.array([NONE if row.at_ns is None else row.at_ns - first for row in entries], dtype=np.int64)
     due_ns = offsets if speed == 1.0 else np.where(offsets < 0, NONE, np.rint(offsets / speed)).astype(np.int64)
-    session, turn = _sessions(found)
+    session, turn = _sessions(entries)
     load = rows(
-        len(found),
+        len(entries),
         due_ns=due_ns,
         session=session,
         turn=turn,
-        tokens_in=_column(row.tokens_in for row in found),
-        tokens_out=_column(row.tokens_out for row in found),
-        pause_ns=_column(row.pause_ns for row in found),
-        pause_kind=_column(PAUSES.index(row.pause) for row in found),
-        example=_examples(found),
+        tokens_in=_column(row.tokens_in for row in entries),
+        tokens_out=_column(row.tokens_out for row in entries),
+        pause_ns=_column(row.pause_ns for row in entries),
+        pause_kind=_column(PAUSES.index(row.pause) for row in entries),
+        example=_examples(entries),
     )
-    return replace(load, blocks={number: row.blocks for number, row in enumerate(found) if row.blocks})
+    return replace(load, blocks={number: row.blocks for number, row in enumerate(entries) if row.blocks})
 
 
 def _column(values: Iterable[int]) -> Ints:
     return np.fromiter(values, dtype=np.int64)
 
 
-def _sessions(found: Sequence[Row]) -> tuple[Ints, Ints]:
+def _sessions(entries: Sequence[Row]) -> tuple[Ints, Ints]:
     """Session numbers in order of first appearance, and turns where the file has none."""
     numbers: dict[str, int] = {}
     turns: dict[str, int] = {}
     session, turn = [], []
-    for row in found:
+    for row in entries:
         if row.session is None:
             session.append(NONE)
             turn.append(NONE)
@@ -129,13 +129,13 @@ def _sessions(found: Sequence[Row]) -> tuple[Ints, Ints]:
     return _column(session), _column(turn)
 
 
-def _examples(found: Sequence[Row]) -> Ints:
+def _examples(entries: Sequence[Row]) -> Ints:
     """A number for each text that occurs more than once: the same blocks, truncated at the same length."""
     texts: dict[tuple[int, tuple[int, ...]], list[int]] = {}
-    for number, row in enumerate(found):
+    for number, row in enumerate(entries):
         if row.blocks:
             texts.setdefault((row.tokens_in, row.blocks), []).append(number)
-    example = np.full(len(found), NONE, dtype=np.int64)
+    example = np.full(len(entries), NONE, dtype=np.int64)
     for name, same in enumerate(same for same in texts.values() if len(same) > 1):
         example[same] = name
     return example
@@ -194,7 +194,7 @@ def _json_rows(lines: Iterable[tuple[int, str]], read: Callable[[Mapping[str, An
 
 def _mooncake(data: Mapping[str, Any]) -> Row:
     blocks = data.get("hash_ids", ())
-    if not isinstance(blocks, list | tuple) or not all(type(one) is int for one in blocks):
+    if not isinstance(blocks, list | tuple) or not all(type(block) is int for block in blocks):
         raise TypeError("hash_ids is not a list of whole numbers")
     return Row(
         at_ns=_ns(data["timestamp"], NS // 1000),
@@ -311,5 +311,5 @@ def _shown(text: str) -> str:
     return f'"{text if len(text) <= 60 else text[:60] + " ..."}"'
 
 
-def _problem(found: str, allowed: str, mend: str) -> SpecError:
-    return SpecError((Problem(where=WHERE, found=found, allowed=allowed, mend=mend),))
+def _problem(found: str, allowed: str, remedy: str) -> SpecError:
+    return SpecError((Problem(where=WHERE, found=found, allowed=allowed, mend=remedy),))

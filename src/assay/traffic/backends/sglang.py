@@ -67,7 +67,7 @@ class _SoFar:
         into.tokens(meta, {"tokens_in": "prompt_tokens", "tokens_out": "completion_tokens", "tokens_cached": "cached_tokens"})
         self._tokens = meta.get("completion_tokens") or 0
         if logprobs := meta.get("output_token_logprobs"):
-            values = [float(one[0]) for one in logprobs]
+            values = [float(entry[0]) for entry in logprobs]
             into.answer.logprobs = values if len(values) >= self._tokens else into.answer.logprobs + values
         reason = meta.get("finish_reason")
         if reason:

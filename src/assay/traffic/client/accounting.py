@@ -141,11 +141,11 @@ class Accounting:
             closed=self._stream[request.number] >= 0,
         )
 
-    def _remember(self, number: int, prompt: Prompt, said: str | None) -> None:
+    def _remember(self, number: int, prompt: Prompt, text: str | None) -> None:
         """Keep a conversation until its next turn."""
         session = int(self._session[number])
         if self.agenda.has_later_turn(number):
-            self._history[session] = self.plan.after(prompt, said)
+            self._history[session] = self.plan.after(prompt, text)
         else:
             self._history.pop(session, None)
 

@@ -60,10 +60,10 @@ def read(path: Path, requests: int) -> npt.NDArray[np.int64] | None:
     import numpy as np
 
     try:
-        found = np.fromfile(path, dtype=np.int64)
+        due_ns = np.fromfile(path, dtype=np.int64)
     except OSError:
         return None
-    return found if len(found) == requests + 1 else None
+    return due_ns if len(due_ns) == requests + 1 else None
 
 
 def trouble(path: Path) -> int:

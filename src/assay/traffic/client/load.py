@@ -252,9 +252,9 @@ class Load(UnderWay):
                 self.window.due += 1
                 self._unsent(exchange.number, exchange.due_ns)
             return
-        made = exchange.request.made
-        self._ready[exchange.number] = made
-        self._ready_bytes += made.size
+        made_request = exchange.request.made
+        self._ready[exchange.number] = made_request
+        self._ready_bytes += made_request.size
         before.next = None
         if not before.live and not before.returned:
             self._follow_soon(before)

@@ -76,19 +76,19 @@ class Job:
     @classmethod
     def read(cls, path: Path) -> Job:
         """Read the job from a file."""
-        told = orjson.loads(path.read_bytes())
+        document = orjson.loads(path.read_bytes())
         return cls(
-            launch=told["launch"],
-            clients=told["clients"],
-            folder=Path(told["folder"]),
-            load=Path(told["load"]),
-            serving=Serving.model_validate(told["serving"]),
-            configuration=Configuration(**told["configuration"]),
-            target=Target.model_validate(told["target"]),
-            seed=told["seed"],
-            base=Path(told["base"]),
-            flush_s=told.get("flush_s", 0.5),
-            broken=told.get("broken", False),
+            launch=document["launch"],
+            clients=document["clients"],
+            folder=Path(document["folder"]),
+            load=Path(document["load"]),
+            serving=Serving.model_validate(document["serving"]),
+            configuration=Configuration(**document["configuration"]),
+            target=Target.model_validate(document["target"]),
+            seed=document["seed"],
+            base=Path(document["base"]),
+            flush_s=document.get("flush_s", 0.5),
+            broken=document.get("broken", False),
         )
 
 
@@ -277,8 +277,8 @@ class Client:
             if self.state:
                 # renaming may wait for the disk: keep it out of the timestamping loop
                 self._tellings += 1
-                told = self._told_of(load)
-                await asyncio.get_running_loop().run_in_executor(None, self._put, told, self._tellings)
+                progress = self._told_of(load)
+                await asyncio.get_running_loop().run_in_executor(None, self._put, progress, self._tellings)
 
     def _say(self, state: str, load: Load) -> None:
         self.state = state
@@ -289,19 +289,19 @@ class Client:
         self._put(self._told_of(load), self._tellings)
 
     def _told_of(self, load: Load) -> dict[str, Any]:
-        told = load.window.told(self.state or "ended", load.in_flight)
-        error = told["error"] and redact(told["error"][:LONGEST_SAID], self.secrets)[:LONGEST_ERROR]
+        progress = load.window.told(self.state or "ended", load.in_flight)
+        error = progress["error"] and redact(progress["error"][:LONGEST_SAID], self.secrets)[:LONGEST_ERROR]
         models = {redact(name, self.secrets): answers for name, answers in load.window.models.items()}
         limits = {redact(name, self.secrets): redact(text, self.secrets) for name, text in load.window.limits.items()}
-        return {**told, "error": error, "models": models, "limits": limits}
+        return {**progress, "error": error, "models": models, "limits": limits}
 
-    def _put(self, told: dict[str, Any], number: int) -> None:
+    def _put(self, progress: dict[str, Any], number: int) -> None:
         hidden = self._told.with_name(f".{self._told.name}")
         with self._telling, suppress(OSError):  # the writer reports a full disk; the live view does not matter then
             if number < self._put_last:
                 return
             self._put_last = number
-            hidden.write_bytes(orjson.dumps(told))
+            hidden.write_bytes(orjson.dumps(progress))
             hidden.replace(self._told)
 
 

@@ -70,7 +70,7 @@ class UnderWay(Accounting):
         self._turns = (self._turns + 1) % count
         if balance == "least_in_flight":
             turn = self._turns
-            return min(range(count), key=lambda one: (self._busy[one], (one - turn) % count))
+            return min(range(count), key=lambda replica: (self._busy[replica], (replica - turn) % count))
         return self._turns
 
     def _time_out(self, now: int) -> None:

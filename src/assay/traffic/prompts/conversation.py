@@ -21,24 +21,24 @@ def user(text: str) -> Json:
 
 def messages_of(prompt: Prompt) -> tuple[Json, ...]:
     """The messages of a prompt; images go into the last one, before the text."""
-    said = prompt.messages or (user(prompt.text),)
+    messages = prompt.messages or (user(prompt.text),)
     if not prompt.images:
-        return said
+        return messages
     parts: list[Json] = [{"type": "image_url", "image_url": {"url": data_url(image)}} for image in prompt.images]
-    return (*said[:-1], {**said[-1], "content": [*parts, {"type": "text", "text": said[-1]["content"]}]})
+    return (*messages[:-1], {**messages[-1], "content": [*parts, {"type": "text", "text": messages[-1]["content"]}]})
 
 
 def flat(prompt: Prompt) -> str:
     """The prompt as one text, for engines without messages."""
     if not prompt.messages:
         return prompt.text
-    return "\n\n".join(str(one.get("content") or "") for one in prompt.messages)
+    return "\n\n".join(str(message.get("content") or "") for message in prompt.messages)
 
 
 def after(prompt: Prompt, answer: str | None) -> tuple[Json, ...]:
     """The history for the next turn, without images."""
-    said = prompt.messages or (user(prompt.text),)
-    return (*said, {"role": "assistant", "content": answer or NO_ANSWER})
+    messages = prompt.messages or (user(prompt.text),)
+    return (*messages, {"role": "assistant", "content": answer or NO_ANSWER})
 
 
 def tool_step(history: Sequence[Json], result: str, call: str) -> tuple[Json, ...]:

@@ -76,15 +76,15 @@ def prompts_of(serving: Serving, configuration: Configuration, base: Path, seed:
 
 
 def _without_source(scenario: Scenario, serving: Serving) -> Problem | None:
-    asked = serving.prompts
-    if scenario.letter == DATASET and asked.source == SYNTHETIC:
+    spec = serving.prompts
+    if scenario.letter == DATASET and spec.source == SYNTHETIC:
         return Problem(
             where="serving.prompts.source",
             found=f'"{SYNTHETIC}" with the scenario {DATASET}',
             allowed="a file",
             mend="Name one (--dataset FILE), or choose a scenario with lengths, for example D(100,100).",
         )
-    if serving.task == "image_chat" and scenario.letter != "I" and not asked.image_field:
+    if serving.task == "image_chat" and scenario.letter != "I" and not spec.image_field:
         return Problem(
             where="serving.task",
             found=f'"image_chat" with the scenario {scenario.text} and no prompts.image_field',
@@ -149,28 +149,28 @@ class Prompts:
                 expected=schedule.expected.get(i),
             )
         if history and int(schedule.pause_kind[i]) in TOOLS:
-            made = self._tool_step(seed, history)
+            prompt = self._tool_step(seed, history)
         elif kind == CANARY and self._task not in SILENT:
-            made = self._canary(schedule, i, history)
+            prompt = self._canary(schedule, i, history)
         elif self._raw:
-            made = self._of_file(schedule, i, history)
+            prompt = self._of_file(schedule, i, history)
         elif i in schedule.blocks and self._words and not history:
             numbers = [block ^ self._salt for block in schedule.blocks[i]]
-            made = _said(self.texts.chained(asked_in, numbers, BLOCK_TOKENS), ())
+            prompt = _said(self.texts.chained(asked_in, numbers, BLOCK_TOKENS), ())
         elif kind in FIXED:
-            made = self._synthetic(mix(IDENTITY ^ seed), asked_in, (), 0)
+            prompt = self._synthetic(mix(IDENTITY ^ seed), asked_in, (), 0)
         else:
-            made = self._synthetic(seed ^ self._salt, asked_in, history, 0 if history else self._shared)
+            prompt = self._synthetic(seed ^ self._salt, asked_in, history, 0 if history else self._shared)
         return Prompt(
-            text=made.text,
-            messages=made.messages,
-            documents=made.documents,
-            query=made.query,
-            images=made.images,
+            text=prompt.text,
+            messages=prompt.messages,
+            documents=prompt.documents,
+            query=prompt.query,
+            images=prompt.images,
             tokens_in=None if asked_in < 0 else asked_in,
             tokens_out=None if asked_out < 0 else asked_out,
-            example=made.example or self._example(int(schedule.example[i])),
-            expected=made.expected or schedule.expected.get(i),
+            example=prompt.example or self._example(int(schedule.example[i])),
+            expected=prompt.expected or schedule.expected.get(i),
         )
 
     def after(self, prompt: Prompt, answer: str | None) -> tuple[Json, ...]:
@@ -231,7 +231,7 @@ class Prompts:
             return (conversation.flat(prompt),)
         messages = conversation.messages_of(prompt)
         rendered = self.tokenizer.render(messages)
-        return (rendered,) if rendered is not None else tuple(str(one.get("content") or "") for one in messages)
+        return (rendered,) if rendered is not None else tuple(str(message.get("content") or "") for message in messages)
 
     def describe(self) -> dict[str, Any]:
         """The record's description of the texts: tokenizer, exactness and file."""
@@ -314,11 +314,11 @@ class Prompts:
         number = self._number(schedule, i)
         row = self._rows[number]
         text = row.turns[max(0, int(schedule.turn[i])) % len(row.turns)]
-        made = self._row(row, text, history)
+        prompt = self._row(row, text, history)
         busts = self._busts and int(schedule.kind[i]) not in FIXED
         if history or self._task in SILENT or not (busts or self._shared):
-            return made
-        return self._begun(made, int(schedule.seed[i]) ^ self._salt, busts)
+            return prompt
+        return self._begun(prompt, int(schedule.seed[i]) ^ self._salt, busts)
 
     def _row(self, row: Row, text: str, history: Sequence[Json]) -> Prompt:
         before = history or row.before
@@ -329,14 +329,14 @@ class Prompts:
         messages = (*before, conversation.user(text)) if before else ()
         return Prompt(text=text, messages=messages, images=pictures, example=row.id, expected=row.answer)
 
-    def _begun(self, made: Prompt, number: int, busts: bool) -> Prompt:
+    def _begun(self, prompt: Prompt, number: int, busts: bool) -> Prompt:
         """The prompt, preceded by the shared text and its unique words."""
         group = (self._salt + mix(number ^ IDENTITY) % self._asked.prefixes) & MASK
         shared = f"{self.texts.beginning(self._shared, group)}\n\n" if self._shared else ""
         begin = shared + (f"[{mix(number):016x}] " if busts else "")
-        messages = made.messages and ({**made.messages[0], "content": begin + made.messages[0]["content"]}, *made.messages[1:])
-        text = made.text if made.messages and len(made.messages) > 1 else begin + made.text
-        return made._replace(text=text, messages=messages)
+        messages = prompt.messages and ({**prompt.messages[0], "content": begin + prompt.messages[0]["content"]}, *prompt.messages[1:])
+        text = prompt.text if prompt.messages and len(prompt.messages) > 1 else begin + prompt.text
+        return prompt._replace(text=text, messages=messages)
 
     def _number(self, schedule: Schedule, i: int) -> int:
         """The row of request `i`; all turns of a conversation have the same."""

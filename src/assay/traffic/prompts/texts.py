@@ -47,10 +47,10 @@ def mixed(numbers: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
     """`mix` of an array; same shape."""
     import numpy as np
 
-    found = numbers.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
-    found = (found ^ (found >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    found = (found ^ (found >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return found ^ (found >> np.uint64(31))
+    values = numbers.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
+    values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return values ^ (values >> np.uint64(31))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -140,12 +140,12 @@ class Texts:
         """
         left = m = max(1, n - self.overhead)
         parts = []
-        for place, number in enumerate(numbers):
-            size = left if place == len(numbers) - 1 else min(each, left)
+        for index, number in enumerate(numbers):
+            size = left if index == len(numbers) - 1 else min(each, left)
             if size <= 0:
                 break
             x, last = mix(number), size == left
-            parts.append(self._more(size, x, unique=True, last=last) if place else self._new(size, x, True, last))
+            parts.append(self._more(size, x, unique=True, last=last) if index else self._new(size, x, True, last))
             left -= size
         text = "".join(parts)
         return text if self.exact else self._mended(text, m)
@@ -210,18 +210,18 @@ class Texts:
         framed = [f"{self.frame.head}{word}{text}{self.frame.tail}" for word in candidates]
         overheads = [n - 9 for n in self.tokenizer.counts(framed, special=self.frame.special)]
         often = Counter(overheads)
-        overhead = min(often, key=lambda found: (often[found] < LEAST_WORDS, found if often[found] >= LEAST_WORDS else -often[found]))
-        return [word for word, found in zip(candidates, overheads, strict=True) if found == overhead], overhead
+        overhead = min(often, key=lambda count: (often[count] < LEAST_WORDS, count if often[count] >= LEAST_WORDS else -often[count]))
+        return [word for word, count in zip(candidates, overheads, strict=True) if count == overhead], overhead
 
     def _holds(self) -> bool:
         """Whether texts of many lengths have exactly the intended tokens in their frame."""
         self.exact = True
-        asked, framed = [], []
+        expected, framed = [], []
         for number, m in enumerate(SAMPLES * 2):
             text = self.content(m, number, shared=number % 3 * 7, group=number % 2, unique=number % 2 == 0)
-            asked.append(m + self.overhead)
+            expected.append(m + self.overhead)
             framed.append(f"{self.frame.head}{text}{self.frame.tail}")
-        return self.tokenizer.counts(framed, special=self.frame.special) == asked
+        return self.tokenizer.counts(framed, special=self.frame.special) == expected
 
 
 def _words(tokenizer: Tokenizer) -> tuple[list[str], str]:

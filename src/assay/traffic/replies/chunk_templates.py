@@ -83,9 +83,9 @@ def _place(event: bytes, behind: int, text: bytes) -> int:
     """Where the text starts if it occurs exactly once as a JSON value; else 0."""
     for colon in (b'":"', b'": "'):
         quoted = colon + text + b'"'
-        place = event.find(quoted, behind)
-        if place >= 0:
-            return place + len(colon) if event.find(quoted, place + 1) < 0 else 0
+        position = event.find(quoted, behind)
+        if position >= 0:
+            return position + len(colon) if event.find(quoted, position + 1) < 0 else 0
     return 0
 
 
@@ -93,14 +93,14 @@ def _is_the_text(template: Template, said: Said) -> bool:
     """Whether the bytes between the two are the chunk's text and nothing else."""
     mark = "assay?"
     try:
-        told = orjson.loads(b'{"id":""' + template.before + mark.encode() + template.after)
+        document = orjson.loads(b'{"id":""' + template.before + mark.encode() + template.after)
     except orjson.JSONDecodeError:
         return False
-    choice = first_choice(told.get("choices")) if isinstance(told, dict) else None
-    if choice is None or told.get("usage") or choice.get("finish_reason") or choice.get("logprobs"):
+    choice = first_choice(document.get("choices")) if isinstance(document, dict) else None
+    if choice is None or document.get("usage") or choice.get("finish_reason") or choice.get("logprobs"):
         return False
-    found = said_by(choice)
-    return found.kind == said.kind and found.chars == len(mark) and mark in (found.content, found.reasoning)
+    delta = said_by(choice)
+    return delta.kind == said.kind and delta.chars == len(mark) and mark in (delta.content, delta.reasoning)
 
 
 def split(window: bytes, after: bytes, before: bytes) -> list[bytes]:

@@ -240,9 +240,9 @@ class Reader:
         event = parse_event(body[begin : position if position >= 0 else end])
         if event is None:
             return end
-        said = self._event(*event, self._at(end))
-        if said is not None:
-            learn_template(body, begin, end, said)
+        delta = self._event(*event, self._at(end))
+        if delta is not None:
+            learn_template(body, begin, end, delta)
         return end
 
     def _run(self, body: bytes, begin: int, before: bytes, template: Template) -> int:
@@ -279,8 +279,8 @@ class Reader:
         if ends[read : read + count] == stops:  # each ends its own read: the common case
             self._ns += ns[read : read + count]
             if self._read_unsure:
-                own = self._read_unsure[read : read + count]
-                self._unsure += [0] * count if min(own) >= 0 else [max(0, -unsure) for unsure in own]
+                group = self._read_unsure[read : read + count]
+                self._unsure += [0] * count if min(group) >= 0 else [max(0, -unsure) for unsure in group]
             return
         if read >= last or ends[read] >= stops[-1]:  # all in one read
             read = min(read, last)
@@ -291,7 +291,7 @@ class Reader:
             return
         stops = [stop - self._framing for stop in stops] if self._framing else stops
         reads = [min(bisect_left(ends, stop, read), last) for stop in stops]
-        self._ns += [ns[one] for one in reads]
+        self._ns += [ns[index] for index in reads]
         if self._read_unsure:
             self._unsure += map(self._unsure_of, reads, stops)
 
@@ -402,10 +402,10 @@ class Reader:
         if name == "error" or is_error(document):
             self._fail(ns, error_message(document) or "an error without words")
             return None
-        said = self.chunk(document, ns)
-        if said is None:
+        delta = self.chunk(document, ns)
+        if delta is None:
             self._remember(data, document)
-        return said
+        return delta
 
     def _remember(self, data: bytes, document: Mapping[str, Any]) -> None:
         """Cache the meaning of a chunk without text, for the same bytes with another ID."""
@@ -440,20 +440,20 @@ class Reader:
         if choice is None:
             self._put(ns, Kind.USAGE if isinstance(usage, dict) and not document.get("choices") else Kind.OTHER)
             return None
-        said = said_by(choice)
+        delta = said_by(choice)
         finish = choice.get("finish_reason")
         if isinstance(finish, str) and finish:
             self._finish = finish
         logprobs = choice.get("logprobs")
         if logprobs:
             self._logprobs += logprobs_of(logprobs)
-        kind = Kind.FINISH if said.kind == Kind.ROLE and finish else said.kind
-        self._put(ns, kind, said.chars)
-        if said.content:
-            self._content.append(said.content)
-        if said.reasoning:
-            self._reasoning.append(said.reasoning)
-        return None if usage or finish or logprobs or kind not in (Kind.CONTENT, Kind.REASONING) else said
+        kind = Kind.FINISH if delta.kind == Kind.ROLE and finish else delta.kind
+        self._put(ns, kind, delta.chars)
+        if delta.content:
+            self._content.append(delta.content)
+        if delta.reasoning:
+            self._reasoning.append(delta.reasoning)
+        return None if usage or finish or logprobs or kind not in (Kind.CONTENT, Kind.REASONING) else delta
 
     def _take_usage(self, usage: object) -> None:
         try:
