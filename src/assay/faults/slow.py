@@ -120,27 +120,27 @@ def make(home: Path, version: int) -> Group:
     Raises:
         EnvironmentLacks: this user may not create one here.
     """
-    why = "no parent group hands the cpu controller on"
+    reason = "no parent group hands the cpu controller on"
     for parent in _parents(home, version):
         _sweep(parent)
         path = parent / f"assay-{os.getpid()}-{next(_numbers)}"
         try:
             path.mkdir()
         except OSError as error:
-            why = f"{path}: {error.strerror}"
+            reason = f"{path}: {error.strerror}"
             continue
         return Group(path=path, version=version)
-    raise EnvironmentLacks(f"no control group could be made to slow a replica down: {why}. {MEND}")
+    raise EnvironmentLacks(f"no control group could be made to slow a replica down: {reason}. {MEND}")
 
 
 def _sweep(parent: Path) -> None:
     """Remove empty groups left by an assay that was killed."""
-    for left in parent.glob("assay-*-*"):
-        pid = left.name.split("-")[1]
+    for leftover in parent.glob("assay-*-*"):
+        pid = leftover.name.split("-")[1]
         with suppress(OSError):  # it has processes, or another assay removed it first
-            old = time.time() - left.stat().st_mtime > LEFT_S
+            old = time.time() - leftover.stat().st_mtime > LEFT_S
             if old and pid.isdigit() and not (ROOT / "proc" / pid).exists():
-                left.rmdir()
+                leftover.rmdir()
 
 
 def _parents(home: Path, version: int) -> list[Path]:

@@ -166,9 +166,13 @@ def check(asked: Keys, target: Target) -> None:
         EnvironmentLacks: nothing answers.
     """
     toxic(asked)
-    if wrong := [url for url in target.urls if not url.startswith("http://")]:
+    if unsupported := [url for url in target.urls if not url.startswith("http://")]:
         raise SpecError(
-            (Problem(where="faults[].kind", found=f"'toxiproxy' for {wrong[0]}", allowed="such a fault where the address is http://"),)
+            (
+                Problem(
+                    where="faults[].kind", found=f"'toxiproxy' for {unsupported[0]}", allowed="such a fault where the address is http://"
+                ),
+            )
         )
     front(asked, target, "", 0)
 

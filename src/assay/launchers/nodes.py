@@ -67,12 +67,12 @@ def check(experiment: Experiment) -> None:
                 mend="The processors of another machine are not known here.",
             )
         )
-    away = [host.name for host in hosts if host.prefix and Path(host.prefix[0]).name in SHELLS]
-    if experiment.faults and away:
+    remote = [host.name for host in hosts if host.prefix and Path(host.prefix[0]).name in SHELLS]
+    if experiment.faults and remote:
         problems.append(
             Problem(
                 where="faults",
-                found=f"a fault, and {', '.join(away)} through ssh",
+                found=f"a fault, and {', '.join(remote)} through ssh",
                 allowed="faults where every node is of this machine",
                 mend="A worker of another machine cannot be hit from here.",
             )
@@ -93,10 +93,10 @@ def _hosts(hosts: tuple[Host, ...]) -> list[Problem]:
                 mend='For example hosts = [{ name = "a", address = "10.0.0.1", prefix = ["ssh", "a"] }].',
             )
         ]
-    twice = [name for name, times in Counter(host.name for host in hosts).items() if times > 1]
+    duplicates = [name for name, times in Counter(host.name for host in hosts).items() if times > 1]
     return (
-        [Problem(where="launcher.hosts", found=f"the name {', '.join(twice)} twice", allowed="a name of its own for each host")]
-        if twice
+        [Problem(where="launcher.hosts", found=f"the name {', '.join(duplicates)} twice", allowed="a name of its own for each host")]
+        if duplicates
         else []
     )
 

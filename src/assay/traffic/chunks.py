@@ -169,10 +169,10 @@ def _exact_ends(pieces: Sequence[bytes], raw_ends: Sequence[int]) -> list[int]:
     widths = list(map(len, pieces))
     body_ends = list(accumulate(widths[1::2]))
     stops = [stop + 4 * n for n, stop in enumerate(accumulate(map(int.__add__, widths[::2], widths[1::2])), 1)]
-    known = dict(zip(stops, body_ends, strict=True))
-    known[0] = 0
-    known[raw_ends[-1]] = body_ends[-1] if body_ends else 0
-    ends = list(map(known.get, raw_ends))
+    end_by_stop = dict(zip(stops, body_ends, strict=True))
+    end_by_stop[0] = 0
+    end_by_stop[raw_ends[-1]] = body_ends[-1] if body_ends else 0
+    ends = list(map(end_by_stop.get, raw_ends))
     if None in ends:  # a read that ended inside a chunk
         ends = [_body_end(end, stops, body_ends, widths) for end in raw_ends]
     return cast(list[int], ends)
@@ -184,5 +184,5 @@ def _body_end(raw_end: int, stops: list[int], body_ends: list[int], widths: list
     before = body_ends[whole - 1] if whole else 0
     if whole == len(stops):
         return before
-    begun = raw_end - (stops[whole - 1] if whole else 0) - widths[2 * whole] - 2
-    return before + max(0, min(begun, widths[2 * whole + 1]))
+    partial = raw_end - (stops[whole - 1] if whole else 0) - widths[2 * whole] - 2
+    return before + max(0, min(partial, widths[2 * whole + 1]))

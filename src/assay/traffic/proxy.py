@@ -219,16 +219,16 @@ class _Front:
     def control(self, reset_share: float, delay_share: float, delay_s: float) -> dict[str, int]:
         """Change the fault from now on; returns how many open connections it hit."""
         self.reset_share, self.delay_share, self.delay_s = reset_share, delay_share, delay_s
-        hit, links = 0, list(self.links)
+        affected, links = 0, list(self.links)
         for link in links:
             self.draw_reset(link)
             self.draw_delay(link)
-            hit += link.doomed or link.delay_s > 0
+            affected += link.doomed or link.delay_s > 0
             if link.doomed:
                 link.reset()
             elif not link.delay_s:
                 link.let_go(everything=True)
-        return {"open": len(links), "hit": hit}
+        return {"open": len(links), "hit": affected}
 
 
 class _Server:
@@ -342,9 +342,9 @@ class Proxies:
         with socket.create_server((HOST, 0)) as listening:
             port = listening.getsockname()[1]
             threading.Thread(target=_echo, args=(listening, 2), daemon=True).start()
-            direct = _median_round(port, rounds)
-            through = _median_round(urlsplit(self.before(f"http://{HOST}:{port}")).port or 0, rounds)
-        return max(0.0, through - direct)
+            direct_s = _median_round(port, rounds)
+            proxied_s = _median_round(urlsplit(self.before(f"http://{HOST}:{port}")).port or 0, rounds)
+        return max(0.0, proxied_s - direct_s)
 
     def close(self) -> None:
         """End the process and all its connections."""

@@ -109,8 +109,8 @@ class Strike:
             self._say("fault", begin_ns, for_s=self.asked.for_s, **self._parameters())
             undo = self._act()
             if undo is not None:
-                over = self._waited(begin_ns + round(self.asked.for_s * NS_PER_S))
-                self._undo(undo, over)
+                at_end = self._waited(begin_ns + round(self.asked.for_s * NS_PER_S))
+                self._undo(undo, at_end)
         finally:
             self.done.set()
 

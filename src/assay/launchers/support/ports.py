@@ -44,9 +44,9 @@ class Ports:
 
     def release(self, port: int) -> None:
         """Release a port for a server that cannot bind it otherwise."""
-        held = self._held.pop(port, None)
-        if held is not None:
-            held.close()
+        listener = self._held.pop(port, None)
+        if listener is not None:
+            listener.close()
 
     def close(self) -> None:
         """Release all ports."""

@@ -99,11 +99,11 @@ def assign(processors: Sequence[Processor], workers: int, most: int, how: str) -
     units = _cores(processors)
     if len(units) >= most:
         share = len(units) // most
-        dealt = _neighbours(units, workers, share) if how == "compact" else _apart(units, workers, share)
+        groups = _neighbours(units, workers, share) if how == "compact" else _apart(units, workers, share)
     else:
         singles = _singles(units, how)
-        dealt = _neighbours(singles, workers, len(singles) // most)
-    return tuple(tuple(sorted(number for _, numbers in own for number in numbers)) for own in dealt)
+        groups = _neighbours(singles, workers, len(singles) // most)
+    return tuple(tuple(sorted(number for _, numbers in group for number in numbers)) for group in groups)
 
 
 def _cores(processors: Sequence[Processor]) -> list[Unit]:
@@ -135,7 +135,7 @@ def _apart(units: Sequence[Unit], workers: int, share: int) -> list[list[Unit]]:
     free: dict[int, list[Unit]] = {}
     for unit in units:
         free.setdefault(unit[0], []).append(unit)
-    dealt = []
+    groups = []
     for _ in range(workers):
         group: list[Unit] = []
         while len(group) < share:
@@ -143,8 +143,8 @@ def _apart(units: Sequence[Unit], workers: int, share: int) -> list[list[Unit]]:
             taken = share - len(group)
             group += free[node][:taken]
             free[node] = free[node][taken:]
-        dealt.append(group)
-    return dealt
+        groups.append(group)
+    return groups
 
 
 # ---- for the launchers -------------------------------------------------------------------------------------------------
@@ -171,20 +171,20 @@ def check(experiment: Experiment) -> None:
                 )
             )
         return
-    most, there = max(experiment.factor.levels) // settings.nodes, len(usable())
-    if there < most:
+    most, available = max(experiment.factor.levels) // settings.nodes, len(usable())
+    if available < most:
         raise SpecError(
             (
                 Problem(
                     where="launcher.pin",
-                    found=f'"{settings.pin}" with {most} workers on {there} processors',
+                    found=f'"{settings.pin}" with {most} workers on {available} processors',
                     allowed="at least one processor for every worker",
                     mend='Set launcher.pin = "none", or run fewer workers.',
                 ),
             )
         )
-    if settings.numa != "none" and (why := pinned_worker.may_prefer_memory()):
-        raise EnvironmentLacks(f'launcher.numa = "{settings.numa}" cannot be had here: {why}')
+    if settings.numa != "none" and (reason := pinned_worker.may_prefer_memory()):
+        raise EnvironmentLacks(f'launcher.numa = "{settings.numa}" cannot be had here: {reason}')
 
 
 def placed(request: Request, machine: Machine | None = None, numbers: Collection[int] | None = None) -> dict[str, object]:
@@ -193,12 +193,12 @@ def placed(request: Request, machine: Machine | None = None, numbers: Collection
     placement: dict[str, object] = {"threads_per_worker": settings.threads_per_worker, "pin": settings.pin}
     if settings.pin == "none":
         return placement
-    known = topology(machine or Machine(), usable() if numbers is None else numbers)
-    most = max(request.most_workers, request.workers) // settings.nodes
-    chosen = assign(known, request.workers // settings.nodes, most, settings.pin)
+    processors = topology(machine or Machine(), usable() if numbers is None else numbers)
+    workers = max(request.most_workers, request.workers) // settings.nodes
+    chosen = assign(processors, request.workers // settings.nodes, workers, settings.pin)
     placement["processors"] = [list(group) for group in chosen]
     if settings.numa != "none":
-        node_of = {processor.number: processor.node for processor in known}
+        node_of = {processor.number: processor.node for processor in processors}
         placement["memory"] = [sorted({node_of[number] for number in group}) for group in chosen]
     return placement
 

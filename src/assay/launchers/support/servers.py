@@ -228,18 +228,18 @@ class Replicas:
         Raises:
             ProcessLookupError: none of its processes is running.
         """
-        hit = list(self.pids(replica))
-        if not hit:
+        signalled = list(self.pids(replica))
+        if not signalled:
             raise ProcessLookupError(f"no process of replica {replica} is running")
         with self._lock:
             self._servers[replica].asked = number in (signal.SIGKILL, signal.SIGTERM)
-        supervisor.send(hit, number)
+        supervisor.send(signalled, number)
         deadline = time.monotonic() + GONE_S
-        while number == signal.SIGKILL and (left := self.pids(replica)) and time.monotonic() < deadline:
-            hit += [pid for pid in left if pid not in hit]
-            supervisor.send(left, number)
+        while number == signal.SIGKILL and (remaining := self.pids(replica)) and time.monotonic() < deadline:
+            signalled += [pid for pid in remaining if pid not in signalled]
+            supervisor.send(remaining, number)
             time.sleep(0.001)
-        return tuple(hit)
+        return tuple(signalled)
 
     def restart(self, replica: int) -> None:
         """Restart a replica on its port, ending what is left of it. Returns immediately; `server_ready` reports the rest.
@@ -342,11 +342,11 @@ class Replicas:
                 return
             start = server.starts
         # may take seconds: outside the lock
-        why = readiness.trouble(server.url, self.target.ready, headers=self._headers())
+        trouble = readiness.trouble(server.url, self.target.ready, headers=self._headers())
         now = time.monotonic_ns()
         with self._lock:
-            server.trouble = why
-            if not why and server.state == "starting" and server.starts == start:
+            server.trouble = trouble
+            if not trouble and server.state == "starting" and server.starts == start:
                 server.state = "ready"
                 after_s = (now - server.began_ns) / NS_PER_S
                 started_ns = server.handle.started_ns if server.handle is not None else None
@@ -376,19 +376,19 @@ class Replicas:
 
     def _wait(self, servers: Sequence[_Server]) -> None:
         deadline = time.monotonic() + self.target.ready_timeout_s
-        again: set[int] = set()
+        restarted: set[int] = set()
         while any(server.state != "ready" for server in servers):
             if self._stopped():
                 raise Interrupted(f"stopped while {self.target.name} was starting")
             for server in servers:
-                if server.state == "exited" and server.port not in again and self._port_is_in_the_way(server):
-                    again.add(server.port)
+                if server.state == "exited" and server.port not in restarted and self._port_is_in_the_way(server):
+                    restarted.add(server.port)
                     self._retry(server)
                 elif server.state == "exited":
                     raise WorkloadError(self._why_ended(server))
             if time.monotonic() > deadline:
-                late = next(server for server in servers if server.state != "ready")
-                raise WorkloadError(self._why_late(late))
+                unready = next(server for server in servers if server.state != "ready")
+                raise WorkloadError(self._why_late(unready))
             time.sleep(supervisor.POLL_S)
 
     def _port_is_in_the_way(self, server: _Server) -> bool:
@@ -403,25 +403,28 @@ class Replicas:
     def _why_ended(self, server: _Server) -> str:
         ending = server.ending
         if ending is None or ending.trouble:
-            how = ending.trouble.removeprefix("the engine could not be started: ") if ending else "it is gone"
-            how = f"could not be started: {redact(how, self._secrets)}"
+            cause = ending.trouble.removeprefix("the engine could not be started: ") if ending else "it is gone"
+            cause = f"could not be started: {redact(cause, self._secrets)}"
         elif ending.signal is not None:
-            how = f"was ended by {signal.Signals(ending.signal).name} before it was ready"
+            cause = f"was ended by {signal.Signals(ending.signal).name} before it was ready"
         else:
-            how = f"ended with exit code {ending.exit_code} before it was ready"
-        return self._message(server, how)
+            cause = f"ended with exit code {ending.exit_code} before it was ready"
+        return self._message(server, cause)
 
     def _why_late(self, server: _Server) -> str:
-        why = f" ({redact(server.trouble, self._secrets)})" if server.trouble else ""
+        trouble = f" ({redact(server.trouble, self._secrets)})" if server.trouble else ""
         return self._message(
-            server, f"was not ready within ready_timeout_s = {self.target.ready_timeout_s:g} s: GET {server.url}{self.target.ready}{why}"
+            server,
+            f"was not ready within ready_timeout_s = {self.target.ready_timeout_s:g} s: GET {server.url}{self.target.ready}{trouble}",
         )
 
-    def _message(self, server: _Server, how: str) -> str:
+    def _message(self, server: _Server, cause: str) -> str:
         lines = [redact(line, self._secrets) for line in last_lines(server.log)]
         output = "".join(f"\n    {line}" for line in lines) if lines else " nothing"
         command = " ".join(redact_arguments(server.command, self._secrets))
-        return f"{server.name} of {self.target.name} {how}.\n  command: {command}\n  the last it printed (logs/{server.log.name}):{output}"
+        return (
+            f"{server.name} of {self.target.name} {cause}.\n  command: {command}\n  the last it printed (logs/{server.log.name}):{output}"
+        )
 
 
 def last_lines(log: Path, most: int = LAST_LINES) -> list[str]:

@@ -57,13 +57,13 @@ def is_marked(pid: int, mark: str) -> bool:
 def end_marked(mark: str, *, wait_s: float = GIVE_UP_S) -> list[int]:
     """Kill every process with the mark and wait until they exit; returns those that could not be killed."""
     deadline = time.monotonic() + wait_s
-    seen: set[int] = set()
+    alive: set[int] = set()
     while True:
-        left = marked(mark)
-        seen = {pid for pid in (*seen, *left) if _is_there(pid)}
-        if not seen or time.monotonic() >= deadline:
-            return sorted(seen)
-        send(left, signal.SIGKILL)  # only those still marked: a process ID may have been reused
+        remaining = marked(mark)
+        alive = {pid for pid in (*alive, *remaining) if _is_there(pid)}
+        if not alive or time.monotonic() >= deadline:
+            return sorted(alive)
+        send(remaining, signal.SIGKILL)  # only those still marked: a process ID may have been reused
         time.sleep(POLL_S)
 
 
@@ -284,11 +284,11 @@ class Guard:
                 return True
         if self.status is None:
             return False
-        left = children or bool(marked(self.job["mark"])) or self._group_lives()
-        if left and self.kill_at is None:  # the engine ended by itself and left processes behind
+        remaining = children or bool(marked(self.job["mark"])) or self._group_lives()
+        if remaining and self.kill_at is None:  # the engine ended by itself and left processes behind
             self._kill_in(float(self.job["grace_s"]))
             self._send_all(signal.SIGTERM)
-        return not left
+        return not remaining
 
     def _send_all(self, number: int) -> None:
         send([*descendants(os.getpid()), *marked(self.job["mark"])], number)

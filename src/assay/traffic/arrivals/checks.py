@@ -48,9 +48,9 @@ def checks(serving: Serving, scenario: Scenario, seed: int, replicas: int, first
     identity = _identity(serving, scenario, replicas, first_example)
     if not serving.correctness.needle:
         return Checks(before=cold, within=identity)
-    alone = replaced(identity, phase=np.full(len(identity), COLD))
+    isolated = replaced(identity, phase=np.full(len(identity), COLD))
     under_load = replaced(identity, kind=np.full(len(identity), NEEDLE))
-    return Checks(before=joined([cold, alone]), within=under_load)
+    return Checks(before=joined([cold, isolated]), within=under_load)
 
 
 def _cold(serving: Serving, scenario: Scenario, seed: int, replicas: int) -> Schedule:
@@ -101,10 +101,10 @@ def within_times(load: Schedule, placed: Schedule, warm_up_ns: int, end_ns: int,
         given_up = begins[np.floor(_even(len(placed)) * len(begins)).astype(np.int64)]
         due_ns = load.due_ns[given_up]
         load = _without(load, given_up)
-    both = joined([load, replaced(placed, due_ns=due_ns)])
+    merged = joined([load, replaced(placed, due_ns=due_ns)])
     # A follower stays behind its predecessor: its sort key is that of the last request with a time.
     order = np.argsort(np.concatenate([np.maximum.accumulate(load.due_ns), due_ns]), kind="stable")
-    return chosen(both, order[:most])
+    return chosen(merged, order[:most])
 
 
 def within_streams(load: Schedule, placed: Schedule, steps: int, requests: int | None) -> Schedule:
@@ -113,28 +113,28 @@ def within_streams(load: Schedule, placed: Schedule, steps: int, requests: int |
         return load
     streams, lengths = np.unique(load.stream, return_counts=True)
     number = np.arange(len(placed), dtype=np.int64)
-    which = number % len(streams)
+    indices = number % len(streams)
     turn = number // len(streams)
     if requests is None:
         before = (turn + 1) * (EVERY - 1)
     else:
         turns = -(-len(placed) // len(streams))
-        others = np.maximum(lengths[which] // steps - turns, 0)
+        others = np.maximum(lengths[indices] // steps - turns, 0)
         before = np.maximum(1, np.floor((turn + 0.5) * others / turns)).astype(np.int64)
     # Before the round in which that conversation of its stream begins, and after the previous one.
-    key = np.minimum(before * steps, lengths[which]) * len(streams) - 1 + (which + 1) / (len(streams) + 1)
-    both = joined([load, replaced(placed, stream=streams[which])])
-    keys = _places(load.stream) * len(streams) + np.searchsorted(streams, load.stream)
-    order = np.argsort(np.concatenate([keys, key]), kind="stable")
-    return chosen(both, order[:requests])
+    key = np.minimum(before * steps, lengths[indices]) * len(streams) - 1 + (indices + 1) / (len(streams) + 1)
+    merged = joined([load, replaced(placed, stream=streams[indices])])
+    load_key = _places(load.stream) * len(streams) + np.searchsorted(streams, load.stream)
+    order = np.argsort(np.concatenate([load_key, key]), kind="stable")
+    return chosen(merged, order[:requests])
 
 
 def _places(streams: npt.NDArray[np.int32]) -> Ints:
     """For each request, how many earlier requests its stream has."""
     order = np.argsort(streams, kind="stable")
-    _, first, again = np.unique(streams[order], return_index=True, return_inverse=True)
+    _, first, inverse = np.unique(streams[order], return_index=True, return_inverse=True)
     places = np.empty(len(streams), dtype=np.int64)
-    places[order] = np.arange(len(streams)) - first[again]
+    places[order] = np.arange(len(streams)) - first[inverse]
     return places
 
 
@@ -145,11 +145,11 @@ def _even(n: int) -> Floats:
 
 def _without(load: Schedule, begins: Ints) -> Schedule:
     """The load without these requests and their conversations."""
-    gone = np.zeros(len(load), dtype=bool)
-    gone[begins] = True
+    removed = np.zeros(len(load), dtype=bool)
+    removed[begins] = True
     sessions = load.session[begins]
-    gone |= np.isin(load.session, sessions[sessions >= 0])
-    return chosen(load, np.flatnonzero(~gone))
+    removed |= np.isin(load.session, sessions[sessions >= 0])
+    return chosen(load, np.flatnonzero(~removed))
 
 
 # ---- canaries ----------------------------------------------------------------------------------------------------
@@ -164,12 +164,12 @@ def canaries(load: Schedule, share: float, seed: int) -> Schedule:
         return load
     able = np.flatnonzero((load.phase != WARM_UP) & (load.kind == NORMAL) & (load.turn <= 0))
     blocks = max(int(len(able) * share), 1)
-    drawn = uniform(source(seed, "canaries"), blocks)
-    places = np.floor((np.arange(blocks, dtype=np.float64) + drawn) * min(1.0 / share, len(able))).astype(np.int64)
-    which = able[np.unique(places[places < len(able)])]
+    draws = uniform(source(seed, "canaries"), blocks)
+    places = np.floor((np.arange(blocks, dtype=np.float64) + draws) * min(1.0 / share, len(able))).astype(np.int64)
+    indices = able[np.unique(places[places < len(able)])]
     kind, example = load.kind.copy(), load.example.copy()
-    kind[which], example[which] = CANARY, NONE
-    expected = {int(number): nonce(int(load.seed[number])) for number in which}
+    kind[indices], example[indices] = CANARY, NONE
+    expected = {int(number): nonce(int(load.seed[number])) for number in indices}
     return replace(replaced(load, kind=kind, example=example), expected=expected)
 
 

@@ -76,7 +76,7 @@ def joined(parts: Sequence[Schedule]) -> Schedule:
     return Schedule(**every, expected=expected, cluster=cluster, blocks=blocks, together=together)
 
 
-def _renumbered(known: Mapping[int, Value], which: Ints) -> dict[int, Value]:
-    if not known:
+def _renumbered(values: Mapping[int, Value], indices: Ints) -> dict[int, Value]:
+    if not values:
         return {}
-    return {new: known[old] for new, old in enumerate(which.tolist()) if old in known}
+    return {new: values[old] for new, old in enumerate(indices.tolist()) if old in values}

@@ -34,8 +34,8 @@ def count(arrivals: Arrivals, streams: int) -> int:
     if arrivals.requests is not None:
         return arrivals.requests
     seconds = horizon_ns(arrivals) / NS
-    most = int(seconds * min(PER_STREAM * streams, IN_ALL)) + 1
-    return max(min(most, MOST), 2 * streams)
+    expected = int(seconds * min(PER_STREAM * streams, IN_ALL)) + 1
+    return max(min(expected, MOST), 2 * streams)
 
 
 def closed(serving: Serving, streams: int, seed: int) -> Schedule:

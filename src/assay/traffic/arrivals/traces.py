@@ -66,8 +66,8 @@ def replay(path: Path, form: Format, speed: float, end_ns: int) -> Schedule:
         with path.open(encoding="utf-8-sig", newline="") as file:
             entries = list(_until(_rows(file, form), speed, end_ns))
     except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) and error.strerror else "it is not UTF-8 text"
-        raise _problem(f'"{path.name}": {why}', "a file that can be read", "") from None
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else "it is not UTF-8 text"
+        raise _problem(f'"{path.name}": {reason}', "a file that can be read", "") from None
     if not entries:
         raise _problem(f'"{path.name}" without requests', "a trace with at least one", "")
     return _scheduled(entries, speed)
@@ -76,12 +76,12 @@ def replay(path: Path, form: Format, speed: float, end_ns: int) -> Schedule:
 def _until(numbered: Iterable[tuple[int, Row]], speed: float, end_ns: int) -> Iterator[Row]:
     """Rows until the first one due at the end or later; checks their order."""
     first: int | None = None
-    before = -LARGEST
+    previous_ns = -LARGEST
     for line, row in numbered:
         if row.at_ns is not None:
-            if row.at_ns < before:
+            if row.at_ns < previous_ns:
                 raise _problem(f"line {line}: a time before that of the line above", "rows in order of time", "Sort the file.")
-            before = row.at_ns
+            previous_ns = row.at_ns
             first = row.at_ns if first is None else first
             if (row.at_ns - first) / speed >= end_ns:
                 return
@@ -169,8 +169,8 @@ def _recognised(head: str) -> Format:
     if head.lstrip().startswith("{"):
         return "mooncake" if '"timestamp"' in head else "jsonl"
     names = _names(head)
-    for form, (needed, _) in (("burstgpt", _BURSTGPT), ("azure", _AZURE)):
-        if needed <= set(names):
+    for form, (required, _) in (("burstgpt", _BURSTGPT), ("azure", _AZURE)):
+        if required <= set(names):
             return form  # type: ignore[return-value]
     raise _problem(
         f"a first line {_shown(head)}",
@@ -225,13 +225,13 @@ def _own(data: Mapping[str, Any]) -> Row:
 
 
 def _csv_rows(
-    lines: Iterable[tuple[int, str]], needed: frozenset[str], read: Callable[[Mapping[str, str]], Row]
+    lines: Iterable[tuple[int, str]], required: frozenset[str], read: Callable[[Mapping[str, str]], Row]
 ) -> Iterator[tuple[int, Row]]:
     numbered = iter(lines)
     first, head = next(numbered)
     names = _names(head)
-    if missing := sorted(needed - set(names)):
-        raise _problem(f"line {first}: {_shown(head)}", f"the columns {', '.join(sorted(needed))}", f"Missing: {missing[0]}.")
+    if missing := sorted(required - set(names)):
+        raise _problem(f"line {first}: {_shown(head)}", f"the columns {', '.join(sorted(required))}", f"Missing: {missing[0]}.")
     for number, line in numbered:
         if not line.strip():
             continue
@@ -272,9 +272,9 @@ def _moment(text: str) -> int:
     text = text.strip()
     whole, _, rest = text.partition(".")
     digits = rest[: len(rest) - len(rest.lstrip("0123456789"))]
-    then = datetime.fromisoformat(whole + rest[len(digits) :])
-    then = then.replace(tzinfo=UTC) if then.tzinfo is None else then
-    return int((then - EPOCH).total_seconds()) * NS + int(digits[:9].ljust(9, "0"))
+    moment = datetime.fromisoformat(whole + rest[len(digits) :])
+    moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
+    return int((moment - EPOCH).total_seconds()) * NS + int(digits[:9].ljust(9, "0"))
 
 
 def _ns(value: object, unit: int) -> int:
@@ -298,12 +298,12 @@ def _tokens(value: object, least: int) -> int:
 
 
 def _row_problem(line: int, error: Exception) -> SpecError:
-    what = f"no {error.args[0]}" if isinstance(error, KeyError) else str(error) or "a number that cannot be read"
+    description = f"no {error.args[0]}" if isinstance(error, KeyError) else str(error) or "a number that cannot be read"
     if isinstance(error, json.JSONDecodeError):
-        what = "it is no JSON"
+        description = "it is no JSON"
     elif isinstance(error, DecimalException):
-        what = "a number that cannot be read"
-    return _problem(f"line {line}: {what}", "one request per line, in the file's format", "")
+        description = "a number that cannot be read"
+    return _problem(f"line {line}: {description}", "one request per line, in the file's format", "")
 
 
 def _shown(text: str) -> str:

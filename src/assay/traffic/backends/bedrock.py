@@ -140,8 +140,8 @@ def signed(made: Wire, url: str, credentials: Any, region: str, service: str = S
         SigV4Auth(credentials.get_frozen_credentials(), service, region).add_auth(request)
     except Exception as error:  # the library's message may contain a secret
         raise EnvironmentLacks(f"AWS credentials could not be used: {type(error).__name__}") from None
-    given = {name.lower(): str(value) for name, value in request.headers.items()}
-    sent = tuple((name, Hidden(value) if name in _SECRET else value) for name, value in given.items())
+    signed_headers = {name.lower(): str(value) for name, value in request.headers.items()}
+    sent = tuple((name, Hidden(value) if name in _SECRET else value) for name, value in signed_headers.items())
     return Wire(path=made.path, body=made.body, method=made.method, headers=sent)
 
 

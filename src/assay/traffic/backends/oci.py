@@ -112,9 +112,9 @@ def signed(made: Wire, url: str, signer: Signer, extra: Headers = ()) -> Wire:
         signer(request)
     except Exception as error:  # the library's message may contain a secret
         raise EnvironmentLacks(f"the request could not be signed: {type(error).__name__}") from None
-    given = {name.lower(): str(value) for name, value in request.headers.items()}
-    given.pop("content-length")  # the transport writes the same header itself
-    headers = tuple((name, Hidden(value) if name in _SECRET else value) for name, value in given.items())
+    signed_headers = {name.lower(): str(value) for name, value in request.headers.items()}
+    signed_headers.pop("content-length")  # the transport writes the same header itself
+    headers = tuple((name, Hidden(value) if name in _SECRET else value) for name, value in signed_headers.items())
     return Wire(path=made.path, body=made.body, method=made.method, headers=joined(headers, extra))
 
 
@@ -123,11 +123,11 @@ def _signer(target: Target) -> Signer:
         import oci
     except ImportError:
         raise EnvironmentLacks("the backend oci needs Oracle's library: pip install 'assay[oci]'") from None
-    how = option(target, "auth", "config")
+    auth = option(target, "auth", "config")
     try:
-        return _SIGNERS[how](oci, target)
+        return _SIGNERS[auth](oci, target)
     except Exception as error:  # the library's message may contain a secret
-        raise EnvironmentLacks(f"no Oracle credentials by auth = {how!r}: {type(error).__name__}") from None
+        raise EnvironmentLacks(f"no Oracle credentials by auth = {auth!r}: {type(error).__name__}") from None
 
 
 def _from_config(oci: Any, target: Target) -> Signer:

@@ -124,8 +124,8 @@ def _credentials() -> Any:
     try:
         credentials, _ = google.auth.default(scopes=[SCOPE])
     except GoogleAuthError as error:
-        what, remedy = type(error).__name__, "gcloud auth application-default login"
-        raise EnvironmentLacks(f"no Google credentials ({what}): {remedy}") from None
+        error_type, remedy = type(error).__name__, "gcloud auth application-default login"
+        raise EnvironmentLacks(f"no Google credentials ({error_type}): {remedy}") from None
     return credentials
 
 
@@ -137,15 +137,15 @@ def _with_token(target: Target, credentials: Any) -> Sign:
     credentials.with_non_blocking_refresh()  # in place: a stale token is used while a thread fetches the next one
 
     def sign(wire: Wire, url: str) -> Wire:
-        given: dict[str, str] = {}
+        headers: dict[str, str] = {}
         try:
-            credentials.before_request(request, wire.method, url + wire.path, given)
+            credentials.before_request(request, wire.method, url + wire.path, headers)
         except GoogleAuthError as error:
-            what = type(error).__name__
+            error_type = type(error).__name__
             remedy = "gcloud auth application-default login"
-            raise EnvironmentLacks(f"Google gave no token ({what}): {remedy}") from None
-        signed = tuple((name.lower(), Hidden(value)) for name, value in given.items())
-        return Wire(path=wire.path, body=wire.body, method=wire.method, headers=joined(wire.headers, joined(signed, extra)))
+            raise EnvironmentLacks(f"Google gave no token ({error_type}): {remedy}") from None
+        auth_headers = tuple((name.lower(), Hidden(value)) for name, value in headers.items())
+        return Wire(path=wire.path, body=wire.body, method=wire.method, headers=joined(wire.headers, joined(auth_headers, extra)))
 
     return sign
 

@@ -50,9 +50,9 @@ def _allocate(descriptor: int, size: int) -> None:
     if hasattr(os, "posix_fallocate"):
         os.posix_fallocate(descriptor, 0, size)
         return
-    left = size
-    while left:
-        left -= os.write(descriptor, bytes(min(left, 1 << 20)))
+    remaining = size
+    while remaining:
+        remaining -= os.write(descriptor, bytes(min(remaining, 1 << 20)))
 
 
 def read(path: Path, requests: int) -> npt.NDArray[np.int64] | None:

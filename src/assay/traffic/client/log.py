@@ -298,7 +298,7 @@ def _strings(values: list[str | None]) -> pyarrow.Array:
     try:
         return pa.array(values, pa.string())
     except UnicodeEncodeError:
-        return pa.array([v if v is None else v.encode("utf-8", "replace").decode() for v in values], pa.string())
+        return pa.array([value if value is None else value.encode("utf-8", "replace").decode() for value in values], pa.string())
 
 
 @lru_cache

@@ -156,8 +156,8 @@ class Client:
             telling.cancel()
             with suppress(TimeoutError):
                 async with asyncio.timeout(1.0):
-                    for way in self.ways:
-                        await way.close()
+                    for transport in self.ways:
+                        await transport.close()
             self._tell(load)
         self.writer.close()
         if self.writer.error is not None:
@@ -218,7 +218,7 @@ class Client:
             first_pause_s=client.first_pause_s,
             most_pause_s=client.most_pause_s,
             dead_after_s=None if job.broken else client.dead_after_s,
-            stamped=all(stamped(way) for way in self.ways),
+            stamped=all(stamped(transport) for transport in self.ways),
             core=core,
         )
         return Load(plan, self._log(), loop)
@@ -233,17 +233,17 @@ class Client:
 
     async def _connect(self, load: Load) -> None:
         """Open the connections for the start, so that its first wave does not wait for them."""
-        wanted = load.agenda.at_once()
-        if not wanted or self._stop.is_set():
+        connections = load.agenda.at_once()
+        if not connections or self._stop.is_set():
             return
-        most = self.job.serving.client.connections
-        each = min(-(-wanted // len(self.ways)), most or wanted)
-        for way in self.ways:
-            way.warm(each)
+        limit = self.job.serving.client.connections
+        each = min(-(-connections // len(self.ways)), limit or connections)
+        for transport in self.ways:
+            transport.warm(each)
         with suppress(TimeoutError):
             async with asyncio.timeout(CONNECT_S):
-                for way in self.ways:
-                    await way.warmed()
+                for transport in self.ways:
+                    await transport.warmed()
 
     # ---- talking to the runner
 

@@ -44,15 +44,15 @@ def after(prompt: Prompt, answer: str | None) -> tuple[Json, ...]:
 def tool_step(history: Sequence[Json], result: str, call: str) -> tuple[Json, ...]:
     """The history with its last answer turned into a tool call, followed by the tool's result."""
     function = {"name": "lookup", "arguments": "{}"}
-    called = {**history[-1], "tool_calls": [{"id": call, "type": "function", "function": function}]}
-    return (*history[:-1], called, {"role": "tool", "tool_call_id": call, "name": "lookup", "content": result})
+    request = {**history[-1], "tool_calls": [{"id": call, "type": "function", "function": function}]}
+    return (*history[:-1], request, {"role": "tool", "tool_call_id": call, "name": "lookup", "content": result})
 
 
 def tool_role(tokenizer: Tokenizer) -> str:
     """The role for tool results: tool if the model's chat template shows them, else user."""
-    before: list[dict[str, Any]] = [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]
+    history: list[dict[str, Any]] = [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]
     try:
-        rendered = tokenizer.render(tool_step(before, SENTINEL, "a" * CALL_ID))
+        rendered = tokenizer.render(tool_step(history, SENTINEL, "a" * CALL_ID))
     except ValueError:
         return "user"
     return "tool" if rendered is not None and SENTINEL in rendered else "user"

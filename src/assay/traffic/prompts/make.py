@@ -67,9 +67,9 @@ def prompts_of(serving: Serving, configuration: Configuration, base: Path, seed:
         EnvironmentLacks: the package `tokenizers` is not installed.
     """
     scenario = parse(configuration.scenario)
-    wrong = unsuited(scenario, serving.task) or _without_source(scenario, serving)
-    if wrong is not None:
-        raise SpecError((wrong,), "the load")
+    problem = unsuited(scenario, serving.task) or _without_source(scenario, serving)
+    if problem is not None:
+        raise SpecError((problem,), "the load")
     tokenizer = tokens.load(serving.tokenizer, base)
     dataset = None if serving.prompts.source == SYNTHETIC else datasets.load(serving.prompts, base, cluster)
     return Prompts(serving, configuration, tokenizer, dataset, seed, launch)
@@ -184,8 +184,8 @@ class Prompts:
         """
         expected = dict(schedule.expected)
         if self._task not in SILENT:
-            for i in np.flatnonzero(schedule.kind == CANARY).tolist():
-                expected.setdefault(i, self._nonce(int(schedule.seed[i])))
+            for index in np.flatnonzero(schedule.kind == CANARY).tolist():
+                expected.setdefault(index, self._nonce(int(schedule.seed[index])))
         if not self._raw or self.dataset is None:
             return replace(schedule, expected=expected)
         example = self._numbers(schedule)
@@ -193,10 +193,10 @@ class Prompts:
             {number: text for number, row in enumerate(self.dataset.rows) if (text := getattr(row, name)) is not None}
             for name in ("answer", "cluster")
         )
-        cluster = {i: shared[number] for i, number in enumerate(example.tolist()) if number in shared} if shared else {}
-        for i, number in enumerate(example.tolist()) if answers else ():
+        cluster = {index: shared[number] for index, number in enumerate(example.tolist()) if number in shared} if shared else {}
+        for index, number in enumerate(example.tolist()) if answers else ():
             if number in answers:
-                expected.setdefault(i, answers[number])
+                expected.setdefault(index, answers[number])
         return replace(schedule, example=example, expected=expected, cluster=cluster)
 
     def example_id(self, number: int) -> str | None:
@@ -297,9 +297,9 @@ class Prompts:
         call = f"{mix(seed):016x}"[: conversation.CALL_ID]
         return Prompt(text=text, messages=conversation.tool_step(history, text, call))
 
-    def _canary(self, schedule: Schedule, i: int, history: Sequence[Json]) -> Prompt:
-        seed, n = int(schedule.seed[i]), int(schedule.tokens_in[i])
-        nonce = schedule.expected.get(i) or self._nonce(seed)
+    def _canary(self, schedule: Schedule, index: int, history: Sequence[Json]) -> Prompt:
+        seed, n = int(schedule.seed[index]), int(schedule.tokens_in[index])
+        nonce = schedule.expected.get(index) or self._nonce(seed)
         text = f"{nonce} is a code. Begin your answer with it: {nonce}"
         if n >= 0:
             text = self.texts.extended(f"{text}. Then go on with:", n, seed ^ self._salt)
@@ -310,23 +310,23 @@ class Prompts:
 
     # ---- the rows of a file --------------------------------------------------------------------------------------
 
-    def _of_file(self, schedule: Schedule, i: int, history: Sequence[Json]) -> Prompt:
-        number = self._number(schedule, i)
+    def _of_file(self, schedule: Schedule, index: int, history: Sequence[Json]) -> Prompt:
+        number = self._number(schedule, index)
         row = self._rows[number]
-        text = row.turns[max(0, int(schedule.turn[i])) % len(row.turns)]
+        text = row.turns[max(0, int(schedule.turn[index])) % len(row.turns)]
         prompt = self._row(row, text, history)
-        busts = self._busts and int(schedule.kind[i]) not in FIXED
+        busts = self._busts and int(schedule.kind[index]) not in FIXED
         if history or self._task in SILENT or not (busts or self._shared):
             return prompt
-        return self._begun(prompt, int(schedule.seed[i]) ^ self._salt, busts)
+        return self._begun(prompt, int(schedule.seed[index]) ^ self._salt, busts)
 
     def _row(self, row: Row, text: str, history: Sequence[Json]) -> Prompt:
-        before = history or row.before
+        earlier = history or row.before
         pictures = tuple(images.from_file(path, self._folder) for path in row.images) if not history else ()
         if self._task in SILENT:
             documents = row.documents or (text,)
             return Prompt(documents=documents, query=text if self._task == "rerank" else "", example=row.id)
-        messages = (*before, conversation.user(text)) if before else ()
+        messages = (*earlier, conversation.user(text)) if earlier else ()
         return Prompt(text=text, messages=messages, images=pictures, example=row.id, expected=row.answer)
 
     def _begun(self, prompt: Prompt, number: int, busts: bool) -> Prompt:
@@ -338,17 +338,17 @@ class Prompts:
         text = prompt.text if prompt.messages and len(prompt.messages) > 1 else begin + prompt.text
         return prompt._replace(text=text, messages=messages)
 
-    def _number(self, schedule: Schedule, i: int) -> int:
+    def _number(self, schedule: Schedule, index: int) -> int:
         """The row of request `i`; all turns of a conversation have the same."""
-        if schedule.example[i] >= 0:
-            return int(schedule.example[i]) % len(self._rows)
-        key = int(schedule.session[i]) if schedule.session[i] >= 0 else i
+        if schedule.example[index] >= 0:
+            return int(schedule.example[index]) % len(self._rows)
+        key = int(schedule.session[index]) if schedule.session[index] >= 0 else index
         return int(self._order[key % len(self._order)])
 
     def _numbers(self, schedule: Schedule) -> npt.NDArray[np.int64]:
         keys = np.where(schedule.session >= 0, schedule.session, np.arange(len(schedule), dtype=np.int64))
-        drawn = self._order[keys % len(self._order)]
-        return np.where(schedule.example >= 0, schedule.example % len(self._order), drawn)
+        draws = self._order[keys % len(self._order)]
+        return np.where(schedule.example >= 0, schedule.example % len(self._order), draws)
 
     @cached_property
     def _order(self) -> npt.NDArray[np.int64]:

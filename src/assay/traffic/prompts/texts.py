@@ -125,8 +125,8 @@ class Texts:
         """The same with `m` tokens of its own, without the frame."""
         shared = min(shared, m - 1)
         x = mix(number)
-        common = self.beginning(shared, group) if shared > 0 else ""
-        text = common + self._more(m - shared, x, unique) if common else self._new(m, x, unique)
+        beginning = self.beginning(shared, group) if shared > 0 else ""
+        text = beginning + self._more(m - shared, x, unique) if beginning else self._new(m, x, unique)
         return text if self.exact else self._mended(text, m)
 
     def beginning(self, m: int, group: int) -> str:
@@ -138,15 +138,15 @@ class Texts:
 
         Texts whose first k numbers are equal share their first k blocks.
         """
-        left = m = max(1, n - self.overhead)
+        remaining = m = max(1, n - self.overhead)
         parts = []
         for index, number in enumerate(numbers):
-            size = left if index == len(numbers) - 1 else min(each, left)
+            size = remaining if index == len(numbers) - 1 else min(each, remaining)
             if size <= 0:
                 break
-            x, last = mix(number), size == left
+            x, last = mix(number), size == remaining
             parts.append(self._more(size, x, unique=True, last=last) if index else self._new(size, x, True, last))
-            left -= size
+            remaining -= size
         text = "".join(parts)
         return text if self.exact else self._mended(text, m)
 
@@ -174,10 +174,10 @@ class Texts:
         """
         pieces, base = self._pieces, len(self._pieces)
         code = min(m, self._digits if digits is None else digits) if unique else 0
-        parts, left = [], x
+        parts, quotient = [], x
         for _ in range(code):
-            parts.append(pieces[left % base])
-            left //= base
+            parts.append(pieces[quotient % base])
+            quotient //= base
         begin, end = mix(x), int(last and m > code)
         text, missing = self.pool.slice(begin, m - code - end)
         parts.append(text)
@@ -187,10 +187,10 @@ class Texts:
     def _mended(self, text: str, m: int) -> str:
         """The text cut or extended until its count is exact, or as close as possible."""
         for round_ in range(ROUNDS):
-            over = self.count(text) - self.overhead - m
-            if over == 0:
+            excess = self.count(text) - self.overhead - m
+            if excess == 0:
                 return text
-            text = self._cut(text, over) if over > 0 else text + "".join(self._fill(mix(round_), -over))
+            text = self._cut(text, excess) if excess > 0 else text + "".join(self._fill(mix(round_), -excess))
         return text
 
     def _cut(self, text: str, units: int) -> str:
@@ -209,8 +209,11 @@ class Texts:
         text = rest + "".join(self._fill(0, missing + 1))
         framed = [f"{self.frame.head}{word}{text}{self.frame.tail}" for word in candidates]
         overheads = [n - 9 for n in self.tokenizer.counts(framed, special=self.frame.special)]
-        often = Counter(overheads)
-        overhead = min(often, key=lambda count: (often[count] < LEAST_WORDS, count if often[count] >= LEAST_WORDS else -often[count]))
+        occurrences = Counter(overheads)
+        overhead = min(
+            occurrences,
+            key=lambda count: (occurrences[count] < LEAST_WORDS, count if occurrences[count] >= LEAST_WORDS else -occurrences[count]),
+        )
         return [word for word, count in zip(candidates, overheads, strict=True) if count == overhead], overhead
 
     def _holds(self) -> bool:

@@ -61,8 +61,8 @@ def count(read: Read, launch: int, schedule: Schedule, prompts: Prompts, most: i
         return
     sampled, silent = _chosen(read(), most)
     talks: dict[int, list[Answered]] = {}
-    alone = (_Asked(row, _prompt(row, sampled, prompts, schedule)) for row in _rows(read(), sampled, silent, talks))
-    yield from _counted(alone, launch, prompts)
+    single = (_Asked(row, _prompt(row, sampled, prompts, schedule)) for row in _rows(read(), sampled, silent, talks))
+    yield from _counted(single, launch, prompts)
     turns = (turn for rows in talks.values() for turn in _conversation(rows, prompts, schedule))
     yield from _counted(turns, launch, prompts)
 
@@ -74,10 +74,10 @@ def chunk_tokens(text: str | None, ends: Sequence[int], chars: Sequence[int]) ->
     """
     if not chars:
         return None if text else []
-    passed = np.cumsum(np.asarray(chars, dtype=np.int64))
-    if int(passed[-1]) != len(text or ""):
+    char_ends = np.cumsum(np.asarray(chars, dtype=np.int64))
+    if int(char_ends[-1]) != len(text or ""):
         return None
-    done = np.searchsorted(np.asarray(ends, dtype=np.int64), passed, side="right")
+    done = np.searchsorted(np.asarray(ends, dtype=np.int64), char_ends, side="right")
     return [int(n) for n in np.diff(done, prepend=0)]
 
 
@@ -103,11 +103,11 @@ def _sample(unit: Ints, most: int) -> Flags:
     """Whole units (conversations, or single requests) by hashed number, at most `most` requests in total."""
     if len(unit) <= most:
         return np.ones(len(unit), dtype=np.bool_)
-    units, back, size = np.unique(unit, return_inverse=True, return_counts=True)
+    units, inverse, size = np.unique(unit, return_inverse=True, return_counts=True)
     order = np.argsort(mixed(units.astype(np.uint64)), kind="stable")
-    taken = np.zeros(len(units), dtype=np.bool_)
-    taken[order[np.cumsum(size[order]) <= most]] = True
-    return np.asarray(taken[back])
+    selected = np.zeros(len(units), dtype=np.bool_)
+    selected[order[np.cumsum(size[order]) <= most]] = True
+    return np.asarray(selected[inverse])
 
 
 def _rows(
@@ -160,9 +160,9 @@ def _counted(turns: Iterable[_Asked], launch: int, prompts: Prompts) -> Iterator
         while True:
             group = list(islice(groups, GROUP))
             seen = [_seen(turn.prompt, prompts) for turn in group]
-            before, under_way = under_way, pool.submit(_encoded, group, seen, launch, prompts) if group else None
-            if before is not None:
-                yield from before.result()
+            previous, under_way = under_way, pool.submit(_encoded, group, seen, launch, prompts) if group else None
+            if previous is not None:
+                yield from previous.result()
             if under_way is None:
                 return
 
@@ -193,12 +193,12 @@ def _answer(row: Answered, text: Sequence[int], thought: Sequence[int]) -> tuple
     kinds, chars = row["chunk_kind"], row["chunk_chars"]
     if Kind.TOOL in kinds or (row["text"] is None and row["reasoning"] is None):
         return None, []
-    whole = len(text) + len(thought)
+    total = len(text) + len(thought)
     parts = {
         kind: chunk_tokens(content, ends, [n for k, n in zip(kinds, chars, strict=True) if k == kind])
         for kind, content, ends in ((Kind.CONTENT, row["text"], text), (Kind.REASONING, row["reasoning"], thought))
     }
     if any(part is None for part in parts.values()):
-        return whole, []
-    left: dict[int, Iterator[int]] = {kind: iter(part or ()) for kind, part in parts.items()}
-    return whole, [next(left[k]) for k in kinds if k in TEXT]
+        return total, []
+    remaining: dict[int, Iterator[int]] = {kind: iter(part or ()) for kind, part in parts.items()}
+    return total, [next(remaining[k]) for k in kinds if k in TEXT]

@@ -60,15 +60,15 @@ def learn_template(body: bytes, begin: int, end: int, said: Said) -> None:
     if said.chars != len(text) or not (text.isascii() and text.isprintable()) or '"' in text or "\\" in text:
         return
     event = body[begin:end]
-    behind = event.find(b'"', len(ID)) + 1
-    if not (event.startswith(ID) and event.find(b"\n") == len(event) - 2 and behind):
+    id_end = event.find(b'"', len(ID)) + 1
+    if not (event.startswith(ID) and event.find(b"\n") == len(event) - 2 and id_end):
         return
-    if not is_plain(event[len(ID) : behind - 1]):
+    if not is_plain(event[len(ID) : id_end - 1]):
         return
-    start = _place(event, behind, text.encode())
+    start = _place(event, id_end, text.encode())
     if not start or not body.startswith(event[:start], end):
         return
-    template = Template(event[behind:start], event[start + len(text) :], said.kind)
+    template = Template(event[id_end:start], event[start + len(text) :], said.kind)
     if len(event) <= 4 * LONGEST and _is_the_text(template, said):
         TEMPLATES.insert(0, template)
         del TEMPLATES[_MOST_TEMPLATES:]

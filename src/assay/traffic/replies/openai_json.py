@@ -40,12 +40,12 @@ def loads(data: bytes) -> Any:
     try:
         return orjson.loads(data)
     except orjson.JSONDecodeError:
-        whole = _with_whole_characters(data)
-        if b"NaN" in whole or b"Infinity" in whole:
-            return _with_numbers_that_are_none(whole)
-        if whole == data:
+        repaired = _with_whole_characters(data)
+        if b"NaN" in repaired or b"Infinity" in repaired:
+            return _with_numbers_that_are_none(repaired)
+        if repaired == data:
             raise
-        return orjson.loads(whole)
+        return orjson.loads(repaired)
 
 
 def _with_whole_characters(data: bytes) -> bytes:
@@ -181,9 +181,9 @@ def usage_of(usage: object) -> dict[str, int | None]:
     """
     if not isinstance(usage, dict):
         return {}
-    before, after = usage.get("prompt_tokens_details"), usage.get("completion_tokens_details")
-    cached = before.get("cached_tokens") if isinstance(before, dict) else None
-    reasoning = after.get("reasoning_tokens") if isinstance(after, dict) else None
+    prompt_details, completion_details = usage.get("prompt_tokens_details"), usage.get("completion_tokens_details")
+    cached = prompt_details.get("cached_tokens") if isinstance(prompt_details, dict) else None
+    reasoning = completion_details.get("reasoning_tokens") if isinstance(completion_details, dict) else None
     return {
         "in": count(usage.get("prompt_tokens"), "prompt_tokens"),
         "out": count(usage.get("completion_tokens"), "completion_tokens"),

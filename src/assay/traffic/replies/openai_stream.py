@@ -174,8 +174,8 @@ class Reader:
     def _unsure_of(self, read: int, end: int) -> int:
         """How much before a read's time the first `end` bytes may have arrived: 0 if they end with its last byte."""
         unsure = self._read_unsure[read]
-        behind = self._ends[read] - end
-        return 0 if unsure >= 0 and (not behind or behind == self._framing) else abs(unsure)
+        bytes_after = self._ends[read] - end
+        return 0 if unsure >= 0 and (not bytes_after or bytes_after == self._framing) else abs(unsure)
 
     def read(self, body: bytes) -> None:
         """Parse all events of the body."""
@@ -192,10 +192,10 @@ class Reader:
         after = self._meant(body, begin)
         if after > 0:
             return after
-        behind = begin + len(self._id)
+        id_end = begin + len(self._id)
         if after < 0:
             for template in TEMPLATES:
-                if body.startswith(template.before, behind):
+                if body.startswith(template.before, id_end):
                     return self._run(body, begin, self._id + template.before, template)
         return 0
 
@@ -211,17 +211,17 @@ class Reader:
             self._done = True
             self._put(self._at(begin + len(_LAST)), Kind.DONE)
             return begin + len(_LAST)
-        behind = begin + len(self._id)
+        id_end = begin + len(self._id)
         if not (self._id and body.startswith(self._id, begin)):
-            behind = body.find(b'"', begin + len(ID)) + 1
-            name = body[begin:behind]
-            if not behind or not is_plain(name[len(ID) : -1]):
+            id_end = body.find(b'"', begin + len(ID)) + 1
+            name = body[begin:id_end]
+            if not id_end or not is_plain(name[len(ID) : -1]):
                 return 0
             self._id = name
-        stop = body.find(b"\n\n", behind)
+        stop = body.find(b"\n\n", id_end)
         if stop < 0:
             return 0
-        meaning = _MEANINGS.get(body[behind:stop])
+        meaning = _MEANINGS.get(body[id_end:stop])
         if meaning is None:
             return -1
         self._put(self._at(stop + 2), meaning.kind)
@@ -248,11 +248,11 @@ class Reader:
     def _run(self, body: bytes, begin: int, before: bytes, template: Template) -> int:
         """Parse the chunks from `begin` that differ only in the text; returns where the first other one starts, 0 if at `begin`."""
         pieces = split(body[begin + len(before) : begin + WINDOW], template.after, before)
-        taken = self._take(pieces, template.kind)
-        if not taken:
+        count = self._take(pieces, template.kind)
+        if not count:
             return 0
         around = len(before) + len(template.after)
-        stops = list(accumulate([around + len(piece) for piece in pieces[:taken]], initial=begin))
+        stops = list(accumulate([around + len(piece) for piece in pieces[:count]], initial=begin))
         self._stamp(stops[1:])
         return stops[-1]
 
@@ -334,9 +334,9 @@ class Reader:
         while at < end:
             after = self._meant(raw, at)
             if after < 0 and at == begin:
-                behind = at + len(self._id)
+                id_end = at + len(self._id)
                 for template in TEMPLATES:
-                    if raw.startswith(template.before, behind):
+                    if raw.startswith(template.before, id_end):
                         return template
             if after <= 0:
                 after = raw.find(b"\n\n", at) + 2
@@ -409,8 +409,8 @@ class Reader:
 
     def _remember(self, data: bytes, document: Mapping[str, Any]) -> None:
         """Cache the meaning of a chunk without text, for the same bytes with another ID."""
-        behind = data.find(b'"', 7) + 1
-        if not (data.startswith(ID[6:]) and behind > 7 and len(data) <= LONGEST) or b"\n" in data or not is_plain(data[7 : behind - 1]):
+        id_end = data.find(b'"', 7) + 1
+        if not (data.startswith(ID[6:]) and id_end > 7 and len(data) <= LONGEST) or b"\n" in data or not is_plain(data[7 : id_end - 1]):
             return
         if self._malformed or self._chars[-1] or b'"logprobs":{' in data or self._kind[-1] == Kind.OTHER:
             return
@@ -418,7 +418,7 @@ class Reader:
             _MEANINGS.clear()
         choice, usage = first_choice(document.get("choices")), document.get("usage")
         finish = choice.get("finish_reason") if choice is not None else None
-        _MEANINGS[data[behind:]] = _Meaning(
+        _MEANINGS[data[id_end:]] = _Meaning(
             Kind(self._kind[-1]), finish if isinstance(finish, str) and finish else None, usage_of(usage) if usage is not None else None
         )
 

@@ -163,9 +163,9 @@ class Core:
             self._loop.remove_reader(self._core.fileno())
             self._core.close()
 
-    def _tag(self, ended: Ended, why: str) -> int:
-        if not self._reasons or self._reasons[-1] != (ended, why):
-            self._reasons.append((ended, why))
+    def _tag(self, ended: Ended, reason: str) -> int:
+        if not self._reasons or self._reasons[-1] != (ended, reason):
+            self._reasons.append((ended, reason))
         return len(self._reasons) - 1
 
     def _ended(self, exchange: Exchange, report: _Told) -> None:
@@ -174,8 +174,8 @@ class Core:
         exchange.came(report.data, report.ns, report.ends, whole=report.ended == COMPLETE)
         exchange.unsure = report.unsure
         exchange.room -= len(report.data)
-        ended, why = self._how(exchange, report)
-        exchange.finish(ended, why, at_ns=report.done_ns, seen_ns=report.seen_ns)
+        ended, reason = self._how(exchange, report)
+        exchange.finish(ended, reason, at_ns=report.done_ns, seen_ns=report.seen_ns)
 
     def _how(self, exchange: Exchange, report: _Told) -> tuple[Ended, str]:
         if report.ended == GIVEN_UP:

@@ -45,8 +45,8 @@ def family_of(model: str) -> str:
         name = "nova" if word == "amazon" and following.startswith("nova") else word
         if name in INVOKED:
             return name
-    known = ", ".join(sorted(INVOKED))
-    raise EnvironmentLacks(f'with api = "invoke" models of {known} are known, and not {model!r}; converse serves all')
+    families = ", ".join(sorted(INVOKED))
+    raise EnvironmentLacks(f'with api = "invoke" models of {families} are known, and not {model!r}; converse serves all')
 
 
 def _turns(ask: Ask) -> list[Tree]:

@@ -25,8 +25,8 @@ def finish_of(reason: object) -> str | None:
     """A finish reason: OpenAI's `stop` or `length` where equivalent, else the vendor's in lower case."""
     if not isinstance(reason, str) or not reason:
         return None
-    word = reason.lower()
-    return "stop" if word in STOP else "length" if word in LENGTH else word
+    finish = reason.lower()
+    return "stop" if finish in STOP else "length" if finish in LENGTH else finish
 
 
 def tells(reply: Reply, name: bytes) -> bool:
@@ -75,8 +75,8 @@ class Gathered:
 
     def finish(self, reason: object) -> None:
         """The server reported the end of the answer, and the reason."""
-        if (word := finish_of(reason)) is not None:
-            self.answer.finish_reason, self.ended = word, True
+        if (finish := finish_of(reason)) is not None:
+            self.answer.finish_reason, self.ended = finish, True
 
     def fail(self, ns: int, message: str) -> None:
         """The server reported an error."""

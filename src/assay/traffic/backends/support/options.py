@@ -163,9 +163,9 @@ def problems(backend: Backend, target: Target, task: str = "") -> Iterator[Probl
             yield _unknown(backend, f"{where}.options", name)
         else:
             yield from _value_problems(backend.options[name], f"{where}.options.{name}", value)
-    for name, known in backend.options.items():
-        if known.needed and name not in target.options:
-            yield Problem(where=f"{where}.options", found=f"no {name}", allowed=f"{name}: {known.meaning}", mend=f'{name} = "..."')
+    for name, declared in backend.options.items():
+        if declared.needed and name not in target.options:
+            yield Problem(where=f"{where}.options", found=f"no {name}", allowed=f"{name}: {declared.meaning}", mend=f'{name} = "..."')
     for name in target.headers:
         if name.lower() in FRAMING:
             yield Problem(where=f"{where}.headers", found=name, allowed="headers that do not frame the message")
@@ -205,15 +205,15 @@ def _unknown(backend: Backend, where: str, name: str) -> Problem:
     return Problem(where=where, found=name, allowed=f"options of {backend.name}: {allowed}", mend=remedy)
 
 
-def _value_problems(known: Option, where: str, value: object) -> Iterator[Problem]:
-    fits = isinstance(value, known.kind) and (known.kind is bool or not isinstance(value, bool))
-    if known.kind is float:
+def _value_problems(declared: Option, where: str, value: object) -> Iterator[Problem]:
+    fits = isinstance(value, declared.kind) and (declared.kind is bool or not isinstance(value, bool))
+    if declared.kind is float:
         fits = isinstance(value, (int, float)) and not isinstance(value, bool)
     if not fits:
-        yield Problem(where=where, found=repr(value), allowed=f"a {_KINDS[known.kind]}: {known.meaning}")
-    elif known.choices and value not in known.choices:
-        yield Problem(where=where, found=repr(value), allowed=f"one of {', '.join(known.choices)}")
-    elif known is PATH and not str(value).startswith("/"):
+        yield Problem(where=where, found=repr(value), allowed=f"a {_KINDS[declared.kind]}: {declared.meaning}")
+    elif declared.choices and value not in declared.choices:
+        yield Problem(where=where, found=repr(value), allowed=f"one of {', '.join(declared.choices)}")
+    elif declared is PATH and not str(value).startswith("/"):
         yield Problem(where=where, found=repr(value), allowed=PATH.meaning)
 
 

@@ -40,11 +40,11 @@ def _read(reply: Reply, check: Callable[[Any, Answer], str]) -> Answer:
         status="ok", chunk_ns=[reply.ns[-1]], chunk_kind=[int(Kind.OTHER)], chunk_chars=[0], chunk_uncertainty_ns=reply.unsure_whole()
     )
     try:
-        wrong = check(document, answer) or _usage(document, answer)
+        error_text = check(document, answer) or _usage(document, answer)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        wrong = f"the answer does not fit its dialect: {type(error).__name__}: {error}"
-    if wrong:
-        return Answer(status="malformed", error=wrong[:MOST_ERROR])
+        error_text = f"the answer does not fit its dialect: {type(error).__name__}: {error}"
+    if error_text:
+        return Answer(status="malformed", error=error_text[:MOST_ERROR])
     return answer
 
 
