@@ -138,8 +138,8 @@ def _sweep(parent: Path) -> None:
     for leftover in parent.glob("assay-*-*"):
         pid = leftover.name.split("-")[1]
         with suppress(OSError):  # it has processes, or another assay removed it first
-            old = time.time() - leftover.stat().st_mtime > LEFT_S
-            if old and pid.isdigit() and not (ROOT / "proc" / pid).exists():
+            expired = time.time() - leftover.stat().st_mtime > LEFT_S
+            if expired and pid.isdigit() and not (ROOT / "proc" / pid).exists():
                 leftover.rmdir()
 
 

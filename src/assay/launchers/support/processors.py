@@ -139,7 +139,7 @@ def _apart(units: Sequence[Unit], workers: int, share: int) -> list[list[Unit]]:
     for _ in range(workers):
         group: list[Unit] = []
         while len(group) < share:
-            node = max(sorted(free), key=lambda one: len(free[one]))
+            node = max(sorted(free), key=lambda candidate: len(free[candidate]))
             taken = share - len(group)
             group += free[node][:taken]
             free[node] = free[node][taken:]

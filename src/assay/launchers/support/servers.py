@@ -207,14 +207,14 @@ class Replicas:
             if replica is not None:
                 handle = self._servers[replica].handle
                 return handle.pids()[1:] if handle is not None else ()
-            everyone = [*self._servers, *([self._router] if self._router else [])]
-            return tuple(pid for server in everyone if server.handle is not None for pid in server.handle.pids())
+            servers = [*self._servers, *([self._router] if self._router else [])]
+            return tuple(pid for server in servers if server.handle is not None for pid in server.handle.pids())
 
     @property
     def broken(self) -> bool:
         """Whether any server is not ready: it exited, or is restarting."""
-        everyone = [*self._servers, *([self._router] if self._router else [])]
-        return any(server.state != "ready" for server in everyone)
+        servers = [*self._servers, *([self._router] if self._router else [])]
+        return any(server.state != "ready" for server in servers)
 
     def state(self, replica: int) -> str:
         """new, starting, ready or exited."""

@@ -91,16 +91,16 @@ def within_times(load: Schedule, placed: Schedule, warm_up_ns: int, end_ns: int,
     """
     if not len(placed):
         return load
-    begins = np.flatnonzero((load.due_ns >= warm_up_ns) & (load.turn <= 0))
-    if add or len(placed) > len(begins) // 2:
+    starts = np.flatnonzero((load.due_ns >= warm_up_ns) & (load.turn <= 0))
+    if add or len(placed) > len(starts) // 2:
         if most is not None:
             load = chosen(load, np.arange(min(len(load), max(most - len(placed), 0)), dtype=np.int64))
         last_ns = min(end_ns, int(load.due_ns.max(initial=warm_up_ns)) + 1)
         due_ns = warm_up_ns + np.floor(_even(len(placed)) * (last_ns - warm_up_ns)).astype(np.int64)
     else:
-        given_up = begins[np.floor(_even(len(placed)) * len(begins)).astype(np.int64)]
-        due_ns = load.due_ns[given_up]
-        load = _without(load, given_up)
+        replaced_at = starts[np.floor(_even(len(placed)) * len(starts)).astype(np.int64)]
+        due_ns = load.due_ns[replaced_at]
+        load = _without(load, replaced_at)
     merged = joined([load, replaced(placed, due_ns=due_ns)])
     # A follower stays behind its predecessor: its sort key is that of the last request with a time.
     order = np.argsort(np.concatenate([np.maximum.accumulate(load.due_ns), due_ns]), kind="stable")
@@ -143,11 +143,11 @@ def _even(n: int) -> Floats:
     return (np.arange(n, dtype=np.float64) + 0.5) / n
 
 
-def _without(load: Schedule, begins: Ints) -> Schedule:
+def _without(load: Schedule, starts: Ints) -> Schedule:
     """The load without these requests and their conversations."""
     removed = np.zeros(len(load), dtype=bool)
-    removed[begins] = True
-    sessions = load.session[begins]
+    removed[starts] = True
+    sessions = load.session[starts]
     removed |= np.isin(load.session, sessions[sessions >= 0])
     return chosen(load, np.flatnonzero(~removed))
 
@@ -162,11 +162,11 @@ def canaries(load: Schedule, share: float, seed: int) -> Schedule:
     """
     if share <= 0.0:
         return load
-    able = np.flatnonzero((load.phase != WARM_UP) & (load.kind == NORMAL) & (load.turn <= 0))
-    blocks = max(int(len(able) * share), 1)
+    eligible = np.flatnonzero((load.phase != WARM_UP) & (load.kind == NORMAL) & (load.turn <= 0))
+    blocks = max(int(len(eligible) * share), 1)
     draws = uniform(source(seed, "canaries"), blocks)
-    places = np.floor((np.arange(blocks, dtype=np.float64) + draws) * min(1.0 / share, len(able))).astype(np.int64)
-    indices = able[np.unique(places[places < len(able)])]
+    places = np.floor((np.arange(blocks, dtype=np.float64) + draws) * min(1.0 / share, len(eligible))).astype(np.int64)
+    indices = eligible[np.unique(places[places < len(eligible)])]
     kind, example = load.kind.copy(), load.example.copy()
     kind[indices], example[indices] = CANARY, NONE
     expected = {int(number): nonce(int(load.seed[number])) for number in indices}

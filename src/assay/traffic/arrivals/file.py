@@ -68,9 +68,9 @@ def digest(schedule: Schedule, extra: str = "") -> str:
     """Hexadecimal SHA-256 of everything to be sent; `extra`: further input (a digest of the texts' source)."""
     checksum = hashlib.sha256(HEAD)
     for name, kind in TYPES.items():
-        little = np.ascontiguousarray(getattr(schedule, name), dtype=np.dtype(kind).newbyteorder("<"))
-        checksum.update(f"{name} {little.dtype.str} {len(little)}\n".encode())
-        checksum.update(little.data)
+        values = np.ascontiguousarray(getattr(schedule, name), dtype=np.dtype(kind).newbyteorder("<"))
+        checksum.update(f"{name} {values.dtype.str} {len(values)}\n".encode())
+        checksum.update(values.data)
     extras = [sorted(schedule.expected.items()), sorted(schedule.blocks.items()), schedule.together, extra]
     checksum.update(json.dumps(extras, ensure_ascii=True, separators=(",", ":")).encode())
     return checksum.hexdigest()

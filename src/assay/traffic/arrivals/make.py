@@ -89,9 +89,9 @@ def _replayed(serving: Serving, base: Path) -> Schedule:
     """The recorded requests up to the end of the load."""
     arrivals, end_ns = serving.arrivals, times.horizon_ns(serving.arrivals)
     load = traces.replay(base / arrivals.trace, arrivals.trace_format, arrivals.speed, end_ns)
-    late = load.due_ns >= end_ns
-    never = np.isin(load.session, load.session[late & (load.turn == 0)]) & (load.due_ns == NONE)
-    return chosen(load, np.flatnonzero(~late & ~never)) if late.any() else load
+    too_late = load.due_ns >= end_ns
+    unreachable = np.isin(load.session, load.session[too_late & (load.turn == 0)]) & (load.due_ns == NONE)
+    return chosen(load, np.flatnonzero(~too_late & ~unreachable)) if too_late.any() else load
 
 
 def _first(load: Schedule, serving: Serving) -> Schedule:

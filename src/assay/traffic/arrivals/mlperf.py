@@ -37,5 +37,5 @@ def foreseen(arrivals: Arrivals, load: float | None) -> str:
 
 
 def _unless_met(process: str, seconds: float, queries: int, samples_per_query: int) -> str:
-    sentence = validity(process, seconds, queries, samples_per_query)
-    return "" if sentence.endswith("met") else sentence
+    verdict = validity(process, seconds, queries, samples_per_query)
+    return "" if verdict.endswith("met") else verdict

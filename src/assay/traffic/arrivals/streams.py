@@ -65,8 +65,8 @@ def _streams(serving: Serving, streams: int, first_ns: Ints | None = None, *, al
     n = count(serving.arrivals, streams)
     numbers = np.arange(n, dtype=np.int64)
     stream, position = numbers % streams, numbers // streams
-    begins = np.zeros(streams, dtype=np.int64) if first_ns is None else first_ns
-    load = rows(n, stream=stream, due_ns=np.where(position == 0, begins[stream], NONE))
+    starts_ns = np.zeros(streams, dtype=np.int64) if first_ns is None else first_ns
+    load = rows(n, stream=stream, due_ns=np.where(position == 0, starts_ns[stream], NONE))
     steps = sessions.length(serving.prompts)
     if steps == 1 and not always_sessions:
         return load
@@ -78,7 +78,7 @@ def _possible(load: Schedule, arrivals: Arrivals, streams: int) -> Schedule:
     if arrivals.requests is not None or not (load.pause_ns.any() or load.due_ns.max(initial=0)):
         return load
     rounds = -(-len(load) // streams)
-    waits = np.zeros((rounds, streams))
-    waits.ravel()[: len(load)] = load.pause_ns + np.maximum(load.due_ns, 0)
-    earliest = np.cumsum(waits, axis=0).ravel()[: len(load)]
+    waits_ns = np.zeros((rounds, streams))
+    waits_ns.ravel()[: len(load)] = load.pause_ns + np.maximum(load.due_ns, 0)
+    earliest = np.cumsum(waits_ns, axis=0).ravel()[: len(load)]
     return chosen(load, np.flatnonzero(earliest < horizon_ns(arrivals)))

@@ -151,10 +151,10 @@ def _rows(file: Iterable[str], form: Format) -> Iterator[tuple[int, Row]]:
     if head is None:
         return iter(())
     kind = _recognised(head[1]) if form == "auto" else form
-    everything = itertools.chain([head], lines)
+    all_lines = itertools.chain([head], lines)
     if kind in ("mooncake", "jsonl"):
-        return _json_rows(everything, _mooncake if kind == "mooncake" else _own)
-    return _csv_rows(everything, *(_BURSTGPT if kind == "burstgpt" else _AZURE))
+        return _json_rows(all_lines, _mooncake if kind == "mooncake" else _own)
+    return _csv_rows(all_lines, *(_BURSTGPT if kind == "burstgpt" else _AZURE))
 
 
 def _bounded(file: Iterable[str]) -> Iterator[str]:

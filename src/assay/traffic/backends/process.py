@@ -41,10 +41,10 @@ def process(target: Target) -> Callable[[Ask], Answer]:
             loaded[folder] = _load(folder, target)
         return loaded[folder]
 
-    named = option(target, "folder") or target.model
-    if named:
-        generator(named)
-    return lambda ask: answer(generator(named or ask.model), ask)
+    model = option(target, "folder") or target.model
+    if model:
+        generator(model)
+    return lambda ask: answer(generator(model or ask.model), ask)
 
 
 def _load(folder: str, target: Target) -> Generator:

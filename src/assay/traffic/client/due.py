@@ -164,9 +164,9 @@ class Agenda:
     def _refill(self) -> None:
         begin = self._block
         self._block = min(len(self._timed), begin + _BLOCK)
-        dues = self._due[begin : self._block] + self._t0
-        dues = dues[dues < self.end_ns]
-        self._dues, self._at = dues.tolist(), 0
+        due_ns = self._due[begin : self._block] + self._t0
+        due_ns = due_ns[due_ns < self.end_ns]
+        self._dues, self._at = due_ns.tolist(), 0
         self._numbers = self._timed[begin : begin + len(self._dues)].tolist()
         self._look()
 

@@ -83,7 +83,7 @@ class Load(UnderWay):
 
     async def cold(self) -> None:
         """Send the cold requests one after another."""
-        sweeping = self.loop.create_task(self._sweep())
+        sweep = self.loop.create_task(self._sweep())
         due = monotonic_ns()
         for number in self.agenda.cold:
             if self._stopped:
@@ -94,7 +94,7 @@ class Load(UnderWay):
             due = monotonic_ns()
             self._settle_all()
         self._cold_ended = None
-        sweeping.cancel()
+        sweep.cancel()
         if self._failure is not None:
             raise self._failure
 
@@ -108,12 +108,12 @@ class Load(UnderWay):
         if self._core is not None:
             self._core.limit(self.agenda.end_ns)
         self._schedule()
-        sweeping = self.loop.create_task(self._sweep())
+        sweep = self.loop.create_task(self._sweep())
         self._look_for_the_end()
         try:
             await self._finished.wait()
         finally:
-            sweeping.cancel()
+            sweep.cancel()
             self._timer.close()
         if self._failure is not None:
             raise self._failure

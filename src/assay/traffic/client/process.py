@@ -148,12 +148,12 @@ class Client:
         for name in ("SIGTERM", "SIGINT"):
             loop.add_signal_handler(getattr(signal, name), self._stopped)
         load = self.load = self._load(loop)
-        telling = loop.create_task(self._tell_regularly(load))
+        reporter = loop.create_task(self._tell_regularly(load))
         try:
             await self._phases(load)
         finally:
             load.finish()
-            telling.cancel()
+            reporter.cancel()
             with suppress(TimeoutError):
                 async with asyncio.timeout(1.0):
                     for transport in self.ways:
@@ -192,7 +192,7 @@ class Client:
         backend: Backend = catalog.load("traffic.backends", job.target.backend)
         task: Task = catalog.load("traffic.tasks", serving.task)
         schedule = arrivals.read(job.load / "schedule.arrow")
-        mine = arrivals.mine(schedule, self.number, job.clients)
+        assigned = arrivals.mine(schedule, self.number, job.clients)
         prompts = prompts_of(serving, job.configuration, job.base, job.seed, job.launch)
         first_byte_s = client.first_byte_timeout_s
         self.noted = due_journal.opened(job.load / due_journal.name(self.number), len(schedule))
@@ -201,7 +201,7 @@ class Client:
             self._give_way()
         plan = Plan(
             schedule=schedule,
-            agenda=Agenda(schedule, mine, arrivals.predecessors(schedule)),
+            agenda=Agenda(schedule, assigned, arrivals.predecessors(schedule)),
             make=maker(job, prompts, task, backend, schedule),
             after=prompts.after,
             read=backend.read,

@@ -75,8 +75,8 @@ def data_url(content: bytes) -> str:
 
 
 def _wrong(text: str, finding: str) -> SpecError:
-    shown = text if len(text) <= 80 else f"{text[:76]} ..."
-    problem = Problem(where="serving.prompts.image_field", found=f"{shown!r}, {finding}", allowed="PNG, JPEG, GIF or WebP")
+    excerpt = text if len(text) <= 80 else f"{text[:76]} ..."
+    problem = Problem(where="serving.prompts.image_field", found=f"{excerpt!r}, {finding}", allowed="PNG, JPEG, GIF or WebP")
     return SpecError((problem,), "the load")
 
 

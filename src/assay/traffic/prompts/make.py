@@ -138,13 +138,13 @@ class Prompts:
         columns = self._columns
         if columns is None or columns.schedule is not schedule:
             columns = self._columns = _Columns.of(schedule)
-        seed, kind, asked_in, asked_out = columns.seed[i], columns.kind[i], columns.tokens_in[i], columns.tokens_out[i]
+        seed, kind, requested_in, requested_out = columns.seed[i], columns.kind[i], columns.tokens_in[i], columns.tokens_out[i]
         if self._common and kind == NORMAL and not history and i not in schedule.blocks:
             example = columns.example[i]
             return Prompt(
-                text=self._words_of(seed ^ self._salt, asked_in, self._shared),
-                tokens_in=None if asked_in < 0 else asked_in,
-                tokens_out=None if asked_out < 0 else asked_out,
+                text=self._words_of(seed ^ self._salt, requested_in, self._shared),
+                tokens_in=None if requested_in < 0 else requested_in,
+                tokens_out=None if requested_out < 0 else requested_out,
                 example=None if example < 0 else str(example),
                 expected=schedule.expected.get(i),
             )
@@ -156,19 +156,19 @@ class Prompts:
             prompt = self._of_file(schedule, i, history)
         elif i in schedule.blocks and self._words and not history:
             numbers = [block ^ self._salt for block in schedule.blocks[i]]
-            prompt = _said(self.texts.chained(asked_in, numbers, BLOCK_TOKENS), ())
+            prompt = _said(self.texts.chained(requested_in, numbers, BLOCK_TOKENS), ())
         elif kind in FIXED:
-            prompt = self._synthetic(mix(IDENTITY ^ seed), asked_in, (), 0)
+            prompt = self._synthetic(mix(IDENTITY ^ seed), requested_in, (), 0)
         else:
-            prompt = self._synthetic(seed ^ self._salt, asked_in, history, 0 if history else self._shared)
+            prompt = self._synthetic(seed ^ self._salt, requested_in, history, 0 if history else self._shared)
         return Prompt(
             text=prompt.text,
             messages=prompt.messages,
             documents=prompt.documents,
             query=prompt.query,
             images=prompt.images,
-            tokens_in=None if asked_in < 0 else asked_in,
-            tokens_out=None if asked_out < 0 else asked_out,
+            tokens_in=None if requested_in < 0 else requested_in,
+            tokens_out=None if requested_out < 0 else requested_out,
             example=prompt.example or self._example(int(schedule.example[i])),
             expected=prompt.expected or schedule.expected.get(i),
         )
@@ -279,8 +279,8 @@ class Prompts:
         )
 
     def _image(self, number: int, n: int, history: Sequence[Json], shared: int) -> Prompt:
-        many = self.scenario.images[2]
-        return _said(DESCRIBE, history, tuple(self._drawn.png(_part(number, k)) for k in range(many)))
+        count = self.scenario.images[2]
+        return _said(DESCRIBE, history, tuple(self._drawn.png(_part(number, k)) for k in range(count)))
 
     def _characters(self, number: int, n: int, history: Sequence[Json], shared: int) -> Prompt:
         return _said(self.texts.characters(self.scenario.numbers[0], number), history)
@@ -315,10 +315,10 @@ class Prompts:
         row = self._rows[number]
         text = row.turns[max(0, int(schedule.turn[index])) % len(row.turns)]
         prompt = self._row(row, text, history)
-        busts = self._busts and int(schedule.kind[index]) not in FIXED
-        if history or self._task in SILENT or not (busts or self._shared):
+        unique = self._busts and int(schedule.kind[index]) not in FIXED
+        if history or self._task in SILENT or not (unique or self._shared):
             return prompt
-        return self._begun(prompt, int(schedule.seed[index]) ^ self._salt, busts)
+        return self._begun(prompt, int(schedule.seed[index]) ^ self._salt, unique)
 
     def _row(self, row: Row, text: str, history: Sequence[Json]) -> Prompt:
         earlier = history or row.before
@@ -329,17 +329,17 @@ class Prompts:
         messages = (*earlier, conversation.user(text)) if earlier else ()
         return Prompt(text=text, messages=messages, images=pictures, example=row.id, expected=row.answer)
 
-    def _begun(self, prompt: Prompt, number: int, busts: bool) -> Prompt:
+    def _begun(self, prompt: Prompt, number: int, unique: bool) -> Prompt:
         """The prompt, preceded by the shared text and its unique words."""
         group = (self._salt + mix(number ^ IDENTITY) % self._asked.prefixes) & MASK
         shared = f"{self.texts.beginning(self._shared, group)}\n\n" if self._shared else ""
-        begin = shared + (f"[{mix(number):016x}] " if busts else "")
+        begin = shared + (f"[{mix(number):016x}] " if unique else "")
         messages = prompt.messages and ({**prompt.messages[0], "content": begin + prompt.messages[0]["content"]}, *prompt.messages[1:])
         text = prompt.text if prompt.messages and len(prompt.messages) > 1 else begin + prompt.text
         return prompt._replace(text=text, messages=messages)
 
     def _number(self, schedule: Schedule, index: int) -> int:
-        """The row of request `i`; all turns of a conversation have the same."""
+        """The row of request `index`; all turns of a conversation have the same."""
         if schedule.example[index] >= 0:
             return int(schedule.example[index]) % len(self._rows)
         key = int(schedule.session[index]) if schedule.session[index] >= 0 else index

@@ -59,11 +59,11 @@ def count(read: Read, launch: int, schedule: Schedule, prompts: Prompts, most: i
     """
     if isinstance(prompts.tokenizer, Words):
         return
-    sampled, silent = _chosen(read(), most)
-    talks: dict[int, list[Answered]] = {}
-    single = (_Asked(row, _prompt(row, sampled, prompts, schedule)) for row in _rows(read(), sampled, silent, talks))
+    sampled, uncounted = _chosen(read(), most)
+    conversations: dict[int, list[Answered]] = {}
+    single = (_Asked(row, _prompt(row, sampled, prompts, schedule)) for row in _rows(read(), sampled, uncounted, conversations))
     yield from _counted(single, launch, prompts)
-    turns = (turn for rows in talks.values() for turn in _conversation(rows, prompts, schedule))
+    turns = (turn for rows in conversations.values() for turn in _conversation(rows, prompts, schedule))
     yield from _counted(turns, launch, prompts)
 
 
@@ -86,17 +86,17 @@ def chunk_tokens(text: str | None, ends: Sequence[int], chars: Sequence[int]) ->
 
 def _chosen(batches: Iterable[pyarrow.RecordBatch], most: int) -> tuple[frozenset[int], frozenset[int]]:
     """Numbers of the sampled requests, and of all answers without a server-reported length."""
-    numbers, units, silent = [], [], [np.empty(0, np.int64)]
+    numbers, units, uncounted = [], [], [np.empty(0, np.int64)]
     for batch in batches:
         request, session = np.asarray(batch["request"]), np.asarray(batch["session"].fill_null(-1))
         answered = ~(np.asarray(batch["text"].is_null()) & np.asarray(batch["reasoning"].is_null()))
         numbers.append(request)
         units.append(np.where(session >= 0, session, request + ALONE))
-        silent.append(request[answered & np.asarray(batch["tokens_out"].is_null())])
+        uncounted.append(request[answered & np.asarray(batch["tokens_out"].is_null())])
     if not numbers:
         return frozenset(), frozenset()
     sampled = np.concatenate(numbers)[_sample(np.concatenate(units), most)]
-    return frozenset(sampled.tolist()), frozenset(np.concatenate(silent).tolist())
+    return frozenset(sampled.tolist()), frozenset(np.concatenate(uncounted).tolist())
 
 
 def _sample(unit: Ints, most: int) -> Flags:
@@ -111,16 +111,16 @@ def _sample(unit: Ints, most: int) -> Flags:
 
 
 def _rows(
-    batches: Iterable[pyarrow.RecordBatch], sampled: frozenset[int], silent: frozenset[int], talks: dict[int, list[Answered]]
+    batches: Iterable[pyarrow.RecordBatch], sampled: frozenset[int], uncounted: frozenset[int], conversations: dict[int, list[Answered]]
 ) -> Iterator[Answered]:
-    """The rows to count one by one; the sample's conversations go into `talks` instead."""
+    """The rows to count one by one; the sample's conversations go into `conversations` instead."""
     for batch in batches:
         for at, number in enumerate(batch["request"].to_pylist()):
-            if number not in sampled and number not in silent:
+            if number not in sampled and number not in uncounted:
                 continue
             row = {name: batch[name][at].as_py() for name in COLUMNS}
             if number in sampled and row["session"] is not None:
-                talks.setdefault(row["session"], []).append(row)
+                conversations.setdefault(row["session"], []).append(row)
             else:
                 yield row
 

@@ -220,8 +220,8 @@ def _source(folder: Path, config: Mapping[str, Any], text: str) -> str | None:
         return (folder / "chat_template.jinja").read_text("utf-8")
     template = config.get("chat_template") or _read_json(folder / "chat_template.json", text).get("chat_template")
     if isinstance(template, list):  # several named templates
-        named = {entry.get("name"): entry.get("template") for entry in template if isinstance(entry, dict)}
-        template = named.get("default")
+        templates = {entry.get("name"): entry.get("template") for entry in template if isinstance(entry, dict)}
+        template = templates.get("default")
     return template if isinstance(template, str) else None
 
 

@@ -105,15 +105,15 @@ def _is_the_text(template: Template, said: Said) -> bool:
 
 def split(window: bytes, after: bytes, before: bytes) -> list[bytes]:
     """The parts between repeated `after` and `before`, from the start up to the last `after`."""
-    between = after + before
-    short = between[:_NEEDLE]  # CPython finds a short needle three times as fast
-    pieces = window.split(short)
+    separator = after + before
+    needle = separator[:_NEEDLE]  # CPython finds a short needle three times as fast
+    pieces = window.split(needle)
     pieces.pop()  # after the last one
-    skip = len(between) - len(short)
+    skip = len(separator) - len(needle)
     pieces[1:] = [piece[skip:] for piece in pieces[1:]]
-    if pieces and window.startswith(between.join(pieces) + after):
+    if pieces and window.startswith(separator.join(pieces) + after):
         return pieces
-    pieces = window.split(between)  # the short one also occurs elsewhere
+    pieces = window.split(separator)  # the needle also occurs elsewhere
     last = pieces.pop()
     stop = last.find(after)
     return [*pieces, last[:stop]] if stop >= 0 else pieces

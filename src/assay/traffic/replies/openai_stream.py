@@ -251,8 +251,8 @@ class Reader:
         count = self._take(pieces, template.kind)
         if not count:
             return 0
-        around = len(before) + len(template.after)
-        stops = list(accumulate([around + len(piece) for piece in pieces[:count]], initial=begin))
+        overhead = len(before) + len(template.after)
+        stops = list(accumulate([overhead + len(piece) for piece in pieces[:count]], initial=begin))
         self._stamp(stops[1:])
         return stops[-1]
 

@@ -185,12 +185,12 @@ class Connection(asyncio.Protocol):
 
     def _look_for_the_last_chunk(self, exchange: Exchange) -> None:
         try:
-            beyond = exchange.chunks_ended()
+            trailing = exchange.chunks_ended()
         except ValueError as error:
             self._end("malformed", str(error))
             return
-        if beyond is not None:
-            self._complete(exchange, exact=not beyond)
+        if trailing is not None:
+            self._complete(exchange, exact=not trailing)
 
     def _complete(self, exchange: Exchange, *, exact: bool) -> None:
         head = exchange.head
@@ -370,8 +370,8 @@ class Pool:
         loop = asyncio.get_running_loop()
         places = self._places
         if not places:
-            infos = await loop.getaddrinfo(self.address.host, self.address.port, type=socket.SOCK_STREAM)
-            places = self._places = list(dict.fromkeys((int(address[0]), tuple(address[4])) for address in infos))
+            resolved = await loop.getaddrinfo(self.address.host, self.address.port, type=socket.SOCK_STREAM)
+            places = self._places = list(dict.fromkeys((int(address[0]), tuple(address[4])) for address in resolved))
         for number, (family, address) in enumerate(places):
             try:
                 welcome = await self.reach(loop, family, address)

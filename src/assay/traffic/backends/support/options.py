@@ -171,8 +171,8 @@ def problems(backend: Backend, target: Target, task: str = "") -> Iterator[Probl
             yield Problem(where=f"{where}.headers", found=name, allowed="headers that do not frame the message")
     tasks = backend.native if flag(target, "native") else backend.tasks
     if task and task not in tasks:
-        spoken = f"{backend.name}'s own dialect" if flag(target, "native") else backend.name
-        yield Problem(where=f"{where}.backend", found=f"task {task}", allowed=f"with {spoken}: {', '.join(tasks)}")
+        dialect = f"{backend.name}'s own dialect" if flag(target, "native") else backend.name
+        yield Problem(where=f"{where}.backend", found=f"task {task}", allowed=f"with {dialect}: {', '.join(tasks)}")
 
 
 def _body_problems(backend: Backend, where: str, name: str, value: object) -> Iterator[Problem]:
@@ -197,8 +197,8 @@ def _body_problems(backend: Backend, where: str, name: str, value: object) -> It
 
 def _unknown(backend: Backend, where: str, name: str) -> Problem:
     extra = () if backend.own_keys is None else ("body.KEY", "json.KEY")
-    close = difflib.get_close_matches(name, backend.options, 1)
-    remedy = f"Did you mean {close[0]}?" if close else ""
+    matches = difflib.get_close_matches(name, backend.options, 1)
+    remedy = f"Did you mean {matches[0]}?" if matches else ""
     if not remedy and extra:
         remedy = f'"body.{name}" adds a key to every body.'
     allowed = ", ".join((*backend.options, *extra)) or "none"
