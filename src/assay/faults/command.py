@@ -72,13 +72,13 @@ def strike(victim: Victim, fault: PlannedFault) -> Undo:
     Raises:
         OSError: the command failed; its output is in the message.
     """
-    asked = of_kind(Keys, fault)
+    spec = of_kind(Keys, fault)
 
     def line(text: str) -> None:
         run(text.replace("{rank}", str(victim.rank)).replace("{pid}", str(victim.pid)), victim)
 
-    line(asked.command)
-    return (lambda: line(asked.undo)) if asked.undo else (lambda: None)
+    line(spec.command)
+    return (lambda: line(spec.undo)) if spec.undo else (lambda: None)
 
 
 def on_load(struck: Struck, asked: Keys) -> Undo | None:
@@ -125,19 +125,19 @@ def run(line: str, struck: Struck | Victim, *, longest_s: float = LONGEST_S) -> 
     )
     assert process.stdout is not None
     with process.stdout:
-        output, late = _until_the_end(process, process.stdout.fileno(), longest_s)
-    said = redact(output.decode("utf-8", "replace"), secret_values(os.environ))[-MOST_SAID:].strip()
-    _log(struck.log, f"$ {redact(line)}\n{said}\n")
-    if late:
+        output, timed_out = _until_the_end(process, process.stdout.fileno(), longest_s)
+    message = redact(output.decode("utf-8", "replace"), secret_values(os.environ))[-MOST_SAID:].strip()
+    _log(struck.log, f"$ {redact(line)}\n{message}\n")
+    if timed_out:
         raise OSError(f"the command did not end within {longest_s:g} s: {redact(line)}")
     if process.returncode:
-        raise OSError(f"the command ended with code {process.returncode}: {redact(line)}: {said}")
+        raise OSError(f"the command ended with code {process.returncode}: {redact(line)}: {message}")
 
 
 def _until_the_end(process: subprocess.Popen[bytes], descriptor: int, longest_s: float) -> tuple[bytes, bool]:
     """The end of its output, and whether it was killed. Does not wait for background processes."""
     os.set_blocking(descriptor, False)
-    deadline, output, late = time.monotonic() + longest_s, b"", False
+    deadline, output, timed_out = time.monotonic() + longest_s, b"", False
     while True:
         ended = process.poll() is not None
         with suppress(BlockingIOError):
@@ -146,9 +146,9 @@ def _until_the_end(process: subprocess.Popen[bytes], descriptor: int, longest_s:
                 if time.monotonic() > deadline:
                     break
         if ended:
-            return output, late
+            return output, timed_out
         if time.monotonic() > deadline:
-            late = True
+            timed_out = True
             _kill(process)
         time.sleep(POLL_S)
 

@@ -110,8 +110,8 @@ def home_of(pid: int | str = "self") -> tuple[Path, int]:
 
 def _inside(mount: str, path: str) -> Path:
     top = ROOT / mount.lstrip("/")
-    found = top / path.lstrip("/")
-    return found if found.is_dir() else top  # in a container the path may be the host's
+    folder = top / path.lstrip("/")
+    return folder if folder.is_dir() else top  # in a container the path may be the host's
 
 
 def make(home: Path, version: int) -> Group:
@@ -120,27 +120,27 @@ def make(home: Path, version: int) -> Group:
     Raises:
         EnvironmentLacks: this user may not create one here.
     """
-    why = "no parent group hands the cpu controller on"
+    reason = "no parent group hands the cpu controller on"
     for parent in _parents(home, version):
         _sweep(parent)
         path = parent / f"assay-{os.getpid()}-{next(_numbers)}"
         try:
             path.mkdir()
         except OSError as error:
-            why = f"{path}: {error.strerror}"
+            reason = f"{path}: {error.strerror}"
             continue
         return Group(path=path, version=version)
-    raise EnvironmentLacks(f"no control group could be made to slow a replica down: {why}. {MEND}")
+    raise EnvironmentLacks(f"no control group could be made to slow a replica down: {reason}. {MEND}")
 
 
 def _sweep(parent: Path) -> None:
     """Remove empty groups left by an assay that was killed."""
-    for left in parent.glob("assay-*-*"):
-        pid = left.name.split("-")[1]
+    for leftover in parent.glob("assay-*-*"):
+        pid = leftover.name.split("-")[1]
         with suppress(OSError):  # it has processes, or another assay removed it first
-            old = time.time() - left.stat().st_mtime > LEFT_S
-            if old and pid.isdigit() and not (ROOT / "proc" / pid).exists():
-                left.rmdir()
+            expired = time.time() - leftover.stat().st_mtime > LEFT_S
+            if expired and pid.isdigit() and not (ROOT / "proc" / pid).exists():
+                leftover.rmdir()
 
 
 def _parents(home: Path, version: int) -> list[Path]:
@@ -148,8 +148,8 @@ def _parents(home: Path, version: int) -> list[Path]:
     if version == 1:
         return [home]
     top = ROOT / "sys/fs/cgroup"
-    above = [one for one in (home, *home.parents) if one == top or top in one.parents]
-    return [one for one in above if "cpu" in _text_of(one / "cgroup.subtree_control").split()]
+    above = [folder for folder in (home, *home.parents) if folder == top or top in folder.parents]
+    return [folder for folder in above if "cpu" in _text_of(folder / "cgroup.subtree_control").split()]
 
 
 def _text(path: str) -> str:

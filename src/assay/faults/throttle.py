@@ -39,14 +39,14 @@ def check_training(asked: Keys) -> None:
         EnvironmentLacks: a program or a permission is missing.
     """
     if not asked.interface:
-        found = ", ".join(sorted(one.name for one in Path("/sys/class/net").glob("*"))) or "none that can be listed"
+        interfaces = ", ".join(sorted(interface.name for interface in Path("/sys/class/net").glob("*"))) or "none that can be listed"
         raise SpecError(
             (
                 Problem(
                     where="faults[].interface",
                     found="nothing",
                     allowed='a network interface where kind = "throttle"',
-                    mend=f"Name the one that the job's traffic takes. This machine has: {found}.",
+                    mend=f"Name the one that the job's traffic takes. This machine has: {interfaces}.",
                 ),
             )
         )
@@ -68,7 +68,7 @@ def strike(victim: Victim, fault: PlannedFault) -> Undo:
     Raises:
         OSError: the interface does not exist, already has a rule, or permission is denied.
     """
-    asked = of_kind(Keys, fault)
+    spec = of_kind(Keys, fault)
     # Keep the namespace's file open, so that the rule can be removed after the victim exits.
     namespace = open(f"/proc/{victim.pid}/ns/net", "rb")  # noqa: SIM115
 
@@ -76,17 +76,17 @@ def strike(victim: Victim, fault: PlannedFault) -> Undo:
         line = ["nsenter", f"--net=/proc/self/fd/{namespace.fileno()}", "tc", *words]
         done = subprocess.run(line, capture_output=True, text=True, timeout=LONGEST_S, check=False, pass_fds=(namespace.fileno(),))
         if done.returncode:
-            said = done.stderr.strip() or f"code {done.returncode}"
-            raise OSError(f"tc {' '.join(words)}: {said}. It needs the right CAP_NET_ADMIN (root).")
+            message = done.stderr.strip() or f"code {done.returncode}"
+            raise OSError(f"tc {' '.join(words)}: {message}. It needs the right CAP_NET_ADMIN (root).")
         return done.stdout
 
     try:
-        words = tc("qdisc", "show", "dev", asked.interface, "root").split()
+        words = tc("qdisc", "show", "dev", spec.interface, "root").split()
         if len(words) > 1 and words[1] not in NOBODYS:
-            raise OSError(f"{asked.interface} is held back already, by a rule of kind {words[1]}, which is not assay's to take away")
-        waiting = _will_free(namespace.fileno(), asked.interface)
+            raise OSError(f"{spec.interface} is held back already, by a rule of kind {words[1]}, which is not assay's to take away")
+        waiting = _will_free(namespace.fileno(), spec.interface)
         try:
-            tc(*rule(asked.interface, asked.rate_mbit))
+            tc(*rule(spec.interface, spec.rate_mbit))
         except BaseException:
             waiting.kill()  # there is nothing to remove
             waiting.communicate()
@@ -117,13 +117,13 @@ def _free(waiting: subprocess.Popen[str]) -> None:
         OSError: it could not be removed.
     """
     try:
-        _, said = waiting.communicate(timeout=LONGEST_S)
+        _, message = waiting.communicate(timeout=LONGEST_S)
     except subprocess.TimeoutExpired:
         waiting.kill()
         waiting.communicate()
         raise OSError(f"tc did not take the rule away within {LONGEST_S:g} s") from None
     if waiting.returncode:
-        raise OSError(f"tc could not take the rule away: {said.strip() or f'code {waiting.returncode}'}")
+        raise OSError(f"tc could not take the rule away: {message.strip() or f'code {waiting.returncode}'}")
 
 
 FAULT = Fault(name="throttle", keys=Keys, strike=strike, check_training=check_training, ends_worker=False)

@@ -61,10 +61,10 @@ class Toxiproxy:
         name = f"assay-{upstream.replace(':', '-')}"
         if name in self.ask("GET", "/proxies"):  # left by a run that was killed
             self.ask("DELETE", f"/proxies/{quote(name)}")
-        made = self.ask("POST", "/proxies", {"name": name, "listen": self._listen, "upstream": upstream, "enabled": True})
-        found = f"http://{self._host}:{str(made['listen']).rpartition(':')[2]}{parts.path.rstrip('/')}"
-        self._names[found] = name
-        return found
+        proxy = self.ask("POST", "/proxies", {"name": name, "listen": self._listen, "upstream": upstream, "enabled": True})
+        address = f"http://{self._host}:{str(proxy['listen']).rpartition(':')[2]}{parts.path.rstrip('/')}"
+        self._names[address] = name
+        return address
 
     def add(self, url: str, kind: str, attributes: dict[str, Any], share: float) -> None:
         """Add the toxic to the proxy at this address.
@@ -108,17 +108,17 @@ class Toxiproxy:
             with within(connection.sock, TIMEOUT_S, "no whole answer"):
                 connection.request(method, path, text, {"content-type": "application/json", "user-agent": "assay"})
                 answer = connection.getresponse()
-                said = answer.read(1 << 20).decode("utf-8", "replace").strip()
+                content = answer.read(1 << 20).decode("utf-8", "replace").strip()
         except (OSError, http.client.HTTPException) as error:
             raise RuntimeError(f"Toxiproxy at {self._host}:{self._port}: {error or type(error).__name__}") from None
         finally:
             connection.close()
         if not 200 <= answer.status < 300:
-            raise RuntimeError(f"Toxiproxy at {self._host}:{self._port}: {method} {path} answered {answer.status}: {said[:200]}")
+            raise RuntimeError(f"Toxiproxy at {self._host}:{self._port}: {method} {path} answered {answer.status}: {content[:200]}")
         try:
-            return json.loads(said) if said else None
+            return json.loads(content) if content else None
         except ValueError:
-            return said
+            return content
 
 
 class Keys(Delayed):
@@ -166,9 +166,13 @@ def check(asked: Keys, target: Target) -> None:
         EnvironmentLacks: nothing answers.
     """
     toxic(asked)
-    if wrong := [url for url in target.urls if not url.startswith("http://")]:
+    if unsupported := [url for url in target.urls if not url.startswith("http://")]:
         raise SpecError(
-            (Problem(where="faults[].kind", found=f"'toxiproxy' for {wrong[0]}", allowed="such a fault where the address is http://"),)
+            (
+                Problem(
+                    where="faults[].kind", found=f"'toxiproxy' for {unsupported[0]}", allowed="such a fault where the address is http://"
+                ),
+            )
         )
     front(asked, target, "", 0)
 
@@ -179,15 +183,15 @@ def front(asked: Keys, target: Target, mark: str, seed: int) -> Toxiproxy:
     Raises:
         EnvironmentLacks: nothing answers.
     """
-    found = _server(target)
+    server = _server(target)
     try:
-        found.version()
+        server.version()
     except RuntimeError as error:
         raise EnvironmentLacks(
             f'{error}. Start toxiproxy-server, or name its address in the target\'s options ("toxiproxy.api"); '
             'kind = "delay" and kind = "reset" need none.'
         ) from None
-    return found
+    return server
 
 
 def on_load(struck: Struck, asked: Keys) -> Undo:

@@ -62,11 +62,11 @@ def check(experiment: Experiment) -> None:
 
 def command(request: Request, *, with_torch: bool, meeting: str = "") -> list[str]:
     """The engine's command line. `meeting`: rendezvous file of a single node; "" leaves the rendezvous to torchrun."""
-    own, entry = [str(request.script), *request.arguments], processors.entry(request)
+    script_command, entry = [str(request.script), *request.arguments], processors.entry(request)
     if not with_torch:
         binding = [sys.executable, "-I", "-S", *entry] if entry else []
-        return [*binding, sys.executable, "-u", *own]
-    script = [*entry, sys.executable, "-u", *own] if entry else own
+        return [*binding, sys.executable, "-u", *script_command]
+    script = [*entry, sys.executable, "-u", *script_command] if entry else script_command
     nodes = request.settings.nodes
     return [
         *isolated.python("-m", "torch.distributed.run"),

@@ -67,12 +67,12 @@ def check(experiment: Experiment) -> None:
                 mend="The processors of another machine are not known here.",
             )
         )
-    away = [host.name for host in hosts if host.prefix and Path(host.prefix[0]).name in SHELLS]
-    if experiment.faults and away:
+    remote = [host.name for host in hosts if host.prefix and Path(host.prefix[0]).name in SHELLS]
+    if experiment.faults and remote:
         problems.append(
             Problem(
                 where="faults",
-                found=f"a fault, and {', '.join(away)} through ssh",
+                found=f"a fault, and {', '.join(remote)} through ssh",
                 allowed="faults where every node is of this machine",
                 mend="A worker of another machine cannot be hit from here.",
             )
@@ -93,10 +93,10 @@ def _hosts(hosts: tuple[Host, ...]) -> list[Problem]:
                 mend='For example hosts = [{ name = "a", address = "10.0.0.1", prefix = ["ssh", "a"] }].',
             )
         ]
-    twice = [name for name, times in Counter(host.name for host in hosts).items() if times > 1]
+    duplicates = [name for name, times in Counter(host.name for host in hosts).items() if times > 1]
     return (
-        [Problem(where="launcher.hosts", found=f"the name {', '.join(twice)} twice", allowed="a name of its own for each host")]
-        if twice
+        [Problem(where="launcher.hosts", found=f"the name {', '.join(duplicates)} twice", allowed="a name of its own for each host")]
+        if duplicates
         else []
     )
 
@@ -154,7 +154,7 @@ def over(prefix: tuple[str, ...], words: list[str]) -> list[str]:
 
 def told(request: Request, endpoint: str) -> dict[str, object]:
     """The engine's job: for each node, its supervisor's command line and the job sent to that supervisor."""
-    found = []
+    nodes = []
     for host in request.settings.hosts:
         mark = f"{request.mark}{host.name}."  # starts with the launch's mark, which matches all nodes; this one matches one node
         job = {
@@ -167,8 +167,8 @@ def told(request: Request, endpoint: str) -> dict[str, object]:
             "grace_s": request.grace_s,
             "mark": mark,
         }
-        found.append({"name": host.name, "start": over(host.prefix, [sys.executable, "-I", "-S", supervisor.__file__]), "job": job})
-    return {"grace_s": request.grace_s, "nodes": found}
+        nodes.append({"name": host.name, "start": over(host.prefix, [sys.executable, "-I", "-S", supervisor.__file__]), "job": job})
+    return {"grace_s": request.grace_s, "nodes": nodes}
 
 
 def log_of(request: Request, host: Host) -> Path:
@@ -179,8 +179,8 @@ def log_of(request: Request, host: Host) -> Path:
 def start(request: Request) -> Handle:
     """Start an engine on every node."""
     plan = json.dumps(told(request, endpoint_of(request)))
-    asked = replace(request, environment={**request.environment, node_group.NODES: plan})
-    return supervisor_client.start(asked, [sys.executable, "-I", "-S", node_group.__file__])
+    planned = replace(request, environment={**request.environment, node_group.NODES: plan})
+    return supervisor_client.start(planned, [sys.executable, "-I", "-S", node_group.__file__])
 
 
 def endpoint_of(request: Request) -> str:

@@ -40,7 +40,10 @@ class Framed(NamedTuple):
     def without_framing(self, unsure: Sequence[int]) -> list[int]:
         """Each read's uncertainty (`Reply.unsure`) for body bytes: after the last one, framing may have arrived later."""
         raw = self.raw
-        return [certain_end(raw[max(0, end - 3) : max(0, end)], one) for one, end in zip(unsure, self.ends, strict=bool(unsure))]
+        return [
+            certain_end(raw[max(0, end - 3) : max(0, end)], unsure_bytes)
+            for unsure_bytes, end in zip(unsure, self.ends, strict=bool(unsure))
+        ]
 
     def unframed(self) -> tuple[bytes, list[int]]:
         """The body, and how much of it had arrived by each read. Ignores anything after its end.
@@ -86,23 +89,23 @@ class Dechunker:
         Raises:
             ValueError: the framing is not chunked.
         """
-        place = 0
-        while place < len(data) and not self.done:
-            place = self._data(data, place) if self._left else self._lines(data, place)
+        position = 0
+        while position < len(data) and not self.done:
+            position = self._data(data, position) if self._left else self._lines(data, position)
         if self.done:
-            self.rest += data[place:]
+            self.rest += data[position:]
 
-    def _data(self, data: bytes, place: int) -> int:
-        piece = data[place : place + self._left]
+    def _data(self, data: bytes, position: int) -> int:
+        piece = data[position : position + self._left]
         self.pieces.append(piece)
         self.size += len(piece)
         self._left -= len(piece)
         self._after = not self._left
-        return place + len(piece)
+        return position + len(piece)
 
-    def _lines(self, data: bytes, place: int) -> int:
-        stop = data.find(b"\n", place)
-        self._line += data[place : stop + 1 if stop >= 0 else len(data)]
+    def _lines(self, data: bytes, position: int) -> int:
+        stop = data.find(b"\n", position)
+        self._line += data[position : stop + 1 if stop >= 0 else len(data)]
         if len(self._line) > LONGEST_LINE:
             raise ValueError("a chunk's line without end")
         if stop < 0:
@@ -166,10 +169,10 @@ def _exact_ends(pieces: Sequence[bytes], raw_ends: Sequence[int]) -> list[int]:
     widths = list(map(len, pieces))
     body_ends = list(accumulate(widths[1::2]))
     stops = [stop + 4 * n for n, stop in enumerate(accumulate(map(int.__add__, widths[::2], widths[1::2])), 1)]
-    known = dict(zip(stops, body_ends, strict=True))
-    known[0] = 0
-    known[raw_ends[-1]] = body_ends[-1] if body_ends else 0
-    ends = list(map(known.get, raw_ends))
+    end_by_stop = dict(zip(stops, body_ends, strict=True))
+    end_by_stop[0] = 0
+    end_by_stop[raw_ends[-1]] = body_ends[-1] if body_ends else 0
+    ends = list(map(end_by_stop.get, raw_ends))
     if None in ends:  # a read that ended inside a chunk
         ends = [_body_end(end, stops, body_ends, widths) for end in raw_ends]
     return cast(list[int], ends)
@@ -181,5 +184,5 @@ def _body_end(raw_end: int, stops: list[int], body_ends: list[int], widths: list
     before = body_ends[whole - 1] if whole else 0
     if whole == len(stops):
         return before
-    begun = raw_end - (stops[whole - 1] if whole else 0) - widths[2 * whole] - 2
-    return before + max(0, min(begun, widths[2 * whole + 1]))
+    partial = raw_end - (stops[whole - 1] if whole else 0) - widths[2 * whole] - 2
+    return before + max(0, min(partial, widths[2 * whole + 1]))

@@ -91,9 +91,9 @@ class _Side(asyncio.Protocol):
     def reset(self) -> None:
         if self.transport is None:
             return
-        found = self.transport.get_extra_info("socket")
-        if found is not None and not self.transport.is_closing():
-            found.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _LINGER_RST)
+        sock = self.transport.get_extra_info("socket")
+        if sock is not None and not self.transport.is_closing():
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _LINGER_RST)
         self.transport.abort()
 
 
@@ -138,7 +138,7 @@ class _Link:
             self.reset()
         elif side is self.near and self.far.transport is None:
             self.early.append(data)
-            if sum(len(one or b"") for one in self.early) > HIGH_BYTES:
+            if sum(len(piece or b"") for piece in self.early) > HIGH_BYTES:
                 self.far.pause_writing()
         elif side is self.near:
             self.far.put(data)
@@ -219,16 +219,16 @@ class _Front:
     def control(self, reset_share: float, delay_share: float, delay_s: float) -> dict[str, int]:
         """Change the fault from now on; returns how many open connections it hit."""
         self.reset_share, self.delay_share, self.delay_s = reset_share, delay_share, delay_s
-        hit, links = 0, list(self.links)
+        affected, links = 0, list(self.links)
         for link in links:
             self.draw_reset(link)
             self.draw_delay(link)
-            hit += link.doomed or link.delay_s > 0
+            affected += link.doomed or link.delay_s > 0
             if link.doomed:
                 link.reset()
             elif not link.delay_s:
                 link.let_go(everything=True)
-        return {"open": len(links), "hit": hit}
+        return {"open": len(links), "hit": affected}
 
 
 class _Server:
@@ -318,9 +318,9 @@ class Proxies:
         if parts.scheme != "http" or parts.hostname is None:
             raise ValueError(f"the proxy stands before http:// alone, not {parts.scheme}://")
         answer = self._ask(do="add", host=parts.hostname, port=parts.port or 80, seed=self._seed + len(self._fronts))
-        found = f"http://{HOST}:{answer['port']}"
-        self._fronts[found] = answer["front"]
-        return found + parts.path.rstrip("/")
+        address = f"http://{HOST}:{answer['port']}"
+        self._fronts[address] = answer["front"]
+        return address + parts.path.rstrip("/")
 
     def control(self, url: str, *, reset_share: float = 0.0, delay_s: float = 0.0, share: float = 1.0) -> dict[str, int]:
         """Change the fault of a front; without arguments everything passes.
@@ -342,9 +342,9 @@ class Proxies:
         with socket.create_server((HOST, 0)) as listening:
             port = listening.getsockname()[1]
             threading.Thread(target=_echo, args=(listening, 2), daemon=True).start()
-            direct = _median_round(port, rounds)
-            through = _median_round(urlsplit(self.before(f"http://{HOST}:{port}")).port or 0, rounds)
-        return max(0.0, through - direct)
+            direct_s = _median_round(port, rounds)
+            proxied_s = _median_round(urlsplit(self.before(f"http://{HOST}:{port}")).port or 0, rounds)
+        return max(0.0, proxied_s - direct_s)
 
     def close(self) -> None:
         """End the process and all its connections."""
@@ -378,20 +378,20 @@ class Proxies:
 
 def _echo(listening: socket.socket, connections: int) -> None:
     for _ in range(connections):
-        with listening.accept()[0] as one:
-            one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            while data := one.recv(4096):
-                one.sendall(data)
+        with listening.accept()[0] as connection:
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            while data := connection.recv(4096):
+                connection.sendall(data)
 
 
 def _median_round(port: int, rounds: int) -> float:
     times = []
-    with socket.create_connection((HOST, port), ANSWER_S) as one:
-        one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    with socket.create_connection((HOST, port), ANSWER_S) as connection:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         for _ in range(rounds):
             begin = time.perf_counter()
-            one.sendall(b"x")
-            one.recv(1)
+            connection.sendall(b"x")
+            connection.recv(1)
             times.append(time.perf_counter() - begin)
     return sorted(times)[rounds // 2]
 

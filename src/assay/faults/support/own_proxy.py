@@ -32,12 +32,12 @@ def check(asked: Asked, target: Target) -> None:
     Raises:
         SpecError: an address is not http://.
     """
-    if wrong := [url for url in target.urls if not url.startswith("http://")]:
+    if unsupported := [url for url in target.urls if not url.startswith("http://")]:
         raise SpecError(
             (
                 Problem(
                     where="faults[].kind",
-                    found=f"{asked.kind!r} for {wrong[0]}",
+                    found=f"{asked.kind!r} for {unsupported[0]}",
                     allowed="such a fault where the address is http://",
                     mend="A certificate would not name the proxy: address the server without TLS for this experiment.",
                 ),

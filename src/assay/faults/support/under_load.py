@@ -109,8 +109,8 @@ class Strike:
             self._say("fault", begin_ns, for_s=self.asked.for_s, **self._parameters())
             undo = self._act()
             if undo is not None:
-                over = self._waited(begin_ns + round(self.asked.for_s * NS_PER_S))
-                self._undo(undo, over)
+                at_end = self._waited(begin_ns + round(self.asked.for_s * NS_PER_S))
+                self._undo(undo, at_end)
         finally:
             self.done.set()
 
@@ -140,8 +140,8 @@ class Strike:
         return False
 
     def _parameters(self) -> dict[str, Any]:
-        asked = {name: getattr(self.asked, name) for name in self.fault.parameters}
-        return {name: redact(value) if isinstance(value, str) else value for name, value in asked.items()}
+        requested = {name: getattr(self.asked, name) for name in self.fault.parameters}
+        return {name: redact(value) if isinstance(value, str) else value for name, value in requested.items()}
 
     def _say(self, kind: str, ns: int, **detail: object) -> None:
         self._emit(kind, ns, self.struck.replica, {"fault": self.fault.name, "replica": self.struck.replica, **detail})

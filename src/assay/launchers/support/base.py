@@ -128,4 +128,4 @@ def loopback() -> str:
     import psutil
 
     addresses = psutil.net_if_addrs()
-    return next((name for name, own in addresses.items() if any(one.address == "127.0.0.1" for one in own)), "")
+    return next((name for name, assigned in addresses.items() if any(address.address == "127.0.0.1" for address in assigned)), "")

@@ -71,13 +71,13 @@ class Log:
     def _turn(self) -> None:
         """Start the tail, or rotate the two tail files."""
         tail = tail_of(self.path)
-        begins = self._tail_bytes == 0
-        if not begins and self._tail_bytes < self.half:
+        empty = self._tail_bytes == 0
+        if not empty and self._tail_bytes < self.half:
             return
         try:
             if self._file is not None:
                 self._file.close()
-            if not begins:
+            if not empty:
                 os.replace(tail, older_of(self.path))
         except OSError as error:
             self.error = self.error or error.strerror

@@ -79,11 +79,11 @@ class Node:
     def last_words(self) -> None:
         """Copy the end of its log, and report errors that the log lacks."""
         try:
-            said = Path(self.job["log"]).read_bytes()[-SHOWN:]
+            output = Path(self.job["log"]).read_bytes()[-SHOWN:]
         except OSError as error:
-            said = f"its log cannot be read here ({error}); is the record's folder shared?\n".encode()
+            output = f"its log cannot be read here ({error}); is the record's folder shared?\n".encode()
         head = f"assay: node {self.name} ended with {self.code}{self._lost()}; it said:\n".encode()
-        sys.stdout.buffer.write(head + said + (b"" if said.endswith(b"\n") else b"\n"))
+        sys.stdout.buffer.write(head + output + (b"" if output.endswith(b"\n") else b"\n"))
         sys.stdout.flush()
 
     def _lost(self) -> str:
@@ -92,7 +92,7 @@ class Node:
 
 def run(told: dict[str, Any]) -> int:
     """Start all, wait for all; 0, or how the first failed node failed."""
-    nodes, over = [Node(one) for one in told["nodes"]], []
+    nodes, ended = [Node(member) for member in told["nodes"]], []
     selector = selectors.DefaultSelector()
     for node in nodes:
         assert node.process.stdout is not None
@@ -102,35 +102,35 @@ def run(told: dict[str, Any]) -> int:
         for key, _ in selector.select(0.05):
             if not key.data.listen():
                 selector.unregister(key.fileobj)
-                over.append(key.data)
-        now, failed = time.monotonic(), any(node.code for node in over)
+                ended.append(key.data)
+        now, failed = time.monotonic(), any(node.code for node in ended)
         if end_at == cut_at and (failed or _asked_to_end):
             end_at = now + (0.0 if _asked_to_end else float(told["grace_s"]))
         if now >= end_at and cut_at == float("inf"):
             cut_at = now + float(told["grace_s"]) + ANSWER_S
-            _order(nodes, over)
+            _order(nodes, ended)
         if now >= cut_at:
             break
-    codes = [node.code for node in over] + [UNREACHED] * (len(nodes) - len(over))
-    for node in sorted(over, key=lambda one: one.code != 0):  # failed nodes last, where people look
+    codes = [node.code for node in ended] + [UNREACHED] * (len(nodes) - len(ended))
+    for node in sorted(ended, key=lambda member: member.code != 0):  # failed nodes last, where people look
         node.last_words()
     return next((code for code in codes if code), 0)
 
 
-def _order(nodes: list[Node], over: list[Node]) -> None:
+def _order(nodes: list[Node], ended: list[Node]) -> None:
     for node in nodes:
-        if node not in over:
+        if node not in ended:
             node.tell({"do": "stop"})
 
 
 def main() -> int:
     """Run the job in the environment."""
-    told = json.loads(os.environ.pop(NODES))
+    plan = json.loads(os.environ.pop(NODES))
     shared = dict(os.environ)
-    for node in told["nodes"]:
+    for node in plan["nodes"]:
         node["job"]["environment"] = {**shared, **node["job"]["environment"]}
     signal.signal(signal.SIGTERM, lambda number, _: _asked_to_end.append(number))
-    code = run(told)
+    code = run(plan)
     return 128 + _asked_to_end[0] if _asked_to_end else code
 
 

@@ -59,11 +59,11 @@ def may_prefer_memory() -> str:
 
 def main(words: list[str]) -> None:
     """Bind this process and exec the command. Does not return."""
-    asked, command = json.loads(words[0]), words[1:]
+    placement, command = json.loads(words[0]), words[1:]
     rank = int(os.environ.get("LOCAL_RANK", "0"))
-    os.sched_setaffinity(0, asked["processors"][rank])
-    if asked.get("memory"):
-        prefer_memory(asked["memory"][rank])
+    os.sched_setaffinity(0, placement["processors"][rank])
+    if placement.get("memory"):
+        prefer_memory(placement["memory"][rank])
     os.execv(command[0], command)
 
 

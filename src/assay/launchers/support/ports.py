@@ -26,15 +26,15 @@ class Ports:
         Raises:
             OSError: no port is free.
         """
-        one = socket.socket()
+        listener = socket.socket()
         try:
-            one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            one.bind(("", 0))
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind(("", 0))
         except OSError:
-            one.close()
+            listener.close()
             raise
-        port = int(one.getsockname()[1])
-        self._held[port] = one
+        port = int(listener.getsockname()[1])
+        self._held[port] = listener
         return port
 
     def before_start(self, port: int) -> None:
@@ -44,9 +44,9 @@ class Ports:
 
     def release(self, port: int) -> None:
         """Release a port for a server that cannot bind it otherwise."""
-        held = self._held.pop(port, None)
-        if held is not None:
-            held.close()
+        listener = self._held.pop(port, None)
+        if listener is not None:
+            listener.close()
 
     def close(self) -> None:
         """Release all ports."""

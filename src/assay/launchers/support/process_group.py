@@ -33,7 +33,7 @@ def start_all(command: list[str], workers: int, incarnation: int) -> dict[int, i
     port = str(free_port())
     pids = {}
     for rank in range(workers):
-        own = {
+        variables = {
             "RANK": str(rank),
             "WORLD_SIZE": str(workers),
             "LOCAL_RANK": str(rank),
@@ -42,7 +42,7 @@ def start_all(command: list[str], workers: int, incarnation: int) -> dict[int, i
             "MASTER_PORT": port,
             "TORCHELASTIC_RESTART_COUNT": str(incarnation),
         }
-        process = subprocess.Popen(command, env={**os.environ, **own})
+        process = subprocess.Popen(command, env={**os.environ, **variables})
         process.returncode = 0  # reaped below
         pids[process.pid] = rank
     return pids

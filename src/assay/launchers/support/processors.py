@@ -60,23 +60,23 @@ def _core(machine: Machine, number: int) -> int:
 
 def _nodes(machine: Machine) -> dict[int, int]:
     """processor -> NUMA node."""
-    found: dict[int, int] = {}
+    nodes: dict[int, int] = {}
     for path in machine.names("sys/devices/system/node/node[0-9]*/cpulist"):
         try:
             numbers = parsed(machine.text(path))
         except (Unread, ValueError):  # a node with memory but no processor
             continue
-        found |= dict.fromkeys(numbers, int(path.split("/")[-2].removeprefix("node")))
-    return found
+        nodes |= dict.fromkeys(numbers, int(path.split("/")[-2].removeprefix("node")))
+    return nodes
 
 
 def parsed(text: str) -> list[int]:
     """ "0-3,8" -> 0, 1, 2, 3, 8, as the kernel writes lists of processors. Raises ValueError."""
-    found: list[int] = []
+    numbers: list[int] = []
     for part in text.strip().split(","):
         first, _, last = part.partition("-")
-        found += range(int(first), int(last or first) + 1)
-    return found
+        numbers += range(int(first), int(last or first) + 1)
+    return numbers
 
 
 # ---- assignment --------------------------------------------------------------------------------------------------
@@ -99,18 +99,18 @@ def assign(processors: Sequence[Processor], workers: int, most: int, how: str) -
     units = _cores(processors)
     if len(units) >= most:
         share = len(units) // most
-        dealt = _neighbours(units, workers, share) if how == "compact" else _apart(units, workers, share)
+        groups = _neighbours(units, workers, share) if how == "compact" else _apart(units, workers, share)
     else:
         singles = _singles(units, how)
-        dealt = _neighbours(singles, workers, len(singles) // most)
-    return tuple(tuple(sorted(number for _, numbers in own for number in numbers)) for own in dealt)
+        groups = _neighbours(singles, workers, len(singles) // most)
+    return tuple(tuple(sorted(number for _, numbers in group for number in numbers)) for group in groups)
 
 
 def _cores(processors: Sequence[Processor]) -> list[Unit]:
     """Whole cores, neighbours first."""
     cores: dict[tuple[int, int], list[int]] = {}
-    for one in processors:
-        cores.setdefault((one.node, one.core), []).append(one.number)
+    for processor in processors:
+        cores.setdefault((processor.node, processor.core), []).append(processor.number)
     return [(node, tuple(sorted(numbers))) for (node, _), numbers in sorted(cores.items())]
 
 
@@ -120,9 +120,9 @@ def _singles(cores: Sequence[Unit], how: str) -> list[Unit]:
     ranked: list[tuple[int, int, int, int]] = []  # thread, index of its core in its node, node, number
     places: dict[int, int] = {}
     for node, numbers in cores:
-        place = places[node] = places.get(node, -1) + 1
-        ranked += [(thread, place, node, number) for thread, number in enumerate(numbers)]
-    ranked.sort(key=(lambda one: (one[2], one[1], one[0])) if how == "compact" else None)
+        position = places[node] = places.get(node, -1) + 1
+        ranked += [(thread, position, node, number) for thread, number in enumerate(numbers)]
+    ranked.sort(key=(lambda candidate: (candidate[2], candidate[1], candidate[0])) if how == "compact" else None)
     return [(node, (number,)) for _, _, node, number in ranked]
 
 
@@ -135,16 +135,16 @@ def _apart(units: Sequence[Unit], workers: int, share: int) -> list[list[Unit]]:
     free: dict[int, list[Unit]] = {}
     for unit in units:
         free.setdefault(unit[0], []).append(unit)
-    dealt = []
+    groups = []
     for _ in range(workers):
-        own: list[Unit] = []
-        while len(own) < share:
-            node = max(sorted(free), key=lambda one: len(free[one]))
-            taken = share - len(own)
-            own += free[node][:taken]
+        group: list[Unit] = []
+        while len(group) < share:
+            node = max(sorted(free), key=lambda candidate: len(free[candidate]))
+            taken = share - len(group)
+            group += free[node][:taken]
             free[node] = free[node][taken:]
-        dealt.append(own)
-    return dealt
+        groups.append(group)
+    return groups
 
 
 # ---- for the launchers -------------------------------------------------------------------------------------------------
@@ -171,42 +171,42 @@ def check(experiment: Experiment) -> None:
                 )
             )
         return
-    most, there = max(experiment.factor.levels) // settings.nodes, len(usable())
-    if there < most:
+    most, available = max(experiment.factor.levels) // settings.nodes, len(usable())
+    if available < most:
         raise SpecError(
             (
                 Problem(
                     where="launcher.pin",
-                    found=f'"{settings.pin}" with {most} workers on {there} processors',
+                    found=f'"{settings.pin}" with {most} workers on {available} processors',
                     allowed="at least one processor for every worker",
                     mend='Set launcher.pin = "none", or run fewer workers.',
                 ),
             )
         )
-    if settings.numa != "none" and (why := pinned_worker.may_prefer_memory()):
-        raise EnvironmentLacks(f'launcher.numa = "{settings.numa}" cannot be had here: {why}')
+    if settings.numa != "none" and (reason := pinned_worker.may_prefer_memory()):
+        raise EnvironmentLacks(f'launcher.numa = "{settings.numa}" cannot be had here: {reason}')
 
 
 def placed(request: Request, machine: Machine | None = None, numbers: Collection[int] | None = None) -> dict[str, object]:
     """Threads, processors and memory of a launch's `placement`: JSON-serialisable, and the input of `entry`."""
     settings = request.settings
-    told: dict[str, object] = {"threads_per_worker": settings.threads_per_worker, "pin": settings.pin}
+    placement: dict[str, object] = {"threads_per_worker": settings.threads_per_worker, "pin": settings.pin}
     if settings.pin == "none":
-        return told
-    known = topology(machine or Machine(), usable() if numbers is None else numbers)
-    most = max(request.most_workers, request.workers) // settings.nodes
-    chosen = assign(known, request.workers // settings.nodes, most, settings.pin)
-    told["processors"] = [list(own) for own in chosen]
+        return placement
+    processors = topology(machine or Machine(), usable() if numbers is None else numbers)
+    workers = max(request.most_workers, request.workers) // settings.nodes
+    chosen = assign(processors, request.workers // settings.nodes, workers, settings.pin)
+    placement["processors"] = [list(group) for group in chosen]
     if settings.numa != "none":
-        node_of = {one.number: one.node for one in known}
-        told["memory"] = [sorted({node_of[number] for number in own}) for own in chosen]
-    return told
+        node_of = {processor.number: processor.node for processor in processors}
+        placement["memory"] = [sorted({node_of[number] for number in group}) for group in chosen]
+    return placement
 
 
 def entry(request: Request) -> list[str]:
     """Prefix of a worker's command: empty, or the program that pins it."""
-    told = placed(request)
-    if "processors" not in told:
+    placement = placed(request)
+    if "processors" not in placement:
         return []
-    asked = {name: told[name] for name in ("processors", "memory") if name in told}
-    return [pinned_worker.__file__, json.dumps(asked)]
+    pinned = {name: placement[name] for name in ("processors", "memory") if name in placement}
+    return [pinned_worker.__file__, json.dumps(pinned)]

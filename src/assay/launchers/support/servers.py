@@ -207,14 +207,14 @@ class Replicas:
             if replica is not None:
                 handle = self._servers[replica].handle
                 return handle.pids()[1:] if handle is not None else ()
-            everyone = [*self._servers, *([self._router] if self._router else [])]
-            return tuple(pid for server in everyone if server.handle is not None for pid in server.handle.pids())
+            servers = [*self._servers, *([self._router] if self._router else [])]
+            return tuple(pid for server in servers if server.handle is not None for pid in server.handle.pids())
 
     @property
     def broken(self) -> bool:
         """Whether any server is not ready: it exited, or is restarting."""
-        everyone = [*self._servers, *([self._router] if self._router else [])]
-        return any(server.state != "ready" for server in everyone)
+        servers = [*self._servers, *([self._router] if self._router else [])]
+        return any(server.state != "ready" for server in servers)
 
     def state(self, replica: int) -> str:
         """new, starting, ready or exited."""
@@ -228,18 +228,18 @@ class Replicas:
         Raises:
             ProcessLookupError: none of its processes is running.
         """
-        hit = list(self.pids(replica))
-        if not hit:
+        signalled = list(self.pids(replica))
+        if not signalled:
             raise ProcessLookupError(f"no process of replica {replica} is running")
         with self._lock:
             self._servers[replica].asked = number in (signal.SIGKILL, signal.SIGTERM)
-        supervisor.send(hit, number)
+        supervisor.send(signalled, number)
         deadline = time.monotonic() + GONE_S
-        while number == signal.SIGKILL and (left := self.pids(replica)) and time.monotonic() < deadline:
-            hit += [pid for pid in left if pid not in hit]
-            supervisor.send(left, number)
+        while number == signal.SIGKILL and (remaining := self.pids(replica)) and time.monotonic() < deadline:
+            signalled += [pid for pid in remaining if pid not in signalled]
+            supervisor.send(remaining, number)
             time.sleep(0.001)
-        return tuple(hit)
+        return tuple(signalled)
 
     def restart(self, replica: int) -> None:
         """Restart a replica on its port, ending what is left of it. Returns immediately; `server_ready` reports the rest.
@@ -301,12 +301,12 @@ class Replicas:
 
     def _request(self, server: _Server) -> Request:
         values = self._values(server.port, server.replica)
-        own = {name: _replaced(value, values) for name, value in self.target.environment.items()}
+        environment = {name: _replaced(value, values) for name, value in self.target.environment.items()}
         return Request(
             script=Path(server.command[0]),
             arguments=server.command[1:],
             workers=1,
-            environment={**self._outer, **own},
+            environment={**self._outer, **environment},
             cwd=self._folder,
             log=server.log,
             log_bytes=self._log_bytes,
@@ -342,11 +342,11 @@ class Replicas:
                 return
             start = server.starts
         # may take seconds: outside the lock
-        why = readiness.trouble(server.url, self.target.ready, headers=self._headers())
+        trouble = readiness.trouble(server.url, self.target.ready, headers=self._headers())
         now = time.monotonic_ns()
         with self._lock:
-            server.trouble = why
-            if not why and server.state == "starting" and server.starts == start:
+            server.trouble = trouble
+            if not trouble and server.state == "starting" and server.starts == start:
                 server.state = "ready"
                 after_s = (now - server.began_ns) / NS_PER_S
                 started_ns = server.handle.started_ns if server.handle is not None else None
@@ -376,19 +376,19 @@ class Replicas:
 
     def _wait(self, servers: Sequence[_Server]) -> None:
         deadline = time.monotonic() + self.target.ready_timeout_s
-        again: set[int] = set()
+        restarted: set[int] = set()
         while any(server.state != "ready" for server in servers):
             if self._stopped():
                 raise Interrupted(f"stopped while {self.target.name} was starting")
             for server in servers:
-                if server.state == "exited" and server.port not in again and self._port_is_in_the_way(server):
-                    again.add(server.port)
+                if server.state == "exited" and server.port not in restarted and self._port_is_in_the_way(server):
+                    restarted.add(server.port)
                     self._retry(server)
                 elif server.state == "exited":
                     raise WorkloadError(self._why_ended(server))
             if time.monotonic() > deadline:
-                late = next(server for server in servers if server.state != "ready")
-                raise WorkloadError(self._why_late(late))
+                unready = next(server for server in servers if server.state != "ready")
+                raise WorkloadError(self._why_late(unready))
             time.sleep(supervisor.POLL_S)
 
     def _port_is_in_the_way(self, server: _Server) -> bool:
@@ -403,30 +403,33 @@ class Replicas:
     def _why_ended(self, server: _Server) -> str:
         ending = server.ending
         if ending is None or ending.trouble:
-            how = ending.trouble.removeprefix("the engine could not be started: ") if ending else "it is gone"
-            how = f"could not be started: {redact(how, self._secrets)}"
+            cause = ending.trouble.removeprefix("the engine could not be started: ") if ending else "it is gone"
+            cause = f"could not be started: {redact(cause, self._secrets)}"
         elif ending.signal is not None:
-            how = f"was ended by {signal.Signals(ending.signal).name} before it was ready"
+            cause = f"was ended by {signal.Signals(ending.signal).name} before it was ready"
         else:
-            how = f"ended with exit code {ending.exit_code} before it was ready"
-        return self._message(server, how)
+            cause = f"ended with exit code {ending.exit_code} before it was ready"
+        return self._message(server, cause)
 
     def _why_late(self, server: _Server) -> str:
-        why = f" ({redact(server.trouble, self._secrets)})" if server.trouble else ""
+        trouble = f" ({redact(server.trouble, self._secrets)})" if server.trouble else ""
         return self._message(
-            server, f"was not ready within ready_timeout_s = {self.target.ready_timeout_s:g} s: GET {server.url}{self.target.ready}{why}"
+            server,
+            f"was not ready within ready_timeout_s = {self.target.ready_timeout_s:g} s: GET {server.url}{self.target.ready}{trouble}",
         )
 
-    def _message(self, server: _Server, how: str) -> str:
+    def _message(self, server: _Server, cause: str) -> str:
         lines = [redact(line, self._secrets) for line in last_lines(server.log)]
-        said = "".join(f"\n    {line}" for line in lines) if lines else " nothing"
+        output = "".join(f"\n    {line}" for line in lines) if lines else " nothing"
         command = " ".join(redact_arguments(server.command, self._secrets))
-        return f"{server.name} of {self.target.name} {how}.\n  command: {command}\n  the last it printed (logs/{server.log.name}):{said}"
+        return (
+            f"{server.name} of {self.target.name} {cause}.\n  command: {command}\n  the last it printed (logs/{server.log.name}):{output}"
+        )
 
 
 def last_lines(log: Path, most: int = LAST_LINES) -> list[str]:
     """Last lines of a server's output without terminal control sequences; also works during writing."""
-    found: list[str] = []
+    lines: list[str] = []
     for path in (log, launch_log.older_of(log), launch_log.tail_of(log)):
         try:
             with path.open("rb") as file:
@@ -435,8 +438,8 @@ def last_lines(log: Path, most: int = LAST_LINES) -> list[str]:
                 text = file.read().decode("utf-8", "replace")
         except OSError:
             continue
-        found += [_plain(line) for line in text.splitlines() if line.strip()]
-    return found[-most:]
+        lines += [_plain(line) for line in text.splitlines() if line.strip()]
+    return lines[-most:]
 
 
 def _plain(line: str) -> str:

@@ -57,13 +57,13 @@ def is_marked(pid: int, mark: str) -> bool:
 def end_marked(mark: str, *, wait_s: float = GIVE_UP_S) -> list[int]:
     """Kill every process with the mark and wait until they exit; returns those that could not be killed."""
     deadline = time.monotonic() + wait_s
-    seen: set[int] = set()
+    alive: set[int] = set()
     while True:
-        left = marked(mark)
-        seen = {pid for pid in (*seen, *left) if _is_there(pid)}
-        if not seen or time.monotonic() >= deadline:
-            return sorted(seen)
-        send(left, signal.SIGKILL)  # only those still marked: a process ID may have been reused
+        remaining = marked(mark)
+        alive = {pid for pid in (*alive, *remaining) if _is_there(pid)}
+        if not alive or time.monotonic() >= deadline:
+            return sorted(alive)
+        send(remaining, signal.SIGKILL)  # only those still marked: a process ID may have been reused
         time.sleep(POLL_S)
 
 
@@ -81,22 +81,22 @@ def descendants(of: int) -> list[int]:
     children: dict[int, list[int]] = {}
     for pid, parent in _parents():
         children.setdefault(parent, []).append(pid)
-    found, waiting = [], [of]
+    pids, waiting = [], [of]
     while waiting:
         waiting = [child for parent in waiting for child in children.get(parent, [])]
-        found += waiting
-    return found
+        pids += waiting
+    return pids
 
 
 def family(of: int) -> list[int]:
     """`descendants` without scanning every process. May miss one while another exits: for metering, not for killing."""
     if not Path(f"/proc/{of}/task/{of}/children").exists():
         return descendants(of)
-    found, waiting = [], [of]
+    pids, waiting = [], [of]
     while waiting:
         waiting = [child for parent in waiting for child in _children(parent)]
-        found += waiting
-    return found
+        pids += waiting
+    return pids
 
 
 def send(pids: Iterable[int], number: int) -> None:
@@ -125,14 +125,14 @@ def _holds(pid: int, needle: bytes) -> bool:
 
 
 def _children(pid: int) -> list[int]:
-    found: list[int] = []
+    children: list[int] = []
     try:
         for thread in os.listdir(f"/proc/{pid}/task"):
             with open(f"/proc/{pid}/task/{thread}/children", "rb") as file:
-                found += [int(word) for word in file.read().split()]
+                children += [int(word) for word in file.read().split()]
     except OSError:  # it has exited meanwhile
         pass
-    return found
+    return children
 
 
 def _parents() -> list[tuple[int, int]]:
@@ -141,7 +141,7 @@ def _parents() -> list[tuple[int, int]]:
         text = subprocess.run(["ps", "-Ao", "pid=,ppid=,state="], capture_output=True, text=True, check=False).stdout
         rows = [line.split() for line in text.splitlines()]
         return [(int(row[0]), int(row[1])) for row in rows if len(row) == 3 and not row[2].startswith("Z")]
-    found = []
+    parents = []
     for pid in _pids():
         try:
             with open(f"/proc/{pid}/stat", "rb") as file:
@@ -149,8 +149,8 @@ def _parents() -> list[tuple[int, int]]:
         except (OSError, ValueError):
             continue
         if state != b"Z":
-            found.append((pid, int(parent)))
-    return found
+            parents.append((pid, int(parent)))
+    return parents
 
 
 def prctl(option: int, value: int) -> bool:
@@ -284,11 +284,11 @@ class Guard:
                 return True
         if self.status is None:
             return False
-        left = children or bool(marked(self.job["mark"])) or self._group_lives()
-        if left and self.kill_at is None:  # the engine ended by itself and left processes behind
+        remaining = children or bool(marked(self.job["mark"])) or self._group_lives()
+        if remaining and self.kill_at is None:  # the engine ended by itself and left processes behind
             self._kill_in(float(self.job["grace_s"]))
             self._send_all(signal.SIGTERM)
-        return not left
+        return not remaining
 
     def _send_all(self, number: int) -> None:
         send([*descendants(os.getpid()), *marked(self.job["mark"])], number)
@@ -378,13 +378,13 @@ def _main() -> None:
     control, out = 0, os.dup(1)
     os.set_inheritable(out, False)
     os.dup2(2, 1)
-    said = b""
-    while b"\n" not in said:
+    received = b""
+    while b"\n" not in received:
         data = os.read(control, _CHUNK)
         if not data:
             return  # the coordinator died before it sent a job
-        said += data
-    job, _, rest = said.partition(b"\n")
+        received += data
+    job, _, rest = received.partition(b"\n")
     Guard(json.loads(job), control, out, rest).run()
 
 

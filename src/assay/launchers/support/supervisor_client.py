@@ -76,9 +76,9 @@ class GuardedHandle:
     def poll(self) -> Ending | None:
         """How it ended; None while any process is alive."""
         if self._ending is None and not self._answers.closed:
-            gone = self._process.poll() is not None  # check first, so that its last messages are read below
+            exited = self._process.poll() is not None  # check first, so that its last messages are read below
             self._listen()
-            if gone and self._ending is None:
+            if exited and self._ending is None:
                 self._ending = self._without_guard()
         return self._ending
 
@@ -141,9 +141,9 @@ class GuardedHandle:
 
     def _without_guard(self) -> Ending:
         """The supervisor was killed: the coordinator does its work."""
-        left = supervisor.end_marked(self._request.mark)
+        survivors = supervisor.end_marked(self._request.mark)
         with suppress(OSError):  # on failure the log's parts stay beside it
             launch_log.join(self._request.log, self._request.log_bytes // 2)
         code = self._process.returncode
-        why = signal.Signals(-code).name if code is not None and code < 0 else f"exit code {code}"
-        return Ending(exit_code=None, left=tuple(left), trouble=f"the launch's supervisor was ended from outside ({why})")
+        cause = signal.Signals(-code).name if code is not None and code < 0 else f"exit code {code}"
+        return Ending(exit_code=None, left=tuple(survivors), trouble=f"the launch's supervisor was ended from outside ({cause})")

@@ -48,9 +48,9 @@ def checks(serving: Serving, scenario: Scenario, seed: int, replicas: int, first
     identity = _identity(serving, scenario, replicas, first_example)
     if not serving.correctness.needle:
         return Checks(before=cold, within=identity)
-    alone = replaced(identity, phase=np.full(len(identity), COLD))
+    isolated = replaced(identity, phase=np.full(len(identity), COLD))
     under_load = replaced(identity, kind=np.full(len(identity), NEEDLE))
-    return Checks(before=joined([cold, alone]), within=under_load)
+    return Checks(before=joined([cold, isolated]), within=under_load)
 
 
 def _cold(serving: Serving, scenario: Scenario, seed: int, replicas: int) -> Schedule:
@@ -68,12 +68,12 @@ def _identity(serving: Serving, scenario: Scenario, replicas: int, first_example
     tokens_in, tokens_out = lengths(scenario, serving.prompts, numbers, prompts)
     seeds = text_seeds(ANY_LAUNCH, "identity", prompts)
     n = serving.correctness.reruns * prompts * replicas
-    place = np.arange(n, dtype=np.int64)
-    prompt = place // replicas % max(prompts, 1)
+    positions = np.arange(n, dtype=np.int64)
+    prompt = positions // replicas % max(prompts, 1)
     return rows(
         n,
-        kind=np.where(place < prompts * replicas, IDENTITY, RERUN),
-        replica=place % replicas,
+        kind=np.where(positions < prompts * replicas, IDENTITY, RERUN),
+        replica=positions % replicas,
         tokens_in=tokens_in[prompt],
         tokens_out=tokens_out[prompt],
         seed=seeds[prompt],
@@ -91,20 +91,20 @@ def within_times(load: Schedule, placed: Schedule, warm_up_ns: int, end_ns: int,
     """
     if not len(placed):
         return load
-    begins = np.flatnonzero((load.due_ns >= warm_up_ns) & (load.turn <= 0))
-    if add or len(placed) > len(begins) // 2:
+    starts = np.flatnonzero((load.due_ns >= warm_up_ns) & (load.turn <= 0))
+    if add or len(placed) > len(starts) // 2:
         if most is not None:
             load = chosen(load, np.arange(min(len(load), max(most - len(placed), 0)), dtype=np.int64))
         last_ns = min(end_ns, int(load.due_ns.max(initial=warm_up_ns)) + 1)
         due_ns = warm_up_ns + np.floor(_even(len(placed)) * (last_ns - warm_up_ns)).astype(np.int64)
     else:
-        given_up = begins[np.floor(_even(len(placed)) * len(begins)).astype(np.int64)]
-        due_ns = load.due_ns[given_up]
-        load = _without(load, given_up)
-    both = joined([load, replaced(placed, due_ns=due_ns)])
+        replaced_at = starts[np.floor(_even(len(placed)) * len(starts)).astype(np.int64)]
+        due_ns = load.due_ns[replaced_at]
+        load = _without(load, replaced_at)
+    merged = joined([load, replaced(placed, due_ns=due_ns)])
     # A follower stays behind its predecessor: its sort key is that of the last request with a time.
     order = np.argsort(np.concatenate([np.maximum.accumulate(load.due_ns), due_ns]), kind="stable")
-    return chosen(both, order[:most])
+    return chosen(merged, order[:most])
 
 
 def within_streams(load: Schedule, placed: Schedule, steps: int, requests: int | None) -> Schedule:
@@ -113,28 +113,28 @@ def within_streams(load: Schedule, placed: Schedule, steps: int, requests: int |
         return load
     streams, lengths = np.unique(load.stream, return_counts=True)
     number = np.arange(len(placed), dtype=np.int64)
-    which = number % len(streams)
+    indices = number % len(streams)
     turn = number // len(streams)
     if requests is None:
         before = (turn + 1) * (EVERY - 1)
     else:
         turns = -(-len(placed) // len(streams))
-        others = np.maximum(lengths[which] // steps - turns, 0)
+        others = np.maximum(lengths[indices] // steps - turns, 0)
         before = np.maximum(1, np.floor((turn + 0.5) * others / turns)).astype(np.int64)
     # Before the round in which that conversation of its stream begins, and after the previous one.
-    key = np.minimum(before * steps, lengths[which]) * len(streams) - 1 + (which + 1) / (len(streams) + 1)
-    both = joined([load, replaced(placed, stream=streams[which])])
-    own = _places(load.stream) * len(streams) + np.searchsorted(streams, load.stream)
-    order = np.argsort(np.concatenate([own, key]), kind="stable")
-    return chosen(both, order[:requests])
+    key = np.minimum(before * steps, lengths[indices]) * len(streams) - 1 + (indices + 1) / (len(streams) + 1)
+    merged = joined([load, replaced(placed, stream=streams[indices])])
+    load_key = _places(load.stream) * len(streams) + np.searchsorted(streams, load.stream)
+    order = np.argsort(np.concatenate([load_key, key]), kind="stable")
+    return chosen(merged, order[:requests])
 
 
 def _places(streams: npt.NDArray[np.int32]) -> Ints:
     """For each request, how many earlier requests its stream has."""
     order = np.argsort(streams, kind="stable")
-    _, first, again = np.unique(streams[order], return_index=True, return_inverse=True)
+    _, first, inverse = np.unique(streams[order], return_index=True, return_inverse=True)
     places = np.empty(len(streams), dtype=np.int64)
-    places[order] = np.arange(len(streams)) - first[again]
+    places[order] = np.arange(len(streams)) - first[inverse]
     return places
 
 
@@ -143,13 +143,13 @@ def _even(n: int) -> Floats:
     return (np.arange(n, dtype=np.float64) + 0.5) / n
 
 
-def _without(load: Schedule, begins: Ints) -> Schedule:
+def _without(load: Schedule, starts: Ints) -> Schedule:
     """The load without these requests and their conversations."""
-    gone = np.zeros(len(load), dtype=bool)
-    gone[begins] = True
-    sessions = load.session[begins]
-    gone |= np.isin(load.session, sessions[sessions >= 0])
-    return chosen(load, np.flatnonzero(~gone))
+    removed = np.zeros(len(load), dtype=bool)
+    removed[starts] = True
+    sessions = load.session[starts]
+    removed |= np.isin(load.session, sessions[sessions >= 0])
+    return chosen(load, np.flatnonzero(~removed))
 
 
 # ---- canaries ----------------------------------------------------------------------------------------------------
@@ -162,14 +162,14 @@ def canaries(load: Schedule, share: float, seed: int) -> Schedule:
     """
     if share <= 0.0:
         return load
-    able = np.flatnonzero((load.phase != WARM_UP) & (load.kind == NORMAL) & (load.turn <= 0))
-    blocks = max(int(len(able) * share), 1)
-    drawn = uniform(source(seed, "canaries"), blocks)
-    places = np.floor((np.arange(blocks, dtype=np.float64) + drawn) * min(1.0 / share, len(able))).astype(np.int64)
-    which = able[np.unique(places[places < len(able)])]
+    eligible = np.flatnonzero((load.phase != WARM_UP) & (load.kind == NORMAL) & (load.turn <= 0))
+    blocks = max(int(len(eligible) * share), 1)
+    draws = uniform(source(seed, "canaries"), blocks)
+    places = np.floor((np.arange(blocks, dtype=np.float64) + draws) * min(1.0 / share, len(eligible))).astype(np.int64)
+    indices = eligible[np.unique(places[places < len(eligible)])]
     kind, example = load.kind.copy(), load.example.copy()
-    kind[which], example[which] = CANARY, NONE
-    expected = {int(number): nonce(int(load.seed[number])) for number in which}
+    kind[indices], example[indices] = CANARY, NONE
+    expected = {int(number): nonce(int(load.seed[number])) for number in indices}
     return replace(replaced(load, kind=kind, example=example), expected=expected)
 
 

@@ -32,8 +32,8 @@ def write(schedule: Schedule, path: Path) -> None:
 
     columns = {name: pa.array(getattr(schedule, name)) for name in TYPES}
     for name in (EXPECTED, CLUSTER):
-        if known := getattr(schedule, name):
-            columns[name] = _texts(known, range(len(schedule)))
+        if texts := getattr(schedule, name):
+            columns[name] = _texts(texts, range(len(schedule)))
     if schedule.blocks:
         ids = [schedule.blocks.get(number) for number in range(len(schedule))]
         columns[BLOCKS] = pa.array(ids, pa.list_(pa.int64()))
@@ -66,14 +66,14 @@ def _known(batch: pyarrow.RecordBatch, name: str) -> dict[int, Any]:
 
 def digest(schedule: Schedule, extra: str = "") -> str:
     """Hexadecimal SHA-256 of everything to be sent; `extra`: further input (a digest of the texts' source)."""
-    known = hashlib.sha256(HEAD)
+    checksum = hashlib.sha256(HEAD)
     for name, kind in TYPES.items():
-        little = np.ascontiguousarray(getattr(schedule, name), dtype=np.dtype(kind).newbyteorder("<"))
-        known.update(f"{name} {little.dtype.str} {len(little)}\n".encode())
-        known.update(little.data)
-    others = [sorted(schedule.expected.items()), sorted(schedule.blocks.items()), schedule.together, extra]
-    known.update(json.dumps(others, ensure_ascii=True, separators=(",", ":")).encode())
-    return known.hexdigest()
+        values = np.ascontiguousarray(getattr(schedule, name), dtype=np.dtype(kind).newbyteorder("<"))
+        checksum.update(f"{name} {values.dtype.str} {len(values)}\n".encode())
+        checksum.update(values.data)
+    extras = [sorted(schedule.expected.items()), sorted(schedule.blocks.items()), schedule.together, extra]
+    checksum.update(json.dumps(extras, ensure_ascii=True, separators=(",", ":")).encode())
+    return checksum.hexdigest()
 
 
 def batch(schedule: Schedule, launch: int, begin: int = 0, end: int | None = None) -> pyarrow.RecordBatch:
@@ -116,9 +116,9 @@ def batches(schedule: Schedule, launch: int, end: int | None = None, begin: int 
     return [batch(schedule, launch, at, min(at + ROWS_PER_BATCH, last)) for at in range(begin, last, ROWS_PER_BATCH)]
 
 
-def _texts(known: Mapping[int, str], numbers: range) -> pyarrow.Array:
+def _texts(texts: Mapping[int, str], numbers: range) -> pyarrow.Array:
     import pyarrow as pa
 
-    if not known:
+    if not texts:
         return pa.nulls(len(numbers), pa.string())
-    return pa.array([known.get(number) for number in numbers], pa.string())
+    return pa.array([texts.get(number) for number in numbers], pa.string())

@@ -89,14 +89,14 @@ def _replayed(serving: Serving, base: Path) -> Schedule:
     """The recorded requests up to the end of the load."""
     arrivals, end_ns = serving.arrivals, times.horizon_ns(serving.arrivals)
     load = traces.replay(base / arrivals.trace, arrivals.trace_format, arrivals.speed, end_ns)
-    late = load.due_ns >= end_ns
-    never = np.isin(load.session, load.session[late & (load.turn == 0)]) & (load.due_ns == NONE)
-    return chosen(load, np.flatnonzero(~late & ~never)) if late.any() else load
+    too_late = load.due_ns >= end_ns
+    unreachable = np.isin(load.session, load.session[too_late & (load.turn == 0)]) & (load.due_ns == NONE)
+    return chosen(load, np.flatnonzero(~too_late & ~unreachable)) if too_late.any() else load
 
 
 def _first(load: Schedule, serving: Serving) -> Schedule:
-    most = serving.arrivals.requests
-    return load if most is None or most >= len(load) else chosen(load, np.arange(most, dtype=np.int64))
+    requests = serving.arrivals.requests
+    return load if requests is None or requests >= len(load) else chosen(load, np.arange(requests, dtype=np.int64))
 
 
 def _phased(load: Schedule, serving: Serving) -> Schedule:
@@ -115,8 +115,8 @@ def _worded(load: Schedule, serving: Serving, scenario: Scenario, seed: int) -> 
     seeds = text_seeds(seed, "texts", n)
     tokens_in = np.where(load.pause_kind == TOOL, serving.prompts.tool_tokens, tokens_in)
     if (load.example >= 0).any():  # equal texts have equal seeds
-        _, first, again = np.unique(load.example, return_index=True, return_inverse=True)
-        seeds = np.where(load.example >= 0, seeds[first[again]], seeds)
+        _, first, inverse = np.unique(load.example, return_index=True, return_inverse=True)
+        seeds = np.where(load.example >= 0, seeds[first[inverse]], seeds)
     return replaced(
         load,
         seed=seeds,

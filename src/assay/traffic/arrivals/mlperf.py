@@ -23,19 +23,19 @@ def foreseen(arrivals: Arrivals, load: float | None) -> str:
 
     The request count of a closed loop is unknown in advance unless `arrivals.requests` sets it.
     """
-    asked = requirements(arrivals.process)
-    if asked is None:
+    required = requirements(arrivals.process)
+    if required is None:
         return ""
-    most = arrivals.requests
+    requests = arrivals.requests
     if arrivals.process == "offline":  # its duration depends on the engine
-        return _unless_met(arrivals.process, asked.seconds, 1, most or 1)
+        return _unless_met(arrivals.process, required.seconds, 1, requests or 1)
     if arrivals.process == "multi_stream":
-        queries = asked.queries if most is None else -(-most // arrivals.samples_per_query)
+        queries = required.queries if requests is None else -(-requests // arrivals.samples_per_query)
         return _unless_met(arrivals.process, arrivals.duration_s, queries, arrivals.samples_per_query)
-    expected = asked.queries if load is None or arrivals.process != "server" else int(load * arrivals.duration_s)
-    return _unless_met(arrivals.process, arrivals.duration_s, expected if most is None else min(expected, most), 1)
+    expected = required.queries if load is None or arrivals.process != "server" else int(load * arrivals.duration_s)
+    return _unless_met(arrivals.process, arrivals.duration_s, expected if requests is None else min(expected, requests), 1)
 
 
 def _unless_met(process: str, seconds: float, queries: int, samples_per_query: int) -> str:
-    sentence = validity(process, seconds, queries, samples_per_query)
-    return "" if sentence.endswith("met") else sentence
+    verdict = validity(process, seconds, queries, samples_per_query)
+    return "" if verdict.endswith("met") else verdict

@@ -53,10 +53,10 @@ def replaced(schedule: Schedule, **given: Column) -> Schedule:
 
 def chosen(schedule: Schedule, which: Ints) -> Schedule:
     """The requests numbered `which`, in that order."""
-    some: dict[str, Any] = {name: getattr(schedule, name)[which] for name in TYPES}
+    columns: dict[str, Any] = {name: getattr(schedule, name)[which] for name in TYPES}
     return replace(
         schedule,
-        **some,
+        **columns,
         expected=_renumbered(schedule.expected, which),
         blocks=_renumbered(schedule.blocks, which),
         cluster=_renumbered(schedule.cluster, which),
@@ -65,18 +65,18 @@ def chosen(schedule: Schedule, which: Ints) -> Schedule:
 
 def joined(parts: Sequence[Schedule]) -> Schedule:
     """Concatenate schedules."""
-    every: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in parts]) for name in TYPES}
-    begins = np.cumsum([0, *(len(part) for part in parts)]).tolist()
+    columns: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in parts]) for name in TYPES}
+    offsets = np.cumsum([0, *(len(part) for part in parts)]).tolist()
     expected, cluster = (
-        {begin + key: text for begin, part in zip(begins, parts, strict=False) for key, text in getattr(part, name).items()}
+        {begin + key: text for begin, part in zip(offsets, parts, strict=False) for key, text in getattr(part, name).items()}
         for name in ("expected", "cluster")
     )
-    blocks = {begin + key: ids for begin, part in zip(begins, parts, strict=False) for key, ids in part.blocks.items()}
+    blocks = {begin + key: ids for begin, part in zip(offsets, parts, strict=False) for key, ids in part.blocks.items()}
     together = max(part.together for part in parts)
-    return Schedule(**every, expected=expected, cluster=cluster, blocks=blocks, together=together)
+    return Schedule(**columns, expected=expected, cluster=cluster, blocks=blocks, together=together)
 
 
-def _renumbered(known: Mapping[int, Value], which: Ints) -> dict[int, Value]:
-    if not known:
+def _renumbered(values: Mapping[int, Value], indices: Ints) -> dict[int, Value]:
+    if not values:
         return {}
-    return {new: known[old] for new, old in enumerate(which.tolist()) if old in known}
+    return {new: values[old] for new, old in enumerate(indices.tolist()) if old in values}

@@ -63,9 +63,9 @@ def _fixed(scenario: Scenario, documents: int) -> tuple[int, int]:
 
 def _normal(parameters: tuple[int, ...], numbers: np.random.Generator, n: int) -> tuple[Counts, Counts]:
     mean_in, deviation_in, mean_out, deviation_out = parameters
-    drawn = np.rint(numbers.standard_normal((n, 2)) * (deviation_in, deviation_out) + (mean_in, mean_out))
-    held = np.clip(drawn, (LEAST_IN, LEAST_OUT), LARGEST).astype(np.int64)
-    return held[:, 0], held[:, 1]
+    draws = np.rint(numbers.standard_normal((n, 2)) * (deviation_in, deviation_out) + (mean_in, mean_out))
+    clipped = np.clip(draws, (LEAST_IN, LEAST_OUT), LARGEST).astype(np.int64)
+    return clipped[:, 0], clipped[:, 1]
 
 
 def _uniform(parameters: tuple[int, ...], numbers: np.random.Generator, n: int) -> tuple[Counts, Counts]:

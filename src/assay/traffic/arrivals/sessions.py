@@ -32,10 +32,10 @@ def paused(load: Schedule, prompts: Prompts, seed: int, between_s: float = 0.0) 
     follows = load.due_ns == NONE
     tool = (load.turn > 0) & (load.turn % (1 + prompts.tool_steps) != 0)
     mean_s: Floats = np.where(tool, prompts.tool_s, np.where(load.turn > 0, prompts.think_s, between_s))
-    drawn = np.rint(exponential(source(seed, "pauses"), len(load)) * mean_s * NS).astype(np.int64)
-    thinks = follows & ~tool & (mean_s > 0.0)
-    kinds = np.where(follows & tool, TOOL, np.where(thinks, THINK, 0))
-    return replaced(load, pause_ns=np.where(follows, drawn, 0), pause_kind=kinds)
+    draws = np.rint(exponential(source(seed, "pauses"), len(load)) * mean_s * NS).astype(np.int64)
+    thinking = follows & ~tool & (mean_s > 0.0)
+    kinds = np.where(follows & tool, TOOL, np.where(thinking, THINK, 0))
+    return replaced(load, pause_ns=np.where(follows, draws, 0), pause_kind=kinds)
 
 
 def started(due_ns: Ints, steps: int) -> Schedule:

@@ -23,17 +23,17 @@ def predecessors(schedule: Schedule) -> Ints:
 
     With `together` it is the last request of the previous group, all of which must have ended.
     """
-    found = np.full(len(schedule), NONE, dtype=np.int64)
+    previous = np.full(len(schedule), NONE, dtype=np.int64)
     cold = schedule.phase == COLD
-    _chain(found, np.where(cold, 0, NONE))
-    _chain(found, np.where(cold, NONE, schedule.stream))
-    later = _chain(np.full_like(found, NONE), schedule.session)
-    found = np.where((schedule.session >= 0) & (schedule.turn > 0), later, found)
+    _chain(previous, np.where(cold, 0, NONE))
+    _chain(previous, np.where(cold, NONE, schedule.stream))
+    later = _chain(np.full_like(previous, NONE), schedule.session)
+    previous = np.where((schedule.session >= 0) & (schedule.turn > 0), later, previous)
     if schedule.together:
-        place = np.arange(len(schedule)) - int(cold.sum())
-        group = place // schedule.together
-        found = np.where(cold, found, group * schedule.together - 1 + int(cold.sum()))
-    return np.where(schedule.due_ns == NONE, found, NONE)
+        positions = np.arange(len(schedule)) - int(cold.sum())
+        group = positions // schedule.together
+        previous = np.where(cold, previous, group * schedule.together - 1 + int(cold.sum()))
+    return np.where(schedule.due_ns == NONE, previous, NONE)
 
 
 def _owners(schedule: Schedule, n: int) -> Ints:
@@ -44,10 +44,10 @@ def _owners(schedule: Schedule, n: int) -> Ints:
     return np.where(schedule.phase == COLD, 0, key % n)
 
 
-def _chain(found: Ints, keys: Ints) -> Ints:
-    """Write into `found` the nearest earlier number with the same key, for non-negative keys."""
+def _chain(previous: Ints, keys: Ints) -> Ints:
+    """Write into `previous` the nearest earlier number with the same key, for non-negative keys."""
     order = np.argsort(keys, kind="stable")
     order = order[keys[order] >= 0]
     same = keys[order[1:]] == keys[order[:-1]]
-    found[order[1:][same]] = order[:-1][same]
-    return found
+    previous[order[1:][same]] = order[:-1][same]
+    return previous

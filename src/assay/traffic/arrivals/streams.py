@@ -34,8 +34,8 @@ def count(arrivals: Arrivals, streams: int) -> int:
     if arrivals.requests is not None:
         return arrivals.requests
     seconds = horizon_ns(arrivals) / NS
-    most = int(seconds * min(PER_STREAM * streams, IN_ALL)) + 1
-    return max(min(most, MOST), 2 * streams)
+    expected = int(seconds * min(PER_STREAM * streams, IN_ALL)) + 1
+    return max(min(expected, MOST), 2 * streams)
 
 
 def closed(serving: Serving, streams: int, seed: int) -> Schedule:
@@ -64,13 +64,13 @@ def queries(arrivals: Arrivals) -> Schedule:
 def _streams(serving: Serving, streams: int, first_ns: Ints | None = None, *, always_sessions: bool = False) -> Schedule:
     n = count(serving.arrivals, streams)
     numbers = np.arange(n, dtype=np.int64)
-    stream, place = numbers % streams, numbers // streams
-    begins = np.zeros(streams, dtype=np.int64) if first_ns is None else first_ns
-    load = rows(n, stream=stream, due_ns=np.where(place == 0, begins[stream], NONE))
+    stream, position = numbers % streams, numbers // streams
+    starts_ns = np.zeros(streams, dtype=np.int64) if first_ns is None else first_ns
+    load = rows(n, stream=stream, due_ns=np.where(position == 0, starts_ns[stream], NONE))
     steps = sessions.length(serving.prompts)
     if steps == 1 and not always_sessions:
         return load
-    return replaced(load, session=place // steps * streams + stream, turn=place % steps)
+    return replaced(load, session=position // steps * streams + stream, turn=position % steps)
 
 
 def _possible(load: Schedule, arrivals: Arrivals, streams: int) -> Schedule:
@@ -78,7 +78,7 @@ def _possible(load: Schedule, arrivals: Arrivals, streams: int) -> Schedule:
     if arrivals.requests is not None or not (load.pause_ns.any() or load.due_ns.max(initial=0)):
         return load
     rounds = -(-len(load) // streams)
-    waits = np.zeros((rounds, streams))
-    waits.ravel()[: len(load)] = load.pause_ns + np.maximum(load.due_ns, 0)
-    earliest = np.cumsum(waits, axis=0).ravel()[: len(load)]
+    waits_ns = np.zeros((rounds, streams))
+    waits_ns.ravel()[: len(load)] = load.pause_ns + np.maximum(load.due_ns, 0)
+    earliest = np.cumsum(waits_ns, axis=0).ravel()[: len(load)]
     return chosen(load, np.flatnonzero(earliest < horizon_ns(arrivals)))

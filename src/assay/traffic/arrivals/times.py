@@ -61,8 +61,10 @@ def profile(arrivals: Arrivals, load: float | None) -> tuple[Piece, ...]:
         return (Piece(duration_s=arrivals.warm_up_s + arrivals.duration_s, rate=rate, rate_to=rate),)
     times = 1.0 if load is None else load
     stages = [
-        Piece(duration_s=one.duration_s, rate=one.rate * times, rate_to=(one.rate if one.rate_to is None else one.rate_to) * times)
-        for one in arrivals.stages
+        Piece(
+            duration_s=stage.duration_s, rate=stage.rate * times, rate_to=(stage.rate if stage.rate_to is None else stage.rate_to) * times
+        )
+        for stage in arrivals.stages
     ]
     first = stages[0].rate if stages else 0.0
     return (Piece(duration_s=arrivals.warm_up_s, rate=first, rate_to=first), *stages)

@@ -64,24 +64,24 @@ def replay(path: Path, form: Format, speed: float, end_ns: int) -> Schedule:
     """
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
-            found = list(_until(_rows(file, form), speed, end_ns))
+            entries = list(_until(_rows(file, form), speed, end_ns))
     except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) and error.strerror else "it is not UTF-8 text"
-        raise _problem(f'"{path.name}": {why}', "a file that can be read", "") from None
-    if not found:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else "it is not UTF-8 text"
+        raise _problem(f'"{path.name}": {reason}', "a file that can be read", "") from None
+    if not entries:
         raise _problem(f'"{path.name}" without requests', "a trace with at least one", "")
-    return _scheduled(found, speed)
+    return _scheduled(entries, speed)
 
 
-def _until(found: Iterable[tuple[int, Row]], speed: float, end_ns: int) -> Iterator[Row]:
+def _until(numbered: Iterable[tuple[int, Row]], speed: float, end_ns: int) -> Iterator[Row]:
     """Rows until the first one due at the end or later; checks their order."""
     first: int | None = None
-    before = -LARGEST
-    for line, row in found:
+    previous_ns = -LARGEST
+    for line, row in numbered:
         if row.at_ns is not None:
-            if row.at_ns < before:
+            if row.at_ns < previous_ns:
                 raise _problem(f"line {line}: a time before that of the line above", "rows in order of time", "Sort the file.")
-            before = row.at_ns
+            previous_ns = row.at_ns
             first = row.at_ns if first is None else first
             if (row.at_ns - first) / speed >= end_ns:
                 return
@@ -90,35 +90,35 @@ def _until(found: Iterable[tuple[int, Row]], speed: float, end_ns: int) -> Itera
         yield row
 
 
-def _scheduled(found: Sequence[Row], speed: float) -> Schedule:
-    first = found[0].at_ns or 0
-    offsets = np.array([NONE if row.at_ns is None else row.at_ns - first for row in found], dtype=np.int64)
+def _scheduled(entries: Sequence[Row], speed: float) -> Schedule:
+    first = entries[0].at_ns or 0
+    offsets = np.array([NONE if row.at_ns is None else row.at_ns - first for row in entries], dtype=np.int64)
     due_ns = offsets if speed == 1.0 else np.where(offsets < 0, NONE, np.rint(offsets / speed)).astype(np.int64)
-    session, turn = _sessions(found)
+    session, turn = _sessions(entries)
     load = rows(
-        len(found),
+        len(entries),
         due_ns=due_ns,
         session=session,
         turn=turn,
-        tokens_in=_column(row.tokens_in for row in found),
-        tokens_out=_column(row.tokens_out for row in found),
-        pause_ns=_column(row.pause_ns for row in found),
-        pause_kind=_column(PAUSES.index(row.pause) for row in found),
-        example=_examples(found),
+        tokens_in=_column(row.tokens_in for row in entries),
+        tokens_out=_column(row.tokens_out for row in entries),
+        pause_ns=_column(row.pause_ns for row in entries),
+        pause_kind=_column(PAUSES.index(row.pause) for row in entries),
+        example=_examples(entries),
     )
-    return replace(load, blocks={number: row.blocks for number, row in enumerate(found) if row.blocks})
+    return replace(load, blocks={number: row.blocks for number, row in enumerate(entries) if row.blocks})
 
 
 def _column(values: Iterable[int]) -> Ints:
     return np.fromiter(values, dtype=np.int64)
 
 
-def _sessions(found: Sequence[Row]) -> tuple[Ints, Ints]:
+def _sessions(entries: Sequence[Row]) -> tuple[Ints, Ints]:
     """Session numbers in order of first appearance, and turns where the file has none."""
     numbers: dict[str, int] = {}
     turns: dict[str, int] = {}
     session, turn = [], []
-    for row in found:
+    for row in entries:
         if row.session is None:
             session.append(NONE)
             turn.append(NONE)
@@ -129,13 +129,13 @@ def _sessions(found: Sequence[Row]) -> tuple[Ints, Ints]:
     return _column(session), _column(turn)
 
 
-def _examples(found: Sequence[Row]) -> Ints:
+def _examples(entries: Sequence[Row]) -> Ints:
     """A number for each text that occurs more than once: the same blocks, truncated at the same length."""
     texts: dict[tuple[int, tuple[int, ...]], list[int]] = {}
-    for number, row in enumerate(found):
+    for number, row in enumerate(entries):
         if row.blocks:
             texts.setdefault((row.tokens_in, row.blocks), []).append(number)
-    example = np.full(len(found), NONE, dtype=np.int64)
+    example = np.full(len(entries), NONE, dtype=np.int64)
     for name, same in enumerate(same for same in texts.values() if len(same) > 1):
         example[same] = name
     return example
@@ -151,10 +151,10 @@ def _rows(file: Iterable[str], form: Format) -> Iterator[tuple[int, Row]]:
     if head is None:
         return iter(())
     kind = _recognised(head[1]) if form == "auto" else form
-    everything = itertools.chain([head], lines)
+    all_lines = itertools.chain([head], lines)
     if kind in ("mooncake", "jsonl"):
-        return _json_rows(everything, _mooncake if kind == "mooncake" else _own)
-    return _csv_rows(everything, *(_BURSTGPT if kind == "burstgpt" else _AZURE))
+        return _json_rows(all_lines, _mooncake if kind == "mooncake" else _own)
+    return _csv_rows(all_lines, *(_BURSTGPT if kind == "burstgpt" else _AZURE))
 
 
 def _bounded(file: Iterable[str]) -> Iterator[str]:
@@ -169,8 +169,8 @@ def _recognised(head: str) -> Format:
     if head.lstrip().startswith("{"):
         return "mooncake" if '"timestamp"' in head else "jsonl"
     names = _names(head)
-    for form, (needed, _) in (("burstgpt", _BURSTGPT), ("azure", _AZURE)):
-        if needed <= set(names):
+    for form, (required, _) in (("burstgpt", _BURSTGPT), ("azure", _AZURE)):
+        if required <= set(names):
             return form  # type: ignore[return-value]
     raise _problem(
         f"a first line {_shown(head)}",
@@ -194,7 +194,7 @@ def _json_rows(lines: Iterable[tuple[int, str]], read: Callable[[Mapping[str, An
 
 def _mooncake(data: Mapping[str, Any]) -> Row:
     blocks = data.get("hash_ids", ())
-    if not isinstance(blocks, list | tuple) or not all(type(one) is int for one in blocks):
+    if not isinstance(blocks, list | tuple) or not all(type(block) is int for block in blocks):
         raise TypeError("hash_ids is not a list of whole numbers")
     return Row(
         at_ns=_ns(data["timestamp"], NS // 1000),
@@ -225,13 +225,13 @@ def _own(data: Mapping[str, Any]) -> Row:
 
 
 def _csv_rows(
-    lines: Iterable[tuple[int, str]], needed: frozenset[str], read: Callable[[Mapping[str, str]], Row]
+    lines: Iterable[tuple[int, str]], required: frozenset[str], read: Callable[[Mapping[str, str]], Row]
 ) -> Iterator[tuple[int, Row]]:
     numbered = iter(lines)
     first, head = next(numbered)
     names = _names(head)
-    if missing := sorted(needed - set(names)):
-        raise _problem(f"line {first}: {_shown(head)}", f"the columns {', '.join(sorted(needed))}", f"Missing: {missing[0]}.")
+    if missing := sorted(required - set(names)):
+        raise _problem(f"line {first}: {_shown(head)}", f"the columns {', '.join(sorted(required))}", f"Missing: {missing[0]}.")
     for number, line in numbered:
         if not line.strip():
             continue
@@ -272,9 +272,9 @@ def _moment(text: str) -> int:
     text = text.strip()
     whole, _, rest = text.partition(".")
     digits = rest[: len(rest) - len(rest.lstrip("0123456789"))]
-    then = datetime.fromisoformat(whole + rest[len(digits) :])
-    then = then.replace(tzinfo=UTC) if then.tzinfo is None else then
-    return int((then - EPOCH).total_seconds()) * NS + int(digits[:9].ljust(9, "0"))
+    moment = datetime.fromisoformat(whole + rest[len(digits) :])
+    moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
+    return int((moment - EPOCH).total_seconds()) * NS + int(digits[:9].ljust(9, "0"))
 
 
 def _ns(value: object, unit: int) -> int:
@@ -298,12 +298,12 @@ def _tokens(value: object, least: int) -> int:
 
 
 def _row_problem(line: int, error: Exception) -> SpecError:
-    what = f"no {error.args[0]}" if isinstance(error, KeyError) else str(error) or "a number that cannot be read"
+    description = f"no {error.args[0]}" if isinstance(error, KeyError) else str(error) or "a number that cannot be read"
     if isinstance(error, json.JSONDecodeError):
-        what = "it is no JSON"
+        description = "it is no JSON"
     elif isinstance(error, DecimalException):
-        what = "a number that cannot be read"
-    return _problem(f"line {line}: {what}", "one request per line, in the file's format", "")
+        description = "a number that cannot be read"
+    return _problem(f"line {line}: {description}", "one request per line, in the file's format", "")
 
 
 def _shown(text: str) -> str:
@@ -311,5 +311,5 @@ def _shown(text: str) -> str:
     return f'"{text if len(text) <= 60 else text[:60] + " ..."}"'
 
 
-def _problem(found: str, allowed: str, mend: str) -> SpecError:
-    return SpecError((Problem(where=WHERE, found=found, allowed=allowed, mend=mend),))
+def _problem(found: str, allowed: str, remedy: str) -> SpecError:
+    return SpecError((Problem(where=WHERE, found=found, allowed=allowed, mend=remedy),))

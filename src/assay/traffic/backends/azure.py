@@ -27,10 +27,10 @@ def wire(ask: Ask, target: Target) -> Wire:
     """OpenAI's body at the deployment's path."""
     deployment = option(target, "deployment") or ask.model
     version = option(target, "api_version") or API_VERSION
-    made = _OPENAI(ask if ask.model == deployment else ask._replace(model=deployment), target)
+    generic = _OPENAI(ask if ask.model == deployment else ask._replace(model=deployment), target)
     if "path" in target.options:
-        return made
-    return Wire(path=_path(kind_of(ask), deployment, version), body=made.body, headers=made.headers)
+        return generic
+    return Wire(path=_path(kind_of(ask), deployment, version), body=generic.body, headers=generic.headers)
 
 
 @lru_cache(maxsize=256)

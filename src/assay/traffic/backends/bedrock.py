@@ -55,9 +55,9 @@ def _varied(ask: Ask, head: Head) -> Tree:
     if option(head.target, "api") == "invoke":
         return INVOKED[family_of(ask.model)].varied(ask)
     messages = ask.messages or ({"role": "user", "content": ask.prompt},)
-    system = [{"text": text_of(one.get("content"))} for one in messages if one["role"] == "system"]
+    system = [{"text": text_of(message.get("content"))} for message in messages if message["role"] == "system"]
     return some(
-        messages=[_message(one) for one in messages if one["role"] != "system"],
+        messages=[_message(message) for message in messages if message["role"] != "system"],
         system=system or None,
         inferenceConfig=some(maxTokens=ask.max_tokens),
     )
@@ -78,9 +78,9 @@ _JSON = deep(_path, _fixed, _varied)
 
 def wire(ask: Ask, target: Target) -> Wire:
     """The unsigned request."""
-    made = _JSON(ask, target)
+    generic = _JSON(ask, target)
     accept = "application/vnd.amazon.eventstream" if ask.stream else "application/json"
-    return Wire(path=made.path, body=made.body, headers=(("content-type", "application/json"), ("accept", accept)))
+    return Wire(path=generic.path, body=generic.body, headers=(("content-type", "application/json"), ("accept", accept)))
 
 
 # ---- credentials -------------------------------------------------------------------------------------------------
@@ -140,8 +140,8 @@ def signed(made: Wire, url: str, credentials: Any, region: str, service: str = S
         SigV4Auth(credentials.get_frozen_credentials(), service, region).add_auth(request)
     except Exception as error:  # the library's message may contain a secret
         raise EnvironmentLacks(f"AWS credentials could not be used: {type(error).__name__}") from None
-    given = {name.lower(): str(value) for name, value in request.headers.items()}
-    sent = tuple((name, Hidden(value) if name in _SECRET else value) for name, value in given.items())
+    signed_headers = {name.lower(): str(value) for name, value in request.headers.items()}
+    sent = tuple((name, Hidden(value) if name in _SECRET else value) for name, value in signed_headers.items())
     return Wire(path=made.path, body=made.body, method=made.method, headers=sent)
 
 
@@ -212,27 +212,27 @@ def _guarded(into: Gathered, ns: int, take: Callable[[], None]) -> None:
 
 
 def _frame(frame: Frame, ns: int, ask: Ask, into: Gathered) -> None:
-    told = loads(frame.payload) if frame.payload else {}
+    payload = loads(frame.payload) if frame.payload else {}
     if frame.kind != "event":
-        into.fail(ns, f"{frame.name}: {error_message(told) or 'without words'}")
+        into.fail(ns, f"{frame.name}: {error_message(payload) or 'without words'}")
     elif frame.name == "chunk":
-        INVOKED[family_of(ask.model)].take(loads(base64.b64decode(told["bytes"])), ns, into)
+        INVOKED[family_of(ask.model)].take(loads(base64.b64decode(payload["bytes"])), ns, into)
     else:
-        _converse(frame.name, told, ns, into)
+        _converse(frame.name, payload, ns, into)
 
 
-def _converse(name: str, told: Mapping[str, Any], ns: int, into: Gathered) -> None:
+def _converse(name: str, payload: Mapping[str, Any], ns: int, into: Gathered) -> None:
     """Process one event of ConverseStream."""
     if name == "contentBlockDelta":
-        _delta(told["delta"], ns, into)
-    elif name == "contentBlockStart" and "toolUse" in (told.get("start") or {}):
-        into.put(ns, Kind.TOOL, len(told["start"]["toolUse"]["name"]))
+        _delta(payload["delta"], ns, into)
+    elif name == "contentBlockStart" and "toolUse" in (payload.get("start") or {}):
+        into.put(ns, Kind.TOOL, len(payload["start"]["toolUse"]["name"]))
     elif name == "messageStop":
         into.put(ns, Kind.FINISH)
-        into.finish(told["stopReason"])
+        into.finish(payload["stopReason"])
     elif name == "metadata":
         into.put(ns, Kind.USAGE)
-        into.tokens(told.get("usage") or {}, _COUNTS)
+        into.tokens(payload.get("usage") or {}, _COUNTS)
     else:
         into.put(ns, Kind.ROLE if name == "messageStart" else Kind.OTHER)
 
@@ -247,17 +247,17 @@ def _delta(delta: Mapping[str, Any], ns: int, into: Gathered) -> None:
 
 
 def _one_piece(reply: Reply, ask: Ask, into: Gathered) -> None:
-    told, ns = loads(reply.body), reply.at(len(reply.body))
-    if "output" not in told or "stopReason" not in told:
-        INVOKED[family_of(ask.model)].take(told, ns, into)
+    document, ns = loads(reply.body), reply.at(len(reply.body))
+    if "output" not in document or "stopReason" not in document:
+        INVOKED[family_of(ask.model)].take(document, ns, into)
         return
-    parts = told["output"]["message"]["content"]
+    parts = document["output"]["message"]["content"]
     content = "".join(part.get("text", "") for part in parts)
     thought = "".join(part.get("reasoningContent", {}).get("reasoningText", {}).get("text", "") for part in parts)
     tool = sum(len(part["toolUse"]["name"]) for part in parts if "toolUse" in part)
     into.both(ns, content, thought, tool, Kind.FINISH)
-    into.finish(told["stopReason"])
-    into.tokens(told.get("usage") or {}, _COUNTS)
+    into.finish(document["stopReason"])
+    into.tokens(document.get("usage") or {}, _COUNTS)
 
 
 BACKEND = Backend(

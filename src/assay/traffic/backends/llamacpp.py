@@ -52,23 +52,23 @@ def read_reply(reply: Reply, ask: Ask) -> Answer:
     return read_events(reply, _take)
 
 
-def _take(told: Mapping[str, Any], name: str, ns: int, into: Gathered) -> None:
+def _take(document: Mapping[str, Any], name: str, ns: int, into: Gathered) -> None:
     """Process one event of the stream, or a non-streamed answer."""
-    last = bool(told.get("stop"))
-    into.say(ns, told["content"], empty=Kind.FINISH if last else Kind.ROLE)
-    for one in told.get("completion_probabilities") or ():
-        if one.get("logprob") is not None:
-            into.answer.logprobs.append(float(one["logprob"]))
+    last = bool(document.get("stop"))
+    into.say(ns, document["content"], empty=Kind.FINISH if last else Kind.ROLE)
+    for token in document.get("completion_probabilities") or ():
+        if token.get("logprob") is not None:
+            into.answer.logprobs.append(float(token["logprob"]))
     if not last:
         return
-    into.tokens(told, {"tokens_in": "tokens_evaluated", "tokens_out": "tokens_predicted"})
-    into.tokens(told.get("timings") or {}, {"tokens_cached": "cache_n"})
-    into.finish(told.get("stop_type") or _older(told))
+    into.tokens(document, {"tokens_in": "tokens_evaluated", "tokens_out": "tokens_predicted"})
+    into.tokens(document.get("timings") or {}, {"tokens_cached": "cache_n"})
+    into.finish(document.get("stop_type") or _older(document))
 
 
-def _older(told: Mapping[str, Any]) -> str:
+def _older(document: Mapping[str, Any]) -> str:
     """Finish reason of servers that predate `stop_type`."""
-    return "limit" if told.get("stopped_limit") else "word" if told.get("stopped_word") else "eos"
+    return "limit" if document.get("stopped_limit") else "word" if document.get("stopped_word") else "eos"
 
 
 BACKEND = Backend(

@@ -52,8 +52,8 @@ def _fixed(ask: Ask, target: Target) -> Tree:
 def _varied(ask: Ask, head: Head) -> Tree:
     messages = ask.messages or ({"role": "user", "content": ask.prompt},)
     generic = head.tree["chatRequest"]["apiFormat"] == "GENERIC"
-    said = {"messages": [_message(one) for one in messages]} if generic else _cohere(messages)
-    return {"chatRequest": {**said, **some(maxTokens=ask.max_tokens, seed=ask.seed)}}
+    content = {"messages": [_message(message) for message in messages]} if generic else _cohere(messages)
+    return {"chatRequest": {**content, **some(maxTokens=ask.max_tokens, seed=ask.seed)}}
 
 
 def _message(message: Json) -> Tree:
@@ -67,7 +67,9 @@ _COHERE_ROLES: Final = {"user": "USER", "assistant": "CHATBOT", "system": "SYSTE
 
 
 def _cohere(messages: tuple[Json, ...]) -> Tree:
-    history = [{"role": _COHERE_ROLES.get(one["role"], "USER"), "message": text_of(one.get("content"))} for one in messages[:-1]]
+    history = [
+        {"role": _COHERE_ROLES.get(message["role"], "USER"), "message": text_of(message.get("content"))} for message in messages[:-1]
+    ]
     return some(message=text_of(messages[-1].get("content")), chatHistory=history or None)
 
 
@@ -110,9 +112,9 @@ def signed(made: Wire, url: str, signer: Signer, extra: Headers = ()) -> Wire:
         signer(request)
     except Exception as error:  # the library's message may contain a secret
         raise EnvironmentLacks(f"the request could not be signed: {type(error).__name__}") from None
-    given = {name.lower(): str(value) for name, value in request.headers.items()}
-    given.pop("content-length")  # the transport writes the same header itself
-    headers = tuple((name, Hidden(value) if name in _SECRET else value) for name, value in given.items())
+    signed_headers = {name.lower(): str(value) for name, value in request.headers.items()}
+    signed_headers.pop("content-length")  # the transport writes the same header itself
+    headers = tuple((name, Hidden(value) if name in _SECRET else value) for name, value in signed_headers.items())
     return Wire(path=made.path, body=made.body, method=made.method, headers=joined(headers, extra))
 
 
@@ -121,11 +123,11 @@ def _signer(target: Target) -> Signer:
         import oci
     except ImportError:
         raise EnvironmentLacks("the backend oci needs Oracle's library: pip install 'assay[oci]'") from None
-    how = option(target, "auth", "config")
+    auth = option(target, "auth", "config")
     try:
-        return _SIGNERS[how](oci, target)
+        return _SIGNERS[auth](oci, target)
     except Exception as error:  # the library's message may contain a secret
-        raise EnvironmentLacks(f"no Oracle credentials by auth = {how!r}: {type(error).__name__}") from None
+        raise EnvironmentLacks(f"no Oracle credentials by auth = {auth!r}: {type(error).__name__}") from None
 
 
 def _from_config(oci: Any, target: Target) -> Signer:
@@ -134,10 +136,10 @@ def _from_config(oci: Any, target: Target) -> Signer:
 
 
 def _config(oci: Any, target: Target) -> Mapping[str, str]:
-    found: Mapping[str, str] = oci.config.from_file(
+    settings: Mapping[str, str] = oci.config.from_file(
         option(target, "config_file", oci.config.DEFAULT_LOCATION), option(target, "profile", oci.config.DEFAULT_PROFILE)
     )
-    return found
+    return settings
 
 
 def _from_session(oci: Any, target: Target) -> Signer:
@@ -165,29 +167,29 @@ def read(reply: Reply, ask: Ask) -> Answer:
     return read_events(reply, _take)
 
 
-def _take(told: Mapping[str, Any], name: str, ns: int, into: Gathered) -> None:
-    if "chatResponse" in told:
-        _one_piece(told["chatResponse"], ns, into)
+def _take(document: Mapping[str, Any], name: str, ns: int, into: Gathered) -> None:
+    if "chatResponse" in document:
+        _one_piece(document["chatResponse"], ns, into)
         return
-    if isinstance(told.get("code"), str) and "message" in told and isinstance(told["message"], str):
-        into.fail(ns, told["message"])
+    if isinstance(document.get("code"), str) and "message" in document and isinstance(document["message"], str):
+        into.fail(ns, document["message"])
         return
-    _event(told, ns, into)
-    _usage(told.get("usage"), into)
+    _event(document, ns, into)
+    _usage(document.get("usage"), into)
 
 
-def _event(told: Mapping[str, Any], ns: int, into: Gathered) -> None:
-    reason = told.get("finishReason")
-    if isinstance(told.get("message"), Mapping):
-        content, thought, tool = _said(told["message"])
+def _event(document: Mapping[str, Any], ns: int, into: Gathered) -> None:
+    reason = document.get("finishReason")
+    if isinstance(document.get("message"), Mapping):
+        content, thought, tool = _said(document["message"])
         into.both(ns, content, thought, tool, Kind.FINISH if reason else Kind.ROLE)
-    elif "text" in told:
+    elif "text" in document:
         # COHERE's last event repeats the whole text.
-        into.say(ns, "" if reason else told["text"], empty=Kind.FINISH if reason else Kind.ROLE)
+        into.say(ns, "" if reason else document["text"], empty=Kind.FINISH if reason else Kind.ROLE)
     elif reason:
         into.put(ns, Kind.FINISH)
     else:
-        into.put(ns, Kind.USAGE if told.get("usage") else Kind.OTHER)
+        into.put(ns, Kind.USAGE if document.get("usage") else Kind.OTHER)
     into.finish(reason)
 
 

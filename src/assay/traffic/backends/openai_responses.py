@@ -35,8 +35,8 @@ def _fixed(ask: Ask, target: Target) -> Tree:
 
 
 def _varied(ask: Ask, head: Head) -> bytes:
-    said: object = [_message(message) for message in ask.messages] if ask.messages else ask.prompt
-    return member("input", said) + numbers(("max_output_tokens", None if "max_output_tokens" in head.omit else ask.max_tokens))
+    content: object = [_message(message) for message in ask.messages] if ask.messages else ask.prompt
+    return member("input", content) + numbers(("max_output_tokens", None if "max_output_tokens" in head.omit else ask.max_tokens))
 
 
 def _message(message: Json) -> Json:
@@ -54,22 +54,22 @@ def read(reply: Reply, ask: Ask) -> Answer:
     return read_events(reply, _take, errors=False)
 
 
-def _take(told: Mapping[str, Any], name: str, ns: int, into: Gathered) -> None:
-    kind = told.get("type") or name
-    if told.get("object") == "response":  # a non-streamed answer
-        _whole(told, ns, into)
+def _take(document: Mapping[str, Any], name: str, ns: int, into: Gathered) -> None:
+    kind = document.get("type") or name
+    if document.get("object") == "response":  # a non-streamed answer
+        _whole(document, ns, into)
     elif kind in _TEXT:
-        into.say(ns, told["delta"])
-        into.answer.logprobs += [float(one["logprob"]) for one in told.get("logprobs") or ()]
+        into.say(ns, document["delta"])
+        into.answer.logprobs += [float(token["logprob"]) for token in document.get("logprobs") or ()]
     elif kind in _REASONING:
-        into.say(ns, told["delta"], reasoning=True)
+        into.say(ns, document["delta"], reasoning=True)
     elif kind in _TOOL:
-        into.put(ns, Kind.TOOL, len(told["delta"]))
+        into.put(ns, Kind.TOOL, len(document["delta"]))
     elif kind in _ENDS:
-        _end(told["response"], ns, into)
-    elif kind == "error" or "error" in told:
-        error = told.get("error")
-        into.fail(ns, str(told.get("message") or (error or {}).get("message") or "an error without words"))
+        _end(document["response"], ns, into)
+    elif kind == "error" or "error" in document:
+        error = document.get("error")
+        into.fail(ns, str(document.get("message") or (error or {}).get("message") or "an error without words"))
     else:
         into.put(ns, Kind.OTHER)
 

@@ -41,10 +41,10 @@ def process(target: Target) -> Callable[[Ask], Answer]:
             loaded[folder] = _load(folder, target)
         return loaded[folder]
 
-    named = option(target, "folder") or target.model
-    if named:
-        generator(named)
-    return lambda ask: answer(generator(named or ask.model), ask)
+    model = option(target, "folder") or target.model
+    if model:
+        generator(model)
+    return lambda ask: answer(generator(model or ask.model), ask)
 
 
 def _load(folder: str, target: Target) -> Generator:
@@ -63,7 +63,7 @@ def _load(folder: str, target: Target) -> Generator:
 def answer(generator: Generator, ask: Ask) -> Answer:
     """Answer one ask, with times."""
     try:
-        made = generator.generate(
+        generation = generator.generate(
             ask.prompt,
             ask.messages,
             max_tokens=MOST_TOKENS if ask.max_tokens is None else ask.max_tokens,
@@ -74,25 +74,25 @@ def answer(generator: Generator, ask: Ask) -> Answer:
         )
     except WorkloadError as error:
         return Answer(status="error", error=str(error))
-    return _told(made)
+    return _told(generation)
 
 
-def _told(made: Generation) -> Answer:
-    kinds = [int(Kind.CONTENT)] * len(made.tokens)
-    if made.finish == "stop":
+def _told(generation: Generation) -> Answer:
+    kinds = [int(Kind.CONTENT)] * len(generation.tokens)
+    if generation.finish == "stop":
         kinds[-1] = int(Kind.FINISH)
     return Answer(
         status="ok",
-        finish_reason=made.finish,
-        tokens_in=made.tokens_in,
-        tokens_out=len(made.tokens),
-        chunk_ns=made.token_ns,
+        finish_reason=generation.finish,
+        tokens_in=generation.tokens_in,
+        tokens_out=len(generation.tokens),
+        chunk_ns=generation.token_ns,
         chunk_kind=kinds,
-        chunk_chars=[len(piece) for piece in made.pieces],
-        text="".join(made.pieces) or None,
-        logprobs=made.logprobs,
-        tokenize_ns=made.tokenize_ns,
-        prefill_ns=made.prefill_ns,
+        chunk_chars=[len(piece) for piece in generation.pieces],
+        text="".join(generation.pieces) or None,
+        logprobs=generation.logprobs,
+        tokenize_ns=generation.tokenize_ns,
+        prefill_ns=generation.prefill_ns,
     )
 
 

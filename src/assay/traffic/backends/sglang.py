@@ -61,13 +61,13 @@ class _SoFar:
     def take(self, told: Mapping[str, Any], name: str, ns: int, into: Gathered) -> None:
         """Process one event."""
         text, meta = told["text"], told["meta_info"]
-        new = text[len(self._text) :] if self._repeats(text, told.get("output_ids"), meta) else text
-        self._text += new
-        into.say(ns, new, empty=Kind.FINISH if meta.get("finish_reason") else Kind.ROLE)
+        added = text[len(self._text) :] if self._repeats(text, told.get("output_ids"), meta) else text
+        self._text += added
+        into.say(ns, added, empty=Kind.FINISH if meta.get("finish_reason") else Kind.ROLE)
         into.tokens(meta, {"tokens_in": "prompt_tokens", "tokens_out": "completion_tokens", "tokens_cached": "cached_tokens"})
         self._tokens = meta.get("completion_tokens") or 0
         if logprobs := meta.get("output_token_logprobs"):
-            values = [float(one[0]) for one in logprobs]
+            values = [float(entry[0]) for entry in logprobs]
             into.answer.logprobs = values if len(values) >= self._tokens else into.answer.logprobs + values
         reason = meta.get("finish_reason")
         if reason:

@@ -53,11 +53,11 @@ def read_reply(reply: Reply, ask: Ask) -> Answer:
     return read_events(reply, take)
 
 
-def _take(told: Mapping[str, Any], ns: int, into: Gathered, logprobs: bool) -> None:
+def _take(document: Mapping[str, Any], ns: int, into: Gathered, logprobs: bool) -> None:
     """Process one event of the stream, or a non-streamed answer."""
-    token, details = told.get("token"), told.get("details")
+    token, details = document.get("token"), document.get("details")
     if token is None:
-        into.say(ns, told["generated_text"])
+        into.say(ns, document["generated_text"])
     else:
         into.say(ns, "" if token.get("special") else token["text"], empty=Kind.FINISH if details else Kind.ROLE)
     if isinstance(details, dict):
@@ -67,7 +67,7 @@ def _take(told: Mapping[str, Any], ns: int, into: Gathered, logprobs: bool) -> N
         into.finish(details.get("finish_reason"))
     if logprobs:
         tokens = [token] if token is not None else (details or {}).get("tokens", [])
-        into.answer.logprobs += [float(one["logprob"]) for one in tokens if one.get("logprob") is not None]
+        into.answer.logprobs += [float(entry["logprob"]) for entry in tokens if entry.get("logprob") is not None]
 
 
 BACKEND = Backend(

@@ -48,9 +48,9 @@ def _fixed(ask: Ask, target: Target) -> Tree:
 
 def _varied(ask: Ask, head: Head) -> Tree:
     messages = ask.messages or ({"role": "user", "content": ask.prompt},)
-    system = [text_of(one.get("content")) for one in messages if one["role"] in ("system", "developer")]
+    system = [text_of(message.get("content")) for message in messages if message["role"] in ("system", "developer")]
     return some(
-        contents=[_content(one) for one in messages if one["role"] not in ("system", "developer")],
+        contents=[_content(message) for message in messages if message["role"] not in ("system", "developer")],
         systemInstruction={"parts": [{"text": text} for text in system]} if system else None,
         generationConfig=some(maxOutputTokens=ask.max_tokens, seed=ask.seed),
     )
@@ -71,11 +71,11 @@ def read(reply: Reply, ask: Ask) -> Answer:
     return read_events(reply, _take)
 
 
-def _take(told: Mapping[str, Any], name: str, ns: int, into: Gathered) -> None:
-    usage = told.get("usageMetadata")
-    candidates = told.get("candidates")
+def _take(document: Mapping[str, Any], name: str, ns: int, into: Gathered) -> None:
+    usage = document.get("usageMetadata")
+    candidates = document.get("candidates")
     if not candidates:
-        _without_candidate(told, ns, into)
+        _without_candidate(document, ns, into)
     else:
         candidate = candidates[0]
         parts = (candidate.get("content") or {}).get("parts") or ()
@@ -85,20 +85,20 @@ def _take(told: Mapping[str, Any], name: str, ns: int, into: Gathered) -> None:
         reason = candidate.get("finishReason")
         into.both(ns, content, thought, tool, Kind.FINISH if reason else Kind.ROLE)
         into.finish(reason)
-        for one in (candidate.get("logprobsResult") or {}).get("chosenCandidates") or ():
-            into.answer.logprobs.append(float(one["logProbability"]))
+        for token in (candidate.get("logprobsResult") or {}).get("chosenCandidates") or ():
+            into.answer.logprobs.append(float(token["logProbability"]))
     if isinstance(usage, dict):
         into.tokens(usage, {**_COUNTS, "tokens_out": "candidatesTokenCount"})
         if into.answer.tokens_out is not None and usage.get("thoughtsTokenCount"):
             into.answer.tokens_out += int(usage["thoughtsTokenCount"])
 
 
-def _without_candidate(told: Mapping[str, Any], ns: int, into: Gathered) -> None:
-    blocked = (told.get("promptFeedback") or {}).get("blockReason")
+def _without_candidate(document: Mapping[str, Any], ns: int, into: Gathered) -> None:
+    blocked = (document.get("promptFeedback") or {}).get("blockReason")
     if blocked:
         into.fail(ns, f"the prompt was blocked: {blocked}")
     else:
-        into.put(ns, Kind.USAGE if told.get("usageMetadata") else Kind.OTHER)
+        into.put(ns, Kind.USAGE if document.get("usageMetadata") else Kind.OTHER)
 
 
 # ---- credentials ------------------------------------------------------------------------------------------------
@@ -122,11 +122,11 @@ def _credentials() -> Any:
     except ImportError:
         raise EnvironmentLacks("the backend vertex needs google-auth: pip install 'assay[google]'") from None
     try:
-        found, _ = google.auth.default(scopes=[SCOPE])
+        credentials, _ = google.auth.default(scopes=[SCOPE])
     except GoogleAuthError as error:
-        what, mend = type(error).__name__, "gcloud auth application-default login"
-        raise EnvironmentLacks(f"no Google credentials ({what}): {mend}") from None
-    return found
+        error_type, remedy = type(error).__name__, "gcloud auth application-default login"
+        raise EnvironmentLacks(f"no Google credentials ({error_type}): {remedy}") from None
+    return credentials
 
 
 def _with_token(target: Target, credentials: Any) -> Sign:
@@ -137,15 +137,15 @@ def _with_token(target: Target, credentials: Any) -> Sign:
     credentials.with_non_blocking_refresh()  # in place: a stale token is used while a thread fetches the next one
 
     def sign(wire: Wire, url: str) -> Wire:
-        given: dict[str, str] = {}
+        headers: dict[str, str] = {}
         try:
-            credentials.before_request(request, wire.method, url + wire.path, given)
+            credentials.before_request(request, wire.method, url + wire.path, headers)
         except GoogleAuthError as error:
-            what = type(error).__name__
-            mend = "gcloud auth application-default login"
-            raise EnvironmentLacks(f"Google gave no token ({what}): {mend}") from None
-        found = tuple((name.lower(), Hidden(value)) for name, value in given.items())
-        return Wire(path=wire.path, body=wire.body, method=wire.method, headers=joined(wire.headers, joined(found, extra)))
+            error_type = type(error).__name__
+            remedy = "gcloud auth application-default login"
+            raise EnvironmentLacks(f"Google gave no token ({error_type}): {remedy}") from None
+        auth_headers = tuple((name.lower(), Hidden(value)) for name, value in headers.items())
+        return Wire(path=wire.path, body=wire.body, method=wire.method, headers=joined(wire.headers, joined(auth_headers, extra)))
 
     return sign
 

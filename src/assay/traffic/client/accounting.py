@@ -104,14 +104,14 @@ class Accounting:
         if exchange.answer is not None:
             return exchange.answer, None, 0
         if exchange.sent_ns is None and exchange.ended not in ("refused", "timeout", "closed"):
-            why = exchange.why if exchange.ended == "cancelled" else "no connection became free for it"
-            return Answer(status="unsent", error=why or None), None, 0
+            reason = exchange.why if exchange.ended == "cancelled" else "no connection became free for it"
+            return Answer(status="unsent", error=reason or None), None, 0
         reply = exchange.reply()
         if not (self.window.ok or self.window.limits):
             self.window.limits = limits_told(reply.headers)
         if (coding := reply.headers.get("content-encoding", "identity").strip().lower()) not in ("", "identity"):
-            why = f"the server compressed its answer ({coding[:40]}) though it was asked not to: its tokens have no times of their own"
-            return Answer(status=status_of(reply) or "malformed", error=why), reply.http_status, reply.size
+            reason = f"the server compressed its answer ({coding[:40]}) though it was asked not to: its tokens have no times of their own"
+            return Answer(status=status_of(reply) or "malformed", error=reason), reply.http_status, reply.size
         begin = reply.begin(MODEL_WITHIN)
         try:
             answer = self.plan.read(reply, request.made.ask)
@@ -141,11 +141,11 @@ class Accounting:
             closed=self._stream[request.number] >= 0,
         )
 
-    def _remember(self, number: int, prompt: Prompt, said: str | None) -> None:
+    def _remember(self, number: int, prompt: Prompt, text: str | None) -> None:
         """Keep a conversation until its next turn."""
         session = int(self._session[number])
         if self.agenda.has_later_turn(number):
-            self._history[session] = self.plan.after(prompt, said)
+            self._history[session] = self.plan.after(prompt, text)
         else:
             self._history.pop(session, None)
 

@@ -41,9 +41,9 @@ class Pauses:
             self._in_a_row.pop(stream, None)
             return 0
         row = self._in_a_row[stream] = self._in_a_row.get(stream, 0) + 1
-        asked = retry_after_s(retry_after, now_s) if retry_after else None
-        if asked is not None:
-            return min(self._most_ns, round(asked * NS))
+        requested_s = retry_after_s(retry_after, now_s) if retry_after else None
+        if requested_s is not None:
+            return min(self._most_ns, round(requested_s * NS))
         return min(self._most_ns, self._first_ns << min(row - 1, MOST_DOUBLINGS))
 
 

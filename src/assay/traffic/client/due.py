@@ -63,9 +63,9 @@ class Agenda:
         self._next = memoryview(links)  # type: ignore[arg-type]  # items are Python ints, unlike the array's
         if int(np.count_nonzero(links != NONE)) == len(before):
             return
-        for number, after in zip(before.tolist(), following.tolist(), strict=True):
-            if links[number] != after:
-                self._others.setdefault(number, []).append(after)
+        for number, follower in zip(before.tolist(), following.tolist(), strict=True):
+            if links[number] != follower:
+                self._others.setdefault(number, []).append(follower)
 
     # -- queue
 
@@ -105,17 +105,17 @@ class Agenda:
         """The followers of a request that has ended; for a query, once all its requests have."""
         if self._together:
             group = (number - self._first) // self._together
-            ended = self._groups.get(group, 0) + 1
+            finished = self._groups.get(group, 0) + 1
             size = min(self._together, self._last + 1 - self._first - group * self._together)
-            if ended < size:
-                self._groups[group] = ended
+            if finished < size:
+                self._groups[group] = finished
                 return ()
             self._groups.pop(group, None)
             number = self._first + group * self._together + size - 1
-        after: int = self._next[number] if len(self._next) else NONE
-        if after < 0:
+        follower: int = self._next[number] if len(self._next) else NONE
+        if follower < 0:
             return ()
-        return (after, *self._others.pop(number, ())) if self._others else (after,)
+        return (follower, *self._others.pop(number, ())) if self._others else (follower,)
 
     def next_of(self, number: int) -> int:
         """A follower of this request, -1 for none; for a query, one of the next query."""
@@ -164,9 +164,9 @@ class Agenda:
     def _refill(self) -> None:
         begin = self._block
         self._block = min(len(self._timed), begin + _BLOCK)
-        dues = self._due[begin : self._block] + self._t0
-        dues = dues[dues < self.end_ns]
-        self._dues, self._at = dues.tolist(), 0
+        due_ns = self._due[begin : self._block] + self._t0
+        due_ns = due_ns[due_ns < self.end_ns]
+        self._dues, self._at = due_ns.tolist(), 0
         self._numbers = self._timed[begin : begin + len(self._dues)].tolist()
         self._look()
 

@@ -50,9 +50,9 @@ def _allocate(descriptor: int, size: int) -> None:
     if hasattr(os, "posix_fallocate"):
         os.posix_fallocate(descriptor, 0, size)
         return
-    left = size
-    while left:
-        left -= os.write(descriptor, bytes(min(left, 1 << 20)))
+    remaining = size
+    while remaining:
+        remaining -= os.write(descriptor, bytes(min(remaining, 1 << 20)))
 
 
 def read(path: Path, requests: int) -> npt.NDArray[np.int64] | None:
@@ -60,10 +60,10 @@ def read(path: Path, requests: int) -> npt.NDArray[np.int64] | None:
     import numpy as np
 
     try:
-        found = np.fromfile(path, dtype=np.int64)
+        due_ns = np.fromfile(path, dtype=np.int64)
     except OSError:
         return None
-    return found if len(found) == requests + 1 else None
+    return due_ns if len(due_ns) == requests + 1 else None
 
 
 def trouble(path: Path) -> int:

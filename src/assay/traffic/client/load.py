@@ -83,7 +83,7 @@ class Load(UnderWay):
 
     async def cold(self) -> None:
         """Send the cold requests one after another."""
-        sweeping = self.loop.create_task(self._sweep())
+        sweep = self.loop.create_task(self._sweep())
         due = monotonic_ns()
         for number in self.agenda.cold:
             if self._stopped:
@@ -94,7 +94,7 @@ class Load(UnderWay):
             due = monotonic_ns()
             self._settle_all()
         self._cold_ended = None
-        sweeping.cancel()
+        sweep.cancel()
         if self._failure is not None:
             raise self._failure
 
@@ -108,12 +108,12 @@ class Load(UnderWay):
         if self._core is not None:
             self._core.limit(self.agenda.end_ns)
         self._schedule()
-        sweeping = self.loop.create_task(self._sweep())
+        sweep = self.loop.create_task(self._sweep())
         self._look_for_the_end()
         try:
             await self._finished.wait()
         finally:
-            sweeping.cancel()
+            sweep.cancel()
             self._timer.close()
         if self._failure is not None:
             raise self._failure
@@ -145,8 +145,8 @@ class Load(UnderWay):
         """Queue the followers of ended requests that had not been sent yet."""
         while self._following:
             exchange, number = self._following.popleft()
-            for after in self.agenda.followers(number):
-                self.agenda.put_off(after, self.agenda.after(after, exchange.done_ns))
+            for follower in self.agenda.followers(number):
+                self.agenda.put_off(follower, self.agenda.after(follower, exchange.done_ns))
 
     def _never_sent(self, now: int) -> None:
         """Record requests that are due but unsent, so that a client that was late when stopped hides nothing."""
@@ -185,9 +185,9 @@ class Load(UnderWay):
     def _refill(self) -> None:
         """Queue the bodies of the next requests."""
         if len(self._ready) + len(self._to_make) < AHEAD // 2:
-            wanted = self.agenda.ahead(AHEAD)
-            known = set(self._to_make)
-            self._to_make.extend(n for n in wanted if n not in self._ready and n not in known)
+            upcoming = self.agenda.ahead(AHEAD)
+            queued = set(self._to_make)
+            self._to_make.extend(n for n in upcoming if n not in self._ready and n not in queued)
             self._work_soon()
 
     def _send(self, number: int, due_ns: int) -> None:
@@ -221,23 +221,23 @@ class Load(UnderWay):
             self._to_make.append(following)
             self._work_soon()
 
-    def _arm(self, before: Exchange, number: int, made: Made) -> bool:
+    def _arm(self, predecessor: Exchange, number: int, prepared: Made) -> bool:
         """Let the core send a request when its predecessor has ended. False: it already has."""
-        if not before.live or self._stopped:
+        if not predecessor.live or self._stopped:
             return False
         replica = self._choose(number)
-        way = self.plan.transports[replica]
-        exchange = self._exchange(Request(number, 0, WARM_UP, replica, made), way.payload(made))
+        transport = self.plan.transports[replica]
+        exchange = self._exchange(Request(number, 0, WARM_UP, replica, prepared), transport.payload(prepared))
         self._handed[number] = 1
-        before.next, self._armed[exchange] = exchange, before
-        way.arm(before, exchange, self.agenda.after(number, 0))
-        self._prepare_follower(self._first_of(before))
+        predecessor.next, self._armed[exchange] = exchange, predecessor
+        transport.arm(predecessor, exchange, self.agenda.after(number, 0))
+        self._prepare_follower(self._first_of(predecessor))
         return True
 
     def _first_of(self, exchange: Exchange) -> Exchange:
         """The request in flight at the head of a chain of armed ones."""
-        while (before := self._armed.get(exchange)) is not None and exchange not in self._flying:
-            exchange = before
+        while (predecessor := self._armed.get(exchange)) is not None and exchange not in self._flying:
+            exchange = predecessor
         return exchange
 
     def _on_back(self, exchange: Exchange) -> None:
@@ -245,31 +245,31 @@ class Load(UnderWay):
         if exchange in self._flying:
             self._landed(exchange)
             self.window.due -= 1
-        before = self._armed.pop(exchange, None)
+        predecessor = self._armed.pop(exchange, None)
         self._handed[exchange.number] = 0
-        if before is None:
+        if predecessor is None:
             if exchange.due_ns <= monotonic_ns():
                 self.window.due += 1
                 self._unsent(exchange.number, exchange.due_ns)
             return
-        made = exchange.request.made
-        self._ready[exchange.number] = made
-        self._ready_bytes += made.size
-        before.next = None
-        if not before.live and not before.returned:
-            self._follow_soon(before)
+        prepared = exchange.request.made
+        self._ready[exchange.number] = prepared
+        self._ready_bytes += prepared.size
+        predecessor.next = None
+        if not predecessor.live and not predecessor.returned:
+            self._follow_soon(predecessor)
 
     def _request(self, number: int, due_ns: int) -> tuple[Request, Any]:
-        made = self._ready.pop(number, None)
-        if made is None:
-            made = self._make(number)
+        prepared = self._ready.pop(number, None)
+        if prepared is None:
+            prepared = self._make(number)
         else:
-            self._ready_bytes -= made.size
+            self._ready_bytes -= prepared.size
         if self._core is None:
             self._noted[number] = due_ns
         replica = self._choose(number)
-        request = Request(number, due_ns, self._phase_of(number, due_ns), replica, made)
-        return request, self.plan.transports[replica].payload(made)
+        request = Request(number, due_ns, self._phase_of(number, due_ns), replica, prepared)
+        return request, self.plan.transports[replica].payload(prepared)
 
     # ---- ended requests
 
@@ -347,17 +347,17 @@ class Load(UnderWay):
 
     def _follow(self, exchange: Exchange, number: int) -> None:
         pause_ns = self._pause_ns(exchange, number)
-        for after in self.agenda.followers(number):
-            due = self.agenda.after(after, exchange.done_ns) + pause_ns
+        for follower in self.agenda.followers(number):
+            due = self.agenda.after(follower, exchange.done_ns) + pause_ns
             if exchange.ended == "refused" and exchange.seen_ns + REFUSED_PAUSE_NS > due:
                 due = exchange.seen_ns + REFUSED_PAUSE_NS
             if due >= self.agenda.end_ns:
                 continue
-            if self._session[number] >= 0 and self._session[after] == self._session[number]:
+            if self._session[number] >= 0 and self._session[follower] == self._session[number]:
                 self._settle(exchange)  # its text is part of the next turn
             if due <= monotonic_ns() + self._lead_ns and not self._firing:
-                self._send(after, due)
-            elif self.agenda.put_off(after, due) and not self._firing:
+                self._send(follower, due)
+            elif self.agenda.put_off(follower, due) and not self._firing:
                 self._schedule()
 
     def _pause_ns(self, exchange: Exchange, number: int) -> int:
@@ -392,21 +392,21 @@ class Load(UnderWay):
     def _make_ahead(self, stop_ns: int) -> None:
         while self._to_make and self._ready_bytes < AHEAD_BYTES:
             number = self._to_make.popleft()
-            before = self._to_arm.pop(number, None)
-            made = self._ready.pop(number, None)
-            if made is not None:
-                self._ready_bytes -= made.size
+            predecessor = self._to_arm.pop(number, None)
+            prepared = self._ready.pop(number, None)
+            if prepared is not None:
+                self._ready_bytes -= prepared.size
             elif self._handed[number]:
                 continue
             else:
                 try:
-                    made = self._make(number)
+                    prepared = self._make(number)
                 except Exception:  # it is reported when the request is due
                     continue
-            if before is not None and self._arm(before, number, made):
+            if predecessor is not None and self._arm(predecessor, number, prepared):
                 continue
-            self._ready[number] = made
-            self._ready_bytes += made.size
+            self._ready[number] = prepared
+            self._ready_bytes += prepared.size
             if monotonic_ns() >= stop_ns:
                 return
 
@@ -427,14 +427,14 @@ class Load(UnderWay):
                 self._drained()
 
     def _drained(self) -> None:
-        why = f"not finished {self.plan.drain_ns / NS:g} s after the last request was due"
+        reason = f"not finished {self.plan.drain_ns / NS:g} s after the last request was due"
         for exchange in list(self._flying):
             if exchange.connection is not None:
                 exchange.connection.refresh(exchange)
             if exchange.sent_ns is None:
                 self._abandon(exchange, "cancelled", "no connection became free for it")
             else:
-                self._abandon(exchange, "timeout", why)
+                self._abandon(exchange, "timeout", reason)
         self._finished.set()
 
     def _look_for_the_end(self) -> None:

@@ -100,17 +100,17 @@ def times_of(answer: Answer) -> Times:
     """The first and last text of an answer, from its chunks."""
     times = Times()
     kinds, ns = answer.chunk_kind, answer.chunk_ns
-    for place, kind in enumerate(kinds):
+    for index, kind in enumerate(kinds):
         if kind in _TEXT_KINDS:
             if times.first_token_ns is None:
-                times.first_token_ns = ns[place]
+                times.first_token_ns = ns[index]
             if kind != Kind.REASONING:
-                times.first_visible_ns = ns[place]
+                times.first_visible_ns = ns[index]
                 break
     if times.first_token_ns is not None:
-        for place in range(len(kinds) - 1, -1, -1):
-            if kinds[place] in _TEXT_KINDS:
-                times.last_token_ns = ns[place]
+        for index in range(len(kinds) - 1, -1, -1):
+            if kinds[index] in _TEXT_KINDS:
+                times.last_token_ns = ns[index]
                 break
     return times
 
@@ -201,12 +201,12 @@ class RequestLog:
 
     def advance(self) -> None:
         """Build some hundredths of a millisecond of the next batch; hand it over when complete."""
-        made = next(self._making, _NOTHING)
-        if made is _NOTHING and self._full:
+        batch = next(self._making, _NOTHING)
+        if batch is _NOTHING and self._full:
             self._making = self._full[0].steps(self.launch, self.client)
-        elif made is not None and made is not _NOTHING:
+        elif batch is not None and batch is not _NOTHING:
             self._full.popleft()
-            self.put(made)
+            self.put(batch)
 
     def flush(self) -> None:
         """Hand over all collected rows."""
@@ -247,7 +247,7 @@ class _Gathered:
         chunk_ns = np.frombuffer(self.chunk_ns, dtype=np.int64) - np.repeat(sent, counts)
         yield None
         texts = {"error": self.error, "finish_reason": self.finish, "text": self.text, "reasoning": self.reasoning}
-        one = {"launch": launch, "client": client}
+        constants = {"launch": launch, "client": client}
         kinds = np.frombuffer(self.chunk_kind, dtype=np.uint8).astype(np.int64)
         lists = {
             "chunk_ns": (chunk_ns, counts),
@@ -263,8 +263,8 @@ class _Gathered:
                 arrays.append(_lists(*lists[name]))
             elif name in texts:
                 arrays.append(_strings(texts[name]))
-            elif name in one:
-                arrays.append(pa.array(np.full(len(self.error), one[name], dtype=np.int32)))
+            elif name in constants:
+                arrays.append(pa.array(np.full(len(self.error), constants[name], dtype=np.int32)))
             elif name in _NAMED:
                 arrays.append(_words(_NAMED[name]).take(pa.array(numbers[name])))
             else:
@@ -298,7 +298,7 @@ def _strings(values: list[str | None]) -> pyarrow.Array:
     try:
         return pa.array(values, pa.string())
     except UnicodeEncodeError:
-        return pa.array([v if v is None else v.encode("utf-8", "replace").decode() for v in values], pa.string())
+        return pa.array([value if value is None else value.encode("utf-8", "replace").decode() for value in values], pa.string())
 
 
 @lru_cache

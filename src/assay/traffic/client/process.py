@@ -76,19 +76,19 @@ class Job:
     @classmethod
     def read(cls, path: Path) -> Job:
         """Read the job from a file."""
-        told = orjson.loads(path.read_bytes())
+        document = orjson.loads(path.read_bytes())
         return cls(
-            launch=told["launch"],
-            clients=told["clients"],
-            folder=Path(told["folder"]),
-            load=Path(told["load"]),
-            serving=Serving.model_validate(told["serving"]),
-            configuration=Configuration(**told["configuration"]),
-            target=Target.model_validate(told["target"]),
-            seed=told["seed"],
-            base=Path(told["base"]),
-            flush_s=told.get("flush_s", 0.5),
-            broken=told.get("broken", False),
+            launch=document["launch"],
+            clients=document["clients"],
+            folder=Path(document["folder"]),
+            load=Path(document["load"]),
+            serving=Serving.model_validate(document["serving"]),
+            configuration=Configuration(**document["configuration"]),
+            target=Target.model_validate(document["target"]),
+            seed=document["seed"],
+            base=Path(document["base"]),
+            flush_s=document.get("flush_s", 0.5),
+            broken=document.get("broken", False),
         )
 
 
@@ -148,16 +148,16 @@ class Client:
         for name in ("SIGTERM", "SIGINT"):
             loop.add_signal_handler(getattr(signal, name), self._stopped)
         load = self.load = self._load(loop)
-        telling = loop.create_task(self._tell_regularly(load))
+        reporter = loop.create_task(self._tell_regularly(load))
         try:
             await self._phases(load)
         finally:
             load.finish()
-            telling.cancel()
+            reporter.cancel()
             with suppress(TimeoutError):
                 async with asyncio.timeout(1.0):
-                    for way in self.ways:
-                        await way.close()
+                    for transport in self.ways:
+                        await transport.close()
             self._tell(load)
         self.writer.close()
         if self.writer.error is not None:
@@ -192,7 +192,7 @@ class Client:
         backend: Backend = catalog.load("traffic.backends", job.target.backend)
         task: Task = catalog.load("traffic.tasks", serving.task)
         schedule = arrivals.read(job.load / "schedule.arrow")
-        mine = arrivals.mine(schedule, self.number, job.clients)
+        assigned = arrivals.mine(schedule, self.number, job.clients)
         prompts = prompts_of(serving, job.configuration, job.base, job.seed, job.launch)
         first_byte_s = client.first_byte_timeout_s
         self.noted = due_journal.opened(job.load / due_journal.name(self.number), len(schedule))
@@ -201,7 +201,7 @@ class Client:
             self._give_way()
         plan = Plan(
             schedule=schedule,
-            agenda=Agenda(schedule, mine, arrivals.predecessors(schedule)),
+            agenda=Agenda(schedule, assigned, arrivals.predecessors(schedule)),
             make=maker(job, prompts, task, backend, schedule),
             after=prompts.after,
             read=backend.read,
@@ -218,7 +218,7 @@ class Client:
             first_pause_s=client.first_pause_s,
             most_pause_s=client.most_pause_s,
             dead_after_s=None if job.broken else client.dead_after_s,
-            stamped=all(stamped(way) for way in self.ways),
+            stamped=all(stamped(transport) for transport in self.ways),
             core=core,
         )
         return Load(plan, self._log(), loop)
@@ -233,17 +233,17 @@ class Client:
 
     async def _connect(self, load: Load) -> None:
         """Open the connections for the start, so that its first wave does not wait for them."""
-        wanted = load.agenda.at_once()
-        if not wanted or self._stop.is_set():
+        connections = load.agenda.at_once()
+        if not connections or self._stop.is_set():
             return
-        most = self.job.serving.client.connections
-        each = min(-(-wanted // len(self.ways)), most or wanted)
-        for way in self.ways:
-            way.warm(each)
+        limit = self.job.serving.client.connections
+        each = min(-(-connections // len(self.ways)), limit or connections)
+        for transport in self.ways:
+            transport.warm(each)
         with suppress(TimeoutError):
             async with asyncio.timeout(CONNECT_S):
-                for way in self.ways:
-                    await way.warmed()
+                for transport in self.ways:
+                    await transport.warmed()
 
     # ---- talking to the runner
 
@@ -277,8 +277,8 @@ class Client:
             if self.state:
                 # renaming may wait for the disk: keep it out of the timestamping loop
                 self._tellings += 1
-                told = self._told_of(load)
-                await asyncio.get_running_loop().run_in_executor(None, self._put, told, self._tellings)
+                progress = self._told_of(load)
+                await asyncio.get_running_loop().run_in_executor(None, self._put, progress, self._tellings)
 
     def _say(self, state: str, load: Load) -> None:
         self.state = state
@@ -289,19 +289,19 @@ class Client:
         self._put(self._told_of(load), self._tellings)
 
     def _told_of(self, load: Load) -> dict[str, Any]:
-        told = load.window.told(self.state or "ended", load.in_flight)
-        error = told["error"] and redact(told["error"][:LONGEST_SAID], self.secrets)[:LONGEST_ERROR]
+        progress = load.window.told(self.state or "ended", load.in_flight)
+        error = progress["error"] and redact(progress["error"][:LONGEST_SAID], self.secrets)[:LONGEST_ERROR]
         models = {redact(name, self.secrets): answers for name, answers in load.window.models.items()}
         limits = {redact(name, self.secrets): redact(text, self.secrets) for name, text in load.window.limits.items()}
-        return {**told, "error": error, "models": models, "limits": limits}
+        return {**progress, "error": error, "models": models, "limits": limits}
 
-    def _put(self, told: dict[str, Any], number: int) -> None:
+    def _put(self, progress: dict[str, Any], number: int) -> None:
         hidden = self._told.with_name(f".{self._told.name}")
         with self._telling, suppress(OSError):  # the writer reports a full disk; the live view does not matter then
             if number < self._put_last:
                 return
             self._put_last = number
-            hidden.write_bytes(orjson.dumps(told))
+            hidden.write_bytes(orjson.dumps(progress))
             hidden.replace(self._told)
 
 

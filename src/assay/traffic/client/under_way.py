@@ -29,14 +29,14 @@ class UnderWay(Accounting):
         """Number of requests handed over that have not ended."""
         return len(self._flying)
 
-    def _give_up(self, ended: Ended, why: str) -> None:
+    def _give_up(self, ended: Ended, reason: str) -> None:
         for exchange in list(self._flying):
-            self._abandon(exchange, ended, why)
+            self._abandon(exchange, ended, reason)
 
-    def _abandon(self, exchange: Exchange, ended: Ended, why: str) -> None:
+    def _abandon(self, exchange: Exchange, ended: Ended, reason: str) -> None:
         if exchange.connection is not None:
-            exchange.connection.give_up(exchange, ended, why)
-        exchange.finish(ended, why)
+            exchange.connection.give_up(exchange, ended, reason)
+        exchange.finish(ended, reason)
 
     def _flown(self, exchange: Exchange) -> None:
         """Count a request as in flight, or handed to the core."""
@@ -70,13 +70,13 @@ class UnderWay(Accounting):
         self._turns = (self._turns + 1) % count
         if balance == "least_in_flight":
             turn = self._turns
-            return min(range(count), key=lambda one: (self._busy[one], (one - turn) % count))
+            return min(range(count), key=lambda replica: (self._busy[replica], (replica - turn) % count))
         return self._turns
 
     def _time_out(self, now: int) -> None:
         plan = self.plan
         limit = plan.timeout_ns if plan.first_byte_ns is None else min(plan.timeout_ns, plan.first_byte_ns)
-        late: list[tuple[Exchange, str]] = []
+        overdue: list[tuple[Exchange, str]] = []
         for exchange, handed_ns in self._flying.items():
             if handed_ns + limit > now:
                 break
@@ -86,8 +86,8 @@ class UnderWay(Accounting):
             if sent is None:
                 continue
             if sent + plan.timeout_ns <= now:
-                late.append((exchange, f"not finished in {plan.timeout_ns / NS:g} s"))
+                overdue.append((exchange, f"not finished in {plan.timeout_ns / NS:g} s"))
             elif plan.first_byte_ns is not None and not (exchange.ns or exchange.heard) and sent + plan.first_byte_ns <= now:
-                late.append((exchange, f"nothing was said in {plan.first_byte_ns / NS:g} s"))
-        for exchange, why in late:
-            self._abandon(exchange, "timeout", why)
+                overdue.append((exchange, f"nothing was said in {plan.first_byte_ns / NS:g} s"))
+        for exchange, reason in overdue:
+            self._abandon(exchange, "timeout", reason)

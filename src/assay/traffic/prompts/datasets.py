@@ -105,13 +105,13 @@ def load(asked: Prompts, base: Path, cluster: str = "") -> Dataset:
     if not rows:
         raise _problem(asked, f"{path.name}, in which there is no prompt", "at least one")
     if asked.answer_field and not any(row.answer for row in rows):
-        mend = f"Look at the field {asked.answer_field!r} of its rows; only JSONL and CSV have one."
-        raise _problem(asked, f"{path.name}, in which no row has a reference answer", "answers that are not empty", mend)
+        remedy = f"Look at the field {asked.answer_field!r} of its rows; only JSONL and CSV have one."
+        raise _problem(asked, f"{path.name}, in which no row has a reference answer", "answers that are not empty", remedy)
     return Dataset(rows=rows, format=kind, sha256=hashlib.sha256(content).hexdigest(), folder=path.parent)
 
 
-def _problem(asked: Prompts, found: str, allowed: str, mend: str = "") -> SpecError:
-    return SpecError((Problem(where="serving.prompts.source", found=found, allowed=allowed, mend=mend),), "the load")
+def _problem(spec: Prompts, found: str, allowed: str, remedy: str = "") -> SpecError:
+    return SpecError((Problem(where="serving.prompts.source", found=found, allowed=allowed, mend=remedy),), "the load")
 
 
 def _guessed(path: Path, text: str) -> str:
@@ -120,56 +120,56 @@ def _guessed(path: Path, text: str) -> str:
         return kind
     first = next((line for line in text.splitlines() if line.strip()), "")
     try:
-        known = json.loads(first)
+        document = json.loads(first)
     except ValueError:
         return kind
-    talk = _talk(known) if isinstance(known, dict) else None
-    return "sharegpt" if talk and "conversation" in next(name for name in TALKS if name in known) else kind
+    conversation = _talk(document) if isinstance(document, dict) else None
+    return "sharegpt" if conversation and "conversation" in next(name for name in TALKS if name in document) else kind
 
 
 # ---- the formats -------------------------------------------------------------------------------------------------
 
 
-def _text(text: str, asked: Prompts, cluster: str) -> Iterator[Row]:
+def _text(text: str, spec: Prompts, cluster: str) -> Iterator[Row]:
     for number, line in enumerate(text.splitlines(), 1):
         if line.strip():
             yield Row(id=str(number), turns=(line,))
 
 
-def _jsonl(text: str, asked: Prompts, cluster: str) -> Iterator[Row]:
-    for number, known in _objects(text):
-        yield _of_object(known, asked, number, cluster)
+def _jsonl(text: str, spec: Prompts, cluster: str) -> Iterator[Row]:
+    for number, item in _objects(text):
+        yield _of_object(item, spec, number, cluster)
 
 
-def _csv(text: str, asked: Prompts, cluster: str) -> Iterator[Row]:
+def _csv(text: str, spec: Prompts, cluster: str) -> Iterator[Row]:
     csv.field_size_limit(2**31 - 1)
     reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
     try:
         names = reader.fieldnames or ()
-        for name in (asked.field, asked.answer_field, asked.image_field, cluster):
+        for name in (spec.field, spec.answer_field, spec.image_field, cluster):
             if name and name not in names:
                 raise _lacks(1, name, names, "columns")
-        for known in reader:
-            if None in known or None in known.values():
+        for item in reader:
+            if None in item or None in item.values():
                 raise _Broken(reader.line_num, "a row with more or fewer values than names", f"{len(names)} values")
-            yield _of_object(known, asked, reader.line_num, cluster)
+            yield _of_object(item, spec, reader.line_num, cluster)
     except csv.Error as error:
         raise _Broken(reader.reader.line_num, f"not CSV ({error})", "values with commas or quotes in double quotes") from None
 
 
-def _sharegpt(text: str, asked: Prompts, cluster: str) -> Iterator[Row]:
-    for number, known in _records(text):
-        talk = _talk(known)
-        if talk is None:
+def _sharegpt(text: str, spec: Prompts, cluster: str) -> Iterator[Row]:
+    for number, item in _records(text):
+        conversation = _talk(item)
+        if conversation is None:
             raise _Broken(
                 number,
-                f"an object with {_listed(known)}",
+                f"an object with {_listed(item)}",
                 f"one with a list called {' or '.join(TALKS)}",
                 'Other objects: one a line, with prompts.format = "jsonl" and prompts.field.',
             )
-        before, turns = _parted([_message(one, number) for one in talk])
+        before, turns = _parted([_message(message, number) for message in conversation])
         if turns:
-            yield Row(id=_id(known, number), turns=turns, before=before, cluster=_cluster(known, cluster, number))
+            yield Row(id=_id(item, number), turns=turns, before=before, cluster=_cluster(item, cluster, number))
 
 
 READERS: Final[Mapping[str, Callable[[str, Prompts, str], Iterable[Row]]]] = {
@@ -189,12 +189,12 @@ def _objects(text: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
         if not line.strip():
             continue
         try:
-            known = json.loads(line)
+            item = json.loads(line)
         except ValueError as error:
             raise _Broken(number, f"not JSON ({error})", "one JSON object a line") from None
-        if not isinstance(known, dict):
-            raise _Broken(number, f"JSON that is {_kind(known)}", "one JSON object a line")
-        yield number, known
+        if not isinstance(item, dict):
+            raise _Broken(number, f"JSON that is {_kind(item)}", "one JSON object a line")
+        yield number, item
 
 
 def _records(text: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
@@ -203,33 +203,33 @@ def _records(text: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
         yield from _objects(text)
         return
     try:
-        known = json.loads(text)
+        items = json.loads(text)
     except json.JSONDecodeError as error:
         raise _Broken(error.lineno, f"not JSON ({error.msg})", "a JSON list of conversations") from None
-    for number, one in enumerate(known, 1):
-        if not isinstance(one, dict):
-            raise _Broken(0, f"item {number} is {_kind(one)}", "a list of objects")
-        yield number, one
+    for number, item in enumerate(items, 1):
+        if not isinstance(item, dict):
+            raise _Broken(0, f"item {number} is {_kind(item)}", "a list of objects")
+        yield number, item
 
 
-def _of_object(known: Mapping[str, Any], asked: Prompts, number: int, cluster: str) -> Row:
+def _of_object(item: Mapping[str, Any], spec: Prompts, number: int, cluster: str) -> Row:
     """Build a row from a JSON object or a CSV line."""
-    before, turn = _asked(_field(known, asked.field, number), asked.field, number)
-    answer = asked.answer_field and _word(_field(known, asked.answer_field, number), asked.answer_field, number)
+    before, turn = _asked(_field(item, spec.field, number), spec.field, number)
+    answer = spec.answer_field and _word(_field(item, spec.answer_field, number), spec.answer_field, number)
     return Row(
-        id=_id(known, number),
+        id=_id(item, number),
         turns=(turn,),
         before=before,
         answer=answer if answer.strip() else None,
-        cluster=_cluster(known, cluster, number),
-        images=_images(known, asked.image_field, number),
-        documents=_documents(known),
+        cluster=_cluster(item, cluster, number),
+        images=_images(item, spec.image_field, number),
+        documents=_documents(item),
     )
 
 
-def _cluster(known: Mapping[str, Any], name: str, number: int) -> str | None:
+def _cluster(item: Mapping[str, Any], name: str, number: int) -> str | None:
     """The label a row shares with others; None if null or empty."""
-    value = _field(known, name, number) if name else None
+    value = _field(item, name, number) if name else None
     return None if value in (None, "") else _word(value, name, number)
 
 
@@ -237,22 +237,24 @@ def _asked(value: object, name: str, number: int) -> tuple[tuple[Json, ...], str
     """The last user message, and the messages before it."""
     if not isinstance(value, list):
         return (), _word(value, name, number)
-    messages = [_message(one, number) for one in value]
-    users = [at for at, one in enumerate(messages) if one["role"] == "user"]
+    messages = [_message(message, number) for message in value]
+    users = [at for at, message in enumerate(messages) if message["role"] == "user"]
     if not users:
         raise _Broken(number, f"{name} without anything that a user says", "a last message of the role user")
     return tuple(messages[: users[-1]]), messages[users[-1]]["content"]
 
 
-def _field(known: Mapping[str, Any], name: str, number: int) -> Any:
-    if name not in known:
-        raise _lacks(number, name, known, "keys")
-    return known[name]
+def _field(item: Mapping[str, Any], name: str, number: int) -> Any:
+    if name not in item:
+        raise _lacks(number, name, item, "keys")
+    return item[name]
 
 
-def _lacks(number: int, name: str, names: Iterable[str], what: str) -> _Broken:
-    found = [str(one) for one in names]
-    return _Broken(number, f"no {name!r} among the {what} {', '.join(found[:12])}", "the name of one of them", did_you_mean(name, found))
+def _lacks(number: int, name: str, names: Iterable[str], kind: str) -> _Broken:
+    present = [str(key) for key in names]
+    return _Broken(
+        number, f"no {name!r} among the {kind} {', '.join(present[:12])}", "the name of one of them", did_you_mean(name, present)
+    )
 
 
 def _word(value: object, name: str, number: int) -> str:
@@ -261,31 +263,31 @@ def _word(value: object, name: str, number: int) -> str:
     return str(value)
 
 
-def _talk(known: Mapping[str, Any]) -> list[Any] | None:
-    return next((known[name] for name in TALKS if isinstance(known.get(name), list)), None)
+def _talk(item: Mapping[str, Any]) -> list[Any] | None:
+    return next((item[name] for name in TALKS if isinstance(item.get(name), list)), None)
 
 
-def _message(one: object, number: int) -> Json:
+def _message(item: object, number: int) -> Json:
     """One message in OpenAI's format, from either format."""
-    if not isinstance(one, dict):
-        raise _Broken(number, f"a message that is {_kind(one)}", "an object")
-    who, said = one.get("role", one.get("from")), one.get("content", one.get("value"))
-    role = ROLES.get(str(who).lower())
-    if role is None or not isinstance(said, str):
-        raise _Broken(number, f"a message from {who!r} with {_kind(said)}", "from (or role) and value (or content), which is text")
-    return {"role": role, "content": said}
+    if not isinstance(item, dict):
+        raise _Broken(number, f"a message that is {_kind(item)}", "an object")
+    sender, content = item.get("role", item.get("from")), item.get("content", item.get("value"))
+    role = ROLES.get(str(sender).lower())
+    if role is None or not isinstance(content, str):
+        raise _Broken(number, f"a message from {sender!r} with {_kind(content)}", "from (or role) and value (or content), which is text")
+    return {"role": role, "content": content}
 
 
 def _parted(messages: Sequence[Json]) -> tuple[tuple[Json, ...], tuple[str, ...]]:
     """The system prompts, and the non-empty user messages."""
-    before = tuple(one for one in messages if one["role"] == "system")
-    return before, tuple(one["content"] for one in messages if one["role"] == "user" and one["content"].strip())
+    system = tuple(message for message in messages if message["role"] == "system")
+    return system, tuple(message["content"] for message in messages if message["role"] == "user" and message["content"].strip())
 
 
-def _images(known: Mapping[str, Any], name: str, number: int) -> tuple[str, ...]:
+def _images(item: Mapping[str, Any], name: str, number: int) -> tuple[str, ...]:
     if not name:
         return ()
-    value = _field(known, name, number)
+    value = _field(item, name, number)
     paths = value if isinstance(value, list) else [value]
     if not all(isinstance(path, str) and path for path in paths):
         raise _Broken(number, f"{name} that is {_kind(value)}", "the path of an image, or a list of them")
@@ -294,13 +296,13 @@ def _images(known: Mapping[str, Any], name: str, number: int) -> tuple[str, ...]
     return tuple(paths)
 
 
-def _documents(known: Mapping[str, Any]) -> tuple[str, ...]:
-    value = known.get("documents", known.get("passages"))
-    return tuple(value) if isinstance(value, list) and all(isinstance(one, str) for one in value) else ()
+def _documents(document: Mapping[str, Any]) -> tuple[str, ...]:
+    value = document.get("documents", document.get("passages"))
+    return tuple(value) if isinstance(value, list) and all(isinstance(item, str) for item in value) else ()
 
 
-def _id(known: Mapping[str, Any], number: int) -> str:
-    return next((str(known[name]) for name in IDS if isinstance(known.get(name), str | int)), str(number))
+def _id(item: Mapping[str, Any], number: int) -> str:
+    return next((str(item[name]) for name in IDS if isinstance(item.get(name), str | int)), str(number))
 
 
 def _kind(value: object) -> str:
@@ -308,5 +310,5 @@ def _kind(value: object) -> str:
     return names.get(type(value), "a number")
 
 
-def _listed(known: Mapping[str, Any]) -> str:
-    return f"the keys {', '.join(list(known)[:12])}" if known else "no keys"
+def _listed(item: Mapping[str, Any]) -> str:
+    return f"the keys {', '.join(list(item)[:12])}" if item else "no keys"

@@ -74,9 +74,9 @@ def data_url(content: bytes) -> str:
     return f"data:{media_type(content) or 'application/octet-stream'};base64,{base64.b64encode(content).decode()}"
 
 
-def _wrong(text: str, found: str) -> SpecError:
-    shown = text if len(text) <= 80 else f"{text[:76]} ..."
-    problem = Problem(where="serving.prompts.image_field", found=f"{shown!r}, {found}", allowed="PNG, JPEG, GIF or WebP")
+def _wrong(text: str, finding: str) -> SpecError:
+    excerpt = text if len(text) <= 80 else f"{text[:76]} ..."
+    problem = Problem(where="serving.prompts.image_field", found=f"{excerpt!r}, {finding}", allowed="PNG, JPEG, GIF or WebP")
     return SpecError((problem,), "the load")
 
 

@@ -67,24 +67,24 @@ def prompts_of(serving: Serving, configuration: Configuration, base: Path, seed:
         EnvironmentLacks: the package `tokenizers` is not installed.
     """
     scenario = parse(configuration.scenario)
-    wrong = unsuited(scenario, serving.task) or _without_source(scenario, serving)
-    if wrong is not None:
-        raise SpecError((wrong,), "the load")
+    problem = unsuited(scenario, serving.task) or _without_source(scenario, serving)
+    if problem is not None:
+        raise SpecError((problem,), "the load")
     tokenizer = tokens.load(serving.tokenizer, base)
     dataset = None if serving.prompts.source == SYNTHETIC else datasets.load(serving.prompts, base, cluster)
     return Prompts(serving, configuration, tokenizer, dataset, seed, launch)
 
 
 def _without_source(scenario: Scenario, serving: Serving) -> Problem | None:
-    asked = serving.prompts
-    if scenario.letter == DATASET and asked.source == SYNTHETIC:
+    spec = serving.prompts
+    if scenario.letter == DATASET and spec.source == SYNTHETIC:
         return Problem(
             where="serving.prompts.source",
             found=f'"{SYNTHETIC}" with the scenario {DATASET}',
             allowed="a file",
             mend="Name one (--dataset FILE), or choose a scenario with lengths, for example D(100,100).",
         )
-    if serving.task == "image_chat" and scenario.letter != "I" and not asked.image_field:
+    if serving.task == "image_chat" and scenario.letter != "I" and not spec.image_field:
         return Problem(
             where="serving.task",
             found=f'"image_chat" with the scenario {scenario.text} and no prompts.image_field',
@@ -138,39 +138,39 @@ class Prompts:
         columns = self._columns
         if columns is None or columns.schedule is not schedule:
             columns = self._columns = _Columns.of(schedule)
-        seed, kind, asked_in, asked_out = columns.seed[i], columns.kind[i], columns.tokens_in[i], columns.tokens_out[i]
+        seed, kind, requested_in, requested_out = columns.seed[i], columns.kind[i], columns.tokens_in[i], columns.tokens_out[i]
         if self._common and kind == NORMAL and not history and i not in schedule.blocks:
             example = columns.example[i]
             return Prompt(
-                text=self._words_of(seed ^ self._salt, asked_in, self._shared),
-                tokens_in=None if asked_in < 0 else asked_in,
-                tokens_out=None if asked_out < 0 else asked_out,
+                text=self._words_of(seed ^ self._salt, requested_in, self._shared),
+                tokens_in=None if requested_in < 0 else requested_in,
+                tokens_out=None if requested_out < 0 else requested_out,
                 example=None if example < 0 else str(example),
                 expected=schedule.expected.get(i),
             )
         if history and int(schedule.pause_kind[i]) in TOOLS:
-            made = self._tool_step(seed, history)
+            prompt = self._tool_step(seed, history)
         elif kind == CANARY and self._task not in SILENT:
-            made = self._canary(schedule, i, history)
+            prompt = self._canary(schedule, i, history)
         elif self._raw:
-            made = self._of_file(schedule, i, history)
+            prompt = self._of_file(schedule, i, history)
         elif i in schedule.blocks and self._words and not history:
             numbers = [block ^ self._salt for block in schedule.blocks[i]]
-            made = _said(self.texts.chained(asked_in, numbers, BLOCK_TOKENS), ())
+            prompt = _said(self.texts.chained(requested_in, numbers, BLOCK_TOKENS), ())
         elif kind in FIXED:
-            made = self._synthetic(mix(IDENTITY ^ seed), asked_in, (), 0)
+            prompt = self._synthetic(mix(IDENTITY ^ seed), requested_in, (), 0)
         else:
-            made = self._synthetic(seed ^ self._salt, asked_in, history, 0 if history else self._shared)
+            prompt = self._synthetic(seed ^ self._salt, requested_in, history, 0 if history else self._shared)
         return Prompt(
-            text=made.text,
-            messages=made.messages,
-            documents=made.documents,
-            query=made.query,
-            images=made.images,
-            tokens_in=None if asked_in < 0 else asked_in,
-            tokens_out=None if asked_out < 0 else asked_out,
-            example=made.example or self._example(int(schedule.example[i])),
-            expected=made.expected or schedule.expected.get(i),
+            text=prompt.text,
+            messages=prompt.messages,
+            documents=prompt.documents,
+            query=prompt.query,
+            images=prompt.images,
+            tokens_in=None if requested_in < 0 else requested_in,
+            tokens_out=None if requested_out < 0 else requested_out,
+            example=prompt.example or self._example(int(schedule.example[i])),
+            expected=prompt.expected or schedule.expected.get(i),
         )
 
     def after(self, prompt: Prompt, answer: str | None) -> tuple[Json, ...]:
@@ -184,8 +184,8 @@ class Prompts:
         """
         expected = dict(schedule.expected)
         if self._task not in SILENT:
-            for i in np.flatnonzero(schedule.kind == CANARY).tolist():
-                expected.setdefault(i, self._nonce(int(schedule.seed[i])))
+            for index in np.flatnonzero(schedule.kind == CANARY).tolist():
+                expected.setdefault(index, self._nonce(int(schedule.seed[index])))
         if not self._raw or self.dataset is None:
             return replace(schedule, expected=expected)
         example = self._numbers(schedule)
@@ -193,10 +193,10 @@ class Prompts:
             {number: text for number, row in enumerate(self.dataset.rows) if (text := getattr(row, name)) is not None}
             for name in ("answer", "cluster")
         )
-        cluster = {i: shared[number] for i, number in enumerate(example.tolist()) if number in shared} if shared else {}
-        for i, number in enumerate(example.tolist()) if answers else ():
+        cluster = {index: shared[number] for index, number in enumerate(example.tolist()) if number in shared} if shared else {}
+        for index, number in enumerate(example.tolist()) if answers else ():
             if number in answers:
-                expected.setdefault(i, answers[number])
+                expected.setdefault(index, answers[number])
         return replace(schedule, example=example, expected=expected, cluster=cluster)
 
     def example_id(self, number: int) -> str | None:
@@ -231,7 +231,7 @@ class Prompts:
             return (conversation.flat(prompt),)
         messages = conversation.messages_of(prompt)
         rendered = self.tokenizer.render(messages)
-        return (rendered,) if rendered is not None else tuple(str(one.get("content") or "") for one in messages)
+        return (rendered,) if rendered is not None else tuple(str(message.get("content") or "") for message in messages)
 
     def describe(self) -> dict[str, Any]:
         """The record's description of the texts: tokenizer, exactness and file."""
@@ -279,8 +279,8 @@ class Prompts:
         )
 
     def _image(self, number: int, n: int, history: Sequence[Json], shared: int) -> Prompt:
-        many = self.scenario.images[2]
-        return _said(DESCRIBE, history, tuple(self._drawn.png(_part(number, k)) for k in range(many)))
+        count = self.scenario.images[2]
+        return _said(DESCRIBE, history, tuple(self._drawn.png(_part(number, k)) for k in range(count)))
 
     def _characters(self, number: int, n: int, history: Sequence[Json], shared: int) -> Prompt:
         return _said(self.texts.characters(self.scenario.numbers[0], number), history)
@@ -297,9 +297,9 @@ class Prompts:
         call = f"{mix(seed):016x}"[: conversation.CALL_ID]
         return Prompt(text=text, messages=conversation.tool_step(history, text, call))
 
-    def _canary(self, schedule: Schedule, i: int, history: Sequence[Json]) -> Prompt:
-        seed, n = int(schedule.seed[i]), int(schedule.tokens_in[i])
-        nonce = schedule.expected.get(i) or self._nonce(seed)
+    def _canary(self, schedule: Schedule, index: int, history: Sequence[Json]) -> Prompt:
+        seed, n = int(schedule.seed[index]), int(schedule.tokens_in[index])
+        nonce = schedule.expected.get(index) or self._nonce(seed)
         text = f"{nonce} is a code. Begin your answer with it: {nonce}"
         if n >= 0:
             text = self.texts.extended(f"{text}. Then go on with:", n, seed ^ self._salt)
@@ -310,45 +310,45 @@ class Prompts:
 
     # ---- the rows of a file --------------------------------------------------------------------------------------
 
-    def _of_file(self, schedule: Schedule, i: int, history: Sequence[Json]) -> Prompt:
-        number = self._number(schedule, i)
+    def _of_file(self, schedule: Schedule, index: int, history: Sequence[Json]) -> Prompt:
+        number = self._number(schedule, index)
         row = self._rows[number]
-        text = row.turns[max(0, int(schedule.turn[i])) % len(row.turns)]
-        made = self._row(row, text, history)
-        busts = self._busts and int(schedule.kind[i]) not in FIXED
-        if history or self._task in SILENT or not (busts or self._shared):
-            return made
-        return self._begun(made, int(schedule.seed[i]) ^ self._salt, busts)
+        text = row.turns[max(0, int(schedule.turn[index])) % len(row.turns)]
+        prompt = self._row(row, text, history)
+        unique = self._busts and int(schedule.kind[index]) not in FIXED
+        if history or self._task in SILENT or not (unique or self._shared):
+            return prompt
+        return self._begun(prompt, int(schedule.seed[index]) ^ self._salt, unique)
 
     def _row(self, row: Row, text: str, history: Sequence[Json]) -> Prompt:
-        before = history or row.before
+        earlier = history or row.before
         pictures = tuple(images.from_file(path, self._folder) for path in row.images) if not history else ()
         if self._task in SILENT:
             documents = row.documents or (text,)
             return Prompt(documents=documents, query=text if self._task == "rerank" else "", example=row.id)
-        messages = (*before, conversation.user(text)) if before else ()
+        messages = (*earlier, conversation.user(text)) if earlier else ()
         return Prompt(text=text, messages=messages, images=pictures, example=row.id, expected=row.answer)
 
-    def _begun(self, made: Prompt, number: int, busts: bool) -> Prompt:
+    def _begun(self, prompt: Prompt, number: int, unique: bool) -> Prompt:
         """The prompt, preceded by the shared text and its unique words."""
         group = (self._salt + mix(number ^ IDENTITY) % self._asked.prefixes) & MASK
         shared = f"{self.texts.beginning(self._shared, group)}\n\n" if self._shared else ""
-        begin = shared + (f"[{mix(number):016x}] " if busts else "")
-        messages = made.messages and ({**made.messages[0], "content": begin + made.messages[0]["content"]}, *made.messages[1:])
-        text = made.text if made.messages and len(made.messages) > 1 else begin + made.text
-        return made._replace(text=text, messages=messages)
+        begin = shared + (f"[{mix(number):016x}] " if unique else "")
+        messages = prompt.messages and ({**prompt.messages[0], "content": begin + prompt.messages[0]["content"]}, *prompt.messages[1:])
+        text = prompt.text if prompt.messages and len(prompt.messages) > 1 else begin + prompt.text
+        return prompt._replace(text=text, messages=messages)
 
-    def _number(self, schedule: Schedule, i: int) -> int:
-        """The row of request `i`; all turns of a conversation have the same."""
-        if schedule.example[i] >= 0:
-            return int(schedule.example[i]) % len(self._rows)
-        key = int(schedule.session[i]) if schedule.session[i] >= 0 else i
+    def _number(self, schedule: Schedule, index: int) -> int:
+        """The row of request `index`; all turns of a conversation have the same."""
+        if schedule.example[index] >= 0:
+            return int(schedule.example[index]) % len(self._rows)
+        key = int(schedule.session[index]) if schedule.session[index] >= 0 else index
         return int(self._order[key % len(self._order)])
 
     def _numbers(self, schedule: Schedule) -> npt.NDArray[np.int64]:
         keys = np.where(schedule.session >= 0, schedule.session, np.arange(len(schedule), dtype=np.int64))
-        drawn = self._order[keys % len(self._order)]
-        return np.where(schedule.example >= 0, schedule.example % len(self._order), drawn)
+        draws = self._order[keys % len(self._order)]
+        return np.where(schedule.example >= 0, schedule.example % len(self._order), draws)
 
     @cached_property
     def _order(self) -> npt.NDArray[np.int64]:

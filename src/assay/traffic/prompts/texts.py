@@ -47,10 +47,10 @@ def mixed(numbers: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
     """`mix` of an array; same shape."""
     import numpy as np
 
-    found = numbers.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
-    found = (found ^ (found >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    found = (found ^ (found >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return found ^ (found >> np.uint64(31))
+    values = numbers.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
+    values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return values ^ (values >> np.uint64(31))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -125,8 +125,8 @@ class Texts:
         """The same with `m` tokens of its own, without the frame."""
         shared = min(shared, m - 1)
         x = mix(number)
-        common = self.beginning(shared, group) if shared > 0 else ""
-        text = common + self._more(m - shared, x, unique) if common else self._new(m, x, unique)
+        beginning = self.beginning(shared, group) if shared > 0 else ""
+        text = beginning + self._more(m - shared, x, unique) if beginning else self._new(m, x, unique)
         return text if self.exact else self._mended(text, m)
 
     def beginning(self, m: int, group: int) -> str:
@@ -138,15 +138,15 @@ class Texts:
 
         Texts whose first k numbers are equal share their first k blocks.
         """
-        left = m = max(1, n - self.overhead)
+        remaining = m = max(1, n - self.overhead)
         parts = []
-        for place, number in enumerate(numbers):
-            size = left if place == len(numbers) - 1 else min(each, left)
+        for index, number in enumerate(numbers):
+            size = remaining if index == len(numbers) - 1 else min(each, remaining)
             if size <= 0:
                 break
-            x, last = mix(number), size == left
-            parts.append(self._more(size, x, unique=True, last=last) if place else self._new(size, x, True, last))
-            left -= size
+            x, last = mix(number), size == remaining
+            parts.append(self._more(size, x, unique=True, last=last) if index else self._new(size, x, True, last))
+            remaining -= size
         text = "".join(parts)
         return text if self.exact else self._mended(text, m)
 
@@ -174,10 +174,10 @@ class Texts:
         """
         pieces, base = self._pieces, len(self._pieces)
         code = min(m, self._digits if digits is None else digits) if unique else 0
-        parts, left = [], x
+        parts, quotient = [], x
         for _ in range(code):
-            parts.append(pieces[left % base])
-            left //= base
+            parts.append(pieces[quotient % base])
+            quotient //= base
         begin, end = mix(x), int(last and m > code)
         text, missing = self.pool.slice(begin, m - code - end)
         parts.append(text)
@@ -187,10 +187,10 @@ class Texts:
     def _mended(self, text: str, m: int) -> str:
         """The text cut or extended until its count is exact, or as close as possible."""
         for round_ in range(ROUNDS):
-            over = self.count(text) - self.overhead - m
-            if over == 0:
+            excess = self.count(text) - self.overhead - m
+            if excess == 0:
                 return text
-            text = self._cut(text, over) if over > 0 else text + "".join(self._fill(mix(round_), -over))
+            text = self._cut(text, excess) if excess > 0 else text + "".join(self._fill(mix(round_), -excess))
         return text
 
     def _cut(self, text: str, units: int) -> str:
@@ -209,19 +209,22 @@ class Texts:
         text = rest + "".join(self._fill(0, missing + 1))
         framed = [f"{self.frame.head}{word}{text}{self.frame.tail}" for word in candidates]
         overheads = [n - 9 for n in self.tokenizer.counts(framed, special=self.frame.special)]
-        often = Counter(overheads)
-        overhead = min(often, key=lambda found: (often[found] < LEAST_WORDS, found if often[found] >= LEAST_WORDS else -often[found]))
-        return [word for word, found in zip(candidates, overheads, strict=True) if found == overhead], overhead
+        occurrences = Counter(overheads)
+        overhead = min(
+            occurrences,
+            key=lambda count: (occurrences[count] < LEAST_WORDS, count if occurrences[count] >= LEAST_WORDS else -occurrences[count]),
+        )
+        return [word for word, count in zip(candidates, overheads, strict=True) if count == overhead], overhead
 
     def _holds(self) -> bool:
         """Whether texts of many lengths have exactly the intended tokens in their frame."""
         self.exact = True
-        asked, framed = [], []
+        expected, framed = [], []
         for number, m in enumerate(SAMPLES * 2):
             text = self.content(m, number, shared=number % 3 * 7, group=number % 2, unique=number % 2 == 0)
-            asked.append(m + self.overhead)
+            expected.append(m + self.overhead)
             framed.append(f"{self.frame.head}{text}{self.frame.tail}")
-        return self.tokenizer.counts(framed, special=self.frame.special) == asked
+        return self.tokenizer.counts(framed, special=self.frame.special) == expected
 
 
 def _words(tokenizer: Tokenizer) -> tuple[list[str], str]:

@@ -59,12 +59,12 @@ def count(read: Read, launch: int, schedule: Schedule, prompts: Prompts, most: i
     """
     if isinstance(prompts.tokenizer, Words):
         return
-    sampled, silent = _chosen(read(), most)
-    talks: dict[int, list[Answered]] = {}
-    alone = (_Asked(row, _prompt(row, sampled, prompts, schedule)) for row in _rows(read(), sampled, silent, talks))
-    yield from _counted(alone, launch, prompts)
-    told = (asked for rows in talks.values() for asked in _conversation(rows, prompts, schedule))
-    yield from _counted(told, launch, prompts)
+    sampled, uncounted = _chosen(read(), most)
+    conversations: dict[int, list[Answered]] = {}
+    single = (_Asked(row, _prompt(row, sampled, prompts, schedule)) for row in _rows(read(), sampled, uncounted, conversations))
+    yield from _counted(single, launch, prompts)
+    turns = (turn for rows in conversations.values() for turn in _conversation(rows, prompts, schedule))
+    yield from _counted(turns, launch, prompts)
 
 
 def chunk_tokens(text: str | None, ends: Sequence[int], chars: Sequence[int]) -> list[int] | None:
@@ -74,10 +74,10 @@ def chunk_tokens(text: str | None, ends: Sequence[int], chars: Sequence[int]) ->
     """
     if not chars:
         return None if text else []
-    passed = np.cumsum(np.asarray(chars, dtype=np.int64))
-    if int(passed[-1]) != len(text or ""):
+    char_ends = np.cumsum(np.asarray(chars, dtype=np.int64))
+    if int(char_ends[-1]) != len(text or ""):
         return None
-    done = np.searchsorted(np.asarray(ends, dtype=np.int64), passed, side="right")
+    done = np.searchsorted(np.asarray(ends, dtype=np.int64), char_ends, side="right")
     return [int(n) for n in np.diff(done, prepend=0)]
 
 
@@ -86,41 +86,41 @@ def chunk_tokens(text: str | None, ends: Sequence[int], chars: Sequence[int]) ->
 
 def _chosen(batches: Iterable[pyarrow.RecordBatch], most: int) -> tuple[frozenset[int], frozenset[int]]:
     """Numbers of the sampled requests, and of all answers without a server-reported length."""
-    numbers, units, silent = [], [], [np.empty(0, np.int64)]
+    numbers, units, uncounted = [], [], [np.empty(0, np.int64)]
     for batch in batches:
         request, session = np.asarray(batch["request"]), np.asarray(batch["session"].fill_null(-1))
-        said = ~(np.asarray(batch["text"].is_null()) & np.asarray(batch["reasoning"].is_null()))
+        answered = ~(np.asarray(batch["text"].is_null()) & np.asarray(batch["reasoning"].is_null()))
         numbers.append(request)
         units.append(np.where(session >= 0, session, request + ALONE))
-        silent.append(request[said & np.asarray(batch["tokens_out"].is_null())])
+        uncounted.append(request[answered & np.asarray(batch["tokens_out"].is_null())])
     if not numbers:
         return frozenset(), frozenset()
     sampled = np.concatenate(numbers)[_sample(np.concatenate(units), most)]
-    return frozenset(sampled.tolist()), frozenset(np.concatenate(silent).tolist())
+    return frozenset(sampled.tolist()), frozenset(np.concatenate(uncounted).tolist())
 
 
 def _sample(unit: Ints, most: int) -> Flags:
     """Whole units (conversations, or single requests) by hashed number, at most `most` requests in total."""
     if len(unit) <= most:
         return np.ones(len(unit), dtype=np.bool_)
-    own, back, size = np.unique(unit, return_inverse=True, return_counts=True)
-    order = np.argsort(mixed(own.astype(np.uint64)), kind="stable")
-    taken = np.zeros(len(own), dtype=np.bool_)
-    taken[order[np.cumsum(size[order]) <= most]] = True
-    return np.asarray(taken[back])
+    units, inverse, size = np.unique(unit, return_inverse=True, return_counts=True)
+    order = np.argsort(mixed(units.astype(np.uint64)), kind="stable")
+    selected = np.zeros(len(units), dtype=np.bool_)
+    selected[order[np.cumsum(size[order]) <= most]] = True
+    return np.asarray(selected[inverse])
 
 
 def _rows(
-    batches: Iterable[pyarrow.RecordBatch], sampled: frozenset[int], silent: frozenset[int], talks: dict[int, list[Answered]]
+    batches: Iterable[pyarrow.RecordBatch], sampled: frozenset[int], uncounted: frozenset[int], conversations: dict[int, list[Answered]]
 ) -> Iterator[Answered]:
-    """The rows to count one by one; the sample's conversations go into `talks` instead."""
+    """The rows to count one by one; the sample's conversations go into `conversations` instead."""
     for batch in batches:
         for at, number in enumerate(batch["request"].to_pylist()):
-            if number not in sampled and number not in silent:
+            if number not in sampled and number not in uncounted:
                 continue
             row = {name: batch[name][at].as_py() for name in COLUMNS}
             if number in sampled and row["session"] is not None:
-                talks.setdefault(row["session"], []).append(row)
+                conversations.setdefault(row["session"], []).append(row)
             else:
                 yield row
 
@@ -135,8 +135,8 @@ def _prompt(row: Answered, sampled: frozenset[int], prompts: Prompts, schedule: 
 def _conversation(rows: Sequence[Answered], prompts: Prompts, schedule: Schedule) -> Iterator[_Asked]:
     """A conversation's turns, each with its history, as far as it was kept."""
     history: Sequence[Json] | None = ()
-    for place, row in enumerate(sorted(rows, key=lambda row: row["turn"] or 0)):
-        if history is None or (row["turn"] or 0) != place:
+    for index, row in enumerate(sorted(rows, key=lambda row: row["turn"] or 0)):
+        if history is None or (row["turn"] or 0) != index:
             history = None  # a turn is missing: this turn's history is unknown
             yield _Asked(row, None)
             continue
@@ -152,27 +152,27 @@ def _after(prompts: Prompts, prompt: Prompt, row: Answered) -> Sequence[Json]:
 # ---- counting ----------------------------------------------------------------------------------------------------
 
 
-def _counted(asked: Iterable[_Asked], launch: int, prompts: Prompts) -> Iterator[Row]:
+def _counted(turns: Iterable[_Asked], launch: int, prompts: Prompts) -> Iterator[Row]:
     """Encode a group, which releases the GIL, while the next one is read and the previous one written."""
-    groups = iter(asked)
+    groups = iter(turns)
     with ThreadPoolExecutor(1) as pool:
         under_way: Future[Iterator[Row]] | None = None
         while True:
             group = list(islice(groups, GROUP))
-            seen = [_seen(one.prompt, prompts) for one in group]
-            before, under_way = under_way, pool.submit(_encoded, group, seen, launch, prompts) if group else None
-            if before is not None:
-                yield from before.result()
+            seen = [_seen(turn.prompt, prompts) for turn in group]
+            previous, under_way = under_way, pool.submit(_encoded, group, seen, launch, prompts) if group else None
+            if previous is not None:
+                yield from previous.result()
             if under_way is None:
                 return
 
 
 def _encoded(group: Sequence[_Asked], seen: Sequence[tuple[str, ...] | None], launch: int, prompts: Prompts) -> Iterator[Row]:
     sent = _sent(seen, prompts)
-    texts = prompts.tokenizer.ends([one.row["text"] or "" for one in group])
-    thoughts = prompts.tokenizer.ends([one.row["reasoning"] or "" for one in group])
-    told = zip(group, sent, texts, thoughts, strict=True)
-    return ((launch, one.row["request"], sent_in, *_answer(one.row, text, thought)) for one, sent_in, text, thought in told)
+    texts = prompts.tokenizer.ends([turn.row["text"] or "" for turn in group])
+    thoughts = prompts.tokenizer.ends([turn.row["reasoning"] or "" for turn in group])
+    rows = zip(group, sent, texts, thoughts, strict=True)
+    return ((launch, turn.row["request"], sent_in, *_answer(turn.row, text, thought)) for turn, sent_in, text, thought in rows)
 
 
 def _sent(seen: Sequence[tuple[str, ...] | None], prompts: Prompts) -> list[int | None]:
@@ -193,12 +193,12 @@ def _answer(row: Answered, text: Sequence[int], thought: Sequence[int]) -> tuple
     kinds, chars = row["chunk_kind"], row["chunk_chars"]
     if Kind.TOOL in kinds or (row["text"] is None and row["reasoning"] is None):
         return None, []
-    whole = len(text) + len(thought)
+    total = len(text) + len(thought)
     parts = {
-        kind: chunk_tokens(said, ends, [n for k, n in zip(kinds, chars, strict=True) if k == kind])
-        for kind, said, ends in ((Kind.CONTENT, row["text"], text), (Kind.REASONING, row["reasoning"], thought))
+        kind: chunk_tokens(content, ends, [n for k, n in zip(kinds, chars, strict=True) if k == kind])
+        for kind, content, ends in ((Kind.CONTENT, row["text"], text), (Kind.REASONING, row["reasoning"], thought))
     }
     if any(part is None for part in parts.values()):
-        return whole, []
-    left: dict[int, Iterator[int]] = {kind: iter(part or ()) for kind, part in parts.items()}
-    return whole, [next(left[k]) for k in kinds if k in TEXT]
+        return total, []
+    remaining: dict[int, Iterator[int]] = {kind: iter(part or ()) for kind, part in parts.items()}
+    return total, [next(remaining[k]) for k in kinds if k in TEXT]

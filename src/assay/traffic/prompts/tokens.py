@@ -117,12 +117,12 @@ class ModelTokenizer:
 
     def counts(self, texts: Sequence[str], *, special: bool = False) -> list[int]:
         """The same for many texts, on all processors."""
-        return [len(one) for one in self._encoder.encode_batch(list(texts), add_special_tokens=special)]
+        return [len(encoding) for encoding in self._encoder.encode_batch(list(texts), add_special_tokens=special)]
 
     def ends(self, texts: Sequence[str]) -> list[list[int]]:
         """For every text, each token's end; a token within a character ends with the character."""
         encoded = self._encoder.encode_batch(list(texts), add_special_tokens=False)
-        return [[end for _, end in one.offsets] for one in encoded]
+        return [[end for _, end in encoding.offsets] for encoding in encoded]
 
     def render(self, messages: Sequence[Json]) -> str | None:
         """Render by the chat template."""
@@ -192,14 +192,14 @@ def _file(text: str, base: Path) -> Path:
     if file.is_file():
         return file
     found = f"{text!r}, a folder without {FILE}" if path.is_dir() else f"{text!r}, which is not there"
-    mend = "Copy tokenizer.json and tokenizer_config.json of the model there; nothing is downloaded."
+    remedy = "Copy tokenizer.json and tokenizer_config.json of the model there; nothing is downloaded."
     if path.is_dir() and (path / "tokenizer.model").is_file():
-        mend = "Write one from tokenizer.model: transformers.AutoTokenizer.from_pretrained(FOLDER).save_pretrained(FOLDER)."
-    raise _wrong(text, found, f"a folder or file with the model's {FILE}", mend)
+        remedy = "Write one from tokenizer.model: transformers.AutoTokenizer.from_pretrained(FOLDER).save_pretrained(FOLDER)."
+    raise _wrong(text, found, f"a folder or file with the model's {FILE}", remedy)
 
 
-def _wrong(text: str, found: str, allowed: str, mend: str = "") -> SpecError:
-    return SpecError((Problem(where="serving.tokenizer", found=found, allowed=allowed, mend=mend),), "the load")
+def _wrong(text: str, found: str, allowed: str, remedy: str = "") -> SpecError:
+    return SpecError((Problem(where="serving.tokenizer", found=found, allowed=allowed, mend=remedy),), "the load")
 
 
 def _template(folder: Path, text: str) -> ChatTemplate | None:
@@ -218,21 +218,21 @@ def _template(folder: Path, text: str) -> ChatTemplate | None:
 def _source(folder: Path, config: Mapping[str, Any], text: str) -> str | None:
     if (folder / "chat_template.jinja").is_file():
         return (folder / "chat_template.jinja").read_text("utf-8")
-    told = config.get("chat_template") or _read_json(folder / "chat_template.json", text).get("chat_template")
-    if isinstance(told, list):  # several named templates
-        named = {one.get("name"): one.get("template") for one in told if isinstance(one, dict)}
-        told = named.get("default")
-    return told if isinstance(told, str) else None
+    template = config.get("chat_template") or _read_json(folder / "chat_template.json", text).get("chat_template")
+    if isinstance(template, list):  # several named templates
+        templates = {entry.get("name"): entry.get("template") for entry in template if isinstance(entry, dict)}
+        template = templates.get("default")
+    return template if isinstance(template, str) else None
 
 
 def _read_json(file: Path, text: str) -> dict[str, Any]:
     try:
-        found = json.loads(file.read_bytes())
+        document = json.loads(file.read_bytes())
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as error:
         raise _wrong(text, f"{file.name}, which cannot be read ({error})"[:200], "JSON") from None
-    return found if isinstance(found, dict) else {}
+    return document if isinstance(document, dict) else {}
 
 
 def _plain(value: object) -> str:

@@ -60,15 +60,15 @@ def learn_template(body: bytes, begin: int, end: int, said: Said) -> None:
     if said.chars != len(text) or not (text.isascii() and text.isprintable()) or '"' in text or "\\" in text:
         return
     event = body[begin:end]
-    behind = event.find(b'"', len(ID)) + 1
-    if not (event.startswith(ID) and event.find(b"\n") == len(event) - 2 and behind):
+    id_end = event.find(b'"', len(ID)) + 1
+    if not (event.startswith(ID) and event.find(b"\n") == len(event) - 2 and id_end):
         return
-    if not is_plain(event[len(ID) : behind - 1]):
+    if not is_plain(event[len(ID) : id_end - 1]):
         return
-    start = _place(event, behind, text.encode())
+    start = _place(event, id_end, text.encode())
     if not start or not body.startswith(event[:start], end):
         return
-    template = Template(event[behind:start], event[start + len(text) :], said.kind)
+    template = Template(event[id_end:start], event[start + len(text) :], said.kind)
     if len(event) <= 4 * LONGEST and _is_the_text(template, said):
         TEMPLATES.insert(0, template)
         del TEMPLATES[_MOST_TEMPLATES:]
@@ -83,9 +83,9 @@ def _place(event: bytes, behind: int, text: bytes) -> int:
     """Where the text starts if it occurs exactly once as a JSON value; else 0."""
     for colon in (b'":"', b'": "'):
         quoted = colon + text + b'"'
-        place = event.find(quoted, behind)
-        if place >= 0:
-            return place + len(colon) if event.find(quoted, place + 1) < 0 else 0
+        position = event.find(quoted, behind)
+        if position >= 0:
+            return position + len(colon) if event.find(quoted, position + 1) < 0 else 0
     return 0
 
 
@@ -93,27 +93,27 @@ def _is_the_text(template: Template, said: Said) -> bool:
     """Whether the bytes between the two are the chunk's text and nothing else."""
     mark = "assay?"
     try:
-        told = orjson.loads(b'{"id":""' + template.before + mark.encode() + template.after)
+        document = orjson.loads(b'{"id":""' + template.before + mark.encode() + template.after)
     except orjson.JSONDecodeError:
         return False
-    choice = first_choice(told.get("choices")) if isinstance(told, dict) else None
-    if choice is None or told.get("usage") or choice.get("finish_reason") or choice.get("logprobs"):
+    choice = first_choice(document.get("choices")) if isinstance(document, dict) else None
+    if choice is None or document.get("usage") or choice.get("finish_reason") or choice.get("logprobs"):
         return False
-    found = said_by(choice)
-    return found.kind == said.kind and found.chars == len(mark) and mark in (found.content, found.reasoning)
+    delta = said_by(choice)
+    return delta.kind == said.kind and delta.chars == len(mark) and mark in (delta.content, delta.reasoning)
 
 
 def split(window: bytes, after: bytes, before: bytes) -> list[bytes]:
     """The parts between repeated `after` and `before`, from the start up to the last `after`."""
-    between = after + before
-    short = between[:_NEEDLE]  # CPython finds a short needle three times as fast
-    pieces = window.split(short)
+    separator = after + before
+    needle = separator[:_NEEDLE]  # CPython finds a short needle three times as fast
+    pieces = window.split(needle)
     pieces.pop()  # after the last one
-    skip = len(between) - len(short)
+    skip = len(separator) - len(needle)
     pieces[1:] = [piece[skip:] for piece in pieces[1:]]
-    if pieces and window.startswith(between.join(pieces) + after):
+    if pieces and window.startswith(separator.join(pieces) + after):
         return pieces
-    pieces = window.split(between)  # the short one also occurs elsewhere
+    pieces = window.split(separator)  # the needle also occurs elsewhere
     last = pieces.pop()
     stop = last.find(after)
     return [*pieces, last[:stop]] if stop >= 0 else pieces

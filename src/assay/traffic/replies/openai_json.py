@@ -40,27 +40,27 @@ def loads(data: bytes) -> Any:
     try:
         return orjson.loads(data)
     except orjson.JSONDecodeError:
-        whole = _with_whole_characters(data)
-        if b"NaN" in whole or b"Infinity" in whole:
-            return _with_numbers_that_are_none(whole)
-        if whole == data:
+        repaired = _with_whole_characters(data)
+        if b"NaN" in repaired or b"Infinity" in repaired:
+            return _with_numbers_that_are_none(repaired)
+        if repaired == data:
             raise
-        return orjson.loads(whole)
+        return orjson.loads(repaired)
 
 
 def _with_whole_characters(data: bytes) -> bytes:
-    return _ESCAPES.sub(lambda found: rb"\ufffd" if found[2] else found[0], data)
+    return _ESCAPES.sub(lambda match: rb"\ufffd" if match[2] else match[0], data)
 
 
 def _with_numbers_that_are_none(data: bytes) -> Any:
     try:
-        found = json.loads(data)
-        orjson.dumps(found)  # also rejects what orjson would: lone surrogates, numbers beyond 64 bits, depth
+        document = json.loads(data)
+        orjson.dumps(document)  # also rejects what orjson would: lone surrogates, numbers beyond 64 bits, depth
     except RecursionError:
         raise ValueError("nested too deeply") from None
     except TypeError as error:  # includes orjson's own error
         raise ValueError(str(error)) from None
-    return found
+    return document
 
 
 def is_error(told: Mapping[str, Any]) -> bool:
@@ -81,26 +81,26 @@ def error_message(told: object) -> str | None:
     return message if isinstance(message, str) else _as_json(inner) if inner else None
 
 
-def _as_json(told: dict[str, Any]) -> str:
+def _as_json(document: dict[str, Any]) -> str:
     try:
-        return orjson.dumps(told).decode()[:MOST_ERROR]
+        return orjson.dumps(document).decode()[:MOST_ERROR]
     except TypeError:  # orjson reads deeper nesting than it writes
         return "an error that is nested too deeply to be shown"
 
 
 def limits_told(headers: Mapping[str, str]) -> dict[str, str]:
     """Headers that report a server's limits: x-ratelimit-..., ratelimit-..., retry-after.  Source: RFC 9110, 10.2.3."""
-    told = sorted((name, text) for name, text in headers.items() if "ratelimit" in name or name == "retry-after")
-    return {name[:LONGEST_LIMIT]: text[:LONGEST_LIMIT] for name, text in told[:MOST_LIMITS]}
+    limits = sorted((name, text) for name, text in headers.items() if "ratelimit" in name or name == "retry-after")
+    return {name[:LONGEST_LIMIT]: text[:LONGEST_LIMIT] for name, text in limits[:MOST_LIMITS]}
 
 
 def model_told(begin: bytes) -> str:
     """The model named in an answer's first bytes, framing included; "" if none, or split across chunks."""
-    found = _MODEL.search(begin)
-    if found is None:
+    match = _MODEL.search(begin)
+    if match is None:
         return ""
     try:
-        return str(loads(found[1]))
+        return str(loads(match[1]))
     except ValueError:
         return ""
 
@@ -164,13 +164,13 @@ def logprobs_of(told: object) -> list[float]:
     if not isinstance(told, dict):
         return []
     content = told.get("content")
-    found: list[object]
+    candidates: list[object]
     if isinstance(content, list):
-        found = [token.get("logprob") for token in content if isinstance(token, dict)]
+        candidates = [token.get("logprob") for token in content if isinstance(token, dict)]
     else:
         values = told.get("token_logprobs")
-        found = values if isinstance(values, list) else []
-    return [float(value) for value in found if isinstance(value, (int, float)) and not isinstance(value, bool)]
+        candidates = values if isinstance(values, list) else []
+    return [float(value) for value in candidates if isinstance(value, (int, float)) and not isinstance(value, bool)]
 
 
 def usage_of(usage: object) -> dict[str, int | None]:
@@ -181,9 +181,9 @@ def usage_of(usage: object) -> dict[str, int | None]:
     """
     if not isinstance(usage, dict):
         return {}
-    before, after = usage.get("prompt_tokens_details"), usage.get("completion_tokens_details")
-    cached = before.get("cached_tokens") if isinstance(before, dict) else None
-    reasoning = after.get("reasoning_tokens") if isinstance(after, dict) else None
+    prompt_details, completion_details = usage.get("prompt_tokens_details"), usage.get("completion_tokens_details")
+    cached = prompt_details.get("cached_tokens") if isinstance(prompt_details, dict) else None
+    reasoning = completion_details.get("reasoning_tokens") if isinstance(completion_details, dict) else None
     return {
         "in": count(usage.get("prompt_tokens"), "prompt_tokens"),
         "out": count(usage.get("completion_tokens"), "completion_tokens"),

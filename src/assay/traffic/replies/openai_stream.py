@@ -174,8 +174,8 @@ class Reader:
     def _unsure_of(self, read: int, end: int) -> int:
         """How much before a read's time the first `end` bytes may have arrived: 0 if they end with its last byte."""
         unsure = self._read_unsure[read]
-        behind = self._ends[read] - end
-        return 0 if unsure >= 0 and (not behind or behind == self._framing) else abs(unsure)
+        bytes_after = self._ends[read] - end
+        return 0 if unsure >= 0 and (not bytes_after or bytes_after == self._framing) else abs(unsure)
 
     def read(self, body: bytes) -> None:
         """Parse all events of the body."""
@@ -192,10 +192,10 @@ class Reader:
         after = self._meant(body, begin)
         if after > 0:
             return after
-        behind = begin + len(self._id)
+        id_end = begin + len(self._id)
         if after < 0:
             for template in TEMPLATES:
-                if body.startswith(template.before, behind):
+                if body.startswith(template.before, id_end):
                     return self._run(body, begin, self._id + template.before, template)
         return 0
 
@@ -211,17 +211,17 @@ class Reader:
             self._done = True
             self._put(self._at(begin + len(_LAST)), Kind.DONE)
             return begin + len(_LAST)
-        behind = begin + len(self._id)
+        id_end = begin + len(self._id)
         if not (self._id and body.startswith(self._id, begin)):
-            behind = body.find(b'"', begin + len(ID)) + 1
-            name = body[begin:behind]
-            if not behind or not is_plain(name[len(ID) : -1]):
+            id_end = body.find(b'"', begin + len(ID)) + 1
+            name = body[begin:id_end]
+            if not id_end or not is_plain(name[len(ID) : -1]):
                 return 0
             self._id = name
-        stop = body.find(b"\n\n", behind)
+        stop = body.find(b"\n\n", id_end)
         if stop < 0:
             return 0
-        meaning = _MEANINGS.get(body[behind:stop])
+        meaning = _MEANINGS.get(body[id_end:stop])
         if meaning is None:
             return -1
         self._put(self._at(stop + 2), meaning.kind)
@@ -240,19 +240,19 @@ class Reader:
         event = parse_event(body[begin : position if position >= 0 else end])
         if event is None:
             return end
-        said = self._event(*event, self._at(end))
-        if said is not None:
-            learn_template(body, begin, end, said)
+        delta = self._event(*event, self._at(end))
+        if delta is not None:
+            learn_template(body, begin, end, delta)
         return end
 
     def _run(self, body: bytes, begin: int, before: bytes, template: Template) -> int:
         """Parse the chunks from `begin` that differ only in the text; returns where the first other one starts, 0 if at `begin`."""
         pieces = split(body[begin + len(before) : begin + WINDOW], template.after, before)
-        taken = self._take(pieces, template.kind)
-        if not taken:
+        count = self._take(pieces, template.kind)
+        if not count:
             return 0
-        around = len(before) + len(template.after)
-        stops = list(accumulate([around + len(piece) for piece in pieces[:taken]], initial=begin))
+        overhead = len(before) + len(template.after)
+        stops = list(accumulate([overhead + len(piece) for piece in pieces[:count]], initial=begin))
         self._stamp(stops[1:])
         return stops[-1]
 
@@ -279,8 +279,8 @@ class Reader:
         if ends[read : read + count] == stops:  # each ends its own read: the common case
             self._ns += ns[read : read + count]
             if self._read_unsure:
-                own = self._read_unsure[read : read + count]
-                self._unsure += [0] * count if min(own) >= 0 else [max(0, -unsure) for unsure in own]
+                group = self._read_unsure[read : read + count]
+                self._unsure += [0] * count if min(group) >= 0 else [max(0, -unsure) for unsure in group]
             return
         if read >= last or ends[read] >= stops[-1]:  # all in one read
             read = min(read, last)
@@ -291,7 +291,7 @@ class Reader:
             return
         stops = [stop - self._framing for stop in stops] if self._framing else stops
         reads = [min(bisect_left(ends, stop, read), last) for stop in stops]
-        self._ns += [ns[one] for one in reads]
+        self._ns += [ns[index] for index in reads]
         if self._read_unsure:
             self._unsure += map(self._unsure_of, reads, stops)
 
@@ -334,9 +334,9 @@ class Reader:
         while at < end:
             after = self._meant(raw, at)
             if after < 0 and at == begin:
-                behind = at + len(self._id)
+                id_end = at + len(self._id)
                 for template in TEMPLATES:
-                    if raw.startswith(template.before, behind):
+                    if raw.startswith(template.before, id_end):
                         return template
             if after <= 0:
                 after = raw.find(b"\n\n", at) + 2
@@ -402,15 +402,15 @@ class Reader:
         if name == "error" or is_error(document):
             self._fail(ns, error_message(document) or "an error without words")
             return None
-        said = self.chunk(document, ns)
-        if said is None:
+        delta = self.chunk(document, ns)
+        if delta is None:
             self._remember(data, document)
-        return said
+        return delta
 
     def _remember(self, data: bytes, document: Mapping[str, Any]) -> None:
         """Cache the meaning of a chunk without text, for the same bytes with another ID."""
-        behind = data.find(b'"', 7) + 1
-        if not (data.startswith(ID[6:]) and behind > 7 and len(data) <= LONGEST) or b"\n" in data or not is_plain(data[7 : behind - 1]):
+        id_end = data.find(b'"', 7) + 1
+        if not (data.startswith(ID[6:]) and id_end > 7 and len(data) <= LONGEST) or b"\n" in data or not is_plain(data[7 : id_end - 1]):
             return
         if self._malformed or self._chars[-1] or b'"logprobs":{' in data or self._kind[-1] == Kind.OTHER:
             return
@@ -418,7 +418,7 @@ class Reader:
             _MEANINGS.clear()
         choice, usage = first_choice(document.get("choices")), document.get("usage")
         finish = choice.get("finish_reason") if choice is not None else None
-        _MEANINGS[data[behind:]] = _Meaning(
+        _MEANINGS[data[id_end:]] = _Meaning(
             Kind(self._kind[-1]), finish if isinstance(finish, str) and finish else None, usage_of(usage) if usage is not None else None
         )
 
@@ -440,20 +440,20 @@ class Reader:
         if choice is None:
             self._put(ns, Kind.USAGE if isinstance(usage, dict) and not document.get("choices") else Kind.OTHER)
             return None
-        said = said_by(choice)
+        delta = said_by(choice)
         finish = choice.get("finish_reason")
         if isinstance(finish, str) and finish:
             self._finish = finish
         logprobs = choice.get("logprobs")
         if logprobs:
             self._logprobs += logprobs_of(logprobs)
-        kind = Kind.FINISH if said.kind == Kind.ROLE and finish else said.kind
-        self._put(ns, kind, said.chars)
-        if said.content:
-            self._content.append(said.content)
-        if said.reasoning:
-            self._reasoning.append(said.reasoning)
-        return None if usage or finish or logprobs or kind not in (Kind.CONTENT, Kind.REASONING) else said
+        kind = Kind.FINISH if delta.kind == Kind.ROLE and finish else delta.kind
+        self._put(ns, kind, delta.chars)
+        if delta.content:
+            self._content.append(delta.content)
+        if delta.reasoning:
+            self._reasoning.append(delta.reasoning)
+        return None if usage or finish or logprobs or kind not in (Kind.CONTENT, Kind.REASONING) else delta
 
     def _take_usage(self, usage: object) -> None:
         try:

@@ -84,8 +84,8 @@ class Core:
 
     def counts(self, pool: int) -> tuple[int, int]:
         """A pool's open connections, and the requests waiting for one."""
-        found: tuple[int, int] = (0, 0) if self._closed else self._core.counts(pool)
-        return found
+        counts: tuple[int, int] = (0, 0) if self._closed else self._core.counts(pool)
+        return counts
 
     def adopt(self, pool: int, sock: socket.socket, connect_ns: int) -> None:
         """Hand over a connected socket."""
@@ -147,12 +147,12 @@ class Core:
         """Process ended exchanges."""
         if self._closed:
             return
-        for told in map(_Told._make, self._core.take()):
-            exchange = self._flying.pop(told.handle)
-            if told.ended == UNSTARTED:
-                exchange.given_back(told.due_ns)
+        for report in map(_Told._make, self._core.take()):
+            exchange = self._flying.pop(report.handle)
+            if report.ended == UNSTARTED:
+                exchange.given_back(report.due_ns)
             else:
-                self._ended(exchange, told)
+                self._ended(exchange, report)
         for pool in self._pools:
             pool.replenish()
 
@@ -163,29 +163,29 @@ class Core:
             self._loop.remove_reader(self._core.fileno())
             self._core.close()
 
-    def _tag(self, ended: Ended, why: str) -> int:
-        if not self._reasons or self._reasons[-1] != (ended, why):
-            self._reasons.append((ended, why))
+    def _tag(self, ended: Ended, reason: str) -> int:
+        if not self._reasons or self._reasons[-1] != (ended, reason):
+            self._reasons.append((ended, reason))
         return len(self._reasons) - 1
 
-    def _ended(self, exchange: Exchange, told: _Told) -> None:
-        exchange.due_ns, exchange.sent_ns = told.due_ns, told.sent_ns or None
-        exchange.connect_ns = told.connect_ns if told.connect_ns >= 0 else None
-        exchange.came(told.data, told.ns, told.ends, whole=told.ended == COMPLETE)
-        exchange.unsure = told.unsure
-        exchange.room -= len(told.data)
-        ended, why = self._how(exchange, told)
-        exchange.finish(ended, why, at_ns=told.done_ns, seen_ns=told.seen_ns)
+    def _ended(self, exchange: Exchange, report: _Told) -> None:
+        exchange.due_ns, exchange.sent_ns = report.due_ns, report.sent_ns or None
+        exchange.connect_ns = report.connect_ns if report.connect_ns >= 0 else None
+        exchange.came(report.data, report.ns, report.ends, whole=report.ended == COMPLETE)
+        exchange.unsure = report.unsure
+        exchange.room -= len(report.data)
+        ended, reason = self._how(exchange, report)
+        exchange.finish(ended, reason, at_ns=report.done_ns, seen_ns=report.seen_ns)
 
-    def _how(self, exchange: Exchange, told: _Told) -> tuple[Ended, str]:
-        if told.ended == GIVEN_UP:
-            return self._reasons[told.tag]
-        if told.ended == TOO_LARGE:
+    def _how(self, exchange: Exchange, report: _Told) -> tuple[Ended, str]:
+        if report.ended == GIVEN_UP:
+            return self._reasons[report.tag]
+        if report.ended == TOO_LARGE:
             return "too_large", LARGE
-        if told.ended == CLOSED:
-            return "closed", closed_because(told.error, bool(told.ns))
-        if told.ended == MALFORMED or (told.data and exchange.head is None):
-            return "malformed", _malformed(exchange, told.data)
+        if report.ended == CLOSED:
+            return "closed", closed_because(report.error, bool(report.ns))
+        if report.ended == MALFORMED or (report.data and exchange.head is None):
+            return "malformed", _malformed(exchange, report.data)
         return "complete", ""
 
 

@@ -110,9 +110,9 @@ class Connection(asyncio.Protocol):
             transport.write(payload)
             return True
         try:
-            taken = os.write(self._fd, payload)
+            written = os.write(self._fd, payload)
         except BlockingIOError:
-            taken = 0
+            written = 0
         except OSError as error:
             self._exchange = exchange.connection = None
             transport.abort()
@@ -121,9 +121,9 @@ class Connection(asyncio.Protocol):
                 return False
             exchange.finish("closed", f"reset: {error.strerror}")
             return True
-        if taken < len(payload):
+        if written < len(payload):
             self._unsent = True
-            transport.write(payload[taken:])
+            transport.write(payload[written:])
         return True
 
     def data_received(self, data: bytes) -> None:
@@ -185,12 +185,12 @@ class Connection(asyncio.Protocol):
 
     def _look_for_the_last_chunk(self, exchange: Exchange) -> None:
         try:
-            beyond = exchange.chunks_ended()
+            trailing = exchange.chunks_ended()
         except ValueError as error:
             self._end("malformed", str(error))
             return
-        if beyond is not None:
-            self._complete(exchange, exact=not beyond)
+        if trailing is not None:
+            self._complete(exchange, exact=not trailing)
 
     def _complete(self, exchange: Exchange, *, exact: bool) -> None:
         head = exchange.head
@@ -207,14 +207,14 @@ class Connection(asyncio.Protocol):
         self._unsent = False
         return self._transport is None or self._transport.get_write_buffer_size() > 0
 
-    def _end(self, ended: Ended, why: str) -> None:
+    def _end(self, ended: Ended, reason: str) -> None:
         """End the exchange and the connection."""
         exchange = self._exchange
         self._exchange = None
         self._drop()
         if exchange is not None:
             exchange.connection = None
-            exchange.finish(ended, why)
+            exchange.finish(ended, reason)
 
     def give_up(self, exchange: Exchange, ended: Ended, why: str) -> None:
         """Abort on timeout or cancellation."""
@@ -370,8 +370,8 @@ class Pool:
         loop = asyncio.get_running_loop()
         places = self._places
         if not places:
-            infos = await loop.getaddrinfo(self.address.host, self.address.port, type=socket.SOCK_STREAM)
-            places = self._places = list(dict.fromkeys((int(address[0]), tuple(address[4])) for address in infos))
+            resolved = await loop.getaddrinfo(self.address.host, self.address.port, type=socket.SOCK_STREAM)
+            places = self._places = list(dict.fromkeys((int(address[0]), tuple(address[4])) for address in resolved))
         for number, (family, address) in enumerate(places):
             try:
                 welcome = await self.reach(loop, family, address)

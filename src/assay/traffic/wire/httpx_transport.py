@@ -94,8 +94,8 @@ class LibraryTransport:
             exchange.sent_ns = None
             exchange.finish("refused", _plain(error))
         except httpx.RemoteProtocolError as error:
-            gone = "disconnected" in str(error) or "peer closed" in str(error)
-            exchange.finish("closed" if gone else "malformed", _plain(error))
+            disconnected = "disconnected" in str(error) or "peer closed" in str(error)
+            exchange.finish("closed" if disconnected else "malformed", _plain(error))
         except (httpx.LocalProtocolError, httpx.DecodingError, httpx.UnsupportedProtocol, httpx.InvalidURL) as error:
             exchange.finish("malformed", _plain(error))
         except (httpx.HTTPError, OSError) as error:
@@ -104,7 +104,7 @@ class LibraryTransport:
     async def _stream(self, exchange: Exchange, wire: Wire) -> None:
         parts: list[bytes] = []
         ended: Ended = "complete"
-        why = ""
+        reason = ""
         exchange.sent_ns = monotonic_ns()
         trace = _Trace(exchange)
         request = self._client.build_request(
@@ -112,19 +112,19 @@ class LibraryTransport:
         )
         request.headers["accept-encoding"] = "identity"
         response = await self._client.send(request, stream=True)
-        head = Head(response.status_code, {k.lower(): v for k, v in response.headers.items()}, 0, 0, True)
+        head = Head(response.status_code, {name.lower(): value for name, value in response.headers.items()}, 0, 0, True)
         try:
             async for data in response.aiter_raw():
                 exchange.ns.append(monotonic_ns())
                 parts.append(data)
                 exchange.room -= len(data) + READ_COST
                 if exchange.room < 0:
-                    ended, why = "too_large", "the answer is larger than client.response_mib"
+                    ended, reason = "too_large", "the answer is larger than client.response_mib"
                     break
         finally:
             exchange.take(b"".join(parts), list(accumulate(map(len, parts))), head)
             await response.aclose()
-        exchange.finish(ended, why, exchange.ns[-1] if exchange.ns else None)
+        exchange.finish(ended, reason, exchange.ns[-1] if exchange.ns else None)
 
 
 class _Trace:

@@ -64,7 +64,7 @@ class Payloads:
             headers.pop(names.get(name.lower(), ""), None)
             names[name.lower()] = name
             headers[name] = value
-        lines = [f"{wire.method} {self._address.path}{wire.path} HTTP/1.1", *(f"{k}: {v}" for k, v in headers.items())]
+        lines = [f"{wire.method} {self._address.path}{wire.path} HTTP/1.1", *(f"{key}: {content}" for key, content in headers.items())]
         if any("\r" in line or "\n" in line or "\0" in line for line in lines):
             raise ValueError("a header or the path of a request holds a line break")
         return "\r\n".join([*lines, "Content-Length: "]).encode("latin-1", "replace")

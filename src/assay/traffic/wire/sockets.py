@@ -167,9 +167,9 @@ class Poller:
 def _ahead() -> int | None:
     """Wall-clock minus monotonic time, ns; None if every attempt was interrupted."""
     for _ in range(LOOKS):
-        before, wall, now = monotonic_ns(), time_ns(), monotonic_ns()
-        if now - before < LOOK_NS:
-            return wall - (before + now) // 2
+        before_ns, wall, now = monotonic_ns(), time_ns(), monotonic_ns()
+        if now - before_ns < LOOK_NS:
+            return wall - (before_ns + now) // 2
     return None
 
 
@@ -254,14 +254,14 @@ class Link:
 
     def _write_left(self) -> None:
         try:
-            taken = self._socket.send(self._left)
+            written = self._socket.send(self._left)
         except (BlockingIOError, InterruptedError):
             return
         except OSError:
             # Reading will report the reason, after any answer that the peer sent before it closed.
             self._poller.want(self, room=False)
             return
-        self._left = self._left[taken:]
+        self._left = self._left[written:]
         if not self._left:
             self._poller.want(self, room=False)
 

@@ -40,26 +40,26 @@ def family_of(model: str) -> str:
         EnvironmentLacks: the family is unknown.
     """
     words = model.rpartition("/")[2].split(".")
-    for place, word in enumerate(words):
-        following = words[place + 1] if place + 1 < len(words) else ""
+    for index, word in enumerate(words):
+        following = words[index + 1] if index + 1 < len(words) else ""
         name = "nova" if word == "amazon" and following.startswith("nova") else word
         if name in INVOKED:
             return name
-    known = ", ".join(sorted(INVOKED))
-    raise EnvironmentLacks(f'with api = "invoke" models of {known} are known, and not {model!r}; converse serves all')
+    families = ", ".join(sorted(INVOKED))
+    raise EnvironmentLacks(f'with api = "invoke" models of {families} are known, and not {model!r}; converse serves all')
 
 
 def _turns(ask: Ask) -> list[Tree]:
     messages = ask.messages or ({"role": "user", "content": ask.prompt},)
-    return [{"role": one["role"], "content": text_of(one.get("content"))} for one in messages]
+    return [{"role": message["role"], "content": text_of(message.get("content"))} for message in messages]
 
 
 def _prompt(ask: Ask) -> str:
     return ask.prompt or "\n".join(turn["content"] for turn in _turns(ask))
 
 
-def _metrics(told: Mapping[str, Any], into: Gathered) -> None:
-    into.tokens(told.get(METRICS) or {}, _COUNTS)
+def _metrics(document: Mapping[str, Any], into: Gathered) -> None:
+    into.tokens(document.get(METRICS) or {}, _COUNTS)
 
 
 # ---- Anthropic ---------------------------------------------------------------------------------------------------
@@ -79,29 +79,29 @@ def _anthropic_varied(ask: Ask) -> Tree:
     )
 
 
-def _anthropic_take(told: Mapping[str, Any], ns: int, into: Gathered) -> None:
-    kind = told.get("type")
+def _anthropic_take(document: Mapping[str, Any], ns: int, into: Gathered) -> None:
+    kind = document.get("type")
     if kind == "content_block_delta":
-        delta = told["delta"]
+        delta = document["delta"]
         if "partial_json" in delta:
             into.put(ns, Kind.TOOL, len(delta["partial_json"]))
         else:
             into.say(ns, delta.get("text") or delta.get("thinking") or "", reasoning="thinking" in delta)
     elif kind == "message_delta":
         into.put(ns, Kind.FINISH)
-        into.finish(told["delta"].get("stop_reason"))
-        into.tokens(told.get("usage") or {}, {"tokens_out": "output_tokens"})
+        into.finish(document["delta"].get("stop_reason"))
+        into.tokens(document.get("usage") or {}, {"tokens_out": "output_tokens"})
     elif kind == "message_start":
         into.put(ns, Kind.ROLE)
-        usage = told["message"].get("usage") or {}
+        usage = document["message"].get("usage") or {}
         into.tokens(usage, {"tokens_in": "input_tokens", "tokens_cached": "cache_read_input_tokens"})
     elif kind == "message":
-        into.both(ns, text_of(told["content"]), "", 0, Kind.FINISH)
-        into.finish(told.get("stop_reason"))
-        into.tokens(told.get("usage") or {}, {"tokens_in": "input_tokens", "tokens_out": "output_tokens"})
+        into.both(ns, text_of(document["content"]), "", 0, Kind.FINISH)
+        into.finish(document.get("stop_reason"))
+        into.tokens(document.get("usage") or {}, {"tokens_in": "input_tokens", "tokens_out": "output_tokens"})
     else:
         into.put(ns, Kind.DONE if kind == "message_stop" else Kind.OTHER)
-    _metrics(told, into)
+    _metrics(document, into)
 
 
 # ---- Meta, Mistral -----------------------------------------------------------------------------------------------
@@ -115,29 +115,29 @@ def _meta_varied(ask: Ask) -> Tree:
     return some(prompt=_prompt(ask), max_gen_len=ask.max_tokens)
 
 
-def _meta_take(told: Mapping[str, Any], ns: int, into: Gathered) -> None:
-    reason = told.get("stop_reason")
-    into.say(ns, told["generation"], empty=Kind.FINISH if reason else Kind.ROLE)
+def _meta_take(document: Mapping[str, Any], ns: int, into: Gathered) -> None:
+    reason = document.get("stop_reason")
+    into.say(ns, document["generation"], empty=Kind.FINISH if reason else Kind.ROLE)
     into.finish(reason)
-    into.tokens(told, {"tokens_in": "prompt_token_count"})
+    into.tokens(document, {"tokens_in": "prompt_token_count"})
     if reason:
-        into.tokens(told, {"tokens_out": "generation_token_count"})
-    _metrics(told, into)
+        into.tokens(document, {"tokens_out": "generation_token_count"})
+    _metrics(document, into)
 
 
 def _mistral_varied(ask: Ask) -> Tree:
     return some(prompt=f"<s>[INST] {_prompt(ask)} [/INST]", max_tokens=ask.max_tokens)
 
 
-def _mistral_take(told: Mapping[str, Any], ns: int, into: Gathered) -> None:
-    if "choices" in told:
-        _openai_take(told, ns, into)
+def _mistral_take(document: Mapping[str, Any], ns: int, into: Gathered) -> None:
+    if "choices" in document:
+        _openai_take(document, ns, into)
         return
-    output = told["outputs"][0]
+    output = document["outputs"][0]
     reason = output.get("stop_reason")
     into.say(ns, output["text"], empty=Kind.FINISH if reason else Kind.ROLE)
     into.finish(reason)
-    _metrics(told, into)
+    _metrics(document, into)
 
 
 # ---- Amazon Nova -------------------------------------------------------------------------------------------------
@@ -150,23 +150,23 @@ def _nova_fixed(ask: Ask) -> Tree:
 def _nova_varied(ask: Ask) -> Tree:
     turns = _turns(ask)
     system = [{"text": turn["content"]} for turn in turns if turn["role"] == "system"]
-    said = [{"role": turn["role"], "content": [{"text": turn["content"]}]} for turn in turns if turn["role"] != "system"]
-    return some(messages=said, system=system or None, inferenceConfig=some(maxTokens=ask.max_tokens))
+    messages = [{"role": turn["role"], "content": [{"text": turn["content"]}]} for turn in turns if turn["role"] != "system"]
+    return some(messages=messages, system=system or None, inferenceConfig=some(maxTokens=ask.max_tokens))
 
 
-def _nova_take(told: Mapping[str, Any], ns: int, into: Gathered) -> None:
-    if "contentBlockDelta" in told:
-        into.say(ns, told["contentBlockDelta"]["delta"].get("text", ""))
-    elif "messageStop" in told:
+def _nova_take(document: Mapping[str, Any], ns: int, into: Gathered) -> None:
+    if "contentBlockDelta" in document:
+        into.say(ns, document["contentBlockDelta"]["delta"].get("text", ""))
+    elif "messageStop" in document:
         into.put(ns, Kind.FINISH)
-        into.finish(told["messageStop"].get("stopReason"))
-    elif "metadata" in told:
+        into.finish(document["messageStop"].get("stopReason"))
+    elif "metadata" in document:
         into.put(ns, Kind.USAGE)
-        usage = told["metadata"].get("usage") or {}
+        usage = document["metadata"].get("usage") or {}
         into.tokens(usage, {"tokens_in": "inputTokens", "tokens_out": "outputTokens", "tokens_cached": "cacheReadInputTokenCount"})
     else:
-        into.put(ns, Kind.ROLE if "messageStart" in told else Kind.OTHER)
-    _metrics(told, into)
+        into.put(ns, Kind.ROLE if "messageStart" in document else Kind.OTHER)
+    _metrics(document, into)
 
 
 # ---- OpenAI's format ---------------------------------------------------------------------------------------------
@@ -180,19 +180,19 @@ def _openai_varied(ask: Ask) -> Tree:
     return some(messages=_turns(ask), max_completion_tokens=ask.max_tokens, seed=ask.seed)
 
 
-def _openai_take(told: Mapping[str, Any], ns: int, into: Gathered) -> None:
-    choices = told.get("choices")
+def _openai_take(document: Mapping[str, Any], ns: int, into: Gathered) -> None:
+    choices = document.get("choices")
     if choices:
-        said, reason = said_by(choices[0]), choices[0].get("finish_reason") or choices[0].get("stop_reason")
-        tool = said.chars - len(said.content) - len(said.reasoning)
-        into.both(ns, said.content, said.reasoning, tool, Kind.FINISH if reason else Kind.ROLE)
+        delta, reason = said_by(choices[0]), choices[0].get("finish_reason") or choices[0].get("stop_reason")
+        tool = delta.chars - len(delta.content) - len(delta.reasoning)
+        into.both(ns, delta.content, delta.reasoning, tool, Kind.FINISH if reason else Kind.ROLE)
         into.finish(reason)
     else:
-        into.put(ns, Kind.USAGE if told.get("usage") else Kind.OTHER)
-    usage = usage_of(told.get("usage"))
+        into.put(ns, Kind.USAGE if document.get("usage") else Kind.OTHER)
+    usage = usage_of(document.get("usage"))
     answer = into.answer
     answer.tokens_in, answer.tokens_out = usage.get("in") or answer.tokens_in, usage.get("out") or answer.tokens_out
-    _metrics(told, into)
+    _metrics(document, into)
 
 
 INVOKED: Final[Mapping[str, Family]] = {

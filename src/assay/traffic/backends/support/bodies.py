@@ -92,11 +92,11 @@ def _heads(path: Path, fixed: Fixed) -> Callable[[Ask, Target], Head]:
 
 def merged(into: Mapping[str, Any], extra: Mapping[str, Any]) -> Tree:
     """Recursive merge; where only one value is an object, or neither is, `extra` wins."""
-    out = dict(into)
+    tree = dict(into)
     for name, value in extra.items():
-        inner = out.get(name)
-        out[name] = merged(inner, value) if isinstance(inner, dict) and isinstance(value, dict) else value
-    return out
+        inner = tree.get(name)
+        tree[name] = merged(inner, value) if isinstance(inner, dict) and isinstance(value, dict) else value
+    return tree
 
 
 def without(tree: Mapping[str, Any], omit: frozenset[str], above: str = "") -> Tree:

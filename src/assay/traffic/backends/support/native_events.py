@@ -25,8 +25,8 @@ def finish_of(reason: object) -> str | None:
     """A finish reason: OpenAI's `stop` or `length` where equivalent, else the vendor's in lower case."""
     if not isinstance(reason, str) or not reason:
         return None
-    word = reason.lower()
-    return "stop" if word in STOP else "length" if word in LENGTH else word
+    finish = reason.lower()
+    return "stop" if finish in STOP else "length" if finish in LENGTH else finish
 
 
 def tells(reply: Reply, name: bytes) -> bool:
@@ -75,8 +75,8 @@ class Gathered:
 
     def finish(self, reason: object) -> None:
         """The server reported the end of the answer, and the reason."""
-        if (word := finish_of(reason)) is not None:
-            self.answer.finish_reason, self.ended = word, True
+        if (finish := finish_of(reason)) is not None:
+            self.answer.finish_reason, self.ended = finish, True
 
     def fail(self, ns: int, message: str) -> None:
         """The server reported an error."""
@@ -91,12 +91,12 @@ class Gathered:
         """Counts from a usage object: field of the answer -> name in the object."""
         for field, name in names.items():
             try:
-                found = count(told.get(name), name)
+                tokens = count(told.get(name), name)
             except ValueError as error:
                 self.spoil(str(error))
                 continue
-            if found is not None:
-                setattr(self.answer, field, found)
+            if tokens is not None:
+                setattr(self.answer, field, tokens)
 
     def done(self, failed: Answer | None) -> Answer:
         """The finished answer; the transport's verdict takes precedence over the server's, and that over the content's."""
@@ -160,7 +160,7 @@ def _take(data: bytes, name: str, ns: int, into: Gathered, take: Take, errors: b
         into.put(ns, Kind.DONE)
         return
     try:
-        told = loads(data)
+        document = loads(data)
     except ValueError as error:
         if name == "error":
             into.fail(ns, data.decode("utf-8", "replace"))
@@ -168,20 +168,20 @@ def _take(data: bytes, name: str, ns: int, into: Gathered, take: Take, errors: b
             into.spoil(f"a chunk is not JSON: {error}")
             into.put(ns, Kind.OTHER)
         return
-    if not isinstance(told, dict):
+    if not isinstance(document, dict):
         into.spoil("a chunk is not a JSON object")
         into.put(ns, Kind.OTHER)
-    elif name == "error" or (errors and is_error(told)):
-        into.fail(ns, error_message(told) or "an error without words")
+    elif name == "error" or (errors and is_error(document)):
+        into.fail(ns, error_message(document) or "an error without words")
     else:
-        _guarded(take, told, name, ns, into)
+        _guarded(take, document, name, ns, into)
 
 
-def _guarded(take: Take, told: Mapping[str, Any], name: str, ns: int, into: Gathered) -> None:
+def _guarded(take: Take, document: Mapping[str, Any], name: str, ns: int, into: Gathered) -> None:
     """Process one event: content that does not fit the dialect marks the answer as malformed, nothing else."""
     before = len(into.answer.chunk_ns)
     try:
-        take(told, name, ns, into)
+        take(document, name, ns, into)
     except (AttributeError, KeyError, TypeError, ValueError, IndexError) as error:
         into.spoil(f"a chunk does not fit its dialect: {type(error).__name__}: {error}")
         if len(into.answer.chunk_ns) == before:

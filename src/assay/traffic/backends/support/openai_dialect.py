@@ -111,10 +111,10 @@ def _varied(ask: Ask, head: Head, dialect: Dialect) -> bytes:
         return member("input", ask.documents or (ask.prompt,))
     if kind == "rerank":
         return member("query", ask.query) + member("documents", ask.documents)
-    said = member("messages", ask.messages) if kind == "chat" else member("prompt", ask.prompt)
+    content = member("messages", ask.messages) if kind == "chat" else member("prompt", ask.prompt)
     key = option(head.target, "max_tokens_key", "max_tokens")
     length = b"" if key in head.omit else dialect.length(ask, key)
-    return said + length + numbers(("seed", None if "seed" in head.omit else ask.seed))
+    return content + length + numbers(("seed", None if "seed" in head.omit else ask.seed))
 
 
 def read(reply: Reply, ask: Ask) -> Answer:

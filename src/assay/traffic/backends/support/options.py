@@ -56,12 +56,12 @@ def headers_of(
         EnvironmentLacks: a variable is unset or its value is invalid in a header; the message names the variable.
     """
     environ = os.environ if environ is None else environ
-    found: dict[str, str] = {}
+    headers: dict[str, str] = {}
     if target.api_key_env:
-        found[key_header] = Hidden(before + _variable(target.api_key_env, "api_key_env", environ))
+        headers[key_header] = Hidden(before + _variable(target.api_key_env, "api_key_env", environ))
     for name, value in target.headers.items():
-        found[name.lower()] = _filled(value, f"headers.{name}", environ)
-    return tuple(found.items())
+        headers[name.lower()] = _filled(value, f"headers.{name}", environ)
+    return tuple(headers.items())
 
 
 def _filled(value: str, where: str, environ: Mapping[str, str]) -> str:
@@ -124,17 +124,17 @@ def body_of(target: Target) -> dict[str, Any]:
     Raises:
         ValueError: the value of a `json.KEY` is not JSON (`check_options` has reported it before).
     """
-    found: dict[str, Any] = {}
+    body: dict[str, Any] = {}
     for name, value in target.options.items():
         if not name.startswith(_BODY):
             continue
         *outer, last = name[len(_BODY[0]) :].split(".")
-        place = found
+        parent = body
         for key in outer:
-            inner = place.setdefault(key, {})
-            place = inner if isinstance(inner, dict) else {}
-        place[last] = json.loads(str(value)) if name.startswith("json.") else value
-    return found
+            inner = parent.setdefault(key, {})
+            parent = inner if isinstance(inner, dict) else {}
+        parent[last] = json.loads(str(value)) if name.startswith("json.") else value
+    return body
 
 
 def omitted(target: Target) -> frozenset[str]:
@@ -163,16 +163,16 @@ def problems(backend: Backend, target: Target, task: str = "") -> Iterator[Probl
             yield _unknown(backend, f"{where}.options", name)
         else:
             yield from _value_problems(backend.options[name], f"{where}.options.{name}", value)
-    for name, known in backend.options.items():
-        if known.needed and name not in target.options:
-            yield Problem(where=f"{where}.options", found=f"no {name}", allowed=f"{name}: {known.meaning}", mend=f'{name} = "..."')
+    for name, declared in backend.options.items():
+        if declared.needed and name not in target.options:
+            yield Problem(where=f"{where}.options", found=f"no {name}", allowed=f"{name}: {declared.meaning}", mend=f'{name} = "..."')
     for name in target.headers:
         if name.lower() in FRAMING:
             yield Problem(where=f"{where}.headers", found=name, allowed="headers that do not frame the message")
     tasks = backend.native if flag(target, "native") else backend.tasks
     if task and task not in tasks:
-        spoken = f"{backend.name}'s own dialect" if flag(target, "native") else backend.name
-        yield Problem(where=f"{where}.backend", found=f"task {task}", allowed=f"with {spoken}: {', '.join(tasks)}")
+        dialect = f"{backend.name}'s own dialect" if flag(target, "native") else backend.name
+        yield Problem(where=f"{where}.backend", found=f"task {task}", allowed=f"with {dialect}: {', '.join(tasks)}")
 
 
 def _body_problems(backend: Backend, where: str, name: str, value: object) -> Iterator[Problem]:
@@ -197,23 +197,23 @@ def _body_problems(backend: Backend, where: str, name: str, value: object) -> It
 
 def _unknown(backend: Backend, where: str, name: str) -> Problem:
     extra = () if backend.own_keys is None else ("body.KEY", "json.KEY")
-    close = difflib.get_close_matches(name, backend.options, 1)
-    mend = f"Did you mean {close[0]}?" if close else ""
-    if not mend and extra:
-        mend = f'"body.{name}" adds a key to every body.'
+    matches = difflib.get_close_matches(name, backend.options, 1)
+    remedy = f"Did you mean {matches[0]}?" if matches else ""
+    if not remedy and extra:
+        remedy = f'"body.{name}" adds a key to every body.'
     allowed = ", ".join((*backend.options, *extra)) or "none"
-    return Problem(where=where, found=name, allowed=f"options of {backend.name}: {allowed}", mend=mend)
+    return Problem(where=where, found=name, allowed=f"options of {backend.name}: {allowed}", mend=remedy)
 
 
-def _value_problems(known: Option, where: str, value: object) -> Iterator[Problem]:
-    fits = isinstance(value, known.kind) and (known.kind is bool or not isinstance(value, bool))
-    if known.kind is float:
+def _value_problems(declared: Option, where: str, value: object) -> Iterator[Problem]:
+    fits = isinstance(value, declared.kind) and (declared.kind is bool or not isinstance(value, bool))
+    if declared.kind is float:
         fits = isinstance(value, (int, float)) and not isinstance(value, bool)
     if not fits:
-        yield Problem(where=where, found=repr(value), allowed=f"a {_KINDS[known.kind]}: {known.meaning}")
-    elif known.choices and value not in known.choices:
-        yield Problem(where=where, found=repr(value), allowed=f"one of {', '.join(known.choices)}")
-    elif known is PATH and not str(value).startswith("/"):
+        yield Problem(where=where, found=repr(value), allowed=f"a {_KINDS[declared.kind]}: {declared.meaning}")
+    elif declared.choices and value not in declared.choices:
+        yield Problem(where=where, found=repr(value), allowed=f"one of {', '.join(declared.choices)}")
+    elif declared is PATH and not str(value).startswith("/"):
         yield Problem(where=where, found=repr(value), allowed=PATH.meaning)
 
 

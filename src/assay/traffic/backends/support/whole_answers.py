@@ -18,12 +18,12 @@ from assay.traffic.replies.openai_json import MOST_ERROR, count, error_message, 
 
 def read_embeddings(reply: Reply, ask: Ask) -> Answer:
     """Parse an answer of the embeddings API. Never raises, whatever the server sent."""
-    return _read(reply, lambda told, answer: _vectors(told, len(ask.documents)))
+    return _read(reply, lambda document, answer: _vectors(document, len(ask.documents)))
 
 
 def read_rerank(reply: Reply, ask: Ask) -> Answer:
     """Parse an answer of a rerank API. Never raises, whatever the server sent."""
-    return _read(reply, lambda told, answer: _order(told, len(ask.documents), answer))
+    return _read(reply, lambda document, answer: _order(document, len(ask.documents), answer))
 
 
 def _read(reply: Reply, check: Callable[[Any, Answer], str]) -> Answer:
@@ -31,54 +31,54 @@ def _read(reply: Reply, check: Callable[[Any, Answer], str]) -> Answer:
     if failed is not None:
         return failed
     try:
-        told = loads(reply.body)
+        document = loads(reply.body)
     except ValueError as error:
         return Answer(status="malformed", error=f"the answer is not JSON: {error}"[:MOST_ERROR])
-    if isinstance(told, dict) and is_error(told):
-        return Answer(status="error", error=error_message(told))
+    if isinstance(document, dict) and is_error(document):
+        return Answer(status="error", error=error_message(document))
     answer = Answer(
         status="ok", chunk_ns=[reply.ns[-1]], chunk_kind=[int(Kind.OTHER)], chunk_chars=[0], chunk_uncertainty_ns=reply.unsure_whole()
     )
     try:
-        wrong = check(told, answer) or _usage(told, answer)
+        error_text = check(document, answer) or _usage(document, answer)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        wrong = f"the answer does not fit its dialect: {type(error).__name__}: {error}"
-    if wrong:
-        return Answer(status="malformed", error=wrong[:MOST_ERROR])
+        error_text = f"the answer does not fit its dialect: {type(error).__name__}: {error}"
+    if error_text:
+        return Answer(status="malformed", error=error_text[:MOST_ERROR])
     return answer
 
 
-def _usage(told: Any, answer: Answer) -> str:
-    if not isinstance(told, dict):
+def _usage(document: Any, answer: Answer) -> str:
+    if not isinstance(document, dict):
         return ""
-    usage = told.get("usage")
+    usage = document.get("usage")
     if isinstance(usage, dict):
         tokens = usage.get("prompt_tokens")
         answer.tokens_in = count(usage.get("total_tokens") if tokens is None else tokens, "prompt_tokens")
     return ""
 
 
-def _vectors(told: Any, asked: int) -> str:
-    data = told["data"] if isinstance(told, dict) else None
+def _vectors(document: Any, requested: int) -> str:
+    data = document["data"] if isinstance(document, dict) else None
     if not isinstance(data, list):
         return "the answer holds no list `data`"
-    if len(data) != asked:
-        return f"{len(data)} embeddings came for {asked} documents"
-    if sorted(int(one["index"]) for one in data) != list(range(asked)):
+    if len(data) != requested:
+        return f"{len(data)} embeddings came for {requested} documents"
+    if sorted(int(item["index"]) for item in data) != list(range(requested)):
         return "the embeddings' indices are not those of the documents"
-    lengths = {len(one["embedding"]) for one in data}
+    lengths = {len(item["embedding"]) for item in data}
     return "" if len(lengths) <= 1 and 0 not in lengths else f"embeddings of lengths {sorted(lengths)[:5]}"
 
 
-def _order(told: Any, asked: int, answer: Answer) -> str:
-    results = told.get("results", told.get("data")) if isinstance(told, dict) else told
+def _order(document: Any, requested: int, answer: Answer) -> str:
+    results = document.get("results", document.get("data")) if isinstance(document, dict) else document
     if not isinstance(results, list):
         return "the answer holds no list `results`"
-    ranked = [(float(one.get("relevance_score", one.get("score"))), int(one["index"])) for one in results]
-    if not {index for _, index in ranked} <= set(range(asked)) or len({index for _, index in ranked}) != len(ranked):
+    ranked = [(float(item.get("relevance_score", item.get("score"))), int(item["index"])) for item in results]
+    if not {index for _, index in ranked} <= set(range(requested)) or len({index for _, index in ranked}) != len(ranked):
         return "the results' indices are not those of the documents"
-    if not ranked and asked:
-        return f"no results came for {asked} documents"
-    ranked.sort(key=lambda one: (-one[0], one[1]))
+    if not ranked and requested:
+        return f"no results came for {requested} documents"
+    ranked.sort(key=lambda item: (-item[0], item[1]))
     answer.text = " ".join(str(index) for _, index in ranked)
     return ""
