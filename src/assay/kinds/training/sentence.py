@@ -47,8 +47,8 @@ def _undecided(measured: RecordData, gates: Sequence[GateResult], picked: Recomm
     required, wanted = measured.experiment.gates.required_workers, measured.experiment.verdict.wanted
     if required is None or (measured.experiment.quality is None and "correctness" in wanted):
         return picked.sentence
-    own = configuration_name(required)
-    reasons = [gate.sentence for gate in gates if gate.configuration == own and gate.status != "PASS"]
+    configuration = configuration_name(required)
+    reasons = [gate.sentence for gate in gates if gate.configuration == configuration and gate.status != "PASS"]
     return f"{count(required, 'workers')} {'is' if required == 1 else 'are'} required and undecided: {'; '.join(reasons)}"
 
 
@@ -62,10 +62,17 @@ def _failure(
     if wrong:
         return "; ".join(f"{f.configuration}: {f.evidence}" for f in wrong)
     required = measured.experiment.gates.required_workers
-    own = None if required is None else configuration_name(required)
-    asked = {own: vector[own]} if own and any(result.status == "FAIL" for result in vector[own].values()) else vector
+    required_name = None if required is None else configuration_name(required)
+    examined = (
+        {required_name: vector[required_name]}
+        if required_name and any(result.status == "FAIL" for result in vector[required_name].values())
+        else vector
+    )
     failed = [
-        f"{configuration}: {result.sentence}" for configuration, row in asked.items() for result in row.values() if result.status == "FAIL"
+        f"{configuration}: {result.sentence}"
+        for configuration, row in examined.items()
+        for result in row.values()
+        if result.status == "FAIL"
     ]
     return "; ".join(failed) or recommendations[0].sentence
 
@@ -92,10 +99,10 @@ def _claim(measured: RecordData, results: Results, configuration: str) -> str:
 
 def _next(measured: RecordData, gates: Sequence[GateResult], configuration: str) -> str:
     """Why not more: what the next larger worker count does not pass, or what is not decided about it."""
-    place = measured.configurations.index(configuration) + 1
-    if place == len(measured.configurations):
+    index = measured.configurations.index(configuration) + 1
+    if index == len(measured.configurations):
         return ""
-    name, workers = measured.configurations[place], measured.levels[place]
+    name, workers = measured.configurations[index], measured.levels[index]
     for verb, statuses in (("do not pass", ("FAIL",)), ("are undecided", ("INCONCLUSIVE", "NOT_MEASURED"))):
         for gate in gates:
             if gate.configuration == name and gate.status in statuses:
@@ -118,8 +125,8 @@ def _quality(measured: RecordData, results: Results, configuration: str) -> str:
     quality, value = measured.experiment.quality, results["quality_difference"][configuration]
     if quality is None or isinstance(value, Absent):
         return ""
-    own = results["quality"][configuration]
-    level = f"{show(own).text}, " if isinstance(own, Estimate) else ""
+    level_value = results["quality"][configuration]
+    level = f"{show(level_value).text}, " if isinstance(level_value, Estimate) else ""
     shown = show(value, beside=(-quality.margin,))
     return (
         f"{quality.metric} held ({level}{shown.text} against the base, one-sided bounds {shown.interval}, margin {given(quality.margin)})"

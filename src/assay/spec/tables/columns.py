@@ -53,7 +53,7 @@ def columns_of(table: Table, asked: Asked) -> tuple[Columns, list[Problem]]:
         if not any(named(h, name) and heading(h) for h in table.header)
     ]
     every = [
-        Column(place=place, name=name, heading=known) for place, name in enumerate(table.header) if (known := heading(name)) is not None
+        Column(place=index, name=name, heading=known) for index, name in enumerate(table.header) if (known := heading(name)) is not None
     ]
     columns: Columns = {}
     for meaning in dict.fromkeys(column.heading.meaning for column in every):
@@ -101,12 +101,12 @@ def _missing(table: Table, columns: Mapping[str, Column]) -> Iterator[Problem]:
     for needed, meanings in known:
         if not any(meaning in columns for meaning in meanings):
             close = [did_you_mean(name.strip().lower(), _NAMES[needed]) for name in header if heading(name) is None]
-            mend = next((sentence.replace("you mean", "one column mean") for sentence in close if sentence), "")
+            remedy = next((sentence.replace("you mean", "one column mean") for sentence in close if sentence), "")
             yield Problem(
                 where="row 1",
                 found=", ".join(name.strip() for name in header),
                 allowed=f"a column named {' or '.join(_NAMES[needed][:3])}",
-                mend=mend,
+                mend=remedy,
             )
 
 
@@ -126,15 +126,13 @@ def _only_one_of(columns: Columns, asked: Asked) -> Iterator[Problem]:
 
 
 def _same_meaning(first: str, second: str, meaning: str) -> Problem:
-    found = f"{first.strip()} and {second.strip()}, which both say {meaning}"
-    return Problem(
-        where="row 1", found=found, allowed="one of them", mend=f'Leave one out. Or say which is meant: --use "{first.strip()}".'
-    )
+    both = f"{first.strip()} and {second.strip()}, which both say {meaning}"
+    return Problem(where="row 1", found=both, allowed="one of them", mend=f'Leave one out. Or say which is meant: --use "{first.strip()}".')
 
 
 def unused(table: Table, columns: Mapping[str, Column]) -> Iterator[str]:
     used = {column.place for column in columns.values()}
-    rest = [name.strip() for place, name in enumerate(table.header) if place not in used and name.strip()]
+    rest = [name.strip() for index, name in enumerate(table.header) if index not in used and name.strip()]
     if rest:
         yield f"Not used: {', '.join(rest)}."
 

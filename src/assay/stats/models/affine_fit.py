@@ -62,8 +62,8 @@ def affine_fit(sizes: Floats, times: Floats) -> Affine:
 def _start(x: Array, t: Array) -> Array:
     """Logarithms of a weighted linear fit; a negative part starts at a thousandth of the least time."""
     design = np.column_stack([1.0 / t, x / t])
-    found, *_ = np.linalg.lstsq(design, np.ones_like(t), rcond=None)
-    start: Array = np.log(np.maximum(found, 1e-3 * float(t.min())))
+    coefficients, *_ = np.linalg.lstsq(design, np.ones_like(t), rcond=None)
+    start: Array = np.log(np.maximum(coefficients, 1e-3 * float(t.min())))
     return start
 
 

@@ -214,7 +214,7 @@ def choose(data: Points, laws: Sequence[Law] = STRONG, confidence: float = 0.95)
         fits = tuple(fit(law, data, confidence) for law in able)
     except ValueError as error:
         return Refused(reason="refused", sentence=str(error))
-    best = min(fits, key=lambda found: found.aicc)  # min keeps the first of equals, the simplest
+    best = min(fits, key=lambda fitted: fitted.aicc)  # min keeps the first of equals, the simplest
     return Choice(chosen=best, fits=fits, sentence=_choice_sentence(best, fits, laws))
 
 
