@@ -112,9 +112,9 @@ class Number(Model):
     @property
     def label(self) -> str:
         """How findings name it: "speedup of B at workers=8"."""
-        who = f" of {self.of}" if self.of else ""
-        what = f" ({self.statistic})" if self.statistic not in (None, "ratio", "single") else ""
-        return f"{self.metric}{what}{who}" + (f" at workers={self.workers}" if self.workers else "")
+        subject = f" of {self.of}" if self.of else ""
+        statistic = f" ({self.statistic})" if self.statistic not in (None, "ratio", "single") else ""
+        return f"{self.metric}{statistic}{subject}" + (f" at workers={self.workers}" if self.workers else "")
 
 
 class Sides(Model):

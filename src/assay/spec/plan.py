@@ -103,14 +103,14 @@ def targets_of(serving: Serving) -> tuple[Target, ...]:
 
 def _loads(serving: Serving) -> tuple[Configuration, ...]:
     targets, scenarios = targets_of(serving), serving.scenarios
-    what = "concurrency" if serving.concurrency else "rate" if serving.rate else ""
+    load_key = "concurrency" if serving.concurrency else "rate" if serving.rate else ""
     loads: tuple[float | None, ...] = tuple(sorted(set(serving.concurrency or serving.rate))) or (None,)
     expanded = []
     for target, scenario, load in itertools.product(targets, scenarios, loads):
         parts = [
             *([f"engine={target.name}"] if len(targets) > 1 else []),
             *([f"scenario={scenario}"] if len(scenarios) > 1 else []),
-            f"{what}={load:g}" if load is not None else serving.arrivals.process,
+            f"{load_key}={load:g}" if load is not None else serving.arrivals.process,
         ]
         expanded.append(
             Configuration(

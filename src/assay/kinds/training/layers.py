@@ -172,15 +172,15 @@ def _hashes(measured: RecordData, results: Results, findings: Sequence[Finding],
     if agree.value < 1.0:
         return "fail", f"parameters equal at {show(agree).text} of the hashed steps"
     more = [
-        f"{words} {_states(measured, name, what)}"
-        for what, words in (("optimizer_hash", "optimizer states"), ("random_hash", "random states"))
-        if _states(measured, name, what)
+        f"{words} {_states(measured, name, column)}"
+        for column, words in (("optimizer_hash", "optimizer states"), ("random_hash", "random states"))
+        if _states(measured, name, column)
     ]
     return "pass", "; ".join([f"parameters equal at all hashed steps ({agree.method})", *more])
 
 
-def _states(measured: RecordData, name: str, what: str) -> str:
-    states = hashes(measured, what=what).filter(pl.col("configuration") == name)
+def _states(measured: RecordData, name: str, column: str) -> str:
+    states = hashes(measured, what=column).filter(pl.col("configuration") == name)
     if states.height == 0:
         return ""
     equal = int(states["agree"].sum())

@@ -34,15 +34,15 @@ def _lacks_quality(measured: RecordData) -> bool:
 def recommend(evidence: Evidence, vector: Vector = MappingProxyType({})) -> tuple[Recommendation, ...]:
     """The recommended configuration first, then one per further goal that is asked about."""
     measured, results, findings, gates = evidence.data, evidence.results, evidence.findings, evidence.gates
-    wanted = measured.experiment.verdict.wanted
+    dimensions = measured.experiment.verdict.wanted
     inadmissible = any(finding.severity == "invalid" for finding in findings)
     right = [name for name in measured.configurations if not inadmissible and _result_is_right(measured, name, findings, gates)]
     picks = [_recommended(measured, right, findings, gates, vector)]
     cost = "cost_per_item" if isinstance(results["cost_per_item"].get(measured.base), Estimate) else "cost"
-    if "cost" in wanted:
+    if "cost" in dimensions:
         picks.append(_least(measured, results, cost, right, "cheapest"))
     speed = "throughput" if isinstance(results["throughput"].get(measured.base), Estimate) else "speedup"
-    if "performance" in wanted:
+    if "performance" in dimensions:
         picks.append(_most(measured, results, speed, right, "fastest"))
     for gate, goal in (("deadline", "under deadline"), ("budget", "under budget")):
         if any(result.gate == gate for result in gates):
@@ -64,8 +64,8 @@ def _recommended(
     passing = [name for name in right if admissible(name, findings, gates) == "PASS"]
     lacking = {name: _unmeasured(measured, vector.get(name, {})) for name in passing}
     if answered := [name for name in passing if not lacking[name]]:
-        held = "quality held and every gate passed" if measured.experiment.quality is not None else "every gate passed"
-        return Recommendation(goal="recommended", configuration=answered[-1], sentence=f"the largest worker count with {held}")
+        conditions = "quality held and every gate passed" if measured.experiment.quality is not None else "every gate passed"
+        return Recommendation(goal="recommended", configuration=answered[-1], sentence=f"the largest worker count with {conditions}")
     if passing:
         why = lacking[passing[-1]]
     elif any(finding.severity == "invalid" for finding in findings):

@@ -44,8 +44,8 @@ def _asked(measured: RecordData) -> str:
 
 def _undecided(measured: RecordData, gates: Sequence[GateResult], picked: Recommendation) -> str:
     """What the evidence is too small for: the required worker count, or any recommendation."""
-    required, wanted = measured.experiment.gates.required_workers, measured.experiment.verdict.wanted
-    if required is None or (measured.experiment.quality is None and "correctness" in wanted):
+    required, dimensions = measured.experiment.gates.required_workers, measured.experiment.verdict.wanted
+    if required is None or (measured.experiment.quality is None and "correctness" in dimensions):
         return picked.sentence
     configuration = configuration_name(required)
     reasons = [gate.sentence for gate in gates if gate.configuration == configuration and gate.status != "PASS"]
@@ -81,18 +81,18 @@ def _claim(measured: RecordData, results: Results, configuration: str) -> str:
     workers = dict(zip(measured.configurations, measured.levels, strict=True))[configuration]
     if configuration == measured.base:
         return f"{_largest(workers)} (the base): {_base_time(results, configuration)}"
-    parts, wanted = [_largest(workers)], measured.experiment.verdict.wanted
+    parts, dimensions = [_largest(workers)], measured.experiment.verdict.wanted
     speedup, efficiency = results["speedup"][configuration], results["efficiency"][configuration]
-    if isinstance(speedup, Estimate) and "performance" in wanted:
+    if isinstance(speedup, Estimate) and "performance" in dimensions:
         parts.append(
             f"speedup {show(speedup).full} over {count(measured.experiment.base_level, 'workers')} ({_base_time(results, measured.base)})"
         )
-    if isinstance(efficiency, Estimate) and "performance" in wanted:
+    if isinstance(efficiency, Estimate) and "performance" in dimensions:
         parts.append(f"efficiency {show(efficiency).full}")
     parts += [
         _quality(measured, results, configuration),
-        _cost(measured, results, configuration) if "cost" in wanted else "",
-        _fault(results, configuration) if "reliability" in wanted else "",
+        _cost(measured, results, configuration) if "cost" in dimensions else "",
+        _fault(results, configuration) if "reliability" in dimensions else "",
     ]
     return "; ".join(part for part in parts if part)
 
@@ -155,8 +155,8 @@ def _conditions(measured: RecordData) -> str:
 
 
 def _not_measured(measured: RecordData, row: Mapping[str, DimensionResult], results: Results, configuration: str) -> str:
-    wanted = measured.experiment.verdict.wanted
-    missing: list[str] = [dimension for dimension in DIMENSIONS if dimension in wanted and row[dimension].status == "NOT_MEASURED"]
-    if "cost" in wanted and "cost" not in missing and isinstance(results["energy"][configuration], Absent):
+    dimensions = measured.experiment.verdict.wanted
+    missing: list[str] = [dimension for dimension in DIMENSIONS if dimension in dimensions and row[dimension].status == "NOT_MEASURED"]
+    if "cost" in dimensions and "cost" not in missing and isinstance(results["energy"][configuration], Absent):
         missing.append("energy")
     return f" Not measured: {', '.join(missing)}." if missing else ""

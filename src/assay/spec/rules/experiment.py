@@ -105,8 +105,8 @@ def _first_look_within_the_most(data: Data) -> Iterator[Problem]:
     first, most = (_at(data, "launches", name) for name in ("per_configuration", "at_most"))
     first = LAUNCHES if first is None else first
     most = AT_MOST if most is None else most
-    whole = type(first) is int and type(most) is int
-    if _at(data, "launches", "precision") is not None and whole and most < first:
+    whole_numbers = type(first) is int and type(most) is int
+    if _at(data, "launches", "precision") is not None and whole_numbers and most < first:
         yield Problem(
             where="launches.at_most",
             found=shown(most),

@@ -171,12 +171,12 @@ def _loads_of_the_process(data: Data) -> Iterator[Problem]:
     if not serving:
         return
     given = [key for key in ("concurrency", "rate") if items(serving, key)]
-    wanted = LOADS.get(process, ())
-    if process in LOADS and not any(key in given for key in wanted) and all(is_list(serving, key) for key in wanted):
-        example = {"concurrency": "concurrency = [1, 8, 16]", "rate": "rate = [5, 10]"}[wanted[0]]
+    required = LOADS.get(process, ())
+    if process in LOADS and not any(key in given for key in required) and all(is_list(serving, key) for key in required):
+        example = {"concurrency": "concurrency = [1, 8, 16]", "rate": "rate = [5, 10]"}[required[0]]
         meant = ' Or write process = "poisson" below [serving.arrivals].' if given == ["rate"] else ""
         yield Problem(
-            where=f"serving.{wanted[0]}",
+            where=f"serving.{required[0]}",
             found=NOTHING,
             allowed=f"a load where arrivals.process is {shown(process)}",
             mend=f"Write {example} below [serving].{meant}",
@@ -389,8 +389,8 @@ def _transport(data: Data) -> Iterator[Problem]:
     proxy = client.get("proxy", "")
     if isinstance(proxy, str) and proxy:
         yield from _url("serving.client.proxy", proxy)
-    for name, given in (("proxy", bool(proxy)), ("http2", client.get("http2") is True)):
-        if given and (transport := client.get("transport", "auto")) in ("lean", "compiled"):
+    for name, requested in (("proxy", bool(proxy)), ("http2", client.get("http2") is True)):
+        if requested and (transport := client.get("transport", "auto")) in ("lean", "compiled"):
             yield Problem(
                 where="serving.client.transport",
                 found=f'"{transport}" with {name}',

@@ -99,15 +99,15 @@ def problem(text: str, where: str = "serving.scenarios") -> Problem | None:
 
 def unsuited(one: Scenario, task: str, where: str = "serving.task") -> Problem | None:
     """Why a task cannot take a scenario's requests; None if it can, or if the task is unknown."""
-    wanted = TASKS.get(one.letter)
+    suited = TASKS.get(one.letter)
     if task == "rerank":
-        wanted = ("rerank",) if one.letter in ("R", DATASET) else ()
-    if wanted is None or task in wanted or task not in OWN_TASKS:
+        suited = ("rerank",) if one.letter in ("R", DATASET) else ()
+    if suited is None or task in suited or task not in OWN_TASKS:
         return None
     pairing = f'"{task}" with the scenario {one.text}'
-    if not wanted:
+    if not suited:
         return Problem(where=where, found=pairing, allowed="rerank with a scenario R or dataset", mend='For example "R(1024,100)".')
-    return Problem(where=where, found=pairing, allowed=" or ".join(wanted), mend=f'Write task = "{wanted[0]}".')
+    return Problem(where=where, found=pairing, allowed=" or ".join(suited), mend=f'Write task = "{suited[0]}".')
 
 
 def _matches(text: str) -> bool:

@@ -115,14 +115,14 @@ _NAMES: Final = {"workers": ("workers", "nodes", "GPUs"), "seconds": ("seconds",
 
 def _only_one_of(columns: Columns, asked: Asked) -> Iterator[Problem]:
     """Report several columns of one meaning; drops those that --use does not name."""
-    for pair, what in ((("seconds", "step_seconds"), "the time"), (PRICES, "the price"), (ENERGIES, "the energy")):
-        there = [meaning for meaning in pair if meaning in columns]
-        meant = [meaning for meaning in there if any(named(columns[meaning].name, name) for name in asked.use)]
-        for meaning in there if len(meant) == 1 else ():
-            if meaning not in meant:
+    for pair, quantity in ((("seconds", "step_seconds"), "the time"), (PRICES, "the price"), (ENERGIES, "the energy")):
+        present = [meaning for meaning in pair if meaning in columns]
+        chosen = [meaning for meaning in present if any(named(columns[meaning].name, name) for name in asked.use)]
+        for meaning in present if len(chosen) == 1 else ():
+            if meaning not in chosen:
                 del columns[meaning]
-        if len(there) > 1 and len(meant) != 1:
-            yield _same_meaning(columns[there[0]].name, columns[there[1]].name, what)
+        if len(present) > 1 and len(chosen) != 1:
+            yield _same_meaning(columns[present[0]].name, columns[present[1]].name, quantity)
 
 
 def _same_meaning(first: str, second: str, meaning: str) -> Problem:

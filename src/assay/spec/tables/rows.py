@@ -28,7 +28,7 @@ Read = tuple[int, tuple[str, ...], Values]
 def chosen(table: Table, asked: Asked, problems: list[Problem]) -> list[Row]:
     """The rows selected by --where."""
     rows = list(table.rows)
-    for name, wanted in asked.where:
+    for name, text in asked.where:
         index = next((index for index, head in enumerate(table.header) if named(head, name)), None)
         if index is None:
             problems.append(
@@ -36,12 +36,10 @@ def chosen(table: Table, asked: Asked, problems: list[Problem]) -> list[Row]:
             )
             continue
         values = list(dict.fromkeys(cells[index].strip() for _, cells in rows if index < len(cells)))
-        rows = [row for row in rows if index < len(row[1]) and named(row[1][index], wanted)]
+        rows = [row for row in rows if index < len(row[1]) and named(row[1][index], text)]
         if not rows:
             problems.append(
-                Problem(
-                    where="--where", found=f"{name}={wanted}", allowed=", ".join(values), mend="Write a cell as it stands in the table."
-                )
+                Problem(where="--where", found=f"{name}={text}", allowed=", ".join(values), mend="Write a cell as it stands in the table.")
             )
     return rows
 

@@ -71,9 +71,9 @@ def _batch(values: Values, workers: float, columns: Mapping[str, Column]) -> flo
 def batches(rows: Sequence[Values], columns: Mapping[str, Column], asked: Asked, problems: list[Problem]) -> Scaling:
     """Scaling mode from batches if no work is given: one batch for all is strong, one per worker weak."""
     batches = [(_batch(values, values["workers"] or 1.0, columns), values["workers"] or 1.0) for values in rows]
-    whole = [batch for batch, _ in batches if batch is not None]
+    totals = [batch for batch, _ in batches if batch is not None]
     per_worker = [batch / workers for batch, workers in batches if batch is not None]
-    kind: Scaling = "" if len(whole) < max(2, len(rows)) else "strong" if _equal(whole) else "weak" if _equal(per_worker) else ""
+    kind: Scaling = "" if len(totals) < max(2, len(rows)) else "strong" if _equal(totals) else "weak" if _equal(per_worker) else ""
     if asked.scaling and kind and asked.scaling != kind:
         contradiction = f"{asked.scaling}, but the batches of the table are those of {kind} scaling"
         problems.append(Problem(where="--scaling", found=contradiction, allowed=kind, mend="Leave it out."))

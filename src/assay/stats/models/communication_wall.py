@@ -299,8 +299,8 @@ def divide(curve: Curve, workers: float, measured_s: float) -> Division:
     )
 
 
-def _limit(lost: float, whole: float, serial: float, communication: float, slowest: float, rest: float) -> Limit:
-    if lost <= SHARE * whole:
+def _limit(lost: float, total: float, serial: float, communication: float, slowest: float, rest: float) -> Limit:
+    if lost <= SHARE * total:
         return "nothing"
     parts: dict[Limit, float] = {"serial": serial, "communication": communication, "slowest": slowest, "unexplained": rest}
     largest: Limit = max(parts, key=lambda name: parts[name])

@@ -156,9 +156,9 @@ def supported(values: Array, place: int) -> bool:
     """Whether `SUPPORT` values of the shorter side lie clearly towards its level; two outliers and an ordinary one do not."""
     sides = values[:place], values[place:]
     short, long = sorted(sides, key=len)
-    there, here = _median(short), _median(long)
-    towards = np.sign(there - here) * (short - here)
-    return int(np.sum(towards >= CLEARLY * abs(there - here))) >= SUPPORT
+    short_median, long_median = _median(short), _median(long)
+    towards = np.sign(short_median - long_median) * (short - long_median)
+    return int(np.sum(towards >= CLEARLY * abs(short_median - long_median))) >= SUPPORT
 
 
 def _cut(values: Array) -> tuple[Array, float]:
