@@ -112,9 +112,9 @@ class Number(Model):
     @property
     def label(self) -> str:
         """How findings name it: "speedup of B at workers=8"."""
-        who = f" of {self.of}" if self.of else ""
-        what = f" ({self.statistic})" if self.statistic not in (None, "ratio", "single") else ""
-        return f"{self.metric}{what}{who}" + (f" at workers={self.workers}" if self.workers else "")
+        subject = f" of {self.of}" if self.of else ""
+        statistic = f" ({self.statistic})" if self.statistic not in (None, "ratio", "single") else ""
+        return f"{self.metric}{statistic}{subject}" + (f" at workers={self.workers}" if self.workers else "")
 
 
 class Sides(Model):
@@ -228,11 +228,11 @@ def _worded(problem: Problem) -> Problem:
     """The same problem, worded for a claim; splits text that holds a number and its unit."""
     if problem.where == "the experiment":
         return replace(problem, where="the claim")
-    both = re.fullmatch(r'"\s*(?:USD|[$€])?\s*([-+]?[\d.,]+)\s*([^\d\s"][^"]*?)\s*"', problem.found)
-    if both is None or "number" not in problem.allowed or problem.mend:
+    quantity = re.fullmatch(r'"\s*(?:USD|[$€])?\s*([-+]?[\d.,]+)\s*([^\d\s"][^"]*?)\s*"', problem.found)
+    if quantity is None or "number" not in problem.allowed or problem.mend:
         return problem
-    own = f', and unit = "{both[2]}"' if re.fullmatch(r"number\[\d+\](\.baseline)?\.value|slo\.limit", problem.where) else ""
-    return replace(problem, mend=f"Write {both[1]}, without the unit{own}.")
+    unit = f', and unit = "{quantity[2]}"' if re.fullmatch(r"number\[\d+\](\.baseline)?\.value|slo\.limit", problem.where) else ""
+    return replace(problem, mend=f"Write {quantity[1]}, without the unit{unit}.")
 
 
 def _interval_problems(where: str, number: Number) -> list[Problem]:
@@ -259,9 +259,9 @@ def _interval_problems(where: str, number: Number) -> list[Problem]:
 
 
 def _contradictions(claim: Claim) -> list[Problem]:
-    found = []
+    problems = []
     if len(claim.number) > MOST_NUMBERS:
-        found.append(
+        problems.append(
             Problem(
                 where="number",
                 found=f"{len(claim.number)} numbers",
@@ -269,11 +269,11 @@ def _contradictions(claim: Claim) -> list[Problem]:
                 mend="Split it into several claims.",
             )
         )
-    for place, number in enumerate(claim.number):
-        where = f"number[{place}]"
-        found += _interval_problems(where, number)
+    for index, number in enumerate(claim.number):
+        where = f"number[{index}]"
+        problems += _interval_problems(where, number)
         if number.planned_launches is not None and (number.launches or 0) > number.planned_launches:
-            found.append(
+            problems.append(
                 Problem(
                     where=f"{where}.planned_launches",
                     found=str(number.planned_launches),
@@ -283,7 +283,7 @@ def _contradictions(claim: Claim) -> list[Problem]:
             )
     prediction = claim.prediction
     if prediction is not None and prediction.measured_up_to is not None and prediction.workers <= prediction.measured_up_to:
-        found.append(
+        problems.append(
             Problem(
                 where="prediction.workers",
                 found=str(prediction.workers),
@@ -291,4 +291,4 @@ def _contradictions(claim: Claim) -> list[Problem]:
                 mend="Leave [prediction] out where nothing beyond the measured range is claimed.",
             )
         )
-    return found
+    return problems

@@ -206,7 +206,7 @@ class Verdict(Model):
     @property
     def wanted(self) -> tuple[Dimension, ...]:
         """The requested dimensions, in their usual order."""
-        return tuple(one for one in EVERY_DIMENSION if not self.only or one in self.only)
+        return tuple(dimension for dimension in EVERY_DIMENSION if not self.only or dimension in self.only)
 
     @property
     def words(self) -> str:

@@ -33,10 +33,10 @@ def explain(model: type[BaseModel], error: ValidationError) -> tuple[Problem, ..
         problem = _problem(known, detail["type"], _without_choice(known, detail["loc"]), detail["input"])
         problems.setdefault(problem.where, problem)
     # A list whose items are all wrong is also reported as empty; the items are more specific.
-    inner = {path[:place] for path in problems for place, mark in enumerate(path) if mark == "["}
-    told = tuple(problem for where, problem in problems.items() if where not in inner)
+    inner = {path[:end] for path in problems for end, mark in enumerate(path) if mark == "["}
+    specific = tuple(problem for where, problem in problems.items() if where not in inner)
     rest = len(details) - MOST
-    return (*told, Problem(where="the rest", found=f"{rest:,} further problems", allowed="none")) if rest > 0 else told
+    return (*specific, Problem(where="the rest", found=f"{rest:,} further problems", allowed="none")) if rest > 0 else specific
 
 
 def shown(value: object) -> str:
@@ -55,28 +55,28 @@ def path_of(location: Iterable[int | str]) -> str:
 
 def closest(word: str, among: Iterable[str]) -> str | None:
     """The most similar word, or None if none is similar."""
-    words = list(among)
-    folded = {candidate.lower(): candidate for candidate in words}
-    found = difflib.get_close_matches(word.lower(), folded, n=1, cutoff=0.6)
-    return folded[found[0]] if found else None
+    candidates = list(among)
+    folded = {candidate.lower(): candidate for candidate in candidates}
+    matches = difflib.get_close_matches(word.lower(), folded, n=1, cutoff=0.6)
+    return folded[matches[0]] if matches else None
 
 
 def did_you_mean(word: str, among: Iterable[str]) -> str:
     """A sentence that names the closest word, or an empty string."""
-    found = closest(word, among)
-    return f"Did you mean {found}?" if found else ""
+    match = closest(word, among)
+    return f"Did you mean {match}?" if match else ""
 
 
-def _problem(known: Mapping[str, Key], kind: str, location: tuple[int | str, ...], found: object) -> Problem:
+def _problem(known: Mapping[str, Key], kind: str, location: tuple[int | str, ...], value: object) -> Problem:
     where = path_of(location)
     if kind == "extra_forbidden":
-        return _unknown_key(known, location, found)
+        return _unknown_key(known, location, value)
     key = known.get(_general(location)) or known.get(_general((*location[:-1], "*")))
     if key is None:  # the experiment itself is no table
-        return Problem(where=where or "the experiment", found=shown(found), allowed="a table of keys")
+        return Problem(where=where or "the experiment", found=shown(value), allowed="a table of keys")
     if kind == "missing":
         return Problem(where=where, found=NOTHING, allowed=key.allowed, mend=_add(key, where))
-    return Problem(where=where, found=shown(found), allowed=key.allowed, mend=_mend(key, found))
+    return Problem(where=where, found=shown(value), allowed=key.allowed, mend=_mend(key, value))
 
 
 def _without_choice(known: Mapping[str, Key], location: tuple[int | str, ...]) -> tuple[int | str, ...]:
@@ -96,51 +96,51 @@ def _general(location: Iterable[int | str]) -> str:
     return text
 
 
-def _unknown_key(known: Mapping[str, Key], location: tuple[int | str, ...], found: object) -> Problem:
+def _unknown_key(known: Mapping[str, Key], location: tuple[int | str, ...], value: object) -> Problem:
     name = str(location[-1])
     names = siblings(known, _general(location[:-1]))
     # A valid key in the wrong section, else possibly a typo.
     homes = [path for path in known if path.rpartition(".")[2] == name and "." in path]
-    mend = f"Did you mean {' or '.join(homes)}?" if homes else did_you_mean(name, names)
-    return Problem(where=path_of(location), found=_unless_secret(location[-1], found), allowed=", ".join(names), mend=mend)
+    remedy = f"Did you mean {' or '.join(homes)}?" if homes else did_you_mean(name, names)
+    return Problem(where=path_of(location), found=_unless_secret(location[-1], value), allowed=", ".join(names), mend=remedy)
 
 
-def _unless_secret(name: int | str, found: object) -> str:
+def _unless_secret(name: int | str, value: object) -> str:
     """Never echo text that may be a secret under a misspelt key: the message may end up in a log."""
-    return "text that is not repeated here" if isinstance(found, str) and _SECRET.search(str(name)) else shown(found)
+    return "text that is not repeated here" if isinstance(value, str) and _SECRET.search(str(name)) else shown(value)
 
 
 def _add(key: Key, where: str) -> str:
     section, _, name = where.rpartition(".")
     if key.section:
         return f"Add [{where}]. {key.description}"
-    place = f" below [{section}]" if section and "[" not in section else ""
-    return f"Add {name} = ...{place} ({key.description.removesuffix('.')})."
+    position = f" below [{section}]" if section and "[" not in section else ""
+    return f"Add {name} = ...{position} ({key.description.removesuffix('.')})."
 
 
-def _mend(key: Key, found: object) -> str:
+def _mend(key: Key, value: object) -> str:
     """The line that was probably intended."""
-    if key.section and isinstance(found, dict):
+    if key.section and isinstance(value, dict):
         return f"Write [[{key.path}]], with two brackets: there may be several."
     if key.section:
         return f"Write [{key.path}] on a line of its own and the keys below it."
-    if key.type.startswith("list") and not isinstance(found, list | tuple):
-        return f"Write [{shown(found)}], in brackets."
-    if isinstance(found, str):
-        return _mend_text(key, found)
-    if isinstance(found, bool):
+    if key.type.startswith("list") and not isinstance(value, list | tuple):
+        return f"Write [{shown(value)}], in brackets."
+    if isinstance(value, str):
+        return _mend_text(key, value)
+    if isinstance(value, bool):
         return ""
-    if isinstance(found, float) and key.type == "whole number" and found.is_integer():
-        return f"Write {int(found)}, without the point."
-    if key.type == "text" and isinstance(found, int | float | date):
-        return f'Write "{_toml(found)}", in quotes.'
-    return f"Write {found:%Y-%m-%d}, without the time." if key.type == "date" and isinstance(found, date) else ""
+    if isinstance(value, float) and key.type == "whole number" and value.is_integer():
+        return f"Write {int(value)}, without the point."
+    if key.type == "text" and isinstance(value, int | float | date):
+        return f'Write "{_toml(value)}", in quotes.'
+    return f"Write {value:%Y-%m-%d}, without the time." if key.type == "date" and isinstance(value, date) else ""
 
 
-def _mend_text(key: Key, found: str) -> str:
-    if key.type in ("whole number", "number") and _is_number(found):
-        return f"Write {found.strip()}, without quotes."
-    return did_you_mean(found, key.type.split(" | ")) if " | " in key.type else ""
+def _mend_text(key: Key, text: str) -> str:
+    if key.type in ("whole number", "number") and _is_number(text):
+        return f"Write {text.strip()}, without quotes."
+    return did_you_mean(text, key.type.split(" | ")) if " | " in key.type else ""
 
 
 def _is_number(text: str) -> bool:

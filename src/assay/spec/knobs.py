@@ -47,7 +47,7 @@ def check(experiment: Experiment) -> Tune:
 def _problems(experiment: Experiment, tune: Tune) -> Iterator[Problem]:
     words = [*experiment.workload.arguments, *experiment.workload.environment.values()]
     for name, values in tune.knobs.items():
-        where, told = f"tune.knobs.{name}", ", ".join(map(shown, values)) or "none"
+        where, listed = f"tune.knobs.{name}", ", ".join(map(shown, values)) or "none"
         if name in RESERVED:
             yield Problem(where=where, found=repr(name), allowed="another name: a launch fills this one in itself")
         elif not any(f"{{{name}}}" in word for word in words):
@@ -58,9 +58,9 @@ def _problems(experiment: Experiment, tune: Tune) -> Iterator[Problem]:
                 mend=f'For example: arguments = ["--{name.replace("_", "-")}", "{{{name}}}"].',
             )
         if len(values) < FEWEST_VALUES:
-            yield Problem(where=where, found=told, allowed=f"at least {FEWEST_VALUES} values, the first of them today's")
+            yield Problem(where=where, found=listed, allowed=f"at least {FEWEST_VALUES} values, the first of them today's")
         if len(set(map(shown, values))) < len(values):
-            yield Problem(where=where, found=told, allowed="every value once")
+            yield Problem(where=where, found=listed, allowed="every value once")
 
 
 def arm(experiment: Experiment, choice: Choice, blocks: int, place: int, number: int) -> Experiment:

@@ -112,8 +112,8 @@ def _text(path: Path, what: str = "an experiment") -> str:
     allowed = f"a TOML file that describes {what}"
     if path.is_dir():
         inside = sorted(file.name for file in path.glob("*.toml"))
-        mend = f"Give a file in it, for example {path / inside[0]}." if inside else ""
-        raise _file_problem(path, "a folder", allowed, mend)
+        remedy = f"Give a file in it, for example {path / inside[0]}." if inside else ""
+        raise _file_problem(path, "a folder", allowed, remedy)
     try:
         raw = path.read_bytes()
     except FileNotFoundError:
@@ -132,8 +132,8 @@ def _decoded(path: Path, raw: bytes) -> str:
         return raw.decode("utf-8")
     except UnicodeDecodeError as error:
         line = raw[: error.start].count(b"\n") + 1
-        found = f"the byte 0x{raw[error.start]:02x} on line {line}"
-        raise _file_problem(path, found, "text in UTF-8", 'Save it again as "UTF-8".') from None
+        invalid = f"the byte 0x{raw[error.start]:02x} on line {line}"
+        raise _file_problem(path, invalid, "text in UTF-8", 'Save it again as "UTF-8".') from None
 
 
 _POSITION = re.compile(r"(.*) \(at (?:line (\d+), column (\d+)|end of document)\)")
@@ -168,12 +168,12 @@ def _syntax_problem(message: str, text: str) -> Problem:
 _TEXT_NEEDS_QUOTES = "This is no TOML value: text stands in quotes, true and false are small, lists in brackets."
 
 
-def _file_problem(path: Path, found: str, allowed: str, mend: str = "") -> SpecError:
-    return SpecError((Problem(where=str(path), found=found, allowed=allowed, mend=mend),), str(path))
+def _file_problem(path: Path, state: str, allowed: str, remedy: str = "") -> SpecError:
+    return SpecError((Problem(where=str(path), found=state, allowed=allowed, mend=remedy),), str(path))
 
 
 def _similar_file(path: Path) -> str:
     if not path.parent.is_dir():
         return f"There is no folder {shown(str(path.parent))}."
-    found = closest(path.name, (file.name for file in path.parent.iterdir() if file.suffix == ".toml"))
-    return f"Did you mean {path.parent / found}?" if found else ""
+    match = closest(path.name, (file.name for file in path.parent.iterdir() if file.suffix == ".toml"))
+    return f"Did you mean {path.parent / match}?" if match else ""

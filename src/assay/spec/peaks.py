@@ -40,10 +40,10 @@ class _Entry:
 
 def peak_of(device: str, precision: str) -> Peak | None:
     """The peak of a device by its reported name; None: unknown."""
-    found = [entry for entry in _entries() if entry.device.fullmatch(device.strip())]
-    if len(found) != 1 or precision not in found[0].tflops:
+    entries = [entry for entry in _entries() if entry.device.fullmatch(device.strip())]
+    if len(entries) != 1 or precision not in entries[0].tflops:
         return None
-    (entry,) = found
+    (entry,) = entries
     return Peak(flops_per_s=entry.tflops[precision] * TERA, precision=precision, source=entry.source, sparse_factor=entry.sparse_factor)
 
 
@@ -57,10 +57,10 @@ def _entries() -> tuple[_Entry, ...]:
     table = tomllib.loads(_TABLE.read_text())
     return tuple(
         _Entry(
-            device=re.compile(one["device"], re.IGNORECASE),
-            tflops={name: float(value) for name, value in one.items() if name not in _OTHER_KEYS},
-            source=str(one["source"]),
-            sparse_factor=float(one.get("sparse_factor", 1.0)),
+            device=re.compile(row["device"], re.IGNORECASE),
+            tflops={name: float(value) for name, value in row.items() if name not in _OTHER_KEYS},
+            source=str(row["source"]),
+            sparse_factor=float(row.get("sparse_factor", 1.0)),
         )
-        for one in table["peak"]
+        for row in table["peak"]
     )

@@ -46,8 +46,8 @@ class PlannedFault:
     @property
     def may_strike_in_the_middle(self) -> bool:
         """Whether it may strike mid-run if no checkpoint is saved, as the user set no other moment."""
-        asked = self.training
-        return asked is not None and asked.after_checkpoints is None and asked.at_step is None and not self.during_checkpoint
+        fault = self.training
+        return fault is not None and fault.after_checkpoints is None and fault.at_step is None and not self.during_checkpoint
 
     @property
     def when(self) -> str:
@@ -103,26 +103,26 @@ def targets_of(serving: Serving) -> tuple[Target, ...]:
 
 def _loads(serving: Serving) -> tuple[Configuration, ...]:
     targets, scenarios = targets_of(serving), serving.scenarios
-    what = "concurrency" if serving.concurrency else "rate" if serving.rate else ""
+    load_key = "concurrency" if serving.concurrency else "rate" if serving.rate else ""
     loads: tuple[float | None, ...] = tuple(sorted(set(serving.concurrency or serving.rate))) or (None,)
-    found = []
+    expanded = []
     for target, scenario, load in itertools.product(targets, scenarios, loads):
         parts = [
             *([f"engine={target.name}"] if len(targets) > 1 else []),
             *([f"scenario={scenario}"] if len(scenarios) > 1 else []),
-            f"{what}={load:g}" if load is not None else serving.arrivals.process,
+            f"{load_key}={load:g}" if load is not None else serving.arrivals.process,
         ]
-        found.append(
+        expanded.append(
             Configuration(
                 name=" ".join(parts), workers=len(target.urls) or target.replicas, target=target.name, scenario=scenario, load=load
             )
         )
-    return tuple(found)
+    return tuple(expanded)
 
 
 def configuration_of(experiment: Experiment, launch: PlannedLaunch) -> Configuration:
     """The configuration of a planned launch."""
-    return next(one for one in configurations(experiment) if one.name == launch.configuration)
+    return next(configuration for configuration in configurations(experiment) if configuration.name == launch.configuration)
 
 
 AFTER_A_FAULT_S = 20.0  # of load after a fault is undone: an engine takes seconds to restart
@@ -131,11 +131,11 @@ AFTER_A_FAULT_S = 20.0  # of load after a fault is undone: an engine takes secon
 def measured_seconds(experiment: Experiment, launch: PlannedLaunch) -> float:
     """Duration of the measured part of a launch's load; with a fault, at least until well after its end."""
     assert experiment.serving is not None
-    asked = experiment.serving.arrivals.duration_s
+    duration_s = experiment.serving.arrivals.duration_s
     fault = launch.fault.serving if launch.fault is not None else None
     if fault is None:
-        return asked
-    return fault.load_s if fault.load_s is not None else max(asked, fault.at_s + fault.for_s + AFTER_A_FAULT_S)
+        return duration_s
+    return fault.load_s if fault.load_s is not None else max(duration_s, fault.at_s + fault.for_s + AFTER_A_FAULT_S)
 
 
 def refuse_endless(experiment: Experiment) -> None:
@@ -208,8 +208,8 @@ def _timed_launches(experiment: Experiment) -> list[PlannedLaunch]:
     for block in range(experiment.blocks):
         seed = _below(numbers, SEEDS)
         # Levels as a set: their order does not change the experiment.
-        for order, one in enumerate(_in_a_block(numbers, experiment)):
-            launches.append(_launch(len(launches), one, block, order, "timed", seed))
+        for order, configuration in enumerate(_in_a_block(numbers, experiment)):
+            launches.append(_launch(len(launches), configuration, block, order, "timed", seed))
     return launches
 
 
@@ -219,19 +219,21 @@ def _in_a_block(numbers: random.Random, experiment: Experiment) -> list[Configur
     serving = experiment.serving
     if serving is None or not any(target.command for target in targets_of(serving)):
         return drawn
-    engines = list(dict.fromkeys(one.target for one in drawn))  # in their random order
-    return sorted(drawn, key=lambda one: engines.index(one.target))
+    engines = list(dict.fromkeys(configuration.target for configuration in drawn))  # in their random order
+    return sorted(drawn, key=lambda configuration: engines.index(configuration.target))
 
 
 def _communication_launches(experiment: Experiment, first_slot: int) -> list[PlannedLaunch]:
     """Calibration launches of every configuration with several workers; random numbers of their own, as for fault launches."""
     numbers = random.Random(experiment.launches.seed + 2**65)
     launches: list[PlannedLaunch] = []
-    for place in range(experiment.workload.calibrate_communication):
+    for repetition in range(experiment.workload.calibrate_communication):
         seed = _below(numbers, SEEDS)
-        for order, one in enumerate(_shuffled(numbers, [one for one in configurations(experiment) if one.workers > 1])):
+        for order, configuration in enumerate(
+            _shuffled(numbers, [configuration for configuration in configurations(experiment) if configuration.workers > 1])
+        ):
             slot = first_slot + len(launches)
-            launches.append(_launch(slot, one, experiment.blocks + place, order, "communication", seed))
+            launches.append(_launch(slot, configuration, experiment.blocks + repetition, order, "communication", seed))
     return launches
 
 
@@ -240,8 +242,11 @@ def _sweep_launches(experiment: Experiment, first_slot: int) -> list[PlannedLaun
     if not experiment.measure.communication:
         return []
     numbers = random.Random(experiment.launches.seed + 2**67)
-    some = [one for one in configurations(experiment) if one.workers > 1]
-    return [_launch(first_slot + order, one, experiment.blocks, order, "sweep", _below(numbers, SEEDS)) for order, one in enumerate(some)]
+    distributed = [configuration for configuration in configurations(experiment) if configuration.workers > 1]
+    return [
+        _launch(first_slot + order, configuration, experiment.blocks, order, "sweep", _below(numbers, SEEDS))
+        for order, configuration in enumerate(distributed)
+    ]
 
 
 def _profile_launches(experiment: Experiment, first_slot: int) -> list[PlannedLaunch]:
@@ -250,8 +255,11 @@ def _profile_launches(experiment: Experiment, first_slot: int) -> list[PlannedLa
         return []
     numbers = random.Random(experiment.launches.seed + 2**66)
     levels = experiment.profile.levels or experiment.factor.levels
-    some = [one for one in configurations(experiment) if one.workers in levels]
-    return [_launch(first_slot + order, one, experiment.blocks, order, "profile", _below(numbers, SEEDS)) for order, one in enumerate(some)]
+    profiled = [configuration for configuration in configurations(experiment) if configuration.workers in levels]
+    return [
+        _launch(first_slot + order, configuration, experiment.blocks, order, "profile", _below(numbers, SEEDS))
+        for order, configuration in enumerate(profiled)
+    ]
 
 
 def _fault_launches(experiment: Experiment, first_slot: int) -> list[PlannedLaunch]:
@@ -261,10 +269,10 @@ def _fault_launches(experiment: Experiment, first_slot: int) -> list[PlannedLaun
     block = experiment.blocks
     launches: list[PlannedLaunch] = []
     for fault in experiment.faults:
-        for one in _struck(experiment, fault):
-            drawn = _drawn(numbers, fault, one.workers, experiment.serving is not None)
+        for configuration in _struck(experiment, fault):
+            drawn = _drawn(numbers, fault, configuration.workers, experiment.serving is not None)
             slot, order = first_slot + len(launches), len(launches)
-            launches.append(_launch(slot, one, block, order, "fault", _below(numbers, SEEDS), drawn))
+            launches.append(_launch(slot, configuration, block, order, "fault", _below(numbers, SEEDS), drawn))
     return launches
 
 
@@ -273,13 +281,13 @@ def _struck(experiment: Experiment, fault: Fault) -> list[Configuration]:
     every = configurations(experiment)
     if experiment.serving is None:
         levels = fault.levels or (max(experiment.factor.levels),)
-        return [one for level in levels for one in every if one.workers == level]
-    found = []
-    for target, scenario in dict.fromkeys((one.target, one.scenario) for one in every):
-        own = [one for one in every if (one.target, one.scenario) == (target, scenario)]
+        return [configuration for level in levels for configuration in every if configuration.workers == level]
+    struck = []
+    for target, scenario in dict.fromkeys((configuration.target, configuration.scenario) for configuration in every):
+        group = [configuration for configuration in every if (configuration.target, configuration.scenario) == (target, scenario)]
         if scenario == every[0].scenario and fault.target in ("", target):
-            found += [one for one in own if one.load == fault.load] or [own[(len(own) - 1) // 2]]
-    return found
+            struck += [configuration for configuration in group if configuration.load == fault.load] or [group[(len(group) - 1) // 2]]
+    return struck
 
 
 def _drawn(numbers: random.Random, fault: Fault, workers: int, serving: bool) -> PlannedFault:
@@ -315,9 +323,9 @@ def _fault_words(fault: PlannedFault | None) -> str:
     if fault is None:
         return ""
     if fault.serving is not None:
-        asked = fault.serving
-        undone = f", undone after {asked.for_s:g} s" if asked.for_s else ""
-        return f"{fault.kind} replica {fault.rank}, {asked.at_s:g} s into the load{undone}"
+        serving = fault.serving
+        undone = f", undone after {serving.for_s:g} s" if serving.for_s else ""
+        return f"{fault.kind} replica {fault.rank}, {serving.at_s:g} s into the load{undone}"
     who = "" if fault.during_checkpoint else f" rank {fault.rank},"
     return f"{fault.kind}{who} {fault.when}{_how(fault)}"
 
@@ -331,8 +339,15 @@ def _how(fault: PlannedFault) -> str:
 
 
 def _launch(
-    slot: int, one: Configuration, block: int, order: int, role: Role, seed: int, fault: PlannedFault | None = None
+    slot: int, configuration: Configuration, block: int, order: int, role: Role, seed: int, fault: PlannedFault | None = None
 ) -> PlannedLaunch:
     return PlannedLaunch(
-        slot=slot, configuration=one.name, workers=one.workers, block=block, order=order, role=role, seed=seed, fault=fault
+        slot=slot,
+        configuration=configuration.name,
+        workers=configuration.workers,
+        block=block,
+        order=order,
+        role=role,
+        seed=seed,
+        fault=fault,
     )

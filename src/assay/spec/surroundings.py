@@ -73,9 +73,9 @@ def _at_home(script: str) -> Path:
         return Path(script)
 
 
-def _script_problem(found: str, folder: Path, mend: str) -> Problem:
+def _script_problem(state: str, folder: Path, remedy: str) -> Problem:
     where_to = f"the folder {shown(str(folder))}" if str(folder) not in ("", ".") else "this folder"
-    return Problem(where="workload.script", found=found, allowed=f"a file, relative to {where_to}", mend=mend)
+    return Problem(where="workload.script", found=state, allowed=f"a file, relative to {where_to}", mend=remedy)
 
 
 def _a_file_inside(path: Path, script: str) -> str:
@@ -89,8 +89,8 @@ def _similar(path: Path, folder: Path, script: str) -> str:
     if not path.parent.is_dir():
         return f"There is no folder {shown(str(path.parent))}."
     names = [file.name for _, file in zip(range(MOST_FILES_COMPARED), path.parent.iterdir(), strict=False)]
-    found = closest(path.name, names)
-    return f"Did you mean {Path(script).parent / found}?" if found else ""
+    match = closest(path.name, names)
+    return f"Did you mean {Path(script).parent / match}?" if match else ""
 
 
 def _at(data: Mapping[str, Any], section: str, name: str) -> object:

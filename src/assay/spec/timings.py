@@ -32,16 +32,16 @@ def read_timings(path: str | Path, *, work: float | None = None, asked: Asked | 
     try:
         raw = path.read_bytes()
     except (OSError, ValueError) as error:
-        found = "a folder" if path.is_dir() else "no such file" if isinstance(error, FileNotFoundError) else str(error)
-        raise SpecError((Problem(where=str(path), found=found, allowed="a CSV file"),), str(path)) from None
+        state = "a folder" if path.is_dir() else "no such file" if isinstance(error, FileNotFoundError) else str(error)
+        raise SpecError((Problem(where=str(path), found=state, allowed="a CSV file"),), str(path)) from None
     try:
         # Spreadsheets write a byte-order mark, which carries no information.
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         row = raw[: error.start].count(b"\n") + 1
-        found = f"the byte 0x{raw[error.start]:02x}"
-        mend = 'Save it again as "CSV UTF-8".'
-        problem = Problem(where=f"row {row}", found=found, allowed="text in UTF-8", mend=mend)
+        state = f"the byte 0x{raw[error.start]:02x}"
+        remedy = 'Save it again as "CSV UTF-8".'
+        problem = Problem(where=f"row {row}", found=state, allowed="text in UTF-8", mend=remedy)
         raise SpecError((problem,), str(path)) from None
     return parse_timings(text, str(path), work=work, asked=asked)
 
@@ -60,14 +60,14 @@ def parse_timings(text: str, source: str, *, work: float | None = None, asked: A
     marks = decimal(table, rows, columns, problems)
     notes = [*unused(table, columns), *grouped(marks)]
     read = [(at, cells, values(at, cells, columns, len(table.header), marks, problems, notes)) for at, cells in rows]
-    kept = [(at, cells, found) for at, cells, found in read if found is not None]
+    kept = [(at, cells, row_values) for at, cells, row_values in read if row_values is not None]
     problems += [*gaps(kept, columns), *series(table, kept, columns)]
     _stop(problems, source)
     if not kept:
         raise _one(source, Problem(where="the file", found="no row with a value", allowed="one row for each worker count"))
     once = list(medians(kept, notes))
-    timings = [timing(at, found, asked, columns, problems) for at, found in once]
-    scaling = batches([found for _, found in once], columns, asked, problems)
+    timings = [timing(at, row_values, asked, columns, problems) for at, row_values in once]
+    scaling = batches([row_values for _, row_values in once], columns, asked, problems)
     _stop(problems, source)
     word, quality = columns["workers"].name.strip().lower(), columns.get("quality")
     return Timings(
@@ -111,11 +111,11 @@ def with_tolerance(timings: Timings, text: str | None) -> tuple[Timings, float]:
     values = [row.quality for row in timings.rows if row.quality is not None]
     largest, name = max((abs(value) for value in values), default=0.0), timings.quality_name.strip() or "quality"
     if timings.percent and text is not None and not percent:
-        mend = f"Write --tolerance {text.strip()}% for {text.strip()} points of a hundred, or {float(text) * 100:g}% for a fraction of {float(text):g}."
-        raise _one("the flags", Problem(where="--tolerance", found=text, allowed=f"percent, as {name} is", mend=mend))
+        remedy = f"Write --tolerance {text.strip()}% for {text.strip()} points of a hundred, or {float(text) * 100:g}% for a fraction of {float(text):g}."
+        raise _one("the flags", Problem(where="--tolerance", found=text, allowed=f"percent, as {name} is", mend=remedy))
     if largest > 1.0 and not timings.percent:
         if text is None:
-            mend = (
+            remedy = (
                 f'If it is percent, write "{name} (%)" in the header or say --tolerance 0.5%; if it has a scale of its own, such as BLEU or a loss, '
                 "say --tolerance in its unit, for example --tolerance 0.5."
             )
@@ -125,7 +125,7 @@ def with_tolerance(timings: Timings, text: str | None) -> tuple[Timings, float]:
                     where=f"column {name}",
                     found=f"{largest:g}",
                     allowed="a fraction of at most 1, or a unit",
-                    mend=f"Points or percent? {mend}",
+                    mend=f"Points or percent? {remedy}",
                 ),
             )
         if percent:

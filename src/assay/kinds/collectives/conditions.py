@@ -23,9 +23,9 @@ def engine(key: str) -> Read:
             return None
         if measured.foreign is not None:
             return (measured.foreign.get("meanings") or {}).get(key)
-        told = measured.table("events").filter(pl.col("kind") == "engine")["detail"]
-        found = json.loads(told[0]).get(key) if len(told) else None
-        return "chosen by the engine" if found is None and key == "interface" and len(told) else found
+        details = measured.table("events").filter(pl.col("kind") == "engine")["detail"]
+        value = json.loads(details[0]).get(key) if len(details) else None
+        return "chosen by the engine" if value is None and key == "interface" and len(details) else value
 
     return read
 

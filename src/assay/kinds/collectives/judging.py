@@ -53,29 +53,29 @@ def _known(results: Results, cells: Sequence[Cell]) -> list[Cell]:
 
 def _open(results: Results, cells: Sequence[Cell]) -> list[str]:
     """What was asked for and has no number that can be relied on; what the engine does not offer is no gap."""
-    found = []
+    gaps = []
     for cell in cells:
         value = _time(results, cell)
         if isinstance(value, Estimate):
-            found += [f"{cell_words(cell)}: {too_few(value.n_launches)}"] if value.n_launches < FEWEST_LAUNCHES else []
+            gaps += [f"{cell_words(cell)}: {too_few(value.n_launches)}"] if value.n_launches < FEWEST_LAUNCHES else []
         elif not (isinstance(value, Absent) and value.reason == "not_applicable"):
-            found.append(f"{cell_words(cell)}: {value.detail if value is not None else 'not measured'}")
-    return found
+            gaps.append(f"{cell_words(cell)}: {value.detail if value is not None else 'not measured'}")
+    return gaps
 
 
 def _dimensions(measured: RecordData, results: Results, findings: Sequence[Finding]) -> Mapping[str, Mapping[str, DimensionResult]]:
-    found = {}
+    dimensions = {}
     for level in measured.levels:
         name = configuration_name(level)
         cells = [cell for cell in asked_cells(measured) if cell.workers == level]
-        own = [finding for finding in findings if finding.configuration in (None, name)]
-        found[name] = {
-            "correctness": _correctness(results, cells, own, foreign=measured.foreign is not None),
-            "performance": _performance(results, cells, own),
+        relevant = [finding for finding in findings if finding.configuration in (None, name)]
+        dimensions[name] = {
+            "correctness": _correctness(results, cells, relevant, foreign=measured.foreign is not None),
+            "performance": _performance(results, cells, relevant),
             "cost": _nothing("cost", results, name),
             "reliability": DimensionResult(status="NOT_MEASURED", sentence="nothing was broken on purpose"),
         }
-    return found
+    return dimensions
 
 
 def _correctness(results: Results, cells: Sequence[Cell], findings: Sequence[Finding], *, foreign: bool) -> DimensionResult:
@@ -98,10 +98,10 @@ def _performance(results: Results, cells: Sequence[Cell], findings: Sequence[Fin
     known, gaps = _known(results, cells), _open(results, cells)
     if not known:
         return DimensionResult(status="NOT_MEASURED", sentence="; ".join(gaps[:2]) or "nothing that was asked for is offered by the engine")
-    told = f"{count(len(known), 'sizes and placements')} timed; {_fastest(results, known)}"
+    timed = f"{count(len(known), 'sizes and placements')} timed; {_fastest(results, known)}"
     if gaps:
-        return DimensionResult(status="INCONCLUSIVE", sentence=f"{told}; {gaps[0]}{_more(gaps)}")
-    return DimensionResult(status="PASS", sentence=told)
+        return DimensionResult(status="INCONCLUSIVE", sentence=f"{timed}; {gaps[0]}{_more(gaps)}")
+    return DimensionResult(status="PASS", sentence=timed)
 
 
 def _more(gaps: Sequence[str]) -> str:
@@ -120,15 +120,15 @@ def _nothing(metric: str, results: Results, name: str) -> DimensionResult:
 
 def _fastest(results: Results, known: Sequence[Cell]) -> str:
     """The largest size of each operation: where bandwidth means something."""
-    said = []
+    texts = []
     for op in dict.fromkeys(cell.op for cell in known):
         last = max((cell for cell in known if cell.op == op), key=lambda cell: (cell.workers, cell.nbytes))
         value, time = results.get("busbw", {}).get(last.name), _time(results, last)
         if isinstance(value, Estimate):
-            said.append(f"{cell_words(last)}: {show(value, GIGABYTES).full} busbw")
+            texts.append(f"{cell_words(last)}: {show(value, GIGABYTES).full} busbw")
         elif isinstance(time, Estimate):
-            said.append(f"{cell_words(last)}: {show(time).full}")
-    return "; ".join(said)
+            texts.append(f"{cell_words(last)}: {show(time).full}")
+    return "; ".join(texts)
 
 
 def _sentence(measured: RecordData, results: Results, status: Status, findings: Sequence[Finding]) -> str:
@@ -144,13 +144,13 @@ def _sentence(measured: RecordData, results: Results, status: Status, findings: 
 
 
 def _conditions(measured: RecordData) -> str:
-    asked = measured.experiment.collectives_requested
+    spec = measured.experiment.collectives_requested
     confidence = f"{number(measured.experiment.launches.confidence * 100, 0)} % intervals"
     if measured.foreign is not None:
         return f"Conditions: as far as the imported file says them; {count(measured.timed.height, 'runs')}.{origin(measured)}"
-    groups = f"groups of {asked.group_size} at the same time, " if asked.group_size else ""
+    groups = f"groups of {spec.group_size} at the same time, " if spec.group_size else ""
     return (
-        f"Conditions: {asked.backend}, {asked.dtype}, {groups}bandwidths as nccl-tests defines them, slowest rank; {launch_words(measured)}; {confidence}"
+        f"Conditions: {spec.backend}, {spec.dtype}, {groups}bandwidths as nccl-tests defines them, slowest rank; {launch_words(measured)}; {confidence}"
         f"{machine_words(measured.before)}; the data of every timed call were checked."
     )
 

@@ -33,11 +33,11 @@ PLACES: Final = {"in": "in place", "out": "out of place"}
 def numbers(view: View) -> tuple[Table, ...]:
     """A table for each operation, then that of the links."""
     operations = tuple(dict.fromkeys(cell.op for cell in view.collectives))
-    made = [_of_operation(view, op, place) for place, op in enumerate(operations, 1)]
-    return (*(table for table in made if table is not None), *_links(view), *pair_tables.tables(view.pairs))
+    tables = [_of_operation(view, op, index) for index, op in enumerate(operations, 1)]
+    return (*(table for table in tables if table is not None), *_links(view), *pair_tables.tables(view.pairs))
 
 
-def _of_operation(view: View, op: str, place: int) -> Table | None:
+def _of_operation(view: View, op: str, index: int) -> Table | None:
     cells = [cell for cell in view.collectives if cell.op == op]
     known = [cell for cell in cells if isinstance(_value(view, COLLECTIVE_TIME.name, cell.name), Estimate)]
     notes = tuple(_notes(view, [cell for cell in cells if cell not in known]))
@@ -64,7 +64,7 @@ def _of_operation(view: View, op: str, place: int) -> Table | None:
     )
     title = op if several or not cells else f"{op}, {PLACES[cells[0].place]}"
     head = (*stub, *(Head(text=text) for text, _, _ in COLUMNS))
-    return Table(inline=True, name=f"collective-{place}", title=title, stub=len(stub), heads=head, rows=rows, notes=notes)
+    return Table(inline=True, name=f"collective-{index}", title=title, stub=len(stub), heads=head, rows=rows, notes=notes)
 
 
 def _texts(*texts: str) -> tuple[TableCell, ...]:
@@ -83,12 +83,12 @@ def _cell(value: Value | None, scale: Scale) -> TableCell:
 
 def _notes(view: View, missing: Sequence[Cell]) -> Iterator[str]:
     """Why cells have no number, each reason once."""
-    found: dict[str, list[Cell]] = {}
+    reasons: dict[str, list[Cell]] = {}
     for cell in missing:
         value = _value(view, COLLECTIVE_TIME.name, cell.name)
         if isinstance(value, Absent):
-            found.setdefault(value.detail, []).append(cell)
-    for why, cells in found.items():
+            reasons.setdefault(value.detail, []).append(cell)
+    for why, cells in reasons.items():
         where = dict.fromkeys(f"{count(cell.workers, 'workers')}, {PLACES[cell.place]}" for cell in cells)
         yield f"Not measured ({'; '.join(where)}; {count(len(cells), 'sizes')}): {why}."
 
@@ -117,7 +117,7 @@ def _links(view: View) -> tuple[Table, ...]:
         for name, cell in known.items()
     )
     head = ("Operation", "Workers", "Placement", "alpha, µs", "1/beta, GB/s", "crossover, B")
-    told = "T = rounds alpha + share bytes beta of a ring's links, fitted in every launch; below the crossover size half of the time or more is latency."
+    note = "T = rounds alpha + share bytes beta of a ring's links, fitted in every launch; below the crossover size half of the time or more is latency."
     return (
         Table(
             inline=True,
@@ -126,7 +126,7 @@ def _links(view: View) -> tuple[Table, ...]:
             stub=3,
             heads=tuple(Head(text=text) for text in head),
             rows=rows,
-            notes=(*((told,) if known else ()), *notes),
+            notes=(*((note,) if known else ()), *notes),
         ),
     )
 
@@ -138,5 +138,10 @@ def _inverse(value: Value | None) -> Value | None:
         return value
     low, high = (1.0 / end if end > 0 else float("inf") for end in (value.high, value.low))
     return replace(
-        value, value=1.0 / value.value, low=low, high=high, unit="B/s", launch_values=tuple(1.0 / one for one in value.launch_values)
+        value,
+        value=1.0 / value.value,
+        low=low,
+        high=high,
+        unit="B/s",
+        launch_values=tuple(1.0 / launch_value for launch_value in value.launch_values),
     )

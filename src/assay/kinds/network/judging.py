@@ -31,7 +31,7 @@ def overall(measured: RecordData, results: Results, findings: Sequence[Finding])
 
 def gaps(measured: RecordData, results: Results) -> list[str]:
     """What was asked for and has no number that can be relied on."""
-    found = []
+    missing = []
     for host in hosts(measured):
         for metric, key, words in (
             ("round_trip", host, "the round trip"),
@@ -40,17 +40,20 @@ def gaps(measured: RecordData, results: Results) -> list[str]:
         ):
             value = results.get(metric, {}).get(key)
             if isinstance(value, Estimate):
-                found += [f"{words} of {host}: {too_few(value.n_launches)}"] if value.n_launches < FEWEST_LAUNCHES else []
+                missing += [f"{words} of {host}: {too_few(value.n_launches)}"] if value.n_launches < FEWEST_LAUNCHES else []
             else:
-                found.append(f"{words} of {host}: {value.detail if isinstance(value, Absent) else 'not measured'}")
-    return list(dict.fromkeys(found))
+                missing.append(f"{words} of {host}: {value.detail if isinstance(value, Absent) else 'not measured'}")
+    return list(dict.fromkeys(missing))
 
 
 def _dimensions(measured: RecordData, results: Results, findings: Sequence[Finding]) -> Mapping[str, Mapping[str, DimensionResult]]:
     worst: Status = overall(measured, results, findings)
     missing, bad = gaps(measured, results), [finding for finding in findings if finding.severity in ("fail", "warning")]
-    told = {"FAIL": next((one.evidence for one in findings if one.severity == "fail"), ""), "INCONCLUSIVE": missing[0] if missing else ""}
-    performance = DimensionResult(status=worst, sentence=told.get(worst) or _hosts_words(measured, results))
+    reasons = {
+        "FAIL": next((one.evidence for one in findings if one.severity == "fail"), ""),
+        "INCONCLUSIVE": missing[0] if missing else "",
+    }
+    performance = DimensionResult(status=worst, sentence=reasons.get(worst) or _hosts_words(measured, results))
     lost = [value for host in hosts(measured) if isinstance(value := results.get("echoes_lost", {}).get(host), Estimate)]
     reliability = DimensionResult(
         status="NOT_MEASURED" if not lost else "FAIL" if worst == "FAIL" else "PASS",

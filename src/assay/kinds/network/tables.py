@@ -52,7 +52,7 @@ def tables(network: Network, values: Mapping[str, Mapping[str, Value]]) -> tuple
         title="Interfaces of this machine",
         stub=2,
         heads=tuple(Head(text=text) for text in head),
-        rows=tuple(_interface(one) for one in network.interfaces),
+        rows=tuple(_interface(interface) for interface in network.interfaces),
         notes=("Counters: by how much they grew in all rounds, whoever used them.",),
     )
     return (by_host, by_interface) if network.interfaces else (by_host,)
@@ -69,14 +69,14 @@ def _grown(value: float) -> str:
     return number(value, 0 if value == round(value) or value >= 100.0 else 2 - math.floor(math.log10(value)))
 
 
-def _interface(one: Interface) -> tuple[Cell, ...]:
-    speed = one.settings.get("speed_bits")
+def _interface(interface: Interface) -> tuple[Cell, ...]:
+    speed = interface.settings.get("speed_bits")
     texts = (
-        one.name,
-        ", ".join(one.to),
-        str(one.settings.get("mtu", "–")),
+        interface.name,
+        ", ".join(interface.to),
+        str(interface.settings.get("mtu", "–")),
         "–" if speed is None else number(speed / 1e6, 0),
-        str(one.settings.get("duplex", "–")),
-        *(_grown(one.grew[counter] * factor) for _, counter, factor in COUNTERS),
+        str(interface.settings.get("duplex", "–")),
+        *(_grown(interface.grew[counter] * factor) for _, counter, factor in COUNTERS),
     )
     return tuple(Words(text=text, tone="absent" if text == "–" else "plain") for text in texts)

@@ -28,33 +28,33 @@ def gated(gates: Sequence[GateResult]) -> bool:
 
 def unmeasured(measured: RecordData, results: Results) -> list[str]:
     """Configurations without a number that rests on enough launches, with the reason."""
-    found = []
+    gaps = []
     for name in measured.configurations:
         values = [results.get(metric, {}).get(name) for metric in MEASURED]
         known = [value for value in values if isinstance(value, Estimate)]
         if not known:
             why = next((value.detail for value in values if isinstance(value, Absent)), "nothing was measured")
-            found.append(f"{name}: {why}")
+            gaps.append(f"{name}: {why}")
         elif known[0].n_launches < FEWEST_LAUNCHES:
-            found.append(f"{name}: {too_few(known[0].n_launches)}")
-    return found
+            gaps.append(f"{name}: {too_few(known[0].n_launches)}")
+    return gaps
 
 
 def dimensions(evidence: Evidence) -> Vector:
     """configuration -> dimension -> status and sentence."""
     measured, results, findings, gates = evidence.data, evidence.results, evidence.findings, evidence.gates
-    made: dict[str, Mapping[str, DimensionResult]] = {}
+    vector: dict[str, Mapping[str, DimensionResult]] = {}
     grades = agreements(measured)
     for name in measured.configurations:
-        own = [finding for finding in findings if finding.configuration == name]
+        relevant = [finding for finding in findings if finding.configuration == name]
         of_gates = {gate.gate: gate for gate in gates if gate.configuration == name}
-        made[name] = {
-            "correctness": _correctness(results, name, own, of_gates, grades.get(name)),
+        vector[name] = {
+            "correctness": _correctness(results, name, relevant, of_gates, grades.get(name)),
             "performance": _performance(results, name, findings, of_gates),
             "cost": _cost(results, name, of_gates),
-            "reliability": _reliability(results, name, own, of_gates),
+            "reliability": _reliability(results, name, relevant, of_gates),
         }
-    return made
+    return vector
 
 
 def _correctness(
@@ -74,8 +74,8 @@ def _correctness(
         sentence = "; ".join((gates["quality"].sentence, *checks, *doubts))
         return DimensionResult(status=gates["quality"].status, sentence=sentence)
     if not checks:
-        said = "; ".join(("answers were not checked: no reference answers, no canaries, no prompts for every replica", *doubts))
-        return DimensionResult(status="NOT_MEASURED", sentence=said)
+        unchecked = "; ".join(("answers were not checked: no reference answers, no canaries, no prompts for every replica", *doubts))
+        return DimensionResult(status="NOT_MEASURED", sentence=unchecked)
     return DimensionResult(status="PASS", sentence="; ".join(("quality was not measured", *checks, *doubts)))
 
 
@@ -105,13 +105,13 @@ def _performance(results: Results, name: str, findings: Sequence[Finding], gates
 
 
 def _cost(results: Results, name: str, gates: Mapping[str, GateResult]) -> DimensionResult:
-    said = [quoted(results, metric, name) for metric in COSTS[:3] if is_known(results, metric, name)]
+    costs = [quoted(results, metric, name) for metric in COSTS[:3] if is_known(results, metric, name)]
     energy = next((metric for metric in ENERGIES if is_known(results, metric, name)), None)
     joules = quoted(results, energy, name) if energy else "energy not measured"
     if "budget" in gates:
-        return DimensionResult(status=gates["budget"].status, sentence="; ".join((gates["budget"].sentence, *said, joules)))
-    if said:
-        return DimensionResult(status="PASS", sentence="; ".join((*said, joules)))
+        return DimensionResult(status=gates["budget"].status, sentence="; ".join((gates["budget"].sentence, *costs, joules)))
+    if costs:
+        return DimensionResult(status="PASS", sentence="; ".join((*costs, joules)))
     absent = next((v for metric in COSTS if isinstance(v := results.get(metric, {}).get(name), Absent)), None)
     why = f"cost: {absent.detail}" if absent is not None else "cost was not measured"
     return DimensionResult(status="PASS" if energy else "NOT_MEASURED", sentence=f"{why}; {joules}")

@@ -50,12 +50,12 @@ def asked(measured: RecordData, target: Target, serving: Serving) -> Mapping[str
 
 def version(measured: RecordData, target: Target, _: Serving) -> Mapping[str, Any]:
     """What the engine says of its version, where it says anything (environment.before.engines)."""
-    said = seen(measured, "engines", target.name, "said")
+    reported = seen(measured, "engines", target.name, "said")
     try:
-        told = json.loads(said) if isinstance(said, str) else said
+        answer = json.loads(reported) if isinstance(reported, str) else reported
     except ValueError:  # cut, because it was long
-        told = None
-    version = told.get("version") if isinstance(told, Mapping) else None
+        answer = None
+    version = answer.get("version") if isinstance(answer, Mapping) else None
     return {"version": version} if isinstance(version, str | int | float) else {}
 
 

@@ -19,22 +19,22 @@ def of(*path: str) -> Read:
     """A key below [serving]; "not asked for" where it says nothing."""
 
     def read(measured: RecordData, _: Results) -> Any:
-        found: Any = measured.experiment.serving
-        if found is None:
+        setting: Any = measured.experiment.serving
+        if setting is None:
             return None
         for key in path:
-            found = getattr(found, key, None)
-            if found is None or found == "":
+            setting = getattr(setting, key, None)
+            if setting is None or setting == "":
                 return NOT_ASKED
-        return list(found) if isinstance(found, tuple) else found
+        return list(setting) if isinstance(setting, tuple) else setting
 
     return read
 
 
 def path(measured: RecordData, _: Results) -> Any:
     """The ways that the requests took; None where nothing was sent."""
-    found = measured.table("requests").filter(pl.col("sent_ns").is_not_null())["transport"].unique().sort().to_list()
-    return (found[0] if len(found) == 1 else found) if found else None
+    transports = measured.table("requests").filter(pl.col("sent_ns").is_not_null())["transport"].unique().sort().to_list()
+    return (transports[0] if len(transports) == 1 else transports) if transports else None
 
 
 def stages(measured: RecordData, _: Results) -> Any:
@@ -63,8 +63,8 @@ def objectives(measured: RecordData, _: Results) -> Any:
     serving = measured.experiment.serving
     if serving is None:
         return None
-    asked = serving.objectives.model_dump()
-    return {name: NOT_ASKED if value is None else value for name, value in asked.items()}
+    limits = serving.objectives.model_dump()
+    return {name: NOT_ASKED if value is None else value for name, value in limits.items()}
 
 
 def prompts(measured: RecordData, _: Results) -> Any:
@@ -87,14 +87,14 @@ def schedules(measured: RecordData, _: Results) -> Any:
     if serving is None or not isinstance(digests, Mapping):
         return None
     settings = serving.model_dump_json(include={"task", "scenarios", "tokenizer", "arrivals", "prompts", "correctness"})
-    replicas = {one.name: one.workers for one in measured.varied}
-    found: dict[str, set[str]] = {}
+    replicas = {configured.name: configured.workers for configured in measured.varied}
+    by_schedule: dict[str, set[str]] = {}
     for launch, configuration, seed in measured.timed.select("launch", "configuration", "seed").iter_rows():
         entry = digests.get(str(launch))
         if isinstance(entry, Mapping) and entry.get("sha256"):
             fixed = hashlib.sha256(f"{settings} {replicas.get(configuration)}".encode()).hexdigest()[:8]
-            found.setdefault(f"{configuration} seed={seed} settings={fixed}", set()).add(str(entry["sha256"])[:16])
-    return {key: sorted(digests) for key, digests in found.items()} or None
+            by_schedule.setdefault(f"{configuration} seed={seed} settings={fixed}", set()).add(str(entry["sha256"])[:16])
+    return {key: sorted(digests) for key, digests in by_schedule.items()} or None
 
 
 def files(measured: RecordData, _: Results) -> Any:
@@ -106,13 +106,13 @@ def tokens_from(measured: RecordData, _: Results) -> Any:
     """Where the counts of output tokens come from; None: there are none. An import says it in foreign.tokens."""
     if not measured.kind.sends_requests or measured.foreign is not None:
         return None
-    told = measured.table("requests").filter((pl.col("status") == "ok") & (pl.col("phase") == "main"))
-    if told.height == 0:
+    answered = measured.table("requests").filter((pl.col("status") == "ok") & (pl.col("phase") == "main"))
+    if answered.height == 0:
         return None
-    if told["tokens_out"].is_not_null().mean() == 1.0:
+    if answered["tokens_out"].is_not_null().mean() == 1.0:
         return "the server's usage"
     counted = measured.table("token_counts").select("launch", "request", pl.col("tokens_out").alias("counted"))
-    both = told.select("launch", "request", "tokens_out").join(counted, on=["launch", "request"], how="left")
-    if both["tokens_out"].is_not_null().any():
+    joined = answered.select("launch", "request", "tokens_out").join(counted, on=["launch", "request"], how="left")
+    if joined["tokens_out"].is_not_null().any():
         return "the server's usage in part"
-    return "the tokenizer" if both["counted"].is_not_null().any() else None
+    return "the tokenizer" if joined["counted"].is_not_null().any() else None

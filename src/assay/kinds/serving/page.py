@@ -68,20 +68,20 @@ def _details(view: View) -> tuple[Section, ...]:
 
 def _reasons(view: View) -> tuple[Bullet, ...]:
     """All that did not pass, the same status of a dimension once; of sentences that differ the first stands as an example."""
-    found: dict[tuple[str, str, str], dict[str, list[str]]] = {}
+    groups: dict[tuple[str, str, str], dict[str, list[str]]] = {}
     for row in view.vector:
         for dimension in DIMENSIONS:
             if (cell := row.cells[dimension]).status != "PASS":
-                found.setdefault((dimension, cell.status, cell.word), {}).setdefault(cell.sentence, []).append(row.column.key)
+                groups.setdefault((dimension, cell.status, cell.word), {}).setdefault(cell.sentence, []).append(row.column.key)
     return tuple(
-        record.reason(view, dimension, status, word, _example(view, told), [key for keys in told.values() for key in keys])
-        for (dimension, status, word), told in found.items()
+        record.reason(view, dimension, status, word, _example(view, sentences), [key for keys in sentences.values() for key in keys])
+        for (dimension, status, word), sentences in groups.items()
     )
 
 
-def _example(view: View, told: dict[str, list[str]]) -> str:
-    sentence, keys = next(iter(told.items()))
-    return sentence if len(told) == 1 else f"for example at {view.label(keys[0])}: {sentence}"
+def _example(view: View, sentences: dict[str, list[str]]) -> str:
+    sentence, keys = next(iter(sentences.items()))
+    return sentence if len(sentences) == 1 else f"for example at {view.label(keys[0])}: {sentence}"
 
 
 def charts(_: View) -> Charts:

@@ -76,8 +76,8 @@ def value_of(results: Results, metric: str, configuration: str) -> str:
 
 def at(measured: RecordData, configuration: str) -> str:
     """A configuration as the subject of a sentence; the engine's name where there is one to be told from others."""
-    one = next(one for one in measured.varied if one.name == configuration)
-    replicas = f" on {one.workers} replicas" if one.workers > 1 else ""
+    candidate = next(candidate for candidate in measured.varied if candidate.name == configuration)
+    replicas = f" on {candidate.workers} replicas" if candidate.workers > 1 else ""
     return f"{configuration}{replicas}"
 
 
@@ -105,6 +105,6 @@ def number_phrases(results: Results, name: str) -> Iterator[str]:
         if is_known(results, metric, name):
             yield quoted(results, metric, name)
     for latency in TAILS:
-        found = next((metric for metric in latency if is_known(results, metric, name)), None)
-        if found is not None:
-            yield quoted(results, found, name)
+        known = next((metric for metric in latency if is_known(results, metric, name)), None)
+        if known is not None:
+            yield quoted(results, known, name)

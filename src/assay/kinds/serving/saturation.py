@@ -38,9 +38,9 @@ def saturations(measured: RecordData) -> tuple[Saturation, ...]:
     if no_objectives(measured) is not None:
         return ()
     groups: dict[tuple[str, str], list[Configuration]] = {}
-    for one in measured.varied:
-        if one.load is not None:
-            groups.setdefault((one.target, one.scenario), []).append(one)
+    for configuration in measured.varied:
+        if configuration.load is not None:
+            groups.setdefault((configuration.target, configuration.scenario), []).append(configuration)
     return tuple(_one(measured, key, members) for key, members in groups.items() if len(members) > 1)
 
 
@@ -48,8 +48,8 @@ def _one(measured: RecordData, key: tuple[str, str], members: Sequence[Configura
     assert measured.experiment.serving is not None
     least = measured.experiment.serving.objectives.attainment
     blocks = _blocks(measured, members)
-    passes = [sum(pooled[place] >= least for pooled in (_pooled(met, due) for met, due in blocks)) for place in range(len(members))]
-    admitted = [place for place, times in enumerate(passes) if blocks and 2 * times >= len(blocks)]
+    passes = [sum(pooled[index] >= least for pooled in (_pooled(met, due) for met, due in blocks)) for index in range(len(members))]
+    admitted = [index for index, times in enumerate(passes) if blocks and 2 * times >= len(blocks)]
     last = admitted[-1] if admitted else None
     following = 0 if last is None else last + 1
     return Saturation(
@@ -65,13 +65,13 @@ def _blocks(measured: RecordData, members: Sequence[Configuration]) -> list[tupl
     """Per block that holds every load: requests that met every objective, and requests that were due, by ascending load."""
     counted = measured.served.requests.filter("counted").join(measured.timed.select("launch"), on="launch", how="semi")
     tallied = counted.group_by("block", "configuration").agg(pl.col("met").sum(), pl.len().alias("due"))
-    found = []
+    rates = []
     for block in tallied["block"].unique().sort().to_list():
-        own = {row["configuration"]: row for row in tallied.filter(pl.col("block") == block).iter_rows(named=True)}
-        if all(one.name in own for one in members):
-            rows = [own[one.name] for one in members]
-            found.append(([float(row["met"]) for row in rows], [float(row["due"]) for row in rows]))
-    return found
+        by_name = {row["configuration"]: row for row in tallied.filter(pl.col("block") == block).iter_rows(named=True)}
+        if all(member.name in by_name for member in members):
+            rows = [by_name[member.name] for member in members]
+            rates.append(([float(row["met"]) for row in rows], [float(row["due"]) for row in rows]))
+    return rates
 
 
 def _pooled(met: Sequence[float], due: Sequence[float]) -> list[float]:

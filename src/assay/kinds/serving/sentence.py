@@ -69,13 +69,13 @@ def _claim(measured: RecordData, results: Results, gates: Sequence[GateResult], 
 def objectives_words(measured: RecordData) -> str:
     """ "ttft ≤ 0.5 s and tpot ≤ 0.05 s"."""
     assert measured.experiment.serving is not None
-    asked = measured.experiment.serving.objectives
+    objectives = measured.experiment.serving.objectives
     limits = {
-        "time to first token": asked.ttft_s,
-        "time to visible text": asked.ttft_visible_s,
-        "time per token": asked.tpot_s,
-        "gap between tokens": asked.itl_s,
-        "end to end": asked.e2e_s,
+        "time to first token": objectives.ttft_s,
+        "time to visible text": objectives.ttft_visible_s,
+        "time per token": objectives.tpot_s,
+        "gap between tokens": objectives.itl_s,
+        "end to end": objectives.e2e_s,
     }
     return " and ".join(f"{words} ≤ {given(limit)} s" for words, limit in limits.items() if limit is not None)
 
@@ -88,11 +88,11 @@ def _widest(measured: RecordData, results: Results) -> str:
 
 def _next(measured: RecordData, gates: Sequence[GateResult], name: str) -> str:
     """Why not more: what the next larger load of the same engine and scenario does not pass."""
-    members = next(own for own in groups_of(measured).values() if any(one.name == name for one in own))
-    place = [one.name for one in members].index(name) + 1
-    if place == len(members):
+    members = next(group for group in groups_of(measured).values() if any(member.name == name for member in group))
+    index = [member.name for member in members].index(name) + 1
+    if index == len(members):
         return "; no larger load was tried" if len(measured.configurations) > 1 else ""
-    larger = members[place].name
+    larger = members[index].name
     for verb, statuses in (("does not pass", ("FAIL",)), ("is undecided", ("INCONCLUSIVE", "NOT_MEASURED"))):
         for gate in gates:
             if gate.configuration == larger and gate.status in statuses:
@@ -110,10 +110,10 @@ def _conditions(measured: RecordData) -> str:
     timed = (
         f"{arrivals.process.replace('_', ' ')} arrivals for {given(arrivals.duration_s)} s after {given(arrivals.warm_up_s)} s of warm-up"
     )
-    engines = len({one.target for one in measured.varied})
-    said = f", {count(engines, 'engines')}" if engines > 1 else ""
+    engines = len({configuration.target for configuration in measured.varied})
+    compared = f", {count(engines, 'engines')}" if engines > 1 else ""
     confidence = f"{number(measured.experiment.launches.confidence * 100, 0)} % intervals"
-    return f"Conditions: {traffic}{said}; {timed}; {launch_words(measured)}; {confidence}; client {_client(measured)}."
+    return f"Conditions: {traffic}{compared}; {timed}; {launch_words(measured)}; {confidence}; client {_client(measured)}."
 
 
 def _client(measured: RecordData) -> str:

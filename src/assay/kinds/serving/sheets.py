@@ -126,9 +126,9 @@ def launches(view: View) -> Blocks:
 
 def _row(view: View, column: Column) -> Iterator[Cell]:
     assert view.serving is not None
-    own = view.serving.requests.filter((pl.col("configuration") == column.key) & pl.col("counted") & (pl.col("role") == "timed"))
-    well = own.filter("ok")
-    yield from (column.scenario, column.engine, column.load, own.height, well.height)
+    counted = view.serving.requests.filter((pl.col("configuration") == column.key) & pl.col("counted") & (pl.col("role") == "timed"))
+    well = counted.filter("ok")
+    yield from (column.scenario, column.engine, column.load, counted.height, well.height)
     for _, row in view.shown_in("workbook"):
         cell = row.cells.get(column.key)
         yield (None if cell is None else Figure(value=cell.value.value) if isinstance(cell.value, Estimate) else cell.text)

@@ -69,17 +69,19 @@ def layers(evidence: Evidence) -> Layers:
 
 
 def _four(measured: RecordData, results: Results, findings: Sequence[Finding], name: str) -> tuple[LayerResult, ...]:
-    own = [finding for finding in findings if finding.configuration == name]
-    said: dict[str, Said] = {
-        "ledger": _ledger(measured, results, own, name),
-        "gradient": _gradient(measured, own, name),
-        "hashes": _hashes(measured, results, own, name),
-        "trajectory": _trajectory(results, own, name),
+    relevant = [finding for finding in findings if finding.configuration == name]
+    judged: dict[str, Said] = {
+        "ledger": _ledger(measured, results, relevant, name),
+        "gradient": _gradient(measured, relevant, name),
+        "hashes": _hashes(measured, results, relevant, name),
+        "trajectory": _trajectory(results, relevant, name),
     }
     for layer, claim in CLAIMS.items():
-        if said[layer][0] != "fail" and (why := why_not(measured, name, claim)):
-            said[layer] = ("not run", why)
-    return tuple(LayerResult(layer=layer, title=TITLES[layer], state=state, sentence=sentence) for layer, (state, sentence) in said.items())
+        if judged[layer][0] != "fail" and (why := why_not(measured, name, claim)):
+            judged[layer] = ("not run", why)
+    return tuple(
+        LayerResult(layer=layer, title=TITLES[layer], state=state, sentence=sentence) for layer, (state, sentence) in judged.items()
+    )
 
 
 def _failed(findings: Sequence[Finding], rules: Sequence[str]) -> Said | None:
@@ -98,20 +100,22 @@ def _value(results: Results, metric: str, name: str) -> Value:
 def _ledger(measured: RecordData, results: Results, findings: Sequence[Finding], name: str) -> Said:
     if (wrong := _failed(findings, OF_LEDGER)) is not None:
         return wrong
-    named = diagnose(measured)[name]  # a fault of the weights may have a name that the gradient's layer has too
-    if named is not None and named.layer == "ledger" and named.severity == "fail":
-        return "fail", f"{named.fault}: {named.evidence}"
-    lost, twice, weight = (_value(results, one, name) for one in (SAMPLES_LOST.name, SAMPLES_DUPLICATED.name, SAMPLE_WEIGHT_ERROR.name))
+    diagnosis = diagnose(measured)[name]  # a fault of the weights may have a name that the gradient's layer has too
+    if diagnosis is not None and diagnosis.layer == "ledger" and diagnosis.severity == "fail":
+        return "fail", f"{diagnosis.fault}: {diagnosis.evidence}"
+    lost, twice, weight = (
+        _value(results, metric, name) for metric in (SAMPLES_LOST.name, SAMPLES_DUPLICATED.name, SAMPLE_WEIGHT_ERROR.name)
+    )
     if isinstance(twice, Absent):
         return "not run", twice.detail
-    told = "every sample weighs the same" if isinstance(weight, Estimate) else "what their losses are divided by was not told"
+    weighting = "every sample weighs the same" if isinstance(weight, Estimate) else "what their losses are divided by was not told"
     if not isinstance(lost, Estimate):
         uses = f"no sample used twice; {lost.detail}"
     elif "fill no batch" in lost.method:
         uses = "every sample used once per epoch but for those that fill no batch, with one worker too"
     else:
         uses = "every sample used once per epoch"
-    return "pass", f"{uses}; {told}"
+    return "pass", f"{uses}; {weighting}"
 
 
 def _gradient(measured: RecordData, findings: Sequence[Finding], name: str) -> Said:
@@ -122,37 +126,37 @@ def _gradient(measured: RecordData, findings: Sequence[Finding], name: str) -> S
 
 
 def _first_gradient(measured: RecordData, name: str) -> Said:
-    found = worst(measured, name)
-    if isinstance(found, Absent):
-        return "not run", found.detail
+    worst_step = worst(measured, name)
+    if isinstance(worst_step, Absent):
+        return "not run", worst_step.detail
     hashed = hashes(measured)
-    if any(one.first.apart() and averaged_later(hashed, one.first) for one in _of(measured, name)):
+    if any(pair.first.apart() and averaged_later(hashed, pair.first) for pair in _of(measured, name)):
         return "not run", "the optimizer averages the ranks' gradients itself; tell them with probe.gradients"
-    return _judged(measured, found, name)
+    return _judged(measured, worst_step, name)
 
 
 def _of(measured: RecordData, name: str) -> list[Compared]:
-    return [one for one in compared(measured) if one.first.configuration == name]
+    return [pair for pair in compared(measured) if pair.first.configuration == name]
 
 
-def _judged(measured: RecordData, found: Compared, name: str) -> Said:
-    difference, known = found.difference, tolerance(found.precision)
+def _judged(measured: RecordData, pair: Compared, name: str) -> Said:
+    difference, known = pair.difference, tolerance(pair.precision)
     assert difference is not None
     numbers = (
         f"error {difference.error:.1e} ({difference.worst}, of {count(len(difference.errors), 'parameters')}), k = {given(difference.scale, digits=6)}, "
-        f"1 - cos = {difference.turn:.1e}, in {found.precision}"
+        f"1 - cos = {difference.turn:.1e}, in {pair.precision}"
     )
     if difference.error <= known.error:
         if math.isinf(known.certain):
-            return "advice", f"{numbers}: as far as {found.precision} can tell, which hides real faults"
+            return "advice", f"{numbers}: as far as {pair.precision} can tell, which hides real faults"
         return "pass", f"{numbers}: rounding"
     diagnosis = diagnose(measured)[name]
     if diagnosis is not None and diagnosis.fault == "reduced_in_less_precision":
         return "advice", diagnosis.evidence
-    scaled = is_scaled(found)
+    scaled = is_scaled(pair)
     if not scaled and (why := legitimate(measured, name)):
         return "not run", f"{why}, so that its gradient is not one worker's; {numbers}"
-    if not scaled and found.by == "items":  # batches drawn by each rank itself, as nanoGPT's, need not be one worker's
+    if not scaled and pair.by == "items":  # batches drawn by each rank itself, as nanoGPT's, need not be one worker's
         return "advice", f"{numbers}: whether the samples were the same is not known"
     if scaled or difference.error > known.certain:
         return "fail", numbers
@@ -168,19 +172,19 @@ def _hashes(measured: RecordData, results: Results, findings: Sequence[Finding],
     if agree.value < 1.0:
         return "fail", f"parameters equal at {show(agree).text} of the hashed steps"
     more = [
-        f"{words} {_states(measured, name, what)}"
-        for what, words in (("optimizer_hash", "optimizer states"), ("random_hash", "random states"))
-        if _states(measured, name, what)
+        f"{words} {_states(measured, name, column)}"
+        for column, words in (("optimizer_hash", "optimizer states"), ("random_hash", "random states"))
+        if _states(measured, name, column)
     ]
     return "pass", "; ".join([f"parameters equal at all hashed steps ({agree.method})", *more])
 
 
-def _states(measured: RecordData, name: str, what: str) -> str:
-    own = hashes(measured, what=what).filter(pl.col("configuration") == name)
-    if own.height == 0:
+def _states(measured: RecordData, name: str, column: str) -> str:
+    states = hashes(measured, what=column).filter(pl.col("configuration") == name)
+    if states.height == 0:
         return ""
-    equal = int(own["agree"].sum())
-    return "equal" if equal == own.height else "different" if equal == 0 else f"equal at {equal} of {own.height} steps"
+    equal = int(states["agree"].sum())
+    return "equal" if equal == states.height else "different" if equal == 0 else f"equal at {equal} of {states.height} steps"
 
 
 def _trajectory(results: Results, findings: Sequence[Finding], name: str) -> Said:

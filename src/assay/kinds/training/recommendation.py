@@ -34,15 +34,15 @@ def _lacks_quality(measured: RecordData) -> bool:
 def recommend(evidence: Evidence, vector: Vector = MappingProxyType({})) -> tuple[Recommendation, ...]:
     """The recommended configuration first, then one per further goal that is asked about."""
     measured, results, findings, gates = evidence.data, evidence.results, evidence.findings, evidence.gates
-    wanted = measured.experiment.verdict.wanted
+    dimensions = measured.experiment.verdict.wanted
     inadmissible = any(finding.severity == "invalid" for finding in findings)
     right = [name for name in measured.configurations if not inadmissible and _result_is_right(measured, name, findings, gates)]
     picks = [_recommended(measured, right, findings, gates, vector)]
     cost = "cost_per_item" if isinstance(results["cost_per_item"].get(measured.base), Estimate) else "cost"
-    if "cost" in wanted:
+    if "cost" in dimensions:
         picks.append(_least(measured, results, cost, right, "cheapest"))
     speed = "throughput" if isinstance(results["throughput"].get(measured.base), Estimate) else "speedup"
-    if "performance" in wanted:
+    if "performance" in dimensions:
         picks.append(_most(measured, results, speed, right, "fastest"))
     for gate, goal in (("deadline", "under deadline"), ("budget", "under budget")):
         if any(result.gate == gate for result in gates):
@@ -64,8 +64,8 @@ def _recommended(
     passing = [name for name in right if admissible(name, findings, gates) == "PASS"]
     lacking = {name: _unmeasured(measured, vector.get(name, {})) for name in passing}
     if answered := [name for name in passing if not lacking[name]]:
-        held = "quality held and every gate passed" if measured.experiment.quality is not None else "every gate passed"
-        return Recommendation(goal="recommended", configuration=answered[-1], sentence=f"the largest worker count with {held}")
+        conditions = "quality held and every gate passed" if measured.experiment.quality is not None else "every gate passed"
+        return Recommendation(goal="recommended", configuration=answered[-1], sentence=f"the largest worker count with {conditions}")
     if passing:
         why = lacking[passing[-1]]
     elif any(finding.severity == "invalid" for finding in findings):
@@ -83,8 +83,10 @@ def _recommended(
 
 def _unmeasured(measured: RecordData, row: Mapping[str, DimensionResult]) -> str:
     """Why a dimension that was asked about by name says nothing; "" if all do, or none was named."""
-    asked = measured.experiment.verdict.only
-    missing = [(name, row[name].sentence) for name in DIMENSIONS if name in asked and name in row and row[name].status == "NOT_MEASURED"]
+    requested = measured.experiment.verdict.only
+    missing = [
+        (name, row[name].sentence) for name in DIMENSIONS if name in requested and name in row and row[name].status == "NOT_MEASURED"
+    ]
     return "; ".join(f"{name} was asked about and not measured: {sentence}" for name, sentence in missing)
 
 
@@ -93,21 +95,21 @@ def _estimates(results: Results, metric: str, names: Sequence[str]) -> dict[str,
 
 
 def _least(measured: RecordData, results: Results, metric: str, right: Sequence[str], goal: str) -> Recommendation:
-    found = _estimates(results, metric, right)
-    return _picked(measured, found, min(found, key=lambda name: found[name].value, default=None), goal)
+    values = _estimates(results, metric, right)
+    return _picked(measured, values, min(values, key=lambda name: values[name].value, default=None), goal)
 
 
 def _most(measured: RecordData, results: Results, metric: str, right: Sequence[str], goal: str) -> Recommendation:
-    found = _estimates(results, metric, right)
-    return _picked(measured, found, max(found, key=lambda name: found[name].value, default=None), goal)
+    values = _estimates(results, metric, right)
+    return _picked(measured, values, max(values, key=lambda name: values[name].value, default=None), goal)
 
 
-def _picked(measured: RecordData, found: dict[str, Estimate], best: str | None, goal: str) -> Recommendation:
+def _picked(measured: RecordData, values: dict[str, Estimate], best: str | None, goal: str) -> Recommendation:
     if best is None:
-        held = "" if measured.experiment.quality is None and not _lacks_quality(measured) else " that holds quality"
-        return Recommendation(goal=goal, configuration=None, sentence=f"not measured for any configuration{held}")
-    value = found[best]
-    rivals = [name for name, other in found.items() if name != best and other.low <= value.high and value.low <= other.high]
+        condition = "" if measured.experiment.quality is None and not _lacks_quality(measured) else " that holds quality"
+        return Recommendation(goal=goal, configuration=None, sentence=f"not measured for any configuration{condition}")
+    value = values[best]
+    rivals = [name for name, other in values.items() if name != best and other.low <= value.high and value.low <= other.high]
     sentence = show(value, work=measured.experiment.workload.work).full
     if rivals:
         sentence += f"; not separated from {_named(measured, rivals)} by these intervals"

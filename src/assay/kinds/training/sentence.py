@@ -44,11 +44,11 @@ def _asked(measured: RecordData) -> str:
 
 def _undecided(measured: RecordData, gates: Sequence[GateResult], picked: Recommendation) -> str:
     """What the evidence is too small for: the required worker count, or any recommendation."""
-    required, wanted = measured.experiment.gates.required_workers, measured.experiment.verdict.wanted
-    if required is None or (measured.experiment.quality is None and "correctness" in wanted):
+    required, dimensions = measured.experiment.gates.required_workers, measured.experiment.verdict.wanted
+    if required is None or (measured.experiment.quality is None and "correctness" in dimensions):
         return picked.sentence
-    own = configuration_name(required)
-    reasons = [gate.sentence for gate in gates if gate.configuration == own and gate.status != "PASS"]
+    configuration = configuration_name(required)
+    reasons = [gate.sentence for gate in gates if gate.configuration == configuration and gate.status != "PASS"]
     return f"{count(required, 'workers')} {'is' if required == 1 else 'are'} required and undecided: {'; '.join(reasons)}"
 
 
@@ -62,10 +62,17 @@ def _failure(
     if wrong:
         return "; ".join(f"{f.configuration}: {f.evidence}" for f in wrong)
     required = measured.experiment.gates.required_workers
-    own = None if required is None else configuration_name(required)
-    asked = {own: vector[own]} if own and any(result.status == "FAIL" for result in vector[own].values()) else vector
+    required_name = None if required is None else configuration_name(required)
+    examined = (
+        {required_name: vector[required_name]}
+        if required_name and any(result.status == "FAIL" for result in vector[required_name].values())
+        else vector
+    )
     failed = [
-        f"{configuration}: {result.sentence}" for configuration, row in asked.items() for result in row.values() if result.status == "FAIL"
+        f"{configuration}: {result.sentence}"
+        for configuration, row in examined.items()
+        for result in row.values()
+        if result.status == "FAIL"
     ]
     return "; ".join(failed) or recommendations[0].sentence
 
@@ -74,28 +81,28 @@ def _claim(measured: RecordData, results: Results, configuration: str) -> str:
     workers = dict(zip(measured.configurations, measured.levels, strict=True))[configuration]
     if configuration == measured.base:
         return f"{_largest(workers)} (the base): {_base_time(results, configuration)}"
-    parts, wanted = [_largest(workers)], measured.experiment.verdict.wanted
+    parts, dimensions = [_largest(workers)], measured.experiment.verdict.wanted
     speedup, efficiency = results["speedup"][configuration], results["efficiency"][configuration]
-    if isinstance(speedup, Estimate) and "performance" in wanted:
+    if isinstance(speedup, Estimate) and "performance" in dimensions:
         parts.append(
             f"speedup {show(speedup).full} over {count(measured.experiment.base_level, 'workers')} ({_base_time(results, measured.base)})"
         )
-    if isinstance(efficiency, Estimate) and "performance" in wanted:
+    if isinstance(efficiency, Estimate) and "performance" in dimensions:
         parts.append(f"efficiency {show(efficiency).full}")
     parts += [
         _quality(measured, results, configuration),
-        _cost(measured, results, configuration) if "cost" in wanted else "",
-        _fault(results, configuration) if "reliability" in wanted else "",
+        _cost(measured, results, configuration) if "cost" in dimensions else "",
+        _fault(results, configuration) if "reliability" in dimensions else "",
     ]
     return "; ".join(part for part in parts if part)
 
 
 def _next(measured: RecordData, gates: Sequence[GateResult], configuration: str) -> str:
     """Why not more: what the next larger worker count does not pass, or what is not decided about it."""
-    place = measured.configurations.index(configuration) + 1
-    if place == len(measured.configurations):
+    index = measured.configurations.index(configuration) + 1
+    if index == len(measured.configurations):
         return ""
-    name, workers = measured.configurations[place], measured.levels[place]
+    name, workers = measured.configurations[index], measured.levels[index]
     for verb, statuses in (("do not pass", ("FAIL",)), ("are undecided", ("INCONCLUSIVE", "NOT_MEASURED"))):
         for gate in gates:
             if gate.configuration == name and gate.status in statuses:
@@ -118,8 +125,8 @@ def _quality(measured: RecordData, results: Results, configuration: str) -> str:
     quality, value = measured.experiment.quality, results["quality_difference"][configuration]
     if quality is None or isinstance(value, Absent):
         return ""
-    own = results["quality"][configuration]
-    level = f"{show(own).text}, " if isinstance(own, Estimate) else ""
+    level_value = results["quality"][configuration]
+    level = f"{show(level_value).text}, " if isinstance(level_value, Estimate) else ""
     shown = show(value, beside=(-quality.margin,))
     return (
         f"{quality.metric} held ({level}{shown.text} against the base, one-sided bounds {shown.interval}, margin {given(quality.margin)})"
@@ -148,8 +155,8 @@ def _conditions(measured: RecordData) -> str:
 
 
 def _not_measured(measured: RecordData, row: Mapping[str, DimensionResult], results: Results, configuration: str) -> str:
-    wanted = measured.experiment.verdict.wanted
-    missing: list[str] = [dimension for dimension in DIMENSIONS if dimension in wanted and row[dimension].status == "NOT_MEASURED"]
-    if "cost" in wanted and "cost" not in missing and isinstance(results["energy"][configuration], Absent):
+    dimensions = measured.experiment.verdict.wanted
+    missing: list[str] = [dimension for dimension in DIMENSIONS if dimension in dimensions and row[dimension].status == "NOT_MEASURED"]
+    if "cost" in dimensions and "cost" not in missing and isinstance(results["energy"][configuration], Absent):
         missing.append("energy")
     return f" Not measured: {', '.join(missing)}." if missing else ""

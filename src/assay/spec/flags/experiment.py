@@ -48,8 +48,8 @@ def split_at_dashes(words: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:
     """The words before the first `--`, and the user's command after it."""
     if "--" not in words:
         return list(words), ()
-    place = list(words).index("--")
-    return list(words[:place]), tuple(words[place + 1 :])
+    index = list(words).index("--")
+    return list(words[:index]), tuple(words[index + 1 :])
 
 
 def keep_command(parser: argparse.ArgumentParser) -> None:
@@ -61,9 +61,9 @@ def keep_command(parser: argparse.ArgumentParser) -> None:
 
     def parse_before_dashes(args: Sequence[str] | None = None, namespace: Any = None) -> tuple[Any, list[str]]:
         before, after = split_at_dashes(sys.argv[1:] if args is None else args)
-        found, unknown = parse(before, namespace)
-        found.after_dashes = after
-        return found, unknown
+        parsed, unknown = parse(before, namespace)
+        parsed.after_dashes = after
+        return parsed, unknown
 
     parser.parse_known_args = parse_before_dashes  # type: ignore[method-assign, assignment]
 
@@ -128,8 +128,8 @@ def _something_to_run(file: str | None, command: Sequence[str]) -> None:
         allowed = "an experiment's TOML file, or a script after --"
         raise SpecError((Problem(where="what to run", found="neither", allowed=allowed, mend=f"{example}."),), "the flags")
     if file is not None and file.endswith(".py"):
-        mend = f"Put -- before the script: assay run --workers 1,2,4 -- {file}"
-        raise SpecError((Problem(where=file, found="a script", allowed="an experiment's TOML file", mend=mend),), file)
+        remedy = f"Put -- before the script: assay run --workers 1,2,4 -- {file}"
+        raise SpecError((Problem(where=file, found="a script", allowed="an experiment's TOML file", mend=remedy),), file)
 
 
 def _missing_unread(problem: Problem, unread: Container[str]) -> bool:
@@ -151,8 +151,8 @@ def _as_flag(problem: Problem, texts: Container[KeyFlag], flags: Iterable[KeyFla
         return Problem(where="--workers", found="nothing", allowed="worker counts", mend="Add --workers 1,2,4.")
     if item is None:
         return problem
-    mend = _mend(item, problem) if item in texts else f"Add {item.name} {item.flag.metavar}."
-    return replace(problem, where=item.name, mend=mend)
+    remedy = _mend(item, problem) if item in texts else f"Add {item.name} {item.flag.metavar}."
+    return replace(problem, where=item.name, mend=remedy)
 
 
 def _mend(item: KeyFlag, problem: Problem) -> str:

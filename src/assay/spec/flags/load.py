@@ -117,8 +117,8 @@ def _wrong_url(url: str) -> Problem | None:
         fine = False
     if fine:
         return None
-    mend = f"Write http://{url} if that is meant." if re.fullmatch(r"[\w.-]+(:\d+)?", url) else ""
-    return Problem(where="URL", found=url, allowed="http://HOST:PORT or https://HOST:PORT", mend=mend)
+    remedy = f"Write http://{url} if that is meant." if re.fullmatch(r"[\w.-]+(:\d+)?", url) else ""
+    return Problem(where="URL", found=url, allowed="http://HOST:PORT or https://HOST:PORT", mend=remedy)
 
 
 def _as_flag(problem: Problem) -> Problem:
@@ -130,11 +130,11 @@ def _as_flag(problem: Problem) -> Problem:
 
 def notes(given: argparse.Namespace) -> tuple[str, ...]:
     """Defaults worth knowing about."""
-    found = []
+    texts = []
     if getattr(given, "goodput", None) == "" and getattr(given, "key_slo", None) is None:
-        found.append("no objectives were given: a good request has its first token within 2 s and 0.2 s for each one after (--slo).")
+        texts.append("no objectives were given: a good request has its first token within 2 s and 0.2 s for each one after (--slo).")
     if getattr(given, "key_tokenizer", None) is None:
-        found.append(
+        texts.append(
             "no tokenizer was given: prompt lengths are words, and the server's usage says how many tokens they were (--tokenizer)."
         )
-    return tuple(found)
+    return tuple(texts)

@@ -173,8 +173,8 @@ def _reader(item: KeyFlag) -> Callable[[str], Any]:
     """The parser of one value, by the key's type."""
     kind = item.key.type
     if kind.startswith("list of") and not item.flag.many:
-        one = _READERS.get(kind.removeprefix("list of ").removesuffix("s"), str.strip)
-        return lambda text: [one(part) for part in text.split(",")]
+        read_item = _READERS.get(kind.removeprefix("list of ").removesuffix("s"), str.strip)
+        return lambda text: [read_item(part) for part in text.split(",")]
     return _READERS.get(kind, str)
 
 

@@ -21,8 +21,8 @@ def times_collectives(data: Data) -> bool:
 
 
 def _section(data: Data) -> Data:
-    found = data.get("collectives")
-    return found if isinstance(found, Mapping) else {}
+    section = data.get("collectives")
+    return section if isinstance(section, Mapping) else {}
 
 
 def _only_with_its_runner(data: Data) -> Iterator[Problem]:
@@ -50,7 +50,7 @@ def _nothing_to_start(data: Data) -> Iterator[Problem]:
 def _levels(data: Data) -> list[int]:
     factor = data.get("factor")
     levels = factor.get("levels") if isinstance(factor, Mapping) else None
-    return [one for one in levels if type(one) is int] if isinstance(levels, list) else []
+    return [level for level in levels if type(level) is int] if isinstance(levels, list) else []
 
 
 def _only_of_a_training(data: Data) -> Iterator[Problem]:
@@ -93,14 +93,14 @@ def _groups_are_whole(data: Data) -> Iterator[Problem]:
 
 def _placements_exist(data: Data) -> Iterator[Problem]:
     section = _section(data)
-    asked, names = section.get("placement", "both"), section.get("operations", ["all_reduce"])
-    if asked not in ("in", "out") or not isinstance(names, list):
+    placement, names = section.get("placement", "both"), section.get("operations", ["all_reduce"])
+    if placement not in ("in", "out") or not isinstance(names, list):
         return
-    without = [name for name in names if name in PLACEMENTS and asked not in PLACEMENTS[name]]
+    without = [name for name in names if name in PLACEMENTS and placement not in PLACEMENTS[name]]
     if without and len(without) == len(names):
         yield Problem(
             where="collectives.placement",
-            found=shown(asked),
+            found=shown(placement),
             allowed=f'"both", or the one that {", ".join(without)} has',
             mend="torch.distributed offers these operations in one placement alone.",
         )
@@ -109,16 +109,16 @@ def _placements_exist(data: Data) -> Iterator[Problem]:
 def _sizes_can_be_read(data: Data) -> Iterator[Problem]:
     section = _section(data)
     texts, factor = section.get("sizes", []), section.get("factor", 4)
-    found: set[int] = set()
+    sizes: set[int] = set()
     for index, text in enumerate(texts if isinstance(texts, list) else ()):
         if not isinstance(text, str) or type(factor) is not int or factor <= 1:
             continue
         try:
-            found |= set(sizes_of(text, factor))
+            sizes |= set(sizes_of(text, factor))
         except ValueError as error:
             yield Problem(where=f"collectives.sizes[{index}]", found=shown(text), allowed=str(error))
-    if len(found) > MOST_SIZES:
-        yield Problem(where="collectives.sizes", found=f"{len(found)} sizes", allowed=f"at most {MOST_SIZES}")
+    if len(sizes) > MOST_SIZES:
+        yield Problem(where="collectives.sizes", found=f"{len(sizes)} sizes", allowed=f"at most {MOST_SIZES}")
 
 
 def _operations_once(data: Data) -> Iterator[Problem]:

@@ -105,8 +105,8 @@ def _first_look_within_the_most(data: Data) -> Iterator[Problem]:
     first, most = (_at(data, "launches", name) for name in ("per_configuration", "at_most"))
     first = LAUNCHES if first is None else first
     most = AT_MOST if most is None else most
-    whole = type(first) is int and type(most) is int
-    if _at(data, "launches", "precision") is not None and whole and most < first:
+    whole_numbers = type(first) is int and type(most) is int
+    if _at(data, "launches", "precision") is not None and whole_numbers and most < first:
         yield Problem(
             where="launches.at_most",
             found=shown(most),
@@ -122,7 +122,7 @@ def _among_the_levels(data: Data) -> Iterator[Problem]:
     single = [(f"{section}.{name}", _at(data, section, name)) for section, name in _LEVEL_KEYS]
     for index, fault in tables(data, "faults"):
         of_fault = enumerate(_counts(fault.get("levels")) or ())
-        single += [(f"faults[{index}].levels[{place}]", level) for place, level in of_fault]
+        single += [(f"faults[{index}].levels[{position}]", level) for position, level in of_fault]
     for where, level in single:
         if type(level) is int and level >= 1 and level not in levels:
             yield Problem(
@@ -159,21 +159,21 @@ def _modelled_energy_needs_watts(data: Data) -> Iterator[Problem]:
 
 def _calibrating_needs_hooks(data: Data) -> Iterator[Problem]:
     """Steps without synchronisation need the training hooks, and two or more workers."""
-    asked, levels = _at(data, "workload", "calibrate_communication"), _levels(data)
-    if type(asked) is not int or asked < 1:
+    launches, levels = _at(data, "workload", "calibrate_communication"), _levels(data)
+    if type(launches) is not int or launches < 1:
         return
     runner, attach = _at(data, "workload", "runner"), _at(data, "workload", "attach")
     if runner not in (None, "training") or attach is False:
         yield Problem(
             where="workload.calibrate_communication",
-            found=shown(asked),
+            found=shown(launches),
             allowed="0 where no training is hooked",
             mend='Leave workload.runner at "training" and workload.attach at true, or take the key out.',
         )
     elif levels is not None and max(levels) < 2:
         yield Problem(
             where="workload.calibrate_communication",
-            found=shown(asked),
+            found=shown(launches),
             allowed="0 where no level has 2 or more workers",
             mend="One worker communicates with nobody: add a level, or take the key out.",
         )

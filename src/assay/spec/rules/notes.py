@@ -35,8 +35,8 @@ def _notes(experiment: Experiment, today: date) -> Iterator[str]:
     if experiment.launches.precision is None and experiment.launches.at_most != AT_MOST:
         yield "launches.at_most is not used, because there is no launches.precision: the number of launches is fixed."
     of_collectives = experiment.workload.runner == "collectives"
-    asked = "correctness" in experiment.verdict.wanted
-    if experiment.quality is None and asked and experiment.serving is None and not of_collectives:
+    quality_wanted = "correctness" in experiment.verdict.wanted
+    if experiment.quality is None and quality_wanted and experiment.serving is None and not of_collectives:
         yield (
             "no quality metric is named, so nothing can be recommended: whether the result was preserved is not compared. "
             "Add [quality] with metric and margin (--quality-metric), and probe.examples(ids, scores) to the script."

@@ -70,7 +70,7 @@ def _of_load(quality: Data, serving: Data) -> Iterator[Problem]:
         )
     scenarios = serving.get("scenarios")
     scenarios = scenarios if isinstance(scenarios, list | tuple) else []
-    others = [one for one in scenarios if one != DATASET]
+    others = [scenario for scenario in scenarios if scenario != DATASET]
     if others or not scenarios:
         yield Problem(
             where="serving.scenarios",

@@ -92,7 +92,7 @@ def _an_engine(data: Data) -> Iterator[Problem]:
             allowed="an engine: a list of tables, or its URL as workload.script",
             mend='Add [[serving.targets]] with urls = ["http://localhost:8000"], or with the command that starts it.',
         )
-    if named and (not targets or any(not (one.get("urls") or one.get("command")) for _, one in targets)):
+    if named and (not targets or any(not (entry.get("urls") or entry.get("command")) for _, entry in targets)):
         yield from _url("workload.script", script)
     for index, target in targets:
         yield from _of_target(f"serving.targets[{index}]", target, named)
@@ -123,8 +123,8 @@ def _of_target(where: str, target: Data, named: bool) -> Iterator[Problem]:
                 allowed=f"{name} only with command",
                 mend="One URL for each replica says how many there are." if name == "replicas" else "Give the router's own URL.",
             )
-    for place, url in enumerate(urls):
-        yield from _url(f"{where}.urls[{place}]", url)
+    for index, url in enumerate(urls):
+        yield from _url(f"{where}.urls[{index}]", url)
 
 
 def _url(where: str, url: object) -> Iterator[Problem]:
@@ -171,12 +171,12 @@ def _loads_of_the_process(data: Data) -> Iterator[Problem]:
     if not serving:
         return
     given = [key for key in ("concurrency", "rate") if items(serving, key)]
-    wanted = LOADS.get(process, ())
-    if process in LOADS and not any(key in given for key in wanted) and all(is_list(serving, key) for key in wanted):
-        example = {"concurrency": "concurrency = [1, 8, 16]", "rate": "rate = [5, 10]"}[wanted[0]]
+    required = LOADS.get(process, ())
+    if process in LOADS and not any(key in given for key in required) and all(is_list(serving, key) for key in required):
+        example = {"concurrency": "concurrency = [1, 8, 16]", "rate": "rate = [5, 10]"}[required[0]]
         meant = ' Or write process = "poisson" below [serving.arrivals].' if given == ["rate"] else ""
         yield Problem(
-            where=f"serving.{wanted[0]}",
+            where=f"serving.{required[0]}",
             found=NOTHING,
             allowed=f"a load where arrivals.process is {shown(process)}",
             mend=f"Write {example} below [serving].{meant}",
@@ -225,7 +225,7 @@ def _stages(data: Data) -> Iterator[Problem]:
     duration_s = number(arrivals.get("duration_s"), DURATION_S)
     if process != "stages" or duration_s is None or not lasting or len(lasting) != len(stages):
         return
-    total_s = sum(one for one in lasting if one is not None)
+    total_s = sum(seconds for seconds in lasting if seconds is not None)
     if None not in lasting and abs(total_s - duration_s) > 1e-6 * max(total_s, 1.0):
         yield Problem(
             where="serving.arrivals.duration_s",
@@ -373,9 +373,9 @@ def _text_needed(where: str, value: object) -> Problem:
 
 
 def _without_prompts(checks: Data) -> Iterator[Problem]:
-    asked = [("needle", checks.get("needle") is True), ("grade", checks.get("grade", "none") not in ("none", None))]
-    for name, given in asked:
-        if given:
+    checked = [("needle", checks.get("needle") is True), ("grade", checks.get("grade", "none") not in ("none", None))]
+    for name, enabled in checked:
+        if enabled:
             yield Problem(
                 where=f"serving.correctness.{name}",
                 found=f"{shown(checks[name])} without prompts to compare",
@@ -389,8 +389,8 @@ def _transport(data: Data) -> Iterator[Problem]:
     proxy = client.get("proxy", "")
     if isinstance(proxy, str) and proxy:
         yield from _url("serving.client.proxy", proxy)
-    for name, given in (("proxy", bool(proxy)), ("http2", client.get("http2") is True)):
-        if given and (transport := client.get("transport", "auto")) in ("lean", "compiled"):
+    for name, requested in (("proxy", bool(proxy)), ("http2", client.get("http2") is True)):
+        if requested and (transport := client.get("transport", "auto")) in ("lean", "compiled"):
             yield Problem(
                 where="serving.client.transport",
                 found=f'"{transport}" with {name}',

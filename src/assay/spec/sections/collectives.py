@@ -59,8 +59,8 @@ Place = Literal["in", "out"]
 
 def one_size(text: str) -> int:
     """Bytes of "1K", "64KiB", "16M", "1000". ValueError names what is allowed."""
-    found = re.fullmatch(r"\s*([0-9]+)\s*([BKMG]?)(?:iB|B)?\s*", text, re.IGNORECASE)
-    size = int(found[1]) * UNITS[found[2].upper()] if found is not None else 0
+    match = re.fullmatch(r"\s*([0-9]+)\s*([BKMG]?)(?:iB|B)?\s*", text, re.IGNORECASE)
+    size = int(match[1]) * UNITS[match[2].upper()] if match is not None else 0
     if not 1 <= size <= LARGEST:
         raise ValueError("a size such as 1K, 16M or 1000 (bytes; 1K is 1024), at most 64G")
     return size
@@ -74,10 +74,10 @@ def sizes_of(text: str, factor: int) -> tuple[int, ...]:
     first, last = one_size(low), one_size(high)
     if last < first:
         raise ValueError("a range from the smaller to the larger size, as in 1K:16M")
-    found = [first]
-    while found[-1] * factor <= last:
-        found.append(found[-1] * factor)
-    return tuple(found)
+    sizes = [first]
+    while sizes[-1] * factor <= last:
+        sizes.append(sizes[-1] * factor)
+    return tuple(sizes)
 
 
 def _operations(text: str) -> list[str]:
@@ -189,8 +189,8 @@ class Collectives(Model):
 
     def places(self, op: str) -> tuple[Place, ...]:
         """The requested placements of an operation that torch.distributed supports."""
-        asked = ("out", "in") if self.placement == "both" else (self.placement,)
-        return tuple(place for place in asked if place in PLACEMENTS[op])  # type: ignore[misc]
+        requested = ("out", "in") if self.placement == "both" else (self.placement,)
+        return tuple(place for place in requested if place in PLACEMENTS[op])  # type: ignore[misc]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -46,23 +46,23 @@ def shortfalls(process: str, seconds: float, queries: int, samples_per_query: in
 
     `seconds`: of the measured part; Offline: until the last response.  `queries`: answered in it.
     """
-    asked = requirements(process)
-    if asked is None:
+    minimum = requirements(process)
+    if minimum is None:
         return ()
-    found = []
-    if seconds < asked.seconds:
-        found.append(f"{seconds:.4g} s of {asked.seconds:g} s")
-    if queries < asked.queries:
-        found.append(f"{queries} of {asked.queries} queries")
-    if samples_per_query < asked.samples_per_query:
-        found.append(f"{samples_per_query} of {asked.samples_per_query} samples in a query")
-    return tuple(found)
+    texts = []
+    if seconds < minimum.seconds:
+        texts.append(f"{seconds:.4g} s of {minimum.seconds:g} s")
+    if queries < minimum.queries:
+        texts.append(f"{queries} of {minimum.queries} queries")
+    if samples_per_query < minimum.samples_per_query:
+        texts.append(f"{samples_per_query} of {minimum.samples_per_query} samples in a query")
+    return tuple(texts)
 
 
 def validity(process: str, seconds: float, queries: int, samples_per_query: int = 1) -> str:
     """A sentence for reports: "MLPerf Server valid: no, 30 s of 600 s"; empty if the arrivals are no MLPerf scenario."""
-    asked = requirements(process)
-    if asked is None:
+    minimum = requirements(process)
+    if minimum is None:
         return ""
     missing = shortfalls(process, seconds, queries, samples_per_query)
-    return f"MLPerf {asked.name} valid: {'no, ' + ' and '.join(missing) if missing else 'the minimums are met'}"
+    return f"MLPerf {minimum.name} valid: {'no, ' + ' and '.join(missing) if missing else 'the minimums are met'}"

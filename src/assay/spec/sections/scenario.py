@@ -91,23 +91,23 @@ def parse(text: str, where: str = "serving.scenarios") -> Scenario:
 
 def problem(text: str, where: str = "serving.scenarios") -> Problem | None:
     """What is wrong with `text` as a scenario; None if valid."""
-    found = f'"{text if len(text) <= SHOWN else text[:SHOWN] + " ..."}"'
+    quoted = f'"{text if len(text) <= SHOWN else text[:SHOWN] + " ..."}"'
     if not _matches(text):
-        return Problem(where=where, found=found, allowed=_allowed(text), mend=_mend(text))
-    return _of_numbers(_read(text), where, found)
+        return Problem(where=where, found=quoted, allowed=_allowed(text), mend=_mend(text))
+    return _of_numbers(_read(text), where, quoted)
 
 
 def unsuited(one: Scenario, task: str, where: str = "serving.task") -> Problem | None:
     """Why a task cannot take a scenario's requests; None if it can, or if the task is unknown."""
-    wanted = TASKS.get(one.letter)
+    suited = TASKS.get(one.letter)
     if task == "rerank":
-        wanted = ("rerank",) if one.letter in ("R", DATASET) else ()
-    if wanted is None or task in wanted or task not in OWN_TASKS:
+        suited = ("rerank",) if one.letter in ("R", DATASET) else ()
+    if suited is None or task in suited or task not in OWN_TASKS:
         return None
-    found = f'"{task}" with the scenario {one.text}'
-    if not wanted:
-        return Problem(where=where, found=found, allowed="rerank with a scenario R or dataset", mend='For example "R(1024,100)".')
-    return Problem(where=where, found=found, allowed=" or ".join(wanted), mend=f'Write task = "{wanted[0]}".')
+    pairing = f'"{task}" with the scenario {one.text}'
+    if not suited:
+        return Problem(where=where, found=pairing, allowed="rerank with a scenario R or dataset", mend='For example "R(1024,100)".')
+    return Problem(where=where, found=pairing, allowed=" or ".join(suited), mend=f'Write task = "{suited[0]}".')
 
 
 def _matches(text: str) -> bool:
@@ -119,30 +119,30 @@ def _read(text: str) -> Scenario:
     return Scenario(text=text, letter=cast(Letter, letter), numbers=tuple(int(n) for n in re.findall(_N, text)))
 
 
-def _of_numbers(one: Scenario, where: str, found: str) -> Problem | None:
+def _of_numbers(scenario: Scenario, where: str, quoted: str) -> Problem | None:
     """What is wrong with the numbers of a well-formed scenario."""
-    if any(number > LARGEST for number in one.numbers):
-        return Problem(where=where, found=found, allowed=f"numbers of at most {LARGEST}")
-    width, height, images = one.images
-    if one.letter == "I" and 0 in (width, height, images):
-        return Problem(where=where, found=found, allowed="images of at least one pixel, and at least one", mend="Write I(512,512).")
+    if any(number > LARGEST for number in scenario.numbers):
+        return Problem(where=where, found=quoted, allowed=f"numbers of at most {LARGEST}")
+    width, height, images = scenario.images
+    if scenario.letter == "I" and 0 in (width, height, images):
+        return Problem(where=where, found=quoted, allowed="images of at least one pixel, and at least one", mend="Write I(512,512).")
     if width * height > PIXELS:
-        return Problem(where=where, found=found, allowed=f"images of at most {PIXELS} pixels")
-    if one.letter == "U":
-        return _of_range(one.numbers, where, found)
+        return Problem(where=where, found=quoted, allowed=f"images of at most {PIXELS} pixels")
+    if scenario.letter == "U":
+        return _of_range(scenario.numbers, where, quoted)
     return None
 
 
-def _of_range(numbers: Sequence[int], where: str, found: str) -> Problem | None:
+def _of_range(numbers: Sequence[int], where: str, quoted: str) -> Problem | None:
     if len(numbers) == 2:
         if 0 in numbers:
-            return Problem(where=where, found=found, allowed="a most of at least 1", mend="It counts from 1.")
+            return Problem(where=where, found=quoted, allowed="a most of at least 1", mend="It counts from 1.")
         return None
     low_in, high_in, low_out, high_out = numbers
     if low_in <= high_in and low_out <= high_out:
         return None
     ordered = (*sorted((low_in, high_in)), *sorted((low_out, high_out)))
-    return Problem(where=where, found=found, allowed="a least that is at most the most", mend="Write U({},{})/({},{}).".format(*ordered))
+    return Problem(where=where, found=quoted, allowed="a least that is at most the most", mend="Write U({},{})/({},{}).".format(*ordered))
 
 
 def _letter(text: str) -> str | None:

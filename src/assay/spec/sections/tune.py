@@ -63,7 +63,7 @@ TODAY = "today"
 def choices(tune: Tune) -> tuple[Choice, ...]:
     """Candidates of the first round, today's first; at most `at_most`, in written order."""
     every = tuple(itertools.islice(_choices(tune), tune.at_most))
-    return tuple(Choice(settings=one, label=label(tune, one)) for one in every)
+    return tuple(Choice(settings=settings, label=label(tune, settings)) for settings in every)
 
 
 def left_out(tune: Tune) -> int:

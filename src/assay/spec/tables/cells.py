@@ -39,7 +39,7 @@ class Table:
 def read_table(text: str, source: str) -> Table | None:
     """The table in a text; None without any row. Raises SpecError if it cannot be split into cells."""
     lines = text.splitlines()
-    rules = [place for place, line in enumerate(lines) if _RULE.match(line)]
+    rules = [index for index, line in enumerate(lines) if _RULE.match(line)]
     if rules:
         return _markdown(lines, rules, source)
     numbered, separator = _delimited(text, source)
@@ -52,16 +52,16 @@ def read_table(text: str, source: str) -> Table | None:
 def _markdown(lines: Sequence[str], rules: Sequence[int], source: str) -> Table:
     """The only table of a page: the line above the rule and those with bars below it."""
     if len(rules) > 1:
-        where = ", ".join(str(place) for place in rules)
+        where = ", ".join(str(index) for index in rules)
         problem = Problem(where=f"lines {where}", found=f"{len(rules)} tables", allowed="one table", mend="Keep one of them in the file.")
         raise SpecError((problem,), source)
     rule, rows = rules[0], list[tuple[int, Cells]]()
     if rule == 0:
         raise SpecError((Problem(where="line 1", found="a rule of dashes", allowed="a header above it"),), source)
-    for place in range(rule + 1, len(lines)):
-        if "|" not in lines[place]:
+    for index in range(rule + 1, len(lines)):
+        if "|" not in lines[index]:
             break
-        rows.append((place + 1, _bars(lines[place])))
+        rows.append((index + 1, _bars(lines[index])))
     return _upright(Table(header=_bars(lines[rule - 1]), rows=tuple(row for row in rows if any(row[1])), separator="|"))
 
 
@@ -88,8 +88,8 @@ def _delimited(text: str, source: str) -> tuple[list[tuple[int, Cells]], str]:
             if any(cell.strip() for cell in cells) and not _remark(cells, headed=bool(rows)):
                 rows.append((number, tuple(cells)))
     except csv.Error as error:
-        mend = f"{str(error).capitalize()}: look for a quotation mark without its other half."
-        raise SpecError((Problem(where=f"row {len(rows) + 1} or later", found="broken CSV", allowed="CSV", mend=mend),), source) from None
+        remedy = f"{str(error).capitalize()}: look for a quotation mark without its other half."
+        raise SpecError((Problem(where=f"row {len(rows) + 1} or later", found="broken CSV", allowed="CSV", mend=remedy),), source) from None
     return rows, separator
 
 
@@ -116,7 +116,7 @@ def _upright(table: Table) -> Table:
         return table
     names = (first, *(cells[0] for _, cells in table.rows))
     rows = [
-        (place + 2, (count, *(cells[place + 1] if place + 1 < len(cells) else "" for _, cells in table.rows)))
-        for place, count in enumerate(counts)
+        (index + 2, (count, *(cells[index + 1] if index + 1 < len(cells) else "" for _, cells in table.rows)))
+        for index, count in enumerate(counts)
     ]
     return Table(header=names, rows=tuple(rows), separator=table.separator)

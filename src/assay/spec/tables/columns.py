@@ -53,7 +53,7 @@ def columns_of(table: Table, asked: Asked) -> tuple[Columns, list[Problem]]:
         if not any(named(h, name) and heading(h) for h in table.header)
     ]
     every = [
-        Column(place=place, name=name, heading=known) for place, name in enumerate(table.header) if (known := heading(name)) is not None
+        Column(place=index, name=name, heading=known) for index, name in enumerate(table.header) if (known := heading(name)) is not None
     ]
     columns: Columns = {}
     for meaning in dict.fromkeys(column.heading.meaning for column in every):
@@ -101,12 +101,12 @@ def _missing(table: Table, columns: Mapping[str, Column]) -> Iterator[Problem]:
     for needed, meanings in known:
         if not any(meaning in columns for meaning in meanings):
             close = [did_you_mean(name.strip().lower(), _NAMES[needed]) for name in header if heading(name) is None]
-            mend = next((sentence.replace("you mean", "one column mean") for sentence in close if sentence), "")
+            remedy = next((sentence.replace("you mean", "one column mean") for sentence in close if sentence), "")
             yield Problem(
                 where="row 1",
                 found=", ".join(name.strip() for name in header),
                 allowed=f"a column named {' or '.join(_NAMES[needed][:3])}",
-                mend=mend,
+                mend=remedy,
             )
 
 
@@ -115,26 +115,24 @@ _NAMES: Final = {"workers": ("workers", "nodes", "GPUs"), "seconds": ("seconds",
 
 def _only_one_of(columns: Columns, asked: Asked) -> Iterator[Problem]:
     """Report several columns of one meaning; drops those that --use does not name."""
-    for pair, what in ((("seconds", "step_seconds"), "the time"), (PRICES, "the price"), (ENERGIES, "the energy")):
-        there = [meaning for meaning in pair if meaning in columns]
-        meant = [meaning for meaning in there if any(named(columns[meaning].name, name) for name in asked.use)]
-        for meaning in there if len(meant) == 1 else ():
-            if meaning not in meant:
+    for pair, quantity in ((("seconds", "step_seconds"), "the time"), (PRICES, "the price"), (ENERGIES, "the energy")):
+        present = [meaning for meaning in pair if meaning in columns]
+        chosen = [meaning for meaning in present if any(named(columns[meaning].name, name) for name in asked.use)]
+        for meaning in present if len(chosen) == 1 else ():
+            if meaning not in chosen:
                 del columns[meaning]
-        if len(there) > 1 and len(meant) != 1:
-            yield _same_meaning(columns[there[0]].name, columns[there[1]].name, what)
+        if len(present) > 1 and len(chosen) != 1:
+            yield _same_meaning(columns[present[0]].name, columns[present[1]].name, quantity)
 
 
 def _same_meaning(first: str, second: str, meaning: str) -> Problem:
-    found = f"{first.strip()} and {second.strip()}, which both say {meaning}"
-    return Problem(
-        where="row 1", found=found, allowed="one of them", mend=f'Leave one out. Or say which is meant: --use "{first.strip()}".'
-    )
+    both = f"{first.strip()} and {second.strip()}, which both say {meaning}"
+    return Problem(where="row 1", found=both, allowed="one of them", mend=f'Leave one out. Or say which is meant: --use "{first.strip()}".')
 
 
 def unused(table: Table, columns: Mapping[str, Column]) -> Iterator[str]:
     used = {column.place for column in columns.values()}
-    rest = [name.strip() for place, name in enumerate(table.header) if place not in used and name.strip()]
+    rest = [name.strip() for index, name in enumerate(table.header) if index not in used and name.strip()]
     if rest:
         yield f"Not used: {', '.join(rest)}."
 

@@ -121,10 +121,12 @@ def _time(base: str, inside: str) -> Heading | None:
         name, factor = _unit(base, inside, SECONDS)
         for known in (base, name):
             if pattern.fullmatch(known) or (pattern is _STEP and _STEP.fullmatch(inside) and _TIME.fullmatch(known)):
-                own = re.match(r"(ms|milliseconds|seconds|secs?|s)\b", base) if pattern is _STEP and factor is None else None
-                said = SECONDS[own[1]] if own else factor
+                unit = re.match(r"(ms|milliseconds|seconds|secs?|s)\b", base) if pattern is _STEP and factor is None else None
+                seconds = SECONDS[unit[1]] if unit else factor
                 return Heading(
-                    meaning=meaning, factor=1.0 if said is None else said, unit_said=said is not None or bool(inside in ("s/it", "s/step"))
+                    meaning=meaning,
+                    factor=1.0 if seconds is None else seconds,
+                    unit_said=seconds is not None or bool(inside in ("s/it", "s/step")),
                 )
     return None
 
@@ -141,33 +143,35 @@ def _power(base: str, inside: str) -> Heading | None:
 
 
 def _batch(base: str) -> Heading | None:
-    found = (("batch", _GLOBAL_BATCH, False), ("batch", _OWN_BATCH, True), ("accumulation", _ACCUMULATION, False))
-    return next((Heading(meaning=meaning, per_worker=own) for meaning, pattern, own in found if pattern.fullmatch(base)), None)
+    patterns = (("batch", _GLOBAL_BATCH, False), ("batch", _OWN_BATCH, True), ("accumulation", _ACCUMULATION, False))
+    return next(
+        (Heading(meaning=meaning, per_worker=per_worker) for meaning, pattern, per_worker in patterns if pattern.fullmatch(base)), None
+    )
 
 
 def _said(base: str, inside: str) -> Heading | None:
     """The meaning of derived numbers, and of those without a unit except percent."""
     percent = "%" in inside or "%" in base or bool(re.search(r"\b(?:pct|percent)\b", f"{base} {inside}"))
     name = re.sub(r"\s*(?:%|\bpct\b|\bpercent\b|\bin percent\b)\s*", " ", base).strip().removesuffix(" in").removesuffix(",").strip()
-    found = (("quality", _QUALITY), ("speedup", _SPEEDUP), ("efficiency", _EFFICIENCY))
-    return next((Heading(meaning=meaning, percent=percent) for meaning, pattern in found if pattern.fullmatch(name)), None)
+    patterns = (("quality", _QUALITY), ("speedup", _SPEEDUP), ("efficiency", _EFFICIENCY))
+    return next((Heading(meaning=meaning, percent=percent) for meaning, pattern in patterns if pattern.fullmatch(name)), None)
 
 
 def _amount(base: str) -> Heading | None:
-    found = (("work", _WORK), ("steps", _STEPS))
-    return next((Heading(meaning=meaning) for meaning, pattern in found if pattern.fullmatch(base)), None)
+    patterns = (("work", _WORK), ("steps", _STEPS))
+    return next((Heading(meaning=meaning) for meaning, pattern in patterns if pattern.fullmatch(base)), None)
 
 
 def _rate(base: str, inside: str) -> Heading | None:
     each = bool(re.search(rf"(?:/|\bper)\s*{_WORKER}\b", f"{base} {inside}"))
     for text in (inside, base):
-        found = _RATE.fullmatch(text.strip()) or _RATE.search(text)
-        if found and (found["thing"].strip() or text is inside):
+        match = _RATE.fullmatch(text.strip()) or _RATE.search(text)
+        if match and (match["thing"].strip() or text is inside):
             word = (
-                re.sub(r"^(?:(?:total|avg|average|mean|training|aggregate|achieved|throughput)\b\s*)+", "", found["thing"].strip())
+                re.sub(r"^(?:(?:total|avg|average|mean|training|aggregate|achieved|throughput)\b\s*)+", "", match["thing"].strip())
                 or "work"
             )
-            return Heading(meaning="rate", factor=1.0 / SECONDS[_singular(found["time"])], per_worker=each, word=word)
+            return Heading(meaning="rate", factor=1.0 / SECONDS[_singular(match["time"])], per_worker=each, word=word)
     flops = _FLOPS.search(f"{base} {inside}")
     if flops:
         return Heading(meaning="rate", per_worker=each, word=f"{flops[1]}flop")

@@ -76,8 +76,8 @@ def _kind(digits: str) -> str | None:
 
 
 def _digits(cell: str) -> str | None:
-    found = _NUMBER.fullmatch(_bare(cell))
-    return found["digits"].rstrip(",.") if found else None
+    match = _NUMBER.fullmatch(_bare(cell))
+    return match["digits"].rstrip(",.") if match else None
 
 
 def _bare(cell: str) -> str:
@@ -99,18 +99,18 @@ def number(cell: str, decimal: Mark = "point") -> Number | None:
     clock = _CLOCK.fullmatch(cell.strip())
     if clock:
         return Number(value=3600.0 * int(clock[1]) + 60.0 * int(clock[2]) + float(clock[3]), unit="s")
-    found = _NUMBER.fullmatch(_bare(cell))
-    if found is None:
+    match = _NUMBER.fullmatch(_bare(cell))
+    if match is None:
         return None
-    digits = found["digits"].rstrip(",") if decimal == "point" else found["digits"].rstrip(".")
+    digits = match["digits"].rstrip(",") if decimal == "point" else match["digits"].rstrip(".")
     plain = _plain(re.sub(r"['’]", "", digits), decimal)
     if plain is None:
         return None
-    rest = found["rest"].strip()
+    rest = match["rest"].strip()
     percent = rest.startswith("%")
     grouped = decimal == "point" and re.fullmatch(_GROUPS % ",", digits) is not None
     return Number(
-        value=float(f"{found['sign']}{plain}{found['power'] or ''}"), unit=rest.removeprefix("%").strip(), percent=percent, grouped=grouped
+        value=float(f"{match['sign']}{plain}{match['power'] or ''}"), unit=rest.removeprefix("%").strip(), percent=percent, grouped=grouped
     )
 
 

@@ -28,46 +28,44 @@ Read = tuple[int, tuple[str, ...], Values]
 def chosen(table: Table, asked: Asked, problems: list[Problem]) -> list[Row]:
     """The rows selected by --where."""
     rows = list(table.rows)
-    for name, wanted in asked.where:
-        place = next((place for place, head in enumerate(table.header) if named(head, name)), None)
-        if place is None:
+    for name, text in asked.where:
+        index = next((index for index, head in enumerate(table.header) if named(head, name)), None)
+        if index is None:
             problems.append(
                 Problem(where="--where", found=name, allowed=", ".join(h.strip() for h in table.header), mend="Write COLUMN=CELL.")
             )
             continue
-        values = list(dict.fromkeys(cells[place].strip() for _, cells in rows if place < len(cells)))
-        rows = [row for row in rows if place < len(row[1]) and named(row[1][place], wanted)]
+        values = list(dict.fromkeys(cells[index].strip() for _, cells in rows if index < len(cells)))
+        rows = [row for row in rows if index < len(row[1]) and named(row[1][index], text)]
         if not rows:
             problems.append(
-                Problem(
-                    where="--where", found=f"{name}={wanted}", allowed=", ".join(values), mend="Write a cell as it stands in the table."
-                )
+                Problem(where="--where", found=f"{name}={text}", allowed=", ".join(values), mend="Write a cell as it stands in the table.")
             )
     return rows
 
 
 def decimal(table: Table, rows: Sequence[Row], columns: Mapping[str, Column], problems: list[Problem]) -> Marks:
     cells = [cells[column.place] for _, cells in rows for column in columns.values() if column.place < len(cells)]
-    found = marks(cells)
-    if found.point is not None and found.comma is not None:
+    used = marks(cells)
+    if used.point is not None and used.comma is not None:
         problems.append(
             Problem(
                 where="the numbers",
-                found=f"{shown(found.point)} and {shown(found.comma)}",
+                found=f"{shown(used.point)} and {shown(used.comma)}",
                 allowed="one decimal mark",
                 mend="Write a point in all of them.",
             )
         )
-    elif found.doubtful is not None and table.separator == ";" and found.comma is None and found.point is None:
+    elif used.doubtful is not None and table.separator == ";" and used.comma is None and used.point is None:
         problems.append(
             Problem(
                 where="the numbers",
-                found=shown(found.doubtful),
+                found=shown(used.doubtful),
                 allowed="a number that can be read in one way",
                 mend="Write it with a point, or without thousands separators.",
             )
         )
-    return found
+    return used
 
 
 def grouped(found: Marks) -> Iterator[str]:
@@ -80,14 +78,14 @@ def values(
 ) -> Values | None:
     """One row; None if it states no value, or after noting its problems."""
     if len(cells) > width and any(cell.strip() for cell in cells[width:]):
-        mend = 'Write numbers with a point and without thousands separators, or between quotation marks: "1,234".'
-        problems.append(Problem(where=f"row {at}", found=f"{len(cells)} cells", allowed=f"{width}, as in the header", mend=mend))
+        remedy = 'Write numbers with a point and without thousands separators, or between quotation marks: "1,234".'
+        problems.append(Problem(where=f"row {at}", found=f"{len(cells)} cells", allowed=f"{width}, as in the header", mend=remedy))
         return None
     needed = ["workers", *[meaning for meaning in MEASURED if meaning in columns]]
     for meaning in needed:
-        place = columns[meaning].place
-        if place < len(cells) and missing(cells[place]):
-            notes.append(f"Row {at} is left out: its {columns[meaning].name.strip()} is {shown(cells[place].strip())}.")
+        index = columns[meaning].place
+        if index < len(cells) and missing(cells[index]):
+            notes.append(f"Row {at} is left out: its {columns[meaning].name.strip()} is {shown(cells[index].strip())}.")
             return None
     before = len(problems)
     values = {meaning: _value(at, meaning, cells, column, found, problems) for meaning, column in columns.items()}
@@ -96,13 +94,13 @@ def values(
     return values
 
 
-def _value(at: int, meaning: str, cells: Sequence[str], column: Column, found: Marks, problems: list[Problem]) -> float | None:
+def _value(at: int, meaning: str, cells: Sequence[str], column: Column, decimal_marks: Marks, problems: list[Problem]) -> float | None:
     """The number in a cell, in base units; None if allowed to be empty."""
     text = cells[column.place].strip() if column.place < len(cells) else ""
     if meaning in FILLED and (not text or missing(text)):
         return None
     where, allowed = f"row {at}, column {_TOLD.get(meaning, meaning)}", _ALLOWED.get(meaning, "a number above 0")
-    read = number(text, found.decimal)
+    read = number(text, decimal_marks.decimal)
     if read is None:
         bare = text.lower().lstrip("+-") in ("nan", "inf", "infinity")
         problems.append(Problem(where=where, found=text if bare else shown(text) if text else "an empty cell", allowed=allowed))
@@ -142,8 +140,8 @@ def _factor(meaning: str, read: Number, head: Heading) -> float | None:
     if meaning in UNITS:
         return UNITS[meaning].get(unit)
     if meaning == "rate":
-        own = heading(read.unit)
-        return own.factor if own is not None and own.meaning == "rate" else None
+        rate = heading(read.unit)
+        return rate.factor if rate is not None and rate.meaning == "rate" else None
     if meaning in PRICES:
         return head.factor if unit in ("$", "usd", "$/h", "usd/h", "$/hr") else None
     return 1.0 if meaning in ("work", "steps", "batch", "accumulation") and unit.isalpha() and len(unit) > 2 else None
@@ -168,8 +166,8 @@ def gaps(rows: Sequence[Read], columns: Mapping[str, Column]) -> Iterator[Proble
     for name in FILLED:
         empty = [at for at, _, values in rows if name in columns and values.get(name) is None]
         if empty:
-            mend = "Fill it in, or leave the whole column out."
-            yield Problem(where=_rows(empty, name), found="an empty cell", allowed=_ALLOWED.get(name, "a number above 0"), mend=mend)
+            remedy = "Fill it in, or leave the whole column out."
+            yield Problem(where=_rows(empty, name), found="an empty cell", allowed=_ALLOWED.get(name, "a number above 0"), mend=remedy)
     column = columns.get("quality")
     if column is not None and not column.heading.percent:
         signed = [at for at, cells, _ in rows if column.place < len(cells) and "%" in cells[column.place]]
@@ -193,18 +191,20 @@ def series(table: Table, rows: Sequence[Read], columns: Mapping[str, Column]) ->
     first: dict[float, Read] = {}
     for at, cells, values in rows:
         earlier = first.setdefault(values["workers"] or 0.0, (at, cells, values))
-        for place, name in enumerate(table.header):
-            one, other = (own[place].strip() if place < len(own) else "" for own in (earlier[1], cells))
-            if earlier[0] != at and place not in free and one != other and not _looks_measured(one, other):
-                found = f"{values['workers']:g} again, with {name.strip()} {shown(other)} instead of {shown(one)} in row {earlier[0]}"
-                mend = f'Say which rows are meant: --where "{name.strip()}={one}".'
-                yield Problem(where=f"row {at}, column workers", found=found, allowed="one series", mend=mend)
+        for index, name in enumerate(table.header):
+            before, other = (row[index].strip() if index < len(row) else "" for row in (earlier[1], cells))
+            if earlier[0] != at and index not in free and before != other and not _looks_measured(before, other):
+                difference = (
+                    f"{values['workers']:g} again, with {name.strip()} {shown(other)} instead of {shown(before)} in row {earlier[0]}"
+                )
+                remedy = f'Say which rows are meant: --where "{name.strip()}={before}".'
+                yield Problem(where=f"row {at}, column workers", found=difference, allowed="one series", mend=remedy)
                 return
 
 
-def _looks_measured(one: str, other: str) -> bool:
+def _looks_measured(first: str, second: str) -> bool:
     """Whether cells differ like measurements: fractions do, whole numbers and words are settings."""
-    read = [number(text) for text in (one, other)]
+    read = [number(text) for text in (first, second)]
     return all(value is not None and not float(value.value).is_integer() for value in read)
 
 

@@ -26,11 +26,11 @@ def timing(at: int, values: Values, asked: Asked, columns: Mapping[str, Column],
         seconds, work = (work / rate, work) if work is not None else (1.0, rate)
     elif rate is not None and seconds is not None:
         if work is not None and abs(rate * seconds / work - 1.0) > AGREE and "step_seconds" not in values:
-            found = f"{rate:.6g} a second for {seconds:.6g} s, which is not {work:.6g}"
+            contradiction = f"{rate:.6g} a second for {seconds:.6g} s, which is not {work:.6g}"
             problems.append(
                 Problem(
                     where=f"row {at}",
-                    found=found,
+                    found=contradiction,
                     allowed="a time, a throughput and a work that agree",
                     mend="Leave one of the three columns out.",
                 )
@@ -71,13 +71,13 @@ def _batch(values: Values, workers: float, columns: Mapping[str, Column]) -> flo
 def batches(rows: Sequence[Values], columns: Mapping[str, Column], asked: Asked, problems: list[Problem]) -> Scaling:
     """Scaling mode from batches if no work is given: one batch for all is strong, one per worker weak."""
     batches = [(_batch(values, values["workers"] or 1.0, columns), values["workers"] or 1.0) for values in rows]
-    whole = [batch for batch, _ in batches if batch is not None]
-    each = [batch / workers for batch, workers in batches if batch is not None]
-    found: Scaling = "" if len(whole) < max(2, len(rows)) else "strong" if _equal(whole) else "weak" if _equal(each) else ""
-    if asked.scaling and found and asked.scaling != found:
-        told = f"{asked.scaling}, but the batches of the table are those of {found} scaling"
-        problems.append(Problem(where="--scaling", found=told, allowed=found, mend="Leave it out."))
-    return asked.scaling or found
+    totals = [batch for batch, _ in batches if batch is not None]
+    per_worker = [batch / workers for batch, workers in batches if batch is not None]
+    kind: Scaling = "" if len(totals) < max(2, len(rows)) else "strong" if _equal(totals) else "weak" if _equal(per_worker) else ""
+    if asked.scaling and kind and asked.scaling != kind:
+        contradiction = f"{asked.scaling}, but the batches of the table are those of {kind} scaling"
+        problems.append(Problem(where="--scaling", found=contradiction, allowed=kind, mend="Leave it out."))
+    return asked.scaling or kind
 
 
 def _equal(values: Sequence[float]) -> bool:

@@ -65,14 +65,14 @@ def alike(values: Floats) -> Alike | None:
     in_turn, apart = list(_in_turn(data)), list(_apart(data))
     spread = standard_deviation(np.log(data))
     error = spread * math.sqrt(2.0 / SIDE)
-    found = detectable_effect(error, 2.0 * (SIDE - 1), 0.95, math.log1p(SMALLEST_EFFECT))
+    detectable = detectable_effect(error, 2.0 * (SIDE - 1), 0.95, math.log1p(SMALLEST_EFFECT))
     return Alike(
         launches=len(data),
         noise_floor=_floor(in_turn),
         noise_floor_apart=_floor(apart),
         false_alarms=_alarms(in_turn, len(data)),
         false_alarms_apart=_alarms(apart, len(data)),
-        minimum_detectable_effect=math.expm1(found) if found < 700.0 else math.inf,
+        minimum_detectable_effect=math.expm1(detectable) if detectable < 700.0 else math.inf,
         spread=spread,
     )
 
@@ -96,16 +96,16 @@ def _apart(data: NDArray[np.float64]) -> Iterator[Difference]:
         yield compare_welch(window[:SIDE], window[SIDE:])
 
 
-def _floor(made: list[Difference]) -> float:
-    effects = [abs(math.log(difference.value)) for difference in made]
+def _floor(differences: list[Difference]) -> float:
+    effects = [abs(math.log(difference.value)) for difference in differences]
     return math.expm1(float(np.quantile(effects, 1.0 - SHARE, method="higher")))
 
 
-def _alarms(made: list[Difference], launches: int) -> Rate:
-    wrong = sum(decide(one, better="neither").verdict in ("higher", "lower") for one in made)
-    value, windows = wrong / len(made), launches // WINDOW
+def _alarms(differences: list[Difference], launches: int) -> Rate:
+    wrong = sum(decide(difference, better="neither").verdict in ("higher", "lower") for difference in differences)
+    value, windows = wrong / len(differences), launches // WINDOW
     low, high = _clopper_pearson(value * windows, windows)
-    return Rate(value=value, low=low, high=high, comparisons=len(made), windows=windows)
+    return Rate(value=value, low=low, high=high, comparisons=len(differences), windows=windows)
 
 
 def _clopper_pearson(hits: float, n: int) -> tuple[float, float]:

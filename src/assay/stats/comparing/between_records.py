@@ -85,20 +85,20 @@ def between(levels: Sequence[Level]) -> Between | None:
     n = len(levels)
     if n < LEAST_RECORDS:
         return None
-    mean = math.fsum(one.mean for one in levels) / n
-    known = [one.variance for one in levels if one.variance is not None]
+    mean = math.fsum(record_level.mean for record_level in levels) / n
+    known = [record_level.variance for record_level in levels if record_level.variance is not None]
     return Between(
         records=n,
         mean=mean,
-        total=math.fsum((one.mean - mean) ** 2 for one in levels) / (n - 1),
+        total=math.fsum((record_level.mean - mean) ** 2 for record_level in levels) / (n - 1),
         within=math.fsum(known) / len(known) if known else 0.0,
     )
 
 
 def widened(difference: Difference, a: Level, b: Level, days: Between) -> Difference:
     """A difference of two records including day-to-day variation: the wider of both intervals."""
-    own = (a.variance or 0.0) + (b.variance or 0.0)
-    error = math.sqrt(2.0 * days.total + max(0.0, own - 2.0 * days.within))
+    variance = (a.variance or 0.0) + (b.variance or 0.0)
+    error = math.sqrt(2.0 * days.total + max(0.0, variance - 2.0 * days.within))
     return _wider(difference, error, days.records - 1.0, f"with the variation between {days.records} records of the history")
 
 
@@ -129,21 +129,21 @@ def alternating(sittings: Sequence[Sitting], difference: Difference) -> Differen
     """
     import numpy as np
 
-    each = [sum(one.side == side for one in sittings) for side in (0, 1)]
-    if min(each) < LEAST_SITTINGS:
-        raise ValueError(f"sides made alternately need {LEAST_SITTINGS} sittings each, not {each[0]} and {each[1]}")
-    times = np.array([one.at_s for one in sittings])
+    counts = [sum(sitting.side == side for sitting in sittings) for side in (0, 1)]
+    if min(counts) < LEAST_SITTINGS:
+        raise ValueError(f"sides made alternately need {LEAST_SITTINGS} sittings each, not {counts[0]} and {counts[1]}")
+    times = np.array([sitting.at_s for sitting in sittings])
     design = np.column_stack(
-        [np.ones(len(sittings)), [one.side for one in sittings], (times - times.mean()) / max(float(np.ptp(times)), 1e-9)]
+        [np.ones(len(sittings)), [sitting.side for sitting in sittings], (times - times.mean()) / max(float(np.ptp(times)), 1e-9)]
     )
-    means = np.array([one.mean for one in sittings])
+    means = np.array([sitting.mean for sitting in sittings])
     fitted = np.linalg.lstsq(design, means, rcond=None)[0]
     df = float(len(sittings) - design.shape[1])
     variance = float(((means - design @ fitted) ** 2).sum()) / df
     error = math.sqrt(variance * float(np.linalg.inv(design.T @ design)[1, 1]))
-    found = _restated(difference, float(fitted[1]), error, df)
+    restated = _restated(difference, float(fitted[1]), error, df)
     how = f"least squares on {len(sittings)} sittings made alternately, a linear drift taken out"
-    return replace(found, design="paired", method=f"Student t, {how}")
+    return replace(restated, design="paired", method=f"Student t, {how}")
 
 
 def against_history(values: Sequence[float], levels: Sequence[Level], confidence: float, scale: Scale) -> Difference:
@@ -163,8 +163,8 @@ def against_history(values: Sequence[float], levels: Sequence[Level], confidence
     # A single launch scatters more than the history's means of several, by an unknown amount.
     alike = new.variance is not None or days.within == 0.0
     moved = replace(start, k_a=n, k_b=max(3, len(values)) if alike else 1, cv=math.sqrt(days.total))
-    found = _restated(moved, new.mean - days.mean, error, n - 1.0)
-    return replace(found, method=f"prediction interval of one more record, Student t on the means of {n} earlier records")
+    restated = _restated(moved, new.mean - days.mean, error, n - 1.0)
+    return replace(restated, method=f"prediction interval of one more record, Student t on the means of {n} earlier records")
 
 
 def detectable_with_days(difference: Difference, least: float) -> float:
@@ -173,8 +173,8 @@ def detectable_with_days(difference: Difference, least: float) -> float:
     Its degrees of freedom come from the history, whereas `decide` would use those of the smaller side.
     """
     ratio = difference.scale == "ratio"
-    found = detectable_effect(difference.standard_error, difference.df, difference.confidence, math.log1p(least) if ratio else 0.0)
-    return _back(found, ratio) - (1.0 if ratio else 0.0)
+    effect = detectable_effect(difference.standard_error, difference.df, difference.confidence, math.log1p(least) if ratio else 0.0)
+    return _back(effect, ratio) - (1.0 if ratio else 0.0)
 
 
 def _wider(difference: Difference, error: float, df: float, how: str) -> Difference:
@@ -192,7 +192,7 @@ def _restated(difference: Difference, centre: float, error: float, df: float) ->
     half = t_quantile((1.0 + difference.confidence) / 2.0, df) * error
     least = math.log1p(0.01) if difference.scale == "ratio" else 0.0
     p = 2.0 * float(stdtr(df, -abs(centre) / error)) if error > 0.0 else float(centre == 0.0)
-    found = detectable_effect(error, df, difference.confidence, least)
+    detectable = detectable_effect(error, df, difference.confidence, least)
     ratio = difference.scale == "ratio"
     return replace(
         difference,
@@ -202,7 +202,7 @@ def _restated(difference: Difference, centre: float, error: float, df: float) ->
         df=df,
         standard_error=error,
         p_value=p,
-        minimum_detectable_effect=_back(found, ratio) - (1.0 if ratio else 0.0),
+        minimum_detectable_effect=_back(detectable, ratio) - (1.0 if ratio else 0.0),
     )
 
 

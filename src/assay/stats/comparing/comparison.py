@@ -280,10 +280,10 @@ def _launches_needed(difference: Difference, limits: _Limits, p_adjusted: float 
     def enough(k: int) -> bool:
         df, error = max(1.0, share) * (k - 1), difference.cv * math.sqrt(2.0 / k)
         power = t_quantile(POWER, df) * error
-        found = effect - power >= max(t_quantile(1.0 - alpha / 2.0, df) * error, limits.interest, limits.noise)
+        detected = effect - power >= max(t_quantile(1.0 - alpha / 2.0, df) * error, limits.interest, limits.noise)
         inside = limits.room is not None and limits.noise < limits.room
         shown = inside and effect + t_quantile(difference.confidence, df) * error + power <= (limits.room or 0.0)
-        return found or shown
+        return detected or shown
 
     first = min(difference.k_a, difference.k_b) + 1
     return smallest(first, enough) if enough(MOST_REPETITIONS) else None
@@ -313,7 +313,7 @@ def _difference(
     mean, error, df, known = contrast.mean, contrast.error, contrast.df, contrast.known
     half = t_quantile((1.0 + confidence) / 2.0, df) * error if known else math.inf
     least = (SMALLEST_EFFECT if scale == "ratio" else 0.0) if smallest_effect is None else smallest_effect
-    made = Difference(
+    difference = Difference(
         value=_from_scale(mean, scale),
         low=_from_scale(mean - half, scale),
         high=_from_scale(mean + half, scale),
@@ -329,7 +329,7 @@ def _difference(
         minimum_detectable_effect=math.inf,
         method=method,
     )
-    return replace(made, minimum_detectable_effect=_printed_effect(made, least))
+    return replace(difference, minimum_detectable_effect=_printed_effect(difference, least))
 
 
 def _printed_effect(difference: Difference, least: float) -> float:

@@ -65,12 +65,12 @@ def offset(ping: Ping) -> Offset:
 
 def linear_drift(pings: Iterable[Ping]) -> Drift:
     """Offset over time from at least 20 pings spread over it; ValueError if no straight line fits them all."""
-    found = sorted(_enough(pings), key=lambda ping: ping.t0)
-    origin, base = found[0].t0, found[0].t1 - found[0].t0
-    for ping in found:
+    ordered = sorted(_enough(pings), key=lambda ping: ping.t0)
+    origin, base = ordered[0].t0, ordered[0].t1 - ordered[0].t0
+    for ping in ordered:
         offset(ping)
-    above = _hull([(ping.t0 - origin, ping.t1 - ping.t0 - base) for ping in found], below=True)
-    below = _hull([(ping.t3 - origin, ping.t2 - ping.t3 - base) for ping in found], below=False)
+    above = _hull([(ping.t0 - origin, ping.t1 - ping.t0 - base) for ping in ordered], below=True)
+    below = _hull([(ping.t3 - origin, ping.t2 - ping.t3 - base) for ping in ordered], below=False)
     first, last = float(max(above[0, 0], below[0, 0])), float(min(above[-1, 0], below[-1, 0]))
     if not first < last:
         raise ValueError("pings that all lie within the time of one cannot show a drift; spread them over the run")
@@ -81,7 +81,7 @@ def linear_drift(pings: Iterable[Ping]) -> Drift:
         top, bottom = (float(np.interp(time - origin, line[:, 0], line[:, 1])) for line in (above, below))
         return Offset(offset=base + (top + bottom) / 2, bound=max(top - bottom, 0.0) / 2)
 
-    least, largest = _slopes(above, below, _rounding(found))
+    least, largest = _slopes(above, below, _rounding(ordered))
     if least > largest:
         raise ValueError("no straight line lies between all pings: a clock was set, or changed its rate; use shorter stretches")
     return Drift(slope=(least + largest) / 2, slope_bound=max(largest - least, 0.0) / 2, begin=origin + first, end=origin + last, at=at)
@@ -120,10 +120,10 @@ def _delay(ping: Ping) -> float:
 
 
 def _enough(pings: Iterable[Ping]) -> Sequence[Ping]:
-    found = list(pings)
-    if len(found) < LEAST_PINGS:
-        raise ValueError(f"a clock offset needs at least {LEAST_PINGS} pings, of which the fastest counts; not {len(found)}")
-    return found
+    listed = list(pings)
+    if len(listed) < LEAST_PINGS:
+        raise ValueError(f"a clock offset needs at least {LEAST_PINGS} pings, of which the fastest counts; not {len(listed)}")
+    return listed
 
 
 def _hull(points: Points, *, below: bool) -> Line:

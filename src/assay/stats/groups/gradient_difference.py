@@ -77,9 +77,9 @@ def compare(parts: Sequence[Part], precision: str) -> Difference:
     largest, rounding = max(part.right_norm for part in parts), min(ROUNDINGS * known.epsilon, known.error)
     errors = {part.name: _error(part, largest, rounding) for part in parts}
     worst = max(errors, key=lambda name: errors[name])
-    found = np.concatenate([np.asarray(part.found, dtype=np.float64) for part in parts])
+    actual = np.concatenate([np.asarray(part.found, dtype=np.float64) for part in parts])
     right = np.concatenate([np.asarray(part.right, dtype=np.float64) for part in parts])
-    scale, turn, rest = direction(found, right)
+    scale, turn, rest = direction(actual, right)
     return Difference(error=errors[worst], worst=worst, errors=errors, scale=scale, turn=turn, rest=rest)
 
 
@@ -96,10 +96,10 @@ def ratio_name(scale: float, candidates: Mapping[str, float], within: float) -> 
 
 
 def _error(part: Part, largest: float, rounding: float) -> float:
-    found, right = np.asarray(part.found, dtype=np.float64), np.asarray(part.right, dtype=np.float64)
-    if found.shape != right.shape:
-        raise ValueError(f"{part.name} has {found.size} sums on one side and {right.size} on the other")
-    apart = float(np.linalg.norm(found - right))
+    actual, right = np.asarray(part.found, dtype=np.float64), np.asarray(part.right, dtype=np.float64)
+    if actual.shape != right.shape:
+        raise ValueError(f"{part.name} has {actual.size} sums on one side and {right.size} on the other")
+    apart = float(np.linalg.norm(actual - right))
     if not math.isfinite(apart):
         return math.inf
     if apart <= rounding * largest:  # a gradient that should be zero is pure rounding
@@ -109,12 +109,12 @@ def _error(part: Part, largest: float, rounding: float) -> float:
 
 def direction(found: NDArray[np.float64], right: NDArray[np.float64]) -> tuple[float, float, float]:
     """(scale, turn, rest) of a vector against the reference."""
-    square, own = float(right @ right), float(found @ found)
-    if square == 0.0 or not math.isfinite(square) or not math.isfinite(own):
+    square, found_square = float(right @ right), float(found @ found)
+    if square == 0.0 or not math.isfinite(square) or not math.isfinite(found_square):
         return math.nan, math.nan, math.nan
     scale = float(found @ right) / square
-    if own == 0.0 or scale == 0.0:
+    if found_square == 0.0 or scale == 0.0:
         return scale, 1.0, math.inf
-    apart = found / math.sqrt(own) - right / math.sqrt(square)
+    apart = found / math.sqrt(found_square) - right / math.sqrt(square)
     rest = float(np.linalg.norm(found - scale * right)) / (abs(scale) * math.sqrt(square))
     return scale, float(apart @ apart) / 2.0, rest

@@ -14,36 +14,36 @@ Spans = tuple[Span, ...]
 
 def union(intervals: Iterable[Span]) -> Spans:
     """Times covered by at least one interval; empty or reversed intervals count for nothing."""
-    found: list[Span] = []
+    merged: list[Span] = []
     for begin, end in sorted(intervals):
         if end <= begin:
             continue
-        if found and begin <= found[-1][1]:
-            if end > found[-1][1]:
-                found[-1] = (found[-1][0], end)
+        if merged and begin <= merged[-1][1]:
+            if end > merged[-1][1]:
+                merged[-1] = (merged[-1][0], end)
         else:
-            found.append((begin, end))
-    return tuple(found)
+            merged.append((begin, end))
+    return tuple(merged)
 
 
 def both(some: Sequence[Span], others: Sequence[Span]) -> Spans:
     """Times in both sets."""
-    found: list[Span] = []
+    overlaps: list[Span] = []
     i = j = 0
     while i < len(some) and j < len(others):
         begin, end = max(some[i][0], others[j][0]), min(some[i][1], others[j][1])
         if begin < end:
-            found.append((begin, end))
+            overlaps.append((begin, end))
         if some[i][1] <= others[j][1]:
             i += 1
         else:
             j += 1
-    return tuple(found)
+    return tuple(overlaps)
 
 
 def without(some: Sequence[Span], others: Sequence[Span]) -> Spans:
     """Times in the first set but not in the second."""
-    found: list[Span] = []
+    remaining: list[Span] = []
     first = 0
     for begin, end in some:
         while first < len(others) and others[first][1] <= begin:
@@ -51,12 +51,12 @@ def without(some: Sequence[Span], others: Sequence[Span]) -> Spans:
         now, j = begin, first
         while now < end and j < len(others) and others[j][0] < end:
             if others[j][0] > now:
-                found.append((now, others[j][0]))
+                remaining.append((now, others[j][0]))
             now = max(now, others[j][1])
             j += 1
         if now < end:
-            found.append((now, end))
-    return tuple(found)
+            remaining.append((now, end))
+    return tuple(remaining)
 
 
 def within(some: Sequence[Span], begin: int, end: int) -> Spans:

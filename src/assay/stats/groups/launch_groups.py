@@ -104,5 +104,5 @@ def _reference(k: int) -> Array:
     return np.sort(_clearest(drawn)[0])
 
 
-def _indices(found: NDArray[np.intp]) -> tuple[int, ...]:
-    return tuple(sorted(int(index) for index in found))
+def _indices(indices: NDArray[np.intp]) -> tuple[int, ...]:
+    return tuple(sorted(int(index) for index in indices))

@@ -71,12 +71,12 @@ def search(
     if steps < fewest:
         missing = f"{steps} steps cannot name one of {ranks} ranks in {len(own)} phases with confidence; {fewest} are needed"
         return Search(found=(), least_s=least, steps=steps, insufficient=missing)
-    found = [
+    excesses = [
         Excess(rank=rank, phase=phase, seconds=interval)
         for phase, seconds in own.items()
         for rank, interval in _above(beyond_others(_blocks(seconds, min(steps, SPARE * fewest))), confidence, least)
     ]
-    return Search(found=tuple(sorted(found, key=lambda one: -one.seconds.value)), least_s=least, steps=steps)
+    return Search(found=tuple(sorted(excesses, key=lambda excess: -excess.seconds.value)), least_s=least, steps=steps)
 
 
 def fewest_blocks(confidence: float) -> int:
@@ -87,9 +87,9 @@ def fewest_blocks(confidence: float) -> int:
 def beyond_others(seconds: Array) -> Array:
     """Each rank's seconds less the upper median of the other ranks in the same step; shape [steps, ranks], at least 2 ranks."""
     ordered = np.sort(seconds, axis=1)
-    place = np.argsort(np.argsort(seconds, axis=1, kind="stable"), axis=1)
+    position = np.argsort(np.argsort(seconds, axis=1, kind="stable"), axis=1)
     middle = (seconds.shape[1] - 1) // 2  # of the others; the rank itself is skipped
-    return np.asarray(seconds - np.where(middle < place, ordered[:, [middle]], ordered[:, [middle + 1]]))
+    return np.asarray(seconds - np.where(middle < position, ordered[:, [middle]], ordered[:, [middle + 1]]))
 
 
 def lost_waiting(own_s: Array) -> Array:
@@ -124,10 +124,10 @@ def _interval(values: Array, confidence: float, least: float) -> Interval | None
     return Interval(value=float(np.median(values)), low=float(ordered[first]), high=float(ordered[last]))
 
 
-def _shape(own: Mapping[str, Array], step_s: Array) -> tuple[int, int]:
-    shapes = {array.shape for array in own.values()}
+def _shape(own_s: Mapping[str, Array], step_s: Array) -> tuple[int, int]:
+    shapes = {array.shape for array in own_s.values()}
     if len(shapes) > 1 or any(len(shape) != 2 or shape[0] != len(step_s) for shape in shapes):
         raise ValueError(f"own times must be [steps, ranks] of {len(step_s)} steps, all alike, not {sorted(shapes)}")
-    if not all(np.isfinite(array).all() for array in (*own.values(), step_s)):
+    if not all(np.isfinite(array).all() for array in (*own_s.values(), step_s)):
         raise ValueError("own times and step times must be finite; leave out steps that were not seen on every rank")
     return shapes.pop() if shapes else (len(step_s), 0)

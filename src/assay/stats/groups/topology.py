@@ -92,24 +92,24 @@ def _members(costs: Mapping[str, Array]) -> int:
 def _borders(logs: Array) -> list[tuple[float, float]]:
     """(position, width) of every gap that is wide enough, ascending."""
     upper = np.triu_indices(len(logs), 1)
-    both = np.sort(((logs + logs.T) / 2)[upper])
+    means = np.sort(((logs + logs.T) / 2)[upper])
     directions = float(np.sqrt(np.mean(((logs - logs.T)[upper] / 2) ** 2)))
-    cuts = [place for place, gap in enumerate(np.diff(both)) if gap >= math.log(LEAST_RATIO)]
+    cuts = [index for index, gap in enumerate(np.diff(means)) if gap >= math.log(LEAST_RATIO)]
     while cuts:  # a wide gap may hide another: noise is re-estimated within all classes
-        inside, free = _pooled(both, cuts)
-        wanted = max(math.log(LEAST_RATIO), _deviations(free + len(both)) * max(inside, directions))
-        kept = [cut for cut in cuts if both[cut + 1] - both[cut] >= wanted]
-        if kept == cuts:
+        inside, free = _pooled(means, cuts)
+        threshold = max(math.log(LEAST_RATIO), _deviations(free + len(means)) * max(inside, directions))
+        remaining = [cut for cut in cuts if means[cut + 1] - means[cut] >= threshold]
+        if remaining == cuts:
             break
-        cuts = kept
-    return [(float(both[cut] + both[cut + 1]) / 2, float(both[cut + 1] - both[cut])) for cut in cuts]
+        cuts = remaining
+    return [(float(means[cut] + means[cut + 1]) / 2, float(means[cut + 1] - means[cut])) for cut in cuts]
 
 
-def _pooled(both: Array, cuts: Sequence[int]) -> tuple[float, int]:
+def _pooled(means: Array, cuts: Sequence[int]) -> tuple[float, int]:
     """Standard deviation within the classes that the cuts make, and its degrees of freedom."""
-    classes = np.split(both, [cut + 1 for cut in cuts])
-    squares = sum(float(((one - one.mean()) ** 2).sum()) for one in classes)
-    free = len(both) - len(classes)
+    classes = np.split(means, [cut + 1 for cut in cuts])
+    squares = sum(float(((values - values.mean()) ** 2).sum()) for values in classes)
+    free = len(means) - len(classes)
     return (math.sqrt(squares / free) if free > 0 else 0.0), free
 
 
@@ -124,19 +124,19 @@ def _groups(logs: Array, border: float) -> tuple[Groups, str]:
     n = len(logs)
     near = logs < border
     np.fill_diagonal(near, val=True)
-    found: list[tuple[int, ...]] = []
+    groups: list[tuple[int, ...]] = []
     seen: set[int] = set()
-    for one in range(n):
-        if one in seen:
+    for rank in range(n):
+        if rank in seen:
             continue
-        group = _reached(near, one)
+        group = _reached(near, rank)
         for a in group:
             for b in group:
                 if not near[a, b]:
                     return (), f"{a} and {b} are far from each other, though both are near others of one group"
         seen |= set(group)
-        found.append(group)
-    return tuple(found), ""
+        groups.append(group)
+    return tuple(groups), ""
 
 
 def _reached(near: NDArray[np.bool_], first: int) -> tuple[int, ...]:
@@ -166,7 +166,7 @@ def _nested(n: int, levels: list[Level], notes: tuple[str, ...]) -> Nesting:
 
 def within(finer: Groups, coarser: Groups) -> bool:
     """Whether every group of `finer` lies inside one group of `coarser`."""
-    home = {member: place for place, group in enumerate(coarser) for member in group}
+    home = {member: index for index, group in enumerate(coarser) for member in group}
     return all(len({home[member] for member in group}) == 1 for group in finer)
 
 

@@ -86,8 +86,8 @@ def _products(centred: Array, lags: int) -> Array:
     size = piece + lags  # a power of two
     ahead = np.lib.stride_tricks.sliding_window_view(padded, size)[::piece]
     spectrum = np.zeros(size // 2 + 1, dtype=np.complex128)
-    for own in ahead:  # one at a time: together they would need several times the memory of the series
-        spectrum += np.conj(np.fft.rfft(own[:piece], size)) * np.fft.rfft(own, size)
+    for window in ahead:  # one at a time: together they would need several times the memory of the series
+        spectrum += np.conj(np.fft.rfft(window[:piece], size)) * np.fft.rfft(window, size)
     return np.asarray(np.fft.irfft(spectrum, size)[:lags], dtype=np.float64)
 
 

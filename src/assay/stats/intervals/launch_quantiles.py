@@ -35,9 +35,9 @@ def carried(tail: Tail, launches: Sequence[NDArray[np.float64]]) -> bool:
         return False
     levels = (tail.p, *nearby(tail.p, min(map(len, launches))))
     pool = np.concatenate(launches)
-    own = [_memory(launches, [float(np.quantile(values, p)) for values in launches]) for p in levels]
+    within = [_memory(launches, [float(np.quantile(values, p)) for values in launches]) for p in levels]
     pooled = [_memory(launches, [float(level)] * len(launches)) for level in np.quantile(pool, levels)]
-    tau = longest_memory([*own, *pooled])
+    tau = longest_memory([*within, *pooled])
     return tail.n / tau * beyond >= (BEYOND if beyond >= MIDDLE else 2 * BEYOND)
 
 
@@ -52,6 +52,6 @@ def between_launches(tail: Tail, launches: Sequence[NDArray[np.float64]]) -> Int
     k = len(launches)
     if k < 2:
         return Interval(value=tail.value, low=-math.inf, high=math.inf)
-    own = np.log([float(np.quantile(values, tail.p)) for values in launches])
-    half = t_quantile((1.0 + tail.confidence) / 2.0, k - 1) * float(np.std(own, ddof=1)) / math.sqrt(k)
+    logs = np.log([float(np.quantile(values, tail.p)) for values in launches])
+    half = t_quantile((1.0 + tail.confidence) / 2.0, k - 1) * float(np.std(logs, ddof=1)) / math.sqrt(k)
     return Interval(value=tail.value, low=tail.value * math.exp(-half), high=tail.value * math.exp(half))

@@ -106,8 +106,8 @@ def nearby(p: float, n: int) -> list[float]:
 
 def longest_memory(times: Sequence[float]) -> float:
     """The first autocorrelation time, or the longest of the others if clearly longer."""
-    own, longest = times[0], max(times)
-    return longest if longest > BURSTS * own else own
+    at_quantile, longest = times[0], max(times)
+    return longest if longest > BURSTS * at_quantile else at_quantile
 
 
 def _start(flags: Flags) -> Array:

@@ -62,34 +62,34 @@ def affine_fit(sizes: Floats, times: Floats) -> Affine:
 def _start(x: Array, t: Array) -> Array:
     """Logarithms of a weighted linear fit; a negative part starts at a thousandth of the least time."""
     design = np.column_stack([1.0 / t, x / t])
-    found, *_ = np.linalg.lstsq(design, np.ones_like(t), rcond=None)
-    start: Array = np.log(np.maximum(found, 1e-3 * float(t.min())))
+    coefficients, *_ = np.linalg.lstsq(design, np.ones_like(t), rcond=None)
+    start: Array = np.log(np.maximum(coefficients, 1e-3 * float(t.min())))
     return start
 
 
 def _descend(x: Array, t: Array, logs: Array) -> Array:
-    wanted = np.log(t)
-    error = _error(logs, x, wanted)
+    log_times = np.log(t)
+    error = _error(logs, x, log_times)
     for _ in range(ROUNDS):
         parts = np.exp(logs)
-        whole = parts[0] + parts[1] * x
-        slope = np.column_stack([parts[0] / whole, parts[1] * x / whole])
-        step, *_ = np.linalg.lstsq(slope, wanted - np.log(whole), rcond=1e-12)
+        total = parts[0] + parts[1] * x
+        slope = np.column_stack([parts[0] / total, parts[1] * x / total])
+        step, *_ = np.linalg.lstsq(slope, log_times - np.log(total), rcond=1e-12)
         step = np.clip(step, -2.0, 2.0)
         size = 1.0
-        while size > 1e-9 and _error(logs + size * step, x, wanted) > error:
+        while size > 1e-9 and _error(logs + size * step, x, log_times) > error:
             size /= 2.0
         logs = logs + size * step
-        now = _error(logs, x, wanted)
+        now = _error(logs, x, log_times)
         if error - now <= 1e-15 * max(error, TINY):
             break
         error = now
     return logs
 
 
-def _error(logs: Array, x: Array, wanted: Array) -> float:
+def _error(logs: Array, x: Array, log_times: Array) -> float:
     parts = np.exp(np.clip(logs, -690.0, 690.0))
-    return float(np.sum((wanted - np.log(np.maximum(parts[0] + parts[1] * x, TINY))) ** 2))
+    return float(np.sum((log_times - np.log(np.maximum(parts[0] + parts[1] * x, TINY))) ** 2))
 
 
 def _check(x: Array, t: Array) -> None:

@@ -81,9 +81,9 @@ def capacity(points: Sequence[Point], target: float, confidence: float) -> Capac
     return Capacity(value=value, low=0.0 if low <= loads[0] else low, high=math.inf if high >= loads[-1] else high, launches=len(points))
 
 
-def _level(load: float, own: Sequence[Point]) -> _Level:
-    totals = np.array([point.total for point in own])
-    misses = totals - np.array([point.hits for point in own])
+def _level(load: float, points: Sequence[Point]) -> _Level:
+    totals = np.array([point.total for point in points])
+    misses = totals - np.array([point.hits for point in points])
     every = float(totals.sum())
     share = (float(misses.sum()) + 0.5) / (every + 1.0)
     spread = share * (1.0 - share)
@@ -92,7 +92,7 @@ def _level(load: float, own: Sequence[Point]) -> _Level:
         load=load,
         odds=math.log(share) - math.log1p(-share),
         floor=1.0 / (every * spread),
-        residuals={point.block: float(one) for point, one in zip(own, off, strict=True)},
+        residuals={point.block: float(residual) for point, residual in zip(points, off, strict=True)},
     )
 
 
@@ -122,15 +122,15 @@ def _band(levels: Sequence[_Level], odds: Sequence[float], confidence: float) ->
 
 
 def _half_width(a: _Level, b: _Level, share: float, confidence: float) -> float:
-    both = sorted(a.residuals.keys() & b.residuals.keys())
+    shared = sorted(a.residuals.keys() & b.residuals.keys())
     upper = (1.0 + confidence) / 2.0
     floor = (1.0 - share) ** 2 * a.floor + share**2 * b.floor
-    if len(both) < max(len(a.residuals), len(b.residuals)):  # different blocks: assume full correlation, which is wider
-        parts = [_standard_error(list(one.residuals.values())) for one in (a, b)]
+    if len(shared) < max(len(a.residuals), len(b.residuals)):  # different blocks: assume full correlation, which is wider
+        parts = [_standard_error(list(level.residuals.values())) for level in (a, b)]
         launches, between = min(len(a.residuals), len(b.residuals)), (1.0 - share) * parts[0] + share * parts[1]
     else:
-        launches = len(both)
-        between = _standard_error([(1.0 - share) * a.residuals[block] + share * b.residuals[block] for block in both])
+        launches = len(shared)
+        between = _standard_error([(1.0 - share) * a.residuals[block] + share * b.residuals[block] for block in shared])
     if launches < 2:
         return math.inf
     return max(t_quantile(upper, launches - 1) * between, t_quantile(upper, math.inf) * math.sqrt(floor))
@@ -138,13 +138,13 @@ def _half_width(a: _Level, b: _Level, share: float, confidence: float) -> float:
 
 def _standard_error(residuals: Sequence[float]) -> float:
     k = len(residuals)
-    return math.sqrt(sum(one * one for one in residuals) / (k - 1) / k) if k > 1 else math.inf
+    return math.sqrt(sum(residual * residual for residual in residuals) / (k - 1) / k) if k > 1 else math.inf
 
 
 def _refused(levels: Sequence[_Level], odds: Sequence[float], allowed: float, points: Sequence[Point], target: float) -> str:
     if odds[0] > allowed:
-        own = [point for point in points if point.load == levels[0].load]
-        hits, total = sum(point.hits for point in own), sum(point.total for point in own)
+        lowest = [point for point in points if point.load == levels[0].load]
+        hits, total = sum(point.hits for point in lowest), sum(point.total for point in lowest)
         if hits >= target * total:  # met, but not with half a miss more: the load has too few requests
             met = f"{hits:g} of {total:g} requests at the lowest load, {levels[0].load:g}, meet the objectives"
             return f"{met}, too few to tell it from less than {100 * target:g} %; measure it for longer"

@@ -128,10 +128,10 @@ class Fitted:
     def middle(self) -> Curve:
         """The geometric mean of the blocks' curves, for drawing."""
         first = self.curves[0]
-        serial, one = (np.mean([c.serial for c in self.curves]), np.exp(np.mean([math.log(c.one_s) for c in self.curves])))
+        serial, one_s = (np.mean([c.serial for c in self.curves]), np.exp(np.mean([math.log(c.one_s) for c in self.curves])))
         return Curve(
-            serial_s=float(serial * one),
-            parallel_s=float((1.0 - serial) * one),
+            serial_s=float(serial * one_s),
+            parallel_s=float((1.0 - serial) * one_s),
             hideable_s=first.hideable_s,
             spread=first.spread,
             weak=first.weak,
@@ -167,9 +167,9 @@ def fit(
     m = np.array([slowest_of(x, spread) for x in p]) if slowest is None else np.asarray(slowest, dtype=np.float64)
     hidden = np.broadcast_to(np.asarray(hideable_s, dtype=np.float64), (len(totals),))
     curves = []
-    for own, total, h in zip(t, totals, hidden.tolist(), strict=True):
+    for row, total, h in zip(t, totals, hidden.tolist(), strict=True):
         exposed = np.array([max(0.0, total(float(x)) - h / (1.0 if weak else float(x))) for x in p])
-        a, b, free = _parts(p, own, own - exposed, m, weak=weak)
+        a, b, free = _parts(p, row, row - exposed, m, weak=weak)
         curves.append(Curve(serial_s=a, parallel_s=b, total=total, hideable_s=h, spread=spread, weak=weak, free_serial=free))
     return Fitted(workers=p, times=t, curves=tuple(curves))
 
@@ -177,12 +177,12 @@ def fit(
 def _parts(p: Array, t: Array, left: Array, m: Array, *, weak: bool) -> tuple[float, float, float | None]:
     """A and B of `left` = m (A + B / p), by errors relative to t; both at least 0, not both 0.  And A / (A + B) without bounds."""
     columns = [m / t] if weak else [m / t, m / p / t]
-    found, *_ = np.linalg.lstsq(np.column_stack(columns), left / t, rcond=None)
+    coefficients, *_ = np.linalg.lstsq(np.column_stack(columns), left / t, rcond=None)
     if weak:
-        return 0.0, max(float(found[0]), 1e-9 * float(t.min())), None
-    free = float(found[0] / found.sum()) if found.sum() > 0.0 else None
-    if min(found) >= 0.0:
-        return float(found[0]), float(found[1]), free
+        return 0.0, max(float(coefficients[0]), 1e-9 * float(t.min())), None
+    free = float(coefficients[0] / coefficients.sum()) if coefficients.sum() > 0.0 else None
+    if min(coefficients) >= 0.0:
+        return float(coefficients[0]), float(coefficients[1]), free
     alone = [max(0.0, float((column @ (left / t)) / (column @ column))) for column in columns]
     misses = [float(np.sum((left / t - value * column) ** 2)) for value, column in zip(alone, columns, strict=True)]
     if max(alone) <= 0.0:  # all time is communication
@@ -225,21 +225,21 @@ def parameter(fitted: Fitted, confidence: float, what: Callable[[Curve], float],
     return Interval(value=value, low=value - half, high=value + half)
 
 
-def _of_curves(fitted: Fitted, others: Sequence[Fitted], what: Callable[[Curve], float]) -> tuple[float, list[Part]]:
-    own = [what(curve) for curve in fitted.curves]
-    parts = [(float(np.var(own, ddof=1)) / len(own), float(len(own) - 1))] if len(own) > 1 else []
+def _of_curves(fitted: Fitted, others: Sequence[Fitted], quantity: Callable[[Curve], float]) -> tuple[float, list[Part]]:
+    values = [quantity(curve) for curve in fitted.curves]
+    parts = [(float(np.var(values, ddof=1)) / len(values), float(len(values) - 1))] if len(values) > 1 else []
     if len(others) > 1:
-        means = [float(np.mean([what(curve) for curve in one.curves])) for one in others]
+        means = [float(np.mean([quantity(curve) for curve in other.curves])) for other in others]
         parts.append((float(np.var(means, ddof=1)) / len(means), float(len(means) - 1)))
-    return float(np.mean(own)), parts
+    return float(np.mean(values)), parts
 
 
 def _luck(fitted: Fitted, launches: int) -> list[Part]:
     """Variance of the mean of `launches` launches."""
     if not launches:
         return []
-    own = float(np.mean(np.var(np.log(fitted.times), axis=0, ddof=1)))
-    return [(own / launches, float(len(fitted.workers) * (fitted.blocks - 1)))]
+    variance = float(np.mean(np.var(np.log(fitted.times), axis=0, ddof=1)))
+    return [(variance / launches, float(len(fitted.workers) * (fitted.blocks - 1)))]
 
 
 def _misfit(fitted: Fitted) -> list[Part]:
@@ -299,8 +299,8 @@ def divide(curve: Curve, workers: float, measured_s: float) -> Division:
     )
 
 
-def _limit(lost: float, whole: float, serial: float, communication: float, slowest: float, rest: float) -> Limit:
-    if lost <= SHARE * whole:
+def _limit(lost: float, total: float, serial: float, communication: float, slowest: float, rest: float) -> Limit:
+    if lost <= SHARE * total:
         return "nothing"
     parts: dict[Limit, float] = {"serial": serial, "communication": communication, "slowest": slowest, "unexplained": rest}
     largest: Limit = max(parts, key=lambda name: parts[name])

@@ -214,7 +214,7 @@ def choose(data: Points, laws: Sequence[Law] = STRONG, confidence: float = 0.95)
         fits = tuple(fit(law, data, confidence) for law in able)
     except ValueError as error:
         return Refused(reason="refused", sentence=str(error))
-    best = min(fits, key=lambda found: found.aicc)  # min keeps the first of equals, the simplest
+    best = min(fits, key=lambda fitted: fitted.aicc)  # min keeps the first of equals, the simplest
     return Choice(chosen=best, fits=fits, sentence=_choice_sentence(best, fits, laws))
 
 
@@ -310,10 +310,10 @@ def _solve(law: Law, data: Points) -> tuple[tuple[float, ...], list[int], float]
     for count in range(1, p):
         for fixed in combinations(range(1, p), count):
             for ends in np.ndindex(*(2,) * count):
-                held = {i: float(end) for i, end in zip(fixed, ends, strict=True)}
-                optimum = _on(law, data, held)
+                bounded = {i: float(end) for i, end in zip(fixed, ends, strict=True)}
+                optimum = _on(law, data, bounded)
                 if optimum is not None and _allowed(optimum[0]):
-                    optima.append((optimum[1], tuple(i for i in range(p) if i not in held), optimum[0]))
+                    optima.append((optimum[1], tuple(i for i in range(p) if i not in bounded), optimum[0]))
     if not optima:  # too badly scaled for any search to converge
         raise ValueError(
             f"{LAW_NAMES[law]} cannot be fitted to throughputs from {data.throughputs.min():.3g} to {data.throughputs.max():.3g}"
@@ -326,16 +326,16 @@ def _allowed(values: Sequence[float]) -> bool:
     return values[0] > 0.0 and all(0.0 <= v <= 1.0 for v in values[1:])
 
 
-def _on(law: Law, data: Points, held: dict[int, float]) -> tuple[tuple[float, ...], float] | None:
+def _on(law: Law, data: Points, bounded: dict[int, float]) -> tuple[tuple[float, ...], float] | None:
     """The optimum with some parameters fixed, and its residual sum of squares; None if the search fails."""
     from scipy.optimize import OptimizeWarning, curve_fit
 
     y, root = _target(data)
     p = len(PARAMETERS[law])
-    free = [i for i in range(p) if i not in held]
+    free = [i for i in range(p) if i not in bounded]
 
     def whole(part: Sequence[float]) -> list[float]:
-        values = [held.get(i, 0.0) for i in range(p)]
+        values = [bounded.get(i, 0.0) for i in range(p)]
         for i, value in zip(free, part, strict=True):
             values[i] = float(value)
         return values
@@ -400,11 +400,11 @@ def _profile(law: Law, data: Points, index: int, value: float, limit: float) -> 
     return min(value, end), max(value, end)
 
 
-def _best_rss(law: Law, data: Points, held: dict[int, float]) -> float:
+def _best_rss(law: Law, data: Points, bounded: dict[int, float]) -> float:
     """The smallest sum of squares with some parameters fixed and the others within their bounds."""
     p = len(PARAMETERS[law])
-    rest = [i for i in range(1, p) if i not in held]
-    tries = [held, *({**held, i: end} for i in rest for end in (0.0, 1.0))]
+    rest = [i for i in range(1, p) if i not in bounded]
+    tries = [bounded, *({**bounded, i: end} for i in rest for end in (0.0, 1.0))]
     optima = [optimum for optimum in (_on(law, data, each) for each in tries) if optimum is not None]
     allowed = [rss for values, rss in optima if _allowed(values)]
     return min(allowed, default=math.inf)

@@ -103,15 +103,15 @@ def across_series(found: Sequence[Changes], level: float = 0.05) -> tuple[Change
     Series that are too short count too, with p = 1, so that the number of series is independent of their length.  As p-values
     never grow with a history, findings persist when values are added to any series.
     """
-    adjusted = benjamini_hochberg([1.0 if one.p_value is None else one.p_value for one in found])
-    return tuple(_adjusted(one, p, level) for one, p in zip(found, adjusted, strict=True))
+    adjusted = benjamini_hochberg([1.0 if series.p_value is None else series.p_value for series in found])
+    return tuple(_adjusted(series, p, level) for series, p in zip(found, adjusted, strict=True))
 
 
-def _adjusted(one: Changes, p_value: float, level: float) -> Changes:
-    if one.p_value is None:
-        return one
-    kept = one.changes if p_value <= level else tuple(c for c in one.changes if c.kind == "suspected")
-    return replace(one, changes=kept, p_value=p_value)
+def _adjusted(series: Changes, p_value: float, level: float) -> Changes:
+    if series.p_value is None:
+        return series
+    kept = series.changes if p_value <= level else tuple(c for c in series.changes if c.kind == "suspected")
+    return replace(series, changes=kept, p_value=p_value)
 
 
 def chance_ever(z: float, n: float) -> float:
@@ -165,9 +165,9 @@ class _Replay:
 
     def on_this_scale(self) -> _Replay:
         """Continue on this scale, with the noise of the stretches found on another."""
-        for a, b in pairwise([0, *(one.place for one in self.found)]):
+        for a, b in pairwise([0, *(change.place for change in self.found)]):
             self.before, self.noise = self.noise, self.noise.with_level(self.data[a:b])
-        self.clearest = min((one.p_value for one in self.found), default=1.0)
+        self.clearest = min((change.p_value for change in self.found), default=1.0)
         return self
 
     def read(self, m: int) -> None:
@@ -183,15 +183,15 @@ class _Replay:
         self.clearest = min(self.clearest, max(p, self.alpha))
         if min(p, once) > self.alpha:
             return
-        place, first, last = placed(stretch, seen.place)
-        if not supported(stretch, place):
+        index, first, last = placed(stretch, seen.place)
+        if not supported(stretch, index):
             return
         if p > self.alpha:
-            self.suspicion = self.begin + place, once
+            self.suspicion = self.begin + index, once
             return
-        begin, self.before, self.noise = self.begin, self.noise, self.noise.with_level(stretch[:place])
+        begin, self.before, self.noise = self.begin, self.noise, self.noise.with_level(stretch[:index])
         self.clearest = min(self.clearest, p)
-        self.found.append(_Found(place=begin + place, earliest=begin + first, latest=begin + last, known=m, p_value=p))
+        self.found.append(_Found(place=begin + index, earliest=begin + first, latest=begin + last, known=m, p_value=p))
 
     def _weigh(self, last: _Found, m: int) -> None:
         """Update the newest change with all values so far: best position within its span, and p."""
@@ -204,7 +204,7 @@ class _Replay:
 
     def told(self) -> Changes:
         """The findings, with levels."""
-        n, edges = len(self.data), [0, *(one.place for one in self.found), len(self.data)]
+        n, edges = len(self.data), [0, *(found.place for found in self.found), len(self.data)]
         last = _last_values(self.data[self.begin :], self.alpha)
         doubtful, p = self.suspicion or (n - last if last else None, None)
         off = _outliers(self.data, edges if doubtful is None else [*edges[:-1], doubtful, n], last)
@@ -212,15 +212,15 @@ class _Replay:
         changes = [
             Change(
                 kind="change",
-                index=one.place,
+                index=found.place,
                 before=levels[i],
                 after=levels[i + 1],
-                p_value=one.p_value,
-                earliest=one.earliest,
-                latest=one.latest,
-                known=one.known,
+                p_value=found.p_value,
+                earliest=found.earliest,
+                latest=found.latest,
+                known=found.known,
             )
-            for i, one in enumerate(self.found)
+            for i, found in enumerate(self.found)
         ]
         if doubtful is not None:
             changes.append(

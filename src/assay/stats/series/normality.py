@@ -72,9 +72,9 @@ def _weights(n: int) -> Floats:
     exact = [_poly(_FIRST, small) + expected[0] / math.sqrt(total)]
     if n > 5:
         exact.append(_poly(_SECOND, small) + expected[1] / math.sqrt(total))
-    taken = 2.0 * float((expected[: len(exact)] ** 2).sum())
+    exact_squares = 2.0 * float((expected[: len(exact)] ** 2).sum())
     left = 1.0 - 2.0 * sum(weight**2 for weight in exact)
-    return np.concatenate([exact, expected[len(exact) :] / math.sqrt((total - taken) / left)])
+    return np.concatenate([exact, expected[len(exact) :] / math.sqrt((total - exact_squares) / left)])
 
 
 def _p_value(w: float, n: int) -> float:

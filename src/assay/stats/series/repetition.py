@@ -66,11 +66,11 @@ def optimal_counts(found: Components, costs: Sequence[float]) -> tuple[int | Non
 
 def _mean_variances(values: NDArray[np.float64]) -> list[float]:
     """S_1^2 ... S_L^2: at each level the variance among siblings, averaged over their parents."""
-    found = []
+    variances = []
     while values.ndim:
-        found.append(float(np.mean(np.var(values, axis=-1, ddof=1))))
+        variances.append(float(np.mean(np.var(values, axis=-1, ddof=1))))
         values = values.mean(axis=-1)
-    return found
+    return variances
 
 
 def _best(added: float, above: float, price: float) -> int | None:

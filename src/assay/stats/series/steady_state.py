@@ -106,11 +106,11 @@ def _partition(y: Array, least: int, penalty: float) -> tuple[int, ...]:
         total = best[s] + cost
         back[t] = int(np.argmin(total))
         best[t] = total[back[t]] + penalty
-    found, t = [], int(back[n])
+    starts, t = [], int(back[n])
     while t > 0:
-        found.append(t)
+        starts.append(t)
         t = int(back[t])
-    return tuple(reversed(found))
+    return tuple(reversed(starts))
 
 
 def _noise(data: Array) -> float:

@@ -124,8 +124,8 @@ def _local(squares: Array, k: NDArray[np.int64], freed: float) -> Array:
     """Variance of the first k values and their neighbours, so that a growth of noise alone is no step."""
     sums = squares.cumsum()
     near = np.minimum(np.maximum(k, NEIGHBOURS), len(squares))
-    wide, own = freed * sums[near - 1] / near / LOUDER, sums[k - 1] / (k - 1) / MUCH_LOUDER
-    return np.asarray(np.maximum(wide, own), dtype=np.float64)
+    wide, alone = freed * sums[near - 1] / near / LOUDER, sums[k - 1] / (k - 1) / MUCH_LOUDER
+    return np.asarray(np.maximum(wide, alone), dtype=np.float64)
 
 
 def placed(values: Array, place: int, begin: int = 0, end: int | None = None) -> tuple[int, int, int]:
@@ -143,12 +143,12 @@ def placed(values: Array, place: int, begin: int = 0, end: int | None = None) ->
             scale = max(abs(after - before) / 10.0, SAME)
         old, new = (np.minimum(((values - level) / scale) ** 2, COSTLY) for level in (before, after))
         cost = np.append(0.0, (old - new).cumsum())[low : high + 1]
-        found = low + int(np.argmin(cost))
+        best = low + int(np.argmin(cost))
         near = np.flatnonzero(cost <= cost.min() + SPAN)
         first, last = low + int(near[0]), low + int(near[-1])
-        if found == place:
+        if best == place:
             break
-        place = found
+        place = best
     return place, first, last
 
 
@@ -156,9 +156,9 @@ def supported(values: Array, place: int) -> bool:
     """Whether `SUPPORT` values of the shorter side lie clearly towards its level; two outliers and an ordinary one do not."""
     sides = values[:place], values[place:]
     short, long = sorted(sides, key=len)
-    there, here = _median(short), _median(long)
-    towards = np.sign(there - here) * (short - here)
-    return int(np.sum(towards >= CLEARLY * abs(there - here))) >= SUPPORT
+    short_median, long_median = _median(short), _median(long)
+    towards = np.sign(short_median - long_median) * (short - long_median)
+    return int(np.sum(towards >= CLEARLY * abs(short_median - long_median))) >= SUPPORT
 
 
 def _cut(values: Array) -> tuple[Array, float]:
@@ -176,11 +176,11 @@ def _cut(values: Array) -> tuple[Array, float]:
 def _reached(rest: Array) -> Array:
     """The height that a run of `SUPPORT` values around each one reaches throughout (a morphological opening)."""
     runs = np.minimum(np.minimum(rest[:-2], rest[1:-1]), rest[2:])
-    found = np.full_like(rest, -np.inf)
+    reached = np.full_like(rest, -np.inf)
     for shift in range(SUPPORT):
-        part = found[shift : shift + len(runs)]
+        part = reached[shift : shift + len(runs)]
         np.maximum(part, runs, out=part)
-    return found
+    return reached
 
 
 def _median(values: Array) -> float:
@@ -212,13 +212,13 @@ def _variance(total: float, n: int, phi: float, scale: float, noise: Noise) -> t
     Two fitted levels take (1 + phi)/(1 - phi) degrees of freedom each.
     """
     worth = (1.0 + phi) / (1.0 - phi)
-    own = total / max(n - 2.0 * worth, n / 2.0)
+    variance = total / max(n - 2.0 * worth, n / 2.0)
     degrees = max(n / worth - 2.0, SUPPORT)
     more = min(noise.degrees, max(0.0, MOST_DEGREES - degrees / 2.0))
     if more == 0.0:
-        return own, degrees
+        return variance, degrees
     earlier = noise.squares / noise.degrees / scale**2
-    return max(own, (degrees * own + more * earlier) / (degrees + more)), degrees + more
+    return max(variance, (degrees * variance + more * earlier) / (degrees + more)), degrees + more
 
 
 def _deviate(strength: float, degrees: float) -> float:
