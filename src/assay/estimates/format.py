@@ -111,12 +111,12 @@ def _prefixed(unit: str, largest: float) -> Scale:
 
 def _scale_per(head: str, per: str, largest: float, work: str) -> Scale:
     """USD/item, J/item, USD/step: a prefix where the unit has one, else "per million"."""
-    thing = work if per == "item" else per
+    noun = work if per == "item" else per
     if head in _PREFIXES:
         scale = _prefixed(head, largest)
-        return Scale(factor=scale.factor, after=f"{scale.after} per {_singular(thing)}")
+        return Scale(factor=scale.factor, after=f"{scale.after} per {_singular(noun)}")
     size, word = next((step for step in _PER if largest * step[0] >= 0.01), _PER[-1]) if largest > 0 else _PER[0]
-    name = _singular(thing) if size == 1.0 else _plural(thing)
+    name = _singular(noun) if size == 1.0 else _plural(noun)
     return Scale(factor=size, before="$", after=f" per {word}{name}")
 
 
@@ -138,9 +138,13 @@ def show(value: Value, scale: Scale | None = None, work: str = "items", *, besid
         return Shown(text=ABSENT_WORDS[value.reason], interval="", note=value.detail, value=value, scale=empty)
     fitting = scale or scale_for(value.unit, (value.value,), work)
     middle, low, high = (x * fitting.factor for x in (value.value, value.low, value.high))
-    made = outwards(middle, low, high, [limit * fitting.factor for limit in beside])
+    outward = outwards(middle, low, high, [limit * fitting.factor for limit in beside])
     return Shown(
-        text=dressed(written(made.value), fitting), interval=_interval(value, made.low, made.high), note="", value=value, scale=fitting
+        text=dressed(written(outward.value), fitting),
+        interval=_interval(value, outward.low, outward.high),
+        note="",
+        value=value,
+        scale=fitting,
     )
 
 
@@ -176,9 +180,9 @@ def _interval(value: Estimate, low: Decimal, high: Decimal) -> str:
 
 def _caution(value: Estimate) -> str:
     """What the interval does not show: its launches form separate groups (`assay.stats.groups.launch_groups`)."""
-    if len(value.launch_values) < LEAST or (seen := groups(value.launch_values, smallest_effect=APART)) is None:
+    if len(value.launch_values) < LEAST or (grouping := groups(value.launch_values, smallest_effect=APART)) is None:
         return ""
-    return "" if seen.p >= CLEARLY else " (two groups)" if seen.outlying is None else " (one far out)"
+    return "" if grouping.p >= CLEARLY else " (two groups)" if grouping.outlying is None else " (one far out)"
 
 
 def number(value: float, decimals: int, way: Way = "nearest") -> str:
@@ -219,8 +223,8 @@ def percent(share: float, digits: int = 2, *, beside: Sequence[float] = (), way:
     if math.isinf(share):
         return f"{number(share, 0)}"
     scaled = round(100.0 * share, 12)
-    made = rounded(scaled, fewest(scaled, digits), way, [100.0 * limit for limit in beside])
-    return f"{written(made)} %"
+    percentage = rounded(scaled, fewest(scaled, digits), way, [100.0 * limit for limit in beside])
+    return f"{written(percentage)} %"
 
 
 def given(value: float, digits: int = 12) -> str:

@@ -22,8 +22,8 @@ def no_logarithm(values: Sequence[float], name: str) -> Absent | None:
     bad = sum(value <= 0.0 for value in values)
     if bad == 0 or not any(values):
         return None
-    what = name.partition("|")[0]
-    detail = f"{bad} of {len(values)} launches give 0 or less for {what}, which cannot be; look at their rows"
+    metric_name = name.partition("|")[0]
+    detail = f"{bad} of {len(values)} launches give 0 or less for {metric_name}, which cannot be; look at their rows"
     return Absent(reason="refused", detail=detail)
 
 

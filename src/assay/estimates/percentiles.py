@@ -46,14 +46,14 @@ def tail_value(series: Series, p: float, name: str, confidence: float, things: s
     )
 
 
-def _from_launches(tail: Tail, series: Series, name: str, things: str, unit: str) -> Estimate:
-    found = between_launches(tail, series)
-    launches, values = count(tail.k, "launches"), count(tail.n, things)
+def _from_launches(tail: Tail, series: Series, name: str, noun: str, unit: str) -> Estimate:
+    interval = between_launches(tail, series)
+    launches, values = count(tail.k, "launches"), count(tail.n, noun)
     how = "one launch, so no interval" if tail.k < 2 else "interval from Student t on the log of the launches' own quantiles, laid round it"
     return Estimate(
-        value=found.value,
-        low=found.low,
-        high=found.high,
+        value=interval.value,
+        low=interval.low,
+        high=interval.high,
         unit=unit,
         confidence=tail.confidence,
         n_launches=tail.k,
@@ -64,10 +64,10 @@ def _from_launches(tail: Tail, series: Series, name: str, things: str, unit: str
     )
 
 
-def _method(tail: Tail, things: str) -> str:
+def _method(tail: Tail, noun: str) -> str:
     """The values, the source of the spread, and the effective sample size under dependence."""
-    launches, values = count(tail.k, "launches"), count(tail.n, things)
+    launches, values = count(tail.k, "launches"), count(tail.n, noun)
     return (
         f"quantile of the {values} of {launches} pooled; cluster-Woodruff interval from the spread between launches; "
-        f"autocorrelation time tau = {given(tail.tau, 3)} {things}, so n_eff = {count(int(tail.n_eff))} independent {things}"
+        f"autocorrelation time tau = {given(tail.tau, 3)} {noun}, so n_eff = {count(int(tail.n_eff))} independent {noun}"
     )

@@ -57,10 +57,10 @@ def rounded(value: float, decimals: int, way: Way = "nearest", beside: Iterable[
     exact, *edges = _exactly([value, *(limit for limit in beside if math.isfinite(limit))])
     if abs(value) >= LARGEST_WRITTEN_OUT:
         decimals = min(decimals, significant(value, MOST_DIGITS))
-    for place in range(decimals, max(decimals, -_exponent_of(exact)) + 1):
-        made = exact.quantize(Decimal(1).scaleb(-place, _CONTEXT), _ROUNDING[way], _CONTEXT)
-        if made == exact or all(_side(made, edge) == _side(exact, edge) for edge in edges):
-            return made
+    for digit in range(decimals, max(decimals, -_exponent_of(exact)) + 1):
+        candidate = exact.quantize(Decimal(1).scaleb(-digit, _CONTEXT), _ROUNDING[way], _CONTEXT)
+        if candidate == exact or all(_side(candidate, edge) == _side(exact, edge) for edge in edges):
+            return candidate
     return exact
 
 
@@ -75,8 +75,8 @@ def outwards(value: float, low: float, high: float, beside: Sequence[float] = ()
     bottom = rounded(low, places.low, "down", limits)
     top = rounded(high, places.high, "up", limits)
     middle = rounded(value, places.value, "nearest", limits)
-    inside = low <= value <= high
-    if inside and not bottom <= middle <= top:
+    contains_value = low <= value <= high
+    if contains_value and not bottom <= middle <= top:
         (middle,) = _exactly([value])
     return Rounded(value=middle, low=bottom, high=top)
 
@@ -87,16 +87,16 @@ def decimals_of(value: float, low: float, high: float) -> Decimals:
     if half is None:
         return _without_interval(value, low, high)
     if half == 0.0:
-        place = fewest(value, DIGITS_OF_EQUAL_ENDS)
-        return Decimals(value=place, low=place, high=place)
+        digits = fewest(value, DIGITS_OF_EQUAL_ENDS)
+        return Decimals(value=digits, low=digits, high=digits)
     if half > abs(value) and (low > 0.0 or high < 0.0):  # nonzero ends that may be orders of magnitude apart
         return Decimals(
             value=significant(value, DIGITS_AT_LEAST), low=significant(low, DIGITS_AT_LEAST), high=significant(high, DIGITS_AT_LEAST)
         )
     largest = max(abs(x) for x in (value, low, high) if math.isfinite(x))
-    place = min(significant(half, DIGITS_OF_HALF_WIDTH), significant(largest, MOST_DIGITS))
-    further = min(place + 1, significant(value, DIGITS_AT_LEAST)) if value else place
-    return Decimals(value=max(place, further), low=place, high=place)
+    digits = min(significant(half, DIGITS_OF_HALF_WIDTH), significant(largest, MOST_DIGITS))
+    further = min(digits + 1, significant(value, DIGITS_AT_LEAST)) if value else digits
+    return Decimals(value=max(digits, further), low=digits, high=digits)
 
 
 def significant(value: float, digits: int) -> int:
@@ -110,9 +110,9 @@ def fewest(value: float, digits: int) -> int:
     """The fewest decimals that show the value to this many significant digits; all digits of a whole number."""
     if not math.isfinite(value) or value == round(value):
         return 0
-    most = max(0, significant(value, digits))
-    shortest = (d for d in range(most) if math.isclose(round(value, d), round(value, most), rel_tol=1e-12))
-    return next(shortest, most)
+    most_decimals = max(0, significant(value, digits))
+    shortest = (d for d in range(most_decimals) if math.isclose(round(value, d), round(value, most_decimals), rel_tol=1e-12))
+    return next(shortest, most_decimals)
 
 
 def written(number: Decimal) -> str:
@@ -132,9 +132,9 @@ def written(number: Decimal) -> str:
 
 
 def _without_interval(value: float, low: float, high: float) -> Decimals:
-    place = significant(value, DIGITS_WITHOUT_INTERVAL) if abs(value) < 1000 else 0
-    bottom, top = (min(place, significant(end, DIGITS_WITHOUT_INTERVAL)) for end in (low, high))
-    return Decimals(value=place, low=bottom, high=top)
+    digits = significant(value, DIGITS_WITHOUT_INTERVAL) if abs(value) < 1000 else 0
+    bottom, top = (min(digits, significant(end, DIGITS_WITHOUT_INTERVAL)) for end in (low, high))
+    return Decimals(value=digits, low=bottom, high=top)
 
 
 def _half_width(value: float, low: float, high: float) -> float | None:

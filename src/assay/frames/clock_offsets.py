@@ -78,11 +78,11 @@ class HostClock:
         if self.line is None or len(ns) == 0:
             return np.full(len(ns), self.offset), self.bound
         grid = np.linspace(self.line.begin, self.line.end, GRID)
-        there = [self.line.at(time) for time in grid]
-        inside = np.clip(ns, self.line.begin, self.line.end)
-        shift = np.interp(inside, grid, [one.offset for one in there]) + self.slope * (ns - inside)
+        grid_offsets = [self.line.at(time) for time in grid]
+        clipped = np.clip(ns, self.line.begin, self.line.end)
+        shift = np.interp(clipped, grid, [offset.offset for offset in grid_offsets]) + self.slope * (ns - clipped)
         ends = (self.common(int(ns.min())).bound, self.common(int(ns.max())).bound)
-        return shift, max(*ends, *(one.bound for one in there))
+        return shift, max(*ends, *(offset.bound for offset in grid_offsets))
 
 
 def clock_offsets(measured: RecordData) -> Mapping[tuple[int, str], HostClock]:
@@ -92,7 +92,7 @@ def clock_offsets(measured: RecordData) -> Mapping[tuple[int, str], HostClock]:
 
 def _clock_offsets(measured: RecordData) -> Mapping[tuple[int, str], HostClock]:
     begun = hosts_of(measured).sort("launch").partition_by("launch", maintain_order=True)
-    return {(clock.launch, clock.host): clock for own in begun for clock in _of_launch(measured, own)}
+    return {(clock.launch, clock.host): clock for hosts in begun for clock in _of_launch(measured, hosts)}
 
 
 def hosts_of(measured: RecordData) -> pl.DataFrame:
@@ -133,21 +133,21 @@ class Aligned:
 def aligned(measured: RecordData, launch: int) -> Aligned:
     """Times of workers and coordinator on one clock; unchanged if all ran on one host or one kernel."""
     events, steps, calls, row, read = (measured.table(name).filter(pl.col("launch") == launch) for name in MOVED)
-    whole = Aligned(events=events, steps=steps, collectives=calls, launches=row, telemetry=read)
+    alignment = Aligned(events=events, steps=steps, collectives=calls, launches=row, telemetry=read)
     if events["host"].n_unique() <= 1:
-        return whole
+        return alignment
     placed = hosts_of(measured).filter(pl.col("launch") == launch)
     clocks = {clock.host: clock for clock in _of_launch(measured, placed)}
     clocks |= {host: _coordinators(measured, placed, host, clocks) for host in events["host"].unique().to_list() if host not in clocks}
     if all(clock.way == "same" for clock in clocks.values()):
-        return whole
+        return alignment
     unknown = [clock for clock in clocks.values() if not clock.known]
     if unknown:
-        return replace(whole, trouble=f"the clock of {unknown[0].host}: {unknown[0].trouble}")
+        return replace(alignment, trouble=f"the clock of {unknown[0].host}: {unknown[0].trouble}")
     where = placed.select("rank", "incarnation", "host")
     stepped, called = (rows.join(where, on=["rank", "incarnation"], how="left") for rows in (steps, calls))
     if stepped["host"].null_count() or called["host"].null_count():
-        return replace(whole, trouble="a worker did not say on which host it began")
+        return replace(alignment, trouble="a worker did not say on which host it began")
     bounds: list[float] = [0.0]
     moved_events = _with_starts(_moved(events, clocks, ("ns",), bounds), events)
     moved_steps = _moved(stepped, clocks, ("begin_ns", "end_ns"), bounds).select(steps.columns)
@@ -165,10 +165,10 @@ def aligned(measured: RecordData, launch: int) -> Aligned:
 
 def _launch_moved(launch: pl.DataFrame, events: pl.DataFrame, clocks: Mapping[str, HostClock], bounds: list[float]) -> pl.DataFrame:
     """Begin and end of the launch, on the clock of the coordinator: the host that reports its begin."""
-    told = events.filter(pl.col("kind") == "launch_begin")["host"]
-    if len(told) == 0:
+    coordinators = events.filter(pl.col("kind") == "launch_begin")["host"]
+    if len(coordinators) == 0:
         return launch
-    placed = launch.with_columns(host=pl.lit(str(told[0])))
+    placed = launch.with_columns(host=pl.lit(str(coordinators[0])))
     return _moved(placed, clocks, ("begin_ns", "end_ns"), bounds).select(launch.columns)
 
 
@@ -188,14 +188,14 @@ def on_one_clock(measured: RecordData) -> OneClock:
 def _on_one_clock(measured: RecordData) -> OneClock:
     hosts = measured.table("events").group_by("launch").agg(pl.col("host").n_unique().alias("hosts"))
     several = sorted(hosts.filter(pl.col("hosts") > 1)["launch"].to_list())
-    found = {launch: aligned(measured, launch) for launch in several}
-    moved = {launch: one for launch, one in found.items() if one.bound_ns > 0.0}
-    troubles = {launch: one.trouble for launch, one in found.items() if one.trouble}
+    alignments = {launch: aligned(measured, launch) for launch in several}
+    moved = {launch: alignment for launch, alignment in alignments.items() if alignment.bound_ns > 0.0}
+    troubles = {launch: alignment.trouble for launch, alignment in alignments.items() if alignment.trouble}
     if not moved:
         return OneClock(measured=measured, troubles=troubles)
     rest = ~pl.col("launch").is_in(list(moved))
-    own = {name: [getattr(one, name) for one in moved.values()] for name in MOVED}
-    tables = {**measured.tables, **{name: pl.concat([measured.table(name).filter(rest), *own[name]]) for name in MOVED}}
+    aligned_tables = {name: [getattr(alignment, name) for alignment in moved.values()] for name in MOVED}
+    tables = {**measured.tables, **{name: pl.concat([measured.table(name).filter(rest), *aligned_tables[name]]) for name in MOVED}}
     return OneClock(measured=replace(measured, tables=tables), troubles=troubles)
 
 
@@ -213,18 +213,18 @@ def _coordinators(measured: RecordData, placed: pl.DataFrame, host: str, clocks:
 def _moved(rows: pl.DataFrame, clocks: Mapping[str, HostClock], columns: tuple[str, ...], bounds: list[float]) -> pl.DataFrame:
     """The rows with these columns on the common clock; appends their bounds to `bounds`."""
     moved = []
-    for own in rows.with_row_index("_place").partition_by("host"):
-        clock, changed = clocks[str(own["host"][0])], []
+    for group in rows.with_row_index("_place").partition_by("host"):
+        clock, changed = clocks[str(group["host"][0])], []
         for column in columns:
-            shift, bound = clock.shifts(own[column].drop_nulls().to_numpy().astype(np.float64))
+            shift, bound = clock.shifts(group[column].drop_nulls().to_numpy().astype(np.float64))
             bounds.append(bound)
-            known = own.select("_place", column).drop_nulls()
-            told = known.select("_place", (pl.col(column) + pl.Series(shift.round().astype(np.int64))).alias(column))
-            changed.append(told)
-        for told in changed:
-            own = own.drop(told.columns[-1]).join(told, on="_place", how="left")
-        moved.append(own)
-    return pl.concat([one.select("_place", *rows.columns) for one in moved]).sort("_place").drop("_place") if moved else rows
+            known = group.select("_place", column).drop_nulls()
+            shifted_column = known.select("_place", (pl.col(column) + pl.Series(shift.round().astype(np.int64))).alias(column))
+            changed.append(shifted_column)
+        for shifted_column in changed:
+            group = group.drop(shifted_column.columns[-1]).join(shifted_column, on="_place", how="left")
+        moved.append(group)
+    return pl.concat([frame.select("_place", *rows.columns) for frame in moved]).sort("_place").drop("_place") if moved else rows
 
 
 def _with_starts(moved: pl.DataFrame, events: pl.DataFrame) -> pl.DataFrame:
@@ -236,9 +236,9 @@ def _with_starts(moved: pl.DataFrame, events: pl.DataFrame) -> pl.DataFrame:
 def _shifted(detail: str, ns: int) -> str:
     if '"process_start_ns"' not in detail:
         return detail
-    told = json.loads(detail)
-    began = told.get("process_start_ns")
-    return json.dumps({**told, "process_start_ns": began + ns}) if isinstance(began, int) else detail
+    fields = json.loads(detail)
+    began = fields.get("process_start_ns")
+    return json.dumps({**fields, "process_start_ns": began + ns}) if isinstance(began, int) else detail
 
 
 def _of_launch(measured: RecordData, begun: pl.DataFrame) -> Iterator[HostClock]:
@@ -253,11 +253,11 @@ def _of_launch(measured: RecordData, begun: pl.DataFrame) -> Iterator[HostClock]
     others = [host for host in boots if host not in same]
     if not others:
         return
-    looks = measured.table("clocks").filter((pl.col("launch") == launch) & (pl.col("peer") == reference))
+    probes = measured.table("clocks").filter((pl.col("launch") == launch) & (pl.col("peer") == reference))
     spans = _spans(measured.table("collectives").filter(pl.col("launch") == launch), placed)
     for host in others:
         joint = _joint(spans.get(host), spans.get(reference))
-        pings = _pings(looks.filter(pl.col("host") == host))
+        pings = _pings(probes.filter(pl.col("host") == host))
         yield checked(_line(launch, host, "pings", pings), _line(launch, host, "collectives", joint))
 
 
@@ -265,8 +265,8 @@ def checked(pings: HostClock, collectives: HostClock) -> HostClock:
     """The clock with the smaller bound, with their disagreement, if any."""
     if not (pings.known and collectives.known):
         return pings if pings.known or pings.looks >= max(LEAST_PINGS, collectives.looks) or not collectives.looks else collectives
-    there = _at(collectives, pings)
-    apart, allowed = abs(pings.offset - there.offset), pings.bound + there.bound + 1.0
+    estimate = _at(collectives, pings)
+    apart, allowed = abs(pings.offset - estimate.offset), pings.bound + estimate.bound + 1.0
     best = pings if pings.bound <= collectives.bound else collectives
     if apart <= allowed:
         return best
@@ -280,8 +280,8 @@ def _at(clock: HostClock, other: HostClock) -> Offset:
     """One clock's offset at the middle of the other's probes; its slope's uncertainty counts outside its own probes."""
     assert other.line is not None
     middle = round((other.line.begin + other.line.end) / 2)
-    told = clock.common(middle)
-    return Offset(offset=told.offset - middle, bound=told.bound)
+    offset = clock.common(middle)
+    return Offset(offset=offset.offset - middle, bound=offset.bound)
 
 
 def _line(launch: int, host: str, way: Way, pings: list[Ping]) -> HostClock:
@@ -306,8 +306,8 @@ def _line(launch: int, host: str, way: Way, pings: list[Ping]) -> HostClock:
     )
 
 
-def _pings(looks: pl.DataFrame) -> list[Ping]:
-    times = looks.sort("sent_ns").select("sent_ns", "heard_ns", "answered_ns", "received_ns")
+def _pings(probes: pl.DataFrame) -> list[Ping]:
+    times = probes.sort("sent_ns").select("sent_ns", "heard_ns", "answered_ns", "received_ns")
     return [Ping(t0=a, t1=b, t2=c, t3=d) for a, b, c, d in times.iter_rows()]
 
 
@@ -319,16 +319,16 @@ def _spans(calls: pl.DataFrame, placed: pl.DataFrame) -> dict[str, pl.DataFrame]
         .group_by(*CALL, "host")
         .agg(pl.col("begin_ns").max(), pl.col("end_ns").min())
     )
-    return {str(own["host"][0]): own.drop("host") for own in spans.partition_by("host")}
+    return {str(group["host"][0]): group.drop("host") for group in spans.partition_by("host")}
 
 
-def _joint(own: pl.DataFrame | None, other: pl.DataFrame | None) -> list[Ping]:
+def _joint(here: pl.DataFrame | None, there: pl.DataFrame | None) -> list[Ping]:
     """Calls shared by both hosts, the shortest of every part; impossible ones, from a clock that jumped, are left out."""
-    if own is None or other is None:
+    if here is None or there is None:
         return []
-    both = own.join(other, on=CALL, suffix="_there").sort("begin_ns")
+    shared = here.join(there, on=CALL, suffix="_there").sort("begin_ns")
     length = (pl.col("end_ns") - pl.col("begin_ns")) + (pl.col("end_ns_there") - pl.col("begin_ns_there"))
-    cut = both.with_columns(_length=length, _stretch=pl.int_range(pl.len()) * STRETCHES // pl.len())
+    cut = shared.with_columns(_length=length, _stretch=pl.int_range(pl.len()) * STRETCHES // pl.len())
     best = cut.filter(pl.col("_length") >= 0).sort("_length").group_by("_stretch").head(LOOKS).sort("begin_ns")
     times = best.select("begin_ns", "end_ns_there", "begin_ns_there", "end_ns")
     return [Ping(t0=a, t1=b, t2=c, t3=d) for a, b, c, d in times.iter_rows()]

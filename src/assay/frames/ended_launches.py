@@ -37,7 +37,7 @@ def ended_words(measured: RecordTables) -> str:
 
 def not_to_its_end(measured: RecordTables, configuration: str, lacking: str) -> Absent | None:
     """Why a configuration's launches do not show this; None if any of them ran to completion."""
-    own = measured.timed.filter(pl.col("configuration") == configuration)["launch"].to_list()
-    if not own or not set(own) <= ended(measured):
+    launches = measured.timed.filter(pl.col("configuration") == configuration)["launch"].to_list()
+    if not launches or not set(launches) <= ended(measured):
         return None
     return Absent(reason="not_measured", detail=f"every launch was {ended_words(measured)}: {lacking}")

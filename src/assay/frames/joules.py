@@ -21,8 +21,8 @@ def energy_method(measured: RecordData) -> str | None:
 def launch_joules(measured: RecordData) -> pl.DataFrame:
     """(launch, value): joules of all devices of a launch, by the one method that applies."""
     method = energy_method(measured) or ""
-    own = _readings(measured).filter(pl.col("method") == method)
-    per_device = own.group_by("launch", "host", "device").agg(pl.col("value").max())
+    readings = _readings(measured).filter(pl.col("method") == method)
+    per_device = readings.group_by("launch", "host", "device").agg(pl.col("value").max())
     return per_device.group_by("launch").agg(pl.col("value").sum())
 
 

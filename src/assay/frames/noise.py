@@ -130,10 +130,10 @@ def limits(noise: Noise) -> tuple[Limit, ...]:
 def fold(measured: RecordData) -> pl.DataFrame:
     """One row per launch with telemetry: `launch` and `COLUMNS`; null if not read."""
     rows = measured.table("telemetry")
-    found = rows.select("launch").unique().sort("launch")
+    launches = rows.select("launch").unique().sort("launch")
     for part in (_shares(rows), _gpu(rows), _sentinel(rows)):
-        found = found.join(part, on="launch", how="left")
-    return found.select("launch", *(pl.col(name).cast(pl.Float64) for name in COLUMNS))
+        launches = launches.join(part, on="launch", how="left")
+    return launches.select("launch", *(pl.col(name).cast(pl.Float64) for name in COLUMNS))
 
 
 def disturbed(measured: RecordData, launch: int) -> str:
@@ -198,25 +198,25 @@ def _gpu(rows: pl.DataFrame) -> pl.DataFrame:
     """The largest throttled share, and the clock relative to the median launch."""
     flags = rows.filter(pl.col("device").str.starts_with("gpu-") & pl.col("counter").str.starts_with("slowdown_"))
     shares = flags.group_by("launch", "device", "counter").agg(pl.col("value").mean())
-    most = shares.group_by("launch").agg(pl.col("value").max().alias("gpu_throttled"))
+    throttled = shares.group_by("launch").agg(pl.col("value").max().alias("gpu_throttled"))
     clocks = _relative(rows, "gpu-", "sm_clock", "clock_ratio").with_columns(clock_lost=1.0 - pl.col("clock_ratio"))
-    return most.join(clocks, on="launch", how="full", coalesce=True)
+    return throttled.join(clocks, on="launch", how="full", coalesce=True)
 
 
 def _relative(rows: pl.DataFrame, device: str, counter: str, name: str) -> pl.DataFrame:
     """A launch's median reading / the median over launches."""
-    own = rows.filter(pl.col("device").str.starts_with(device) & (pl.col("counter") == counter))
-    each = own.group_by("launch").agg(pl.col("value").median().alias(name))
-    return each.select("launch", pl.col(name) / pl.col(name).median())
+    readings = rows.filter(pl.col("device").str.starts_with(device) & (pl.col("counter") == counter))
+    medians = readings.group_by("launch").agg(pl.col("value").median().alias(name))
+    return medians.select("launch", pl.col(name) / pl.col(name).median())
 
 
 def _sentinel(rows: pl.DataFrame) -> pl.DataFrame:
     """The slower of a launch's two readings, relative to all readings."""
-    own = rows.filter(pl.col("device") == "sentinel")
-    median = own["value"].median()
-    spread = (own["value"] - median).abs().median() if isinstance(median, float) else None
+    readings = rows.filter(pl.col("device") == "sentinel")
+    median = readings["value"].median()
+    spread = (readings["value"] - median).abs().median() if isinstance(median, float) else None
     sigma = MAD_TO_SIGMA * spread if isinstance(spread, float) else 0.0
     above = pl.col("sentinel") - pl.lit(median, pl.Float64)
     far = above / sigma if sigma > 0.0 else pl.when(above > 0.0).then(float("inf")).otherwise(0.0)
-    each = own.group_by("launch").agg(pl.col("value").max().alias("sentinel"))
-    return each.with_columns((pl.col("sentinel") / pl.lit(median, pl.Float64)).alias("sentinel_ratio"), far.alias("deviations"))
+    slowest = readings.group_by("launch").agg(pl.col("value").max().alias("sentinel"))
+    return slowest.with_columns((pl.col("sentinel") / pl.lit(median, pl.Float64)).alias("sentinel_ratio"), far.alias("deviations"))

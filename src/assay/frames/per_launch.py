@@ -19,22 +19,22 @@ def from_frame(
     `missing` completes the sentence of an absent value; `aggregate` says how a launch's value is formed.
     """
     known = {row["launch"]: row for row in values.iter_rows(named=True)}
-    found: dict[str, Value] = {}
+    estimates: dict[str, Value] = {}
     for configuration in measured.configurations:
         launches = measured.timed_by_block.get(configuration, ())
         rows = [known[launch] for launch, _ in launches if launch in known]
         present = [row for row in rows if row["value"] is not None and math.isfinite(row["value"])]
         numbers = [row["value"] for row in present]
         if not launches:
-            found[configuration] = no_launch(configuration)
+            estimates[configuration] = no_launch(configuration)
         elif not present:
-            found[configuration] = Absent(reason="not_measured", detail=missing)
+            estimates[configuration] = Absent(reason="not_measured", detail=missing)
         elif (refused := no_logarithm(numbers, name)) is not None:
-            found[configuration] = refused
+            estimates[configuration] = refused
         else:
             n_trials = int(sum(row[trials] or 0 for row in present)) if trials in values.columns else len(numbers)
-            found[configuration] = positive(numbers, measured.confidence, unit=unit, aggregate=aggregate, name=name, n_trials=n_trials)
-    return found
+            estimates[configuration] = positive(numbers, measured.confidence, unit=unit, aggregate=aggregate, name=name, n_trials=n_trials)
+    return estimates
 
 
 def in_blocks(measured: RecordData, values: pl.DataFrame, configuration: str) -> dict[int, float]:

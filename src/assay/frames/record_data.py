@@ -66,8 +66,8 @@ class RecordData(RecordTables):
     def timed_requests(self) -> pl.DataFrame:
         """`served.requests` of the timed launches: launches by block, each by due time."""
         parts = {int(requests["launch"][0]): requests for requests in by_launch(self.served.requests)}  # slices: a join would copy them
-        some = [parts[launch] for launch in self.timed.sort("block")["launch"].to_list() if launch in parts]
-        return pl.concat(some) if some else self.served.requests.clear()
+        frames = [parts[launch] for launch in self.timed.sort("block")["launch"].to_list() if launch in parts]
+        return pl.concat(frames) if frames else self.served.requests.clear()
 
     @cached_property
     def counted_requests(self) -> pl.DataFrame:
@@ -177,7 +177,7 @@ def fold_steps(steps: pl.DataFrame) -> pl.DataFrame:
 
 
 def _fold_launch(steps: pl.DataFrame) -> pl.DataFrame:
-    own = pl.col("end_ns") - pl.col("begin_ns") - pl.col("checkpoint_ns").fill_null(0)
+    duration = pl.col("end_ns") - pl.col("begin_ns") - pl.col("checkpoint_ns").fill_null(0)
     phases = ("data", "forward", "backward", "optimizer")
     known = pl.sum_horizontal(*(pl.col(f"{phase}_ns").fill_null(0) for phase in phases))
     slowest = pl.col("_own").arg_max()
@@ -185,7 +185,7 @@ def _fold_launch(steps: pl.DataFrame) -> pl.DataFrame:
         effective_steps(steps)
         .lazy()
         .sort("launch", "step", "rank")  # the first of equally slow ranks gives the phases
-        .with_columns(_own=own, _known=known)
+        .with_columns(_own=duration, _known=known)
         .group_by("launch", "step")
         .agg(
             (pl.col("_own").max() / 1e9).alias("step_s"),

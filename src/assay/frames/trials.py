@@ -47,9 +47,9 @@ def states(rows: pl.DataFrame) -> dict[int, SteadyState]:
 def counted(measured: RecordData) -> pl.DataFrame:
     """`asked_to_count` without the detected warm-up."""
     rows = asked_to_count(measured)
-    found = states(rows)
-    begins = [state.warmup if state.kind in ("flat", "warm-up") else 0 for state in found.values()]
-    warm = pl.DataFrame({"launch": list(found), "_warm": begins}, schema={"launch": pl.Int32, "_warm": pl.Int64})
+    launch_states = states(rows)
+    begins = [state.warmup if state.kind in ("flat", "warm-up") else 0 for state in launch_states.values()]
+    warm = pl.DataFrame({"launch": list(launch_states), "_warm": begins}, schema={"launch": pl.Int32, "_warm": pl.Int64})
     placed = rows.with_columns(pl.int_range(pl.len()).over("launch").alias("_place"))
     kept = placed.join(warm, on="launch", how="left").filter(pl.col("_place") >= pl.col("_warm").fill_null(0))
     return kept.drop("_place", "_warm")
@@ -64,6 +64,6 @@ def outliers(rows: pl.DataFrame) -> int:
 
 def per_launch(rows: pl.DataFrame, column: str, aggregate: str) -> pl.DataFrame:
     """(launch, value, trials) by the median or the mean of a column; a launch without readings has no row."""
-    seen = rows.filter(pl.col(column).is_not_null())
+    known = rows.filter(pl.col(column).is_not_null())
     fold = pl.col(column).median() if aggregate == "median" else pl.col(column).mean()
-    return seen.group_by("launch").agg(fold.alias("value"), pl.len().alias("trials"))
+    return known.group_by("launch").agg(fold.alias("value"), pl.len().alias("trials"))

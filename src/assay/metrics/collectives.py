@@ -126,10 +126,10 @@ def _fit(measured: RecordData, members: list[Cell], values: Mapping[str, pl.Data
     for cell in known:
         for block, value in values[cell.name].select("block", "value").iter_rows():
             series.setdefault(block, []).append((cell.nbytes, value))
-    whole = {block: points for block, points in sorted(series.items()) if len(points) == len(known)}
-    if not whole:
+    complete = {block: points for block, points in sorted(series.items()) if len(points) == len(known)}
+    if not complete:
         return Absent(reason="insufficient", detail="no launch has a time at every size")
-    return {block: affine_fit(*map(list, zip(*points, strict=True))) for block, points in whole.items()}
+    return {block: affine_fit(*map(list, zip(*points, strict=True))) for block, points in complete.items()}
 
 
 def _over_groups(
@@ -146,17 +146,17 @@ def _over_groups(
         if (unseen := _unseen(members[group], fitted, needs)) is not None:
             results[group] = unseen
             continue
-        made = positive(
-            [of(cell, one) for one in fitted.values()],
+        estimate = positive(
+            [of(cell, fit) for fit in fitted.values()],
             measured.confidence,
             unit=unit,
             name=name,
             n_trials=len(fitted) * len(members[group]),
             aggregate=f"fit of T(S) = a + b S by relative errors over {count(len(members[group]), 'sizes')} in each launch; {HOW}",
         )
-        _, _, rest = made.signature.partition("|")
+        _, _, rest = estimate.signature.partition("|")
         results[group] = replace(
-            made, signature=f"{name}|model:hockney-ring|rank:{ranks_of(measured)}|ranks:{cell.ranks}{groups_of(cell)}|{rest}"
+            estimate, signature=f"{name}|model:hockney-ring|rank:{ranks_of(measured)}|ranks:{cell.ranks}{groups_of(cell)}|{rest}"
         )
     return results
 
@@ -165,8 +165,8 @@ def _unseen(members: list[Cell], fitted: Mapping[int, Affine], needs: tuple[Part
     """A part that hardly shows could have any order of magnitude, and so could its reciprocal."""
     first, last = members[0].nbytes, members[-1].nbytes
     shares = {
-        "fixed": min(one.fixed / one.at(first) for one in fitted.values()),
-        "growing": min(one.per_unit * last / one.at(last) for one in fitted.values()),
+        "fixed": min(fit.fixed / fit.at(first) for fit in fitted.values()),
+        "growing": min(fit.per_unit * last / fit.at(last) for fit in fitted.values()),
     }
     if "growing" in needs and shares["growing"] < LEAST_SEEN:
         return Absent(

@@ -78,8 +78,8 @@ OF_OURS: Final[Mapping[Need, Callable[[RecordData], Absent | None]]] = {"chunks"
 
 
 def _only_totals(title: str) -> Absent:
-    words = f"the imported file of {title} holds totals only, no requests; what it reported stands beside our numbers"
-    return Absent(reason="not_measured", detail=words)
+    message = f"the imported file of {title} holds totals only, no requests; what it reported stands beside our numbers"
+    return Absent(reason="not_measured", detail=message)
 
 
 def _window(measured: RecordData, _: Metric) -> Absent | None:
@@ -97,17 +97,17 @@ def _window(measured: RecordData, _: Metric) -> Absent | None:
 def _due_times(measured: RecordData, _: Metric) -> Absent | None:
     if measured.foreign is None or measured.foreign.get("clock") == "scheduled":
         return None
-    words = f"the imported file of {measured.foreign.get('title')} does not say when requests were due, only when they were sent"
-    return Absent(reason="not_measured", detail=words)
+    message = f"the imported file of {measured.foreign.get('title')} does not say when requests were due, only when they were sent"
+    return Absent(reason="not_measured", detail=message)
 
 
 def _own_chunk_kinds(measured: RecordData, metric: Metric) -> Absent | None:
     if measured.foreign is None or measured.foreign.get("tool") == metric.tool:
         return None
-    words = (
+    message = (
         f"imported from {measured.foreign.get('title')}: another tool's definition needs the kinds of chunks, which only our own log has"
     )
-    return Absent(reason="not_applicable", detail=words)
+    return Absent(reason="not_applicable", detail=message)
 
 
 def _connections(measured: RecordData, _: Metric) -> Absent | None:

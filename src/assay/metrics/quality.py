@@ -47,9 +47,9 @@ def _quality(measured: RecordData, _: Results) -> Mapping[str, Value]:
 def scores_of(measured: RecordData, configuration: str) -> pl.DataFrame:
     """(launch, example, score, cluster, empty) of a configuration's timed launches, for the deciding metric."""
 
-    def fold(one: RecordData) -> pl.DataFrame:
-        scored = one.timed.filter(pl.col("configuration") == configuration).select("launch", "block")
-        return scored.join(one.scores, on="launch").sort("block", "example")
+    def fold(data: RecordData) -> pl.DataFrame:
+        scored = data.timed.filter(pl.col("configuration") == configuration).select("launch", "block")
+        return scored.join(data.scores, on="launch").sort("block", "example")
 
     return measured.once(f"scores of {configuration}", fold)
 
@@ -97,15 +97,15 @@ def _interval(scored: pl.DataFrame, means: np.ndarray, clusters: Labels, launche
     """Over examples and launches; limited to the range of possible scores."""
     tail = (1.0 + confidence) / 2.0
     units, values = units_of(means, clusters), scored["score"].to_numpy()
-    least, most = min(0.0, float(values.min())), max(1.0, float(values.max()))
-    below, above = units.mean - lower(units, least, tail), upper(units, most, tail) - units.mean
+    lowest, highest = min(0.0, float(values.min())), max(1.0, float(values.max()))
+    below, above = units.mean - lower(units, lowest, tail), upper(units, highest, tail) - units.mean
     if scored.height == len(launches) * len(means):  # every launch scored every example
         half = launches_of(values.reshape(len(launches), -1), clusters, tail).half
     else:  # the launches' means then also differ by their examples: counted twice, which is conservative
         k = len(launches)
         half = t_quantile(tail, k - 1) * float(launches.std(ddof=1)) / math.sqrt(k) if k > 1 else math.inf
     value = float(launches.mean())
-    return Interval(value=value, low=max(least, value - math.hypot(below, half)), high=min(most, value + math.hypot(above, half)))
+    return Interval(value=value, low=max(lowest, value - math.hypot(below, half)), high=min(highest, value + math.hypot(above, half)))
 
 
 QUALITY = Metric(
@@ -156,8 +156,8 @@ def _decided(measured: RecordData, quality: Quality, configuration: str) -> Deci
     if (wrong := undeclared(pairs.clusters, quality.cluster)) is not None:
         return wrong
     confidence, sign = measured.confidence, -1.0 if quality.direction == "lower" else 1.0
-    most = quality.largest_change or largest_change(pairs.reference, pairs.candidate, pairs.clusters)
-    return crossed(sign * (pairs.candidate - pairs.reference), quality.margin, confidence, most, pairs.clusters)
+    largest = quality.largest_change or largest_change(pairs.reference, pairs.candidate, pairs.clusters)
+    return crossed(sign * (pairs.candidate - pairs.reference), quality.margin, confidence, largest, pairs.clusters)
 
 
 def paired(measured: RecordData, configuration: str) -> Pairs | Absent:
@@ -166,14 +166,14 @@ def paired(measured: RecordData, configuration: str) -> Pairs | Absent:
         return no_launch(configuration)
     if measured.scores.height == 0:
         return missing_scores(measured)
-    mine, theirs = (scores_of(measured, name) for name in (configuration, measured.base))
-    reference = theirs.select("block", "example", pl.col("score").alias("reference"))
-    pairs = mine.select("block", "example", "score").join(reference, on=["block", "example"], how="full", coalesce=True)
-    blocks = set(mine["block"].unique()) & set(theirs["block"].unique())
+    candidate, base = (scores_of(measured, name) for name in (configuration, measured.base))
+    reference = base.select("block", "example", pl.col("score").alias("reference"))
+    pairs = candidate.select("block", "example", "score").join(reference, on=["block", "example"], how="full", coalesce=True)
+    blocks = set(candidate["block"].unique()) & set(base["block"].unique())
     pairs = pairs.filter(pl.col("block").is_in(list(blocks))).sort("block", "example")
     if (refused := _unpairable(measured, configuration, pairs, len(blocks))) is not None:
         return refused
-    clusters = clusters_of(pl.concat([mine, theirs]), pairs["example"].unique().sort().to_list())
+    clusters = clusters_of(pl.concat([candidate, base]), pairs["example"].unique().sort().to_list())
     if isinstance(clusters, Absent):
         return clusters
     sides = (pairs[name].to_numpy().reshape(len(blocks), -1) for name in ("reference", "score"))
@@ -187,12 +187,12 @@ def _unpairable(measured: RecordData, configuration: str, pairs: pl.DataFrame, b
     missing = pl.col("score").is_null() | pl.col("reference").is_null()
     gaps = pairs.group_by("example").agg((pl.len() < blocks).or_(missing.any()).alias("gap")).filter("gap").height
     if gaps:
-        said = f"{gaps} of {pairs['example'].n_unique()} examples lack a score in some launch; score all in every launch"
-        return Absent(reason="refused", detail=said)
+        message = f"{gaps} of {pairs['example'].n_unique()} examples lack a score in some launch; score all in every launch"
+        return Absent(reason="refused", detail=message)
     odd = pairs.filter(~(pl.col("score") - pl.col("reference")).is_finite()).height
     if odd:
-        said = f"{count(odd, 'scores')} are not finite numbers; mend the score that the script reports"
-        return Absent(reason="refused", detail=said)
+        message = f"{count(odd, 'scores')} are not finite numbers; mend the score that the script reports"
+        return Absent(reason="refused", detail=message)
     if pairs["example"].n_unique() < 2:
         return Absent(reason="insufficient", detail="one example carries no interval; score at least 2, better hundreds")
     return None

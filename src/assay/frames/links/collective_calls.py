@@ -38,8 +38,8 @@ def loops(rows: pl.DataFrame, *, every_rank: bool = True) -> pl.DataFrame:
     loop, as long as that of the slowest group.
     """
     ordered = rows.sort("launch", "rank", "incarnation", "group", "call")
-    who = ("launch", "rank", "incarnation", "group")
-    numbered = ordered.with_columns((pl.col("op") == "barrier").cast(pl.Int64).cum_sum().over(who).alias("loop"))
+    group_of_rank = ("launch", "rank", "incarnation", "group")
+    numbered = ordered.with_columns((pl.col("op") == "barrier").cast(pl.Int64).cum_sum().over(group_of_rank).alias("loop"))
     calls = numbered.filter((pl.col("op") != "barrier") & pl.col("phase").is_in(["warm_up", "timed"]))
     within = ("launch", "incarnation", "group", "loop", "phase", "op", "in_place", "size", "bytes")
     on_rank = calls.group_by(*within, "rank").agg(
@@ -65,15 +65,15 @@ def loops(rows: pl.DataFrame, *, every_rank: bool = True) -> pl.DataFrame:
         .agg(pl.col("bad").sum().alias("wrong"), pl.col("seen").sum().alias("checked"))
     )
     finished = ranked.filter(pl.col("ranks") == pl.col("size")) if every_rank else ranked
-    whole = _of_all_groups(finished.join(data, on=within, nulls_equal=True), on_rank)
-    return whole.sort("launch", "group", "loop")
+    complete = _of_all_groups(finished.join(data, on=within, nulls_equal=True), on_rank)
+    return complete.sort("launch", "group", "loop")
 
 
-def _of_all_groups(whole: pl.DataFrame, on_rank: pl.DataFrame) -> pl.DataFrame:
+def _of_all_groups(loops_of_groups: pl.DataFrame, on_rank: pl.DataFrame) -> pl.DataFrame:
     """Concurrent groups as one row; left out if one of them did not finish."""
-    parts = whole.filter(pl.col("group").str.contains(PART))
+    parts = loops_of_groups.filter(pl.col("group").str.contains(PART))
     if not parts.height:
-        return whole
+        return loops_of_groups
     loop = ("launch", "incarnation", "loop", "phase", "op", "in_place", "size", "bytes")
     groups = on_rank.filter(pl.col("group").str.contains(PART)).group_by("launch").agg(pl.col("group").n_unique().alias("groups"))
     together = (
@@ -93,20 +93,20 @@ def _of_all_groups(whole: pl.DataFrame, on_rank: pl.DataFrame) -> pl.DataFrame:
         .join(groups, on="launch")
         .filter(pl.col("seen") == pl.col("groups"))
     )
-    alone = whole.filter(~pl.col("group").str.contains(PART))
-    return pl.concat([alone, together.select(pl.col(name).cast(kind) for name, kind in whole.schema.items())])
+    alone = loops_of_groups.filter(~pl.col("group").str.contains(PART))
+    return pl.concat([alone, together.select(pl.col(name).cast(kind) for name, kind in loops_of_groups.schema.items())])
 
 
 def timed_loops(measured: RecordData) -> pl.DataFrame:
     """`loops` of the timed phase of the timed launches, with block and configuration."""
     launches = measured.timed.select("launch", "block", "configuration", "workers")
-    mine = measured.table("collectives").join(launches, on="launch", how="semi")
-    return loops(mine, every_rank=measured.foreign is None).filter(pl.col("phase") == "timed").join(launches, on="launch")
+    calls = measured.table("collectives").join(launches, on="launch", how="semi")
+    return loops(calls, every_rank=measured.foreign is None).filter(pl.col("phase") == "timed").join(launches, on="launch")
 
 
 def asked_cells(measured: RecordData) -> tuple[Cell, ...]:
     """Every requested cell, worker counts ascending; of an imported record the cells it contains."""
-    asked = measured.experiment.collectives_requested
+    spec = measured.experiment.collectives_requested
     if measured.foreign is not None:
         rows = measured.table("collectives").select("size", "op", "in_place", "bytes").unique().sort("size", "op", "in_place", "bytes")
         return tuple(
@@ -116,25 +116,25 @@ def asked_cells(measured: RecordData) -> tuple[Cell, ...]:
                 place="in" if in_place else "out",
                 workers=size,
                 ranks=size,
-                count=nbytes // asked.element_size,
+                count=nbytes // spec.element_size,
                 nbytes=nbytes,
             )
             for size, op, in_place, nbytes in rows.iter_rows()
         )
-    return tuple(cell for level in measured.levels for cell in cells(asked, level))
+    return tuple(cell for level in measured.levels for cell in cells(spec, level))
 
 
 def per_launch(measured: RecordData) -> Mapping[str, pl.DataFrame]:
     """Cell name -> (launch, block, value in seconds, trials), in block order; loops with wrong data are left out."""
     frame = timed_loops(measured)
-    found = (
+    medians = (
         frame.filter(pl.col("wrong") == 0)
         .group_by("launch", "block", *CELL)
         .agg(pl.col("seconds").median().alias("value"), pl.col("calls").sum().alias("trials"))
         .sort("block", "launch")
     )
-    parts = {tuple(key): own for key, own in found.partition_by(CELL, as_dict=True).items()}
-    empty = found.clear()
+    parts = {tuple(key): rows for key, rows in medians.partition_by(CELL, as_dict=True).items()}
+    empty = medians.clear()
     return {
         cell.name: parts.get((cell.workers, cell.op, int(cell.place == "in"), cell.nbytes), empty).select(
             "launch", "block", "value", "trials"
@@ -152,14 +152,14 @@ def missing(measured: RecordData, cell: Cell) -> Absent:
         return Absent(
             reason="not_applicable", detail=f"{measured.experiment.collectives_requested.backend} does not offer {cell.op}: {why}"
         )
-    own = timed_loops(measured).filter(
+    cell_loops = timed_loops(measured).filter(
         (pl.col("op") == cell.op)
         & (pl.col("workers") == cell.workers)
         & (pl.col("bytes") == cell.nbytes)
         & (pl.col("in_place") == int(cell.place == "in"))
     )
-    if own.height:
-        wrong = int(own["wrong"].sum())
+    if cell_loops.height:
+        wrong = int(cell_loops["wrong"].sum())
         return Absent(reason="refused", detail=f"the data of {count(wrong, 'timed calls')} were wrong; a wrong result has no speed")
     return Absent(reason="not_measured", detail="no loop of it was finished by every rank")
 
@@ -170,26 +170,26 @@ def unsupported(measured: RecordData) -> dict[tuple[str, str, int], str]:
 
     events = measured.table("events").filter(pl.col("kind") == "not_supported")
     workers = dict(measured.table("launches").select("launch", "workers").iter_rows())
-    found = {}
+    reasons = {}
     for launch, text in events.select("launch", "detail").iter_rows():
         detail = json.loads(text)
-        found[str(detail.get("op")), str(detail.get("place")), workers[launch]] = str(detail.get("why"))
-    return found
+        reasons[str(detail.get("op")), str(detail.get("place")), workers[launch]] = str(detail.get("why"))
+    return reasons
 
 
 def over_cells(measured: RecordData, of: Callable[[Cell, Sequence[float]], Sequence[float]], *, unit: str, name: str) -> dict[str, Value]:
     """One estimate per cell from its launch values, which `of` converts from seconds."""
-    found: dict[str, Value] = {}
+    estimates: dict[str, Value] = {}
     values = per_launch(measured)
     for cell in asked_cells(measured):
         rows = values[cell.name]
         if rows.height == 0:
-            found[cell.name] = missing(measured, cell)
+            estimates[cell.name] = missing(measured, cell)
         else:
             numbers = of(cell, rows["value"].to_list())
-            made = positive(numbers, measured.confidence, unit=unit, aggregate=HOW, name=name, n_trials=int(rows["trials"].sum()))
-            found[cell.name] = with_definition(made, name, cell, ranks_of(measured))
-    return found
+            estimate = positive(numbers, measured.confidence, unit=unit, aggregate=HOW, name=name, n_trials=int(rows["trials"].sum()))
+            estimates[cell.name] = with_definition(estimate, name, cell, ranks_of(measured))
+    return estimates
 
 
 def ranks_of(measured: RecordData) -> str:

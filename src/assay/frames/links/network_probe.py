@@ -57,11 +57,11 @@ def readings(measured: RecordData, host: str, counter: str) -> pl.DataFrame:
 
 def lacks(measured: RecordData) -> list[Mapping[str, Any]]:
     """What could not be measured, each once: to, what, why, mend, and in how many rounds."""
-    found: dict[tuple[str, str, str], dict[str, Any]] = {}
+    gaps: dict[tuple[str, str, str], dict[str, Any]] = {}
     for detail in _details(measured, LACK):
-        known = found.setdefault((detail["to"], detail["what"], detail["why"]), {**detail, "rounds": set()})
+        known = gaps.setdefault((detail["to"], detail["what"], detail["why"]), {**detail, "rounds": set()})
         known["rounds"].add(detail["launch"])
-    return [{**one, "rounds": len(one["rounds"])} for one in found.values()]
+    return [{**gap, "rounds": len(gap["rounds"])} for gap in gaps.values()]
 
 
 def ways(measured: RecordData) -> dict[str, Mapping[str, Any]]:
@@ -76,7 +76,7 @@ def _details(measured: RecordData, kind: str) -> list[dict[str, Any]]:
 
 def by(measured: RecordData, host: str) -> str:
     """How its echoes were requested: ping, connect, or empty if none came back."""
-    return next((one for one in BY if readings(measured, host, f"{one}_rtt").height), "")
+    return next((way for way in BY if readings(measured, host, f"{way}_rtt").height), "")
 
 
 def medians(measured: RecordData, host: str, counter: str, *, unit: str, name: str, missing: str) -> Value:
@@ -92,29 +92,29 @@ def medians(measured: RecordData, host: str, counter: str, *, unit: str, name: s
 
 def why_not(measured: RecordData, host: str, *whats: str) -> str:
     """Why something is missing for a host, in the words of the tool."""
-    found = [one for one in lacks(measured) if one["to"] == host and one["what"] in (*whats, "way")]
-    return "; ".join(dict.fromkeys(one["why"] for one in found)) or f"{host} was not asked"
+    gaps = [gap for gap in lacks(measured) if gap["to"] == host and gap["what"] in (*whats, "way")]
+    return "; ".join(dict.fromkeys(gap["why"] for gap in gaps)) or f"{host} was not asked"
 
 
 def grown(measured: RecordData, device: str, counter: str) -> float:
     """The increase of a counter over all timed launches; 0 if it was not read twice."""
     rows = measured.table("telemetry").filter((pl.col("device") == device) & (pl.col("counter") == counter))
-    own = rows.join(measured.timed.select("launch"), on="launch", how="semi").sort("launch", "ns")
-    each = own.group_by("launch").agg((pl.col("value").last() - pl.col("value").first()).alias("grew"))
-    return float(each["grew"].sum() or 0.0)
+    timed = rows.join(measured.timed.select("launch"), on="launch", how="semi").sort("launch", "ns")
+    increases = timed.group_by("launch").agg((pl.col("value").last() - pl.col("value").first()).alias("grew"))
+    return float(increases["grew"].sum() or 0.0)
 
 
 def network(measured: RecordData) -> Network:
     """The network of a record."""
-    seen = ways(measured)
-    names = dict.fromkeys(one["interface"] for one in seen.values() if one.get("interface"))
+    way_of_host = ways(measured)
+    names = dict.fromkeys(way["interface"] for way in way_of_host.values() if way.get("interface"))
     return Network(
         hosts=hosts(measured),
         interfaces=tuple(
             Interface(
                 name=name,
-                to=tuple(to for to, one in seen.items() if one.get("interface") == name),
-                settings=next(one for one in seen.values() if one.get("interface") == name),
+                to=tuple(to for to, way in way_of_host.items() if way.get("interface") == name),
+                settings=next(way for way in way_of_host.values() if way.get("interface") == name),
                 grew={counter: grown(measured, f"net-{name}", counter) for counter in COUNTERS},
             )
             for name in names

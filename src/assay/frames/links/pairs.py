@@ -85,12 +85,12 @@ class Pairs:
 
 def of_record(measured: RecordData) -> tuple[Pairs, ...]:
     """The matrices of a record; empty if no pair was measured."""
-    found = []
+    pairs = []
     for configuration in measured.configurations:
-        one = matrix(measured, configuration)
-        if not isinstance(one, Absent):
-            found.append(Pairs(configuration=configuration, matrix=one, classes=classes(one)))
-    return tuple(found)
+        pair_matrix = matrix(measured, configuration)
+        if not isinstance(pair_matrix, Absent):
+            pairs.append(Pairs(configuration=configuration, matrix=pair_matrix, classes=classes(pair_matrix)))
+    return tuple(pairs)
 
 
 # ---- the matrix --------------------------------------------------------------------------------------------------
@@ -100,10 +100,10 @@ def matrix(measured: RecordData, configuration: str) -> Matrix | Absent:
     """The pairs of one configuration."""
     values = per_pair(measured)
     launches = measured.timed.filter(pl.col("configuration") == configuration).sort("block")
-    own = values.join(launches.select("launch", "block"), on="launch").sort("block")
-    if own.height == 0:
+    rows = values.join(launches.select("launch", "block"), on="launch").sort("block")
+    if rows.height == 0:
         return Absent(reason="not_measured", detail=NO_PAIRS)
-    links = tuple(_links(own, measured.confidence))
+    links = tuple(_links(rows, measured.confidence))
     ranks = int(launches["workers"][0])
     complete = {link.pair for link in links if isinstance(link.latency, Estimate) and isinstance(link.bandwidth, Estimate)}
     places = _placed(measured, launches["launch"].to_list())
@@ -111,7 +111,7 @@ def matrix(measured: RecordData, configuration: str) -> Matrix | Absent:
         ranks=ranks,
         links=links,
         hosts=_hosts(places, ranks),
-        together=any(one.get("together") for one in places.values()),
+        together=any(place.get("together") for place in places.values()),
         missing=tuple((a, b) for a in range(ranks) for b in range(ranks) if a != b and (a, b) not in complete),
     )
 
@@ -136,7 +136,7 @@ def per_pair(measured: RecordData) -> pl.DataFrame:
             ((size.last() - size.slice(-2, 1).first()) / (s.last() - s.slice(-2, 1).first())).alias("bandwidth"),
         )
     )
-    told = (pl.col("sizes") > 2) & (pl.col("bandwidth") > 0) & pl.col("bandwidth").is_finite()
+    determined = (pl.col("sizes") > 2) & (pl.col("bandwidth") > 0) & pl.col("bandwidth").is_finite()
     ranks = pl.col("group").str.extract_groups(_GROUP).struct
     return (
         each.filter(pl.col("group").str.contains(f"^{_GROUP}$"))
@@ -146,7 +146,7 @@ def per_pair(measured: RecordData) -> pl.DataFrame:
             ranks.field("2").cast(pl.Int64).alias("receiver"),
             "latency_s",
             "large_s",
-            pl.when(told).then("bandwidth").alias("bandwidth"),
+            pl.when(determined).then("bandwidth").alias("bandwidth"),
             pl.col("wrong").cast(pl.Int64),
             pl.col("exchanges").cast(pl.Int64),
         )
@@ -156,10 +156,10 @@ def per_pair(measured: RecordData) -> pl.DataFrame:
 
 def _links(values: pl.DataFrame, confidence: float) -> Iterator[Link]:
     """Plain lists: frames of five rows each would cost more than their statistics."""
-    each = values.group_by("sender", "receiver", maintain_order=True).agg(
+    per_link = values.group_by("sender", "receiver", maintain_order=True).agg(
         "latency_s", "large_s", "bandwidth", pl.col("wrong").sum(), pl.col("exchanges").sum()
     )
-    for row in each.sort("sender", "receiver").iter_rows(named=True):
+    for row in per_link.sort("sender", "receiver").iter_rows(named=True):
         pair, trials = (row["sender"], row["receiver"]), row["exchanges"]
         named = f"pair {pair[0]}-{pair[1]}"
         yield Link(
@@ -197,13 +197,13 @@ def _hosts(places: Mapping[int, Mapping[str, object]], ranks: int) -> tuple[str,
     """The host of every rank, if all reported it. Machines or namespaces of equal name are distinguished by identity."""
     if len(places) != ranks:
         return ()
-    said = [(str(one["host"]), str(one.get("boot", "")), str(one.get("network", ""))) for _, one in sorted(places.items())]
+    reported = [(str(place["host"]), str(place.get("boot", "")), str(place.get("network", ""))) for _, place in sorted(places.items())]
     machines: dict[str, set[tuple[str, str]]] = {}
-    for name, boot, network in said:
+    for name, boot, network in reported:
         machines.setdefault(name, set()).add((boot, network))
     return tuple(
         name if len(machines[name]) == 1 else f"{name} ({sorted(machines[name]).index((boot, network)) + 1})"
-        for name, boot, network in said
+        for name, boot, network in reported
     )
 
 
@@ -213,9 +213,9 @@ def farthest(measured: RecordData, of_pairs: pl.Expr, *, unit: str, name: str, a
     if values.height == 0:
         absent = Absent(reason="not_applicable", detail=NO_PAIRS)
         return dict.fromkeys(measured.configurations, absent)
-    each = values.group_by("launch").agg(of_pairs.alias("value"), pl.col("exchanges").sum())
+    launch_values = values.group_by("launch").agg(of_pairs.alias("value"), pl.col("exchanges").sum())
     return per_launch.from_frame(
-        measured, each, unit=unit, name=name, aggregate=aggregate, missing="no pair has a value", trials="exchanges"
+        measured, launch_values, unit=unit, name=name, aggregate=aggregate, missing="no pair has a value", trials="exchanges"
     )
 
 
@@ -244,12 +244,12 @@ def _some(pairs: Sequence[Pair]) -> str:
     return ", ".join(f"{a} to {b}" for a, b in pairs[:5]) + (" ..." if len(pairs) > 5 else "")
 
 
-def _refused(why: str) -> Classes:
-    return Classes(kinds={}, names=(), sentences=(), refused=why)
+def _refused(reason: str) -> Classes:
+    return Classes(kinds={}, names=(), sentences=(), refused=reason)
 
 
-def _shared(found: Matrix) -> tuple[str, ...]:
-    if not found.together:
+def _shared(pair_matrix: Matrix) -> tuple[str, ...]:
+    if not pair_matrix.together:
         return ()
     return ("Pairs without a common rank were measured at once: a link that several share shows the share of each.",)
 
@@ -259,57 +259,57 @@ def _latency(link: Link) -> float:
     return link.latency.value
 
 
-def _array(found: Matrix, cost: Callable[[Link], float]) -> Array:
-    made = np.ones((found.ranks, found.ranks))
-    for link in found.links:
-        made[link.pair] = cost(link)
-    return made
+def _array(pair_matrix: Matrix, cost: Callable[[Link], float]) -> Array:
+    costs = np.ones((pair_matrix.ranks, pair_matrix.ranks))
+    for link in pair_matrix.links:
+        costs[link.pair] = cost(link)
+    return costs
 
 
-def _unnamed(found: Matrix, nested: Nesting, notes: tuple[str, ...]) -> Classes:
+def _unnamed(pair_matrix: Matrix, nested: Nesting, notes: tuple[str, ...]) -> Classes:
     """One host, or unknown host names."""
-    everything: Groups = (tuple(range(found.ranks)),)
-    if len(set(found.hosts)) == 1:
-        kinds = _kinds(found.ranks, [*((level.groups, ISLAND) for level in nested.levels), (everything, HOST)], ACROSS)
-        said = [_seen(level, "islands of one host") for level in nested.levels]
-        return _made(kinds, (*(said or ["All pairs of this host are alike."]), *notes))
+    everything: Groups = (tuple(range(pair_matrix.ranks)),)
+    if len(set(pair_matrix.hosts)) == 1:
+        kinds = _kinds(pair_matrix.ranks, [*((level.groups, ISLAND) for level in nested.levels), (everything, HOST)], ACROSS)
+        sentences = [_seen(level, "islands of one host") for level in nested.levels]
+        return _made(kinds, (*(sentences or ["All pairs of this host are alike."]), *notes))
     if not nested.levels:
-        return _made(_kinds(found.ranks, [(everything, NEAR)], FAR), ("All pairs are alike, as far as can be seen.", *notes))
-    levels = [(level.groups, BETWEEN if place else NEAR) for place, level in enumerate(nested.levels)]
-    kinds = _kinds(found.ranks, levels, FAR)
+        return _made(_kinds(pair_matrix.ranks, [(everything, NEAR)], FAR), ("All pairs are alike, as far as can be seen.", *notes))
+    levels = [(level.groups, BETWEEN if index else NEAR) for index, level in enumerate(nested.levels)]
+    kinds = _kinds(pair_matrix.ranks, levels, FAR)
     unknown = "The ranks did not say where they run: whether a group is an island or a host is not seen."
     return _made(kinds, (*(_seen(level, "groups") for level in nested.levels), unknown, *notes))
 
 
-def _named(found: Matrix, nested: Nesting, notes: tuple[str, ...]) -> Classes:
+def _named(pair_matrix: Matrix, nested: Nesting, notes: tuple[str, ...]) -> Classes:
     from assay.stats.groups.topology import told, within
 
-    hosts = _by_name(found.hosts)
+    hosts = _by_name(pair_matrix.hosts)
     if nested.refused:
-        kinds = _kinds(found.ranks, [(hosts, HOST)], ACROSS)
+        kinds = _kinds(pair_matrix.ranks, [(hosts, HOST)], ACROSS)
         return _made(kinds, (f"Only the names tell the hosts apart: {nested.refused}.", *notes))
     finer = [level for level in nested.levels if level.groups != hosts and within(level.groups, hosts)]
     equal = [level for level in nested.levels if level.groups == hosts]
     coarser = [level for level in nested.levels if level.groups != hosts and within(hosts, level.groups)]
     crossing = [level for level in nested.levels if level not in (*finer, *equal, *coarser)]
-    said = [_seen(level, "the hosts") for level in equal]
-    said += [_seen(level, "islands within hosts") for level in finer]
-    said += [_seen(level, "hosts that lie near each other") for level in coarser]
-    said += [
+    sentences = [_seen(level, "the hosts") for level in equal]
+    sentences += [_seen(level, "islands within hosts") for level in finer]
+    sentences += [_seen(level, "hosts that lie near each other") for level in coarser]
+    sentences += [
         f"CONTRADICTION: by {level.feature} the ranks {told(level.groups)} belong together, by their hosts' names {told(hosts)}; "
         "the names, the order of the ranks or the measurement is wrong"
         for level in crossing
     ]
     if not equal and not crossing:
-        said.append("Pairs across hosts are not told from pairs of one host by what they took; only the names part them.")
-    kinds = _kinds(found.ranks, [*((level.groups, ISLAND) for level in finer), (hosts, HOST)], ACROSS)
-    return _made(kinds, (*(one if one.endswith(".") else f"{one}." for one in said), *notes))
+        sentences.append("Pairs across hosts are not told from pairs of one host by what they took; only the names part them.")
+    kinds = _kinds(pair_matrix.ranks, [*((level.groups, ISLAND) for level in finer), (hosts, HOST)], ACROSS)
+    return _made(kinds, (*(sentence if sentence.endswith(".") else f"{sentence}." for sentence in sentences), *notes))
 
 
-def _seen(level: Level, what: str) -> str:
+def _seen(level: Level, noun: str) -> str:
     from assay.stats.groups.topology import told
 
-    return f"{told(level.groups)} are {what}: by {level.feature} the next pair is {level.ratio:.3g} times as far."
+    return f"{told(level.groups)} are {noun}: by {level.feature} the next pair is {level.ratio:.3g} times as far."
 
 
 def _by_name(hosts: Sequence[str]) -> Groups:
@@ -321,7 +321,7 @@ def _by_name(hosts: Sequence[str]) -> Groups:
 
 def _kinds(ranks: int, levels: Sequence[tuple[Groups, str]], outside: str) -> dict[Pair, str]:
     """The kind of every ordered pair: that of the first level with both in one group."""
-    homes = [({member: place for place, group in enumerate(groups) for member in group}, name) for groups, name in levels]
+    homes = [({member: index for index, group in enumerate(groups) for member in group}, name) for groups, name in levels]
     pairs = ((a, b) for a in range(ranks) for b in range(ranks) if a != b)
     return {(a, b): next((name for home, name in homes if home[a] == home[b]), outside) for a, b in pairs}
 

@@ -50,9 +50,9 @@ def answered(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
     """(launch, request, kind, replica, text, example, expected, cluster) of the successful requests whose answer must contain or
     equal something.
     """
-    asked = tables["arrivals"].filter(pl.col("expected").is_not_null()).select("launch", "request", "example", "expected", "cluster")
+    requested = tables["arrivals"].filter(pl.col("expected").is_not_null()).select("launch", "request", "example", "expected", "cluster")
     rows = tables["requests"].filter(pl.col("status") == "ok")
-    return rows.select("launch", "request", "kind", "replica", "text").join(asked, on=["launch", "request"])
+    return rows.select("launch", "request", "kind", "replica", "text").join(requested, on=["launch", "request"])
 
 
 def strangers(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
@@ -72,9 +72,11 @@ def strangers(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
     answers = rows.filter(pl.col("text").is_not_null())
     held = answers.select("launch", "request", pl.col("text").str.extract_many(every, overlapping=True).alias("nonce"))
     met = held.explode("nonce").drop_nulls("nonce").unique().join(nonces.rename({"request": "owner"}), on=["launch", "nonce"])
-    own = met.join(nonces.rename({"nonce": "own"}), on=["launch", "request"], how="left")
-    inside = pl.col("own").fill_null("").str.contains(pl.col("nonce"), literal=True)
-    return own.filter((pl.col("owner") != pl.col("request")) & ~inside).select("launch", "request").unique().sort("launch", "request")
+    leaked = met.join(nonces.rename({"nonce": "own"}), on=["launch", "request"], how="left")
+    within_own = pl.col("own").fill_null("").str.contains(pl.col("nonce"), literal=True)
+    return (
+        leaked.filter((pl.col("owner") != pl.col("request")) & ~within_own).select("launch", "request").unique().sort("launch", "request")
+    )
 
 
 def repeated(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
@@ -82,21 +84,21 @@ def repeated(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
 
     `common` is the length of the answers' common prefix.
     """
-    asked = tables["arrivals"].filter(pl.col("kind").is_in(IDENTITY) & pl.col("example").is_not_null())
+    prompts = tables["arrivals"].filter(pl.col("kind").is_in(IDENTITY) & pl.col("example").is_not_null())
     rows = tables["requests"].filter((pl.col("status") == "ok") & pl.col("text").is_not_null())
-    texts = rows.select("launch", "request", "text").join(asked.select("launch", "request", "example"), on=["launch", "request"])
+    texts = rows.select("launch", "request", "text").join(prompts.select("launch", "request", "example"), on=["launch", "request"])
     grouped = (
         texts.sort("launch", "request")
         .group_by("launch", "example", maintain_order=True)
         .agg(pl.len().alias("answers"), (pl.col("text").n_unique() == 1).alias("same"), pl.col("text").unique(maintain_order=True))
         .filter((pl.col("answers") > 1) & pl.col("text").list.eval(pl.element().str.strip_chars() != "").list.any())
     )
-    common = pl.Series("common", [len(commonprefix(found)) for found in grouped["text"].to_list()], pl.Int64)
+    common = pl.Series("common", [len(commonprefix(answers)) for answers in grouped["text"].to_list()], pl.Int64)
     return grouped.drop("text").with_columns(common)
 
 
 def commonprefix(texts: list[str]) -> str:
     """The longest common prefix of all texts."""
     first, last = min(texts), max(texts)
-    length = next((place for place, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), min(len(first), len(last)))
+    length = next((index for index, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), min(len(first), len(last)))
     return first[:length]

@@ -13,7 +13,7 @@ from assay.stats.models.capacity import Point
 
 def load_points(measured: RecordData, configurations: Sequence[Configuration]) -> list[Point]:
     """A point per launch: its load, and how many of its counted requests met every objective."""
-    loads = {one.name: float(one.load) for one in configurations if one.load is not None}
+    loads = {configuration.name: float(configuration.load) for configuration in configurations if configuration.load is not None}
     rows = measured.counted_requests.filter(pl.col("configuration").is_in(list(loads)))
     per_launch = rows.group_by("launch", "configuration", "block").agg(pl.col("met").sum(), pl.len().alias("total")).sort("launch")
     return [

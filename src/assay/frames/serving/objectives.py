@@ -23,8 +23,8 @@ def no_objectives(measured: RecordData) -> Absent | None:
     serving = measured.experiment.serving
     if serving is None or not serving.objectives.any:
         return NO_OBJECTIVES
-    asked = serving.objectives
-    chunked = (asked.ttft_s, asked.ttft_visible_s, asked.tpot_s, asked.itl_s)
+    objectives = serving.objectives
+    chunked = (objectives.ttft_s, objectives.ttft_visible_s, objectives.tpot_s, objectives.itl_s)
     if not serving.stream and any(value is not None for value in chunked):
         return NEED_CHUNKS
     return uncounted(measured)

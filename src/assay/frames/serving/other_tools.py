@@ -35,14 +35,14 @@ def numbers(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
 
 
 def _launch(requests: pl.DataFrame, tables: Mapping[str, pl.DataFrame], launch: int) -> pl.DataFrame:
-    own = requests.filter(pl.col("status") == "ok").select(
+    answered = requests.filter(pl.col("status") == "ok").select(
         "launch", "request", pl.col("connect_ns").fill_null(0), pl.col("tokens_out").alias("usage"), "chunk_ns", "chunk_kind"
     )
     tokenizer = _of(tables["token_counts"], launch).select("request", pl.col("tokens_out").alias("tokenizer"))
-    asked = _of(tables["arrivals"], launch).select("request", pl.col("tokens_out").alias("asked"))
-    seen = own.drop("chunk_ns", "chunk_kind").join(tokenizer, on="request", how="left").join(asked, on="request", how="left")
-    instants = pl.concat(_instants(part) for part in own.iter_slices(SLICE)) if own.height else _instants(own)
-    timed = seen.join(instants, on="request", how="left")
+    requested = _of(tables["arrivals"], launch).select("request", pl.col("tokens_out").alias("asked"))
+    counted = answered.drop("chunk_ns", "chunk_kind").join(tokenizer, on="request", how="left").join(requested, on="request", how="left")
+    instants = pl.concat(_instants(part) for part in answered.iter_slices(SLICE)) if answered.height else _instants(answered)
+    timed = counted.join(instants, on="request", how="left")
     return _numbers(timed)
 
 
@@ -55,11 +55,11 @@ def _instants(requests: pl.DataFrame) -> pl.DataFrame:
 
     On flat arrays: for a million answers, polars' group_by takes ten times as long.
     """
-    some = requests.filter(pl.col("chunk_ns").list.len() > 0)
-    sizes = some["chunk_ns"].list.len().to_numpy()
-    kind, ns = some["chunk_kind"].explode().to_numpy(), some["chunk_ns"].explode().to_numpy()
+    chunked = requests.filter(pl.col("chunk_ns").list.len() > 0)
+    sizes = chunked["chunk_ns"].list.len().to_numpy()
+    kind, ns = chunked["chunk_kind"].explode().to_numpy(), chunked["chunk_ns"].explode().to_numpy()
     begins = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64) if len(sizes) else np.zeros(0, dtype=np.int64)
-    since = (ns + np.repeat(some["connect_ns"].to_numpy(), sizes)) / NS_PER_S
+    since = (ns + np.repeat(chunked["connect_ns"].to_numpy(), sizes)) / NS_PER_S
     columns: dict[str, NDArray[Any]] = {}
     for name, kinds in GROUPS.items():
         held = np.isin(np.arange(KINDS), kinds)[kind]
@@ -68,7 +68,7 @@ def _instants(requests: pl.DataFrame) -> pl.DataFrame:
         columns[f"{name}_last"] = _each(np.maximum, np.where(held, since, -np.inf), begins)
     columns["line_last"] = since[begins + sizes - 1]
     columns["data_n"] = _each(np.add, (kind != DONE).astype(np.int64), begins)
-    seen = pl.DataFrame({"request": some["request"], **columns})
+    seen = pl.DataFrame({"request": chunked["request"], **columns})
     return seen.with_columns(pl.when(cs.float().is_finite()).then(cs.float()))
 
 

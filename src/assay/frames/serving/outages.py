@@ -83,8 +83,8 @@ class Outage:
     @cached_property
     def during(self) -> pl.DataFrame:
         """Requests due or under way between fault and back."""
-        hit = (pl.col("due") >= self.fault_ns) | (pl.col("end") >= self.fault_ns) | pl.col("end").is_null()
-        return self.requests.filter(hit & (pl.col("due") < self.back_ns))
+        affected = (pl.col("due") >= self.fault_ns) | (pl.col("end") >= self.fault_ns) | pl.col("end").is_null()
+        return self.requests.filter(affected & (pl.col("due") < self.back_ns))
 
     @cached_property
     def after(self) -> pl.DataFrame:
@@ -116,15 +116,15 @@ def _one(measured: RecordData, launch: Mapping[str, Any], events: pl.DataFrame) 
         return None
     detail = json.loads(fault["detail"] or "{}")
     replica = None if fault["value"] is None else int(fault["value"])
-    own = events.filter((pl.col("value") == replica) | (pl.lit(replica is None)))
-    down = _first(own, "replica_down", 0)
-    up = _first(own, "replica_up", max(fault["ns"], (down or {"ns": 0})["ns"]))
+    replica_events = events.filter((pl.col("value") == replica) | (pl.lit(replica is None)))
+    down = _first(replica_events, "replica_down", 0)
+    up = _first(replica_events, "replica_up", max(fault["ns"], (down or {"ns": 0})["ns"]))
     undone = _first(events, "fault_end", fault["ns"])
     back = up or undone
-    ready = _first(own, "server_ready", fault["ns"])
+    ready = _first(replica_events, "server_ready", fault["ns"])
     for_s, started = detail.get("for_s"), json.loads(ready["detail"] or "{}").get("started_ns") if ready else None
-    asked = measured.experiment.serving
-    good = "met" if asked is not None and asked.objectives.any else "ok"
+    spec = measured.experiment.serving
+    good = "met" if spec is not None and spec.objectives.any else "ok"
     rows = measured.served.requests.filter(pl.col("counted") & (pl.col("launch") == launch["launch"]))
     return Outage(
         launch=launch["launch"],
@@ -158,8 +158,8 @@ def _struck(events: pl.DataFrame) -> dict[str, Any] | None:
 
 
 def _first(events: pl.DataFrame, kind: str, since_ns: int) -> dict[str, Any] | None:
-    found = events.filter((pl.col("kind") == kind) & (pl.col("ns") >= since_ns)).sort("ns")
-    return found.row(0, named=True) if found.height else None
+    matches = events.filter((pl.col("kind") == kind) & (pl.col("ns") >= since_ns)).sort("ns")
+    return matches.row(0, named=True) if matches.height else None
 
 
 def _known(down: Mapping[str, Any]) -> int:
@@ -183,12 +183,12 @@ def recovered_s(outage: Outage, confidence: float) -> float | Absent:
     if later.height < size or allowed >= size:
         detail = "too few requests round the fault to see a change of attainment; give the load more rate or more time"
         return Absent(reason="insufficient", detail=detail)
-    place = recovered(~later["good"].to_numpy(), size, allowed)
-    if place is None:
+    index = recovered(~later["good"].to_numpy(), size, allowed)
+    if index is None:
         return Absent(reason="undefined", detail="the attainment was not back when the load ended; give the load more time")
-    if place == 0:
+    if index == 0:
         return 0.0
-    after_s = float(later["due"][place] - outage.fault_ns) / NS_PER_S
+    after_s = float(later["due"][index] - outage.fault_ns) / NS_PER_S
     return after_s - outage.delay_s if outage.waited(after_s) else after_s
 
 
@@ -202,8 +202,8 @@ def recovered(missed: NDArray[np.bool_], size: int, allowed: int) -> int | None:
     if len(outside) == 0:
         return 0
     last = int(outside[-1])
-    place = last + int(np.flatnonzero(missed[last : last + size])[-1]) + 1
-    return None if last == len(sums) - 1 or place >= len(missed) else place
+    index = last + int(np.flatnonzero(missed[last : last + size])[-1]) + 1
+    return None if last == len(sums) - 1 or index >= len(missed) else index
 
 
 def _allowed(size: int, share_of_misses: float) -> int:
@@ -225,13 +225,13 @@ def seconds(
     `delayed`: the time that assay itself took to restart the replica was subtracted.
     """
 
-    def one(own: Sequence[Outage]) -> Value:
-        found = _seconds(measured, name, how, [span(outage) for outage in own])
-        late_s = max(outage.delay_s for outage in own) if delayed else 0.0
-        if isinstance(found, Absent) or late_s == 0.0:
-            return found
+    def one(struck: Sequence[Outage]) -> Value:
+        estimate = _seconds(measured, name, how, [span(outage) for outage in struck])
+        late_s = max(outage.delay_s for outage in struck) if delayed else 0.0
+        if isinstance(estimate, Absent) or late_s == 0.0:
+            return estimate
         less = f"less {reading(late_s, SECONDS)} by which assay was late to start it again"
-        return replace(found, method=f"{found.method}; {less}{', at most' if len(own) > 1 else ''}")
+        return replace(estimate, method=f"{estimate.method}; {less}{', at most' if len(struck) > 1 else ''}")
 
     return _each(measured, one)
 
@@ -243,8 +243,8 @@ def _seconds(measured: RecordData, name: str, how: str, spans: Sequence[float | 
     n = len(known)
     if max(known) == 0.0:
         return exact(0.0, unit=SECONDS, name=name, n_launches=n, n_trials=n, how=f"{how}; at once")
-    dress = average if min(known) == 0.0 else positive
-    return dress(known, measured.confidence, unit=SECONDS, aggregate=how, name=name, n_trials=n)
+    estimator = average if min(known) == 0.0 else positive
+    return estimator(known, measured.confidence, unit=SECONDS, aggregate=how, name=name, n_trials=n)
 
 
 def between(begin_ns: int | None, end_ns: int | None, missing: str) -> float | Absent:
@@ -257,16 +257,16 @@ def between(begin_ns: int | None, end_ns: int | None, missing: str) -> float | A
 def attainment(measured: RecordData, name: str, part: Callable[[Outage], pl.DataFrame], when: str) -> dict[str, Value]:
     """Share of good requests in a part of the timeline, per configuration over its fault launches."""
 
-    def one(own: Sequence[Outage]) -> Value:
+    def one(struck: Sequence[Outage]) -> Value:
         if (why := uncounted(measured)) is not None:
             return why
-        parts = [rows["good"] for outage in own if (rows := part(outage)).height]
+        parts = [rows["good"] for outage in struck if (rows := part(outage)).height]
         if not parts:
             return Absent(reason="insufficient", detail=f"no request was due {when} the fault")
-        hits, totals = [float(good.sum()) for good in parts], [float(len(good)) for good in parts]
+        met, totals = [float(good.sum()) for good in parts], [float(len(good)) for good in parts]
         return of_interval(
-            share(hits, totals, measured.confidence),
-            [h / t for h, t in zip(hits, totals, strict=True)],
+            share(met, totals, measured.confidence),
+            [h / t for h, t in zip(met, totals, strict=True)],
             measured.confidence,
             unit=FRACTION,
             name=name,
@@ -282,23 +282,23 @@ def attainment(measured: RecordData, name: str, part: Callable[[Outage], pl.Data
 def rate(measured: RecordData, name: str, unit: str, how: str) -> dict[str, Value]:
     """Good requests due between fault and back, per second, per configuration over its fault launches."""
 
-    def one(own: Sequence[Outage]) -> Value:
+    def one(struck: Sequence[Outage]) -> Value:
         if (why := uncounted(measured)) is not None:
             return why
-        lasting = [outage for outage in own if outage.back_ns > outage.fault_ns]
+        lasting = [outage for outage in struck if outage.back_ns > outage.fault_ns]
         if not lasting:
             return Absent(reason="insufficient", detail="the fault struck at the end of the load; let it strike sooner (faults[].at_s)")
-        inside = [outage.during.filter(pl.col("due") >= outage.fault_ns) for outage in lasting]
-        good = [float(rows["good"].sum()) for rows in inside]
+        during_outages = [outage.during.filter(pl.col("due") >= outage.fault_ns) for outage in lasting]
+        good = [float(rows["good"].sum()) for rows in during_outages]
         lengths = [(outage.back_ns - outage.fault_ns) / NS_PER_S for outage in lasting]
-        found = quotient(good, lengths, measured.confidence)
+        interval = quotient(good, lengths, measured.confidence)
         return of_interval(
-            found if len(good) == 1 else Interval(value=found.value, low=max(0.0, found.low), high=found.high),
+            interval if len(good) == 1 else Interval(value=interval.value, low=max(0.0, interval.low), high=interval.high),
             [g / length for g, length in zip(good, lengths, strict=True)],
             measured.confidence,
             unit=unit,
             name=name,
-            n_trials=sum(rows.height for rows in inside),
+            n_trials=sum(rows.height for rows in during_outages),
             tags="agg:good / outage|ci:t-quotient",
             method=how,
         )
@@ -306,10 +306,10 @@ def rate(measured: RecordData, name: str, unit: str, how: str) -> dict[str, Valu
     return _each(measured, one)
 
 
-def _each(measured: RecordData, one: Callable[[Sequence[Outage]], Value]) -> dict[str, Value]:
+def _each(measured: RecordData, estimate: Callable[[Sequence[Outage]], Value]) -> dict[str, Value]:
     every = outages(measured)
-    found: dict[str, Value] = {}
+    values: dict[str, Value] = {}
     for configuration in measured.configurations:
-        own = [outage for outage in every if outage.configuration == configuration]
-        found[configuration] = one(own) if own else NO_FAULT
-    return found
+        struck = [outage for outage in every if outage.configuration == configuration]
+        values[configuration] = estimate(struck) if struck else NO_FAULT
+    return values

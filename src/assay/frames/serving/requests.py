@@ -84,10 +84,10 @@ def serve(experiment: Experiment, tables: Mapping[str, pl.DataFrame], *, timeles
         "launch", "request", pl.col("tokens_in").alias("_counted_in"), pl.col("tokens_out").alias("_counted"), "chunk_tokens"
     )
     folded, totals, gaps, unsure = [], [], {}, {}
-    for launch, own in _by_launch(tables["requests"]):
+    for launch, rows in _by_launch(tables["requests"]):
         window = windows.row(by_predicate=pl.col("launch") == launch, named=True)
         own_counts = counts.filter(pl.col("launch") == launch)
-        requests, total, spans = _fold(own, own_counts, window, serving, timeless=timeless)
+        requests, total, spans = _fold(rows, own_counts, window, serving, timeless=timeless)
         folded.append(requests)
         totals.append(total)
         gaps[launch], unsure[launch] = (np.concatenate(parts) for parts in spans)
@@ -126,14 +126,14 @@ def _windows(tables: Mapping[str, pl.DataFrame], serving: Serving) -> pl.DataFra
     main = pl.col("phase") == "main"
     was_sent = pl.coalesce("sent_ns", "scheduled_ns")  # a due request that was never sent still belongs to the load
     end = was_sent if process in CLOSED else pl.col("done_ns") if process == "offline" else pl.col("scheduled_ns")
-    seen = load.group_by("launch").agg(pl.col("scheduled_ns").min().alias("_first"), end.filter(main).max().alias("end_ns"))
-    found = launches.join(begun, on="launch", how="left").join(seen, on="launch", how="left")
+    extents = load.group_by("launch").agg(pl.col("scheduled_ns").min().alias("_first"), end.filter(main).max().alias("end_ns"))
+    windows = launches.join(begun, on="launch", how="left").join(extents, on="launch", how="left")
     warm_up = round(serving.arrivals.warm_up_s * NS_PER_S)
-    timed = found.with_columns(t0_ns=pl.coalesce("_begun", "_first")).with_columns(begin_ns=pl.col("t0_ns") + warm_up)
+    timed = windows.with_columns(t0_ns=pl.coalesce("_begun", "_first")).with_columns(begin_ns=pl.col("t0_ns") + warm_up)
     if process == "closed":
         timed = _after_a_wave(timed, load)
-    some = pl.col("end_ns") > pl.col("begin_ns")
-    seconds = pl.when(some).then((pl.col("end_ns") - pl.col("begin_ns")) / NS_PER_S).alias("seconds")
+    nonempty = pl.col("end_ns") > pl.col("begin_ns")
+    seconds = pl.when(nonempty).then((pl.col("end_ns") - pl.col("begin_ns")) / NS_PER_S).alias("seconds")
     return timed.with_columns(seconds).drop("_begun", "_first")
 
 
@@ -142,10 +142,10 @@ def _after_a_wave(timed: pl.DataFrame, load: pl.DataFrame) -> pl.DataFrame:
     ended = load.filter(pl.col("stream").is_not_null() & pl.col("done_ns").is_not_null()).sort("launch", "done_ns")
     begins, ends = [], []
     for window in timed.select("launch", "begin_ns", "end_ns").iter_rows(named=True):
-        own = ended.filter(pl.col("launch") == window["launch"])
-        begin, whole = _wave(own, window["begin_ns"], window["end_ns"])
+        launch_ends = ended.filter(pl.col("launch") == window["launch"])
+        begin, complete = _wave(launch_ends, window["begin_ns"], window["end_ns"])
         begins.append(begin)
-        ends.append(window["end_ns"] + 1 if whole else None)
+        ends.append(window["end_ns"] + 1 if complete else None)
     return timed.with_columns(pl.Series("begin_ns", begins, pl.Int64), pl.Series("end_ns", ends, pl.Int64))
 
 
@@ -163,27 +163,27 @@ def _wave(ended: pl.DataFrame, floor: int | None, last: int | None) -> tuple[int
     if first >= floor:
         begin = first + 1
     else:
-        place = int(done.searchsorted(floor)) + streams - 1
-        begin = int(done[place]) + 1 if place < len(done) else last
-    inside = int(done.searchsorted(last + 1) - done.searchsorted(begin))
-    return begin, inside >= streams
+        index = int(done.searchsorted(floor)) + streams - 1
+        begin = int(done[index]) + 1 if index < len(done) else last
+    ends_between = int(done.searchsorted(last + 1) - done.searchsorted(begin))
+    return begin, ends_between >= streams
 
 
 # ---- the requests of one launch ----------------------------------------------------------------------------------
 
 
 def _fold(
-    own: pl.DataFrame, counts: pl.DataFrame, window: Mapping[str, int | float | None], serving: Serving, *, timeless: bool = False
+    rows: pl.DataFrame, counts: pl.DataFrame, window: Mapping[str, int | float | None], serving: Serving, *, timeless: bool = False
 ) -> tuple[pl.DataFrame, pl.DataFrame, tuple[list[NDArray[np.float64]], list[NDArray[np.float64]]]]:
     seconds = window["seconds"] is not None
     begin, end = (pl.lit(window[name] if seconds else None, pl.Int64) for name in ("begin_ns", "end_ns"))
     measured = pl.col("phase") == "main"
     closed = serving.arrivals.process in CLOSED
     start = pl.coalesce("sent_ns", "scheduled_ns") if closed else pl.col("scheduled_ns")
-    needed = own.drop(name for name in UNUSED if name not in CHUNKS)
-    order = own.select(pl.arg_sort_by("scheduled_ns", "request")).to_series()
+    needed = rows.drop(name for name in UNUSED if name not in CHUNKS)
+    order = rows.select(pl.arg_sort_by("scheduled_ns", "request")).to_series()
     folded, gaps, unsure, totals = [], [], [], []
-    for first in range(0, max(1, own.height), SLICE):
+    for first in range(0, max(1, rows.height), SLICE):
         ordered = needed[order.slice(first, SLICE)].join(counts.drop("launch"), on="request", how="left", maintain_order="left")
         flagged = (
             ordered.with_columns(
@@ -271,8 +271,8 @@ def _share() -> pl.Expr:
 
 def _by_tokenizer() -> pl.Expr:
     """Whether the tokenizer's counts per chunk are needed and present."""
-    there = pl.col("chunk_tokens").list.len() == pl.col("text_chunks")
-    return there.fill_null(False) & (pl.col("tokens") != pl.col("text_chunks")).fill_null(True)
+    counts_match = pl.col("chunk_tokens").list.len() == pl.col("text_chunks")
+    return counts_match.fill_null(False) & (pl.col("tokens") != pl.col("text_chunks")).fill_null(True)
 
 
 def _first_tokens() -> pl.Expr:
@@ -286,19 +286,19 @@ def _chunks(requests: pl.DataFrame) -> pl.DataFrame:
 
     `gap_s` is null for the first chunk of an answer, and if its tokens are unknown.
     """
-    some = requests.filter(pl.col("ok") & (pl.col("text_chunks") > 0))
-    spread = some.select(
+    streamed = requests.filter(pl.col("ok") & (pl.col("text_chunks") > 0))
+    spread = streamed.select(
         pl.when(_by_tokenizer())
         .then(pl.col("chunk_tokens").cast(pl.List(pl.Float64)))
         .otherwise(_share().repeat_by("text_chunks"))
         .alias("tokens")
     )
-    flat = some.select("request", "counted", "sent_ns", "chunk_ns", "chunk_kind", of_every_chunk()).explode(*CHUNKS)
+    flat = streamed.select("request", "counted", "sent_ns", "chunk_ns", "chunk_kind", of_every_chunk()).explode(*CHUNKS)
     text = flat.filter(pl.col("chunk_kind").is_in(TEXT))
-    found = text.select(
+    chunks = text.select(
         "request", "counted", (pl.col("sent_ns") + pl.col("chunk_ns")).alias("ns"), pl.col("chunk_uncertainty_ns").alias("unsure_ns")
     ).with_columns(spread["tokens"].explode().alias("tokens"))
-    bearing = found.filter((pl.col("tokens") > 0).fill_null(True))  # half a character is no token yet
+    bearing = chunks.filter((pl.col("tokens") > 0).fill_null(True))  # half a character is no token yet
     same = pl.col("request") == pl.col("request").shift(1)
     either = pl.col("unsure_ns") + pl.col("unsure_ns").shift(1)
     return bearing.with_columns(
@@ -310,8 +310,8 @@ def _chunks(requests: pl.DataFrame) -> pl.DataFrame:
 def _tokens(requests: pl.DataFrame, chunks: pl.DataFrame, begin: pl.Expr, end: pl.Expr) -> tuple[float, int, int]:
     """For answered requests: known tokens with times in the window, answers without a count, and answers with tokens
     spread evenly."""
-    whole = requests.filter(pl.col("ok") & (pl.col("text_chunks") == 0))  # not streamed: all tokens come at the end
-    ends = whole.select(ENDED.alias("ns"), "tokens")
+    unstreamed = requests.filter(pl.col("ok") & (pl.col("text_chunks") == 0))  # not streamed: all tokens come at the end
+    ends = unstreamed.select(ENDED.alias("ns"), "tokens")
     times = pl.concat([chunks.select("ns", "tokens"), ends])
     tokens = times.filter((pl.col("ns") >= begin) & (pl.col("ns") < end))["tokens"]
     load = requests.filter(pl.col("ok") & (pl.col("phase") != "cold"))

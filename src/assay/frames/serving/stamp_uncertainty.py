@@ -31,15 +31,15 @@ def uncertainties(after_first: pl.Expr) -> tuple[pl.Expr, ...]:
 
     after_first: tokens after the first chunk with text; null: none, or unknown.
     """
-    some = pl.col("text_chunks") > 0
+    has_text = pl.col("text_chunks") > 0
     first, last = _at(first_of(TEXT)), _at(last_of(TEXT))
-    whole = pl.col("chunk_uncertainty_ns").list.last() / NS_PER_S
-    seen = pl.col("chunk_kind").list.eval(pl.element().is_in(VISIBLE)).list.any()
+    last_chunk = pl.col("chunk_uncertainty_ns").list.last() / NS_PER_S
+    has_visible = pl.col("chunk_kind").list.eval(pl.element().is_in(VISIBLE)).list.any()
     return (
-        pl.when(some).then(first).alias("ttft_uncertainty_s"),
-        pl.when(seen).then(_at(first_of(VISIBLE))).alias("ttft_visible_uncertainty_s"),
-        pl.when(some).then(last).otherwise(whole).alias("e2e_uncertainty_s"),
-        pl.when(some).then((first + last) / after_first).alias("tpot_uncertainty_s"),
+        pl.when(has_text).then(first).alias("ttft_uncertainty_s"),
+        pl.when(has_visible).then(_at(first_of(VISIBLE))).alias("ttft_visible_uncertainty_s"),
+        pl.when(has_text).then(last).otherwise(last_chunk).alias("e2e_uncertainty_s"),
+        pl.when(has_text).then((first + last) / after_first).alias("tpot_uncertainty_s"),
     )
 
 
@@ -61,6 +61,6 @@ def of_every_chunk() -> pl.Expr:
     return pl.when(known).then(pl.col("chunk_uncertainty_ns")).otherwise(nothing).alias("chunk_uncertainty_ns")
 
 
-def _at(place: pl.Expr) -> pl.Expr:
+def _at(index: pl.Expr) -> pl.Expr:
     """The uncertainty of a chunk, in seconds."""
-    return pl.col("chunk_uncertainty_ns").list.get(place, null_on_oob=True) / NS_PER_S
+    return pl.col("chunk_uncertainty_ns").list.get(index, null_on_oob=True) / NS_PER_S

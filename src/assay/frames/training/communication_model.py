@@ -81,12 +81,12 @@ class Wall:
 
     def flags(self, workers: float) -> tuple[str, ...]:
         """Why a number at this worker count rests on the model more than on measurements."""
-        found = []
+        reasons = []
         if len(self.levels) < POINTS:
-            found.append(f"it rests on {len(self.levels)} worker counts, fewer than {POINTS}")
+            reasons.append(f"it rests on {len(self.levels)} worker counts, fewer than {POINTS}")
         if workers > FARTHEST * self.largest:
-            found.append(f"it lies {workers / self.largest:.3g} times beyond the largest measured worker count, {self.largest}")
-        return tuple(found)
+            reasons.append(f"it lies {workers / self.largest:.3g} times beyond the largest measured worker count, {self.largest}")
+        return tuple(reasons)
 
     @property
     def words(self) -> str:
@@ -118,7 +118,7 @@ def wall(measured: RecordData, levels: Sequence[int] | None = None) -> Wall | Ab
     sent = demand(measured, chosen)
     if isinstance(sent, Absent):
         return sent
-    largest = max(sent.sent, key=lambda one: one.nbytes)
+    largest = max(sent.sent, key=lambda item: item.nbytes)
     link = links(measured.once("transfers", transfers), chosen, largest.op)
     if isinstance(link, Absent):
         return link
@@ -127,15 +127,15 @@ def wall(measured: RecordData, levels: Sequence[int] | None = None) -> Wall | Ab
         return Absent(reason="insufficient", detail="no block holds a launch of every configuration")
     seen = _seen(measured, chosen)
     weak = measured.mode == "weak"
-    hidden = max((one.hidden_s * (1 if weak else level) for level, one in seen.items()), default=0.0)
+    hidden = max((item.hidden_s * (1 if weak else level) for level, item in seen.items()), default=0.0)
     hidden = min(hidden, float(times[:, 0].mean()) * (1 if weak else chosen[0]))  # no more can hide than is computed
     slowest = [seen[level].slowest if level in seen else 1.0 for level in chosen]
-    spreads = [spread_of(level, one.slowest) for level, one in seen.items()]
-    own = link.alone if not link.swept else {}
-    fits = [own.get(block, link.whole) for block in blocks]
+    spreads = [spread_of(level, item.slowest) for level, item in seen.items()]
+    swept_links = link.alone if not link.swept else {}
+    fits = [swept_links.get(block, link.whole) for block in blocks]
 
     def made(each: Sequence[Affine]) -> Fitted:
-        totals = [partial(sent.seconds, one) for one in each]
+        totals = [partial(sent.seconds, item) for item in each]
         return fit(
             chosen, times, totals, hideable_s=hidden, slowest=slowest, spread=float(np.median(spreads)) if spreads else 0.0, weak=weak
         )
@@ -146,7 +146,7 @@ def wall(measured: RecordData, levels: Sequence[int] | None = None) -> Wall | Ab
         demand=sent,
         seen=seen,
         fitted=made(fits),
-        others=tuple(made([one] * len(blocks)) for one in link.alone.values()) if link.swept else (),
+        others=tuple(made([item] * len(blocks)) for item in link.alone.values()) if link.swept else (),
         blocks=tuple(blocks),
         steps=tuple(tuple(row) for row in times.tolist()),
     )
@@ -174,10 +174,10 @@ def held_out(measured: RecordData) -> HeldOut | Absent:
 
 
 def _held_out(measured: RecordData) -> HeldOut | Absent:
-    whole = model(measured)
-    if isinstance(whole, Absent):
-        return whole
-    levels = whole.levels[:-1]
+    full = model(measured)
+    if isinstance(full, Absent):
+        return full
+    levels = full.levels[:-1]
     if len(levels) < LEAST_POINTS:
         return Absent(
             reason="insufficient",
@@ -187,13 +187,13 @@ def _held_out(measured: RecordData) -> HeldOut | Absent:
     if isinstance(rest, Absent):
         return rest
     by_block = dict(zip(rest.blocks, rest.fitted.curves, strict=True))
-    pairs = [(by_block[block].at(whole.largest), row[-1]) for block, row in zip(whole.blocks, whole.steps, strict=True)]
+    pairs = [(by_block[block].at(full.largest), row[-1]) for block, row in zip(full.blocks, full.steps, strict=True)]
     return HeldOut(
-        workers=whole.largest,
+        workers=full.largest,
         rest=rest,
         predicted_s=tuple(model for model, _ in pairs),
-        measured_s=tuple(own for _, own in pairs),
-        errors=tuple(model / own - 1.0 for model, own in pairs),
+        measured_s=tuple(measured_s for _, measured_s in pairs),
+        errors=tuple(model / measured_s - 1.0 for model, measured_s in pairs),
     )
 
 
@@ -268,10 +268,10 @@ def _mixed(measured: RecordData, levels: Sequence[int]) -> Absent | None:
     low, high = float(work.min() or 0.0), float(work.max() or 0.0)  # type: ignore[arg-type]
     if high - low <= SAME_WORK * high:
         return None
-    what = "a worker" if weak else "a step"
+    unit = "a worker" if weak else "a step"
     return Absent(
         reason="refused",
-        detail=f"the work of {what} differs between worker counts ({low:g} to {high:g} items): no one curve describes them",
+        detail=f"the work of {unit} differs between worker counts ({low:g} to {high:g} items): no one curve describes them",
     )
 
 
@@ -280,25 +280,25 @@ def _times(measured: RecordData, levels: Sequence[int]) -> tuple[list[int], np.t
     values = measured.steady_steps.group_by("launch").agg(pl.col("step_s").median().alias("value"))
     names = dict(zip(measured.levels, measured.configurations, strict=True))
     times = [in_blocks(measured, values, names[level]) for level in levels]
-    blocks = sorted(set.intersection(*(set(found) for found in times)))
-    blocks = [block for block in blocks if all(found[block] > 0.0 for found in times)]
-    return blocks, np.array([[found[block] for found in times] for block in blocks], dtype=np.float64)
+    blocks = sorted(set.intersection(*(set(seconds) for seconds in times)))
+    blocks = [block for block in blocks if all(seconds[block] > 0.0 for seconds in times)]
+    return blocks, np.array([[seconds[block] for seconds in times] for block in blocks], dtype=np.float64)
 
 
 def _seen(measured: RecordData, levels: Sequence[int]) -> dict[int, Seen]:
     """Recorded waiting at each worker count above one."""
     seen = measured.once("waits", waits)
-    found = {}
+    levels_seen = {}
     for level in levels:
-        own = seen.filter(pl.col("workers") == level)
-        if level > 1 and own.height:
-            slowest = own["slowest"].median()
-            found[level] = Seen(
-                hidden_s=max(0.0, float(own["hidden_s"].median() or 0.0)),  # type: ignore[arg-type]
+        rows = seen.filter(pl.col("workers") == level)
+        if level > 1 and rows.height:
+            slowest = rows["slowest"].median()
+            levels_seen[level] = Seen(
+                hidden_s=max(0.0, float(rows["hidden_s"].median() or 0.0)),  # type: ignore[arg-type]
                 slowest=max(1.0, float(slowest)) if isinstance(slowest, int | float) else 1.0,
-                method=str(own["method"][0]),
+                method=str(rows["method"][0]),
             )
-    return found
+    return levels_seen
 
 
 def waits(measured: RecordData) -> pl.DataFrame:
@@ -308,7 +308,7 @@ def waits(measured: RecordData) -> pl.DataFrame:
     """
     steps = watched(measured.steady_steps.select("launch", "step", "step_s"), measured.table("communication"))
     timed = measured.timed.select("launch", "workers")
-    each = (
+    per_launch = (
         _with_totals(measured)
         .group_by("launch", "step", "method")
         .agg(
@@ -329,17 +329,17 @@ def waits(measured: RecordData) -> pl.DataFrame:
         )
         .collect()
     )
-    place = pl.col("method").replace_strict(list(METHODS), list(range(len(METHODS))), return_dtype=pl.Int32)
-    return each.sort(place, "launch").unique("launch", keep="first", maintain_order=True).sort("launch")
+    precedence = pl.col("method").replace_strict(list(METHODS), list(range(len(METHODS))), return_dtype=pl.Int32)
+    return per_launch.sort(precedence, "launch").unique("launch", keep="first", maintain_order=True).sort("launch")
 
 
 def _with_totals(measured: RecordData) -> pl.LazyFrame:
     """Rows of `communication` with known exposed and total times; the total from the step's collectives if the row lacks it."""
     rows = measured.table("communication").lazy().filter(pl.col("exposed_ns").is_not_null() & pl.col("method").is_in(METHODS))
-    own = rows.filter(pl.col("total_ns").is_not_null())
+    with_total = rows.filter(pl.col("total_ns").is_not_null())
     if measured.table("communication").filter(pl.col("total_ns").is_null()).height == 0:
-        return own
+        return with_total
     calls = measured.communicated.calls.lazy().select("launch", "rank", "step", pl.col("total_ns").alias("_total"))
     joined = rows.filter(pl.col("total_ns").is_null()).join(calls, on=["launch", "rank", "step"])
-    told = joined.with_columns(pl.col("_total").alias("total_ns")).drop("_total").filter(pl.col("total_ns").is_not_null())
-    return pl.concat([own, told])
+    completed = joined.with_columns(pl.col("_total").alias("total_ns")).drop("_total").filter(pl.col("total_ns").is_not_null())
+    return pl.concat([with_total, completed])

@@ -58,33 +58,33 @@ class First:
     def own(self) -> Mapping[str, Gradient]:
         """The whole gradients: those of the first rank, or the sum of the parts."""
         first = self.of_rank[min(self.of_rank)]
-        return {name: _whole(self._parts(name)) if one.parts > 1 else one for name, one in first.items()}
+        return {name: _whole(self._parts(name)) if gradient.parts > 1 else gradient for name, gradient in first.items()}
 
     @property
     def sharded(self) -> bool:
         """Whether ranks hold parts of parameters."""
-        return any(one.parts > 1 for own in self.of_rank.values() for one in own.values())
+        return any(gradient.parts > 1 for gradients in self.of_rank.values() for gradient in gradients.values())
 
     def missing(self) -> tuple[str, ...]:
         """The parameters with missing parts."""
         first = self.of_rank[min(self.of_rank)]
-        return tuple(name for name, one in first.items() if len(self._parts(name)) != one.parts)
+        return tuple(name for name, gradient in first.items() if len(self._parts(name)) != gradient.parts)
 
     def apart(self) -> tuple[str, ...]:
         """The parameters whose gradients differ, bit for bit, between the ranks that hold them; empty if ranks hold different parameters
         (pipeline stages) and so are no replicas."""
         ranks = list(self.of_rank.values())
-        if any(one.keys() != ranks[0].keys() for one in ranks):
+        if any(gradients.keys() != ranks[0].keys() for gradients in ranks):
             return ()
         return tuple(name for name in sorted(ranks[0]) if not all(map(_all_equal, self._holders(name).values())))
 
     def _holders(self, name: str) -> dict[int, list[Gradient]]:
         """part of a parameter -> the gradients its holders report, the first rank first."""
-        found: dict[int, list[Gradient]] = {}
+        holders: dict[int, list[Gradient]] = {}
         for rank in sorted(self.of_rank):
-            if (one := self.of_rank[rank].get(name)) is not None:
-                found.setdefault(one.part, []).append(one)
-        return found
+            if (gradient := self.of_rank[rank].get(name)) is not None:
+                holders.setdefault(gradient.part, []).append(gradient)
+        return holders
 
     def _parts(self, name: str) -> list[Gradient]:
         return [holders[0] for holders in self._holders(name).values()]
@@ -92,16 +92,16 @@ class First:
 
 def _whole(parts: Sequence[Gradient]) -> Gradient:
     """The gradient of the whole parameter: squares and sums of the parts add up."""
-    norms = [one.norm for one in parts if one.norm is not None]
-    sums = [np.asarray(one.sums, dtype=np.float64) for one in parts if one.sums]
-    if not norms or any(one.shape != sums[0].shape for one in sums):
+    norms = [part.norm for part in parts if part.norm is not None]
+    sums = [np.asarray(part.sums, dtype=np.float64) for part in parts if part.sums]
+    if not norms or any(part.shape != sums[0].shape for part in sums):
         return Gradient(norm=None, sums=(), start=_added(parts))
     return Gradient(norm=math.hypot(*norms), sums=tuple(np.sum(sums, axis=0).tolist()), start=_added(parts))
 
 
 def _added(parts: Sequence[Gradient]) -> int | None:
-    starts = [one.start for one in parts]
-    return None if None in starts else (sum(one for one in starts if one is not None) + 2**63) % 2**64 - 2**63
+    starts = [start.start for start in parts]
+    return None if None in starts else (sum(start for start in starts if start is not None) + 2**63) % 2**64 - 2**63
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,7 +122,7 @@ def firsts(measured: RecordData) -> tuple[First, ...]:
     rows = measured.table("gradients").filter(pl.col("incarnation") == 0)
     rows = rows.filter(pl.col("step") == pl.col("step").min().over("launch"))
     joined = rows.join(measured.timed.select("launch", "configuration", "workers", "block"), on="launch")
-    return tuple(_first(own) for own in joined.sort("launch", "rank", "parameter").partition_by("launch"))
+    return tuple(_first(group) for group in joined.sort("launch", "rank", "parameter").partition_by("launch"))
 
 
 def laters(measured: RecordData) -> tuple[First, ...]:
@@ -135,7 +135,7 @@ def _laters(measured: RecordData) -> tuple[First, ...]:
     rows = rows.filter(pl.col("step") > pl.col("step").min().over("launch"))
     joined = rows.join(measured.timed.select("launch", "configuration", "workers", "block"), on="launch")
     parts = joined.sort("launch", "step", "rank", "parameter").partition_by("launch", "step", maintain_order=True)
-    return tuple(one for one in map(_first, parts) if len(one.of_rank) == one.workers)
+    return tuple(gradients for gradients in map(_first, parts) if len(gradients.of_rank) == gradients.workers)
 
 
 def compared(measured: RecordData) -> tuple[Compared, ...]:
@@ -155,47 +155,47 @@ def accumulations(measured: RecordData, first: First) -> int | None:
     fingerprints = measured.table("fingerprints").filter((pl.col("launch") == first.launch) & (pl.col("what") == "accumulation"))
     if fingerprints.height:
         return int(fingerprints["value"].max())  # type: ignore[arg-type]
-    own = known_samples(measured).filter((pl.col("launch") == first.launch) & (pl.col("step") <= first.step))
-    return None if own.height == 0 else int(own.group_by("rank", "incarnation").len()["len"].max())  # type: ignore[arg-type]
+    samples = known_samples(measured).filter((pl.col("launch") == first.launch) & (pl.col("step") <= first.step))
+    return None if samples.height == 0 else int(samples.group_by("rank", "incarnation").len()["len"].max())  # type: ignore[arg-type]
 
 
 def worst(measured: RecordData, configuration: str) -> Compared | Absent:
     """The launch with the largest difference, or why there is none."""
-    if (unfit := absent(measured, configuration, "gradients")) is not None:
-        return unfit
-    own = [one for one in compared(measured) if one.first.configuration == configuration]
-    known = [one for one in own if one.difference is not None]
+    if (reason := absent(measured, configuration, "gradients")) is not None:
+        return reason
+    comparisons = [comparison for comparison in compared(measured) if comparison.first.configuration == configuration]
+    known = [comparison for comparison in comparisons if comparison.difference is not None]
     if known:
-        return max(known, key=lambda one: one.difference.error if one.difference is not None else 0.0)
-    if own:
-        return Absent(reason="insufficient", detail=own[0].reason)
+        return max(known, key=lambda comparison: comparison.difference.error if comparison.difference is not None else 0.0)
+    if comparisons:
+        return Absent(reason="insufficient", detail=comparisons[0].reason)
     return Absent(reason="not_measured", detail=NO_GRADIENTS)
 
 
 # ---- one launch ------------------------------------------------------------------------------------------------------
 
 
-def _first(own: pl.DataFrame) -> First:
+def _first(rows: pl.DataFrame) -> First:
     of_rank: dict[int, dict[str, Gradient]] = {}
-    for row in own.iter_rows(named=True):
+    for row in rows.iter_rows(named=True):
         gradient = Gradient(norm=row["norm"], sums=tuple(row["sums"]), part=int(row["part"]), parts=int(row["parts"]), start=row["start"])
         of_rank.setdefault(int(row["rank"]), {})[row["parameter"]] = gradient
-    row = own.row(0, named=True)
+    row = rows.row(0, named=True)
     return First(
         launch=int(row["launch"]),
         configuration=row["configuration"],
         workers=int(row["workers"]),
         block=int(row["block"]),
         step=int(row["step"]),
-        precision=coarsest(own["precision"].unique().to_list()),
+        precision=coarsest(rows["precision"].unique().to_list()),
         of_rank=of_rank,
     )
 
 
 def coarsest(precisions: list[str]) -> str:
     """The coarsest of several precisions; a parameter without a gradient has none."""
-    named = sorted(one for one in precisions if one)
-    return max(named, key=lambda one: tolerance(one).error, default="float32")
+    named = sorted(precision for precision in precisions if precision)
+    return max(named, key=lambda precision: tolerance(precision).error, default="float32")
 
 
 def _all_equal(gradients: list[Gradient]) -> bool:
@@ -272,8 +272,8 @@ def _other_start(first: First, alone: First, starts: Mapping[int, str]) -> str:
     # a sharded rank knows only its part's hash, and without a gradient cannot tell that it is a part: such parameters are skipped
     known = [(first.own[name], right) for name, right in alone.own.items() if first.own[name].norm is not None]
     pairs = [(left.start, right.start) for left, right in known if right.norm is not None]
-    if pairs and all(one is not None and right is not None for one, right in pairs):
-        return "" if all(one == right for one, right in pairs) else other
+    if pairs and all(start is not None and right is not None for start, right in pairs):
+        return "" if all(start == right for start, right in pairs) else other
     if first.launch not in starts or alone.launch not in starts:
         return "the parameters at the start were not hashed, or are not the same on all ranks"
     return "" if starts[first.launch] == starts[alone.launch] else other
@@ -282,16 +282,16 @@ def _other_start(first: First, alone: First, starts: Mapping[int, str]) -> str:
 def _other_amount(measured: RecordData, first: First, alone: First) -> str:
     """Without ids, equal numbers of items count as the same samples, as strong scaling implies."""
     amounts = []
-    for one in (first, alone):
-        rows = measured.table("steps").filter((pl.col("launch") == one.launch) & (pl.col("step") <= one.step))
+    for side in (first, alone):
+        rows = measured.table("steps").filter((pl.col("launch") == side.launch) & (pl.col("step") <= side.step))
         amounts.append(float(rows["items"].sum()))
     return "" if amounts[0] == amounts[1] else "one worker's first step used another number of items"
 
 
 def _parts(first: First, alone: First) -> Iterator[Part]:
     for name, right in alone.own.items():
-        found, zeros = first.own[name], (0.0,) * max(len(right.sums), len(first.own[name].sums))
-        yield Part(name=name, found=found.sums or zeros, right=right.sums or zeros, right_norm=right.norm or 0.0)
+        gradient, zeros = first.own[name], (0.0,) * max(len(right.sums), len(first.own[name].sums))
+        yield Part(name=name, found=gradient.sums or zeros, right=right.sums or zeros, right_norm=right.norm or 0.0)
 
 
 def _starts(measured: RecordData) -> dict[int, str]:
@@ -310,7 +310,8 @@ def samples_of(measured: RecordData, every: Sequence[First]) -> pl.DataFrame:
     """(launch, ids), sorted: the samples of all steps up to the optimizer's first. A script whose steps are the passes of an accumulation
     makes several steps per gradient."""
     until = pl.DataFrame(
-        {"launch": [one.launch for one in every], "until": [one.step for one in every]}, schema={"launch": pl.Int32, "until": pl.Int64}
+        {"launch": [first.launch for first in every], "until": [first.step for first in every]},
+        schema={"launch": pl.Int32, "until": pl.Int64},
     )
     rows = known_samples(measured).filter(pl.col("incarnation") == 0).join(until, on="launch")
     rows = rows.filter(pl.col("step") <= pl.col("until")).select("launch", "ids")

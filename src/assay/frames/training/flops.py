@@ -62,8 +62,8 @@ def _told(measured: RecordData) -> dict[int, tuple[Told, ...]]:
     events = events.join(measured.timed.select("launch"), on="launch", how="semi").sort("launch", "rank", "incarnation")
     last: dict[int, dict[int, Told]] = {}
     for row in events.select("launch", "rank", "host", "value", "detail").iter_rows():
-        one = Told(launch=row[0], rank=row[1], host=row[2], flops=row[3], detail=json.loads(row[4]))
-        last.setdefault(one.launch, {})[one.rank] = one
+        report = Told(launch=row[0], rank=row[1], host=row[2], flops=row[3], detail=json.loads(row[4]))
+        last.setdefault(report.launch, {})[report.rank] = report
     return {launch: tuple(ranks.values()) for launch, ranks in last.items()}
 
 
@@ -113,12 +113,12 @@ def _sum(ranks: tuple[Told, ...], workers: int, items: Mapping[tuple[int, int], 
     if len(ranks) < workers:
         return Amount(value=None, why=f"only {len(ranks)} of {workers} ranks counted their first step")
     total = 0.0
-    for one in ranks:
-        if one.flops is None:
-            return Amount(value=None, why=f"rank {one.rank}: {one.detail.get('absent') or 'not counted'}")
-        counted, usual = one.detail.get("items"), items.get((one.launch, one.rank))
-        made = one.flops + (one.detail.get("recomputed") or 0 if again else 0)
-        total += made * (usual / counted if counted and usual else 1.0)
+    for report in ranks:
+        if report.flops is None:
+            return Amount(value=None, why=f"rank {report.rank}: {report.detail.get('absent') or 'not counted'}")
+        counted, mean_items = report.detail.get("items"), items.get((report.launch, report.rank))
+        operations = report.flops + (report.detail.get("recomputed") or 0 if again else 0)
+        total += operations * (mean_items / counted if counted and mean_items else 1.0)
     return Amount(value=total)
 
 
@@ -126,22 +126,23 @@ def _items(measured: RecordData) -> dict[tuple[int, int], float]:
     """(launch, rank) -> mean items of its steady steps, whose time these operations are divided by; repeated steps count in
     their last version.
     """
-    own = effective_steps(measured.table("steps")).filter(pl.col("items").is_not_null())
-    steps = own.join(measured.steady_steps.select("launch", "step"), on=["launch", "step"], how="semi")
-    found = steps.group_by("launch", "rank").agg(pl.col("items").mean())
-    return {(launch, rank): items for launch, rank, items in found.iter_rows()}
+    effective = effective_steps(measured.table("steps")).filter(pl.col("items").is_not_null())
+    steps = effective.join(measured.steady_steps.select("launch", "step"), on=["launch", "step"], how="semi")
+    means = steps.group_by("launch", "rank").agg(pl.col("items").mean())
+    return {(launch, rank): items for launch, rank, items in means.iter_rows()}
 
 
 def _by_formula(measured: RecordData) -> dict[int, Amount]:
     flops = measured.experiment.flops
-    each = per_token(flops)
+    flops_per_token = per_token(flops)
     if flops.tokens_per_step is not None:
-        return dict.fromkeys(measured.timed["launch"].to_list(), Amount(value=each * flops.tokens_per_step))
+        return dict.fromkeys(measured.timed["launch"].to_list(), Amount(value=flops_per_token * flops.tokens_per_step))
     tokens = 1 if measured.experiment.workload.work == "tokens" else flops.sequence or 1
     steps = measured.steady_steps.group_by("launch").agg(pl.col("items").mean())
     why = "the script counts no items, so that its tokens are not known: write flops.tokens_per_step"
     return {
-        launch: Amount(value=None, why=why) if items is None else Amount(value=each * tokens * items) for launch, items in steps.iter_rows()
+        launch: Amount(value=None, why=why) if items is None else Amount(value=flops_per_token * tokens * items)
+        for launch, items in steps.iter_rows()
     }
 
 
@@ -151,9 +152,9 @@ def _by_formula(measured: RecordData) -> dict[int, Amount]:
 def peaks(measured: RecordData) -> dict[int, Amount]:
     """launch -> peak operations per second of all its devices together."""
     workers = dict(measured.timed.select("launch", "workers").iter_rows())
-    said = told(measured)
-    best = _best(one for ranks in said.values() for one in ranks)
-    return {launch: _peak(measured, ranks, workers[launch], best) for launch, ranks in said.items()}
+    reports = told(measured)
+    best = _best(report for ranks in reports.values() for report in ranks)
+    return {launch: _peak(measured, ranks, workers[launch], best) for launch, ranks in reports.items()}
 
 
 def source(measured: RecordData) -> str:
@@ -166,7 +167,7 @@ def precisions(measured: RecordData) -> tuple[str, ...]:
     declared = measured.experiment.flops.precision
     if declared is not None:
         return (declared,)
-    parts = (part for ranks in told(measured).values() for one in ranks for part in one.detail.get("by", ()))
+    parts = (part for ranks in told(measured).values() for report in ranks for part in report.detail.get("by", ()))
     return tuple(sorted({str(part["precision"]) for part in parts}))
 
 
@@ -174,25 +175,25 @@ def _peak(measured: RecordData, ranks: tuple[Told, ...], workers: int, best: Bes
     if len(ranks) < workers:
         return Amount(value=None, why=f"only {len(ranks)} of {workers} ranks told their device")
     devices: dict[tuple[str, str], float] = {}
-    for one in ranks:
-        for device, parts in _by_device(one, measured.experiment.flops.precision).items():
-            found = _of_device(measured, best, parts)
-            if found.value is None:
-                return found
-            key = parts[0].get("uuid") or f"rank {one.rank} {device}"
-            devices[(one.host, key)] = found.value
+    for report in ranks:
+        for device, parts in _by_device(report, measured.experiment.flops.precision).items():
+            amount = _of_device(measured, best, parts)
+            if amount.value is None:
+                return amount
+            key = parts[0].get("uuid") or f"rank {report.rank} {device}"
+            devices[(report.host, key)] = amount.value
     return Amount(value=sum(devices.values())) if devices else Amount(value=None, why="no rank told its device")
 
 
-def _by_device(one: Told, declared: str | None) -> dict[str, list[dict[str, Any]]]:
+def _by_device(report: Told, declared: str | None) -> dict[str, list[dict[str, Any]]]:
     """device -> its parts {name, precision, flops}; without counts, the device with the declared precision."""
-    parts = one.detail.get("by") or [{**device, "precision": declared, "flops": 1} for device in one.detail.get("devices", ())]
-    threads = {made["device"]: made.get("threads") for made in one.detail.get("peaks") or ()}
-    found: dict[str, list[dict[str, Any]]] = {}
+    parts = report.detail.get("by") or [{**device, "precision": declared, "flops": 1} for device in report.detail.get("devices", ())]
+    threads = {measured_peak["device"]: measured_peak.get("threads") for measured_peak in report.detail.get("peaks") or ()}
+    devices: dict[str, list[dict[str, Any]]] = {}
     for part in parts:
-        own = {**part, "precision": declared or part["precision"], "threads": threads.get(part["device"])}
-        found.setdefault(str(part["device"]), []).append(own)
-    return found
+        device_part = {**part, "precision": declared or part["precision"], "threads": threads.get(part["device"])}
+        devices.setdefault(str(part["device"]), []).append(device_part)
+    return devices
 
 
 def _of_device(measured: RecordData, best: Best, parts: list[dict[str, Any]]) -> Amount:
@@ -215,8 +216,8 @@ def _speed(measured: RecordData, best: Best, part: Mapping[str, Any]) -> float |
         return flops.peak_tflops * TERA
     if flops.peak == "measured":
         return best.get((str(part["name"]), str(part["precision"]), part["threads"])) or None
-    found = None if part["precision"] is None else peak_of(str(part["name"]), str(part["precision"]))
-    return None if found is None else found.flops_per_s
+    peak = None if part["precision"] is None else peak_of(str(part["name"]), str(part["precision"]))
+    return None if peak is None else peak.flops_per_s
 
 
 def _best(ranks: Iterable[Told]) -> dict[tuple[str, str, int | None], float]:
@@ -224,24 +225,24 @@ def _best(ranks: Iterable[Told]) -> dict[tuple[str, str, int | None], float]:
 
     A peak belongs to the device, not to a launch; but a rank's processor counts as many cores as it has threads.
     """
-    found: dict[tuple[str, str, int | None], float] = {}
-    for one in ranks:
-        names = {part["device"]: part["name"] for part in (*one.detail.get("by", ()), *one.detail.get("devices", ()))}
-        for made in one.detail.get("peaks") or ():
-            key = (str(names.get(made["device"])), str(made["precision"]), made.get("threads"))
-            found[key] = max(found.get(key, 0.0), float(made.get("flops_per_s") or 0.0))
-    return found
+    fastest: dict[tuple[str, str, int | None], float] = {}
+    for report in ranks:
+        names = {part["device"]: part["name"] for part in (*report.detail.get("by", ()), *report.detail.get("devices", ()))}
+        for measured_peak in report.detail.get("peaks") or ():
+            key = (str(names.get(measured_peak["device"])), str(measured_peak["precision"]), measured_peak.get("threads"))
+            fastest[key] = max(fastest.get(key, 0.0), float(measured_peak.get("flops_per_s") or 0.0))
+    return fastest
 
 
 def _unknown(measured: RecordData, device: str, precision: str | None) -> str:
-    mend = 'Write flops.peak_tflops with its source, or flops.peak = "measured"; achieved_flops says what was reached'
+    remedy = 'Write flops.peak_tflops with its source, or flops.peak = "measured"; achieved_flops says what was reached'
     if measured.experiment.flops.peak == "measured":
         return f"no product in {precision} was made on {device} to measure its peak"
     if precision is None:
         return f"in which precision {device} multiplied was not seen: write flops.precision"
     if knows(device):
-        return f"the table has no peak of {device} in {precision}. {mend}"
-    return f"no peak is known of {device!r}. {mend}"
+        return f"the table has no peak of {device} in {precision}. {remedy}"
+    return f"no peak is known of {device!r}. {remedy}"
 
 
 def absent(amounts: Iterable[Amount], otherwise: str = NOTHING_SAID) -> Absent:

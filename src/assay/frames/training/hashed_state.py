@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def hashes(measured: RecordTables, *, role: str = "timed", what: str = "parameter_hash") -> pl.DataFrame:
     """(launch, configuration, workers, step, incarnation, ranks, agree, different, text) of every hashed step reported by all
     ranks: whether their hashes are equal, the number of different ones, and the first rank's."""
-    return measured.once(f"hashes {role} {what}", lambda one: _hashes(one, role, what))
+    return measured.once(f"hashes {role} {what}", lambda data: _hashes(data, role, what))
 
 
 def _hashes(measured: RecordTables, role: str, what: str) -> pl.DataFrame:

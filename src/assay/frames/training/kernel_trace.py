@@ -158,9 +158,9 @@ class Trace:
             KeyError: this step was not profiled.
         """
         if step is None:
-            spans = [(one.begin, one.end) for one in self.kernels]
-            spans += [(one.begin, one.end) for one in self.operators]
-            spans += [(one.begin, one.end) for one in self.steps]
+            spans = [(interval.begin, interval.end) for interval in self.kernels]
+            spans += [(interval.begin, interval.end) for interval in self.operators]
+            spans += [(interval.begin, interval.end) for interval in self.steps]
             return Window(-1, min((a for a, _ in spans), default=0), max((b for _, b in spans), default=0), "trace")
         for window in self.steps:
             if window.step == step:
@@ -212,21 +212,21 @@ def overlap(trace: Trace, step: int | None = None) -> Overlap:
 
 def intervals(trace: Mapping[str, Any]) -> Trace:
     """Read a Chrome trace of one rank, as `json.load` gives it."""
-    events = [one for one in trace.get("traceEvents") or () if one.get("ph") == "X" and "ts" in one]
-    base = min((float(one["ts"]) for one in events), default=0.0)
+    events = [event for event in trace.get("traceEvents") or () if event.get("ph") == "X" and "ts" in event]
+    base = min((float(event["ts"]) for event in events), default=0.0)
     seen = _Seen(base)
-    for one in events:
-        seen.add(one)
-    told = trace.get("distributedInfo") or {}
-    kernels = tuple(sorted(seen.kernels, key=lambda one: (one.begin, one.end)))
+    for event in events:
+        seen.add(event)
+    info = trace.get("distributedInfo") or {}
+    kernels = tuple(sorted(seen.kernels, key=lambda event: (event.begin, event.end)))
     return Trace(
-        rank=told.get("rank"),
-        workers=told.get("world_size"),
-        backend=str(told.get("backend") or ""),
+        rank=info.get("rank"),
+        workers=info.get("world_size"),
+        backend=str(info.get("backend") or ""),
         origin_ns=int(trace.get("baseTimeNanoseconds") or 0) + round(base * 1000),
         steps=_steps(seen, kernels),
         kernels=kernels,
-        operators=tuple(sorted(seen.operators, key=lambda one: one.begin)),
+        operators=tuple(sorted(seen.operators, key=lambda event: event.begin)),
     )
 
 
@@ -245,13 +245,13 @@ class _Seen:
         name, category = str(event.get("name", "")), str(event.get("cat", "")).lower()
         begin = self._ns(event["ts"])
         end = begin + max(0, round(float(event.get("dur") or 0) * 1000))
-        told = event.get("args") or {}
+        args = event.get("args") or {}
         if category in _DEVICE:
-            self.kernels.append(_kernel(_kind(category, name, told), name, begin, end, event, told))
-        elif category in ("cuda_runtime", "cuda_driver", "hip_runtime") and "correlation" in told:
-            self.launched[int(told["correlation"])] = begin
+            self.kernels.append(_kernel(_kind(category, name, args), name, begin, end, event, args))
+        elif category in ("cuda_runtime", "cuda_driver", "hip_runtime") and "correlation" in args:
+            self.launched[int(args["correlation"])] = begin
         elif category in ("user_annotation", "cpu_op") and _COLLECTIVE_RANGE.match(name):
-            self.kernels.append(replace(_kernel("communication", name, begin, end, event, told), by_host=True))
+            self.kernels.append(replace(_kernel("communication", name, begin, end, event, args), by_host=True))
         elif category == "user_annotation" and (marked := _STEP.match(name)):
             self.marks.append(Window(int(marked.group(1)), begin, end, "host"))
         elif category == "cpu_op":
@@ -262,21 +262,21 @@ class _Seen:
         return round((float(ts) - self.base) * 1000)
 
 
-def _kind(category: str, name: str, told: Mapping[str, Any]) -> Kind:
+def _kind(category: str, name: str, args: Mapping[str, Any]) -> Kind:
     if _SYNC.match(name):
         return "sync"
     if category == "kernel":
-        return "communication" if "Collective name" in told or _COLLECTIVE_KERNEL.search(name) else "compute"
+        return "communication" if "Collective name" in args or _COLLECTIVE_KERNEL.search(name) else "compute"
     return "copy" if _DEVICE[category] == "copy" else "sync"
 
 
-def _kernel(kind: Kind, name: str, begin: int, end: int, event: Mapping[str, Any], told: Mapping[str, Any]) -> Kernel:
-    stream, device = told.get("stream", event.get("tid")), told.get("device", event.get("pid"))
-    correlation = int(told["correlation"]) if "correlation" in told else None
+def _kernel(kind: Kind, name: str, begin: int, end: int, event: Mapping[str, Any], args: Mapping[str, Any]) -> Kernel:
+    stream, device = args.get("stream", event.get("tid")), args.get("device", event.get("pid"))
+    correlation = int(args["correlation"]) if "correlation" in args else None
     if kind != "communication":
         return Kernel(kind, name, begin, end, str(stream), str(device), correlation)
-    dtype = str(told.get("dtype") or "")
-    elements = max((int(told[key]) for key in ("In msg nelems", "Out msg nelems") if key in told), default=None)
+    dtype = str(args.get("dtype") or "")
+    elements = max((int(args[key]) for key in ("In msg nelems", "Out msg nelems") if key in args), default=None)
     return Kernel(
         kind,
         name,
@@ -285,10 +285,10 @@ def _kernel(kind: Kind, name: str, begin: int, end: int, event: Mapping[str, Any
         str(stream),
         str(device),
         correlation,
-        op=operation(str(told.get("Collective name") or name)),
-        group=str(told.get("Process Group Name") or ""),
+        op=operation(str(args.get("Collective name") or name)),
+        group=str(args.get("Process Group Name") or ""),
         dtype=dtype.lower(),
-        size=int(told["Group size"]) if "Group size" in told else None,
+        size=int(args["Group size"]) if "Group size" in args else None,
         nbytes=elements * _BYTES[dtype.lower()] if elements is not None and dtype.lower() in _BYTES else None,
     )
 
@@ -296,21 +296,21 @@ def _kernel(kind: Kind, name: str, begin: int, end: int, event: Mapping[str, Any
 def operation(name: str) -> str:
     """The collective named by a kernel, range or call: all_reduce for `ncclDevKernel_AllReduce_Sum_f32_RING_LL`; or none."""
     flat = re.sub(r"[^a-z]", "", name.split("(")[0].lower())
-    return next((op for said, op in _OPERATIONS.items() if said in flat), "")
+    return next((op for word, op in _OPERATIONS.items() if word in flat), "")
 
 
 def _operating(operators: Iterable[Operator]) -> Spans:
     """When the processor computes: in operators, except while one of them calls or waits for a collective."""
     threads: dict[str, tuple[list[tuple[int, int]], list[tuple[int, int]]]] = {}
-    for one in operators:
-        own = threads.setdefault(one.thread, ([], []))
-        own[1 if _ASKING.match(one.name) else 0].append((one.begin, one.end))
+    for operator in operators:
+        spans = threads.setdefault(operator.thread, ([], []))
+        spans[1 if _ASKING.match(operator.name) else 0].append((operator.begin, operator.end))
     return union(span for working, asking in threads.values() for span in without(union(working), union(asking)))
 
 
 def _steps(seen: _Seen, kernels: Iterable[Kernel]) -> tuple[Window, ...]:
     """The steps by the device's own times if kernels name their launches, otherwise by the host's marks."""
-    marks = sorted(seen.marks, key=lambda one: one.begin)
+    marks = sorted(seen.marks, key=lambda window: window.begin)
     begins = [mark.begin for mark in marks]
     first: dict[int, int] = {}
     last: dict[int, int] = {}
@@ -318,13 +318,13 @@ def _steps(seen: _Seen, kernels: Iterable[Kernel]) -> tuple[Window, ...]:
         if kernel.kind == "sync" or kernel.correlation is None:
             continue
         launched = seen.launched.get(kernel.correlation)
-        place = bisect_right(begins, launched) - 1 if launched is not None else -1
-        if place < 0 or launched is None or launched >= marks[place].end:
+        index = bisect_right(begins, launched) - 1 if launched is not None else -1
+        if index < 0 or launched is None or launched >= marks[index].end:
             continue
-        first[place] = min(first.get(place, kernel.begin), kernel.begin)
-        last[place] = max(last.get(place, kernel.end), kernel.end)
+        first[index] = min(first.get(index, kernel.begin), kernel.begin)
+        last[index] = max(last.get(index, kernel.end), kernel.end)
     if len(first) < len(marks):
         return tuple(marks)
-    ends = [first[place] for place in range(1, len(marks))]
-    ends += [max(last[place], marks[place].end) for place in range(len(marks))][-1:]
-    return tuple(Window(mark.step, first[place], end, "device") for place, (mark, end) in enumerate(zip(marks, ends, strict=True)))
+    ends = [first[index] for index in range(1, len(marks))]
+    ends += [max(last[index], marks[index].end) for index in range(len(marks))][-1:]
+    return tuple(Window(mark.step, first[index], end, "device") for index, (mark, end) in enumerate(zip(marks, ends, strict=True)))

@@ -64,7 +64,7 @@ class Later:
 
 def compared_later(measured: RecordData) -> tuple[Later, ...]:
     """Every comparable later step of several workers, by launch and step."""
-    return measured.once("later_gradients", lambda one: tuple(_every(one)))
+    return measured.once("later_gradients", lambda data: tuple(_every(data)))
 
 
 def clips(measured: RecordData) -> Mapping[tuple[int, int], Mapping[int, Clip]]:
@@ -74,14 +74,17 @@ def clips(measured: RecordData) -> Mapping[tuple[int, int], Mapping[int, Clip]]:
 
 def _clips(measured: RecordData) -> Mapping[tuple[int, int], Mapping[int, Clip]]:
     rows = measured.table("fingerprints").filter(pl.col("what").is_in(["clip_norm", "clip_limit"]) & (pl.col("incarnation") == 0))
-    own = rows.join(measured.timed.select("launch"), on="launch", how="semi")
-    kept = own.group_by("launch", "step", "rank", "what", maintain_order=True).agg("value")
-    found: dict[tuple[int, int], dict[int, dict[str, tuple[float, ...]]]] = {}
+    reported = rows.join(measured.timed.select("launch"), on="launch", how="semi")
+    kept = reported.group_by("launch", "step", "rank", "what", maintain_order=True).agg("value")
+    readings: dict[tuple[int, int], dict[int, dict[str, tuple[float, ...]]]] = {}
     for launch, step, rank, what, values in kept.iter_rows():
-        found.setdefault((launch, step), {}).setdefault(rank, {})[what] = tuple(values)
+        readings.setdefault((launch, step), {}).setdefault(rank, {})[what] = tuple(values)
     return {
-        key: {rank: Clip(norms=both.get("clip_norm", ()), limits=both.get("clip_limit", ())) for rank, both in own.items()}
-        for key, own in found.items()
+        key: {
+            rank: Clip(norms=norms_and_limits.get("clip_norm", ()), limits=norms_and_limits.get("clip_limit", ()))
+            for rank, norms_and_limits in reported.items()
+        }
+        for key, reported in readings.items()
     }
 
 
@@ -103,18 +106,18 @@ def clipped_apart(measured: RecordData, hashed: pl.DataFrame, configuration: str
     Not for sharded parameters or pipeline stages, whose norms may differ.
     """
     workers = dict(measured.timed.filter(pl.col("configuration") == configuration).select("launch", "workers").iter_rows())
-    found = [
+    steps = [
         _apart(key, of_rank)
         for key, of_rank in sorted(clips(measured).items())
         if len(of_rank) == workers.get(key[0]) and _norms_differ(of_rank) and _equal_after(hashed, *key)
     ]
-    yield from sorted(found, key=lambda one: not one.active)
+    yield from sorted(steps, key=lambda step: not step.active)
 
 
 def _apart(key: tuple[int, int], of_rank: Mapping[int, Clip]) -> ClippedApart:
     head = of_rank[min(of_rank)]
-    place = next(i for i in range(len(head.norms)) if _far([one.norms[i] for one in of_rank.values()]))
-    norms, limits = ([getattr(of_rank[rank], what)[place] for rank in sorted(of_rank)] for what in ("norms", "limits"))
+    index = next(i for i in range(len(head.norms)) if _far([clip.norms[i] for clip in of_rank.values()]))
+    norms, limits = ([getattr(of_rank[rank], what)[index] for rank in sorted(of_rank)] for what in ("norms", "limits"))
     return ClippedApart(
         launch=key[0],
         step=key[1],
@@ -126,8 +129,8 @@ def _apart(key: tuple[int, int], of_rank: Mapping[int, Clip]) -> ClippedApart:
 
 def _norms_differ(of_rank: Mapping[int, Clip]) -> bool:
     """Whether every rank made the same number of calls, and the norms of some call are finite and differ."""
-    lists = [one.norms for one in of_rank.values()]
-    return len({len(one) for one in lists}) == 1 and any(_far(norms) for norms in zip(*lists, strict=True))
+    lists = [item.norms for item in of_rank.values()]
+    return len({len(item) for item in lists}) == 1 and any(_far(norms) for norms in zip(*lists, strict=True))
 
 
 def _far(norms: Sequence[float]) -> bool:
@@ -141,8 +144,8 @@ def _equal_after(hashed: pl.DataFrame, launch: int, step: int) -> bool:
 
 def _every(measured: RecordData) -> Iterator[Later]:
     every = laters(measured)
-    alone = {(one.block, one.step): one for one in every if one.workers == 1}
-    sound = {one.first.launch for one in compared(measured) if _agrees(one)}
+    alone = {(item.block, item.step): item for item in every if item.workers == 1}
+    sound = {item.first.launch for item in compared(measured) if _agrees(item)}
     clipped = clips(measured)
     losses = {(launch, step): loss for launch, step, loss in loss_curves(measured).select("launch", "step", "loss").iter_rows()}
     for later in every:
@@ -151,49 +154,49 @@ def _every(measured: RecordData) -> Iterator[Later]:
             continue
         if other_step(later, right):
             continue
-        both = samples_of(measured, [later, right]).group_by("launch", maintain_order=True).agg("ids")
-        batches = dict(zip(both["launch"].to_list(), both["ids"].to_list(), strict=True))
+        ids_of_both = samples_of(measured, [later, right]).group_by("launch", maintain_order=True).agg("ids")
+        batches = dict(zip(ids_of_both["launch"].to_list(), ids_of_both["ids"].to_list(), strict=True))
         if other_samples(measured, later, right, batches):
             continue
-        ours, theirs = (losses.get((one.launch, one.step), math.nan) for one in (later, right))
-        if math.isfinite(ours) and abs(ours - theirs) <= SAME_LOSS * abs(theirs):
-            found = _compare(later, right, clipped)
-            if found is not None:
-                yield found
+        later_loss, reference_loss = (losses.get((item.launch, item.step), math.nan) for item in (later, right))
+        if math.isfinite(later_loss) and abs(later_loss - reference_loss) <= SAME_LOSS * abs(reference_loss):
+            comparison = _compare(later, right, clipped)
+            if comparison is not None:
+                yield comparison
 
 
-def _agrees(one: Compared) -> bool:
-    return one.difference is not None and one.difference.error <= tolerance(one.precision).error
+def _agrees(comparison: Compared) -> bool:
+    return comparison.difference is not None and comparison.difference.error <= tolerance(comparison.precision).error
 
 
 def _compare(later: First, right: First, clipped: Mapping[tuple[int, int], Mapping[int, Clip]]) -> Later | None:
-    norms = {name: (later.own[name].norm, one.norm) for name, one in right.own.items()}
-    pairs = [(ours, theirs) for ours, theirs in norms.values() if ours is not None and theirs is not None]
-    largest = max((theirs for _, theirs in pairs), default=0.0)
-    ratios = np.array([ours / theirs for ours, theirs in pairs if theirs > NEGLIGIBLE * largest], dtype=np.float64)
+    norms = {name: (later.own[name].norm, gradient.norm) for name, gradient in right.own.items()}
+    pairs = [(value, reference) for value, reference in norms.values() if value is not None and reference is not None]
+    largest = max((reference for _, reference in pairs), default=0.0)
+    ratios = np.array([value / reference for value, reference in pairs if reference > NEGLIGIBLE * largest], dtype=np.float64)
     if not len(ratios) or not np.isfinite(ratios).all():
         return None
     scale = float(np.median(ratios))
-    ours, theirs = (_clip(clipped, one).factor for one in (later, right))
+    value, reference = (_clip(clipped, gradient).factor for gradient in (later, right))
     return Later(
         later=later,
         reference=right.launch,
         scale=scale,
-        unclipped=scale * theirs / ours if ours else math.nan,
+        unclipped=scale * reference / value if value else math.nan,
         spread=float(np.abs(ratios / scale - 1.0).max()) if scale else math.inf,
         turn=_turn(later, right),
     )
 
 
-def _clip(clipped: Mapping[tuple[int, int], Mapping[int, Clip]], one: First) -> Clip:
-    return clipped.get((one.launch, one.step), {}).get(min(one.of_rank), NO_CLIP)
+def _clip(clipped: Mapping[tuple[int, int], Mapping[int, Clip]], gradients: First) -> Clip:
+    return clipped.get((gradients.launch, gradients.step), {}).get(min(gradients.of_rank), NO_CLIP)
 
 
 def _turn(later: First, right: First) -> float:
     if later.sharded or right.sharded:
         return math.nan
-    pairs = [(later.own[name].sums, one.sums) for name, one in right.own.items()]
-    same = [(np.asarray(ours), np.asarray(theirs)) for ours, theirs in pairs if len(ours) == len(theirs) and ours]
+    pairs = [(later.own[name].sums, gradient.sums) for name, gradient in right.own.items()]
+    same = [(np.asarray(values), np.asarray(reference)) for values, reference in pairs if len(values) == len(reference) and values]
     if not same:
         return math.nan
-    return direction(np.concatenate([ours for ours, _ in same]), np.concatenate([theirs for _, theirs in same]))[1]
+    return direction(np.concatenate([values for values, _ in same]), np.concatenate([reference for _, reference in same]))[1]

@@ -44,9 +44,9 @@ class Links:
     @property
     def words(self) -> str:
         """The source of the links, for a method."""
-        what = "a sweep of sizes" if self.swept else "the training's own calls"
+        origin = "a sweep of sizes" if self.swept else "the training's own calls"
         groups = ", ".join(map(str, self.sizes))
-        return f"{self.op} in {what}, {self.calls:,} calls in groups of {groups}"
+        return f"{self.op} in {origin}, {self.calls:,} calls in groups of {groups}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +70,10 @@ class Demand:
         if workers <= 1:
             return 0.0
         n = workers
-        return sum(one.calls * _rounds(one.op, n) * link.fixed + _share(one.op, n) * one.nbytes * link.per_unit for one in self.sent)
+        return sum(
+            traffic.calls * _rounds(traffic.op, n) * link.fixed + _share(traffic.op, n) * traffic.nbytes * link.per_unit
+            for traffic in self.sent
+        )
 
 
 def _rounds(op: str, n: float) -> float:
@@ -85,11 +88,11 @@ def transfers(measured: RecordData) -> pl.DataFrame:
     """One row per (launch, in a training?, op, group size, bytes): median transfer time in seconds, and number of calls."""
     launches = measured.table("launches").filter(pl.col("status") == "ok").select("launch", "block", "workers", "role")
     one_call = ("launch", "incarnation", "group", "call")
-    seen = measured.table("collectives").lazy().filter((pl.col("size") > 1) & pl.col("op").is_in(RINGS) & (pl.col("phase") != "warm_up"))
+    calls = measured.table("collectives").lazy().filter((pl.col("size") > 1) & pl.col("op").is_in(RINGS) & (pl.col("phase") != "warm_up"))
     queue = ("launch", "incarnation", "rank", "group")
     before = pl.col("end_ns").cum_max().shift(1).over(queue)
-    found = (
-        seen.sort(*queue, "call")
+    times = (
+        calls.sort(*queue, "call")
         .with_columns(before.alias("_before"))
         .filter(pl.col("end_ns").is_not_null())
         .with_columns((pl.col("end_ns") - pl.max_horizontal("begin_ns", "_before")).alias("_own"))
@@ -108,7 +111,7 @@ def transfers(measured: RecordData) -> pl.DataFrame:
         .sort("launch", "trained", "op", "size", "bytes")
         .collect()
     )
-    return found.join(launches, on="launch")
+    return times.join(launches, on="launch")
 
 
 def links(found: pl.DataFrame, levels: Sequence[int], wanted: str) -> Links | Absent:
@@ -118,17 +121,17 @@ def links(found: pl.DataFrame, levels: Sequence[int], wanted: str) -> Links | Ab
     if wanted in sweep["op"].unique():
         sweep = sweep.filter(pl.col("op") == wanted)
     trained = found.filter(pl.col("trained") & (pl.col("role") == "timed") & pl.col("workers").is_in(levels))
-    for own, key in ((sweep, "launch"), (trained, "block")):
-        whole = _fit(own)
+    for rows, key in ((sweep, "launch"), (trained, "block")):
+        whole = _fit(rows)
         if whole is not None:
-            parts = {int(part[key][0]): _fit(part) for part in own.partition_by(key, maintain_order=True)}
+            parts = {int(part[key][0]): _fit(part) for part in rows.partition_by(key, maintain_order=True)}
             return Links(
                 whole=whole,
                 alone={name: fit for name, fit in parts.items() if fit is not None},
                 swept=key == "launch",
-                op=", ".join(sorted(own["op"].unique())),
-                sizes=tuple(sorted(own["size"].unique())),
-                calls=int(own["calls"].sum()),
+                op=", ".join(sorted(rows["op"].unique())),
+                sizes=tuple(sorted(rows["size"].unique())),
+                calls=int(rows["calls"].sum()),
             )
     why = (
         "no collective was seen to begin and end on all its ranks"
@@ -140,12 +143,12 @@ def links(found: pl.DataFrame, levels: Sequence[int], wanted: str) -> Links | Ab
     )
 
 
-def _fit(own: pl.DataFrame) -> Affine | None:
+def _fit(rows: pl.DataFrame) -> Affine | None:
     """Alpha (`fixed`) and beta (`per_unit`) from rows of `transfers`; None if they cannot be separated."""
-    turns = [rounds(op, n) for op, n in zip(own["op"], own["size"], strict=True)]
-    x = [share(op, n) * nbytes / r for op, n, nbytes, r in zip(own["op"], own["size"], own["bytes"], turns, strict=True)]
-    t = [seconds / r for seconds, r in zip(own["seconds"], turns, strict=True)]
-    if len({round(place, 3) for place in x}) < LEAST_SIZES:
+    turns = [rounds(op, n) for op, n in zip(rows["op"], rows["size"], strict=True)]
+    x = [share(op, n) * nbytes / r for op, n, nbytes, r in zip(rows["op"], rows["size"], rows["bytes"], turns, strict=True)]
+    t = [seconds / r for seconds, r in zip(rows["seconds"], turns, strict=True)]
+    if len({round(size, 3) for size in x}) < LEAST_SIZES:
         return None
     return affine_fit(x, t)
 
@@ -155,10 +158,10 @@ def demand(measured: RecordData, levels: Sequence[int]) -> Demand | Absent:
     timed = measured.timed.filter(pl.col("workers").is_in([level for level in levels if level > 1]))
     launches = timed.sort("workers", descending=True)
     for level in launches["workers"].unique(maintain_order=True):
-        own = launches.filter(pl.col("workers") == level)["launch"].implode()
-        found = _counted(measured, own) or _listed(measured, own) or _summed(measured, own, int(level))
-        if found is not None:
-            return found
+        of_level = launches.filter(pl.col("workers") == level)["launch"].implode()
+        traffic = _counted(measured, of_level) or _listed(measured, of_level) or _summed(measured, of_level, int(level))
+        if traffic is not None:
+            return traffic
     return _by_parameters(measured, timed["launch"].implode())
 
 
@@ -210,5 +213,5 @@ def _by_parameters(measured: RecordData, launches: pl.Expr | pl.Series) -> Deman
 
 def _all_reduced(nbytes: float, source: str) -> Demand:
     buckets = max(1.0, -(-nbytes // BUCKET))
-    words = f"{source}; taken to be summed in {buckets:.0f} buckets of at most 25 MiB, as DDP does"
-    return Demand(sent=(Sent(op="all_reduce", calls=buckets, nbytes=nbytes),), source=words)
+    description = f"{source}; taken to be summed in {buckets:.0f} buckets of at most 25 MiB, as DDP does"
+    return Demand(sent=(Sent(op="all_reduce", calls=buckets, nbytes=nbytes),), source=description)

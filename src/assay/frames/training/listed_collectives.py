@@ -54,20 +54,20 @@ class Inventory:
 def inventory(measured: RecordData, configuration: str) -> Inventory | None:
     """Torch's list for a configuration's steady steps; None if empty."""
     rows = measured.once("inventory", _rows)
-    own = rows.filter(pl.col("configuration") == configuration)
-    if own.height == 0:
+    of_configuration = rows.filter(pl.col("configuration") == configuration)
+    if of_configuration.height == 0:
         return None
-    listed = own.filter(pl.col("listed") > 0)
+    listed = of_configuration.filter(pl.col("listed") > 0)
     steps = listed.group_by("launch", "step").agg(
         pl.col("listed", "seen").mean(),
         *(pl.when(pl.col(name).null_count() == 0).then(pl.col(name).mean()).alias(name) for name in ("bytes", "ns")),
     )
     launches = steps.group_by("launch").agg(pl.col("listed", "seen", "bytes", "ns").median()).sort("launch")
     sizes, times = launches["bytes"].to_list(), launches["ns"].to_list()
-    one = launches.sort(pl.col("listed") - pl.col("seen"), nulls_last=False).row(-1, named=True)
+    fullest = launches.sort(pl.col("listed") - pl.col("seen"), nulls_last=False).row(-1, named=True)
     return Inventory(
-        calls=float(one["listed"]),
-        seen=None if one["seen"] is None else float(one["seen"]),
+        calls=float(fullest["listed"]),
+        seen=None if fullest["seen"] is None else float(fullest["seen"]),
         ops=_operations(measured, listed),
         nbytes=None if None in sizes else tuple(sizes),
         seconds=None if None in times else tuple(ns / NS_PER_S for ns in times),
@@ -92,17 +92,17 @@ def _rows(measured: RecordData) -> pl.DataFrame:
         return pl.DataFrame(schema=schema)
     wanted = measured.steady_steps.select("launch", "step", "configuration")
     lives = effective_steps(measured.table("steps")).select(*_RANK_STEP, "incarnation")
-    own = table.join(lives, on=[*_RANK_STEP, "incarnation"], how="semi").join(wanted, on=["launch", "step"])
-    own = all_watched(own, measured.table("communication"))
-    per_step = own.group_by("configuration", *_RANK_STEP).agg(
+    rows = table.join(lives, on=[*_RANK_STEP, "incarnation"], how="semi").join(wanted, on=["launch", "step"])
+    rows = all_watched(rows, measured.table("communication"))
+    per_step = rows.group_by("configuration", *_RANK_STEP).agg(
         pl.col("calls").sum().alias("listed"),
         *(pl.when(pl.col(name).null_count() == 0).then(pl.col(name).sum()).alias(name) for name in ("bytes", "total_ns")),
     )
     calls = measured.table("collectives").filter(pl.col("step").is_not_null() & ~pl.col("op").is_in([*_PAIRED]))
     calls = calls.filter(~pl.col("phase").is_in(APART))
     hooked = calls.select("launch", "rank").unique().with_columns(_hooked=pl.lit(value=True))
-    seen = calls.group_by(_RANK_STEP).agg(pl.len().alias("seen"))
-    joined = per_step.join(hooked, on=["launch", "rank"], how="left").join(seen, on=_RANK_STEP, how="left")
+    hook_counts = calls.group_by(_RANK_STEP).agg(pl.len().alias("seen"))
+    joined = per_step.join(hooked, on=["launch", "rank"], how="left").join(hook_counts, on=_RANK_STEP, how="left")
     filled = joined.with_columns(seen=pl.when("_hooked").then(pl.col("seen").fill_null(0)), ns=pl.col("total_ns"))
     return filled.select(pl.col(name).cast(kind) for name, kind in schema.items())
 

@@ -81,40 +81,40 @@ def facts(measured: RecordTables, name: str) -> Facts | None:
 
 
 def _facts(measured: RecordTables, launch: int, workers: int, details: list[dict[str, Any]]) -> Facts:
-    own = {
+    rows = {
         name: measured.table(name).filter(pl.col("launch") == launch)
         for name in ("collectives", "waits", "steps", "samples", "fingerprints")
     }
-    told = _together(details)
-    every = own["steps"]["step"].n_unique()
-    own |= {name: all_watched(own[name], measured.table("communication")) for name in ("collectives", "waits", "steps")}
-    steps = own["steps"]["step"].n_unique()
-    looks = hashes(measured).filter(pl.col("launch") == launch)
-    start = "different" if told["shapes"] > 1 else _start(looks)
-    moved = _moved(own["collectives"], told["bytes"], workers)
+    merged = _together(details)
+    every = rows["steps"]["step"].n_unique()
+    rows |= {name: all_watched(rows[name], measured.table("communication")) for name in ("collectives", "waits", "steps")}
+    steps = rows["steps"]["step"].n_unique()
+    checks = hashes(measured).filter(pl.col("launch") == launch)
+    start = "different" if merged["shapes"] > 1 else _start(checks)
+    moved = _moved(rows["collectives"], merged["bytes"], workers)
     carries = moved.filter((pl.col("summed") >= CARRIES) | pl.col("gathered").is_between(1.0 - EXACT, 1.0 + EXACT))
     carrying = tuple(carries["step"].sort().to_list())
     return Facts(
         workers=workers,
-        group=max(told["group"], _met(own["collectives"])),
-        told=told,
+        group=max(merged["group"], _met(rows["collectives"])),
+        told=merged,
         steps=steps,
         of_steps=f"{steps} {'steps' if steps == every else 'watched steps'}",
-        training=own["steps"]["rank"].n_unique(),
+        training=rows["steps"]["rank"].n_unique(),
         carrying=carrying,
         averaging=bool((carries["share"] >= AVERAGES).all()),
-        outside=_outside(own["collectives"], own["steps"], told["bytes"], workers),
+        outside=_outside(rows["collectives"], rows["steps"], merged["bytes"], workers),
         moved=float(moved["share"].sum()) / max(1, steps),
-        in_forward=_ranks_steps(own["waits"].filter((pl.col("phase") == "forward") & (pl.col("asking_ns") > 0)), workers),
-        peers=max(told["p2p_steps"], _ranks_steps(own["collectives"].filter(pl.col("op").is_in(PEERS)), workers)),
-        exchanges=_ranks_steps(own["collectives"].filter(pl.col("op") == "all_to_all"), workers),
-        unseen=_unseen(own["collectives"], details),
+        in_forward=_ranks_steps(rows["waits"].filter((pl.col("phase") == "forward") & (pl.col("asking_ns") > 0)), workers),
+        peers=max(merged["p2p_steps"], _ranks_steps(rows["collectives"].filter(pl.col("op").is_in(PEERS)), workers)),
+        exchanges=_ranks_steps(rows["collectives"].filter(pl.col("op") == "all_to_all"), workers),
+        unseen=_unseen(rows["collectives"], details),
         start=start,
-        stayed=looks.height > 1 and bool(looks["agree"].all()) and looks["text"].n_unique() > 1,
-        rejoined=bool(looks.filter(pl.col("step") > 0)["agree"].any()),
-        met_again=_met_again(looks, carrying),
-        samples=_likeness(own, told, start, workers),
-        sharing=_sharing(own["samples"], workers),
+        stayed=checks.height > 1 and bool(checks["agree"].all()) and checks["text"].n_unique() > 1,
+        rejoined=bool(checks.filter(pl.col("step") > 0)["agree"].any()),
+        met_again=_met_again(checks, carrying),
+        samples=_likeness(rows, merged, start, workers),
+        sharing=_sharing(rows["samples"], workers),
     )
 
 
@@ -127,7 +127,7 @@ def _together(details: list[dict[str, Any]]) -> dict[str, Any]:
     """The reports of all ranks, merged."""
 
     def every(key: str) -> list[Any]:
-        return [one[key] for one in details if key in one]
+        return [detail[key] for detail in details if key in detail]
 
     def union(key: str) -> list[Any]:
         return sorted({value for values in every(key) for value in values})
@@ -145,8 +145,8 @@ def _together(details: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def _start(looks: pl.DataFrame) -> Likeness:
-    first = looks.filter(pl.col("step") == 0)
+def _start(checks: pl.DataFrame) -> Likeness:
+    first = checks.filter(pl.col("step") == 0)
     return "unknown" if first.height == 0 else "same" if bool(first["agree"].all()) else "different"
 
 
@@ -154,15 +154,15 @@ def _moved(collectives: pl.DataFrame, gradient_bytes: int, workers: int) -> pl.D
     """(step, share, summed, gathered): bytes of a rank's collectives per step, per byte of gradients; sums and broadcasts, and
     gathers per rank of the group."""
     known = pl.col("step").is_not_null() & ~pl.col("op").is_in(SMALL) & (pl.col("size") > 1) & (gradient_bytes > 0)
-    each = pl.col("bytes") / (workers * max(1, gradient_bytes))
+    share = pl.col("bytes") / (workers * max(1, gradient_bytes))
     summed, gathered = (pl.col("op").is_in(names) for names in (SUMMING, GATHERING))
     return (
         collectives.filter(known)
         .group_by("step")
         .agg(
-            each.sum().alias("share"),
-            each.filter(summed).sum().alias("summed"),
-            (each / pl.col("size")).filter(gathered).sum().alias("gathered"),
+            share.sum().alias("share"),
+            share.filter(summed).sum().alias("summed"),
+            (share / pl.col("size")).filter(gathered).sum().alias("gathered"),
         )
     )
 
@@ -185,29 +185,29 @@ def _ranks_steps(rows: pl.DataFrame, workers: int) -> int:
 
 def _unseen(collectives: pl.DataFrame, details: Iterable[Mapping[str, Any]]) -> bool:
     """Whether the default group made more calls between two checks than the hooks on torch.distributed recorded."""
-    for one in details:
-        if len(looks := one.get("engine", ())) == 2:
-            (first, before), (last, after) = looks
-            seen = collectives.filter(pl.col("step").is_between(first, last, closed="left")).group_by("rank").len()
-            known = int(seen["len"].max() or 0)  # type: ignore[arg-type]
+    for detail in details:
+        if len(checks := detail.get("engine", ())) == 2:
+            (first, before), (last, after) = checks
+            recorded = collectives.filter(pl.col("step").is_between(first, last, closed="left")).group_by("rank").len()
+            known = int(recorded["len"].max() or 0)  # type: ignore[arg-type]
             if after - before - known > max(2, (last - first) / 2):
                 return True
     return False
 
 
-def _met_again(looks: pl.DataFrame, carrying: tuple[int, ...]) -> bool | None:
-    after = looks.filter(pl.col("step").is_in([step + 1 for step in carrying]))
+def _met_again(checks: pl.DataFrame, carrying: tuple[int, ...]) -> bool | None:
+    after = checks.filter(pl.col("step").is_in([step + 1 for step in carrying]))
     return bool(after["agree"].all()) if after.height else None
 
 
-def _likeness(own: Mapping[str, pl.DataFrame], told: Mapping[str, Any], start: Likeness, workers: int) -> Likeness:
+def _likeness(rows: Mapping[str, pl.DataFrame], merged: Mapping[str, Any], start: Likeness, workers: int) -> Likeness:
     """Whether the ranks use the same samples: by ids, by a distributed sampler, or by the losses of equal parameters."""
-    kinds = _kinds(own["samples"], workers)
+    kinds = _kinds(rows["samples"], workers)
     if kinds is not None:
         return "same" if kinds == 1 else "different" if kinds == workers else "partly"
-    if told["sharing"] > 1:
-        return "different" if told["sharing"] == workers else "partly"
-    prints = own["fingerprints"]
+    if merged["sharing"] > 1:
+        return "different" if merged["sharing"] == workers else "partly"
+    prints = rows["fingerprints"]
     draws = prints.filter((pl.col("what") == "random_layers") & (pl.col("value") > 0)).height
     losses = prints.filter((pl.col("what") == "loss") & (pl.col("step") == pl.col("step").min())).unique(["rank"])["value"]
     if start != "same" or draws or losses.len() != workers or losses.null_count():
@@ -227,4 +227,4 @@ def _kinds(samples: pl.DataFrame, workers: int) -> int | None:
     sets = first.explode("ids").group_by("rank").agg(pl.struct("step", "ids").unique().sort())
     if sets.height < workers:
         return None
-    return len({tuple((one["step"], one["ids"]) for one in row) for row in sets["step"].to_list()})
+    return len({tuple((step["step"], step["ids"]) for step in row) for row in sets["step"].to_list()})

@@ -136,25 +136,25 @@ def _one(measured: RecordTables, name: str) -> Parallelism:
     declared, known = measured.experiment.workload.parallelism, facts(measured, name)
     if known is None:
         return ASSUMED if declared == "auto" else _counted(Parallelism(kind=declared, by="declared", evidence="declared"), None)
-    found = recognise(known)
+    recognised = recognise(known)
     if declared == "auto":
-        return _counted(found, known)
+        return _counted(recognised, known)
     # without a group nothing can be distributed; anything else not recorded may be rarer than the run is long
-    alone, seen = found.alone and known.group <= 1, None if found.meant else found.kind
-    return _counted(Parallelism(kind=declared, by="declared", evidence=found.evidence, seen=seen, alone=alone), known)
+    alone, seen = recognised.alone and known.group <= 1, None if recognised.meant else recognised.kind
+    return _counted(Parallelism(kind=declared, by="declared", evidence=recognised.evidence, seen=seen, alone=alone), known)
 
 
-def _counted(found: Parallelism, known: Facts | None) -> Parallelism:
+def _counted(result: Parallelism, known: Facts | None) -> Parallelism:
     """Set how the items of a step follow from those of its ranks."""
     counted: Counted = "sum"
     sharing = 1
-    if found.kind in ("tensor", "pipeline"):
+    if result.kind in ("tensor", "pipeline"):
         counted = "one"
-    elif found.kind in ("mixed", None):
+    elif result.kind in ("mixed", None):
         likeness = "unknown" if known is None else known.samples
         sharing = (known.sharing if known is not None else None) or 1
         counted = "sum" if likeness == "different" or sharing > 1 else "one" if likeness == "same" else "unknown"
-    return replace(found, counted=counted, sharing=sharing, samples="unknown" if known is None else known.samples)
+    return replace(result, counted=counted, sharing=sharing, samples="unknown" if known is None else known.samples)
 
 
 # ---- what follows -----------------------------------------------------------------------------------------------------
@@ -162,19 +162,19 @@ def _counted(found: Parallelism, known: Facts | None) -> Parallelism:
 
 def why_not(measured: RecordTables, name: str, claim: Claim) -> str:
     """Why this cannot be judged for a configuration; empty if it can."""
-    found = parallelism(measured, name)
-    if found.alone or found.kind == "none":
-        return f"nothing is distributed: {found.evidence}" if found.alone else "every worker trains alone, as declared"
-    if claim == "speedup" and found.counted == "unknown":
-        return f"whether the ranks use the same samples is not known ({found.evidence}), so their work cannot be added up; {DECLARE}"
-    if claim in JUDGED[found.kind]:
+    result = parallelism(measured, name)
+    if result.alone or result.kind == "none":
+        return f"nothing is distributed: {result.evidence}" if result.alone else "every worker trains alone, as declared"
+    if claim == "speedup" and result.counted == "unknown":
+        return f"whether the ranks use the same samples is not known ({result.evidence}), so their work cannot be added up; {DECLARE}"
+    if claim in JUDGED[result.kind]:
         return ""
-    if found.kind is None:
-        if claim == "samples" and found.samples == "different":  # they share the data out, whatever they communicate
+    if result.kind is None:
+        if claim == "samples" and result.samples == "different":  # they share the data out, whatever they communicate
             return ""
-        return f"which parallelism this is, is not known: {found.evidence}; {DECLARE}"
-    why = UNFIT[claim].get(found.kind, "it does not apply")
-    return f"{why}: {WORDS[found.kind]}{'' if found.by == 'recognised' else ', as declared'}"
+        return f"which parallelism this is, is not known: {result.evidence}; {DECLARE}"
+    why = UNFIT[claim].get(result.kind, "it does not apply")
+    return f"{why}: {WORDS[result.kind]}{'' if result.by == 'recognised' else ', as declared'}"
 
 
 def absent(measured: RecordTables, name: str, claim: Claim) -> Absent | None:
@@ -187,20 +187,20 @@ def absent(measured: RecordTables, name: str, claim: Claim) -> Absent | None:
 
 def recount(measured: RecordTables, folded: pl.DataFrame) -> pl.DataFrame:
     """`RecordData.global_steps`, with items of ranks that work on the same samples counted once."""
-    others = {name: found for name, found in measured.once("parallelism", _all).items() if found.counted != "sum" or found.sharing > 1}
+    others = {name: result for name, result in measured.once("parallelism", _all).items() if result.counted != "sum" or result.sharing > 1}
     if not others:
         return folded
     launches = measured.table("launches").filter(pl.col("configuration").is_in(list(others))).select("launch", "configuration")
-    how = pl.DataFrame(
+    counting = pl.DataFrame(
         {
             "configuration": list(others),
-            "_counted": [one.counted for one in others.values()],
-            "_sharing": [one.sharing for one in others.values()],
+            "_counted": [counts.counted for counts in others.values()],
+            "_sharing": [counts.sharing for counts in others.values()],
         }
     )
-    one = effective_steps(measured.table("steps")).group_by("launch", "step").agg(pl.col("items").max().alias("_one"))
-    joined = folded.join(launches.join(how, on="configuration").drop("configuration"), on="launch", how="left")
-    joined = joined.join(one, on=["launch", "step"], how="left", maintain_order="left")
+    counts = effective_steps(measured.table("steps")).group_by("launch", "step").agg(pl.col("items").max().alias("_one"))
+    joined = folded.join(launches.join(counting, on="configuration").drop("configuration"), on="launch", how="left")
+    joined = joined.join(counts, on=["launch", "step"], how="left", maintain_order="left")
     items = (
         pl.when(pl.col("_counted").is_null())
         .then(pl.col("items"))
@@ -236,9 +236,9 @@ def recognise(known: Facts) -> Parallelism:
         _apart,
     )
     for rule in rules:
-        found = rule(known)
-        if found is not None:
-            return found
+        result = rule(known)
+        if result is not None:
+            return result
     nothing = not known.group and not known.training
     unseen = "neither a process group nor a training was seen in the workers"
     return _unknown(unseen if nothing else "what the ranks communicate fits none that is known")
@@ -248,8 +248,8 @@ def _is(kind: Kind, evidence: str, *, alone: bool = False) -> Parallelism:
     return Parallelism(kind=kind, by="recognised", evidence=evidence, seen=kind, alone=alone)
 
 
-def _unknown(why: str) -> Parallelism:
-    return Parallelism(kind=None, by="recognised", evidence=why)
+def _unknown(reason: str) -> Parallelism:
+    return Parallelism(kind=None, by="recognised", evidence=reason)
 
 
 def _ranks(known: Facts, number: int) -> str:
@@ -279,10 +279,10 @@ def _split(known: Facts) -> Parallelism | None:
     layers = known.told["layers"] if known.start == "different" and wrapped < known.workers else []
     if not mesh and not layers:
         return None
-    what = f"parameters that are DTensors, sharded over {_ranks(known, mesh)}" if mesh else f"layers called {', '.join(layers)}"
+    description = f"parameters that are DTensors, sharded over {_ranks(known, mesh)}" if mesh else f"layers called {', '.join(layers)}"
     if wrapped > 1 or 0 < mesh < known.workers:
-        return _is("mixed", what + (f", with DistributedDataParallel over {_ranks(known, wrapped)}" if wrapped > 1 else ""))
-    return _is("tensor", what)
+        return _is("mixed", description + (f", with DistributedDataParallel over {_ranks(known, wrapped)}" if wrapped > 1 else ""))
+    return _is("tensor", description)
 
 
 def _exchanging(known: Facts) -> Parallelism | None:
@@ -311,8 +311,8 @@ def _wrapped(known: Facts) -> Parallelism | None:
 
 
 def _strangers(known: Facts) -> Parallelism | None:
-    seen = max(known.told["models"], 0 if known.group else known.training)
-    if known.group > 1 or known.told["libraries"] or seen < known.workers:
+    models = max(known.told["models"], 0 if known.group else known.training)
+    if known.group > 1 or known.told["libraries"] or models < known.workers:
         return None
     evidence = "no process group was made" if known.group == 0 else "every worker's process group is its own"
     return _is("none", f"{evidence}, so that each of {known.workers} workers trains by itself", alone=True)

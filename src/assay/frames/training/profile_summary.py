@@ -64,52 +64,52 @@ def kind_of(name: str, kind: str = "compute") -> str:
     if kind in ("communication", "copy"):
         return kind
     bare = name.removeprefix("aten::")
-    return next((found for found, rule in _RULE if rule.search(bare)), "other")
+    return next((class_name for class_name, rule in _RULE if rule.search(bare)), "other")
 
 
 def _operators(operators: Iterable[Operator]) -> dict[str, dict[str, Any]]:
     """name -> calls, self time, total time, class."""
-    found: dict[str, dict[str, Any]] = {}
-    for one, own in _self_times(operators):
-        row = found.setdefault(one.name, _row(one.name, kind_of(one.name)))
+    rows: dict[str, dict[str, Any]] = {}
+    for operator, self_ns in _self_times(operators):
+        row = rows.setdefault(operator.name, _row(operator.name, kind_of(operator.name)))
         row["calls"] += 1
-        row["ns"] += own
-        row["total_ns"] += one.end - one.begin
-    return found
+        row["ns"] += self_ns
+        row["total_ns"] += operator.end - operator.begin
+    return rows
 
 
 def _self_times(operators: Iterable[Operator]) -> Iterator[tuple[Operator, int]]:
     """Each operator with its time minus that of its direct children, thread by thread."""
     threads: dict[str, list[Operator]] = {}
-    for one in operators:
-        threads.setdefault(one.thread, []).append(one)
-    for own in threads.values():
+    for operator in operators:
+        threads.setdefault(operator.thread, []).append(operator)
+    for operators_of_thread in threads.values():
         stack: list[list[Any]] = []  # [operator, time of its children]
-        for one in sorted(own, key=lambda o: (o.begin, -o.end)):
-            while stack and stack[-1][0].end <= one.begin:
+        for operator in sorted(operators_of_thread, key=lambda o: (o.begin, -o.end)):
+            while stack and stack[-1][0].end <= operator.begin:
                 yield _popped(stack)
             if stack:
-                stack[-1][1] += min(one.end, stack[-1][0].end) - one.begin
-            stack.append([one, 0])
+                stack[-1][1] += min(operator.end, stack[-1][0].end) - operator.begin
+            stack.append([operator, 0])
         while stack:
             yield _popped(stack)
 
 
 def _popped(stack: list[list[Any]]) -> tuple[Operator, int]:
-    one, children = stack.pop()
-    return one, max(0, one.end - one.begin - children)
+    operator, children = stack.pop()
+    return operator, max(0, operator.end - operator.begin - children)
 
 
 def _kernels(kernels: Iterable[Kernel]) -> dict[str, dict[str, Any]]:
-    found: dict[str, dict[str, Any]] = {}
-    for one in kernels:
-        if one.kind == "sync":
+    rows: dict[str, dict[str, Any]] = {}
+    for kernel in kernels:
+        if kernel.kind == "sync":
             continue
-        row = found.setdefault(one.name, _row(one.name, kind_of(one.name, one.kind)))
+        row = rows.setdefault(kernel.name, _row(kernel.name, kind_of(kernel.name, kernel.kind)))
         row["calls"] += 1
-        row["ns"] += one.end - one.begin
-        row["total_ns"] += one.end - one.begin
-    return found
+        row["ns"] += kernel.end - kernel.begin
+        row["total_ns"] += kernel.end - kernel.begin
+    return rows
 
 
 def _row(name: str, kind: str) -> dict[str, Any]:
@@ -121,10 +121,10 @@ def _top(rows: Mapping[str, dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _classes(rows: Mapping[str, dict[str, Any]]) -> dict[str, int]:
-    found = dict.fromkeys(CLASSES, 0)
+    totals = dict.fromkeys(CLASSES, 0)
     for row in rows.values():
-        found[row["class"]] += row["ns"]
-    return found
+        totals[row["class"]] += row["ns"]
+    return totals
 
 
 def _step(trace: Trace, step: int) -> dict[str, Any]:
@@ -150,45 +150,45 @@ def _collectives(trace: Trace, first: int, content: Mapping[str, Any]) -> Iterat
     apart = int(content.get("assay_wall_minus_monotonic_ns") or 0)
     for window in trace.steps:
         numbers: Counter[str] = Counter()
-        for one in trace.kernels:
-            if one.kind != "communication" or not trace.on_device or not window.begin <= one.begin < window.end:
+        for kernel in trace.kernels:
+            if kernel.kind != "communication" or not trace.on_device or not window.begin <= kernel.begin < window.end:
                 continue
-            number = numbers[one.group]
-            numbers[one.group] += 1
-            begin = trace.origin_ns + one.begin - apart
+            number = numbers[kernel.group]
+            numbers[kernel.group] += 1
+            begin = trace.origin_ns + kernel.begin - apart
             yield {
                 "step": first + window.step,
-                "group": one.group,
+                "group": kernel.group,
                 "number": number,
-                "op": one.op,
-                "size": one.size or trace.workers,
-                "bytes": one.nbytes,
-                "dtype": one.dtype,
+                "op": kernel.op,
+                "size": kernel.size or trace.workers,
+                "bytes": kernel.nbytes,
+                "dtype": kernel.dtype,
                 "begin_ns": begin,
-                "end_ns": begin + one.end - one.begin,
+                "end_ns": begin + kernel.end - kernel.begin,
             }
 
 
 def _sent(trace: Trace, step: int) -> int | None:
     """Bytes of the collectives that began in the step; None if one of them lacks its size, or there is none."""
     window = trace.window(step)
-    sizes = [one.nbytes for one in trace.kernels if one.kind == "communication" and window.begin <= one.begin < window.end]
+    sizes = [kernel.nbytes for kernel in trace.kernels if kernel.kind == "communication" and window.begin <= kernel.begin < window.end]
     known = [size for size in sizes if size is not None]
     return sum(known) if sizes and len(known) == len(sizes) else None
 
 
 def _memory(content: Mapping[str, Any]) -> list[dict[str, Any]]:
     """device -> peak allocation, and number of allocations."""
-    found: dict[tuple[int, int], dict[str, Any]] = {}
+    rows: dict[tuple[int, int], dict[str, Any]] = {}
     for event in content.get("traceEvents") or ():
-        told = event.get("args") or {}
-        if event.get("name") != "[memory]" or "Total Allocated" not in told:
+        args = event.get("args") or {}
+        if event.get("name") != "[memory]" or "Total Allocated" not in args:
             continue
-        key = (int(told.get("Device Type", 0)), int(told.get("Device Id", 0)))
-        row = found.setdefault(key, {"device": _device(*key), "peak_bytes": 0, "allocations": 0})
-        row["peak_bytes"] = max(row["peak_bytes"], int(told["Total Allocated"]))
-        row["allocations"] += int(told.get("Bytes", 0)) > 0
-    return [found[key] for key in sorted(found)]
+        key = (int(args.get("Device Type", 0)), int(args.get("Device Id", 0)))
+        row = rows.setdefault(key, {"device": _device(*key), "peak_bytes": 0, "allocations": 0})
+        row["peak_bytes"] = max(row["peak_bytes"], int(args["Total Allocated"]))
+        row["allocations"] += int(args.get("Bytes", 0)) > 0
+    return [rows[key] for key in sorted(rows)]
 
 
 def _device(kind: int, number: int) -> str:

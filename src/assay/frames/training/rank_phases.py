@@ -65,25 +65,27 @@ class Own:
     def _searched(self) -> Search:
         """A rank that is slightly slow everywhere (a share of a processor, a clock, a neighbour) is slow as a whole."""
         series = self.phases if self.whole is None or not self.phases else {**self.phases, THROUGHOUT: self.whole}
-        found = search(series, self.step_s)
-        told = {one.rank for one in found.found if one.phase != THROUGHOUT}
-        return replace(found, found=tuple(one for one in found.found if one.phase != THROUGHOUT or one.rank not in told))
+        result = search(series, self.step_s)
+        elsewhere = {outlier.rank for outlier in result.found if outlier.phase != THROUGHOUT}
+        return replace(
+            result, found=tuple(outlier for outlier in result.found if outlier.phase != THROUGHOUT or outlier.rank not in elsewhere)
+        )
 
 
 def own_times(measured: RecordData) -> tuple[Own, ...]:
     """For every timed launch of several workers with steady steps recorded on all of them, in launch order. Memoised."""
-    return measured.once("own_times", lambda one: tuple(_own_times(one)))
+    return measured.once("own_times", lambda data: tuple(_own_times(data)))
 
 
 def _own_times(measured: RecordData) -> Iterator[Own]:
     steady = watched(measured.steady_steps.select("launch", "step", "ranks"), measured.table("communication"))
     tables = {name: measured.table(name) for name in ("steps", "waits", "communication", "collectives")}
     for launch, configuration, workers in measured.timed.select("launch", "configuration", "workers").iter_rows():
-        mine = steady.filter((pl.col("launch") == launch) & (pl.col("ranks") == workers))
-        if workers > 1 and mine.height:
-            own = pl.col("launch") == launch
-            of_launch = {name: table.filter(own) if table.height else table for name, table in tables.items()}
-            yield _own(launch, configuration, mine["step"], of_launch)
+        launch_steps = steady.filter((pl.col("launch") == launch) & (pl.col("ranks") == workers))
+        if workers > 1 and launch_steps.height:
+            in_launch = pl.col("launch") == launch
+            of_launch = {name: table.filter(in_launch) if table.height else table for name, table in tables.items()}
+            yield _own(launch, configuration, launch_steps["step"], of_launch)
 
 
 def _own(launch: int, configuration: str, steady: pl.Series, tables: Mapping[str, pl.DataFrame]) -> Own:
@@ -93,9 +95,9 @@ def _own(launch: int, configuration: str, steady: pl.Series, tables: Mapping[str
         rows = tables[name].join(counted, on=[*KEY, "incarnation"], how="semi") if tables[name].height else tables[name]
         if not rows.height:
             continue
-        whole = _complete(steps.join(taken(rows), on=KEY, how="inner"), steps["rank"].n_unique())
-        if 2 * whole["step"].n_unique() >= (min(len(steady), 2 * SAMPLED) if method in LOGGED else len(steady)):
-            return _arrays(launch, configuration, whole, method)
+        complete = _complete(steps.join(taken(rows), on=KEY, how="inner"), steps["rank"].n_unique())
+        if 2 * complete["step"].n_unique() >= (min(len(steady), 2 * SAMPLED) if method in LOGGED else len(steady)):
+            return _arrays(launch, configuration, complete, method)
     return _arrays(launch, configuration, steps, "none")
 
 
@@ -107,26 +109,26 @@ def _complete(steps: pl.DataFrame, ranks: int) -> pl.DataFrame:
 
 
 def _of_thread(waits: pl.DataFrame) -> pl.DataFrame:
-    seen = waits.filter(pl.col("waiting_ns").is_not_null())
-    both = pl.col("asking_ns") + pl.col("waiting_ns")
-    of_phase = [both.filter(pl.col("phase") == phase).sum().alias(f"taken_{phase}") for phase in (*PHASES, BETWEEN)]
-    folded = seen.group_by(KEY).agg(
+    recorded = waits.filter(pl.col("waiting_ns").is_not_null())
+    asking_and_waiting = pl.col("asking_ns") + pl.col("waiting_ns")
+    of_phase = [asking_and_waiting.filter(pl.col("phase") == phase).sum().alias(f"taken_{phase}") for phase in (*PHASES, BETWEEN)]
+    folded = recorded.group_by(KEY).agg(
         *of_phase, pl.col("asking_ns").sum().alias("asking"), (pl.col("phase") == "backward").any().alias("_told")
     )
     return folded.filter("_told").drop("_told")
 
 
 def _of_logging(communication: pl.DataFrame, method: str) -> pl.DataFrame:
-    own = communication.filter((pl.col("method") == method) & pl.col("exposed_ns").is_not_null())
-    return own.group_by(KEY).agg(pl.col("exposed_ns").sum().alias("taken_backward"))
+    logged = communication.filter((pl.col("method") == method) & pl.col("exposed_ns").is_not_null())
+    return logged.group_by(KEY).agg(pl.col("exposed_ns").sum().alias("taken_backward"))
 
 
 def _of_durations(calls: pl.DataFrame) -> pl.DataFrame:
     """A rank's waiting in the collective that ended last, or for kernels in each of them."""
     call = ["incarnation", "group", "call"]
     length = calls.filter(pl.col("end_ns").is_not_null()).with_columns(_length=pl.col("end_ns") - pl.col("begin_ns"))
-    whole = length.filter(pl.len().over(call) == pl.col("size"))  # otherwise the rank that waited least may be missing
-    waited = whole.with_columns(_waited=pl.col("_length") - pl.col("_length").min().over(call))
+    complete = length.filter(pl.len().over(call) == pl.col("size"))  # otherwise the rank that waited least may be missing
+    waited = complete.with_columns(_waited=pl.col("_length") - pl.col("_length").min().over(call))
     last = pl.col("_waited").get(pl.col("end_ns").arg_max())
     kernels = (pl.col("method") == "kineto").all()
     return waited.group_by(KEY).agg(pl.when(kernels).then(pl.col("_waited").sum()).otherwise(last).alias("taken_backward"))
@@ -155,22 +157,22 @@ def _arrays(launch: int, configuration: str, steps: pl.DataFrame, method: str) -
         return np.asarray(known[name].to_numpy().reshape(shape) / NS_PER_S, dtype=np.float64)
 
     length = _difference(steps).reshape(shape) - column("checkpoint_ns")
-    seen = [phase for phase in PHASES if steps[f"{phase}_ns"].null_count() == 0]
+    recorded = [phase for phase in PHASES if steps[f"{phase}_ns"].null_count() == 0]
     between = length - sum((column(f"{phase}_ns") for phase in PHASES), np.zeros_like(length))
     taken = sum((column(f"taken_{phase}") for phase in (*PHASES, BETWEEN)), np.zeros_like(length))
-    own: dict[str, Any] = {phase: column(f"{phase}_ns") - column(f"taken_{phase}") for phase in seen}
+    phases: dict[str, Any] = {phase: column(f"{phase}_ns") - column(f"taken_{phase}") for phase in recorded}
     if method == "none":
-        own.pop("backward", None)
+        phases.pop("backward", None)
     else:
-        own[BETWEEN] = between - column(f"taken_{BETWEEN}")
+        phases[BETWEEN] = between - column(f"taken_{BETWEEN}")
     if method == "thread":
-        own[ASKING] = column("asking")
+        phases[ASKING] = column("asking")
     asking = column("asking")
     return Own(
         launch=launch,
         configuration=configuration,
         ranks=ranks,
-        phases=own,
+        phases=phases,
         step_s=length.max(axis=1),
         method=method,
         whole=None if method == "none" else length - taken + asking,

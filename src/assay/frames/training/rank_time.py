@@ -73,7 +73,7 @@ def partition(measured: RecordData, launches: pl.DataFrame) -> pl.DataFrame:
 
     `launches`: rows of the table. The categories of a row sum to its wall_ns.
     """
-    parts = [_partition(measured, some) for some in portions(measured, launches)]
+    parts = [_partition(measured, portion) for portion in portions(measured, launches)]
     return pl.concat(parts).sort(_KEY) if parts else _partition(measured, launches)
 
 
@@ -87,15 +87,15 @@ def _partition(measured: RecordData, launches: pl.DataFrame) -> pl.DataFrame:
         return _filled(ranks, pl.DataFrame(schema={"launch": pl.Int32, "rank": pl.Int32}))
     # all time of these launches is unknown
     blind = [*clock.troubles, *unknown_progress(measured)]
-    mine = launches.select("launch").filter(~pl.col("launch").is_in(blind))
+    known = launches.select("launch").filter(~pl.col("launch").is_in(blind))
     names = ("steps", "events", "collectives", "communication")
-    tables = {name: measured.table(name).join(mine, on="launch", how="semi") for name in names}
-    failures = _failures(tables["events"], strikes(measured).join(mine, on="launch", how="semi"))
+    tables = {name: measured.table(name).join(known, on="launch", how="semi") for name in names}
+    failures = _failures(tables["events"], strikes(measured).join(known, on="launch", how="semi"))
     lives = _lives(tables["steps"], tables["events"], ranks, failures)
     if lives.height == 0:
         return _filled(ranks, pl.DataFrame(schema={"launch": pl.Int32, "rank": pl.Int32}))
-    inside = _inside(_parts(tables, failures), lives, tables["events"])
-    return _filled(ranks, pl.concat([*_gaps(lives), inside], how="diagonal"))
+    within_lives = _inside(_parts(tables, failures), lives, tables["events"])
+    return _filled(ranks, pl.concat([*_gaps(lives), within_lives], how="diagonal"))
 
 
 def _filled(ranks: pl.DataFrame, parts: pl.DataFrame) -> pl.DataFrame:
@@ -105,10 +105,10 @@ def _filled(ranks: pl.DataFrame, parts: pl.DataFrame) -> pl.DataFrame:
     missing = [pl.lit(0, pl.Int64).alias(name) for name in every if name not in parts.columns]
     sums = parts.lazy().with_columns(missing).group_by(_KEY).agg(pl.col(name).fill_null(0).sum() for name in every)
     wall = (pl.col("end_ns") - pl.col("begin_ns")).alias("wall_ns")
-    whole = ranks.lazy().select(*_KEY, wall).join(sums, on=_KEY, how="left").with_columns(pl.col(every).fill_null(0))
+    filled = ranks.lazy().select(*_KEY, wall).join(sums, on=_KEY, how="left").with_columns(pl.col(every).fill_null(0))
     # Host clocks are known only within a bound: overlaps of lives are subtracted from the steps, so that no time counts twice.
     over = (pl.sum_horizontal(named) - pl.col("wall_ns")).clip(lower_bound=0)
-    cut = whole.with_columns(productive=pl.col("productive") - pl.min_horizontal(over, "productive"))
+    cut = filled.with_columns(productive=pl.col("productive") - pl.min_horizontal(over, "productive"))
     sound = pl.sum_horizontal(named) <= pl.col("wall_ns")
     sane = cut.with_columns(pl.when(sound).then(pl.col(name)).otherwise(0).alias(name) for name in every)
     return sane.with_columns(unknown=pl.col("wall_ns") - pl.sum_horizontal(named)).sort(_KEY).collect()
@@ -139,20 +139,20 @@ def _failures(events: pl.DataFrame, struck: pl.DataFrame) -> pl.DataFrame:
     gone = events.filter(pl.col("kind") == "worker_gone").sort("ns")
     if not gone.height and not struck.height:
         return pl.DataFrame(schema=_FAILURES)
-    own = gone.group_by(_JOB).agg(pl.col("ns").first().alias("gone"), pl.col("rank").first().alias("first_rank"))
-    both = own.join(_struck(events, struck), on=_JOB, how="full", coalesce=True)
+    first_gone = gone.group_by(_JOB).agg(pl.col("ns").first().alias("gone"), pl.col("rank").first().alias("first_rank"))
+    all_failures = first_gone.join(_struck(events, struck), on=_JOB, how="full", coalesce=True)
     passed = pl.col("lasts") & ~pl.col("at_end") & (pl.col("gone").is_null() | (pl.col("until") < pl.col("gone")))
-    told = both.with_columns(passed=passed.fill_null(value=False)).with_columns(
+    classified = all_failures.with_columns(passed=passed.fill_null(value=False)).with_columns(
         failed=pl.when("passed").then("gone").otherwise(pl.min_horizontal("since", "gone")),
         cause=pl.when("passed").then("first_rank").otherwise(pl.coalesce("victim", "first_rank")),
         hung=pl.col("lasts").fill_null(value=False) & ~pl.col("passed"),
     )
-    peers = gone.join(told.select(*_JOB, "cause", "failed"), on=_JOB).filter(
+    peers = gone.join(classified.select(*_JOB, "cause", "failed"), on=_JOB).filter(
         (pl.col("rank") != pl.col("cause")) & (pl.col("ns") >= pl.col("failed"))
     )
     noticed = peers.group_by(_JOB).agg(pl.col("ns").min().alias("noticed"))
     ended = gone.select(*_JOB, "rank", pl.col("ns").alias("_own")).group_by(*_JOB, "rank").agg(pl.col("_own").min())
-    with_end = told.join(ended.rename({"rank": "victim"}), on=[*_JOB, "victim"], how="left")
+    with_end = classified.join(ended.rename({"rank": "victim"}), on=[*_JOB, "victim"], how="left")
     return with_end.join(noticed, on=_JOB, how="left").select(
         *_JOB, "failed", "noticed", "victim", "since", pl.min_horizontal("until", "_own").alias("until"), "network", "hung"
     )
@@ -188,8 +188,8 @@ def _lives(steps: pl.DataFrame, events: pl.DataFrame, ranks: pl.DataFrame, failu
     """
     known = steps.lazy().group_by(_LIFE).agg(pl.col("begin_ns").min().alias("first"), pl.col("end_ns").max().alias("last"))
     for kind, name, ns in (("worker_start", "start", process_began()), ("worker_end", "over", _NS), ("worker_gone", "gone", _NS)):
-        told = events.lazy().filter(pl.col("kind") == kind).group_by(_LIFE).agg(ns.max().alias(name))
-        known = known.join(told, on=_LIFE, how="full", coalesce=True)
+        reported = events.lazy().filter(pl.col("kind") == kind).group_by(_LIFE).agg(ns.max().alias(name))
+        known = known.join(reported, on=_LIFE, how="full", coalesce=True)
     latest = known.group_by(_KEY).agg(pl.col("incarnation").max().alias("_latest"))
     silent = (
         failures.lazy()
@@ -199,10 +199,10 @@ def _lives(steps: pl.DataFrame, events: pl.DataFrame, ranks: pl.DataFrame, failu
         .filter(pl.col("incarnation") < pl.col("_latest"))
     )  # an engine restarts all ranks: one that trained later had a process then, even if it died before reporting
     known = known.join(silent.select(_LIFE), on=_LIFE, how="full", coalesce=True)
-    mine = known.join(ranks.lazy(), on=_KEY).join(failures.lazy(), on=_JOB, how="left").sort(_LIFE)
-    mine = mine.filter(pl.col("incarnation").is_not_null() & pl.col("first").is_not_null().any().over(_KEY))
+    processes = known.join(ranks.lazy(), on=_KEY).join(failures.lazy(), on=_JOB, how="left").sort(_LIFE)
+    processes = processes.filter(pl.col("incarnation").is_not_null() & pl.col("first").is_not_null().any().over(_KEY))
     dead = pl.max_horizontal(pl.coalesce("failed", "gone", "over", "start"), "start")
-    placed = mine.with_columns(trained=pl.col("first").is_not_null(), first=pl.coalesce("first", dead), last=pl.coalesce("last", dead))
+    placed = processes.with_columns(trained=pl.col("first").is_not_null(), first=pl.coalesce("first", dead), last=pl.coalesce("last", dead))
     before = pl.col("last").shift(1).cum_max().over(_KEY)
     ordered = placed.with_columns(first=pl.max_horizontal("first", before)).with_columns(last=pl.max_horizontal("last", "first"))
     is_last = pl.col("incarnation") == pl.col("incarnation").max().over(_KEY)
@@ -236,8 +236,8 @@ def _after(ended: pl.DataFrame) -> pl.DataFrame:
     until, end = pl.col("until"), pl.col("end_ns")
     broke = (pl.col("status") == "failed") & pl.col("over").is_null()
     stuck = pl.col("hung").fill_null(value=False) & (pl.col("status") != "ok")
-    gone = pl.when(stuck).then(pl.coalesce("gone", "end_ns")).when(broke).then(pl.coalesce("noticed", until)).otherwise(until)
-    then = pl.max_horizontal(gone, until).clip(upper_bound=end)
+    exit_ns = pl.when(stuck).then(pl.coalesce("gone", "end_ns")).when(broke).then(pl.coalesce("noticed", until)).otherwise(until)
+    then = pl.max_horizontal(exit_ns, until).clip(upper_bound=end)
     spent = (then - until).clip(lower_bound=0)
     waits = stuck & (pl.col("rank") != pl.col("victim"))
     return ended.select(
@@ -255,7 +255,7 @@ def _parts(tables: dict[str, pl.DataFrame], failures: pl.DataFrame) -> pl.DataFr
     """One row per step of a rank: its pause, and the rest by category."""
     steps = tables["steps"]
     counted = effective_steps(steps).select(*_LIFE, "step", "begin_ns", counted=pl.lit(value=True))
-    own = (pl.col("end_ns") - pl.col("begin_ns") - pl.col("_pause")).clip(lower_bound=0)
+    unpaused = (pl.col("end_ns") - pl.col("begin_ns") - pl.col("_pause")).clip(lower_bound=0)
     calls = tables["collectives"].join(counted, on=[*_LIFE, "step"], how="semi")
     every = (
         steps.join(counted, on=[*_LIFE, "step", "begin_ns"], how="left")
@@ -263,12 +263,12 @@ def _parts(tables: dict[str, pl.DataFrame], failures: pl.DataFrame) -> pl.DataFr
         .join(_logged(tables["communication"]), on=[*_LIFE, "step"], how="left")
         .join(unwatched(tables["communication"]).with_columns(_unwatched=pl.lit(value=True)), on=["launch", "step"], how="left")
         .with_columns(_pause=pl.col("checkpoint_ns").fill_null(0), counted=pl.col("counted").fill_null(value=False))
-        .with_columns(_own=own)
+        .with_columns(_own=unpaused)
         .with_columns(data_stall=pl.col("data_ns").fill_null(0).clip(0, pl.col("_own")))
     )
     room = pl.col("_own") - pl.col("data_stall")
-    seen = pl.coalesce("exposed_comm_ns", "_logged").fill_null(0)
-    every = every.with_columns(_room=room, _exposed=seen.clip(0, room)).with_columns(
+    exposed = pl.coalesce("exposed_comm_ns", "_logged").fill_null(0)
+    every = every.with_columns(_room=room, _exposed=exposed.clip(0, room)).with_columns(
         straggler_wait=pl.min_horizontal(pl.col("wait_ns").fill_null(0), "_exposed")
     )
     every = _as_watched(every).with_columns(productive=pl.col("_room") - pl.col("_exposed"))
@@ -283,13 +283,13 @@ def _as_watched(steps: pl.DataFrame) -> pl.DataFrame:
         return steps
     missed = pl.col("_unwatched").fill_null(value=False)
     first = pl.col("step").filter(missed).min().over(_LIFE)
-    seen = ~missed & (pl.col("_room") > 0) & pl.col("counted")
-    since = seen & (pl.col("step") >= first)
+    watched_steps = ~missed & (pl.col("_room") > 0) & pl.col("counted")
+    since = watched_steps & (pl.col("step") >= first)
 
     def like(name: str) -> pl.Expr:
         share = pl.col(name) / pl.col("_room")
-        usual = pl.coalesce(share.filter(since).median().over(_LIFE), share.filter(seen).median().over(_LIFE))
-        return (pl.col("_room") * usual).fill_null(0).cast(pl.Int64)
+        usual_share = pl.coalesce(share.filter(since).median().over(_LIFE), share.filter(watched_steps).median().over(_LIFE))
+        return (pl.col("_room") * usual_share).fill_null(0).cast(pl.Int64)
 
     names = ("_exposed", "straggler_wait")
     return steps.with_columns(pl.when(missed).then(like(name)).otherwise(pl.col(name)).alias(name) for name in names)
@@ -297,8 +297,8 @@ def _as_watched(steps: pl.DataFrame) -> pl.DataFrame:
 
 def _logged(communication: pl.DataFrame) -> pl.DataFrame:
     """(launch, rank, incarnation, step, _logged): exposed communication from DDP's own log, which a GPU fills steps later."""
-    own = communication.filter((pl.col("method") == "ddp_logging") & pl.col("exposed_ns").is_not_null())
-    return own.group_by(*_LIFE, "step").agg(pl.col("exposed_ns").last().alias("_logged"))
+    rows = communication.filter((pl.col("method") == "ddp_logging") & pl.col("exposed_ns").is_not_null())
+    return rows.group_by(*_LIFE, "step").agg(pl.col("exposed_ns").last().alias("_logged"))
 
 
 def _redone(steps: pl.DataFrame) -> pl.DataFrame:
@@ -311,12 +311,12 @@ def _redone(steps: pl.DataFrame) -> pl.DataFrame:
 
 def _without_excess(steps: pl.DataFrame, failures: pl.DataFrame) -> pl.DataFrame:
     """Separate the time beyond the rank's median in first steps and in steps during a lasting fault."""
-    hit = ((pl.col("begin_ns") < pl.col("until")) & (pl.col("end_ns") > pl.col("since"))).fill_null(value=False)
+    during_fault = ((pl.col("begin_ns") < pl.col("until")) & (pl.col("end_ns") > pl.col("since"))).fill_null(value=False)
     lasting = failures.filter(pl.col("until").is_not_null()).select(*_JOB, "victim", "network", "since", "until")
     broken = (
         steps.join(lasting, on=_JOB, how="left")
         .with_columns(
-            _hit=hit & pl.col("counted"),
+            _hit=during_fault & pl.col("counted"),
             _first=pl.col("begin_ns") == pl.col("begin_ns").min().over(_LIFE),
             _again=pl.col("incarnation") > pl.col("incarnation").min().over(_KEY),
         )
@@ -339,12 +339,12 @@ def _without_excess(steps: pl.DataFrame, failures: pl.DataFrame) -> pl.DataFrame
         .then((pl.col("productive") - pl.col("productive_usual")).clip(lower_bound=0))
         .otherwise(0)
     )
-    told = split.with_columns(
+    divided = split.with_columns(
         *((pl.col(name) + added.fill_null(0)).alias(name) for name, added in more.items()),
         idle=pl.when(~network & victim).then("_whole").otherwise(0).fill_null(0),
         compile=compile_ns,
     )
-    return told.with_columns(
+    return divided.with_columns(
         productive=pl.col("productive") - pl.col("compile"), **{HELD_UP: pl.col("_whole") + pl.when("_again").then("compile").otherwise(0)}
     )
 
@@ -381,11 +381,11 @@ def _allotted(room: pl.Expr) -> tuple[pl.Expr, pl.Expr]:
 def _marked(lives: pl.DataFrame, events: pl.DataFrame) -> pl.DataFrame:
     """Nanoseconds of checkpoints and evaluations from a life's first step on; earlier ones are part of init or reload."""
     kinds = {"checkpoint_save": "_saved", "checkpoint_load": "_saved", "evaluation": "_scored"}
-    own = events.filter(pl.col("kind").is_in(list(kinds)) & pl.col("duration_ns").is_not_null()).join(lives, on=_LIFE)
-    late = own.filter(pl.col("ns") >= pl.col("first"))
+    marked = events.filter(pl.col("kind").is_in(list(kinds)) & pl.col("duration_ns").is_not_null()).join(lives, on=_LIFE)
+    after_first = marked.filter(pl.col("ns") >= pl.col("first"))
 
     def spent(name: str) -> pl.Expr:
-        some = [kind for kind, called in kinds.items() if called == name]
-        return pl.col("duration_ns").filter(pl.col("kind").is_in(some)).sum().alias(name)
+        names = [kind for kind, called in kinds.items() if called == name]
+        return pl.col("duration_ns").filter(pl.col("kind").is_in(names)).sum().alias(name)
 
-    return late.group_by(_LIFE).agg(spent("_saved"), spent("_scored"))
+    return after_first.group_by(_LIFE).agg(spent("_saved"), spent("_scored"))

@@ -63,21 +63,21 @@ def recoveries(measured: RecordData) -> tuple[Recovery, ...]:
 
 
 def _recoveries(measured: RecordData) -> tuple[Recovery, ...]:
-    found, unknown = [], unknown_progress(measured)
+    results, unknown = [], unknown_progress(measured)
     for row in struck_launches(measured).iter_rows(named=True):
-        one = aligned(measured, row["launch"])  # the fault is the coordinator's event, the steps are the workers'
-        own = one.events.sort("ns")
-        for strike in _strikes(own).sort("ns").iter_rows(named=True):
-            later = own.filter(pl.col("ns") >= strike["ns"])
-            if "fault_end" in later["kind"] and not (own["incarnation"] > (strike["incarnation"] or 0)).any():
+        alignment = aligned(measured, row["launch"])  # the fault is the coordinator's event, the steps are the workers'
+        events = alignment.events.sort("ns")
+        for strike in _strikes(events).sort("ns").iter_rows(named=True):
+            later = events.filter(pl.col("ns") >= strike["ns"])
+            if "fault_end" in later["kind"] and not (events["incarnation"] > (strike["incarnation"] or 0)).any():
                 continue
-            recovery = _one(row, strike, own, one.steps)
+            recovery = _one(row, strike, events, alignment.steps)
             if recovery.resumed_ns is not None and row["launch"] in unknown:
                 recovery = replace(recovery, regained_ns=None, steps_lost=None, unknown=unknown[row["launch"]])
-            if one.trouble:  # workers' times are on another clock than the fault
-                recovery = replace(recovery, restarted_ns=None, resumed_ns=None, regained_ns=None, trouble=one.trouble)
-            found.append(replace(recovery, bound_ns=one.bound_ns))
-    return tuple(found)
+            if alignment.trouble:  # workers' times are on another clock than the fault
+                recovery = replace(recovery, restarted_ns=None, resumed_ns=None, regained_ns=None, trouble=alignment.trouble)
+            results.append(replace(recovery, bound_ns=alignment.bound_ns))
+    return tuple(results)
 
 
 def struck_launches(measured: RecordData) -> pl.DataFrame:
@@ -93,7 +93,7 @@ def _struck_launches(measured: RecordData) -> pl.DataFrame:
 def strikes(measured: RecordData) -> pl.DataFrame:
     """The `fault` events of faults that struck. The event is written before the act, so that no act goes unrecorded; a failed
     act (the victim had just ended) has a `fault_missed` for the same process."""
-    return measured.once("strikes", lambda one: _strikes(one.table("events")))
+    return measured.once("strikes", lambda data: _strikes(data.table("events")))
 
 
 def _strikes(rows: pl.DataFrame) -> pl.DataFrame:
@@ -113,13 +113,13 @@ def _one(launch: dict[str, object], fault: dict[str, object], events: pl.DataFra
     after = events.filter(pl.col("ns") >= struck_ns)
     peers = after.filter((pl.col("kind") == "worker_gone") & (pl.col("rank") != fault["rank"]) & (pl.col("incarnation") == incarnation))
     later = steps.filter(pl.col("incarnation") > incarnation)
-    again = later.filter(pl.col("incarnation") == pl.col("incarnation").min())
-    trained = incarnation + 1 if again.height == 0 else int(again["incarnation"][0])
+    resumed_steps = later.filter(pl.col("incarnation") == pl.col("incarnation").min())
+    trained = incarnation + 1 if resumed_steps.height == 0 else int(resumed_steps["incarnation"][0])
     starts = after.filter((pl.col("kind") == "worker_start") & (pl.col("incarnation") == trained))
-    resumed = None if again.height == 0 else int(again["begin_ns"].min())  # type: ignore[arg-type]
-    gone = after.filter((pl.col("kind") == "worker_gone") & (pl.col("incarnation") == incarnation))["step"].max()
-    finished = _finished(steps.filter(pl.col("incarnation") == incarnation), fault["step"], gone)
-    regained, lost = _regained(finished, again, later)
+    resumed = None if resumed_steps.height == 0 else int(resumed_steps["begin_ns"].min())  # type: ignore[arg-type]
+    last_step = after.filter((pl.col("kind") == "worker_gone") & (pl.col("incarnation") == incarnation))["step"].max()
+    finished = _finished(steps.filter(pl.col("incarnation") == incarnation), fault["step"], last_step)
+    regained, lost = _regained(finished, resumed_steps, later)
     return Recovery(
         launch=int(launch["launch"]),  # type: ignore[call-overload]
         configuration=str(launch["configuration"]),
@@ -137,28 +137,28 @@ def process_began() -> pl.Expr:
     """When the process of a `worker_start` began, ns. The event itself is written only after Python, the script's imports and the
     probe have loaded.
     """
-    told = pl.col("detail").str.json_path_match("$.process_start_ns").cast(pl.Int64, strict=False)
-    return pl.min_horizontal(told.fill_null(pl.col("ns")), "ns")
+    reported = pl.col("detail").str.json_path_match("$.process_start_ns").cast(pl.Int64, strict=False)
+    return pl.min_horizontal(reported.fill_null(pl.col("ns")), "ns")
 
 
-def _finished(before: pl.DataFrame, *seen: object) -> int:
+def _finished(before: pl.DataFrame, *reported: object) -> int:
     """Steps finished by any rank before the restart. The last rows of killed or stopped workers may never have reached the disk,
     so the coordinator's record of their progress counts as well."""
     rows = int(before["step"].max()) + 1 if before.height else 0  # type: ignore[arg-type]
-    return max([rows, *(one for one in seen if isinstance(one, int))])
+    return max([rows, *(step for step in reported if isinstance(step, int))])
 
 
-def _regained(finished: int, again: pl.DataFrame, later: pl.DataFrame) -> tuple[int | None, int | None]:
+def _regained(finished: int, resumed_steps: pl.DataFrame, later: pl.DataFrame) -> tuple[int | None, int | None]:
     """When the last step finished before the fault was finished again, and the number of lost steps.
 
     `again`: the steps of the first incarnation that trained; `later`: all steps after the fault.
     """
-    if again.height == 0:
+    if resumed_steps.height == 0:
         return None, None
-    first = int(again["step"].min())  # type: ignore[arg-type]
+    first = int(resumed_steps["step"].min())  # type: ignore[arg-type]
     lost = max(0, finished - first)
     if lost == 0:
-        return int(again["begin_ns"].min()), 0  # type: ignore[arg-type]
+        return int(resumed_steps["begin_ns"].min()), 0  # type: ignore[arg-type]
     redone = later.filter(pl.col("step") == finished - 1)
     first_done = redone.filter(pl.col("incarnation") == pl.col("incarnation").min())
     return (None if redone.height == 0 else int(first_done["end_ns"].max())), lost  # type: ignore[arg-type]
@@ -174,26 +174,30 @@ def duration_metric(
     needs_peer: bool = False,
 ) -> Mapping[str, Value]:
     """Seconds between two instants of the timeline, per configuration, over its fault launches."""
-    found: dict[str, Value] = {}
+    values: dict[str, Value] = {}
     every = recoveries(measured)
     for configuration in measured.configurations:
-        own = [recovery for recovery in every if recovery.configuration == configuration]
-        if not own:
-            found[configuration] = unstruck(measured, configuration)
-        elif needs_peer and own[0].workers == 1:
-            found[configuration] = ONE_WORKER
+        of_configuration = [recovery for recovery in every if recovery.configuration == configuration]
+        if not of_configuration:
+            values[configuration] = unstruck(measured, configuration)
+        elif needs_peer and of_configuration[0].workers == 1:
+            values[configuration] = ONE_WORKER
         else:
-            refused = next((why for one in own if (why := _refused(one, begin(one), end(one)))), "")
-            told = [(one.launch, span) for one in own if (span := _span(begin(one), end(one))) is not None]
-            found[configuration] = (
-                Absent(reason="refused", detail=refused) if refused else _seconds(measured, name, told, how) if told else unrecovered(own)
+            refused = next((why for strike in of_configuration if (why := _refused(strike, begin(strike), end(strike)))), "")
+            spans = [(strike.launch, span) for strike in of_configuration if (span := _span(begin(strike), end(strike))) is not None]
+            values[configuration] = (
+                Absent(reason="refused", detail=refused)
+                if refused
+                else _seconds(measured, name, spans, how)
+                if spans
+                else unrecovered(of_configuration)
             )
-    return found
+    return values
 
 
 def unrecovered(recoveries: Iterable[Recovery]) -> Absent:
     """Why no strike of a configuration has an end: the job did not continue, or its step is unknown."""
-    return next((one.unknown for one in recoveries if one.unknown is not None), NOT_RECOVERED)
+    return next((recovery.unknown for recovery in recoveries if recovery.unknown is not None), NOT_RECOVERED)
 
 
 def _refused(recovery: Recovery, begin_ns: int | None, end_ns: int | None) -> str:
@@ -209,12 +213,12 @@ def _span(begin_ns: int | None, end_ns: int | None) -> float | None:
     return None if begin_ns is None or end_ns is None else (end_ns - begin_ns) / NS_PER_S
 
 
-def _seconds(measured: RecordData, name: str, told: list[tuple[int, float]], how: str) -> Value:
+def _seconds(measured: RecordData, name: str, timed: list[tuple[int, float]], how: str) -> Value:
     """Over launches; `told`: (launch, seconds) of every strike."""
     of_launch: dict[int, list[float]] = {}
-    for launch, span in told:  # the last worker may report its start after the first one trained
+    for launch, span in timed:  # the last worker may report its start after the first one trained
         of_launch.setdefault(launch, []).append(max(0.0, span))
-    spans, n = [fmean(own) for own in of_launch.values()], len(told)
+    spans, n = [fmean(launch_spans) for launch_spans in of_launch.values()], len(timed)
     if max(spans) == 0.0:
         return exact(0.0, unit=SECONDS, name=name, n_launches=len(spans), n_trials=n, how=f"{how}; nothing to do")
     if min(spans) == 0.0:  # zero in some launches: no logarithm

@@ -57,12 +57,12 @@ class Epoch:
 
 def epochs(measured: RecordData, *, role: str = "timed") -> tuple[Epoch, ...]:
     """The epochs of all successful launches of a role."""
-    return measured.once(f"epochs {role}", lambda one: _epochs(one, role))
+    return measured.once(f"epochs {role}", lambda data: _epochs(data, role))
 
 
 def known_samples(measured: RecordData) -> pl.DataFrame:
     """The samples of the launches whose steps' samples are known."""
-    return measured.once("known samples", lambda one: one.table("samples").join(_unknown(one), on="launch", how="anti"))
+    return measured.once("known samples", lambda data: data.table("samples").join(_unknown(data), on="launch", how="anti"))
 
 
 def _unknown(measured: RecordData) -> pl.DataFrame:
@@ -73,10 +73,10 @@ def _unknown(measured: RecordData) -> pl.DataFrame:
 
 def no_ledger(measured: RecordData, configuration: str) -> Absent:
     """Why a configuration has no ledger."""
-    own = measured.timed.filter(pl.col("configuration") == configuration).join(_unknown(measured), on="launch")
-    if own.height == 0:
+    launches = measured.timed.filter(pl.col("configuration") == configuration).join(_unknown(measured), on="launch")
+    if launches.height == 0:
         return NO_LEDGER
-    reason = json.loads(own["detail"][0])["reason"]
+    reason = json.loads(launches["detail"][0])["reason"]
     return Absent(
         reason="not_measured",
         detail=f"which samples its steps were trained on cannot be told: {reason}; call probe.samples(ids) in every step",
@@ -85,11 +85,13 @@ def no_ledger(measured: RecordData, configuration: str) -> Absent:
 
 def _epochs(measured: RecordData, role: str) -> tuple[Epoch, ...]:
     samples = known_samples(measured)
-    untold = list(unknown_progress(measured))  # which of their steps counted is unknown
-    launches = measured.table("launches").filter((pl.col("status") == "ok") & ~pl.col("launch").is_in(untold))
+    of_unknown_progress = list(unknown_progress(measured))  # which of their steps counted is unknown
+    launches = measured.table("launches").filter((pl.col("status") == "ok") & ~pl.col("launch").is_in(of_unknown_progress))
     if samples.height == 0 or launches.height == 0:
         return ()
-    every = measured.once("uses of samples", lambda one: pl.concat(_uses(own) for own in by_launch(known_samples(one))))
+    every = measured.once(
+        "uses of samples", lambda data: pl.concat(_uses(samples_of_launch) for samples_of_launch in by_launch(known_samples(data)))
+    )
     uses = every.join(launches.select("launch", "configuration", "workers", "role"), on="launch")
     if uses.height == 0:
         return ()
@@ -97,10 +99,10 @@ def _epochs(measured: RecordData, role: str) -> tuple[Epoch, ...]:
     size = _expected(measured, uses.filter(pl.col("role") == "timed"))
     stopped = _stopped_early(uses, size)
     base = uses.filter((pl.col("configuration") == measured.base) & (pl.col("role") == "timed"))
-    usual = set(base["launch"].to_list()) <= stopped.keys()
-    asked = _ended_inside(measured, uses)
-    left_out = _left_out(base, size, stopped | asked)
-    cut = (stopped if usual else {}) | asked
+    usually_stops = set(base["launch"].to_list()) <= stopped.keys()
+    ended_inside = _ended_inside(measured, uses)
+    left_out = _left_out(base, size, stopped | ended_inside)
+    cut = (stopped if usually_stops else {}) | ended_inside
     return tuple(
         _epoch(row, size, cut_short=cut.get(row["launch"]) == row["epoch"], left_out=left_out)
         for row in uses.filter(pl.col("role") == role).iter_rows(named=True)
@@ -127,9 +129,9 @@ def shuffled_alike(samples: pl.DataFrame) -> bool:
     orders: dict[int, list[list[list[int]]]] = {}  # epoch -> rank -> step -> ids
     rows = samples.filter(pl.col("incarnation") == 0)
     for epoch in sorted(rows["epoch"].unique().to_list())[:2]:
-        own = rows.filter(pl.col("epoch") == epoch).sort("rank", "step", maintain_order=True)
-        own = own.filter(pl.col("ids").list.len() > 0)
-        orders[epoch] = own.group_by("rank", maintain_order=True).agg("ids")["ids"].to_list()
+        epoch_rows = rows.filter(pl.col("epoch") == epoch).sort("rank", "step", maintain_order=True)
+        epoch_rows = epoch_rows.filter(pl.col("ids").list.len() > 0)
+        orders[epoch] = epoch_rows.group_by("rank", maintain_order=True).agg("ids")["ids"].to_list()
     if len(orders) < 2:
         return False
     first, second = orders.values()
@@ -154,10 +156,10 @@ def _uses(samples: pl.DataFrame) -> pl.DataFrame:
     batch = counted.group_by("step").agg(pl.col("ids").list.len().sum())["ids"].max()
     part = counted["ids"].list.len().max()
     ids = counted.lazy().select("launch", "epoch", "ids").explode("ids").drop_nulls("ids")
-    found = ids.group_by("launch", "epoch").agg(pl.len().alias("uses"), pl.col("ids").n_unique().alias("used"))
+    uses = ids.group_by("launch", "epoch").agg(pl.len().alias("uses"), pl.col("ids").n_unique().alias("used"))
     sizes = (pl.lit(batch, dtype=pl.Int64).alias("batch"), pl.lit(part, dtype=pl.Int64).alias("part"))
     broken = pl.col("epoch").is_in(_interrupted(counted)).alias("interrupted")
-    return found.with_columns(*sizes, broken).collect()
+    return uses.with_columns(*sizes, broken).collect()
 
 
 def _interrupted(counted: pl.DataFrame) -> list[int]:
@@ -183,25 +185,25 @@ def _expected(measured: RecordData, uses: pl.DataFrame) -> int:
 
 def _stopped_early(uses: pl.DataFrame, size: int) -> dict[int, int]:
     """launch -> its last epoch, if that used less than a whole one."""
-    found: dict[int, int] = {}
-    for _, own in groupby(uses.select("launch", "epoch", "uses").iter_rows(), itemgetter(0)):
-        *earlier, last = own
+    last_epochs: dict[int, int] = {}
+    for _, epoch_rows in groupby(uses.select("launch", "epoch", "uses").iter_rows(), itemgetter(0)):
+        *earlier, last = epoch_rows
         if last[2] < min((row[2] for row in earlier), default=size):
-            found[int(last[0])] = int(last[1])
-    return found
+            last_epochs[int(last[0])] = int(last[1])
+    return last_epochs
 
 
 def _ended_inside(measured: RecordData, uses: pl.DataFrame) -> dict[int, int]:
     """launch -> its last epoch, for launches ended after a requested number of steps, unless that epoch is known to be whole."""
-    found: dict[int, int] = {}
+    last_epochs: dict[int, int] = {}
     declared = measured.table("fingerprints").filter(pl.col("what") == "dataset_size")["value"].max()
-    asked = uses.filter(pl.col("launch").is_in(sorted(ended(measured))))
-    for launch, own in groupby(asked.select("launch", "epoch", "uses", "used").iter_rows(), itemgetter(0)):
-        *earlier, last = own
-        whole = bool(earlier) and last[2] >= min(row[2] for row in earlier)
-        if not whole and (declared is None or last[3] < declared):
-            found[int(launch)] = int(last[1])
-    return found
+    limited = uses.filter(pl.col("launch").is_in(sorted(ended(measured))))
+    for launch, epoch_rows in groupby(limited.select("launch", "epoch", "uses", "used").iter_rows(), itemgetter(0)):
+        *earlier, last = epoch_rows
+        complete = bool(earlier) and last[2] >= min(row[2] for row in earlier)
+        if not complete and (declared is None or last[3] < declared):
+            last_epochs[int(launch)] = int(last[1])
+    return last_epochs
 
 
 def _epoch(row: dict[str, object], size: int, *, cut_short: bool, left_out: int) -> Epoch:

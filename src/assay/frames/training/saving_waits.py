@@ -36,42 +36,44 @@ def saving_waits(measured: RecordData) -> Mapping[str, SavingWait]:
 
 def _saving_waits(measured: RecordData) -> dict[str, SavingWait]:
     beside = pl.col("detail").str.json_path_match("$.beside").is_not_null()
-    told = measured.table("events").filter((pl.col("kind") == "checkpoint_save") & ~beside)
+    reported = measured.table("events").filter((pl.col("kind") == "checkpoint_save") & ~beside)
     launches = measured.timed.filter(pl.col("workers") > 1).select("launch", "configuration", "workers")
-    saves = told.join(launches, on="launch").group_by("launch", "configuration", "workers", "rank", "step").agg(pl.col("duration_ns").sum())
+    saves = (
+        reported.join(launches, on="launch").group_by("launch", "configuration", "workers", "rank", "step").agg(pl.col("duration_ns").sum())
+    )
     alone = saves.filter(pl.col("rank").n_unique().over("launch") < pl.col("workers"))
     if alone.height == 0:
         return {}
     waits = _waits(measured, alone)
     return {
         name: SavingWait(
-            ranks=tuple(own["rank"].unique().sort().to_list()),
-            saves=own.height / own["launch"].n_unique(),
-            save_s=float(own["duration_ns"].mean()) / NS_PER_S,  # type: ignore[arg-type]
+            ranks=tuple(rows["rank"].unique().sort().to_list()),
+            saves=rows.height / rows["launch"].n_unique(),
+            save_s=float(rows["duration_ns"].mean()) / NS_PER_S,  # type: ignore[arg-type]
             share=waits[name],
         )
         for name in measured.configurations
-        if (own := alone.filter(pl.col("configuration") == name)).height and name in waits
+        if (rows := alone.filter(pl.col("configuration") == name)).height and name in waits
     }
 
 
 def _waits(measured: RecordData, saves: pl.DataFrame) -> dict[str, float]:
     """configuration -> the share of the non-saving ranks' step time that is waiting for a save."""
-    own = (pl.col("end_ns") - pl.col("begin_ns") - pl.col("checkpoint_ns").fill_null(0)).alias("own")
+    step_ns = (pl.col("end_ns") - pl.col("begin_ns") - pl.col("checkpoint_ns").fill_null(0)).alias("own")
     steps = (
         measured.table("steps")
-        .select(*_RANK, "step", own)
+        .select(*_RANK, "step", step_ns)
         .join(saves.select("launch", "configuration").unique(), on="launch")
         .join(saves.select(_RANK).unique(), on=_RANK, how="anti")
     )
-    usual = steps.with_columns(more=pl.col("own") - pl.col("own").median().over(_RANK))
+    excess = steps.with_columns(more=pl.col("own") - pl.col("own").median().over(_RANK))
     longest = saves.group_by("launch", "step").agg(pl.col("duration_ns").max())
     places = pl.concat([longest.with_columns(save="step", step=pl.col("step") - back) for back in (0, 1)])
     around = (
-        usual.join(places, on=["launch", "step"])
+        excess.join(places, on=["launch", "step"])
         .group_by("configuration", *_RANK, "save")
         .agg(pl.col("more").sum(), pl.col("duration_ns").first())
     )
     waited = around.group_by("configuration").agg(pl.col("more").clip(0, pl.col("duration_ns")).sum())
-    whole = steps.group_by("configuration").agg(pl.col("own").sum())
-    return {name: more / all_of_it for name, more, all_of_it in waited.join(whole, on="configuration").iter_rows() if all_of_it > 0}
+    totals = steps.group_by("configuration").agg(pl.col("own").sum())
+    return {name: more / all_of_it for name, more, all_of_it in waited.join(totals, on="configuration").iter_rows() if all_of_it > 0}

@@ -29,11 +29,11 @@ def items_per_step(steady_steps: pl.DataFrame, timed: pl.DataFrame) -> Mapping[i
 def nearest(items: Mapping[int, float], base_level: int) -> Mode:
     """The mode nearest to the items per step."""
     base = items.get(base_level, 0.0)
-    others = [(level, own) for level, own in items.items() if level != base_level and own > 0.0]
+    others = [(level, count) for level, count in items.items() if level != base_level and count > 0.0]
     if base <= 0.0:
         return "strong"
-    strong = sum(abs(math.log(own / base)) for _, own in others)
-    weak = sum(abs(math.log(own / (base * level / base_level))) for level, own in others)
+    strong = sum(abs(math.log(count / base)) for _, count in others)
+    weak = sum(abs(math.log(count / (base * level / base_level))) for level, count in others)
     return "weak" if weak < strong else "strong"
 
 

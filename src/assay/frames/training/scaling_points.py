@@ -39,17 +39,17 @@ def laws_of(measured: RecordData) -> tuple[Law, ...]:
 def throughputs(measured: RecordData) -> Points | Absent:
     """One throughput per launch of every complete block, in units of work per second."""
     for name in measured.configurations:
-        if (unfit := absent(measured, name, "speedup")) is not None:
-            return unfit
+        if (reason := absent(measured, name, "speedup")) is not None:
+            return reason
     values = seconds_per_work(measured) if time_basis(measured) == "step" else wall_per_work(measured)
     times = {level: in_blocks(measured, values, name) for level, name in zip(measured.levels, measured.configurations, strict=True)}
-    whole = sorted(set.intersection(*(set(found) for found in times.values())))
-    blocks = [block for block in whole if all(0.0 < found[block] < math.inf for found in times.values())]
+    shared_blocks = sorted(set.intersection(*(set(seconds) for seconds in times.values())))
+    blocks = [block for block in shared_blocks if all(0.0 < seconds[block] < math.inf for seconds in times.values())]
     if not blocks:
         return Absent(reason="insufficient", detail="no block holds a launch of every configuration")
-    rows = [(level, 1.0 / found[block], block) for block in blocks for level, found in times.items()]
-    workers, own, shared = zip(*rows, strict=True)
-    return points(workers, own, blocks=shared, errors="proportional")
+    rows = [(level, 1.0 / seconds[block], block) for block in blocks for level, seconds in times.items()]
+    workers, rates, shared = zip(*rows, strict=True)
+    return points(workers, rates, blocks=shared, errors="proportional")
 
 
 def chosen(measured: RecordData, data: Points) -> Choice | Refused:

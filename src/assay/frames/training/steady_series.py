@@ -16,8 +16,8 @@ MARK_STEPS = (
 
 def steady_series(measured: RecordData) -> dict[str, Series]:
     """Per configuration: the steady step times of every timed launch in order, launches by block; [] if none has steps."""
-    found: dict[str, list[NDArray[np.float64]]] = {configuration: [] for configuration in measured.configurations}
+    series: dict[str, list[NDArray[np.float64]]] = {configuration: [] for configuration in measured.configurations}
     groups = measured.steady_steps.sort("block", "launch", "step").partition_by("launch", maintain_order=True)
     for group in groups:
-        found[group["configuration"][0]].append(group["step_s"].to_numpy())
-    return dict(found)
+        series[group["configuration"][0]].append(group["step_s"].to_numpy())
+    return dict(series)

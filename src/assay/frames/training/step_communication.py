@@ -79,11 +79,11 @@ class Communicated:
         """The method for a configuration's exposed communication: the best that all its launches with that method know."""
         if not self.ways.height:  # most records
             return None
-        own = self.ways.filter((pl.col("configuration") == configuration) & pl.col("unsure_s").is_null())
-        known = own.group_by("method").agg(pl.col("exposed_s").is_not_null().all())
+        ways = self.ways.filter((pl.col("configuration") == configuration) & pl.col("unsure_s").is_null())
+        known = ways.group_by("method").agg(pl.col("exposed_s").is_not_null().all())
         sure = set(known.filter("exposed_s")["method"])
-        some = set(own.filter(pl.col("exposed_s").is_not_null())["method"])
-        return next((method for method in METHODS if method in sure), next((m for m in METHODS if m in some), None))
+        partly_known = set(ways.filter(pl.col("exposed_s").is_not_null())["method"])
+        return next((method for method in METHODS if method in sure), next((m for m in METHODS if m in partly_known), None))
 
 
 def fold(tables: Mapping[str, pl.DataFrame], steps: pl.DataFrame, steady: pl.DataFrame) -> Communicated:
@@ -123,9 +123,9 @@ def _of_steps(tables: Mapping[str, pl.DataFrame], steps: pl.DataFrame, wanted: p
     if not table.height:  # most records
         return pl.DataFrame(schema=_CALLS)
     # a step without collectives, on a rank that has others, communicated for 0 s; a rank without any is left out
-    seen = table.select("launch", "rank").unique()
-    own = steps.select(*_RANK_STEP, "incarnation").join(seen, on=["launch", "rank"], how="semi")
-    counted = own.join(wanted, on=["launch", "step"], how="semi")
+    ranks = table.select("launch", "rank").unique()
+    rank_steps = steps.select(*_RANK_STEP, "incarnation").join(ranks, on=["launch", "rank"], how="semi")
+    counted = rank_steps.join(wanted, on=["launch", "step"], how="semi")
     calls = _with_transfer(table.join(counted, on=[*_RANK_STEP, "incarnation"], how="semi"))
     folded = (
         _union(calls, pl.col("begin_ns"), "total_ns")
@@ -160,16 +160,16 @@ def _of_steps(tables: Mapping[str, pl.DataFrame], steps: pl.DataFrame, wanted: p
 def _with_transfer(calls: pl.DataFrame) -> pl.DataFrame:
     """Every call with its duration and the minimum over its ranks; null unless all of them are recorded."""
     same = ["launch", "incarnation", "group", "call"]
-    own = calls.with_columns(_own=pl.col("end_ns") - pl.col("begin_ns"))
-    seen = own.group_by(same).agg(
+    timed = calls.with_columns(_own=pl.col("end_ns") - pl.col("begin_ns"))
+    per_call = timed.group_by(same).agg(
         pl.col("_own").min().alias("_least"),
         pl.col("_own").count().alias("_ends"),
         pl.col("op").min().alias("_op"),
         pl.col("op").max().alias("_other"),
         pl.col("size").max().alias("_size"),
     )
-    whole = (pl.col("_ends") == pl.col("_size")) & (pl.col("_op") == pl.col("_other"))
-    return own.join(seen.filter(whole).select(*same, "_least"), on=same, how="left")
+    complete = (pl.col("_ends") == pl.col("_size")) & (pl.col("_op") == pl.col("_other"))
+    return timed.join(per_call.filter(complete).select(*same, "_least"), on=same, how="left")
 
 
 def waiting(calls: pl.DataFrame) -> pl.DataFrame:
@@ -177,13 +177,15 @@ def waiting(calls: pl.DataFrame) -> pl.DataFrame:
 
     A call not recorded on all of its ranks counts as no waiting. One version of each step only.
     """
-    some = calls.select(_OF_CALLS).filter(pl.col("step").is_not_null() & pl.col("end_ns").is_not_null() & ~pl.col("phase").is_in(APART))
-    if not some.height:
+    ended_calls = calls.select(_OF_CALLS).filter(
+        pl.col("step").is_not_null() & pl.col("end_ns").is_not_null() & ~pl.col("phase").is_in(APART)
+    )
+    if not ended_calls.height:
         return pl.DataFrame(schema={name: _CALLS[name] for name in (*_RANK_STEP, "wait_ns")})
-    own = _with_transfer(some).with_columns(_least=pl.coalesce("_least", "_own"))
-    total = _union(own, pl.col("begin_ns"), "total_ns")
-    both = total.join(_union(own, pl.col("end_ns") - pl.col("_least"), "transfer_ns"), on=_RANK_STEP)
-    return both.select(*_RANK_STEP, wait_ns=pl.col("total_ns") - pl.col("transfer_ns"))
+    timed = _with_transfer(ended_calls).with_columns(_least=pl.coalesce("_least", "_own"))
+    total = _union(timed, pl.col("begin_ns"), "total_ns")
+    joined = total.join(_union(timed, pl.col("end_ns") - pl.col("_least"), "transfer_ns"), on=_RANK_STEP)
+    return joined.select(*_RANK_STEP, wait_ns=pl.col("total_ns") - pl.col("transfer_ns"))
 
 
 _LARGEST: Final = 2**62
@@ -239,13 +241,13 @@ def _in_training(tables: Mapping[str, pl.DataFrame], steps: pl.DataFrame, steady
     """Values from the hooks for the steady steps of timed launches. Exposed time is cut to the total if that is known."""
     rows = tables["communication"].filter(pl.col("method").is_in(IN_TRAINING))
     rows = rows.join(steady, on=["launch", "step"], how="semi").sort("incarnation").unique([*_RANK_STEP, "method"], keep="last")
-    both = rows.select(*_RANK_STEP, "method", pl.col("exposed_ns").clip(lower_bound=0), pl.col("total_ns").alias("_told")).join(
+    waits = rows.select(*_RANK_STEP, "method", pl.col("exposed_ns").clip(lower_bound=0), pl.col("total_ns").alias("_told")).join(
         calls.select(*_RANK_STEP, "total_ns"), on=_RANK_STEP, how="left"
     )
-    both = both.with_columns(total_ns=pl.coalesce("total_ns", "_told"))  # if the ends of calls were not recorded
+    waits = waits.with_columns(total_ns=pl.coalesce("total_ns", "_told"))  # if the ends of calls were not recorded
     work = _work(steps.join(rows.select(_RANK_STEP).unique(), on=_RANK_STEP, how="semi"))
     kept = pl.when(pl.col("exposed_ns").is_not_null()).then(pl.min_horizontal("exposed_ns", "total_ns"))
-    joined = both.join(work, on=_RANK_STEP, how="left").with_columns(_cut=pl.col("exposed_ns") > pl.col("total_ns"), exposed_ns=kept)
+    joined = waits.join(work, on=_RANK_STEP, how="left").with_columns(_cut=pl.col("exposed_ns") > pl.col("total_ns"), exposed_ns=kept)
     return _launches(tables, joined.with_columns(compute_ns=pl.col("_work_ns") - pl.col("exposed_ns")))
 
 
@@ -286,9 +288,9 @@ def _in_turn(tables: Mapping[str, pl.DataFrame], steps: pl.DataFrame) -> pl.Data
     marked = tables["communication"].filter(pl.col("method") == "unsynchronised").join(_ok(tables), on="launch", how="semi")
     if marked.height == 0:
         return pl.DataFrame(schema=_WAYS)
-    own = steps.join(marked.select("launch").unique(), on="launch", how="semi")
-    runs = _runs(_acting(tables, own, marked), marked.select(*_RANK_STEP, "incarnation", _free=pl.lit(value=True)))
-    found = _differences(runs)
+    alternating = steps.join(marked.select("launch").unique(), on="launch", how="semi")
+    runs = _runs(_acting(tables, alternating, marked), marked.select(*_RANK_STEP, "incarnation", _free=pl.lit(value=True)))
+    differences = _differences(runs)
     totals = _of_steps(tables, steps, runs.filter(~pl.col("_free") & pl.col("_near")).select("launch", "step").unique())
     total = (
         totals.group_by("launch", "step")
@@ -305,10 +307,10 @@ def _in_turn(tables: Mapping[str, pl.DataFrame], steps: pl.DataFrame) -> pl.Data
         .group_by("launch")
         .agg((pl.col("exposed_ns").median() / NS_PER_S).alias("thread_s"))
     )
-    whole = found.join(total, on="launch", how="left").join(thread, on="launch", how="left").join(launches, on="launch")
-    whole = whole.with_columns(method=pl.lit("unsynchronised"), cut=(pl.col("exposed_s") < 0).cast(pl.Float64))
-    whole = whole.with_columns(pl.col("exposed_s").clip(lower_bound=0.0))
-    return whole.select(pl.col(name).cast(kind) for name, kind in _WAYS.items()).sort("launch")
+    joined = differences.join(total, on="launch", how="left").join(thread, on="launch", how="left").join(launches, on="launch")
+    joined = joined.with_columns(method=pl.lit("unsynchronised"), cut=(pl.col("exposed_s") < 0).cast(pl.Float64))
+    joined = joined.with_columns(pl.col("exposed_s").clip(lower_bound=0.0))
+    return joined.select(pl.col(name).cast(kind) for name, kind in _WAYS.items()).sort("launch")
 
 
 def _acting(tables: Mapping[str, pl.DataFrame], steps: pl.DataFrame, marked: pl.DataFrame) -> pl.DataFrame:
@@ -317,14 +319,14 @@ def _acting(tables: Mapping[str, pl.DataFrame], steps: pl.DataFrame, marked: pl.
     waits = tables["waits"].join(first, on="launch").filter(pl.col("step") > pl.col("_first"))
     waits = waits.join(marked, on=_RANK_STEP, how="anti")
     asking = pl.col("asking_ns") + pl.col("waiting_ns").fill_null(0) > 0
-    asked = waits.filter(asking).group_by("launch").agg(pl.col("phase").unique())
-    told = steps.join(asked, on="launch", how="left")
+    phases_waited = waits.filter(asking).group_by("launch").agg(pl.col("phase").unique())
+    joined = steps.join(phases_waited, on="launch", how="left")
     phases = [pl.col(f"{phase}_ns").fill_null(0) for phase in ("data", "forward", "backward", "optimizer")]
     whole = pl.col("end_ns") - pl.col("begin_ns") - pl.col("checkpoint_ns").fill_null(0)
     others = {"forward": phases[1], "optimizer": phases[3], "between": whole - sum(phases)}
     same = sum(pl.when(pl.col("phase").list.contains(name)).then(0).otherwise(ns) for name, ns in others.items())
     known = pl.col("backward_ns").is_not_null() & pl.col("phase").is_not_null() & (pl.col("method") != "cuda_event")
-    return told.with_columns(
+    return joined.with_columns(
         _whole_s=whole / NS_PER_S, _s=(whole - pl.when(known.all().over("launch")).then(same).otherwise(0)) / NS_PER_S
     ).drop("phase")
 
@@ -365,8 +367,13 @@ def _differences(runs: pl.DataFrame) -> pl.DataFrame:
     free = blocks.with_columns(_more=beside - pl.col("_head")).filter("_free")
     together = free.group_by("launch", "incarnation", "_run").agg(pl.col("_more", "_step", "_compute").mean(), pl.col("steps").max())
     rows = [
-        (launch, *_told(own["_more"].drop_nulls().to_list(), own["_step"].median()), own["_compute"].median(), int(own["steps"].sum()))
-        for (launch,), own in sorted(together.partition_by("launch", as_dict=True).items())
+        (
+            launch,
+            *_told(group["_more"].drop_nulls().to_list(), group["_step"].median()),
+            group["_compute"].median(),
+            int(group["steps"].sum()),
+        )
+        for (launch,), group in sorted(together.partition_by("launch", as_dict=True).items())
     ]
     names = ("launch", "exposed_s", "unsure_s", "half_s", "compute_s", "steps")
     types = {
@@ -384,12 +391,12 @@ def _told(differences: list[float], step_s: object) -> tuple[float | None, float
     """(exposed_s, unsure_s, half_s) from the differences of a launch's blocks: the first if it is certain, otherwise the second."""
     if not differences:
         return None, None, None
-    found = trimmed_mean(differences, SURE)
-    half = SHARED * (found.high - found.value)
-    enough = max(ENOUGH_S, OF_VALUE * abs(found.value), OF_STEP * (step_s if isinstance(step_s, float) else 0.0))
+    mean = trimmed_mean(differences, SURE)
+    half = SHARED * (mean.high - mean.value)
+    enough = max(ENOUGH_S, OF_VALUE * abs(mean.value), OF_STEP * (step_s if isinstance(step_s, float) else 0.0))
     if len(differences) < FEWEST or half > enough:
-        return None, found.value, half if math.isfinite(half) else None
-    return found.value, None, half
+        return None, mean.value, half if math.isfinite(half) else None
+    return mean.value, None, half
 
 
 def replayed(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
@@ -399,5 +406,5 @@ def replayed(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
     rows = tables["communication"].filter(pl.col("method") == "replay").join(_ok(tables), on="launch", how="semi")
     per_step = rows.group_by("launch", "step").agg((pl.col("total_ns").mean() / NS_PER_S).alias("alone_s"))
     launches = tables["launches"].select("launch", "configuration")
-    told = per_step.group_by("launch").agg(pl.col("alone_s").median(), pl.col("alone_s").count().alias("replays"))
-    return told.join(launches, on="launch").sort("launch")
+    medians = per_step.group_by("launch").agg(pl.col("alone_s").median(), pl.col("alone_s").count().alias("replays"))
+    return medians.join(launches, on="launch").sort("launch")

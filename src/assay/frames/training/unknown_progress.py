@@ -31,25 +31,27 @@ def _unknown_progress(measured: RecordData) -> dict[int, Absent]:
     resumed = measured.table("events").filter(pl.col("kind") == "resumed")
     if resumed.height == 0:
         return {}
-    made = measured.table("steps").group_by("launch", "incarnation").agg(pl.col("step").max() + 1)
-    found: dict[int, Absent] = {}
-    for (launch, incarnation), own in resumed.sort("launch", "incarnation", "rank").group_by("launch", "incarnation", maintain_order=True):
-        before = made.filter((pl.col("launch") == launch) & (pl.col("incarnation") < incarnation))["step"].max()
-        why = _why(own, int(before or 0))  # type: ignore[arg-type]
+    progress = measured.table("steps").group_by("launch", "incarnation").agg(pl.col("step").max() + 1)
+    reasons: dict[int, Absent] = {}
+    for (launch, incarnation), reports in resumed.sort("launch", "incarnation", "rank").group_by(
+        "launch", "incarnation", maintain_order=True
+    ):
+        before = progress.filter((pl.col("launch") == launch) & (pl.col("incarnation") < incarnation))["step"].max()
+        why = _why(reports, int(before or 0))  # type: ignore[arg-type]
         if why:
-            found.setdefault(
+            reasons.setdefault(
                 int(str(launch)),
                 Absent(reason="not_measured", detail=f"nobody knows at which step the job went on after the restart: {why}; {TO_DO}"),
             )
-    return found
+    return reasons
 
 
 def _why(resumed: pl.DataFrame, before: int) -> str:
     """The inconsistency in the reports of an incarnation's ranks; `before`: steps that the launch had made."""
-    untold = resumed.filter(pl.col("step").is_null())
-    if untold.height:
-        said = untold["detail"].str.json_path_match("$.why").drop_nulls().to_list()
-        return f"on rank {untold['rank'][0]} {said[0] if said else 'the restored state was not recognised'}"
+    unrecognised = resumed.filter(pl.col("step").is_null())
+    if unrecognised.height:
+        reasons = unrecognised["detail"].str.json_path_match("$.why").drop_nulls().to_list()
+        return f"on rank {unrecognised['rank'][0]} {reasons[0] if reasons else 'the restored state was not recognised'}"
     steps = resumed["step"].unique().sort().to_list()
     if len(steps) > 1:
         return f"its ranks went on from different steps ({', '.join(map(str, steps))})"

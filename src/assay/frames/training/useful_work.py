@@ -19,5 +19,5 @@ def work_per_launch(measured: RecordData) -> pl.DataFrame:
     declared = (
         measured.table("events").filter(pl.col("kind") == "useful_work").group_by("launch").agg(pl.col("value").max().alias("declared"))
     )
-    both = counted.join(declared, on="launch", how="full", coalesce=True)
-    return both.select("launch", pl.coalesce("declared", "counted").alias("value"))
+    joined = counted.join(declared, on="launch", how="full", coalesce=True)
+    return joined.select("launch", pl.coalesce("declared", "counted").alias("value"))

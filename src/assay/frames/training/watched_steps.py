@@ -44,9 +44,9 @@ def watched(steps: pl.DataFrame, communication: pl.DataFrame) -> pl.DataFrame:
     if not missed.height:
         return steps
     first = missed.group_by("launch").agg(pl.col("step").min().alias("_first"))
-    late = pl.col("step") >= pl.col("_first").fill_null(0)
-    enough = pl.col("step").filter(late).n_unique().over("launch") >= ENOUGH
-    return steps.join(missed, on=_STEP, how="anti").join(first, on="launch", how="left").filter(late | ~enough).drop("_first")
+    settled = pl.col("step") >= pl.col("_first").fill_null(0)
+    enough = pl.col("step").filter(settled).n_unique().over("launch") >= ENOUGH
+    return steps.join(missed, on=_STEP, how="anti").join(first, on="launch", how="left").filter(settled | ~enough).drop("_first")
 
 
 def named(communication: pl.DataFrame, launches: pl.DataFrame) -> str:
@@ -63,13 +63,13 @@ def levelled(steps: pl.DataFrame, communication: pl.DataFrame) -> pl.DataFrame:
     if not missed.height:
         return steps
     marked = steps.join(missed.with_columns(_missed=pl.lit(value=True)), on=_STEP, how="left", maintain_order="left")
-    both = marked.with_columns(pl.col("_missed").fill_null(value=False))
-    late = pl.col("step") >= pl.col("step").filter("_missed").min().over("launch")
-    of_late = pl.col("step_s").filter(late & ~pl.col("_missed"))
-    of_early = pl.col("step_s").filter(~late & (pl.col("step") >= WARM))
+    flagged = marked.with_columns(pl.col("_missed").fill_null(value=False))
+    after_miss = pl.col("step") >= pl.col("step").filter("_missed").min().over("launch")
+    of_late = pl.col("step_s").filter(after_miss & ~pl.col("_missed"))
+    of_early = pl.col("step_s").filter(~after_miss & (pl.col("step") >= WARM))
     usual = (
         pl.when(of_late.len().over("launch") >= LEVELLED).then(of_late.median().over("launch")).otherwise(of_early.median().over("launch"))
     )
     cost = usual - pl.col("step_s").filter("_missed").median().over("launch")
     less = pl.when(~pl.col("_missed") & cost.is_not_null()).then(pl.min_horizontal(cost, 0.5 * pl.col("step_s"))).otherwise(0.0)
-    return both.with_columns(step_s=pl.col("step_s") - less).drop("_missed")
+    return flagged.with_columns(step_s=pl.col("step_s") - less).drop("_missed")

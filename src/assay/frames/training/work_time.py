@@ -9,9 +9,9 @@ from assay.frames.record_data import RecordData
 
 def time_basis(measured: RecordData) -> str:
     """The compared time: step if every configuration with launches has steps, unless the spec says wall."""
-    asked = measured.experiment.scaling.time
-    if asked != "auto":
-        return asked
+    requested = measured.experiment.scaling.time
+    if requested != "auto":
+        return requested
     launches = measured.timed["launch"]
     with_steps = set(measured.global_steps["launch"].unique().to_list())
     return "step" if len(launches) > 0 and set(launches.to_list()) <= with_steps else "wall"

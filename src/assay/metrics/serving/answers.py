@@ -36,10 +36,10 @@ def _cross_talk(measured: RecordData, _: Results) -> Mapping[str, Value]:
     values: dict[str, Value] = {}
     for name in measured.configurations:
         members = launches.filter(pl.col("configuration") == name)
-        seen = texts.filter(pl.col("configuration") == name)
+        answers = texts.filter(pl.col("configuration") == name)
         if members.height == 0:
             values[name] = no_launch(name)
-        elif canaries.join(members, on="launch", how="semi").height == 0 or seen.height == 0:
+        elif canaries.join(members, on="launch", how="semi").height == 0 or answers.height == 0:
             values[name] = NO_CANARIES
         else:
             values[name] = exact(
@@ -47,7 +47,7 @@ def _cross_talk(measured: RecordData, _: Results) -> Mapping[str, Value]:
                 unit=COUNT,
                 name=CROSS_TALK.name,
                 n_launches=members.height,
-                n_trials=seen.height,
+                n_trials=answers.height,
                 how=f"every answer of {members.height} launches was searched for the nonces of the others",
             )
     return values

@@ -55,21 +55,21 @@ GOOD_TOKEN: Final = Made(
 )
 
 
-def _dollars(name: str, made: Made, unit: str, **declared: Any) -> Metric:
-    aggregate = f"replicas x price x window / {made.words}"
+def _dollars(name: str, output: Made, unit: str, **declared: Any) -> Metric:
+    aggregate = f"replicas x price x window / {output.words}"
 
     def compute(measured: RecordData, _: Results) -> Mapping[str, Value]:
-        return dollars_per(measured, made.amount(measured), unit=unit, name=name, aggregate=aggregate, missing=made.missing)
+        return dollars_per(measured, output.amount(measured), unit=unit, name=name, aggregate=aggregate, missing=output.missing)
 
-    return COST(name=name, unit=unit, better="lower", formula=aggregate, compute=compute, needs=made.needs | {"window"}, **declared)
+    return COST(name=name, unit=unit, better="lower", formula=aggregate, compute=compute, needs=output.needs | {"window"}, **declared)
 
 
-def _joules(name: str, made: Made, unit: str, *, formula: str = "", missing: str = "nothing was made in it", **declared: Any) -> Metric:
-    aggregate = f"joules in the window / {made.words}"
+def _joules(name: str, output: Made, unit: str, *, formula: str = "", missing: str = "nothing was made in it", **declared: Any) -> Metric:
+    aggregate = f"joules in the window / {output.words}"
 
     def compute(measured: RecordData, _: Results) -> Mapping[str, Value]:
         why = f"{NO_READING} {missing}"
-        return joules_per(measured, made.amount(measured), unit=unit, name=name, aggregate=aggregate, missing=why)
+        return joules_per(measured, output.amount(measured), unit=unit, name=name, aggregate=aggregate, missing=why)
 
     return COST(
         name=name,
@@ -77,7 +77,7 @@ def _joules(name: str, made: Made, unit: str, *, formula: str = "", missing: str
         better="lower",
         formula=formula or aggregate,
         compute=compute,
-        needs=made.needs | {"window", "energy"},
+        needs=output.needs | {"window", "energy"},
         **declared,
     )
 

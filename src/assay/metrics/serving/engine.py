@@ -45,8 +45,8 @@ def _gauge(name: str, counter: str, unit: str, together: Literal["sum", "mean"],
 def _readings(measured: RecordData, counter: str, together: Literal["sum", "mean"]) -> pl.DataFrame:
     readings = measured.table("telemetry").filter(pl.col("counter") == counter)
     bounds = windows(measured).select("launch", "begin_ns", "end_ns")
-    inside = readings.join(bounds, on="launch").filter((pl.col("ns") >= pl.col("begin_ns")) & (pl.col("ns") <= pl.col("end_ns")))
-    per_device = inside.group_by("launch", "host", "device").agg(pl.col("value").mean(), pl.len().alias("readings"))
+    within_window = readings.join(bounds, on="launch").filter((pl.col("ns") >= pl.col("begin_ns")) & (pl.col("ns") <= pl.col("end_ns")))
+    per_device = within_window.group_by("launch", "host", "device").agg(pl.col("value").mean(), pl.len().alias("readings"))
     value = pl.col("value").sum() if together == "sum" else pl.col("value").mean()
     return per_device.group_by("launch").agg(value.alias("above"), pl.col("readings").sum(), pl.lit(1.0).alias("below"))
 

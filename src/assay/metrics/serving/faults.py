@@ -100,8 +100,8 @@ def _lost(measured: RecordData, struck: Sequence[Outage]) -> Value:
     name = REQUESTS_LOST.name
     if len(set(lost)) == 1:
         return exact(lost[0], unit=REQUESTS, name=name, n_launches=len(struck), n_trials=due, how=f"counted in {how}")
-    made = average(lost, measured.confidence, unit=REQUESTS, aggregate="failed requests", name=name, n_trials=due)
-    return replace(made, low=max(0.0, made.low), method=f"{made.method}; {how}")
+    estimate = average(lost, measured.confidence, unit=REQUESTS, aggregate="failed requests", name=name, n_trials=due)
+    return replace(estimate, low=max(0.0, estimate.low), method=f"{estimate.method}; {how}")
 
 
 def _replicas(rows: pl.DataFrame) -> str:

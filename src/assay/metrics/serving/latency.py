@@ -287,8 +287,8 @@ def _sessions(measured: RecordData) -> pl.DataFrame:
         )
         .join(planned, on=keys, maintain_order="left")
     )
-    whole = folded.filter(pl.col("counted") & pl.col("ok") & (pl.col("seen") == pl.col("turns")) & (pl.col("turns") > 1))
-    return whole.select("launch", "configuration", ((pl.col("end") - pl.col("begin")) / NS_PER_S).alias("value"))
+    complete = folded.filter(pl.col("counted") & pl.col("ok") & (pl.col("seen") == pl.col("turns")) & (pl.col("turns") > 1))
+    return complete.select("launch", "configuration", ((pl.col("end") - pl.col("begin")) / NS_PER_S).alias("value"))
 
 
 def _session_time(measured: RecordData, configuration: str, series: Sequence[NDArray[np.float64]]) -> Value:

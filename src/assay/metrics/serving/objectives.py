@@ -77,7 +77,7 @@ def capacity_of(measured: RecordData, curve: Sequence[Configuration]) -> Value:
     crossing = capacity(points, target, measured.confidence)
     if crossing.refused:
         return Absent(reason="insufficient", detail=crossing.refused)
-    made = of_interval(
+    estimate = of_interval(
         Interval(value=crossing.value, low=crossing.low, high=crossing.high),
         [],
         measured.confidence,
@@ -88,7 +88,7 @@ def capacity_of(measured: RecordData, curve: Sequence[Configuration]) -> Value:
         method=f"load at which {100 * target:g} % of the requests meet the objectives, on the monotone line through the log odds of a "
         f"miss at {len(curve)} loads of {crossing.launches} launches; all loads within Student's t of the line",
     )
-    return replace(made, n_launches=crossing.launches)
+    return replace(estimate, n_launches=crossing.launches)
 
 
 GOODPUT: Final = OBJECTIVES(

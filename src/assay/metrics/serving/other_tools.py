@@ -134,7 +134,7 @@ DEFINITIONS: Final = (  # quantity, tool, formula, peculiarity
 
 def _defined(rank: int, quantity: str, tool: str, formula: str, peculiar: str) -> Metric:
     """The mean of a column of `assay.frames.serving.other_tools`, in seconds; for gaps: over the column that counts them."""
-    name, title, (called, whose) = f"{quantity}_{tool}", QUANTITIES[quantity], TOOLS[tool]
+    name, title, (called, reporter) = f"{quantity}_{tool}", QUANTITIES[quantity], TOOLS[tool]
     weight = pl.col(f"gaps_{tool}") if name in GAPS else None
     over = "requests" if weight is None else "gaps"
 
@@ -153,7 +153,7 @@ def _defined(rank: int, quantity: str, tool: str, formula: str, peculiar: str) -
         name=name,
         title=f"{title} as {called} defines it",
         formula=formula,
-        question=f"What would {whose} report as {title.lower()}?",
+        question=f"What would {reporter} report as {title.lower()}?",
         caveat=peculiar,
         compute=compute,
         needs=NEEDS,
@@ -188,9 +188,10 @@ def _mlperf_tail(measured: RecordData, _: Results) -> Mapping[str, Value]:
         missing=f"LoadGen reports no p{100 * p:g} of fewer than {floor(p)} queries; give the load more time",
     )
     kept = "kept" if serving.arrivals.duration_s >= LEAST_S else "not kept"
-    words = f"LoadGen's least duration of {LEAST_S:g} s was {kept}"
+    message = f"LoadGen's least duration of {LEAST_S:g} s was {kept}"
     return {
-        name: replace(value, method=f"{value.method}; {words}") if isinstance(value, Estimate) else value for name, value in values.items()
+        name: replace(value, method=f"{value.method}; {message}") if isinstance(value, Estimate) else value
+        for name, value in values.items()
     }
 
 
@@ -209,12 +210,12 @@ def _queries(measured: RecordData, together: int) -> pl.DataFrame:
     load = measured.timed_requests.filter(pl.col("phase") != "cold")
     first = pl.col("request").min().over("launch")
     query = ((pl.col("request") - first) // together).alias("query")
-    whole = (
+    queries = (
         load.with_columns(query)
         .group_by("launch", "query", maintain_order=True)
         .agg(pl.col("ok").all(), pl.col("counted").all(), pl.col("e2e_s").max().alias("latency_s"))
     )
-    return whole.filter(pl.col("ok") & pl.col("counted"))
+    return queries.filter(pl.col("ok") & pl.col("counted"))
 
 
 MLPERF_TAIL: Final = OF_A_TOOL(

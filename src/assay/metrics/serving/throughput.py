@@ -199,10 +199,10 @@ def _both_sides(measured: RecordData) -> pl.DataFrame:
 
 def _sides(spans: pl.DataFrame, window: Mapping[str, int | float]) -> tuple[int, float, float, float] | None:
     begin_ns, end_ns = int(window["begin_ns"]), int(window["end_ns"])
-    seen = spans.filter((pl.col("start_ns") < end_ns) & (pl.col("end") > begin_ns) & (pl.col("end") > pl.col("start_ns")))
-    if seen.height == 0:
+    overlapping = spans.filter((pl.col("start_ns") < end_ns) & (pl.col("end") > begin_ns) & (pl.col("end") > pl.col("start_ns")))
+    if overlapping.height == 0:
         return None
-    begins, ends = ((seen[name] - begin_ns).to_numpy() / NS_PER_S for name in ("start_ns", "end"))
+    begins, ends = ((overlapping[name] - begin_ns).to_numpy() / NS_PER_S for name in ("start_ns", "end"))
     seconds = float(window["seconds"])
     sides = little(begins, ends, (0.0, seconds))
     return int(window["launch"]), sides.in_flight * seconds, sides.in_flight * seconds * (1.0 - sides.residual), seconds
@@ -221,7 +221,7 @@ def _of_sides(name: str, above: str, below: str, aggregate: str, unit: str, **de
 # ---- per request -------------------------------------------------------------------------------------------------
 
 
-def _mean_tokens(name: str, column: str, whose: str, **declared: Any) -> Metric:
+def _mean_tokens(name: str, column: str, token_kind: str, **declared: Any) -> Metric:
     def compute(measured: RecordData, _: Results) -> Mapping[str, Value]:
         rows = measured.counted_requests.filter(pl.col("ok") & pl.col(column).is_not_null())
         return quotients(
@@ -229,12 +229,12 @@ def _mean_tokens(name: str, column: str, whose: str, **declared: Any) -> Metric:
             tally(rows, pl.col(column)),
             unit=TOKENS,
             name=name,
-            aggregate=f"{whose} tokens / answers",
+            aggregate=f"{token_kind} tokens / answers",
             missing=NO_COUNT,
             trials="below",
         )
 
-    formula = f"{whose} tokens / answers"
+    formula = f"{token_kind} tokens / answers"
     return THROUGHPUT(name=name, unit=TOKENS, kind="rate", better="neither", formula=formula, compute=compute, **declared)
 
 

@@ -42,10 +42,10 @@ ONE: Final = Absent(reason="not_applicable", detail="one worker has nobody to co
 
 def averaged(values: Sequence[float], confidence: float, *, unit: str = SECONDS, aggregate: str, name: str, n_trials: int) -> Estimate:
     """`average`, with its interval limited to possible times and shares."""
-    found = average(values, confidence, unit=unit, aggregate=aggregate, name=name, n_trials=n_trials)
-    most = 1.0 if unit == FRACTION else math.inf
-    low, high = (max(0.0, found.low), min(most, found.high)) if math.isfinite(found.low) else (found.low, found.high)
-    return replace(found, low=low, high=high)
+    estimate = average(values, confidence, unit=unit, aggregate=aggregate, name=name, n_trials=n_trials)
+    largest = 1.0 if unit == FRACTION else math.inf
+    low, high = (max(0.0, estimate.low), min(largest, estimate.high)) if math.isfinite(estimate.low) else (estimate.low, estimate.high)
+    return replace(estimate, low=low, high=high)
 
 
 def step_numbers(measured: RecordData, column: str, words: str, name: str, missing: str = NO_END) -> Mapping[str, Value]:
@@ -58,7 +58,10 @@ def step_numbers(measured: RecordData, column: str, words: str, name: str, missi
         (pl.col("value").median() / NS_PER_S).alias("value"), pl.col("value").count().alias("steps"), pl.col("unseen").sum()
     )
     joined = measured.timed.join(per_launch, on="launch", how="left").sort("block")
-    return {one.name: ONE if one.workers == 1 else _number(measured, joined, one.name, words, name, missing) for one in measured.varied}
+    return {
+        configuration.name: ONE if configuration.workers == 1 else _number(measured, joined, configuration.name, words, name, missing)
+        for configuration in measured.varied
+    }
 
 
 def _number(measured: RecordData, joined: pl.DataFrame, configuration: str, words: str, name: str, missing: str) -> Value:
@@ -86,20 +89,20 @@ def _of_kernels(measured: RecordData, configuration: str, value: Value, column: 
     """The same from profiled kernels if the calls' ends were not recorded; without a profile the total from torch's own list."""
     if not isinstance(value, Absent) or value.reason != "not_measured":
         return value
-    own = pl.col("configuration") == configuration
+    of_configuration = pl.col("configuration") == configuration
     if column == "total_ns":
-        ways = measured.communicated.ways.filter(own & (pl.col("method") == "kineto") & pl.col("total_s").is_not_null())
-        found, steps = ways["total_s"].to_list(), int(ways["steps"].sum())
+        ways = measured.communicated.ways.filter(of_configuration & (pl.col("method") == "kineto") & pl.col("total_s").is_not_null())
+        seconds, steps = ways["total_s"].to_list(), int(ways["steps"].sum())
     else:
-        launches = measured.table("launches").filter(own).select("launch")
+        launches = measured.table("launches").filter(of_configuration).select("launch")
         rows = measured.communicated.kernels.join(launches, on="launch", how="semi").filter(pl.col(column).is_not_null())
-        each = rows.group_by("launch", "step").agg(pl.col(column).mean() / NS_PER_S)
-        found = each.group_by("launch").agg(pl.col(column).median()).sort("launch")[column].to_list()
-        steps = each.height
+        per_step = rows.group_by("launch", "step").agg(pl.col(column).mean() / NS_PER_S)
+        seconds = per_step.group_by("launch").agg(pl.col(column).median()).sort("launch")[column].to_list()
+        steps = per_step.height
     name = f"comm_{column.removesuffix('_ns')}"
-    if found:
+    if seconds:
         return averaged(
-            found,
+            seconds,
             measured.confidence,
             name=f"{name}|by:kineto",
             n_trials=steps,
@@ -132,57 +135,60 @@ def _by_recorder(measured: RecordData, configuration: str) -> Value | None:
 
 def exposed(measured: RecordData) -> Mapping[str, Value]:
     """Exposed communication per configuration, by the best available method; its method text gives the others."""
-    return {one.name: ONE if one.workers == 1 else _exposed(measured, one.name) for one in measured.varied}
+    return {
+        configuration.name: ONE if configuration.workers == 1 else _exposed(measured, configuration.name)
+        for configuration in measured.varied
+    }
 
 
 def _exposed(measured: RecordData, configuration: str) -> Value:
     method = measured.communicated.best(configuration)
     if method is None:
         ran = configuration in measured.timed["configuration"]
-        why = "; ".join((_why_none(measured, configuration), *_unsure(measured, configuration)))
-        return Absent(reason="not_measured", detail=why) if ran else no_launch(configuration)
+        reason = "; ".join((_why_none(measured, configuration), *_unsure(measured, configuration)))
+        return Absent(reason="not_measured", detail=reason) if ran else no_launch(configuration)
     others = {name: value for name, value in by_method(measured, configuration).items() if isinstance(value, Estimate)}
-    mine = others.pop(method)
+    chosen = others.pop(method)
     beside = ", ".join(f"{name} {value.value * 1e3:.4g} ms" for name, value in others.items())
     notes = [f"other ways: {beside}"] if beside else []
-    return replace(mine, method="; ".join((mine.method, *_unsure(measured, configuration), *notes)))
+    return replace(chosen, method="; ".join((chosen.method, *_unsure(measured, configuration), *notes)))
 
 
 def _unsure(measured: RecordData, configuration: str) -> Iterator[str]:
     """What steps with and without synchronisation could not determine."""
     ways = measured.communicated.ways
-    own = ways.filter((pl.col("configuration") == configuration) & pl.col("unsure_s").is_not_null())
-    for value, half, steps in own.select("unsure_s", "half_s", "steps").iter_rows():
+    undetermined = ways.filter((pl.col("configuration") == configuration) & pl.col("unsure_s").is_not_null())
+    for value, half, steps in undetermined.select("unsure_s", "half_s", "steps").iter_rows():
         within = f" -+ {half * 1e3:.3g}" if half is not None else ""
         yield f"steps with and without synchronising in turn cannot tell: {value * 1e3:.3g}{within} ms by {steps} steps; more steps or a quieter machine"
 
 
 def _why_none(measured: RecordData, configuration: str) -> str:
     launches = measured.timed.filter(pl.col("configuration") == configuration).select("launch")
-    seen = measured.table("collectives").join(launches, on="launch", how="semi").height > 0
+    recorded = measured.table("collectives").join(launches, on="launch", how="semi").height > 0
     listed = inventory(measured, configuration)
     known = f" (torch's flight recorder lists {listed.words}, but not what of them computing hides)" if listed is not None else ""
-    return f"{NO_END if seen else NOT_SEEN}{known}"
+    return f"{NO_END if recorded else NOT_SEEN}{known}"
 
 
 def by_method(measured: RecordData, configuration: str) -> Mapping[str, Value]:
     """Exposed communication of a configuration by every method with data."""
     ways = measured.communicated.ways.filter((pl.col("configuration") == configuration) & pl.col("exposed_s").is_not_null())
-    found: dict[str, Value] = {}
+    estimates: dict[str, Value] = {}
     for method, words in METHODS.items():
-        own = ways.filter(pl.col("method") == method).sort("block", "launch")
-        if own.height:
-            cut = own["cut"].mean()
+        rows = ways.filter(pl.col("method") == method).sort("block", "launch")
+        if rows.height:
+            cut = rows["cut"].mean()
             note = "" if not isinstance(cut, float) or cut == 0.0 else f"; {_NOTES[method == 'unsynchronised']} in {cut:.1%} of them"
-            steps = named(measured.table("communication"), own) if method in IN_TRAINING else "steps"
-            found[method] = averaged(
-                own["exposed_s"].to_list(),
+            steps = named(measured.table("communication"), rows) if method in IN_TRAINING else "steps"
+            estimates[method] = averaged(
+                rows["exposed_s"].to_list(),
                 measured.confidence,
                 name=f"comm_exposed|by:{method}",
-                n_trials=int(own["steps"].sum()),
+                n_trials=int(rows["steps"].sum()),
                 aggregate=f"median over {steps} of the mean over ranks, by {words}{note}",
             )
-    return found
+    return estimates
 
 
 _NOTES: Final = {False: "cut to the time in which collectives were under way", True: "raised to 0 from below"}
@@ -190,22 +196,22 @@ _NOTES: Final = {False: "cut to the time in which collectives were under way", T
 
 def ratios(measured: RecordData, ratio: pl.Expr, name: str, words: str, undefined: str, unit: str = FRACTION) -> Mapping[str, Value]:
     """A ratio of `exposed_s`, `total_s` and `compute_s` of each launch, by the method used for exposed communication."""
-    found: dict[str, Value] = {}
+    values: dict[str, Value] = {}
     exposing = exposed(measured)
-    for one in measured.varied:
-        told = exposing[one.name]
-        method = measured.communicated.best(one.name)
-        if isinstance(told, Absent) or method is None:
-            found[one.name] = told
+    for configuration in measured.varied:
+        value = exposing[configuration.name]
+        method = measured.communicated.best(configuration.name)
+        if isinstance(value, Absent) or method is None:
+            values[configuration.name] = value
             continue
-        own = measured.communicated.ways.filter((pl.col("configuration") == one.name) & (pl.col("method") == method))
-        present = own.sort("block", "launch").with_columns(ratio.alias("value")).filter(pl.col("value").is_finite())
+        ways = measured.communicated.ways.filter((pl.col("configuration") == configuration.name) & (pl.col("method") == method))
+        present = ways.sort("block", "launch").with_columns(ratio.alias("value")).filter(pl.col("value").is_finite())
         if present.height == 0:
-            found[one.name] = Absent(
-                reason="undefined" if own["total_s"].count() else "not_measured", detail=undefined if own["total_s"].count() else NO_END
+            values[configuration.name] = Absent(
+                reason="undefined" if ways["total_s"].count() else "not_measured", detail=undefined if ways["total_s"].count() else NO_END
             )
             continue
-        found[one.name] = averaged(
+        values[configuration.name] = averaged(
             present["value"].to_list(),
             measured.confidence,
             unit=unit,
@@ -213,13 +219,16 @@ def ratios(measured: RecordData, ratio: pl.Expr, name: str, words: str, undefine
             n_trials=int(present["steps"].sum()),
             aggregate=f"{words}, exposed communication by {METHODS[method]}",
         )
-    return found
+    return values
 
 
 def calibrated(measured: RecordData, part: pl.Expr, name: str, words: str, *, of: Sequence[str]) -> Mapping[str, Value]:
     """A part of communication in each calibrating launch, from that launch's own data (`of`: keys of `_LACKING`); not below 0."""
     launches = measured.once("calibrating communication", _calibrating).with_columns(part.alias("value"))
-    return {one.name: ONE if one.workers == 1 else _calibrated(measured, launches, one.name, name, words, of) for one in measured.varied}
+    return {
+        configuration.name: ONE if configuration.workers == 1 else _calibrated(measured, launches, configuration.name, name, words, of)
+        for configuration in measured.varied
+    }
 
 
 _LACKING: Final = {
@@ -246,30 +255,30 @@ def _calibrating(measured: RecordData) -> pl.DataFrame:
 
 
 def _calibrated(measured: RecordData, launches: pl.DataFrame, configuration: str, name: str, words: str, of: Sequence[str]) -> Value:
-    own = launches.filter(pl.col("configuration") == configuration)
-    if own.height == 0:
-        asked = measured.experiment.workload.calibrate_communication > 0
-        return Absent(reason="not_measured", detail=FAILED if asked else NOT_ASKED)
+    rows = launches.filter(pl.col("configuration") == configuration)
+    if rows.height == 0:
+        requested = measured.experiment.workload.calibrate_communication > 0
+        return Absent(reason="not_measured", detail=FAILED if requested else NOT_ASKED)
     listed = inventory(measured, configuration)
     if listed is not None and listed.unseen and listed.seen is not None:
         return Absent(reason="not_measured", detail=UNMATCHED.format(listed=listed.calls, seen=listed.seen))
-    present = own.filter(pl.col("value").is_not_null())
+    present = rows.filter(pl.col("value").is_not_null())
     unsure = tuple(_unsure(measured, configuration)) if "exposed_s" in of else ()
     if present.height == 0:
-        lacking = [text for key, text in _LACKING.items() if key in of and not own[key].count()]
-        why = [*unsure, *(text for text in lacking if not unsure or text != _LACKING["exposed_s"])]
-        return Absent(reason="not_measured", detail="; ".join(why or [UNPAIRED]))
+        lacking = [text for key, text in _LACKING.items() if key in of and not rows[key].count()]
+        reasons = [*unsure, *(text for text in lacking if not unsure or text != _LACKING["exposed_s"])]
+        return Absent(reason="not_measured", detail="; ".join(reasons or [UNPAIRED]))
     values = present["value"].to_list()
     below = sum(value < 0.0 for value in values) / len(values)
     notes = (f"{_NOTES[True]} in {below:.1%} of them",) if below else ()
-    found = averaged(
+    estimate = averaged(
         [max(0.0, value) for value in values],
         measured.confidence,
         name=name,
         aggregate=words,
         n_trials=int(present["steps" if "exposed_s" in of else "replays"].sum()),
     )
-    return replace(found, method="; ".join((found.method, *notes, *unsure)))
+    return replace(estimate, method="; ".join((estimate.method, *notes, *unsure)))
 
 
 def _step_number(measured: RecordData, _: Results, *, part: str, words: str, missing: str) -> Mapping[str, Value]:
@@ -430,29 +439,32 @@ def _volume(measured: RecordData, _: Results) -> Mapping[str, Value]:
     calls = measured.communicated.calls.group_by("launch", "step").agg(pl.col("bytes").mean())
     per_launch = calls.group_by("launch").agg(pl.col("bytes").median(), pl.len().alias("steps"))
     joined = measured.timed.join(per_launch, on="launch", how="left").sort("block")
-    return {one.name: ONE if one.workers == 1 else _volume_of(measured, joined, one.name) for one in measured.varied}
+    return {
+        configuration.name: ONE if configuration.workers == 1 else _volume_of(measured, joined, configuration.name)
+        for configuration in measured.varied
+    }
 
 
 def _volume_of(measured: RecordData, joined: pl.DataFrame, configuration: str) -> Value:
     rows = joined.filter(pl.col("configuration") == configuration)
     if rows.height == 0:
         return no_launch(configuration)
-    listed, seen = inventory(measured, configuration), rows.filter(pl.col("bytes").is_not_null())
-    if seen.height and (listed is None or not listed.unseen):
+    listed, known = inventory(measured, configuration), rows.filter(pl.col("bytes").is_not_null())
+    if known.height and (listed is None or not listed.unseen):
         return average(
-            seen["bytes"].to_list(),
+            known["bytes"].to_list(),
             measured.confidence,
             unit=BYTES,
             name="comm_volume|by:hooks",
-            n_trials=int(seen["steps"].sum()),
-            aggregate=f"median over {named(measured.table('communication'), seen)} of the mean over ranks of the bytes of the collectives "
+            n_trials=int(known["steps"].sum()),
+            aggregate=f"median over {named(measured.table('communication'), known)} of the mean over ranks of the bytes of the collectives "
             f"that the hooks saw; {_listed_beside(measured, configuration, listed)}",
         )
-    if seen.height and listed is not None and listed.nbytes is None:
+    if known.height and listed is not None and listed.nbytes is None:
         return Absent(reason="not_measured", detail=UNSIZED.format(listed=listed.calls, seen=listed.seen or 0.0))
     if listed is None or listed.nbytes is None:
-        why = why_none(measured, configuration)
-        return Absent(reason="not_measured", detail=f"{NOT_SEEN}{f'; nor by torch itself: {why}' if why else ''}")
+        reason = why_none(measured, configuration)
+        return Absent(reason="not_measured", detail=f"{NOT_SEEN}{f'; nor by torch itself: {reason}' if reason else ''}")
     left = f", of which the hooks saw {listed.seen:.3g}" if listed.seen is not None else ""
     return average(
         listed.nbytes,
@@ -467,8 +479,8 @@ def _volume_of(measured: RecordData, joined: pl.DataFrame, configuration: str) -
 def _listed_beside(measured: RecordData, configuration: str, listed: Inventory | None) -> str:
     if listed is not None:
         return f"torch's flight recorder lists no more of them: {listed.words}"
-    why = why_none(measured, configuration)
-    return f"torch's flight recorder cannot be held against it{f': {why}' if why else ''}"
+    reason = why_none(measured, configuration)
+    return f"torch's flight recorder cannot be held against it{f': {reason}' if reason else ''}"
 
 
 COMM_VOLUME = measure(

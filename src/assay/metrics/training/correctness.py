@@ -65,8 +65,8 @@ def first_losses(measured: RecordData) -> pl.DataFrame:
 def _first_loss(measured: RecordData, first: pl.DataFrame, base: pl.DataFrame, name: str) -> Value:
     if name == measured.base:
         return REFERENCE
-    if (unfit := absent(measured, name, "loss")) is not None:
-        return unfit
+    if (reason := absent(measured, name, "loss")) is not None:
+        return reason
     pairs = first.filter(pl.col("configuration") == name).join(base, on=["block", "step"])
     pairs = pairs.filter(pl.col("reference") != 0.0)
     if pairs.height == 0:
@@ -109,8 +109,8 @@ def _final_loss_difference(measured: RecordData, _: Results) -> Mapping[str, Val
 def _last_losses(measured: RecordData, curves: pl.DataFrame, reference: pl.DataFrame, name: str) -> Value:
     if name == measured.base:
         return REFERENCE
-    if (unfit := absent(measured, name, "loss")) is not None:
-        return unfit
+    if (reason := absent(measured, name, "loss")) is not None:
+        return reason
     if measured.timed.filter(pl.col("configuration") == name).height == 0:
         return no_launch(name)
     pairs = curves.filter(pl.col("configuration") == name).join(reference, on=["block", "step"])
@@ -229,8 +229,8 @@ def _replicas_agree(measured: RecordData, _: Results) -> Mapping[str, Value]:
 def _agreement(measured: RecordData, rows: pl.DataFrame, level: int, name: str) -> Value:
     if level == 1:
         return Absent(reason="not_applicable", detail="one worker has no replica to agree with")
-    if (unfit := absent(measured, name, "replicas")) is not None:
-        return unfit
+    if (reason := absent(measured, name, "replicas")) is not None:
+        return reason
     if rows.height == 0:
         return SHARDED if hashes(measured, what="parameter_shard_hash").filter(configuration=name).height else NO_HASHES
     return exact(
@@ -260,7 +260,7 @@ REPLICAS_AGREE = Metric(
 
 def _per_configuration(measured: RecordData, claim: Claim, value: Callable[[str], Value]) -> Mapping[str, Value]:
     """A value per configuration, if its parallelism allows judging it."""
-    return {name: value(name) if (unfit := absent(measured, name, claim)) is None else unfit for name in measured.configurations}
+    return {name: value(name) if (reason := absent(measured, name, claim)) is None else reason for name in measured.configurations}
 
 
 def _samples(measured: RecordData, every: Sequence[Epoch], *, name: str, most: int, whole: str) -> Value:
@@ -284,9 +284,9 @@ def _samples_lost(measured: RecordData, _: Results) -> Mapping[str, Value]:
             return no_ledger(measured, name)
         if not complete:
             return not_to_its_end(measured, name, "no epoch is whole, so nothing can be said about lost samples") or NO_WHOLE_EPOCH
-        most, dropped = (max(getattr(epoch, what) for epoch in complete) for what in ("lost", "dropped"))
+        largest, dropped = (max(getattr(epoch, column) for epoch in complete) for column in ("lost", "dropped"))
         beside = f", beside {dropped} that fill no batch of one worker either" if dropped else ""
-        return _samples(measured, complete, name="samples_lost", most=most, whole=f"complete epochs and all ranks{beside}")
+        return _samples(measured, complete, name="samples_lost", most=largest, whole=f"complete epochs and all ranks{beside}")
 
     return _per_configuration(measured, "samples", lost)
 
@@ -313,8 +313,8 @@ def _samples_duplicated(measured: RecordData, _: Results) -> Mapping[str, Value]
         every = [epoch for epoch in judged if epoch.configuration == name]
         if not every:
             return no_ledger(measured, name)
-        most = max(epoch.duplicated for epoch in every)
-        return _samples(measured, every, name="samples_duplicated", most=most, whole="epochs and all ranks")
+        largest = max(epoch.duplicated for epoch in every)
+        return _samples(measured, every, name="samples_duplicated", most=largest, whole="epochs and all ranks")
 
     return _per_configuration(measured, "samples", duplicated)
 

@@ -100,10 +100,10 @@ def _mfu(measured: RecordData, _: Results) -> Mapping[str, Value]:
 
 def _share_of_peak(measured: RecordData, amounts: Mapping[int, Amount], name: str) -> Mapping[str, Value]:
     """Operations of a step per second, by launch, over the devices' peak."""
-    speeds, most = _speeds(measured, amounts), peaks(measured)
-    known = {launch: peak.value for launch, peak in most.items() if peak.value}
+    speeds, peaks_of_launch = _speeds(measured, amounts), peaks(measured)
+    known = {launch: peak.value for launch, peak in peaks_of_launch.items() if peak.value}
     shares = [(launch, speed / known[launch]) for launch, speed in speeds.items() if launch in known]
-    missing = absent(amounts.values()) if not speeds else absent(most.values())
+    missing = absent(amounts.values()) if not speeds else absent(peaks_of_launch.values())
     convention, origin = measured.experiment.flops.convention, source(measured)
     types = "+".join(precisions(measured)) or "unknown"
     values = from_frame(
@@ -161,8 +161,8 @@ HFU = Metric(
 
 def _peak_memory(measured: RecordData, _: Results, *, counter: str, name: str, missing: str, of: str) -> Mapping[str, Value]:
     readings = measured.table("telemetry").filter(pl.col("counter") == counter)
-    most = readings.group_by("launch").agg(pl.col("value").max())
-    return from_frame(measured, most, unit=BYTES, name=name, trials="", missing=missing, aggregate=f"largest rank's {of}")
+    largest = readings.group_by("launch").agg(pl.col("value").max())
+    return from_frame(measured, largest, unit=BYTES, name=name, trials="", missing=missing, aggregate=f"largest rank's {of}")
 
 
 MEMORIES = (  # name, title, formula, counter, of, why there is none, question, caveat

@@ -164,15 +164,15 @@ def partition(measured: RecordData, role: str) -> pl.DataFrame:
 
     `timed`: the successful ones; `fault`: those in which a fault struck. See `assay.frames.training.rank_time`. Memoised.
     """
-    return measured.once(f"partition {role}", lambda one: _partition(one, role))
+    return measured.once(f"partition {role}", lambda data: _partition(data, role))
 
 
 def _partition(measured: RecordData, role: str) -> pl.DataFrame:
     launches = measured.timed if role == "timed" else struck_launches(measured)
     wall = ((pl.col("end_ns") - pl.col("begin_ns")) / NS_PER_S).alias("wall_s")
     base = launches.select("launch", "configuration", "workers", "block", wall)
-    spent = of_ranks(measured, launches).group_by("launch").agg(pl.col(name).sum() / NS_PER_S for name in CATEGORIES)
-    return base.join(spent, on="launch").sort("launch")
+    seconds = of_ranks(measured, launches).group_by("launch").agg(pl.col(name).sum() / NS_PER_S for name in CATEGORIES)
+    return base.join(seconds, on="launch").sort("launch")
 
 
 def _goodput(measured: RecordData, _: Results, *, role: str, name: str) -> Mapping[str, Value]:
@@ -193,10 +193,10 @@ def _productive(measured: RecordData, parts: pl.DataFrame, marked: set[int], rol
     rows, apart = rows.filter(~pl.col("launch").is_in(list(troubles))), rows
     if rows.height == 0:
         return troubles[apart["launch"][0]]
-    whole = rows["workers"] * rows["wall_s"]
-    shares = (rows["productive"] / whole).to_list()
+    rank_seconds = rows["workers"] * rows["wall_s"]
+    shares = (rows["productive"] / rank_seconds).to_list()
     return of_interval(
-        quotient(rows["productive"].to_list(), whole.to_list(), measured.confidence),
+        quotient(rows["productive"].to_list(), rank_seconds.to_list(), measured.confidence),
         shares,
         measured.confidence,
         unit=FRACTION,
@@ -239,10 +239,10 @@ def _restarts(measured: RecordData, _: Results) -> Mapping[str, Value]:
     seen = (
         measured.table("events").filter(pl.col("kind") == "worker_start").group_by("launch").agg(pl.col("incarnation").max().alias("seen"))
     )
-    most = launches.join(seen, on="launch", how="left").with_columns(most=pl.max_horizontal("restarts", "seen"))
+    counted = launches.join(seen, on="launch", how="left").with_columns(most=pl.max_horizontal("restarts", "seen"))
     values: dict[str, Value] = {}
     for name in measured.configurations:
-        counts = most.filter(pl.col("configuration") == name)["most"].to_list()
+        counts = counted.filter(pl.col("configuration") == name)["most"].to_list()
         values[name] = (
             exact(float(max(counts)), unit=COUNT, name="restarts", n_launches=len(counts), n_trials=len(counts), how=RESTARTS_HOW)
             if counts
@@ -272,8 +272,8 @@ def lost_seconds(measured: RecordData) -> pl.DataFrame:
     ended = struck_launches(measured).filter(pl.col("status") == "ok")
     launches = ended.filter(~pl.col("launch").is_in(list(_unexplained(measured))))
     lost = pl.sum_horizontal(*(pl.col(name) for name in LOST)).sum() / NS_PER_S
-    own = of_ranks(measured, launches).group_by("launch").agg(lost.alias("value"))
-    return launches.select("launch", "configuration", "workers").join(own, on="launch").sort("launch")
+    of_launch = of_ranks(measured, launches).group_by("launch").agg(lost.alias("value"))
+    return launches.select("launch", "configuration", "workers").join(of_launch, on="launch").sort("launch")
 
 
 def _unexplained(measured: RecordData) -> Mapping[int, Absent]:
@@ -287,15 +287,15 @@ def _unexplained(measured: RecordData) -> Mapping[int, Absent]:
 
 def _unknown(measured: RecordData, configuration: str) -> Absent:
     """Why the cost of the fault is unknown in every struck launch of the configuration."""
-    own = struck_launches(measured).filter((pl.col("configuration") == configuration) & (pl.col("status") == "ok"))
+    struck = struck_launches(measured).filter((pl.col("configuration") == configuration) & (pl.col("status") == "ok"))
     unexplained = _unexplained(measured)
-    return next((unexplained[launch] for launch in own["launch"].to_list() if launch in unexplained), NOT_RECOVERED)
+    return next((unexplained[launch] for launch in struck["launch"].to_list() if launch in unexplained), NOT_RECOVERED)
 
 
 def windows(measured: RecordData) -> Mapping[int, tuple[tuple[int, int], ...]]:
     """launch -> intervals in which it was broken, monotonic ns; without launches that did not recover."""
-    found: dict[int, list[tuple[int, int]]] = {}
-    recovered = {(one.launch, one.fault_ns): one.regained_ns for one in recoveries(measured)}
+    intervals: dict[int, list[tuple[int, int]]] = {}
+    recovered = {(recovery.launch, recovery.fault_ns): recovery.regained_ns for recovery in recoveries(measured)}
     measured = on_one_clock(measured).measured  # as recoveries are; never pass it to `recoveries`, which aligns the clocks itself
     ends = measured.table("events").filter(pl.col("kind") == "fault_end").select("launch", until="ns").sort("until")
     struck = strikes(measured).select("launch", "ns").sort("ns")
@@ -303,12 +303,12 @@ def windows(measured: RecordData) -> Mapping[int, tuple[tuple[int, int], ...]]:
     for launch, begin, undone in timed.sort("launch", "ns").iter_rows():
         end = recovered.get((launch, begin)) or undone
         if end is not None and end > begin:
-            own = found.setdefault(launch, [])
-            if own and own[-1][1] >= begin:  # struck again before it had recovered
-                own[-1] = (own[-1][0], max(end, own[-1][1]))
+            broken = intervals.setdefault(launch, [])
+            if broken and broken[-1][1] >= begin:  # struck again before it had recovered
+                broken[-1] = (broken[-1][0], max(end, broken[-1][1]))
             else:
-                own.append((begin, end))
-    return {launch: tuple(own) for launch, own in found.items()}
+                broken.append((begin, end))
+    return {launch: tuple(broken) for launch, broken in intervals.items()}
 
 
 def _per_configuration(
@@ -316,20 +316,20 @@ def _per_configuration(
 ) -> Mapping[str, Value]:
     """One estimate per configuration of `of(row)` over the struck launches of a frame such as that of `lost_seconds`."""
     struck = set(struck_launches(measured)["configuration"].to_list())
-    found: dict[str, Value] = {}
+    estimates: dict[str, Value] = {}
     for configuration in measured.configurations:
         rows = values.filter(pl.col("configuration") == configuration).to_dicts()
         numbers = [of(row) for row in rows]
         if configuration not in struck:
-            found[configuration] = NO_FAULT
+            estimates[configuration] = NO_FAULT
         elif not numbers:
-            found[configuration] = _unknown(measured, configuration)
+            estimates[configuration] = _unknown(measured, configuration)
         elif max(numbers) == 0.0:
-            found[configuration] = exact(0.0, unit=unit, name=name, n_launches=len(numbers), n_trials=len(numbers), how=how)
+            estimates[configuration] = exact(0.0, unit=unit, name=name, n_launches=len(numbers), n_trials=len(numbers), how=how)
         else:
-            dress = positive if min(numbers) > 0.0 else average
-            found[configuration] = dress(numbers, measured.confidence, unit=unit, aggregate=how, name=name, n_trials=len(numbers))
-    return found
+            estimator = positive if min(numbers) > 0.0 else average
+            estimates[configuration] = estimator(numbers, measured.confidence, unit=unit, aggregate=how, name=name, n_trials=len(numbers))
+    return estimates
 
 
 def _cost_lost(measured: RecordData, _: Results) -> Mapping[str, Value]:

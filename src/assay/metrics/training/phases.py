@@ -48,8 +48,8 @@ def _phase_time(measured: RecordData, _: Results, *, phase: str, missing: str) -
 
 def _medians(measured: RecordData) -> dict[int, dict[str, Any]]:
     """launch -> its row (data_s, data_steps, ...): each phase's median over the steady steps, and the number of steps with it."""
-    both = [(pl.col(f"{phase}_s").median(), pl.col(f"{phase}_s").count().alias(f"{phase}_steps")) for phase, *_ in PHASES]
-    rows = measured.steady_steps.group_by("launch").agg(*chain.from_iterable(both))
+    expressions = [(pl.col(f"{phase}_s").median(), pl.col(f"{phase}_s").count().alias(f"{phase}_steps")) for phase, *_ in PHASES]
+    rows = measured.steady_steps.group_by("launch").agg(*chain.from_iterable(expressions))
     return {row["launch"]: row for row in rows.iter_rows(named=True)}
 
 

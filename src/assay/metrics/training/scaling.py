@@ -49,8 +49,8 @@ def _speedup(measured: RecordData, _: Results) -> Mapping[str, Value]:
 
 def _paired(measured: RecordData, values: pl.DataFrame, configuration: str, basis: str, name: str) -> Value:
     """T(base) / T(configuration) over the blocks with both."""
-    if (unfit := absent(measured, configuration, "speedup")) is not None:
-        return unfit
+    if (reason := absent(measured, configuration, "speedup")) is not None:
+        return reason
     base = in_blocks(measured, values, measured.base)
     times = in_blocks(measured, values, configuration)
     blocks = sorted(base.keys() & times.keys())
@@ -133,8 +133,8 @@ EFFICIENCY = Metric(
 def _speedup_wall(measured: RecordData, _: Results) -> Mapping[str, Value]:
     """Only for runs with the same work: strong scaling, or epochs of the same data."""
     if measured.mode == "weak" and not (measured.experiment.scaling.mode == "auto" and same_total(measured.global_steps, measured.timed)):
-        why = Absent(reason="not_applicable", detail="under weak scaling the runs do different amounts of work")
-        return dict.fromkeys(measured.configurations, why)
+        absent_value = Absent(reason="not_applicable", detail="under weak scaling the runs do different amounts of work")
+        return dict.fromkeys(measured.configurations, absent_value)
     values = wall_seconds(measured)
     return {name: _paired(measured, values, name, "wall", "speedup_wall") for name in measured.configurations}
 
@@ -191,8 +191,8 @@ def _speedups_per_block(measured: RecordData, above: Sequence[int]) -> list[list
     """One row per block with every configuration, one speedup per level above 1."""
     values = seconds_per_work(measured) if time_basis(measured) == "step" else wall_seconds(measured)
     times = {level: in_blocks(measured, values, name) for level, name in zip(measured.levels, measured.configurations, strict=True)}
-    whole = set.intersection(*map(set, times.values()))
-    blocks = sorted(block for block in whole if all(by_block[block] > 0.0 for by_block in times.values()))
+    shared_blocks = set.intersection(*map(set, times.values()))
+    blocks = sorted(block for block in shared_blocks if all(by_block[block] > 0.0 for by_block in times.values()))
     rows = [[times[1][block] / times[level][block] for level in above] for block in blocks]
     return [row for row in rows if all(0.0 < speedup < math.inf for speedup in row)]  # a step with almost no work has none
 

@@ -26,8 +26,8 @@ from assay.units import FRACTION
 
 def windows(measured: RecordData) -> pl.DataFrame:
     """The rows of `Served.windows` of the timed launches that have a window."""
-    own = measured.served.windows.join(measured.timed.select("launch"), on="launch", how="semi")
-    return own.filter(pl.col("seconds").is_not_null())
+    timed = measured.served.windows.join(measured.timed.select("launch"), on="launch", how="semi")
+    return timed.filter(pl.col("seconds").is_not_null())
 
 
 def per_second(measured: RecordData, amounts: pl.DataFrame, *, unit: str, name: str, aggregate: str, missing: str) -> dict[str, Value]:
@@ -83,8 +83,8 @@ class _Over:
     def interval(self, above: list[float], below: list[float], confidence: float) -> Interval:
         if self.is_share:
             return share(above, below, confidence)
-        whole = quotient(above, below, confidence)
-        return whole if len(above) == 1 else Interval(value=whole.value, low=max(0.0, whole.low), high=whole.high)
+        estimate = quotient(above, below, confidence)
+        return estimate if len(above) == 1 else Interval(value=estimate.value, low=max(0.0, estimate.low), high=estimate.high)
 
     def method(self, launches: int) -> str:
         floor = ", never narrower than independent requests (Clopper-Pearson)" if self.is_share else ""
@@ -92,8 +92,8 @@ class _Over:
 
 
 def _over_launches(measured: RecordData, rows: pl.DataFrame, over: _Over) -> dict[str, Value]:
-    some = pl.col("below") >= 0 if over.nothing_made else pl.col("below") > 0
-    present = rows.filter(pl.col("above").is_not_null() & some)
+    countable = pl.col("below") >= 0 if over.nothing_made else pl.col("below") > 0
+    present = rows.filter(pl.col("above").is_not_null() & countable)
     joined = measured.timed.select("launch", "configuration", "block").join(present, on="launch").sort("block")
     by_configuration = joined.rows_by_key("configuration", named=True)  # a handful of rows: a query per row would cost more
     return {name: _value(measured, name, by_configuration.get(name, []), over) for name in measured.configurations}
@@ -103,7 +103,7 @@ def _value(measured: RecordData, configuration: str, launches: Sequence[Mapping[
     above, below = ([float(row[side]) for row in launches] for side in ("above", "below"))
     if sum(below) <= 0:
         return nothing(measured, configuration, over.missing)
-    made = of_interval(
+    estimate = of_interval(
         over.interval(above, below, measured.confidence),
         [a / b for a, b in zip(above, below, strict=True) if b > 0],
         measured.confidence,
@@ -113,7 +113,7 @@ def _value(measured: RecordData, configuration: str, launches: Sequence[Mapping[
         method=over.method(len(launches)),
         tags=f"agg:{over.aggregate}|ci:{'t-share' if over.is_share else 't-quotient'}",
     )
-    return replace(made, n_launches=len(launches))
+    return replace(estimate, n_launches=len(launches))
 
 
 def tally(rows: pl.DataFrame, above: pl.Expr, below: pl.Expr | None = None) -> pl.DataFrame:
@@ -125,6 +125,6 @@ def within(measured: RecordData, time_ns: pl.Expr, only: pl.Expr | None = None, 
     """(launch, above): number of the load's requests with this time in their launch's window, or the sum of an amount over them."""
     rows = measured.timed_requests.filter((pl.col("phase") != "cold") & (pl.lit(True) if only is None else only))
     bounds = windows(measured).select("launch", "begin_ns", "end_ns")
-    inside = rows.join(bounds, on="launch").filter((time_ns >= pl.col("begin_ns")) & (time_ns < pl.col("end_ns")))
+    within_window = rows.join(bounds, on="launch").filter((time_ns >= pl.col("begin_ns")) & (time_ns < pl.col("end_ns")))
     summed = (pl.len() if amount is None else amount.sum()).cast(pl.Float64).alias("above")
-    return of_every_launch(measured, inside.group_by("launch").agg(summed))
+    return of_every_launch(measured, within_window.group_by("launch").agg(summed))

@@ -31,11 +31,11 @@ def _dollars(
     price = usd_per_worker_second(measured)
     if not price:
         return dict.fromkeys(measured.configurations, NO_PRICES if price is None else FREE)
-    spent = windows(measured).join(measured.timed.select("launch", "workers"), on="launch")
-    usd = spent.select("launch", (pl.col("workers") * pl.col("seconds") * price).alias("usd"))
-    made = usd.join(amount.rename({"above": "made"}), on="launch")
+    workers_by_window = windows(measured).join(measured.timed.select("launch", "workers"), on="launch")
+    usd = workers_by_window.select("launch", (pl.col("workers") * pl.col("seconds") * price).alias("usd"))
+    joined = usd.join(amount.rename({"above": "made"}), on="launch")
     above, below = ("made", "usd") if inverse else ("usd", "made")
-    rows = made.select("launch", pl.col(above).alias("above"), pl.col(below).alias("below"))
+    rows = joined.select("launch", pl.col(above).alias("above"), pl.col(below).alias("below"))
     return quotients(measured, rows, unit=unit, name=name, aggregate=aggregate, missing=missing, nothing_made=not inverse)
 
 
@@ -43,27 +43,27 @@ def joules_per(measured: RecordData, amount: pl.DataFrame, *, unit: str, name: s
     """Joules of the window per unit of an amount, from a frame (launch, above)."""
     method = energy_method(measured)
     rows = window_joules(measured).join(amount.rename({"above": "below"}), on="launch")
-    how = f"{'MODELLED, not measured: ' if method == 'modelled' else ''}{aggregate}"
-    return quotients(measured, rows, unit=unit, name=f"{name}|method:{method}", aggregate=how, missing=missing, nothing_made=True)
+    method_words = f"{'MODELLED, not measured: ' if method == 'modelled' else ''}{aggregate}"
+    return quotients(measured, rows, unit=unit, name=f"{name}|method:{method}", aggregate=method_words, missing=missing, nothing_made=True)
 
 
 def window_joules(measured: RecordData) -> pl.DataFrame:
     """(launch, above): joules of all devices in the window, for launches with readings of every device around it."""
     readings = measured.table("telemetry").filter((pl.col("counter") == "energy") & (pl.col("method") == (energy_method(measured) or "")))
-    found = []
+    rows = []
     for window in windows(measured).select("launch", "begin_ns", "end_ns").iter_rows():
         devices = readings.filter(pl.col("launch") == window[0]).partition_by("host", "device")
-        spent = [_between(device, window[1], window[2]) for device in devices]
-        known = [joules for joules in spent if joules is not None]
-        if known and len(known) == len(spent):
-            found.append((window[0], sum(known)))
-    return pl.DataFrame(found, schema={"launch": pl.Int32, "above": pl.Float64}, orient="row")
+        increases = [_between(device, window[1], window[2]) for device in devices]
+        known = [joules for joules in increases if joules is not None]
+        if known and len(known) == len(increases):
+            rows.append((window[0], sum(known)))
+    return pl.DataFrame(rows, schema={"launch": pl.Int32, "above": pl.Float64}, orient="row")
 
 
 def _between(device: pl.DataFrame, begin_ns: int, end_ns: int) -> float | None:
     """The increase of a cumulative counter between two times; None unless its readings cover both."""
-    own = device.sort("ns")
-    ns, joules = own["ns"].to_numpy(), own["value"].to_numpy()
+    readings = device.sort("ns")
+    ns, joules = readings["ns"].to_numpy(), readings["value"].to_numpy()
     if not ns[0] <= begin_ns < end_ns <= ns[-1]:
         return None
     first, last = np.interp(np.array([begin_ns, end_ns]) - ns[0], ns - ns[0], joules)
