@@ -67,8 +67,8 @@ def _replaced(measured: RecordData) -> list[Finding]:
     launches = measured.table("launches").filter(pl.col("role") == "timed")
     found_here = []
     for name in measured.configurations:
-        own = launches.filter(pl.col("configuration") == name)
-        replaced, used = (own.filter(pl.col("status") == status).height for status in ("contaminated", "ok"))
+        rows = launches.filter(pl.col("configuration") == name)
+        replaced, used = (rows.filter(pl.col("status") == status).height for status in ("contaminated", "ok"))
         if replaced and replaced >= used:
             found_here.append(
                 Finding(

@@ -35,16 +35,16 @@ def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     words, remedy = (OF_LOADS, LOADS_REMEDY) if measured.kind.sends_requests else (OF_STEPS, STEPS_REMEDY)
     found_here = []
     for name in measured.configurations:
-        own = shares.filter(pl.col("configuration") == name)
-        heavy = own.filter(pl.col("share") > MOST_SHARE)
-        if heavy.height * 2 > own.height:
+        rows = shares.filter(pl.col("configuration") == name)
+        heavy = rows.filter(pl.col("share") > MOST_SHARE)
+        if heavy.height * 2 > rows.height:
             found_here.append(
                 Finding(
                     rule="heavy_tail",
                     severity="warning",
                     configuration=name,
                     remedy=remedy,
-                    evidence=f"in {heavy.height} of {count(own.height, 'launches')} more than {MOST_SHARE:.0%} of {words}",
+                    evidence=f"in {heavy.height} of {count(rows.height, 'launches')} more than {MOST_SHARE:.0%} of {words}",
                 )
             )
     return tuple(found_here)

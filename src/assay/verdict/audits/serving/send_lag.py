@@ -44,12 +44,12 @@ REMEDY: Final = (
 
 def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """At most one finding per configuration for the lag and one for unsent load."""
-    found = fold(measured)
+    folded = fold(measured)
     closed = serving_of(measured).arrivals.process in CLOSED
     return tuple(
         f
-        for name, own in by_configuration(measured, found)
-        for f in (*(() if closed else _late(measured, name, own)), *_short(measured, name, own, closed=closed))
+        for name, launches in by_configuration(measured, folded)
+        for f in (*(() if closed else _late(measured, name, launches)), *_short(measured, name, launches, closed=closed))
     )
 
 
@@ -89,8 +89,8 @@ def _in_flight(measured: RecordData) -> pl.DataFrame | None:
     inside = pl.min_horizontal("done_ns", "_until") - pl.max_horizontal(sent, "begin_ns")
     whole = (pl.col("_until") - pl.col("begin_ns")).first() * pl.col("_streams").first()
     spans = requests.drop_nulls(["sent_ns", "done_ns"]).join(bounds, on="launch")
-    found: pl.DataFrame = spans.group_by("launch").agg((inside.clip(lower_bound=0).sum() / whole).alias("achieved"))
-    return found
+    achieved: pl.DataFrame = spans.group_by("launch").agg((inside.clip(lower_bound=0).sum() / whole).alias("achieved"))
+    return achieved
 
 
 def _open() -> pl.Expr:

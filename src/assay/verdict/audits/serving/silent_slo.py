@@ -95,7 +95,7 @@ def _answered(said: Claim, slo: Objective, about: list[Number], seen: Seen) -> t
     """Parts of an unbroken objective left open, or covered only by a lower percentile."""
     weaker = [number for number, says in seen if says == "weaker"]
     undecided = [number for number, says in seen if says == "undecided"]
-    asked = limit_of(slo).statistic
+    statistic = limit_of(slo).statistic
     if any(says == "met" for _, says in seen):
         return ()
     if undecided:
@@ -111,14 +111,14 @@ def _answered(said: Claim, slo: Objective, about: list[Number], seen: Seen) -> t
             ),
         )
     if weaker:
-        words = f"the objective is on the {asked} ({slo.objective}); what is published is {_said(weaker[0])}, which does not answer it"
+        words = f"the objective is on the {statistic} ({slo.objective}); what is published is {_said(weaker[0])}, which does not answer it"
         return (
             found(
                 "objective_answered_by_less",
                 "note" if slo.met else "warning",
                 weaker[0],
                 words,
-                f"publish the {asked} of the same launches",
+                f"publish the {statistic} of the same launches",
                 "goodput",
                 "tail",
             ),

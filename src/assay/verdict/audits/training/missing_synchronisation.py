@@ -36,16 +36,16 @@ def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     signs = _signs(measured)
     found_here = []
     for name in measured.configurations:
-        own = signs.filter(pl.col("configuration") == name)
+        rows = signs.filter(pl.col("configuration") == name)
         for rule, words in _WORDS.items():
-            hit = int(own[rule].sum())
-            if own.height and 2 * hit > own.height:
+            hit = int(rows[rule].sum())
+            if rows.height and 2 * hit > rows.height:
                 found_here.append(
                     Finding(
                         rule=rule,
                         severity="warning",
                         configuration=name,
-                        evidence=f"{words} in {hit} of {count(own.height, 'launches')}",
+                        evidence=f"{words} in {hit} of {count(rows.height, 'launches')}",
                         remedy=REMEDY,
                     )
                 )
@@ -119,8 +119,8 @@ def claim(said: Claim) -> tuple[Finding, ...]:
         for number in speeds(said)
         if number.synchronised is False
     ]
-    asked = _on_device(said) and not is_serving(said)  # a client times answers that have arrived: nothing is queued
-    silent = [number for number in speeds(said) if number.synchronised is None] if asked else []
+    judged = _on_device(said) and not is_serving(said)  # a client times answers that have arrived: nothing is queued
+    silent = [number for number in speeds(said) if number.synchronised is None] if judged else []
     return (
         *wrong,
         *unsaid(
