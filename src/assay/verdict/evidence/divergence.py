@@ -247,8 +247,8 @@ def _odd(texts: Mapping[int, str]) -> str:
     sizes = Counter(texts.values()).most_common()
     if len(sizes) < 2 or sizes[0][1] == sizes[1][1]:
         return ""
-    odd = [rank for rank in sorted(texts) if texts[rank] != sizes[0][0]]
-    return f" ({_ranks(odd)} unlike the other {sizes[0][1]})"
+    differing = [rank for rank in sorted(texts) if texts[rank] != sizes[0][0]]
+    return f" ({_ranks(differing)} unlike the other {sizes[0][1]})"
 
 
 def _steps(steps: Sequence[int]) -> str:

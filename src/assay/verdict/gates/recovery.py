@@ -36,9 +36,9 @@ def check(measured: RecordData, results: Results) -> tuple[GateResult, ...]:
 
 
 def _load(launches: pl.DataFrame, struck: set[int], results: Results, configuration: str) -> GateResult:
-    hit = launches.filter(pl.col("launch").is_in(list(struck)))
+    faulted = launches.filter(pl.col("launch").is_in(list(struck)))
     failed = launches.filter(pl.col("status") != "ok")
-    if hit.height == 0:
+    if faulted.height == 0:
         why = f"the launch failed before: {failed['reason'][0]}" if failed.height else "the load had ended, or the fault missed"
         return _result(configuration, "NOT_MEASURED", f"no fault struck: {why}")
     if failed.height:
@@ -85,12 +85,12 @@ def _meanwhile(results: Results, configuration: str) -> str:
 
 
 def _one(launches: pl.DataFrame, struck: set[int], results: Results, configuration: str) -> GateResult:
-    hit, spared = (launches.filter(pl.col("launch").is_in(list(struck))), launches.filter(~pl.col("launch").is_in(list(struck))))
+    faulted, spared = (launches.filter(pl.col("launch").is_in(list(struck))), launches.filter(~pl.col("launch").is_in(list(struck))))
     if spared.height:
         status, reason = spared.select("status", "reason").row(0)
         why = reason or "the job ended before the planned step" if status == "ok" else f"the launch failed before: {reason}"
         return _result(configuration, "FAIL", f"{_which(spared.height, launches.height)} never struck: {why}")
-    lost = hit.filter(pl.col("status") != "ok")
+    lost = faulted.filter(pl.col("status") != "ok")
     if lost.height:
         reason = lost["reason"][0]
         return _result(configuration, "FAIL", f"the job did not survive {count(lost.height, 'fault launches')}: {reason}")

@@ -107,7 +107,7 @@ def _of_the_limit(said: Claim) -> list[Finding]:
     """A limit in a unit that the limited number cannot have."""
     if said.slo is None or said.slo.unit is None:
         return []
-    odd = [number for number in limited(said) if not same_unit(said.slo, number)]
+    mismatched = [number for number in limited(said) if not same_unit(said.slo, number)]
     return [
         found(
             "limit_in_another_unit",
@@ -117,7 +117,7 @@ def _of_the_limit(said: Claim) -> list[Finding]:
             "give the limit in a unit of the number that it limits",
             "goodput",
         )
-        for number in odd[:1]
+        for number in mismatched[:1]
     ]
 
 

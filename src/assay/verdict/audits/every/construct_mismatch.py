@@ -169,16 +169,16 @@ def _statistics(said: Claim) -> list[Finding]:
     for (system, metric), numbers in _groups(said.number).items():
         if system:
             by_metric.setdefault(metric, {})[system] = numbers
-    found_here = []
+    findings = []
     for systems in by_metric.values():
         for (name, first), (other, second) in itertools.combinations(systems.items(), 2):
             given = [{CENTRE.get(kind, kind) for number in side if (kind := statistic(number)) is not None} for side in (first, second)]
             if all(given) and not given[0] & given[1]:
                 words = f"{first[0].metric} of {name} is a {', '.join(sorted(given[0]))}, of {other} a {', '.join(sorted(given[1]))} (number.statistic)"
-                found_here.append(
+                findings.append(
                     found("statistics_differ", "invalid", second[0], words, "give the same statistic of both", "one_configuration", "tail")
                 )
-    return found_here
+    return findings
 
 
 CENTRE = {"p50": "median"}

@@ -55,38 +55,42 @@ def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
             ),
             *_made_again(measured),
         )
-    hit = [finding for limit in limits(measured.experiment.noise) if (finding := _over(noise, limit)) is not None]
-    return (*hit, *_slow_sentinel(measured, noise), *_drifts(measured, noise), *_made_again(measured), *_unseen(measured, noise))
+    exceeded = [finding for limit in limits(measured.experiment.noise) if (finding := _over(noise, limit)) is not None]
+    return (*exceeded, *_slow_sentinel(measured, noise), *_drifts(measured, noise), *_made_again(measured), *_unseen(measured, noise))
 
 
 def _over(noise: pl.DataFrame, limit: Limit) -> Finding | None:
-    hit = noise.filter(pl.col(limit.column) > limit.most)
-    if hit.height == 0:
+    disturbed = noise.filter(pl.col(limit.column) > limit.most)
+    if disturbed.height == 0:
         return None
-    most = reading(float(hit[limit.column].max()), FRACTION, beside=(limit.most,))  # type: ignore[arg-type]
+    most = reading(float(disturbed[limit.column].max()), FRACTION, beside=(limit.most,))  # type: ignore[arg-type]
     words = limit.words.format(value=f"up to {most}")
     allowed = f"at most {asked(limit.most, FRACTION)} are allowed"
     return Finding(
-        rule=limit.rule, severity="warning", configuration=None, evidence=f"{words}; {allowed}; {_which(hit, noise)}", remedy=limit.remedy
+        rule=limit.rule,
+        severity="warning",
+        configuration=None,
+        evidence=f"{words}; {allowed}; {_which(disturbed, noise)}",
+        remedy=limit.remedy,
     )
 
 
 def _slow_sentinel(measured: RecordData, noise: pl.DataFrame) -> Iterable[Finding]:
-    hit = slow(noise, measured.experiment.noise)
-    if hit.height:
-        worst = hit.sort("sentinel").tail(1)
+    disturbed = slow(noise, measured.experiment.noise)
+    if disturbed.height:
+        worst = disturbed.sort("sentinel").tail(1)
         words = sentinel_words(float(worst["sentinel_ratio"][0]), float(worst["deviations"][0]))
         yield Finding(
             rule="slow_sentinel",
             severity="warning",
             configuration=None,
-            evidence=f"{words} beside launch {worst['launch'][0]}; {_which(hit, noise)}",
+            evidence=f"{words} beside launch {worst['launch'][0]}; {_which(disturbed, noise)}",
             remedy="find out what else runs at that time; noise.repeat makes such launches again",
         )
 
 
-def _which(hit: pl.DataFrame, noise: pl.DataFrame) -> str:
-    return f"it hit {hit.height} of {count(noise.height, 'timed launches')} ({_launches(hit['launch'].to_list())})"
+def _which(disturbed: pl.DataFrame, noise: pl.DataFrame) -> str:
+    return f"it hit {disturbed.height} of {count(noise.height, 'timed launches')} ({_launches(disturbed['launch'].to_list())})"
 
 
 def _launches(numbers: Sequence[int]) -> str:

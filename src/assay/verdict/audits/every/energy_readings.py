@@ -43,12 +43,12 @@ def _too_short(measured: RecordData, telemetry: pl.DataFrame) -> Finding | None:
     if not isinstance(period, float):
         return None
     wall = ((pl.col("end_ns") - pl.col("begin_ns")) / NS_PER_S).alias("wall")
-    hit = measured.timed.select("launch", wall).filter(pl.col("wall") < FEWEST_PERIODS * period)
-    if hit.height == 0:
+    short = measured.timed.select("launch", wall).filter(pl.col("wall") < FEWEST_PERIODS * period)
+    if short.height == 0:
         return None
     return _finding(
         "energy_window_short",
-        f"{hit.height} launches are shorter than {FEWEST_PERIODS} periods of {reading(period, SECONDS)} of the energy sensor",
+        f"{short.height} launches are shorter than {FEWEST_PERIODS} periods of {reading(period, SECONDS)} of the energy sensor",
         "run longer launches, or leave their joules out of account",
     )
 

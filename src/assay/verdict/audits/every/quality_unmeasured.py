@@ -135,12 +135,12 @@ def _lost(quality: ClaimedQuality) -> list[Finding]:
 
 def _lost_in_numbers(said: Claim) -> tuple[Finding, ...]:
     """Scores given as numbers, with their baseline's."""
-    found_here: list[Finding] = []
+    findings: list[Finding] = []
     for number in filter(is_quality, said.number):
         same = said.quality is not None and said.quality.metric == number.metric
         score = of_number(number, said.quality.margin if same and said.quality is not None else None)
-        found_here += _lost(score) if score is not None else []
-    return tuple(found_here)
+        findings += _lost(score) if score is not None else []
+    return tuple(findings)
 
 
 def _too_few(quality: ClaimedQuality) -> list[Finding]:

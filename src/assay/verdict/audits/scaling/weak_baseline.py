@@ -27,7 +27,7 @@ BASE = "base_kind"  # condition of the experiment; best_serial: the base is the 
 
 def examine(measured: RecordData, results: Results) -> tuple[Finding, ...]:
     """A warning per configuration with superlinear speedup; one if the base had other threads."""
-    found_here = []
+    findings = []
     for name in measured.configurations:
         value = results["efficiency"][name]
         if (
@@ -37,7 +37,7 @@ def examine(measured: RecordData, results: Results) -> tuple[Finding, ...]:
             and value.low > 1.0
             and not _other_work(measured, results, name)
         ):
-            found_here.append(
+            findings.append(
                 Finding(
                     rule="speedup_above_workers",
                     severity="warning",
@@ -47,7 +47,7 @@ def examine(measured: RecordData, results: Results) -> tuple[Finding, ...]:
                     needs=("strong_base",),
                 )
             )
-    return tuple(found_here)
+    return tuple(findings)
 
 
 def _other_work(measured: RecordData, results: Results, name: str) -> bool:
@@ -121,15 +121,15 @@ def is_strength(key: str) -> bool:
 def _too_good(said: Claim) -> list[Finding]:
     """Gains at or above the number of workers, in any form."""
     efficiencies = [(number, efficiency(said, number), workers_factor(said, number)) for number in said.number]
-    found_here = [
+    findings = [
         _at_workers(number, value, factor, _low(said, number))
         for number, value, factor in efficiencies
         if value is not None and _at_least_one(value)
     ]
     for base, number, value in pairs(said):
         if _at_least_one(value):
-            found_here.append(_at_workers(number, value, (number.workers or 1) / (base.workers or 1), None))
-    return found_here
+            findings.append(_at_workers(number, value, (number.workers or 1) / (base.workers or 1), None))
+    return findings
 
 
 def _at_least_one(value: float) -> bool:

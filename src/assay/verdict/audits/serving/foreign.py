@@ -201,12 +201,12 @@ def _contradicted(foreign: Mapping[str, Any], results: Results) -> Iterator[Find
         stated = float(reported["value"]) * UNITS.get(str(reported.get("unit")), 1.0)
         apart = abs(stated - ours.value) / ours.value
         if apart > MOST_APART:
-            told_and_made = f"the file tells {reported.get('name')} {given(stated)} s, but its requests give {given(ours.value)} s"
+            sentence = f"the file tells {reported.get('name')} {given(stated)} s, but its requests give {given(ours.value)} s"
             yield finding(
                 "foreign_contradiction",
                 "warning",
                 str(reported["configuration"]),
-                f"{told_and_made} by the same definition: {percent(apart)} apart",
+                f"{sentence} by the same definition: {percent(apart)} apart",
                 "look whether the file was edited, or cut together from several",
             )
 

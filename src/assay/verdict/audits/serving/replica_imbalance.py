@@ -63,31 +63,31 @@ def _launches(measured: RecordData) -> pl.DataFrame:
 
 
 def _uneven(name: str, rows: pl.DataFrame) -> Iterator[Finding]:
-    hit = rows.filter(pl.col("busiest") > BUSIEST)
-    if hit.height == 0 or not most(hit.height, rows.height):
+    uneven = rows.filter(pl.col("busiest") > BUSIEST)
+    if uneven.height == 0 or not most(uneven.height, rows.height):
         return
-    worst = hit.sort("busiest").row(-1, named=True)
+    worst = uneven.sort("busiest").row(-1, named=True)
     yield finding(
         "replicas_uneven",
         "warning",
         name,
         f"replica {worst['who']} was sent {given(worst['busiest'], 3)} times its even share ({worst['most']:,} of {worst['whole']:,} requests; "
-        f"{hit.height} of {count(rows.height, 'launches')}, {in_launches(hit['launch'])})",
+        f"{uneven.height} of {count(rows.height, 'launches')}, {in_launches(uneven['launch'])})",
         "look why the others took less: a replica that was not ready, or connections that stay with one",
     )
 
 
 def _unequal(name: str, rows: pl.DataFrame) -> Iterator[Finding]:
-    hit = rows.filter((pl.col("slowest") > SLOWEST) & (pl.col("seen") > 1))
-    if hit.height == 0 or not most(hit.height, rows.height):
+    unequal = rows.filter((pl.col("slowest") > SLOWEST) & (pl.col("seen") > 1))
+    if unequal.height == 0 or not most(unequal.height, rows.height):
         return
-    worst = hit.sort("slowest").row(-1, named=True)
+    worst = unequal.sort("slowest").row(-1, named=True)
     yield finding(
         "replicas_unequal",
         "warning",
         name,
         f"replica {worst['slow']} takes {given(worst['slowest'], 3)} times as long to its first text as the fastest one "
-        f"({hit.height} of {count(rows.height, 'launches')}, {in_launches(hit['launch'])})",
+        f"({unequal.height} of {count(rows.height, 'launches')}, {in_launches(unequal['launch'])})",
         "look what that replica shares its processors or its device with",
     )
 

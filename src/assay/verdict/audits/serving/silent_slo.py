@@ -25,14 +25,14 @@ from assay.verdict.types import Finding
 
 def examine(measured: RecordData, results: Results) -> tuple[Finding, ...]:
     """Nothing for training; for a load, throughput reached while its objectives were broken."""
-    found_here = []
+    findings = []
     for result in objectives.GATE.check(measured, results):
         name = result.configuration
         rate = results.get(OUTPUT_THROUGHPUT.name, {}).get(name)
         if result.status == "FAIL" and isinstance(rate, Estimate):
             good = results.get(GOODPUT.name, {}).get(name)
             left = f", of which goodput is {show(good, work='requests').full}" if isinstance(good, Estimate) else ""
-            found_here.append(
+            findings.append(
                 Finding(
                     rule="objectives_broken",
                     severity="note",
@@ -41,7 +41,7 @@ def examine(measured: RecordData, results: Results) -> tuple[Finding, ...]:
                     remedy="quote the goodput, or the throughput at the largest load that meets the objectives",
                 )
             )
-    return tuple(found_here)
+    return tuple(findings)
 
 
 def blind(measured: RecordData, _: Results) -> str | None:

@@ -87,19 +87,19 @@ def _too_unsure(measured: RecordData, latencies: pl.DataFrame) -> Iterator[Findi
     for name, rows in by_configuration(measured, judged):
         for latency, title in TITLES.items():
             known = rows.filter(pl.col("latency") == latency)
-            hit = known.filter(pl.col("unsure_s") > pl.col("allowed_s"))
-            if hit.height:
-                yield _finding(name, title, hit, known, client.most_uncertainty)
+            affected = known.filter(pl.col("unsure_s") > pl.col("allowed_s"))
+            if affected.height:
+                yield _finding(name, title, affected, known, client.most_uncertainty)
 
 
-def _finding(name: str, title: str, hit: pl.DataFrame, known: pl.DataFrame, share: float) -> Finding:
-    worst = hit.sort(pl.col("unsure_s") / pl.col("allowed_s")).row(-1, named=True)
+def _finding(name: str, title: str, affected: pl.DataFrame, known: pl.DataFrame, share: float) -> Finding:
+    worst = affected.sort(pl.col("unsure_s") / pl.col("allowed_s")).row(-1, named=True)
     evidence = (
         f"{title} is not known well enough: p99 of its uncertainty {reading(worst['unsure_s'], SECONDS)}, of a median of "
         f"{reading(worst['median_s'], SECONDS)}; at most {reading(worst['allowed_s'], SECONDS)} ({percent(share, 12)}, or what is always "
-        f"allowed) is admissible; in {hit.height} of {count(known.height, 'launches')} ({in_launches(hit['launch'])})"
+        f"allowed) is admissible; in {affected.height} of {count(known.height, 'launches')} ({in_launches(affected['launch'])})"
     )
-    return finding("times_uncertain", "invalid" if most(hit.height, known.height) else "warning", name, evidence, REMEDY)
+    return finding("times_uncertain", "invalid" if most(affected.height, known.height) else "warning", name, evidence, REMEDY)
 
 
 def _unknown(measured: RecordData, latencies: pl.DataFrame) -> Iterator[Finding]:

@@ -118,14 +118,14 @@ def _starts(members: Sequence[Launch]) -> Told | None:
     """Launches that begin differently from the first of those expected to begin alike."""
     hashed = [launch for launch in members if launch.start]
     for group in _alike(hashed):
-        odd = [launch for launch in group if launch.start != group[0].start]
-        if odd:
+        deviating = [launch for launch in group if launch.start != group[0].start]
+        if deviating:
             return (
                 "starts_differ",
                 "invalid",
                 (
-                    f"{len(odd)} of {count(len(group), 'launches')} began with other parameters than launch {group[0].number}, "
-                    f"the first of them launch {odd[0].number}, while others began alike{_first_files(group)}"
+                    f"{len(deviating)} of {count(len(group), 'launches')} began with other parameters than launch {group[0].number}, "
+                    f"the first of them launch {deviating[0].number}, while others began alike{_first_files(group)}"
                 ),
             )
     return None

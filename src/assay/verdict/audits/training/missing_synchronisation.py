@@ -34,22 +34,22 @@ REMEDY = "synchronise the device before each reading of the clock, or let the pr
 def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """At most one warning per configuration and sign."""
     signs = _signs(measured)
-    found_here = []
+    findings = []
     for name in measured.configurations:
         rows = signs.filter(pl.col("configuration") == name)
         for rule, words in _WORDS.items():
-            hit = int(rows[rule].sum())
-            if rows.height and 2 * hit > rows.height:
-                found_here.append(
+            affected = int(rows[rule].sum())
+            if rows.height and 2 * affected > rows.height:
+                findings.append(
                     Finding(
                         rule=rule,
                         severity="warning",
                         configuration=name,
-                        evidence=f"{words} in {hit} of {count(rows.height, 'launches')}",
+                        evidence=f"{words} in {affected} of {count(rows.height, 'launches')}",
                         remedy=REMEDY,
                     )
                 )
-    return tuple(found_here)
+    return tuple(findings)
 
 
 _WORDS = {
