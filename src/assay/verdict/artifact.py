@@ -100,8 +100,8 @@ def count_facts(value: object) -> tuple[int, int]:
 
 
 def _text(before: Mapping[str, Any], group: str, name: str) -> str:
-    found = (before.get(group) or {}).get(name)
-    return found if isinstance(found, str) else ""
+    value = (before.get(group) or {}).get(name)
+    return value if isinstance(value, str) else ""
 
 
 def _code(before: Mapping[str, Any]) -> str:
@@ -115,8 +115,8 @@ def _code(before: Mapping[str, Any]) -> str:
 def _gpus(before: Mapping[str, Any]) -> str:
     devices = ((before.get("gpu") or {}).get("nvidia") or {}).get("devices") or ()
     names = [device.get("name") for device in devices if isinstance(device, Mapping)]
-    found = [name for name in names if isinstance(name, str)]
-    return ", ".join(f"{found.count(name)} x {name}" for name in dict.fromkeys(found))
+    models = [name for name in names if isinstance(name, str)]
+    return ", ".join(f"{models.count(name)} x {name}" for name in dict.fromkeys(models))
 
 
 def _bytes(before: Mapping[str, Any]) -> str:

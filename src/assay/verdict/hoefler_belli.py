@@ -61,8 +61,8 @@ def checklist(measured: RecordData, judgement: Judgement) -> tuple[Rule, ...]:
         _pictures(measured),
     )
     return tuple(
-        Rule(number=number, demand=DEMANDS[number - 1], answer=answer, evidence=evidence, mend=mend)
-        for number, (answer, evidence, mend) in enumerate(answered, start=1)
+        Rule(number=number, demand=DEMANDS[number - 1], answer=answer, evidence=evidence, mend=remedy)
+        for number, (answer, evidence, remedy) in enumerate(answered, start=1)
     )
 
 
@@ -94,10 +94,10 @@ def _base(measured: RecordData, results: Results) -> _Answered:
     time = first_value(results, (STEP_TIME.name, WALL_TIME.name), measured.base)
     if time is None:
         return "not kept", f"speedups are relative to {base}, whose absolute time was not measured", "measure the base"
-    told = f"speedups are relative to the same program on {base}: {time}"
+    sentence = f"speedups are relative to the same program on {base}: {time}"
     return (
         "in part",
-        f"{told}; whether a better serial program exists was not measured",
+        f"{sentence}; whether a better serial program exists was not measured",
         ("measure the best serial program too, and compare the records with assay compare"),
     )
 
@@ -106,28 +106,28 @@ def _subset(measured: RecordData) -> _Answered:
     launches = measured.table("launches")
     status = dict(launches.group_by("status").len().iter_rows())
     bad = {name: number for name, number in status.items() if name != "ok"}
-    told = f"{count(launches.height, 'launches')} were started and all are in the record"
+    sentence = f"{count(launches.height, 'launches')} were started and all are in the record"
     if waiting := _never_started(measured):
         return (
             "not kept",
-            f"{told}; {count(waiting, 'planned launches')} were never started ({measured.state} record)",
+            f"{sentence}; {count(waiting, 'planned launches')} were never started ({measured.state} record)",
             ("go on with assay resume"),
         )
     if not bad:
-        return "kept", f"{told}, every one ended well", ""
+        return "kept", f"{sentence}, every one ended well", ""
     kinds = ", ".join(f"{number} {name}" for name, number in sorted(bad.items()))
     unexplained = launches.filter((pl.col("status") != "ok") & (pl.col("reason") == "")).height
     if unexplained:
-        return "not kept", f"{told}; {kinds}, {unexplained} without a reason", "look at the logs in the record"
-    return "kept", f"{told}; {kinds}, each with its reason", ""
+        return "not kept", f"{sentence}; {kinds}, {unexplained} without a reason", "look at the logs in the record"
+    return "kept", f"{sentence}; {kinds}, each with its reason", ""
 
 
 def _never_started(measured: RecordData) -> int:
     """Planned launches without a row, except those that an adaptive run did not need."""
     if "looks_ended" in measured.manifest:
         return 0
-    made = set(measured.table("launches")["slot"].to_list())
-    return sum(planned.slot not in made for planned in plan(measured.experiment))
+    started = set(measured.table("launches")["slot"].to_list())
+    return sum(planned.slot not in started for planned in plan(measured.experiment))
 
 
 def _means(measured: RecordData) -> _Answered:
@@ -168,10 +168,10 @@ def _determinism(measured: RecordData, results: Results) -> _Answered:
     bounded = [value for value in numbers if value.low > float("-inf") and value.high < float("inf")]
     exact = sum(value.low == value.high for value in bounded)
     open_ended = len(numbers) - len(bounded)
-    told = f"{count(len(bounded), 'numbers')} have an interval between launches, of which {exact} are exact counts"
+    sentence = f"{count(len(bounded), 'numbers')} have an interval between launches, of which {exact} are exact counts"
     if open_ended:
-        return "in part", f"{told}; {count(open_ended, 'numbers')} of one launch only, without", "use more launches"
-    return ("kept", told, "") if numbers else ("not applicable", "no number is reported", "")
+        return "in part", f"{sentence}; {count(open_ended, 'numbers')} of one launch only, without", "use more launches"
+    return ("kept", sentence, "") if numbers else ("not applicable", "no number is reported", "")
 
 
 def _normality(measured: RecordData, results: Results) -> _Answered:
@@ -200,10 +200,10 @@ def _comparison(measured: RecordData, results: Results) -> _Answered:
         return "not applicable", "one configuration only", ""
     each = (measured.timed.filter(pl.col("configuration") == name).height for name in measured.configurations)
     k = min(each, default=0)
-    told = f"configurations are compared inside randomised blocks, at least {count(k, 'launches')} each"
+    sentence = f"configurations are compared inside randomised blocks, at least {count(k, 'launches')} each"
     if k < ENOUGH_LAUNCHES:
-        return "not kept", f"{told}, which is too few", f"use launches.per_configuration = {ENOUGH_LAUNCHES} or more"
-    return "kept", f"{told}, with intervals of the paired differences", ""
+        return "not kept", f"{sentence}, which is too few", f"use launches.per_configuration = {ENOUGH_LAUNCHES} or more"
+    return "kept", f"{sentence}, with intervals of the paired differences", ""
 
 
 def _statistic(measured: RecordData, results: Results) -> _Answered:
@@ -241,31 +241,29 @@ def _factors(measured: RecordData) -> _Answered:
     known, missing = count_facts(measured.before)
     if not known:
         return "not kept", "the record holds no environment", "run with assay run, which captures it"
-    told = f"{known} facts about machine and software are in the record, {missing} could not be read and say why"
+    sentence = f"{known} facts about machine and software are in the record, {missing} could not be read and say why"
     extra = len(measured.experiment.conditions)
     if measured.kind.sends_requests:
-        return _factors_of_load(measured, told)
+        return _factors_of_load(measured, sentence)
     if extra == 0 and measured.kind.times_calls:
-        mend = "name them with --name, or time a script that holds them"
-        return "in part", f"{told}; what it read (files, settings) is known only through its words", mend
+        remedy = "name them with --name, or time a script that holds them"
+        return "in part", f"{sentence}; what it read (files, settings) is known only through its words", remedy
     if extra == 0:
         return (
             "in part",
-            f"{told}; model, data and precision are known only through the script's digest",
+            f"{sentence}; model, data and precision are known only through the script's digest",
             ("name them under [conditions] in the experiment"),
         )
-    return "kept", f"{told}; {count(extra, 'conditions')} were named by the experimenter", ""
+    return "kept", f"{sentence}; {count(extra, 'conditions')} were named by the experimenter", ""
 
 
-def _factors_of_load(measured: RecordData, told: str) -> _Answered:
+def _factors_of_load(measured: RecordData, sentence: str) -> _Answered:
     digests = measured.manifest.get("schedules") or {}
     if not digests:
-        return ("in part", f"{told}; what was sent was not digested", "measure with assay, which names every schedule by its content")
-    said = measured.before.get("engines")
-    traffic = (
-        f"{told}; traffic, lengths, sampling and objectives stand in the experiment, and {count(len(digests), 'schedules')} by their digest"
-    )
-    if not isinstance(said, Mapping) or all(isinstance(one, Mapping) and "absent" in one for one in said.values()):
+        return ("in part", f"{sentence}; what was sent was not digested", "measure with assay, which names every schedule by its content")
+    engines = measured.before.get("engines")
+    traffic = f"{sentence}; traffic, lengths, sampling and objectives stand in the experiment, and {count(len(digests), 'schedules')} by their digest"
+    if not isinstance(engines, Mapping) or all(isinstance(engine, Mapping) and "absent" in engine for engine in engines.values()):
         return ("in part", f"{traffic}; the engines tell no version of themselves", "name engine and version under [conditions]")
     return "kept", f"{traffic}; the engines' own description is kept", ""
 
@@ -302,11 +300,11 @@ TIMING_OF_LOAD = (
 
 def _bounds(measured: RecordData, results: Results) -> _Answered:
     if measured.kind.sends_requests:
-        mend = "`assay doctor client` measures what the client can do; a bound of the hardware needs FLOP counts or bandwidth"
-        return "in part", "shown against the load that was offered; no hardware bound was measured", mend
+        remedy = "`assay doctor client` measures what the client can do; a bound of the hardware needs FLOP counts or bandwidth"
+        return "in part", "shown against the load that was offered; no hardware bound was measured", remedy
     if measured.kind.times_calls:
-        mend = "a bound of the hardware needs FLOP counts or the bytes that are moved"
-        return "in part", "what an empty call or start takes is told beside it; no hardware bound was measured", mend
+        remedy = "a bound of the hardware needs FLOP counts or the bytes that are moved"
+        return "in part", "what an empty call or start takes is told beside it; no hardware bound was measured", remedy
     ceiling = results.get("amdahl_ceiling", {}).get(ALL)
     if not isinstance(ceiling, Estimate):
         return (

@@ -28,17 +28,17 @@ def unexamined(measured: RecordData, audits: Collection[str]) -> Mapping[str, st
         return {name: OF_THE_MACHINE for name in audits if name == "contention"}
     if not foreign.get("requests"):
         return {name: TOTALS for name in audits if name not in ALWAYS}
-    found = {
+    reasons = {
         "client_ceiling": OF_THE_CLIENT,
         "transport": OF_THE_CLIENT,
         "contention": OF_THE_MACHINE,
         "mlperf": "MLPerf's rules are for its own load generator, and for loads that follow them",
     }
     if foreign.get("clock") != "scheduled":
-        found["send_lag"] = OF_DUE
+        reasons["send_lag"] = OF_DUE
     if measured.timeless:
-        found |= dict.fromkeys(("stall", "littles_law", "send_lag"), OF_TIMES)
-    return {name: why for name, why in found.items() if name in audits}
+        reasons |= dict.fromkeys(("stall", "littles_law", "send_lag"), OF_TIMES)
+    return {name: why for name, why in reasons.items() if name in audits}
 
 
 def origin(measured: RecordData) -> str:

@@ -81,18 +81,20 @@ def audit(measured: RecordData, results: Results) -> tuple[Finding, ...]:
     """The findings of all audits, most severe first."""
     audits: Mapping[str, Audit] = catalog.load_all("verdict.audits")
     senseless = unexamined(measured, audits)
-    found = [
-        (one, finding)
-        for name, one in sorted(audits.items())
-        if measured.kind.concerns(one.about) and name not in senseless
-        for finding in one.examine(measured, results)
+    findings = [
+        (registered, finding)
+        for name, registered in sorted(audits.items())
+        if measured.kind.concerns(registered.about) and name not in senseless
+        for finding in registered.examine(measured, results)
     ]
     gravity = {"invalid": 0, "fail": 1, "warning": 2, "note": 3}
-    ordered = sorted(found, key=lambda pair: (gravity[pair[1].severity], not pair[0].first))
+    ordered = sorted(findings, key=lambda pair: (gravity[pair[1].severity], not pair[0].first))
     return tuple(finding for _, finding in ordered)
 
 
 def check(measured: RecordData, results: Results) -> tuple[GateResult, ...]:
     """The results of all gates."""
     gates: Mapping[str, Gate] = catalog.load_all("verdict.gates")
-    return tuple(result for _, one in sorted(gates.items()) if measured.kind.concerns(one.about) for result in one.check(measured, results))
+    return tuple(
+        result for _, gate in sorted(gates.items()) if measured.kind.concerns(gate.about) for result in gate.check(measured, results)
+    )

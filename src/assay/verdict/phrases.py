@@ -14,7 +14,7 @@ def launch_words(measured: RecordData) -> str:
     launches = measured.experiment.launches
     if launches.precision is None:
         return f"{count(launches.per_configuration, 'launches')} per configuration in randomised blocks"
-    made = count(len(set(measured.timed["block"].to_list())), "launches")
+    total = count(len(set(measured.timed["block"].to_list())), "launches")
     wanted = f"±{given(100 * launches.precision)} %"
     ended = {
         "precision": f"until every primary interval was within {wanted}",
@@ -23,7 +23,7 @@ def launch_words(measured: RecordData) -> str:
     }.get(str(measured.manifest.get("looks_ended", "")), f"to be added until every primary interval is within {wanted}")
     looked = count(len(measured.looks), "looks")
     return (
-        f"{made} per configuration in randomised blocks ({ended}; {looked}, paid for by intervals at {given(100 * measured.confidence)} %)"
+        f"{total} per configuration in randomised blocks ({ended}; {looked}, paid for by intervals at {given(100 * measured.confidence)} %)"
     )
 
 

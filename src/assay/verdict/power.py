@@ -91,11 +91,11 @@ def _all(experiment: Experiment, earlier: RecordData | None, results: Results, f
 
 def _performance(experiment: Experiment, earlier: RecordData | None, results: Results, floor: float | None) -> Iterator[Expectation]:
     kind = kind_of(experiment)
-    for one in configurations(experiment) if earlier is not None else ():
-        name, level = one.name, one.workers
-        metric, own = _values(results, deciding_metrics(kind) if kind.sends_requests else TIMES, name)
-        if own is not None and len(own) >= 2:
-            yield _time(experiment, f"{metric.replace('_', ' ')} at {name}", _spread(own), floor)
+    for configuration in configurations(experiment) if earlier is not None else ():
+        name, level = configuration.name, configuration.workers
+        metric, values = _values(results, deciding_metrics(kind) if kind.sends_requests else TIMES, name)
+        if values is not None and len(values) >= 2:
+            yield _time(experiment, f"{metric.replace('_', ' ')} at {name}", _spread(values), floor)
         _, ratios = _values(results, ("speedup",), name)
         if ratios is not None and len(ratios) >= 2 and level != experiment.base_level:
             yield _speedup(experiment, name, _spread(ratios))
@@ -108,21 +108,21 @@ def _time(experiment: Experiment, subject: str, cv: float, floor: float | None) 
     k, confidence = _launches(experiment, cv), _confidence(experiment)
     error = cv * math.sqrt(2.0 / k)
     effect = detectable_effect(error, k - 1, confidence, least=math.log1p(experiment.comparison.smallest_effect))
-    told = (
+    sentence = (
         f"{_precision(experiment, cv)}interval about ±{percent(_half(cv, k, confidence))}; against as many launches made in "
         f"turn a change of {percent(math.expm1(effect), way='up')} is found in 4 of 5 cases; another session differs by itself"
     )
     if not subject.startswith(SUPPOSING):
-        told += f" (launches vary by {percent(cv)})"
+        sentence += f" (launches vary by {percent(cv)})"
     if floor is not None and floor > math.expm1(effect):
-        told += f"; this machine's noise floor, {percent(floor)}, is larger and decides"
-    return Expectation(subject=subject, sentence=told)
+        sentence += f"; this machine's noise floor, {percent(floor)}, is larger and decides"
+    return Expectation(subject=subject, sentence=sentence)
 
 
 def _speedup(experiment: Experiment, name: str, cv: float) -> Expectation:
     k, confidence = _launches(experiment, cv), _confidence(experiment)
-    told = f"interval about ±{percent(_half(cv, k, confidence))} of its value, from {count(k, 'blocks')}"
-    return Expectation(subject=f"speedup at {name}", sentence=f"{_precision(experiment, cv)}{told}")
+    sentence = f"interval about ±{percent(_half(cv, k, confidence))} of its value, from {count(k, 'blocks')}"
+    return Expectation(subject=f"speedup at {name}", sentence=f"{_precision(experiment, cv)}{sentence}")
 
 
 def _precision(experiment: Experiment, cv: float) -> str:
@@ -177,33 +177,35 @@ def _length(earlier: RecordData | None) -> Iterator[Expectation]:
     if earlier is None or pilot is None:
         return
     steps, seconds = pilot.shape[2], float(pilot.sum(axis=(1, 2)).mean())
-    found = components(np.log(pilot.mean(axis=2)))
+    variances = components(np.log(pilot.mean(axis=2)))
     # cost of one more launch besides its steps
     apart = max(_wall_seconds(earlier) - seconds, seconds / pilot.shape[1])
-    (best,) = optimal_counts(found, (seconds / pilot.shape[1], apart))
-    inside = min(1.0, found.within[0] / WINDOWS / found.within[1]) if found.within[1] > 0.0 else 1.0
-    told = f"{percent(inside)} of the variance between launches comes from the steps inside them"
+    (best,) = optimal_counts(variances, (seconds / pilot.shape[1], apart))
+    inside = min(1.0, variances.within[0] / WINDOWS / variances.within[1]) if variances.within[1] > 0.0 else 1.0
+    sentence = f"{percent(inside)} of the variance between launches comes from the steps inside them"
     if best is None:
-        told += "; the launches themselves add nothing that was seen, so longer launches help as much as more of them"
+        sentence += "; the launches themselves add nothing that was seen, so longer launches help as much as more of them"
     else:
-        told += f"; for the least time a launch has about {best * steps:,} steady steps (it had {WINDOWS * steps:,}), then more launches"
-    yield Expectation(subject=f"length of a launch at {earlier.base}", sentence=told)
+        sentence += (
+            f"; for the least time a launch has about {best * steps:,} steady steps (it had {WINDOWS * steps:,}), then more launches"
+        )
+    yield Expectation(subject=f"length of a launch at {earlier.base}", sentence=sentence)
 
 
 def _windows(earlier: RecordData) -> NDArray[np.float64] | None:
     """Seconds of the base's steady steps as [launch, window, step]; None where there are too few to split."""
-    own = earlier.steady_steps.filter(pl.col("configuration") == earlier.base).sort("launch", "step")
-    series = [part["step_s"].to_numpy() for part in own.partition_by("launch", maintain_order=True)]
-    shortest = min((len(one) for one in series), default=0) // WINDOWS
-    if len(series) < FEWEST_LAUNCHES or shortest < 1 or any(one.min() <= 0.0 for one in series):
+    steps = earlier.steady_steps.filter(pl.col("configuration") == earlier.base).sort("launch", "step")
+    series = [part["step_s"].to_numpy() for part in steps.partition_by("launch", maintain_order=True)]
+    shortest = min((len(values) for values in series), default=0) // WINDOWS
+    if len(series) < FEWEST_LAUNCHES or shortest < 1 or any(values.min() <= 0.0 for values in series):
         return None
-    return np.stack([one[: WINDOWS * shortest].reshape(WINDOWS, shortest) for one in series])
+    return np.stack([values[: WINDOWS * shortest].reshape(WINDOWS, shortest) for values in series])
 
 
 def _wall_seconds(earlier: RecordData) -> float:
     """Mean wall time of the base's launches."""
-    own = earlier.timed.filter(pl.col("configuration") == earlier.base)
-    return float(((own["end_ns"] - own["begin_ns"]) / NS_PER_S).mean())  # type: ignore[arg-type]
+    launches = earlier.timed.filter(pl.col("configuration") == earlier.base)
+    return float(((launches["end_ns"] - launches["begin_ns"]) / NS_PER_S).mean())  # type: ignore[arg-type]
 
 
 # ---- quality and tails ---------------------------------------------------------------------------------------------
@@ -218,16 +220,16 @@ def _quality(experiment: Experiment, earlier: RecordData | None) -> Iterator[Exp
         return
     least = items_needed_without_flips(quality.margin, confidence)
     items, units, flip_rate = _examples(earlier) if earlier is not None else (None, None, None)
-    told = f"a margin of {given(quality.margin)} needs {least:,} held-out examples even if no answer changes"
+    sentence = f"a margin of {given(quality.margin)} needs {least:,} held-out examples even if no answer changes"
     if quality.cluster or (units is not None and units != items):
-        told += ", and of examples that share their fate so many clusters"
+        sentence += ", and of examples that share their fate so many clusters"
     needed = least
     if flip_rate:
         needed = max(least, items_needed(min(1.0, flip_rate), quality.margin, confidence))
-        told += f"; between the base's launches, whose seeds differ, {percent(flip_rate)} of the answers changed, and then about {needed:,} in all launches"
+        sentence += f"; between the base's launches, whose seeds differ, {percent(flip_rate)} of the answers changed, and then about {needed:,} in all launches"
     if items is not None:
-        told += f"; the earlier record scored {items:,}{f' in {units:,} independent units' if units != items else ''}"
-    yield Expectation(subject="quality", sentence=told, possible=units is None or units >= least)
+        sentence += f"; the earlier record scored {items:,}{f' in {units:,} independent units' if units != items else ''}"
+    yield Expectation(subject="quality", sentence=sentence, possible=units is None or units >= least)
 
 
 def _examples(earlier: RecordData) -> tuple[int | None, int | None, float | None]:
@@ -241,7 +243,7 @@ def _examples(earlier: RecordData) -> tuple[int | None, int | None, float | None
     wide = base.pivot(on="launch", index="example", values="score").drop("example").to_numpy()
     if wide.shape[1] < 2:
         return items, units, None
-    changed = [np.mean(wide[:, place] != wide[:, place + 1]) for place in range(wide.shape[1] - 1)]
+    changed = [np.mean(wide[:, column] != wide[:, column + 1]) for column in range(wide.shape[1] - 1)]
     return items, units, float(np.mean(changed))
 
 
@@ -266,47 +268,47 @@ def _tails(experiment: Experiment, earlier: RecordData | None) -> Iterator[Expec
 def _loads(experiment: Experiment, serving: Serving, earlier: RecordData | None) -> Iterator[Expectation]:
     """Expected requests for tails and objectives, and whether quality can be shown."""
     needed = least_two_sided(0.99, _confidence(experiment))
-    for one in configurations(experiment):
-        requests = _requests(serving, one, earlier)
+    for configuration in configurations(experiment):
+        requests = _requests(serving, configuration, earlier)
         if requests is None:
             continue
         whole = requests * experiment.launches.per_configuration
         yield Expectation(
-            subject=f"p99 at {one.name}",
+            subject=f"p99 at {configuration.name}",
             possible=whole >= needed,
             sentence=f"about {whole:,.0f} requests; a p99 needs at least {needed:,} independent ones",
         )
-        yield from _attainment(experiment, serving, one, whole)
+        yield from _attainment(experiment, serving, configuration, whole)
     if experiment.quality is not None:
         yield from _quality(experiment, earlier)
     else:
         yield Expectation(subject="quality", sentence="no [quality] is asked for: whether the answers are right stays open")
 
 
-def _attainment(experiment: Experiment, serving: Serving, one: Configuration, requests: float) -> Iterator[Expectation]:
+def _attainment(experiment: Experiment, serving: Serving, configuration: Configuration, requests: float) -> Iterator[Expectation]:
     """With no miss, n requests bound attainment below by ((1 - confidence)/2)^(1/n)."""
     share = serving.objectives.attainment
     if not serving.objectives.any or share >= 1.0:
         return
     least = least_two_sided(share, _confidence(experiment))
     yield Expectation(
-        subject=f"objectives at {one.name}",
+        subject=f"objectives at {configuration.name}",
         possible=requests >= least,
         sentence=f"an attainment of {percent(share, 4)} needs at least {least:,} requests even if none misses; about {requests:,.0f} will be due",
     )
 
 
-def _requests(serving: Serving, one: Configuration, earlier: RecordData | None) -> float | None:
+def _requests(serving: Serving, configuration: Configuration, earlier: RecordData | None) -> float | None:
     """Requests in one launch's measured window: rate x time, else as in the earlier record; None: unknown."""
     arrivals = serving.arrivals
     known: float | None = None
-    if one.load is not None and arrivals.process in ("constant", "poisson", "gamma", "server"):
-        known = one.load * arrivals.duration_s
+    if configuration.load is not None and arrivals.process in ("constant", "poisson", "gamma", "server"):
+        known = configuration.load * arrivals.duration_s
     elif earlier is not None:
         counted = (
             earlier.table("requests")
             .filter(pl.col("phase") == "main")
-            .join(earlier.timed.filter(pl.col("configuration") == one.name), on="launch", how="semi")
+            .join(earlier.timed.filter(pl.col("configuration") == configuration.name), on="launch", how="semi")
         )
         launches = counted["launch"].n_unique()
         known = counted.height / launches if launches else None

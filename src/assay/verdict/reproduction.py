@@ -83,12 +83,12 @@ def reproduction(comparison: Comparison, first: Side, second: Side, *, force: bo
     identity = [m for m in comparison.refused if m.kind == "identity" and not (force and m.override)]
     if identity:
         shown = "; ".join(f"{m.field} ({' against '.join(m.values)})" for m in identity)
-        told = f"NOT COMPARABLE: this is not the same experiment: {shown}."
-        return _without(comparison, first, second, "not_comparable", told)
+        sentence = f"NOT COMPARABLE: this is not the same experiment: {shown}."
+        return _without(comparison, first, second, "not_comparable", sentence)
     empty = [side.label for side in (first, second) if side.measured.timed.height == 0]
     if empty or comparison.state == "nothing_measured":
-        told = f"NOTHING MEASURED: {', '.join(empty) or comparison.sentence} holds no successful timed launch."
-        return _without(comparison, first, second, "nothing_measured", told if empty else comparison.sentence)
+        sentence = f"NOTHING MEASURED: {', '.join(empty) or comparison.sentence} holds no successful timed launch."
+        return _without(comparison, first, second, "nothing_measured", sentence if empty else comparison.sentence)
     rows = [*_quality(comparison, first, second), *_exact(comparison, first, second)]
     known = days or Days()
     numbers = [_row(comparison, change, first, second, known) for change in comparison.changes]
@@ -111,14 +111,14 @@ def reproduction(comparison: Comparison, first: Side, second: Side, *, force: bo
 def _row(comparison: Comparison, change: Change, first: Side, second: Side, days: Days) -> Row:
     metric = first.judgement.metrics[change.metric]
     a, b = (Arm(label=side.label, side=side, configuration=change.configuration) for side in (first, second))
-    asked = first.measured
+    measured = first.measured
     finite = all(math.isfinite(x) for arm in (a, b) for x in launch_values(arm.value(change.metric)))
-    smallest = asked.experiment.comparison.smallest_effect
-    found = None
+    smallest = measured.experiment.comparison.smallest_effect
+    interval = None
     if finite:
-        found = found_between(a, b, change.metric, confidence=comparison.confidence, smallest_effect=smallest, days=days)
-    where = ", ".join(filter(None, (f"{metric.title} at {change.configuration}", occasion(found))))
-    agreement, needed, told = _judged(found, change, asked, comparison.floor)
+        interval = found_between(a, b, change.metric, confidence=comparison.confidence, smallest_effect=smallest, days=days)
+    where = ", ".join(filter(None, (f"{metric.title} at {change.configuration}", occasion(interval))))
+    agreement, needed, reading = _judged(interval, change, measured, comparison.floor)
     return Row(
         metric=change.metric,
         title=metric.title,
@@ -128,38 +128,38 @@ def _row(comparison: Comparison, change: Change, first: Side, second: Side, days
         first=change.baseline,
         second=change.value,
         launches_needed=needed,
-        difference=None if found is None else found.launches if agreement == "agrees" else found.difference,
-        sentence=f"{where}: {told}",
+        difference=None if interval is None else interval.launches if agreement == "agrees" else interval.difference,
+        sentence=f"{where}: {reading}",
     )
 
 
-def _judged(found: Found | None, change: Change, asked: RecordData, floor: float) -> tuple[Agreement, int | None, str]:
-    if found is None:
+def _judged(interval: Found | None, change: Change, measured: RecordData, floor: float) -> tuple[Agreement, int | None, str]:
+    if interval is None:
         absent = next((v for v in (change.value, change.baseline) if isinstance(v, Absent)), None)
         return "not_measured", None, absent.detail if absent is not None else "no value per launch on one side"
-    wanted = asked.experiment.comparison
-    made = judged(
-        found,
+    wanted = measured.experiment.comparison
+    judgement = judged(
+        interval,
         better="neither",
         margin=wanted.equivalence,
         smallest_effect=wanted.smallest_effect,
         floor=floor,
         p_adjusted=change.p_adjusted,
     )
-    alone = made.alone
-    shown = " ".join(filter(None, (difference_text(found.difference), allowance(found))))
-    if made.decision.verdict in ("higher", "lower"):
+    alone = judgement.alone
+    shown = " ".join(filter(None, (difference_text(interval.difference), allowance(interval))))
+    if judgement.decision.verdict in ("higher", "lower"):
         return "differs", None, f"differs, {shown}"
-    own, none = found.launches, 1.0 if found.launches.scale == "ratio" else 0.0
-    same = own.low == own.high == own.value == none
+    difference, none = interval.launches, 1.0 if interval.launches.scale == "ratio" else 0.0
+    same = difference.low == difference.high == difference.value == none
     if alone.verdict == "equivalent" or (same and alone.verdict != "insufficient"):
-        return "agrees", None, f"agrees, {difference_text(own)}"
-    if made.suspected:
-        return "undecided", None, f"undecided, {shown}; {SUSPECTED} ({difference_text(own)})"
-    needed = alone.launches_needed if alone.margin is None or abs(own.effect) < alone.margin else None  # else the days limit it
+        return "agrees", None, f"agrees, {difference_text(difference)}"
+    if judgement.suspected:
+        return "undecided", None, f"undecided, {shown}; {SUSPECTED} ({difference_text(difference)})"
+    needed = alone.launches_needed if alone.margin is None or abs(difference.effect) < alone.margin else None  # else the days limit it
     more = f"; {count(needed, 'launches')} in each record would decide" if needed else ""
     why = f"; {REASONS[alone.reason]}" if alone.reason in ("below_floor", "floor_above_margin") else ""
-    return "undecided", needed, f"undecided, {difference_text(own)}{why}{more}"
+    return "undecided", needed, f"undecided, {difference_text(difference)}{why}{more}"
 
 
 # ---- exact values ----------------------------------------------------------------------------------------------------
@@ -173,11 +173,11 @@ def _quality(comparison: Comparison, first: Side, second: Side) -> list[Row]:
     there, back = quality(ours, theirs), quality(theirs, ours)
     if "DEGRADED" in (there.held, back.held):
         agreement: Agreement = "differs"
-        told = there.sentence if there.held == "DEGRADED" else f"quality is better than that of {first.label}"
+        sentence = there.sentence if there.held == "DEGRADED" else f"quality is better than that of {first.label}"
     else:
         agreement = "agrees" if there.held == back.held == "HELD" else "undecided"
-        told = there.sentence if there.held != "HELD" or back.held == "HELD" else f"held, but perhaps better than {first.label}"
-    return [_plain("quality", "Quality", comparison.configuration, agreement, told)]
+        sentence = there.sentence if there.held != "HELD" or back.held == "HELD" else f"held, but perhaps better than {first.label}"
+    return [_plain("quality", "Quality", comparison.configuration, agreement, sentence)]
 
 
 def _exact(comparison: Comparison, first: Side, second: Side) -> list[Row]:
@@ -194,8 +194,8 @@ def _exact(comparison: Comparison, first: Side, second: Side) -> list[Row]:
         agreement: Agreement = "agrees" if unlike.height == 0 else "differs" if same else "undecided"
         why = "" if same or unlike.height == 0 else "; with other software or hardware that is no contradiction"
         title = what.replace("_", " ")
-        told = f"{title}: {'equal' if unlike.height == 0 else 'not equal'} bit for bit {where}{why}"
-        rows.append(_plain(what, title.capitalize(), "all", agreement, told, decides=same))
+        sentence = f"{title}: {'equal' if unlike.height == 0 else 'not equal'} bit for bit {where}{why}"
+        rows.append(_plain(what, title.capitalize(), "all", agreement, sentence, decides=same))
     return rows
 
 
@@ -217,7 +217,7 @@ def _first_place(unlike: pl.DataFrame, places: int) -> str:
     return f"in {unlike.height:,} of {places:,} places, first at step {row['step']} on rank {row['rank']} of launch slot {row['slot']}"
 
 
-def _plain(metric: str, title: str, at: str, agreement: Agreement, told: str, *, decides: bool = True) -> Row:
+def _plain(metric: str, title: str, at: str, agreement: Agreement, sentence: str, *, decides: bool = True) -> Row:
     return Row(
         metric=metric,
         title=title,
@@ -228,7 +228,7 @@ def _plain(metric: str, title: str, at: str, agreement: Agreement, told: str, *,
         second=None,
         difference=None,
         launches_needed=None,
-        sentence=told,
+        sentence=sentence,
     )
 
 
@@ -236,21 +236,21 @@ def _plain(metric: str, title: str, at: str, agreement: Agreement, told: str, *,
 
 
 def _state(rows: Sequence[Row]) -> State:
-    found = {row.agreement for row in rows}
-    if "differs" in found:
+    agreements = {row.agreement for row in rows}
+    if "differs" in agreements:
         return "differs"
-    if not rows or "not_measured" in found:
+    if not rows or "not_measured" in agreements:
         return "nothing_measured"
-    return "undecided" if "undecided" in found else "reproduced"
+    return "undecided" if "undecided" in agreements else "reproduced"
 
 
 def _sentence(state: State, rows: Sequence[Row], first: Side, mismatches: Sequence[Mismatch]) -> str:
     wanted = {"reproduced": "agrees", "differs": "differs", "undecided": "undecided", "nothing_measured": "not_measured"}
     chosen = [row for row in rows if row.decides and row.agreement == wanted.get(state)]
-    told = "; ".join(row.sentence for row in chosen[:3])
+    listed = "; ".join(row.sentence for row in chosen[:3])
     weighty = [m for m in mismatches if m.kind in ("identity", "hardware")]
     under = f" {count(len(weighty), 'conditions')} of identity or hardware differ." if weighty else ""
-    return f"{state.replace('_', ' ').upper()}: {first.label}: {told}.{under}"
+    return f"{state.replace('_', ' ').upper()}: {first.label}: {listed}.{under}"
 
 
 def _notes(comparison: Comparison) -> tuple[str, ...]:
@@ -258,7 +258,7 @@ def _notes(comparison: Comparison) -> tuple[str, ...]:
     return (*kept, f"intervals hold with {given(100.0 * comparison.confidence, 4)} % confidence")
 
 
-def _without(comparison: Comparison, first: Side, second: Side, state: State, told: str) -> Reproduction:
+def _without(comparison: Comparison, first: Side, second: Side, state: State, sentence: str) -> Reproduction:
     return Reproduction(
-        state=state, first=first.label, second=second.label, rows=(), mismatches=comparison.mismatches, notes=(), sentence=told
+        state=state, first=first.label, second=second.label, rows=(), mismatches=comparison.mismatches, notes=(), sentence=sentence
     )

@@ -109,8 +109,8 @@ def tuned(experiment: Experiment, measure: Measure) -> Tuned:
     arms, blocks, rounds = list(choices(tune)), tune.first_blocks, list[Round]()
     while len(arms) > 2:  # a single arm needs no selection
         rounds.append(halved(arms, measure(arms, blocks, len(rounds), False), blocks, studied, tune.keep))
-        going = {one.label for one in rounds[-1].standings if one.goes_on}
-        arms, blocks = [one for one in arms if one.label in going], 2 * blocks
+        going = {item.label for item in rounds[-1].standings if item.goes_on}
+        arms, blocks = [item for item in arms if item.label in going], 2 * blocks
     last = finalists(tune, rounds, arms, experiment.comparison.equivalence)
     if len(last) == 1:
         return Tuned(
@@ -121,15 +121,15 @@ def tuned(experiment: Experiment, measure: Measure) -> Tuned:
             adopted=None,
             sentence=_nothing_left(rounds[-1]),
             left_out=left_out(tune),
-            undecided=undecided([one.out for one in rounds[-1].standings[1:]]),
+            undecided=undecided([item.out for item in rounds[-1].standings[1:]]),
         )
-    made = measure(last, tune.final_blocks, len(rounds), True)
-    final, adopted, sentence, unfit = _decided([one.side for one in made], last, studied)
+    measurements = measure(last, tune.final_blocks, len(rounds), True)
+    final, adopted, sentence, unfit = _decided([item.side for item in measurements], last, studied)
     return Tuned(
         rounds=tuple(rounds),
         final=final,
-        sides=tuple(one.side for one in made),
-        records=tuple(one.record for one in made),
+        sides=tuple(item.side for item in measurements),
+        records=tuple(item.record for item in measurements),
         adopted=adopted,
         sentence=sentence,
         left_out=left_out(tune),
@@ -142,23 +142,27 @@ def tuned(experiment: Experiment, measure: Measure) -> Tuned:
 
 def halved(arms: Sequence[Choice], made: Sequence[Made], blocks: int, studied: Sequence[str], keep: float) -> Round:
     """Standings after a round, and which arms continue."""
-    found = [_against_today(made[0].side, one.side, studied) for one in made[1:]]
-    gains = {number: one.gain for number, one in enumerate(found, 1) if one.may_go_on and one.gain is not None}
+    comparisons = [_against_today(made[0].side, comparison.side, studied) for comparison in made[1:]]
+    gains = {
+        number: comparison.gain for number, comparison in enumerate(comparisons, 1) if comparison.may_go_on and comparison.gain is not None
+    }
     best = {0, *survivors(gains, keep)}
     standings = tuple(
         Standing(
             label=choice.label,
             settings=choice.settings,
-            gain=one.gain,
-            low=one.low,
-            high=one.high,
-            out=one.out,
+            gain=comparison.gain,
+            low=comparison.low,
+            high=comparison.high,
+            out=comparison.out,
             goes_on=number in best,
-            record=own.record,
+            record=measurement.record,
         )
-        for number, (choice, own, one) in enumerate(zip(arms, made, (ITSELF, *found), strict=True))
+        for number, (choice, measurement, comparison) in enumerate(zip(arms, made, (ITSELF, *comparisons), strict=True))
     )
-    return Round(blocks=blocks, metric=next((one.metric for one in found if one.metric), ""), standings=standings)
+    return Round(
+        blocks=blocks, metric=next((comparison.metric for comparison in comparisons if comparison.metric), ""), standings=standings
+    )
 
 
 def survivors(gains: Mapping[int, float], keep: float) -> list[int]:
@@ -168,18 +172,18 @@ def survivors(gains: Mapping[int, float], keep: float) -> list[int]:
 
 def finalists(tune: Tune, rounds: Sequence[Round], arms: Sequence[Choice], equivalence: float) -> list[Choice]:
     """Today's settings, the best arm and, if knobs were varied one at a time, their best values combined."""
-    found = list(arms)
+    chosen = list(arms)
     if is_grid(tune) or not rounds:
-        return found
+        return chosen
     together = dict(today(tune))
     for name in tune.knobs:
-        own = [one for one in rounds[0].standings[1:] if _turned(tune, one) == [name] and _differs(one, equivalence)]
-        if own:
-            together[name] = max(own, key=lambda one: one.gain or 0.0).settings[name]
+        standings = [item for item in rounds[0].standings[1:] if _turned(tune, item) == [name] and _differs(item, equivalence)]
+        if standings:
+            together[name] = max(standings, key=lambda item: item.gain or 0.0).settings[name]
     name = label(tune, together)
-    if name != TODAY and all(one.label != name for one in found):
-        found.append(Choice(settings=together, label=name))
-    return found
+    if name != TODAY and all(item.label != name for item in chosen):
+        chosen.append(Choice(settings=together, label=name))
+    return chosen
 
 
 def _differs(standing: Standing, equivalence: float) -> bool:
@@ -197,15 +201,15 @@ def _turned(tune: Tune, standing: Standing) -> list[str]:
 def _against_today(base: Side, side: Side, studied: Sequence[str]) -> Against:
     if failed := _failed(side):
         return Against(gain=None, low=None, high=None, out=failed, metric="")
-    found = compare((base, side), varying=studied)
-    out = other_work(base, side) or _out(found, side) or _loss(base, side)
-    decisive = found.decisive()
+    comparison = compare((base, side), varying=studied)
+    out = other_work(base, side) or _out(comparison, side) or _loss(base, side)
+    decisive = comparison.decisive()
     if not decisive:
-        return Against(gain=None, low=None, high=None, out=out or found.sentence, metric=found.primary)
-    gain, low, high = gain_of(decisive[0], higher_is_better(base, found.primary))
+        return Against(gain=None, low=None, high=None, out=out or comparison.sentence, metric=comparison.primary)
+    gain, low, high = gain_of(decisive[0], higher_is_better(base, comparison.primary))
     if gain is None:
         out = out or decisive[0].sentence
-    return Against(gain=gain, low=low, high=high, out=out, metric=found.primary)
+    return Against(gain=gain, low=low, high=high, out=out, metric=comparison.primary)
 
 
 def _failed(side: Side) -> str:
@@ -214,17 +218,17 @@ def _failed(side: Side) -> str:
     return f"failed: {side.measured.manifest.get('reason') or side.judgement.verdict.sentence}"
 
 
-def _out(found: Comparison, side: Side) -> str:
+def _out(comparison: Comparison, side: Side) -> str:
     """Why an arm is dropped whatever its speed; else ""."""
-    if found.refused:
-        first = found.refused[0]
+    if comparison.refused:
+        first = comparison.refused[0]
         if first.field == "verdict.status":
             return f"not comparable: {first.why}"
         batch = "; call the knob batch if that is what is tried" if first.field.startswith("batch.") else ""
         return f"not comparable: {first.field} is {' and '.join(first.values)}{batch}"
-    if found.quality.get(side.label) == "DEGRADED":
+    if comparison.quality.get(side.label) == "DEGRADED":
         return "quality lost"
-    wrong = [one for one in side.judgement.verdict.findings if one.severity in ("invalid", "fail")]
+    wrong = [finding for finding in side.judgement.verdict.findings if finding.severity in ("invalid", "fail")]
     return f"{wrong[0].rule}: {wrong[0].evidence}" if wrong else ""
 
 
@@ -233,13 +237,13 @@ def _loss(base: Side, side: Side) -> str:
     from assay.estimates.estimate import Estimate
     from assay.estimates.format import given
 
-    asked = base.measured.experiment.quality
-    for name in base.measured.configurations if asked is not None else ():
-        ours, theirs = (one.judgement.results.get("quality", {}).get(name) for one in (base, side))
-        if isinstance(ours, Estimate) and isinstance(theirs, Estimate) and asked is not None:
-            loss = (theirs.value - ours.value) * (1.0 if asked.direction == "lower" else -1.0)
-            if loss > asked.margin:
-                return f"quality lost: {asked.metric} {given(theirs.value, 4)} instead of {given(ours.value, 4)}"
+    quality = base.measured.experiment.quality
+    for name in base.measured.configurations if quality is not None else ():
+        ours, theirs = (compared.judgement.results.get("quality", {}).get(name) for compared in (base, side))
+        if isinstance(ours, Estimate) and isinstance(theirs, Estimate) and quality is not None:
+            loss = (theirs.value - ours.value) * (1.0 if quality.direction == "lower" else -1.0)
+            if loss > quality.margin:
+                return f"quality lost: {quality.metric} {given(theirs.value, 4)} instead of {given(ours.value, 4)}"
     return ""
 
 
@@ -247,7 +251,7 @@ def other_work(base: Side, side: Side) -> str:
     """Why launches of the two sides did different work; "" if equal or not counted."""
     for name in base.measured.configurations:
         for counted in (_items, _declared):
-            ours, theirs = (counted(one.measured, name) for one in (base, side))
+            ours, theirs = (counted(compared.measured, name) for compared in (base, side))
             if ours and theirs and abs(theirs / ours - 1.0) > SAME_WORK:
                 return f"other work: {theirs:g} {base.measured.experiment.workload.work} in a launch with {name} instead of {ours:g}"
     return ""
@@ -258,8 +262,8 @@ def _declared(measured: RecordData, configuration: str) -> float | None:
     import polars as pl
 
     launches = measured.timed.filter(pl.col("configuration") == configuration)["launch"]
-    told = measured.table("events").filter((pl.col("kind") == "useful_work") & pl.col("launch").is_in(launches.to_list()))
-    middle = told.group_by("launch").agg(pl.col("value").max())["value"].median()
+    declared = measured.table("events").filter((pl.col("kind") == "useful_work") & pl.col("launch").is_in(launches.to_list()))
+    middle = declared.group_by("launch").agg(pl.col("value").max())["value"].median()
     return None if middle is None else float(middle)  # type: ignore[arg-type]
 
 
@@ -296,13 +300,13 @@ def _decided(
 ) -> tuple[Comparison | None, Mapping[str, Setting] | None, str, Sequence[str]]:
     """Failed or incomparable arms are reported, reasons last, and do not block the decision on the others."""
     base, *others = sides
-    unfit = {one.label: _failed(one) or other_work(base, one) or _refused(base, one, studied) for one in others}
-    fit = [base, *(one for one in others if not unfit[one.label])]
+    unfit = {item.label: _failed(item) or other_work(base, item) or _refused(base, item, studied) for item in others}
+    fit = [base, *(item for item in others if not unfit[item.label])]
     why = [f"{name}: {reason}" for name, reason in unfit.items() if reason]
     if len(fit) == 1:
         return None, None, f"stay with today's settings: {'; '.join(why)}", list(unfit.values())
     final = compare(fit, varying=studied)
-    adopted, sentence = verdict(final, fit, {one.label: one.settings for one in last})
+    adopted, sentence = verdict(final, fit, {item.label: item.settings for item in last})
     return final, adopted, "; ".join([sentence, *why]), []
 
 
@@ -310,14 +314,14 @@ def undecided(out: Sequence[str]) -> Undecided:
     """Why no arm could be compared, from the reasons for dropping; an arm without one is shown to be worse."""
     if "" in out:
         return ""
-    if all(one.startswith("failed: ") for one in out):
+    if all(reason.startswith("failed: ") for reason in out):
         return "failed"
-    return "quality lost" if any(one.startswith("quality lost") for one in out) else "not comparable"
+    return "quality lost" if any(reason.startswith("quality lost") for reason in out) else "not comparable"
 
 
 def _refused(base: Side, side: Side, studied: Sequence[str]) -> str:
-    found = compare((base, side), varying=studied)
-    return _out(found, side) if found.refused else ""
+    comparison = compare((base, side), varying=studied)
+    return _out(comparison, side) if comparison.refused else ""
 
 
 def verdict(
@@ -327,16 +331,16 @@ def verdict(
     good: list[tuple[float, str, str]] = []
     why = []
     for change in final.decisive():
-        side = next(one for one in sides if one.label == change.side)
-        gain, told = _told(sides[0], change)
+        side = next(candidate for candidate in sides if candidate.label == change.side)
+        gain, sentence = _told(sides[0], change)
         against = other_work(sides[0], side) or _out(final, side)
         held = final.quality.get(change.side, "NOT_MEASURED")
         if change.outcome == "improved" and gain is not None and not against and held == "HELD":
-            good.append((gain, change.side, told))
-        why.append(f"{told}, but {against}" if against else _why_not(change, held, told))
+            good.append((gain, change.side, sentence))
+        why.append(f"{sentence}, but {against}" if against else _why_not(change, held, sentence))
     if good:
-        _, name, told = max(good)
-        return settings[name], f"use {told}, quality held"
+        _, name, sentence = max(good)
+        return settings[name], f"use {sentence}, quality held"
     return None, f"stay with today's settings: {'; '.join(why)}"
 
 
@@ -348,10 +352,10 @@ _UNHELD: Final = {
 _PLAINLY: Final = {"equivalent": "makes no difference", "worse": "is worse", "not_measured": "was not measured"}
 
 
-def _why_not(change: Change, held: str, told: str) -> str:
+def _why_not(change: Change, held: str, sentence: str) -> str:
     if change.outcome in ("improved", "struck_out"):
-        return f"{told}, but {_UNHELD.get(held, change.sentence)}"
-    name, _, numbers = told.partition(": ")
+        return f"{sentence}, but {_UNHELD.get(held, change.sentence)}"
+    name, _, numbers = sentence.partition(": ")
     needed = f"; about {change.launches_needed} launches of each would tell" if change.launches_needed else ""
     return f"{name} {_PLAINLY.get(change.outcome, 'is not shown to be better')} ({numbers}{needed})"
 
@@ -377,6 +381,8 @@ def _nothing_left(last: Round) -> str:
     from assay.estimates.format import given
 
     others = last.standings[1:]
-    why = [f"{one.label}: {one.out or f'worse, {given(one.gain or 0.0, 3)} times as good'}" for one in others[:MOST_TOLD]]
+    why = [
+        f"{standing.label}: {standing.out or f'worse, {given(standing.gain or 0.0, 3)} times as good'}" for standing in others[:MOST_TOLD]
+    ]
     more = f"; and {len(others) - MOST_TOLD} more" if len(others) > MOST_TOLD else ""
     return f"stay with today's settings: none of what was tried goes on ({'; '.join(why)}{more})"

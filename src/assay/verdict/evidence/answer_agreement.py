@@ -53,20 +53,20 @@ def graded(one: Agreement) -> str:
 
 def agreements(measured: RecordData) -> dict[str, Agreement]:
     """configuration -> agreement, for configurations that sent a prompt more than once."""
-    asked = measured.table("arrivals").filter(pl.col("kind").is_in(KINDS) & pl.col("example").is_not_null())
+    prompts = measured.table("arrivals").filter(pl.col("kind").is_in(KINDS) & pl.col("example").is_not_null())
     answered = measured.table("requests").filter((pl.col("status") == "ok") & pl.col("text").is_not_null())
     columns = ("launch", "request", "replica", "text", "logprobs", "chunk_kind", "chunk_chars")
-    rows = answered.select(columns).join(asked.select("launch", "request", "example"), on=["launch", "request"])
+    rows = answered.select(columns).join(prompts.select("launch", "request", "example"), on=["launch", "request"])
     rows = rows.join(measured.timed.select("launch", "configuration"), on="launch").sort("launch", "request")
-    found = {}
+    by_name = {}
     for name in measured.configurations:
-        own = rows.filter(pl.col("configuration") == name)
+        answers = rows.filter(pl.col("configuration") == name)
         # empty answers are no evidence of agreement
-        said = own.filter((pl.col("text").str.strip_chars() != "").any().over("launch", "example"))
-        groups = [group for group in said.partition_by("launch", "example", maintain_order=True) if group.height > 1]
+        texts = answers.filter((pl.col("text").str.strip_chars() != "").any().over("launch", "example"))
+        groups = [group for group in texts.partition_by("launch", "example", maintain_order=True) if group.height > 1]
         if groups:
-            found[name] = _of(groups)
-    return found
+            by_name[name] = _of(groups)
+    return by_name
 
 
 def _of(groups: Sequence[pl.DataFrame]) -> Agreement:
@@ -125,8 +125,8 @@ def _place(row: Mapping[str, Any], characters: int) -> int | None:
     return whole if whole < len(lengths) else None  # else one answer is a prefix of the other
 
 
-def _graded(ours: Sequence[float], theirs: Sequence[float], place: int) -> int:
-    before = max((abs(a - b) for a, b in zip(ours[:place], theirs[:place], strict=True)), default=0.0)
-    if place and abs(ours[place] - theirs[place]) <= 2.0 * before:
+def _graded(ours: Sequence[float], theirs: Sequence[float], index: int) -> int:
+    before = max((abs(a - b) for a, b in zip(ours[:index], theirs[:index], strict=True)), default=0.0)
+    if index and abs(ours[index] - theirs[index]) <= 2.0 * before:
         return 2
-    return 1 if place and before <= CLOSE else 0
+    return 1 if index and before <= CLOSE else 0

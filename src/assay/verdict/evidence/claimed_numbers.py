@@ -84,12 +84,18 @@ def differences(claim: Claim) -> dict[str, list[object]]:
 
 def _batch_follows(claim: Claim, key: str, sides: tuple[Mapping[str, object], ...]) -> bool:
     """Whether the global batch grew with the workers (weak scaling), or the per-worker batch shrank with them (strong scaling)."""
-    base, own = (side.get(key) for side in sides)
-    if "batch" not in key.casefold() or not isinstance(base, int | float) or not isinstance(own, int | float) or not base or not own:
+    base, candidate = (side.get(key) for side in sides)
+    if (
+        "batch" not in key.casefold()
+        or not isinstance(base, int | float)
+        or not isinstance(candidate, int | float)
+        or not base
+        or not candidate
+    ):
         return False
     factors = {number.scaling: workers_factor(claim, number) for number in claim.number}
     grown, shrunk = factors.get("weak"), factors.get("strong")
-    return (grown is not None and own == base * grown) or (shrunk is not None and base == own * shrunk)
+    return (grown is not None and candidate == base * grown) or (shrunk is not None and base == candidate * shrunk)
 
 
 def uncounted(key: str, value: object) -> object:
@@ -122,7 +128,7 @@ def folded(value: object) -> str:
 
 def listed(values: Mapping[str, Iterable[object]]) -> str:
     """ "precision (float32, float16), batch (1, 256)"."""
-    return ", ".join(f"{key} ({' and '.join(map(word, dict.fromkeys(map(word, own))))})" for key, own in values.items())
+    return ", ".join(f"{key} ({' and '.join(map(word, dict.fromkeys(map(word, sides))))})" for key, sides in values.items())
 
 
 def word(value: object) -> str:

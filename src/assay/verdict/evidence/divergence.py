@@ -63,9 +63,9 @@ def cause(measured: RecordData, launch: int, step: int) -> Cause:
     looks = hashes(measured).filter((pl.col("launch") == launch) & (pl.col("step") < step) & pl.col("agree"))
     parting = Parting(measured=measured, launch=launch, step=step, equal=int(looks["step"].max() or 0))  # type: ignore[arg-type]
     for test in (_settings, _states_before, _changed, _states_after):
-        found = test(parting)
-        if found is not None:
-            return found
+        result = test(parting)
+        if result is not None:
+            return result
     return Cause(fault="gradients_not_synchronised", evidence=_seen_apart(parting), remedy=SYNCHRONISE)
 
 
@@ -76,31 +76,31 @@ def settings_apart(measured: RecordData) -> Iterator[tuple[int, int, str, Mappin
     rows = effective_steps(measured.table("fingerprints").filter(pl.col("what") == "optimizer_settings"))
     timed = measured.timed.filter(pl.col("workers") > 1).select("launch", "workers")
     of_step = rows.join(timed, on="launch").sort("launch", "step", "rank").partition_by("launch", "step", maintain_order=True)
-    for own in of_step:
-        if own["text"].n_unique() > 1 and own["rank"].n_unique() == own["workers"][0]:
-            groups = {rank: json.loads(text) for rank, text in own.select("rank", "text").iter_rows()}
-            yield int(own["launch"][0]), int(own["step"][0]), *_first_difference(groups)
+    for prints in of_step:
+        if prints["text"].n_unique() > 1 and prints["rank"].n_unique() == prints["workers"][0]:
+            groups = {rank: json.loads(text) for rank, text in prints.select("rank", "text").iter_rows()}
+            yield int(prints["launch"][0]), int(prints["step"][0]), *_first_difference(groups)
 
 
 def _first_difference(groups: Mapping[int, Sequence[Mapping[str, Any]]]) -> tuple[str, Mapping[int, Any]]:
-    most = max(len(own) for own in groups.values())
-    for place in range(most):
-        of_rank = {rank: own[place] if place < len(own) else {} for rank, own in groups.items()}
-        names = sorted({name for own in of_rank.values() for name in own}, key=lambda name: (name != "lr", name))
+    most = max(len(settings) for settings in groups.values())
+    for index in range(most):
+        of_rank = {rank: settings[index] if index < len(settings) else {} for rank, settings in groups.items()}
+        names = sorted({name for settings in of_rank.values() for name in settings}, key=lambda name: (name != "lr", name))
         for name in names:
-            values = {rank: own.get(name) for rank, own in of_rank.items()}
+            values = {rank: settings.get(name) for rank, settings in of_rank.items()}
             if len({json.dumps(value) for value in values.values()}) > 1:
-                return ("learning rate" if name == "lr" else name) + (f" of group {place}" if most > 1 else ""), values
-    return "number of groups", {rank: len(own) for rank, own in groups.items()}
+                return ("learning rate" if name == "lr" else name) + (f" of group {index}" if most > 1 else ""), values
+    return "number of groups", {rank: len(settings) for rank, settings in groups.items()}
 
 
 def of_settings(launch: int, step: int, name: str, values: Mapping[int, Any]) -> Cause:
     """The finding for settings that differ between ranks."""
-    told = ", ".join(f"{_number(value)} on {_ranks(ranks)}" for value, ranks in _grouped(values).items())
+    listed = ", ".join(f"{_number(value)} on {_ranks(ranks)}" for value, ranks in _grouped(values).items())
     rate = name.startswith("learning rate")
     return Cause(
         fault="learning_rate_differs_by_rank" if rate else "optimizer_settings_differ_by_rank",
-        evidence=f"the {name} in step {step} of launch {launch} is {told}",
+        evidence=f"the {name} in step {step} of launch {launch} is {listed}",
         remedy="give every rank the same learning rate and schedule, from the step and not from the rank, and step the scheduler equally often on all"
         if rate
         else "make the optimizer alike on every rank",
@@ -113,10 +113,10 @@ def _number(text: str) -> str:
 
 
 def _grouped(values: Mapping[int, Any]) -> dict[str, list[int]]:
-    found: dict[str, list[int]] = {}
+    ranks_by_value: dict[str, list[int]] = {}
     for rank in sorted(values):
-        found.setdefault(json.dumps(values[rank]), []).append(rank)
-    return found
+        ranks_by_value.setdefault(json.dumps(values[rank]), []).append(rank)
+    return ranks_by_value
 
 
 def _ranks(ranks: Sequence[int]) -> str:
@@ -129,8 +129,8 @@ def _ranks(ranks: Sequence[int]) -> str:
 def _settings(parting: Parting) -> Cause | None:
     for launch, step, name, values in settings_apart(parting.measured):
         if launch == parting.launch and step < parting.step:
-            found = of_settings(launch, step, name, values)
-            return Cause(fault=found.fault, evidence=f"{found.evidence}; {parting.words}", remedy=found.remedy)
+            difference = of_settings(launch, step, name, values)
+            return Cause(fault=difference.fault, evidence=f"{difference.evidence}; {parting.words}", remedy=difference.remedy)
     return None
 
 
@@ -165,7 +165,7 @@ def _changed(parting: Parting) -> Cause | None:
     names, of_rank = _of_parameters(parting)
     if not equal or not names:
         return None
-    apart = [name for place, name in enumerate(names) if len({texts[place] for texts in of_rank.values()}) > 1]
+    apart = [name for index, name in enumerate(names) if len({texts[index] for texts in of_rank.values()}) > 1]
     if not apart or not (_trained(parting) - set(apart) or _exonerated(parting, equal)):
         return None
     more = f" and {len(apart) - MANY} more" if len(apart) > MANY else ""
@@ -202,22 +202,22 @@ def _seen_apart(parting: Parting) -> str:
 
 def _equal_steps(parting: Parting) -> tuple[int, ...]:
     """Steps with gradients known to be equal on all ranks: those between the two checks, else those after them."""
-    known = [one for one in (*firsts(parting.measured), *laters(parting.measured)) if one.launch == parting.launch]
-    equal = [one.step for one in known if _is_equal(one)]
+    known = [entry for entry in (*firsts(parting.measured), *laters(parting.measured)) if entry.launch == parting.launch]
+    equal = [entry.step for entry in known if _is_equal(entry)]
     inside = tuple(step for step in equal if parting.equal <= step < parting.step)
     return inside or tuple(step for step in equal if step >= parting.step)
 
 
-def _is_equal(one: First) -> bool:
-    known = any(own.norm is not None for own in one.own.values())
-    return known and len(one.of_rank) == one.workers and not one.apart()
+def _is_equal(entry: First) -> bool:
+    known = any(gradient.norm is not None for gradient in entry.own.values())
+    return known and len(entry.of_rank) == entry.workers and not entry.apart()
 
 
 def _trained(parting: Parting) -> set[str]:
     """Parameters with a non-zero gradient."""
-    known = [one for one in (*firsts(parting.measured), *laters(parting.measured)) if one.launch == parting.launch]
-    inside = [one for one in known if parting.equal <= one.step < parting.step] or known
-    return {name for one in inside for name, own in one.own.items() if own.norm}
+    known = [entry for entry in (*firsts(parting.measured), *laters(parting.measured)) if entry.launch == parting.launch]
+    inside = [entry for entry in known if parting.equal <= entry.step < parting.step] or known
+    return {name for entry in inside for name, gradient in entry.own.items() if gradient.norm}
 
 
 def _states(parting: Parting) -> pl.DataFrame:
@@ -228,16 +228,16 @@ def _texts(parting: Parting, what: str, step: int | None = None) -> dict[int, st
     rows = parting.measured.table("fingerprints").filter(
         (pl.col("launch") == parting.launch) & (pl.col("what") == what) & (pl.col("incarnation") == 0)
     )
-    own = rows if step is None else rows.filter(pl.col("step") == step)
-    return dict(own.sort("rank").select("rank", "text").iter_rows())
+    selected = rows if step is None else rows.filter(pl.col("step") == step)
+    return dict(selected.sort("rank").select("rank", "text").iter_rows())
 
 
 def _of_parameters(parting: Parting) -> tuple[list[str], dict[int, list[str]]]:
     """Parameter names, and each rank's hash of each parameter; empty unless known for all ranks."""
     named, of_rank = _texts(parting, "parameter_names"), _texts(parting, "parameter_hashes", parting.step)
     names = next(iter(named.values()), "").splitlines()
-    cut = {rank: [text[place : place + DIGITS] for place in range(0, len(text), DIGITS)] for rank, text in of_rank.items()}
-    if not names or any(len(own) != len(names) for own in cut.values()) or set(named.values()) != {"\n".join(names)}:
+    cut = {rank: [text[offset : offset + DIGITS] for offset in range(0, len(text), DIGITS)] for rank, text in of_rank.items()}
+    if not names or any(len(parts) != len(names) for parts in cut.values()) or set(named.values()) != {"\n".join(names)}:
         return [], {}
     return names, cut
 
@@ -247,8 +247,8 @@ def _odd(texts: Mapping[int, str]) -> str:
     sizes = Counter(texts.values()).most_common()
     if len(sizes) < 2 or sizes[0][1] == sizes[1][1]:
         return ""
-    odd = [rank for rank in sorted(texts) if texts[rank] != sizes[0][0]]
-    return f" ({_ranks(odd)} unlike the other {sizes[0][1]})"
+    differing = [rank for rank in sorted(texts) if texts[rank] != sizes[0][0]]
+    return f" ({_ranks(differing)} unlike the other {sizes[0][1]})"
 
 
 def _steps(steps: Sequence[int]) -> str:

@@ -75,7 +75,7 @@ def averaged_later(hashed: pl.DataFrame, first: First) -> bool:
 
 
 def _unreduced(first: First, names: tuple[str, ...]) -> Diagnosis:
-    some = [name for name, own in first.own.items() if own.norm != 0.0]
+    some = [name for name, gradient in first.own.items() if gradient.norm != 0.0]
     if len(names) >= len(some):
         return Diagnosis(
             fault="gradients_not_synchronised",

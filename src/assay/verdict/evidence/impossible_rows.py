@@ -112,7 +112,7 @@ def processors(measured: RecordData) -> int | None:
 def snapshots(measured: RecordData) -> tuple[Mapping[str, Any], ...]:
     """Snapshots of the machine, before the first launch and after the last."""
     environment = measured.manifest.get("environment") or {}
-    return tuple(one for one in (environment.get("before"), environment.get("after")) if isinstance(one, Mapping))
+    return tuple(snapshot for snapshot in (environment.get("before"), environment.get("after")) if isinstance(snapshot, Mapping))
 
 
 def blind(measured: RecordData, _: Results) -> str | None:

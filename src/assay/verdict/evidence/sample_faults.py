@@ -95,7 +95,7 @@ def denominators(evidence: Evidence, name: str) -> Diagnosis | None:
     )
 
 
-def _unlike_one(own: pl.DataFrame, alone: pl.DataFrame) -> pl.DataFrame:
+def _unlike_one(rows_of_ranks: pl.DataFrame, alone: pl.DataFrame) -> pl.DataFrame:
     """Rows with a wrong denominator; `alike`: all ranks reported the same one.
 
     A constant divisor applied to an incomplete batch is no fault. It is recognised if the ranks agree and one worker's samples of that step
@@ -104,10 +104,10 @@ def _unlike_one(own: pl.DataFrame, alone: pl.DataFrame) -> pl.DataFrame:
     """
     same = pl.col("denominator").n_unique().over("launch", "step") == 1
     alike = same & (pl.col("rank").n_unique().over("launch", "step") == pl.col("workers"))
-    one = alone.group_by("step").agg(pl.col("factor").first().alias("of_one"))
-    rows = own.with_columns(same=same, alike=alike).join(one, on="step", how="left").filter(pl.col("off") > 0.0)
+    of_one = alone.group_by("step").agg(pl.col("factor").first().alias("of_one"))
+    rows = rows_of_ranks.with_columns(same=same, alike=alike).join(of_one, on="step", how="left").filter(pl.col("off") > 0.0)
     if alone.height:
         usual = (pl.col("factor") - pl.col("of_one")).abs() <= SAME_WEIGHT * pl.col("of_one")
         return rows.filter(~(pl.col("same") & usual.fill_null(value=False)))
-    some_right = bool((own["off"] == 0.0).any())
+    some_right = bool((rows_of_ranks["off"] == 0.0).any())
     return rows.filter(~pl.col("alike")) if some_right else rows

@@ -57,10 +57,10 @@ def begins(measured: RecordData) -> pl.DataFrame:
 def lengths(measured: RecordData) -> pl.DataFrame:
     """(launch, length_ns): how long requests became due in each launch, warm-up included; longer with an injected fault."""
     warm_up_s = serving_of(measured).arrivals.warm_up_s
-    known = {one.slot: warm_up_s + measured_seconds(measured.experiment, one) for one in plan(measured.experiment)}
+    known = {launch_plan.slot: warm_up_s + measured_seconds(measured.experiment, launch_plan) for launch_plan in plan(measured.experiment)}
     rows = measured.table("launches").select("launch", "slot").iter_rows()
-    found = [(launch, round(known[slot] * NS_PER_S) if slot in known else length_ns(measured)) for launch, slot in rows]
-    return pl.DataFrame(found, schema={"launch": pl.Int32, "length_ns": pl.Int64}, orient="row")
+    lengths_ns = [(launch, round(known[slot] * NS_PER_S) if slot in known else length_ns(measured)) for launch, slot in rows]
+    return pl.DataFrame(lengths_ns, schema={"launch": pl.Int32, "length_ns": pl.Int64}, orient="row")
 
 
 def length_ns(measured: RecordData) -> int:
@@ -72,9 +72,9 @@ def length_ns(measured: RecordData) -> int:
 def by_configuration(measured: RecordData, frame: pl.DataFrame) -> Iterator[tuple[str, pl.DataFrame]]:
     """The rows of each configuration that has any, in report order."""
     for name in measured.configurations:
-        own = frame.filter(pl.col("configuration") == name)
-        if own.height:
-            yield name, own
+        group = frame.filter(pl.col("configuration") == name)
+        if group.height:
+            yield name, group
 
 
 def most(hit: int, whole: int) -> bool:
@@ -101,8 +101,8 @@ def seconds(column: str, since: str) -> pl.Expr:
 
 def number(values: pl.Series) -> float | None:
     """The median of a series; None if empty."""
-    found = values.median()
-    return float(found) if isinstance(found, int | float) else None
+    median = values.median()
+    return float(median) if isinstance(median, int | float) else None
 
 
 def some(names: Sequence[str], shown: int = 3) -> str:

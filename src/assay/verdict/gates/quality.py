@@ -67,8 +67,8 @@ def _reference(results: Results, quality: Quality, configuration: str, doubt: tu
         return _result(configuration, "INCONCLUSIVE", f"quality of the reference: {too_few(value.n_launches)}")
     if doubt is not None:
         return _result(configuration, doubt[0], f"quality: {doubt[1]}")
-    told = f"quality: this is the reference that the others are compared with, {quality.metric} {show(value).full}"
-    return _result(configuration, "PASS", told)
+    sentence = f"quality: this is the reference that the others are compared with, {quality.metric} {show(value).full}"
+    return _result(configuration, "PASS", sentence)
 
 
 def _judged(quality: Quality, decision: Decision, value: Estimate) -> tuple[Status, str]:

@@ -25,41 +25,43 @@ def check(measured: RecordData, results: Results) -> tuple[GateResult, ...]:
     """One result per configuration that had a fault launch."""
     launches = measured.table("launches").filter(pl.col("role") == "fault")
     struck = set(strikes(measured)["launch"].to_list())
-    found = []
+    gate_results = []
     for name in measured.configurations:
-        own = launches.filter((pl.col("configuration") == name) & pl.col("status").is_in(["ok", "failed", "timeout"]))
-        if own.height:
-            found.append(_one(own, struck, results, name) if not measured.kind.sends_requests else _load(own, struck, results, name))
-    return tuple(found)
+        rows = launches.filter((pl.col("configuration") == name) & pl.col("status").is_in(["ok", "failed", "timeout"]))
+        if rows.height:
+            gate_results.append(
+                _one(rows, struck, results, name) if not measured.kind.sends_requests else _load(rows, struck, results, name)
+            )
+    return tuple(gate_results)
 
 
 def _load(launches: pl.DataFrame, struck: set[int], results: Results, configuration: str) -> GateResult:
-    hit = launches.filter(pl.col("launch").is_in(list(struck)))
+    faulted = launches.filter(pl.col("launch").is_in(list(struck)))
     failed = launches.filter(pl.col("status") != "ok")
-    if hit.height == 0:
+    if faulted.height == 0:
         why = f"the launch failed before: {failed['reason'][0]}" if failed.height else "the load had ended, or the fault missed"
         return _result(configuration, "NOT_MEASURED", f"no fault struck: {why}")
     if failed.height:
-        told = f"the load did not survive {count(failed.height, 'fault launches')}: {failed['reason'][0]}"
-        return _result(configuration, "FAIL", told)
+        text = f"the load did not survive {count(failed.height, 'fault launches')}: {failed['reason'][0]}"
+        return _result(configuration, "FAIL", text)
     value = results.get(RECOVERY_TIME.name, {}).get(configuration, NOT_COMPUTED)
-    told = _meanwhile(results, configuration)
+    text = _meanwhile(results, configuration)
     if isinstance(value, Absent):
         status: Status = "FAIL" if value.reason == "undefined" else "INCONCLUSIVE"
-        return _result(configuration, status, f"after the fault: {value.detail}{told}")
+        return _result(configuration, status, f"after the fault: {value.detail}{text}")
     if value.value == 0.0 and value.high == 0.0:
-        return _result(configuration, *_never_left(results, configuration, told))
-    return _result(configuration, "PASS", f"survived the fault: {show(value).full} until requests were served as before{told}")
+        return _result(configuration, *_never_left(results, configuration, text))
+    return _result(configuration, "PASS", f"survived the fault: {show(value).full} until requests were served as before{text}")
 
 
-def _never_left(results: Results, configuration: str, told: str) -> tuple[Status, str]:
+def _never_left(results: Results, configuration: str, meanwhile: str) -> tuple[Status, str]:
     """No window was bad enough to be attributed to the fault; with few requests that is weak evidence."""
     before, during, after = (results.get(name, {}).get(configuration) for name in SHARES)
     if not (isinstance(before, Estimate) and isinstance(during, Estimate) and during.value < _least(before)):
-        return "PASS", f"survived the fault: as many requests were served well as before{told}"
+        return "PASS", f"survived the fault: as many requests were served well as before{meanwhile}"
     if isinstance(after, Estimate) and after.value >= _least(before):
-        return ("PASS", f"survived the fault: served well after it as before, with too few requests to time the recovery{told}")
-    return "INCONCLUSIVE", f"too few requests to see whether the load recovered{told}"
+        return ("PASS", f"survived the fault: served well after it as before, with too few requests to time the recovery{meanwhile}")
+    return "INCONCLUSIVE", f"too few requests to see whether the load recovered{meanwhile}"
 
 
 def _least(before: Estimate) -> float:
@@ -83,12 +85,12 @@ def _meanwhile(results: Results, configuration: str) -> str:
 
 
 def _one(launches: pl.DataFrame, struck: set[int], results: Results, configuration: str) -> GateResult:
-    hit, spared = (launches.filter(pl.col("launch").is_in(list(struck))), launches.filter(~pl.col("launch").is_in(list(struck))))
+    faulted, spared = (launches.filter(pl.col("launch").is_in(list(struck))), launches.filter(~pl.col("launch").is_in(list(struck))))
     if spared.height:
         status, reason = spared.select("status", "reason").row(0)
         why = reason or "the job ended before the planned step" if status == "ok" else f"the launch failed before: {reason}"
         return _result(configuration, "FAIL", f"{_which(spared.height, launches.height)} never struck: {why}")
-    lost = hit.filter(pl.col("status") != "ok")
+    lost = faulted.filter(pl.col("status") != "ok")
     if lost.height:
         reason = lost["reason"][0]
         return _result(configuration, "FAIL", f"the job did not survive {count(lost.height, 'fault launches')}: {reason}")

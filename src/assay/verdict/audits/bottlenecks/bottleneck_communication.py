@@ -48,7 +48,7 @@ WAITING_KNOB: Final = (
 
 def examine(measured: RecordData, results: Results) -> tuple[Finding, ...]:
     """At most one note per worker count and kind."""
-    return tuple(one for name in measured.configurations for one in _findings(measured, results, name))
+    return tuple(finding for name in measured.configurations for finding in _findings(measured, results, name))
 
 
 def _findings(measured: RecordData, results: Results, name: str) -> Iterator[Finding]:
@@ -56,18 +56,18 @@ def _findings(measured: RecordData, results: Results, name: str) -> Iterator[Fin
     whole = share(results, COMM_EXPOSED.name, name)
     if not isinstance(exposed, Estimate) or whole is None or whole[0] < LEAST_SHARE:
         return
-    waiting, least, most = (min(one, exposed.value) for one in _waiting_s(measured, results, name))
+    waiting, least, most = (min(bound, exposed.value) for bound in _waiting_s(measured, results, name))
     rest = share(results, COMM_EXPOSED.name, name, less=waiting) or whole
     each, low, high = whole
     text, ends = bracketed(each, low, high, FRACTION) if low < high else (percent(each), "")
-    told = (
+    sentence = (
         f"exposed communication{_hidden(results, name)} takes {reading(exposed.value, SECONDS)} of every step, {text} of it {ends}".rstrip()
     )
     if rest[0] >= LEAST_SHARE:
         some = waiting >= WORTH_SAYING * exposed.value
         parted = f", of which {reading(waiting, SECONDS)} is waiting for slower ranks" if some else ""
         it = "the rest" if some else "it"
-        yield _note(name, AUDIT.name, f"{told}{parted}; {gain_words(rest, it)}", knob(parallelism(measured, name)))
+        yield _note(name, AUDIT.name, f"{sentence}{parted}; {gain_words(rest, it)}", knob(parallelism(measured, name)))
     late = waiting / exposed.value * whole[0]
     saving = saving_waits(measured).get(name)
     if saving is not None and saving.share >= late / 2:  # `saving_alone` names it
@@ -95,14 +95,14 @@ def _waiting_s(measured: RecordData, results: Results, name: str) -> tuple[float
     waits, total, exposed, lost = (
         results.get(metric, {}).get(name) for metric in (COMM_WAIT.name, COMM_TOTAL.name, COMM_EXPOSED.name, STRAGGLER_WAIT.name)
     )
-    told = [(0.0, 0.0, 0.0)]
+    candidates = [(0.0, 0.0, 0.0)]
     if isinstance(waits, Estimate) and isinstance(total, Estimate) and isinstance(exposed, Estimate):
         hidden = max(0.0, total.value - exposed.value)  # all of it may have been waiting
-        told.append((waits.value - hidden, waits.low - hidden, waits.high - hidden))
+        candidates.append((waits.value - hidden, waits.low - hidden, waits.high - hidden))
     if isinstance(lost, Estimate):
-        workers = next((one.workers for one in measured.varied if one.name == name), 1)
-        told.append((lost.value / workers, lost.low / workers, lost.high / workers))
-    value, low, high = max(told)
+        workers = next((varied.workers for varied in measured.varied if varied.name == name), 1)
+        candidates.append((lost.value / workers, lost.low / workers, lost.high / workers))
+    value, low, high = max(candidates)
     return value, max(0.0, low), high
 
 

@@ -32,22 +32,24 @@ def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     launches = steps.group_by("configuration", "launch", maintain_order=True).agg(
         pl.col("data_s").sum(), pl.col("step_s").sum(), pl.len().alias("steps"), pl.col("data_s").median().alias("usual")
     )
-    by = {str(name): own for (name,), own in launches.partition_by("configuration", as_dict=True).items()}
-    return tuple(one for name in measured.configurations if name in by for one in _of(measured, name, by[name], by.get(measured.base)))
+    by = {str(name): rows for (name,), rows in launches.partition_by("configuration", as_dict=True).items()}
+    return tuple(
+        finding for name in measured.configurations if name in by for finding in _of(measured, name, by[name], by.get(measured.base))
+    )
 
 
-def _of(measured: RecordData, name: str, own: pl.DataFrame, base: pl.DataFrame | None) -> tuple[Finding, ...]:
-    if not own["step_s"].sum() > 0.0:
+def _of(measured: RecordData, name: str, rows: pl.DataFrame, base: pl.DataFrame | None) -> tuple[Finding, ...]:
+    if not rows["step_s"].sum() > 0.0:
         return ()
-    found = quotient(own["data_s"].to_list(), own["step_s"].to_list(), measured.confidence)
-    if not found.value >= LEAST_SHARE:
+    share = quotient(rows["data_s"].to_list(), rows["step_s"].to_list(), measured.confidence)
+    if not share.value >= LEAST_SHARE:
         return ()
-    each, low, high = (min(max(one, 0.0), 1.0) for one in (found.value, found.low, found.high))
-    mean, usual = _mean(own), float(own["usual"].to_numpy().mean())
-    told = [f"a usual step waits {reading(usual, SECONDS)}: it comes in bursts"] if usual < RARE * mean else []
+    each, low, high = (min(max(bound, 0.0), 1.0) for bound in (share.value, share.low, share.high))
+    mean, usual = _mean(rows), float(rows["usual"].to_numpy().mean())
+    remarks = [f"a usual step waits {reading(usual, SECONDS)}: it comes in bursts"] if usual < RARE * mean else []
     if name != measured.base and base is not None and _mean(base) > 0.0:
-        told.append(f"{mean / _mean(base):.2g} times that of the base")
-    beside = f" ({', '.join(told)})" if told else ""
+        remarks.append(f"{mean / _mean(base):.2g} times that of the base")
+    beside = f" ({', '.join(remarks)})" if remarks else ""
     text, ends = bracketed(each, low, high, FRACTION) if low < high else (percent(each), "")
     return (
         Finding(

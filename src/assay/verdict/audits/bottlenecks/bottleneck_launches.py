@@ -34,15 +34,15 @@ KNOB: Final = (
 def examine(measured: RecordData, results: Results) -> tuple[Finding, ...]:
     """A note per configuration with idle time between short kernels."""
     names = dict(measured.table("launches").select("launch", "configuration").iter_rows())
-    found: dict[str, list[Mapping[str, Any]]] = {}
+    profiled: dict[str, list[Mapping[str, Any]]] = {}
     for profile in measured.profiles:
-        found.setdefault(str(names.get(profile["launch"])), []).extend(_on_device(profile))
-    return tuple(one for name in measured.configurations for one in _of(name, found.get(name, []), results))
+        profiled.setdefault(str(names.get(profile["launch"])), []).extend(_on_device(profile))
+    return tuple(finding for name in measured.configurations for finding in _of(name, profiled.get(name, []), results))
 
 
 def _on_device(profile: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     for rank in profile.get("ranks") or ():
-        if rank.get("on_device") and rank.get("steps") and any(one["calls"] for one in rank.get("kernels") or ()):
+        if rank.get("on_device") and rank.get("steps") and any(kernel["calls"] for kernel in rank.get("kernels") or ()):
             yield rank
 
 
@@ -50,10 +50,10 @@ def _of(name: str, ranks: list[Mapping[str, Any]], results: Results) -> Iterator
     data = results.get("data_time", {}).get(name)
     waited = data.value * 1e9 if isinstance(data, Estimate) else 0.0
     idle = [max(0.0, step["idle_ns"] - waited) / step["window_ns"] for rank in ranks for step in rank["steps"] if step["window_ns"] > 0]
-    kernels = [one for rank in ranks for one in rank["kernels"] if one["class"] not in NOT_COMPUTING]
+    kernels = [kernel for rank in ranks for kernel in rank["kernels"] if kernel["class"] not in NOT_COMPUTING]
     if not kernels or not idle or fmean(idle) < LEAST_SHARE:
         return
-    mean_s = sum(one["ns"] for one in kernels) / sum(one["calls"] for one in kernels) / 1e9
+    mean_s = sum(kernel["ns"] for kernel in kernels) / sum(kernel["calls"] for kernel in kernels) / 1e9
     if mean_s < SHORT_S:
         yield Finding(
             rule="bottleneck_launches",

@@ -26,14 +26,14 @@ EMPTY_KNOB = "a larger batch per worker, if the training bears it; `assay tune` 
 
 def examine(measured: RecordData, results: Results) -> tuple[Finding, ...]:
     """A warning if memory is nearly exhausted, a note if more than half of a device's is unused."""
-    found = []
+    findings = []
     device, host = _smallest_device(measured.before), _host(measured.before)
     together = _ranks_of_a_host(measured)
-    for one in measured.varied:
-        name, workers = one.name, together.get(one.name, one.workers)
-        found += _one(name, results.get("memory_peak", {}).get(name), device, 1, "a device's memory", empty=True)
-        found += _one(name, results.get("host_memory_peak", {}).get(name), host, workers, "the machine's memory", empty=False)
-    return tuple(found)
+    for configuration in measured.varied:
+        name, workers = configuration.name, together.get(configuration.name, configuration.workers)
+        findings += _one(name, results.get("memory_peak", {}).get(name), device, 1, "a device's memory", empty=True)
+        findings += _one(name, results.get("host_memory_peak", {}).get(name), host, workers, "the machine's memory", empty=False)
+    return tuple(findings)
 
 
 def _one(name: str, value: object, capacity: float | None, times: int, what: str, *, empty: bool) -> list[Finding]:
@@ -51,29 +51,29 @@ def _one(name: str, value: object, capacity: float | None, times: int, what: str
 
 def _ranks_of_a_host(measured: RecordData) -> dict[str, int]:
     """configuration -> most ranks on one host in a launch, as the ranks reported."""
-    said = measured.table("events").filter(pl.col("kind") == "first_step")
-    ranks = said.join(measured.timed.select("launch", "configuration"), on="launch")
+    first_steps = measured.table("events").filter(pl.col("kind") == "first_step")
+    ranks = first_steps.join(measured.timed.select("launch", "configuration"), on="launch")
     each = ranks.group_by("configuration", "launch", "host").agg(pl.col("rank").n_unique().alias("ranks"))
     return {str(name): int(most) for name, most in each.group_by("configuration").agg(pl.col("ranks").max()).iter_rows()}
 
 
 def _smallest_device(before: Mapping[str, Any]) -> float | None:
     devices = _within(before, "gpu", "nvidia").get("devices")
-    sizes = [one.get("memory_bytes") for one in devices or () if isinstance(one, Mapping)]
-    return min((float(one) for one in sizes if isinstance(one, int | float)), default=None)
+    sizes = [entry.get("memory_bytes") for entry in devices or () if isinstance(entry, Mapping)]
+    return min((float(entry) for entry in sizes if isinstance(entry, int | float)), default=None)
 
 
 def _host(before: Mapping[str, Any]) -> float | None:
     """Memory available to the workers: the cgroup limit if below the machine's memory."""
-    found = (_within(before, "memory").get("total_bytes"), _within(before, "cgroup", "memory_limit").get("bytes"))
-    return min((float(one) for one in found if isinstance(one, int | float) and one > 0), default=None)
+    limits = (_within(before, "memory").get("total_bytes"), _within(before, "cgroup", "memory_limit").get("bytes"))
+    return min((float(limit) for limit in limits if isinstance(limit, int | float) and limit > 0), default=None)
 
 
 def _within(before: Mapping[str, Any], *path: str) -> Mapping[str, Any]:
-    found: Any = before
+    value: Any = before
     for name in path:
-        found = found.get(name) if isinstance(found, Mapping) else None
-    return found if isinstance(found, Mapping) else {}
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return value if isinstance(value, Mapping) else {}
 
 
 AUDIT = Audit(

@@ -25,8 +25,8 @@ def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
         return ()
     parts = partition(measured, "timed").with_columns(whole=pl.col("workers") * pl.col("wall_s"))
     sums = parts.group_by("configuration").agg(pl.col("init", "compile", "whole").sum(), pl.len())
-    found = {row["configuration"]: row for row in sums.iter_rows(named=True)}
-    return tuple(one for name in measured.configurations if name in found for one in _one(name, found[name]))
+    by_configuration = {row["configuration"]: row for row in sums.iter_rows(named=True)}
+    return tuple(finding for name in measured.configurations if name in by_configuration for finding in _one(name, by_configuration[name]))
 
 
 def _one(name: str, row: dict[str, float]) -> tuple[Finding, ...]:

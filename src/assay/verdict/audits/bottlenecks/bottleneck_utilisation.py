@@ -20,11 +20,11 @@ KNOB = "a larger batch, lower precision, torch.compile or fused kernels; `assay 
 
 def examine(measured: RecordData, results: Results) -> tuple[Finding, ...]:
     """A note per worker count with low utilisation."""
-    found = []
+    findings = []
     for name in measured.configurations:
         value = results.get("mfu", {}).get(name)
         if isinstance(value, Estimate) and value.high < LOW:
-            found.append(
+            findings.append(
                 Finding(
                     rule="bottleneck_utilisation",
                     severity="note",
@@ -34,7 +34,7 @@ def examine(measured: RecordData, results: Results) -> tuple[Finding, ...]:
                     remedy=KNOB,
                 )
             )
-    return tuple(found)
+    return tuple(findings)
 
 
 def _gain(value: Estimate) -> str:

@@ -84,14 +84,14 @@ def _scores(said: Claim) -> list[Finding]:
 def _gains(said: Claim) -> Iterator[tuple[Number, str]]:
     """Ratios, or efficiencies on a number of workers, beside the absolute values that they compare."""
     for number in said.number:
-        base, told = number.baseline, _told(said, number)
-        if told is None or base is None or base.value is None or base.value <= 0.0 or base.unit is None:
+        base, stated = number.baseline, _told(said, number)
+        if stated is None or base is None or base.value is None or base.value <= 0.0 or base.unit is None:
             continue
         ratios = {_written(other): _ratio(other, base.value, base.unit) for other in said.number if _is_side(number, other, base.unit)}
-        if ratios and not any(_close(told, ratio) for ratio in ratios.values()):
+        if ratios and not any(_close(stated, ratio) for ratio in ratios.values()):
             value, ratio = next(iter(ratios.items()))
             beside = f"{value} beside baseline.value = {given(base.value)} {base.unit}"
-            yield number, f"{number.label} says {given(told, 3)} times; {beside} is {given(ratio, 3)} times"
+            yield number, f"{number.label} says {given(stated, 3)} times; {beside} is {given(ratio, 3)} times"
 
 
 def _told(said: Claim, number: Number) -> float | None:
@@ -123,30 +123,30 @@ def _ratio(other: Number, base: float, unit: str) -> float:
 def _efficiencies(said: Claim) -> Iterator[tuple[Number, str]]:
     """Efficiencies beside the speedup on the same workers."""
     for number in filter(is_efficiency, said.number):
-        factor, own = workers_factor(said, number), efficiency_as_said(number)
+        factor, stated = workers_factor(said, number), efficiency_as_said(number)
         for other in said.number:
-            told = gain(other) if has_word(other.metric, ("speedup", "speed_up")) else None
+            speedup = gain(other) if has_word(other.metric, ("speedup", "speed_up")) else None
             beside = (other.of, other.workers) == (number.of, number.workers)
-            if told is not None and beside and factor and not _close(own, told / factor):
-                words = f"{other.label} of {given(told, 3)} on {given(factor)} times the workers is {given(told / factor, 3)}"
-                yield number, f"{number.label} is {given(own, 3)}; {words}"
+            if speedup is not None and beside and factor and not _close(stated, speedup / factor):
+                words = f"{other.label} of {given(speedup, 3)} on {given(factor)} times the workers is {given(speedup / factor, 3)}"
+                yield number, f"{number.label} is {given(stated, 3)}; {words}"
 
 
 def _percentiles(said: Claim) -> Iterator[tuple[Number, str]]:
     """Percentiles of one distribution that decrease with their level."""
-    ranked = [(number, LEVELS[told]) for number in said.number if (told := statistic(number)) is not None and told in LEVELS]
+    ranked = [(number, LEVELS[name]) for number in said.number if (name := statistic(number)) is not None and name in LEVELS]
     for number, level in ranked:
         for other, higher in ranked:
             if level < higher and _one_distribution(number, other) and _base(number) > _base(other) * (1.0 + 1e-9):
                 yield number, f"{number.label} = {_written(number)} is above {other.label} = {_written(other)}"
 
 
-def _one_distribution(one: Number, other: Number) -> bool:
-    units = kinds.unit_of(one), kinds.unit_of(other)
+def _one_distribution(first: Number, other: Number) -> bool:
+    units = kinds.unit_of(first), kinds.unit_of(other)
     return (
-        metric_name(one.metric) == metric_name(other.metric)
-        and (one.of, one.workers, one.run, one.conditions) == (other.of, other.workers, other.run, other.conditions)
-        and (convertible(*units) or one.unit == other.unit)
+        metric_name(first.metric) == metric_name(other.metric)
+        and (first.of, first.workers, first.run, first.conditions) == (other.of, other.workers, other.run, other.conditions)
+        and (convertible(*units) or first.unit == other.unit)
     )
 
 
@@ -163,9 +163,9 @@ def _parts(said: Claim) -> Iterator[tuple[Number, str]]:
                 yield (number, f"{number.label} = {_written(number)} is above {other.label} = {_written(other)}, of which it is a part")
 
 
-def _beside(one: Number, other: Number) -> bool:
-    return (one.of, one.workers, one.conditions) == (other.of, other.workers, other.conditions) and (
-        one.run == other.run or None in (one.run, other.run)
+def _beside(first: Number, other: Number) -> bool:
+    return (first.of, first.workers, first.conditions) == (other.of, other.workers, other.conditions) and (
+        first.run == other.run or None in (first.run, other.run)
     )
 
 
@@ -185,8 +185,8 @@ def _totals(said: Claim) -> Iterator[tuple[Number, str]]:
                 yield number, f"{_written(number)} on {count(number.workers, 'workers')} {total}"
 
 
-def _close(one: float, other: float) -> bool:
-    return abs(one - other) <= ROUNDING * max(abs(one), abs(other))
+def _close(first: float, other: float) -> bool:
+    return abs(first - other) <= ROUNDING * max(abs(first), abs(other))
 
 
 AUDIT = Audit(

@@ -22,15 +22,15 @@ def claim(said: Claim) -> tuple[Finding, ...]:
     predicted = said.prediction
     if predicted is None:
         return ()
-    mend = f"measure at {count(predicted.workers, 'workers')}, or claim no more than twice the measured range"
+    remedy = f"measure at {count(predicted.workers, 'workers')}, or claim no more than twice the measured range"
     measured = predicted.measured_up_to or _largest(said, predicted.workers)
     if measured is None:
         words = f"the claim speaks of {count(predicted.workers, 'workers')} and does not say up to how many were measured"
-        return (found("measured_range_unsaid", "note", None, words, mend, "measured_there"),)
+        return (found("measured_range_unsaid", "note", None, words, remedy, "measured_there"),)
     far = predicted.workers / measured
     words = f"{count(predicted.workers, 'workers')} are {given(far, 3)} times the {measured} that were measured"
     if far > FARTHEST:
-        return (found("extrapolated", "invalid", None, words, mend, "measured_there"),)
+        return (found("extrapolated", "invalid", None, words, remedy, "measured_there"),)
     if predicted.points is not None and predicted.points < FEWEST_POINTS:
         return (
             found(
@@ -38,7 +38,7 @@ def claim(said: Claim) -> tuple[Finding, ...]:
                 "warning",
                 None,
                 f"{words}, and the law stands on {count(predicted.points, 'worker counts')}",
-                mend,
+                remedy,
                 "measured_there",
             ),
         )

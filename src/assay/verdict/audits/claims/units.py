@@ -83,12 +83,12 @@ def _unfitting(number: Number, unit: Unit) -> str:
 
 def _of_its_base(number: Number) -> list[Finding]:
     """A base measured in another unit."""
-    base, own = number.baseline, kinds.unit_of(number)
-    if base is None or base.unit is None or own.is_change or own.kind is None or is_efficiency(number):
+    base, unit = number.baseline, kinds.unit_of(number)
+    if base is None or base.unit is None or unit.is_change or unit.kind is None or is_efficiency(number):
         return []
-    part = own.part or (part_of(number.metric) if own.noun == "token" else None)
-    told = Unit(kind=own.kind, factor=own.factor, noun=own.noun, part=part, per=own.per)
-    why = difference(told, parse(base.unit))
+    part = unit.part or (part_of(number.metric) if unit.noun == "token" else None)
+    expected = Unit(kind=unit.kind, factor=unit.factor, noun=unit.noun, part=part, per=unit.per)
+    why = difference(expected, parse(base.unit))
     if why is None:
         return []
     return [
@@ -107,7 +107,7 @@ def _of_the_limit(said: Claim) -> list[Finding]:
     """A limit in a unit that the limited number cannot have."""
     if said.slo is None or said.slo.unit is None:
         return []
-    odd = [number for number in limited(said) if not same_unit(said.slo, number)]
+    mismatched = [number for number in limited(said) if not same_unit(said.slo, number)]
     return [
         found(
             "limit_in_another_unit",
@@ -117,7 +117,7 @@ def _of_the_limit(said: Claim) -> list[Finding]:
             "give the limit in a unit of the number that it limits",
             "goodput",
         )
-        for number in odd[:1]
+        for number in mismatched[:1]
     ]
 
 

@@ -30,8 +30,8 @@ MEND: Final = "measure in more launches until the interval decides it, or claim 
 
 def claim(said: Claim) -> tuple[Finding, ...]:
     """Intervals that leave the claim undecided."""
-    own = [finding for number in said.number if not kinds.is_quality(number) for finding in _undecided(number)]
-    return (*own, *_overlapping(said))
+    findings = [finding for number in said.number if not kinds.is_quality(number) for finding in _undecided(number)]
+    return (*findings, *_overlapping(said))
 
 
 def _undecided(number: Number) -> list[Finding]:
@@ -84,27 +84,27 @@ def _overlapping(said: Claim) -> list[Finding]:
     if not re.search(COMPARES, said.claim.text, flags=re.IGNORECASE):
         return []
     return [
-        _not_apart(one, other)
-        for one, other in itertools.combinations([n for n in said.number if kinds.is_speed(n) and n.of is not None], 2)
-        if one.of != other.of
-        and one.workers == other.workers
-        and same_quantity(one.model_copy(update={"of": other.of}), other)
-        and _holds(one, other)
-        and _holds(other, one)
+        _not_apart(number, other)
+        for number, other in itertools.combinations([n for n in said.number if kinds.is_speed(n) and n.of is not None], 2)
+        if number.of != other.of
+        and number.workers == other.workers
+        and same_quantity(number.model_copy(update={"of": other.of}), other)
+        and _holds(number, other)
+        and _holds(other, number)
     ]
 
 
-def _holds(one: Number, other: Number) -> bool:
-    interval, factor = one.interval, kinds.unit_of(other).factor / kinds.unit_of(one).factor
+def _holds(number: Number, other: Number) -> bool:
+    interval, factor = number.interval, kinds.unit_of(other).factor / kinds.unit_of(number).factor
     if interval is None or interval.kind != "confidence":
         return False
     low, high = (-math.inf if interval.low is None else interval.low, math.inf if interval.high is None else interval.high)
-    apart = abs(one.value - other.value * factor) > EQUAL * 1e-6 * abs(one.value)
+    apart = abs(number.value - other.value * factor) > EQUAL * 1e-6 * abs(number.value)
     return apart and low <= other.value * factor <= high
 
 
-def _not_apart(one: Number, other: Number) -> Finding:
-    words = f"{one.label} is {given(one.value)}, {other.label} {given(other.value)}, and each lies within the other's interval"
+def _not_apart(number: Number, other: Number) -> Finding:
+    words = f"{number.label} is {given(number.value)}, {other.label} {given(other.value)}, and each lies within the other's interval"
     return found("intervals_overlap", "warning", other, words, MEND, "launch_values")
 
 

@@ -26,19 +26,19 @@ def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     seen: dict[str, dict[str, set[str]]] = {}
     for configuration, fact, value in _placements(measured):
         seen.setdefault(fact, {}).setdefault(configuration, set()).add(value)
-    odd = {
+    differing = {
         fact: sorted({value for values in by.values() for value in values})
         for fact, by in seen.items()
         if len({frozenset(values) for values in by.values()}) > 1
     }
-    if not odd:
+    if not differing:
         return ()
     return (
         Finding(
             rule="placement_differs",
             severity="warning",
             configuration=None,
-            evidence=f"the configurations did not run in the same place: {listed(odd)}",
+            evidence=f"the configurations did not run in the same place: {listed(differing)}",
             remedy="give every configuration the same hosts and the same launcher; a difference may be the machine's",
         ),
     )
@@ -62,15 +62,15 @@ def claim(said: Claim) -> tuple[Finding, ...]:
     if not any(is_relative(number) for number in said.number) and not (base or other):
         return ()
     meant = studied(said)
-    odd = differences(said)
+    differing = differences(said)
     findings = []
-    if odd:
+    if differing:
         findings.append(
             found(
                 "conditions_differ",
                 "invalid",
                 None,
-                f"the two sides differ in {listed(odd)}, and what is studied is {', '.join(said.claim.varying) or 'not said'}",
+                f"the two sides differ in {listed(differing)}, and what is studied is {', '.join(said.claim.varying) or 'not said'}",
                 "hold every condition equal but the one that is studied, and measure both sides again",
                 "same_conditions",
             )

@@ -65,12 +65,12 @@ def is_adaptive(measured: RecordData) -> bool:
 
 def _replaced(measured: RecordData) -> list[Finding]:
     launches = measured.table("launches").filter(pl.col("role") == "timed")
-    found_here = []
+    findings = []
     for name in measured.configurations:
-        own = launches.filter(pl.col("configuration") == name)
-        replaced, used = (own.filter(pl.col("status") == status).height for status in ("contaminated", "ok"))
+        rows = launches.filter(pl.col("configuration") == name)
+        replaced, used = (rows.filter(pl.col("status") == status).height for status in ("contaminated", "ok"))
         if replaced and replaced >= used:
-            found_here.append(
+            findings.append(
                 Finding(
                     rule="mostly_replaced",
                     severity="warning",
@@ -80,7 +80,7 @@ def _replaced(measured: RecordData) -> list[Finding]:
                     remedy="leave the machine to the experiment, or report the disturbed launches as well: they are in the record",
                 )
             )
-    return found_here
+    return findings
 
 
 def claim(said: Claim) -> tuple[Finding, ...]:

@@ -47,8 +47,8 @@ def _splits(measured: RecordData) -> list[Finding]:
     if measured.kind.sends_requests:
         return []  # a higher load uses more prompts of a file; quality pairs examples by id
     examples = measured.scores.join(measured.timed.select("launch", "configuration"), on="launch")
-    own = {name: frozenset(examples.filter(pl.col("configuration") == name)["example"].to_list()) for name in measured.configurations}
-    base = own[measured.base]
+    splits = {name: frozenset(examples.filter(pl.col("configuration") == name)["example"].to_list()) for name in measured.configurations}
+    base = splits[measured.base]
     return [
         Finding(
             rule="evaluation_sets_differ",
@@ -58,7 +58,7 @@ def _splits(measured: RecordData) -> list[Finding]:
             remedy="score the same held-out examples, under the same ids, in every configuration",
             needs=("quality",),
         )
-        for name, ids in own.items()
+        for name, ids in splits.items()
         if ids and base and ids != base
     ]
 
@@ -131,36 +131,36 @@ def _conditions(said: Claim) -> dict[str, list[object]]:
             for key, value in facts.items():
                 seen.setdefault(key, {}).setdefault(group, {})[folded(value)] = value
     return {
-        key: [value for own in by.values() for value in own.values()]
+        key: [value for values in by.values() for value in values.values()]
         for key, by in seen.items()
-        if not _nested([set(own) for own in by.values()])
+        if not _nested([set(values) for values in by.values()])
     }
 
 
 def _nested(sets: list[set[str]]) -> bool:
     """Whether one of two sets contains the other: a number at one point of a sweep belongs to it."""
-    return all(one <= other or other <= one for one, other in itertools.combinations(sets, 2))
+    return all(first <= other or other <= first for first, other in itertools.combinations(sets, 2))
 
 
 def _runs(numbers: tuple[Number, ...]) -> dict[str, list[str]]:
     """system -> its runs, if two metrics on the same workers share none."""
     mixed: dict[str, list[str]] = {}
-    for (system, metric), own in _groups(numbers).items():
+    for (system, metric), group in _groups(numbers).items():
         for (other_system, other_metric), others in _groups(numbers).items():
-            if system == other_system and metric < other_metric and _apart(own, others):
-                mixed[system] = sorted({number.run for number in (*own, *others) if number.run is not None})
+            if system == other_system and metric < other_metric and _apart(group, others):
+                mixed[system] = sorted({number.run for number in (*group, *others) if number.run is not None})
     return mixed
 
 
-def _apart(own: list[Number], others: list[Number]) -> bool:
+def _apart(ours: list[Number], others: list[Number]) -> bool:
     """Whether the numbers of two related metrics come from different runs."""
-    told = [
-        (one.run, other.run)
-        for one in own
+    run_pairs = [
+        (number.run, other.run)
+        for number in ours
         for other in others
-        if one.run and other.run and (one.workers == other.workers or None in (one.workers, other.workers))
+        if number.run and other.run and (number.workers == other.workers or None in (number.workers, other.workers))
     ]
-    return bool(told) and all(run != other for run, other in told)
+    return bool(run_pairs) and all(run != other for run, other in run_pairs)
 
 
 def _statistics(said: Claim) -> list[Finding]:
@@ -169,16 +169,16 @@ def _statistics(said: Claim) -> list[Finding]:
     for (system, metric), numbers in _groups(said.number).items():
         if system:
             by_metric.setdefault(metric, {})[system] = numbers
-    found_here = []
+    findings = []
     for systems in by_metric.values():
-        for (one, first), (other, second) in itertools.combinations(systems.items(), 2):
-            given = [{CENTRE.get(told, told) for number in side if (told := statistic(number)) is not None} for side in (first, second)]
+        for (name, first), (other, second) in itertools.combinations(systems.items(), 2):
+            given = [{CENTRE.get(kind, kind) for number in side if (kind := statistic(number)) is not None} for side in (first, second)]
             if all(given) and not given[0] & given[1]:
-                words = f"{first[0].metric} of {one} is a {', '.join(sorted(given[0]))}, of {other} a {', '.join(sorted(given[1]))} (number.statistic)"
-                found_here.append(
+                words = f"{first[0].metric} of {name} is a {', '.join(sorted(given[0]))}, of {other} a {', '.join(sorted(given[1]))} (number.statistic)"
+                findings.append(
                     found("statistics_differ", "invalid", second[0], words, "give the same statistic of both", "one_configuration", "tail")
                 )
-    return found_here
+    return findings
 
 
 CENTRE = {"p50": "median"}

@@ -55,48 +55,52 @@ def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
             ),
             *_made_again(measured),
         )
-    hit = [found for limit in limits(measured.experiment.noise) if (found := _over(noise, limit)) is not None]
-    return (*hit, *_slow_sentinel(measured, noise), *_drifts(measured, noise), *_made_again(measured), *_unseen(measured, noise))
+    exceeded = [finding for limit in limits(measured.experiment.noise) if (finding := _over(noise, limit)) is not None]
+    return (*exceeded, *_slow_sentinel(measured, noise), *_drifts(measured, noise), *_made_again(measured), *_unseen(measured, noise))
 
 
 def _over(noise: pl.DataFrame, limit: Limit) -> Finding | None:
-    hit = noise.filter(pl.col(limit.column) > limit.most)
-    if hit.height == 0:
+    disturbed = noise.filter(pl.col(limit.column) > limit.most)
+    if disturbed.height == 0:
         return None
-    most = reading(float(hit[limit.column].max()), FRACTION, beside=(limit.most,))  # type: ignore[arg-type]
+    most = reading(float(disturbed[limit.column].max()), FRACTION, beside=(limit.most,))  # type: ignore[arg-type]
     words = limit.words.format(value=f"up to {most}")
     allowed = f"at most {asked(limit.most, FRACTION)} are allowed"
     return Finding(
-        rule=limit.rule, severity="warning", configuration=None, evidence=f"{words}; {allowed}; {_which(hit, noise)}", remedy=limit.remedy
+        rule=limit.rule,
+        severity="warning",
+        configuration=None,
+        evidence=f"{words}; {allowed}; {_which(disturbed, noise)}",
+        remedy=limit.remedy,
     )
 
 
 def _slow_sentinel(measured: RecordData, noise: pl.DataFrame) -> Iterable[Finding]:
-    hit = slow(noise, measured.experiment.noise)
-    if hit.height:
-        worst = hit.sort("sentinel").tail(1)
+    disturbed = slow(noise, measured.experiment.noise)
+    if disturbed.height:
+        worst = disturbed.sort("sentinel").tail(1)
         words = sentinel_words(float(worst["sentinel_ratio"][0]), float(worst["deviations"][0]))
         yield Finding(
             rule="slow_sentinel",
             severity="warning",
             configuration=None,
-            evidence=f"{words} beside launch {worst['launch'][0]}; {_which(hit, noise)}",
+            evidence=f"{words} beside launch {worst['launch'][0]}; {_which(disturbed, noise)}",
             remedy="find out what else runs at that time; noise.repeat makes such launches again",
         )
 
 
-def _which(hit: pl.DataFrame, noise: pl.DataFrame) -> str:
-    return f"it hit {hit.height} of {count(noise.height, 'timed launches')} ({_launches(hit['launch'].to_list())})"
+def _which(disturbed: pl.DataFrame, noise: pl.DataFrame) -> str:
+    return f"it hit {disturbed.height} of {count(noise.height, 'timed launches')} ({_launches(disturbed['launch'].to_list())})"
 
 
 def _launches(numbers: Sequence[int]) -> str:
     """Launch numbers as ranges: launch 3; launches 0, 2-4."""
     parts: list[list[int]] = []
-    for one in sorted(numbers):
-        if parts and one == parts[-1][1] + 1:
-            parts[-1][1] = one
+    for launch in sorted(numbers):
+        if parts and launch == parts[-1][1] + 1:
+            parts[-1][1] = launch
         else:
-            parts.append([one, one])
+            parts.append([launch, launch])
     words = ", ".join(f"{first}" if first == last else f"{first}-{last}" for first, last in parts)
     return f"launch {words}" if len(numbers) == 1 else f"launches {words}"
 
@@ -117,15 +121,15 @@ def _drifts(measured: RecordData, noise: pl.DataFrame) -> Iterable[Finding]:
         ),
     }
     for what, (values, remedy) in series.items():
-        found = _trend(measured, values)
-        if found is not None and found.p < SURE and abs(_factor(found)) > measured.experiment.comparison.smallest_effect:
+        drift = _trend(measured, values)
+        if drift is not None and drift.p < SURE and abs(_factor(drift)) > measured.experiment.comparison.smallest_effect:
             yield Finding(
                 rule="drift",
                 severity="warning",
                 configuration=None,
                 remedy=remedy,
-                evidence=f"{what} {_direction(found)} over the experiment's {count(found.n, 'blocks')} "
-                f"(p = {given(found.p, 2)}){_heat(measured)}",
+                evidence=f"{what} {_direction(drift)} over the experiment's {count(drift.n, 'blocks')} "
+                f"(p = {given(drift.p, 2)}){_heat(measured)}",
             )
 
 
@@ -148,15 +152,15 @@ def _trend(measured: RecordData, values: pl.DataFrame) -> Trend | None:
     return trend(blocks["block"].to_list(), blocks["value"].to_list())
 
 
-def _factor(found: Trend) -> float:
+def _factor(drift: Trend) -> float:
     """Relative change of the time over the experiment."""
     from math import expm1
 
-    return expm1(found.change)
+    return expm1(drift.change)
 
 
-def _direction(found: Trend) -> str:
-    change = _factor(found)
+def _direction(drift: Trend) -> str:
+    change = _factor(drift)
     return f"{'rose' if change > 0 else 'fell'} by {reading(abs(change), FRACTION)}"
 
 
@@ -166,10 +170,10 @@ def _heat(measured: RecordData) -> str:
     each = rows.group_by("launch").agg(pl.col("value").max())
     blocks = each.join(measured.timed.select("launch", "block"), on="launch").group_by("block").agg(pl.col("value").max())
     ordered = blocks.sort("block")
-    found = trend(ordered["block"].to_list(), ordered["value"].to_list())
-    if found is None or found.p >= SURE or abs(found.change) < WARMER:
+    drift = trend(ordered["block"].to_list(), ordered["value"].to_list())
+    if drift is None or drift.p >= SURE or abs(drift.change) < WARMER:
         return "; no temperature was read that would explain it" if blocks.height == 0 else ""
-    return f"; a GPU's temperature {'rose' if found.change > 0 else 'fell'} by {number(abs(found.change), 0)} degrees meanwhile"
+    return f"; a GPU's temperature {'rose' if drift.change > 0 else 'fell'} by {number(abs(drift.change), 0)} degrees meanwhile"
 
 
 # ---- unmonitored sources ---------------------------------------------------------------------------------------------
@@ -178,12 +182,12 @@ def _heat(measured: RecordData) -> str:
 def _made_again(measured: RecordData) -> Iterable[Finding]:
     rows = measured.table("launches").filter(pl.col("status") == "contaminated").sort("launch")
     if rows.height:
-        made = f"{count(rows.height, 'launches')} {'was' if rows.height == 1 else 'were'} disturbed and made again"
+        disturbed = f"{count(rows.height, 'launches')} {'was' if rows.height == 1 else 'were'} disturbed and made again"
         yield Finding(
             rule="contaminated",
             severity="note",
             configuration=None,
-            evidence=f"{made} ({_launches(rows['launch'].to_list())}); the first: {rows['reason'][0]}",
+            evidence=f"{disturbed} ({_launches(rows['launch'].to_list())}); the first: {rows['reason'][0]}",
             remedy="nothing, if they are few; they stay in the record and in its cost, and carry no timing",
         )
 
@@ -191,20 +195,20 @@ def _made_again(measured: RecordData) -> Iterable[Finding]:
 def _unseen(measured: RecordData, noise: pl.DataFrame) -> Iterable[Finding]:
     """Sources that the meter could not read: disturbances of that kind go unnoticed."""
     missing = {name: _reason(measured, key) for name, key in SEEN.items() if noise[name].null_count() == noise.height}
-    told = {name: reason for name, reason in missing.items() if reason}
-    if told:
+    unwatched = {name: reason for name, reason in missing.items() if reason}
+    if unwatched:
         yield Finding(
             rule="noise_not_readable",
             severity="note",
             configuration=None,
-            evidence=f"not watched: {', '.join(told)} ({'; '.join(dict.fromkeys(told.values()))})",
+            evidence=f"not watched: {', '.join(unwatched)} ({'; '.join(dict.fromkeys(unwatched.values()))})",
             remedy="a disturbance of that kind would go unseen here; measure where the kernel tells it",
         )
 
 
 def _reason(measured: RecordData, key: str) -> str:
-    found = measured.before.get(key)
-    return str(found.get("absent", "")) if isinstance(found, Mapping) else ""
+    value = measured.before.get(key)
+    return str(value.get("absent", "")) if isinstance(value, Mapping) else ""
 
 
 AUDIT = Audit(

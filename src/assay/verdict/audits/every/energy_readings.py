@@ -22,10 +22,10 @@ def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """One warning for lower bounds, one for launches too short for the sensor."""
     telemetry = measured.table("telemetry")
     doubtful = telemetry.filter((pl.col("counter") == "energy_doubts") & (pl.col("value") > 0))
-    found = []
+    findings = []
     if doubtful.height:
         launches = doubtful["launch"].n_unique()
-        found.append(
+        findings.append(
             _finding(
                 "energy_lower_bound",
                 f"in {launches} launches a counter was reset or may have wrapped unseen: their joules are a lower bound",
@@ -34,8 +34,8 @@ def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
         )
     short = _too_short(measured, telemetry)
     if short is not None:
-        found.append(short)
-    return tuple(found)
+        findings.append(short)
+    return tuple(findings)
 
 
 def _too_short(measured: RecordData, telemetry: pl.DataFrame) -> Finding | None:
@@ -43,12 +43,12 @@ def _too_short(measured: RecordData, telemetry: pl.DataFrame) -> Finding | None:
     if not isinstance(period, float):
         return None
     wall = ((pl.col("end_ns") - pl.col("begin_ns")) / NS_PER_S).alias("wall")
-    hit = measured.timed.select("launch", wall).filter(pl.col("wall") < FEWEST_PERIODS * period)
-    if hit.height == 0:
+    short = measured.timed.select("launch", wall).filter(pl.col("wall") < FEWEST_PERIODS * period)
+    if short.height == 0:
         return None
     return _finding(
         "energy_window_short",
-        f"{hit.height} launches are shorter than {FEWEST_PERIODS} periods of {reading(period, SECONDS)} of the energy sensor",
+        f"{short.height} launches are shorter than {FEWEST_PERIODS} periods of {reading(period, SECONDS)} of the energy sensor",
         "run longer launches, or leave their joules out of account",
     )
 

@@ -23,9 +23,9 @@ def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     used = measured.table("launches").filter(pl.col("status") == "ok")
     events = measured.table("events").join(used, on="launch", how="semi")
     gave_up, dropped = (events.filter(pl.col("kind") == kind) for kind in ("probe_error", "rows_dropped"))
-    found = []
+    findings = []
     if gave_up.height:
-        found.append(
+        findings.append(
             _finding(
                 "probe_error",
                 gave_up,
@@ -36,7 +36,7 @@ def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
         )
     if dropped.height:
         rows = int(dropped["value"].sum())
-        found.append(
+        findings.append(
             _finding(
                 "rows_dropped",
                 dropped,
@@ -44,7 +44,7 @@ def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
                 "give the record a faster disk, or report fewer rows",
             )
         )
-    return tuple(found)
+    return tuple(findings)
 
 
 def _finding(rule: str, events: pl.DataFrame, evidence: str, remedy: str) -> Finding:

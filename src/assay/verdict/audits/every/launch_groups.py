@@ -31,9 +31,9 @@ ADVISED: Final = 29  # ceil(ln 0.05 / ln(1 - RARE))
 def examine(measured: RecordData, results: Results) -> tuple[Finding, ...]:
     """One warning per configuration, for its clearest split."""
     return tuple(
-        _finding(measured, configuration, min(found, key=lambda one: one[2].p))
+        _finding(measured, configuration, min(splits, key=lambda split: split[2].p))
         for configuration in measured.configurations
-        if (found := list(_split(measured, results, configuration)))
+        if (splits := list(_split(measured, results, configuration)))
     )
 
 
@@ -48,8 +48,8 @@ def _split(measured: RecordData, results: Results, configuration: str) -> Iterat
                 yield name, value, seen
 
 
-def _finding(measured: RecordData, configuration: str, found: Found) -> Finding:
-    name, value, seen = found
+def _finding(measured: RecordData, configuration: str, split: Found) -> Finding:
+    name, value, seen = split
     k, rows = len(value.launch_values), measured.timed.filter(pl.col("configuration") == configuration).sort("block")
     numbers = rows["launch"].to_list() if rows.height == k else None
     if (far := seen.outlying) is not None:

@@ -28,13 +28,13 @@ def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
 
 
 def _few(measured: RecordData) -> list[Finding]:
-    found: list[Finding] = []
+    findings: list[Finding] = []
     if measured.experiment.profile is not None and measured.experiment.profile.only:
-        return found  # no timed launches planned: `assay profile`
+        return findings  # no timed launches planned: `assay profile`
     for name in measured.configurations:
         done = measured.timed.filter(pl.col("configuration") == name).height
         if done < ENOUGH:
-            found.append(
+            findings.append(
                 Finding(
                     rule="few_launches",
                     severity="warning",
@@ -43,25 +43,25 @@ def _few(measured: RecordData) -> list[Finding]:
                     remedy=f"run with launches.per_configuration = {ENOUGH} or more",
                 )
             )
-    return found
+    return findings
 
 
 def _failed(measured: RecordData) -> list[Finding]:
     launches = measured.table("launches")
     bad = launches.filter(pl.col("status").is_in(["failed", "timeout", "skipped"])).sort("launch")
-    found = []
+    findings = []
     for name in bad["configuration"].unique(maintain_order=True).to_list():
-        own = bad.filter(pl.col("configuration") == name)
-        found.append(
+        rows = bad.filter(pl.col("configuration") == name)
+        findings.append(
             Finding(
                 rule="failed_launches",
                 severity="warning",
                 configuration=name,
-                evidence=f"{count(own.height, 'launches')} did not end well; the first (launch {own['launch'][0]}): {own['reason'][0]}",
+                evidence=f"{count(rows.height, 'launches')} did not end well; the first (launch {rows['launch'][0]}): {rows['reason'][0]}",
                 remedy="read the launch's log in the record; the failed launches are kept and cost money, but carry no timing",
             )
         )
-    return found
+    return findings
 
 
 def claim(said: Claim) -> tuple[Finding, ...]:

@@ -31,14 +31,14 @@ def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
 
 
 def _paid(measured: RecordData) -> Finding:
-    asked, made = measured.experiment.launches.confidence, measured.confidence
+    requested, reported = measured.experiment.launches.confidence, measured.confidence
     looks = count(len(measured.looks), "looks")
     return Finding(
         rule="looks",
         severity="note",
         configuration=None,
         evidence=f"launches were added until the intervals were narrow ({looks}); every interval is made at "
-        f"{reading(made, FRACTION)}, so that {reading(asked, FRACTION)} hold however often was looked",
+        f"{reading(reported, FRACTION)}, so that {reading(requested, FRACTION)} hold however often was looked",
         remedy="nothing: this is what the looking costs; a fixed number of launches needs no such allowance",
     )
 

@@ -49,12 +49,12 @@ def _unanswered(measured: RecordData) -> str | None:
     if not measured.kind.sends_requests:
         return None
     launches = measured.timed.filter(pl.col("configuration") == measured.base).select("launch")
-    asked = measured.table("arrivals").filter((pl.col("kind") == "normal") & pl.col("expected").is_not_null())
-    sent = measured.table("requests").join(asked.select("launch", "request"), on=["launch", "request"], how="semi")
-    own = sent.join(launches, on="launch", how="semi")
-    if own.height == 0 or own.filter((pl.col("status") == "ok") & pl.col("text").is_not_null()).height:
+    questions = measured.table("arrivals").filter((pl.col("kind") == "normal") & pl.col("expected").is_not_null())
+    sent = measured.table("requests").join(questions.select("launch", "request"), on=["launch", "request"], how="semi")
+    requests = sent.join(launches, on="launch", how="semi")
+    if requests.height == 0 or requests.filter((pl.col("status") == "ok") & pl.col("text").is_not_null()).height:
         return None
-    return f"none of {count(own.height, 'questions')} was answered with text"
+    return f"none of {count(requests.height, 'questions')} was answered with text"
 
 
 AUDIT = Audit(

@@ -135,22 +135,22 @@ def _lost(quality: ClaimedQuality) -> list[Finding]:
 
 def _lost_in_numbers(said: Claim) -> tuple[Finding, ...]:
     """Scores given as numbers, with their baseline's."""
-    found_here: list[Finding] = []
+    findings: list[Finding] = []
     for number in filter(is_quality, said.number):
         same = said.quality is not None and said.quality.metric == number.metric
         score = of_number(number, said.quality.margin if same and said.quality is not None else None)
-        found_here += _lost(score) if score is not None else []
-    return tuple(found_here)
+        findings += _lost(score) if score is not None else []
+    return tuple(findings)
 
 
 def _too_few(quality: ClaimedQuality) -> list[Finding]:
-    own = scale(quality)
-    if quality.items is None or quality.margin is None or own is None or not is_proportion(quality.metric):
+    score_scale = scale(quality)
+    if quality.items is None or quality.margin is None or score_scale is None or not is_proportion(quality.metric):
         return []
-    least = zero_flip_bound(quality.items, CONFIDENCE) * (100.0 if own == "points" else 1.0)
+    least = zero_flip_bound(quality.items, CONFIDENCE) * (100.0 if score_scale == "points" else 1.0)
     if least <= quality.margin:
         return []
-    unit = " points" if own == "points" else ""
+    unit = " points" if score_scale == "points" else ""
     return [
         found(
             "quality_items_too_few",

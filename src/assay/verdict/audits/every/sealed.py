@@ -16,15 +16,15 @@ def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     if measured.state == "complete" and measured.sealed:
         return ()
     reason = str(measured.manifest.get("reason") or "").strip()
-    said = f": {reason}" if reason else ""
+    suffix = f": {reason}" if reason else ""
     if measured.state == "failed":
-        return (_finding("failed", f"the experiment failed{said}", "mend the workload and run the experiment again"),)
+        return (_finding("failed", f"the experiment failed{suffix}", "mend the workload and run the experiment again"),)
     if measured.state == "running":
         return (_finding("running", "launches are still being made", "wait until the experiment has ended"),)
     remedy = "finish it with `assay resume RECORD`"
     if measured.state == "complete":
         return (_finding("unsealed", "all launches have ended but the record was never sealed", remedy),)
-    return (_finding("interrupted", f"the experiment was interrupted, launches of the plan are missing{said}", remedy),)
+    return (_finding("interrupted", f"the experiment was interrupted, launches of the plan are missing{suffix}", remedy),)
 
 
 def _finding(rule: str, evidence: str, remedy: str) -> Finding:

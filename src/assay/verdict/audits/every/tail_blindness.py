@@ -33,21 +33,21 @@ def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """A warning per configuration with a heavy tail of steps, or answers, in most launches."""
     shares = _shares(measured)
     words, remedy = (OF_LOADS, LOADS_REMEDY) if measured.kind.sends_requests else (OF_STEPS, STEPS_REMEDY)
-    found_here = []
+    findings = []
     for name in measured.configurations:
-        own = shares.filter(pl.col("configuration") == name)
-        heavy = own.filter(pl.col("share") > MOST_SHARE)
-        if heavy.height * 2 > own.height:
-            found_here.append(
+        rows = shares.filter(pl.col("configuration") == name)
+        heavy = rows.filter(pl.col("share") > MOST_SHARE)
+        if heavy.height * 2 > rows.height:
+            findings.append(
                 Finding(
                     rule="heavy_tail",
                     severity="warning",
                     configuration=name,
                     remedy=remedy,
-                    evidence=f"in {heavy.height} of {count(own.height, 'launches')} more than {MOST_SHARE:.0%} of {words}",
+                    evidence=f"in {heavy.height} of {count(rows.height, 'launches')} more than {MOST_SHARE:.0%} of {words}",
                 )
             )
-    return tuple(found_here)
+    return tuple(findings)
 
 
 def _shares(measured: RecordData) -> pl.DataFrame:

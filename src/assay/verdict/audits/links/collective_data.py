@@ -46,26 +46,26 @@ def _wrong(rows: pl.DataFrame) -> Iterable[Finding]:
     key = ("configuration", "op", "in_place", "size", "bytes", "dtype")
     bad = rows.filter(pl.col("wrong") > 0)
     calls = rows.join(bad.select("launch", "group", "call").unique(), on=["launch", "group", "call"], how="semi")
-    for of, own in calls.sort("launch", "call", "rank").partition_by(key, as_dict=True, maintain_order=True).items():
-        first = own.filter(
-            (pl.col("launch") == own["launch"][0]) & (pl.col("group") == own["group"][0]) & (pl.col("call") == own["call"][0])
+    for of, group in calls.sort("launch", "call", "rank").partition_by(key, as_dict=True, maintain_order=True).items():
+        first = group.filter(
+            (pl.col("launch") == group["launch"][0]) & (pl.col("group") == group["group"][0]) & (pl.col("call") == group["call"][0])
         )
         seen = {int(rank): (fault or "", int(wrong or 0)) for rank, fault, wrong in first.select("rank", "fault", "wrong").iter_rows()}
-        yield _finding(dict(zip(key, of, strict=True)), seen, own)
+        yield _finding(dict(zip(key, of, strict=True)), seen, group)
 
 
-def _finding(of: Mapping[str, object], seen: Mapping[int, tuple[str, int]], own: pl.DataFrame) -> Finding:
+def _finding(of: Mapping[str, object], seen: Mapping[int, tuple[str, int]], rows: pl.DataFrame) -> Finding:
     ranks = sorted(rank for rank, (_, wrong) in seen.items() if wrong)
-    calls = own.filter(pl.col("wrong") > 0).select("launch", "group", "call").unique().height
-    place = " in place" if of["in_place"] else ""
+    calls = rows.filter(pl.col("wrong") > 0).select("launch", "group", "call").unique().height
+    in_place = " in place" if of["in_place"] else ""
     where = "rank" if len(ranks) == 1 else "ranks"
-    told = ", ".join(map(str, ranks[:MOST_TOLD])) + (" ..." if len(ranks) > MOST_TOLD else "")
+    listed = ", ".join(map(str, ranks[:MOST_TOLD])) + (" ..." if len(ranks) > MOST_TOLD else "")
     return Finding(
         rule="collective_data_wrong",
         severity="fail",
         configuration=str(of["configuration"]),
-        evidence=f"{of['op']}{place} of {of['bytes']} bytes of {of['dtype']} on {of['size']} ranks gave wrong data in {count(calls, 'timed calls')}; in the "
-        f"first (launch {own['launch'][0]}, call {own['call'][0]}) on {where} {told}: {explained(seen, int(str(of['size'])))}, "
+        evidence=f"{of['op']}{in_place} of {of['bytes']} bytes of {of['dtype']} on {of['size']} ranks gave wrong data in {count(calls, 'timed calls')}; in the "
+        f"first (launch {rows['launch'][0]}, call {rows['call'][0]}) on {where} {listed}: {explained(seen, int(str(of['size'])))}, "
         f"{count(max(wrong for _, wrong in seen.values()), 'wrong elements')} on the worst rank",
         remedy="find out what lies between the ranks (library, driver, network card, an in-network reduction) before any of its numbers is used; "
         "the rows with wrong > 0 in the table collectives say where",
@@ -102,17 +102,17 @@ def _of_others(measured: RecordData, rows: pl.DataFrame) -> Iterable[Finding]:
     """Another program's numbers: what it checked, and whether they are consistent."""
     foreign = measured.foreign or {}
     seen = rows["wrong"].is_not_null().sum()
-    told = f"{seen} of {count(rows.height, 'results')} have a count of wrong elements" if seen else "no data were checked"
+    checked = f"{seen} of {count(rows.height, 'results')} have a count of wrong elements" if seen else "no data were checked"
     yield Finding(
         rule="collective_check_apart",
         severity="note" if seen else "warning",
         configuration=None,
-        evidence=f"{foreign.get('title')} checks {(foreign.get('meanings') or {}).get('check')}; {told}",
+        evidence=f"{foreign.get('title')} checks {(foreign.get('meanings') or {}).get('check')}; {checked}",
         remedy="assay comm checks the timed calls themselves",
     )
     for launch, nbytes, in_place, printed in foreign.get("printed") or ():
-        own = rows.filter((pl.col("launch") == launch) & (pl.col("bytes") == nbytes) & (pl.col("in_place") == int(in_place)))
-        op, size, seconds = own["op"][0], own["size"][0], (own["end_ns"][0] - own["begin_ns"][0]) / 1e9
+        result = rows.filter((pl.col("launch") == launch) & (pl.col("bytes") == nbytes) & (pl.col("in_place") == int(in_place)))
+        op, size, seconds = result["op"][0], result["size"][0], (result["end_ns"][0] - result["begin_ns"][0]) / 1e9
         ours = busbw(op, size, nbytes, seconds) * 1e-9
         if max(ours, printed) >= LEAST_SHOWN and abs(ours - printed) > ROUNDING * max(ours, printed):
             yield Finding(

@@ -27,12 +27,12 @@ SEGMENT = 1448  # payload bytes of a 1514-byte frame
 
 def examine(measured: RecordData, results: Results) -> tuple[Finding, ...]:
     """All problems, host by host."""
-    found: list[Finding] = []
+    findings: list[Finding] = []
     for host in hosts(measured):
-        found += _of_host(measured, results, host)
-    found += _interfaces(measured)
-    found += _slower(results, hosts(measured))
-    return tuple(found)
+        findings += _of_host(measured, results, host)
+    findings += _interfaces(measured)
+    findings += _slower(results, hosts(measured))
+    return tuple(findings)
 
 
 def _finding(rule: str, evidence: str, remedy: str, severity: Severity = "warning") -> Finding:
@@ -42,7 +42,7 @@ def _finding(rule: str, evidence: str, remedy: str, severity: Severity = "warnin
 def _of_host(measured: RecordData, results: Results, host: str) -> Iterator[Finding]:
     if not by(measured, host) and isinstance(_value(results, "link_rate", host), Absent):
         tried = (
-            "; ".join(dict.fromkeys(one["why"] for one in lacks(measured) if one["to"] == host and one["why"]))
+            "; ".join(dict.fromkeys(missing["why"] for missing in lacks(measured) if missing["to"] == host and missing["why"]))
             or "neither echo nor connection came back"
         )
         yield _finding(
@@ -132,8 +132,8 @@ def _busy(measured: RecordData, host: str) -> Iterator[Finding]:
 
 def _interfaces(measured: RecordData) -> Iterator[Finding]:
     seen = ways(measured)
-    speeds = {one["interface"]: one["speed_bits"] for one in seen.values() if one.get("speed_bits")}
-    for name, one in {one["interface"]: one for one in seen.values() if one.get("interface")}.items():
+    speeds = {interface["interface"]: interface["speed_bits"] for interface in seen.values() if interface.get("speed_bits")}
+    for name, interface in {interface["interface"]: interface for interface in seen.values() if interface.get("interface")}.items():
         for counter, words in (("errors", "packets were damaged"), ("dropped", "packets were thrown away")):
             if (grew := grown(measured, f"net-{name}", counter)) > 0:
                 yield _finding(
@@ -141,7 +141,7 @@ def _interfaces(measured: RecordData) -> Iterator[Finding]:
                     f"{name}: {number(grew, 0)} {words} while it was looked at",
                     f"see which: ip -s -s link show dev {name}; ethtool -S {name}",
                 )
-        if one.get("duplex") == "half":
+        if interface.get("duplex") == "half":
             yield _finding("half_duplex", f"{name} runs at half duplex", f"let both ends negotiate: ethtool -s {name} autoneg on")
         if name in speeds and speeds[name] < max(speeds.values()):
             yield _finding(

@@ -33,7 +33,7 @@ def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """At most one finding per table."""
     if measured.foreign is not None or is_simulated(measured):
         return ()
-    return tuple(found for table in TIMED for found in _copies(measured, table))
+    return tuple(finding for table in TIMED for finding in _copies(measured, table))
 
 
 def _copies(measured: RecordData, table: str) -> Iterator[Finding]:
@@ -41,12 +41,12 @@ def _copies(measured: RecordData, table: str) -> Iterator[Finding]:
     lengths = measured.table(table).select("launch", _length=pl.col(end) - pl.col(begin)).drop_nulls()
     longest = lengths.group_by("launch").agg(pl.col("_length").top_k(LONGEST).sort(descending=True)).sort("launch")
     first: dict[tuple[int, ...], int] = {}
-    for launch, own in longest.iter_rows():
-        if len({length for length in own if length % FINER_NS}) < DIFFERENT:
+    for launch, durations in longest.iter_rows():
+        if len({length for length in durations if length % FINER_NS}) < DIFFERENT:
             continue
-        earlier = first.setdefault(tuple(own), launch)
+        earlier = first.setdefault(tuple(durations), launch)
         if earlier != launch:
-            bad = pl.DataFrame({"launch": [launch], "_earlier": [earlier], "_rows": [len(own)], "_longest": [own[0]]})
+            bad = pl.DataFrame({"launch": [launch], "_earlier": [earlier], "_rows": [len(durations)], "_longest": [durations[0]]})
             words = "its {_rows} longest durations are those of launch {_earlier}, the longest of both {_longest} ns"
             yield from impossible("rows_copied", table, bad, words)
             return

@@ -70,15 +70,15 @@ def _above_limit(measured: RecordData, energy: pl.DataFrame) -> Iterator[Finding
 
 def _limits(measured: RecordData) -> dict[str, float]:
     """Enforced power limit by GPU, the highest in a snapshot."""
-    found: dict[str, float] = {}
+    power_limits: dict[str, float] = {}
     for snapshot in snapshots(measured):
         gpu = snapshot.get("gpu")
         listed = gpu.get("nvidia") if isinstance(gpu, Mapping) else None
-        for one in listed if isinstance(listed, list) else ():
-            watts, name = (one.get("power_limit_w"), one.get("uuid")) if isinstance(one, Mapping) else (None, None)
+        for device in listed if isinstance(listed, list) else ():
+            watts, name = (device.get("power_limit_w"), device.get("uuid")) if isinstance(device, Mapping) else (None, None)
             if isinstance(watts, int | float) and watts > 0 and isinstance(name, str):
-                found[name] = max(found.get(name, 0.0), float(watts))
-    return found
+                power_limits[name] = max(power_limits.get(name, 0.0), float(watts))
+    return power_limits
 
 
 def _outside(measured: RecordData) -> tuple[Finding, ...]:

@@ -54,9 +54,9 @@ def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     if measured.foreign is not None:
         return ()
     spans = [
-        found for table, begin, end in SPANS for found in backwards(f"{table}_run_backwards", table, measured.table(table), begin, end)
+        finding for table, begin, end in SPANS for finding in backwards(f"{table}_run_backwards", table, measured.table(table), begin, end)
     ]
-    lengths = [found for table, columns in DURATIONS.items() for name in columns for found in _negative(measured, table, name)]
+    lengths = [finding for table, columns in DURATIONS.items() for name in columns for finding in _negative(measured, table, name)]
     return (
         *spans,
         *lengths,
@@ -99,8 +99,10 @@ def _series(measured: RecordData) -> tuple[Finding, ...]:
 def _launches(measured: RecordData) -> tuple[Finding, ...]:
     """One launch at a time within a boot; after a reboot the clock restarts."""
     wall = pl.col("begin_utc").str.to_datetime(time_unit="ns", time_zone="UTC", strict=False).dt.epoch("ns")
-    made = ended(measured).with_columns(_ahead=wall - pl.col("begin_ns")).sort("begin_ns", "end_ns")
-    before = made.with_columns(_before=pl.col("end_ns").shift(1), _earlier=pl.col("launch").shift(1), _drift=pl.col("_ahead").diff().abs())
+    launches = ended(measured).with_columns(_ahead=wall - pl.col("begin_ns")).sort("begin_ns", "end_ns")
+    before = launches.with_columns(
+        _before=pl.col("end_ns").shift(1), _earlier=pl.col("launch").shift(1), _drift=pl.col("_ahead").diff().abs()
+    )
     bad = before.filter((pl.col("begin_ns") < pl.col("_before") - SLACK_NS) & (pl.col("_drift") < SAME_BOOT_S * NS_PER_S))
     begun = measured.table("events").filter(pl.col("kind") == "launch_begin").group_by("launch").agg(_begun=pl.col("ns").min())
     early = measured.table("launches").join(begun, on="launch").filter(pl.col("begin_ns") < pl.col("_begun"))
@@ -126,9 +128,9 @@ def _outside(measured: RecordData) -> tuple[Finding, ...]:
 
 def _first_step(measured: RecordData) -> tuple[Finding, ...]:
     """A worker's first-step event agrees with the step's own row."""
-    told = measured.table("events").filter((pl.col("kind") == "first_step") & pl.col("step").is_not_null())
-    told = told.select(*WORKER, "step", _ns="ns", _told="duration_ns")
-    both = measured.table("steps").join(told, on=[*WORKER, "step"]).with_columns(_length=pl.col("end_ns") - pl.col("begin_ns"))
+    first_steps = measured.table("events").filter((pl.col("kind") == "first_step") & pl.col("step").is_not_null())
+    first_steps = first_steps.select(*WORKER, "step", _ns="ns", _told="duration_ns")
+    both = measured.table("steps").join(first_steps, on=[*WORKER, "step"]).with_columns(_length=pl.col("end_ns") - pl.col("begin_ns"))
     bad = both.filter((pl.col("_ns") != pl.col("begin_ns")) | (pl.col("_told") != pl.col("_length")))
     return impossible(
         "first_step_differs", "steps", bad, "it begins at {begin_ns} and takes {_length} ns, by the table events at {_ns} and {_told} ns"
@@ -141,14 +143,14 @@ def _too_early(measured: RecordData) -> tuple[Finding, ...]:
     calls = measured.table("collectives").filter(
         pl.col("op").is_in(WAIT_FOR_ALL) & (pl.col("method") == "host") & pl.col("end_ns").is_not_null() & (pl.col("size") > 1)
     )
-    one = ["launch", "incarnation", "group", "call", "op", "bytes"]
+    keys = ["launch", "incarnation", "group", "call", "op", "bytes"]
     last = (
         calls.join(near, on=WORKER, how="semi")
-        .group_by([*one, "size"])
+        .group_by([*keys, "size"])
         .agg(pl.len().alias("_ranks"), pl.col("begin_ns").max().alias("_entered"), pl.col("rank").sort_by("begin_ns").last().alias("_last"))
         .filter(pl.col("_ranks") == pl.col("size"))
     )
-    bad = calls.join(last, on=[*one, "size"]).filter(pl.col("end_ns") < pl.col("_entered") - SLACK_NS)
+    bad = calls.join(last, on=[*keys, "size"]).filter(pl.col("end_ns") < pl.col("_entered") - SLACK_NS)
     return impossible(
         "collective_before_entry", "collectives", bad, "{op} was over at {end_ns}, before rank {_last} entered it at {_entered}"
     )

@@ -65,7 +65,7 @@ def _arrived(measured: RecordData) -> tuple[Finding, ...]:
     noted = measured.manifest.get("schedules")
     if not isinstance(noted, Mapping):
         return ()
-    due = {int(launch): one.get("requests") for launch, one in noted.items() if str(launch).isdigit() and isinstance(one, Mapping)}
+    due = {int(launch): note.get("requests") for launch, note in noted.items() if str(launch).isdigit() and isinstance(note, Mapping)}
     rows = measured.table("arrivals").group_by("launch").agg(pl.len().alias("_rows"))
     known = rows.with_columns(_due=pl.col("launch").replace_strict(due, default=None, return_dtype=pl.Int64))
     bad = known.filter(pl.col("_rows") > pl.col("_due"))
@@ -90,10 +90,14 @@ def _plan(measured: RecordData) -> tuple[Finding, ...]:
     """What the plan requires of a timed slot; only if the record's signature is that of this experiment."""
     if measured.manifest.get("plan_signature") != plan_signature(measured.experiment):
         return ()
-    slots = [(one.slot, f"{one.configuration} with {one.workers} workers") for one in plan(measured.experiment) if one.role == "timed"]
+    slots = [
+        (launch.slot, f"{launch.configuration} with {launch.workers} workers")
+        for launch in plan(measured.experiment)
+        if launch.role == "timed"
+    ]
     planned = pl.DataFrame(slots, schema={"slot": pl.Int32, "_planned": pl.String}, orient="row")
-    told = pl.format("{} with {} workers", "configuration", "workers").alias("_told")
-    both = measured.table("launches").filter(pl.col("role") == "timed").join(planned, on="slot").with_columns(told)
+    label = pl.format("{} with {} workers", "configuration", "workers").alias("_told")
+    both = measured.table("launches").filter(pl.col("role") == "timed").join(planned, on="slot").with_columns(label)
     return impossible(
         "plan_differs",
         "launches",

@@ -42,18 +42,18 @@ REMEDIES: Final[dict[Limit, str]] = {
 
 def examine(measured: RecordData, results: Results) -> tuple[Finding, ...]:
     """The limiting part, as a note; a warning if the model misses a measured worker count."""
-    found = model(measured)
-    if isinstance(found, Absent):
+    wall = model(measured)
+    if isinstance(wall, Absent):
         return ()
-    curve, level = found.fitted.middle, found.largest
-    step = math.exp(sum(math.log(row[-1]) for row in found.steps) / len(found.steps))
+    curve, level = wall.fitted.middle, wall.largest
+    step = math.exp(sum(math.log(row[-1]) for row in wall.steps) / len(wall.steps))
     parts = divide(curve, level, step)
     rule = f"limited_by_{parts.limit.replace(' ', '_')}" if parts.limit != "unexplained" else "limits_unexplained"
     note = Finding(
         rule=rule,
         severity="note",
         configuration=None,
-        evidence=f"{_division(parts, step, weak=curve.weak)}: {SAYS[parts.limit]}{_fits(measured, found, results)}{_reach(found, results)}",
+        evidence=f"{_division(parts, step, weak=curve.weak)}: {SAYS[parts.limit]}{_fits(measured, wall, results)}{_reach(wall, results)}",
         remedy=REMEDIES[parts.limit],
     )
     return (note, *_misses(results))
@@ -67,22 +67,22 @@ def _division(parts: Division, step_s: float, *, weak: bool) -> str:
         "waiting for the slowest": parts.slowest_s,
         "not explained": parts.rest_s,
     }
-    told = [f"{name} {reading(value, SECONDS)}" for name, value in named.items() if abs(value) >= 0.005 * step_s]
+    terms = [f"{name} {reading(value, SECONDS)}" for name, value in named.items() if abs(value) >= 0.005 * step_s]
     ideal = "T1" if weak else "T1/p"
     # modelled parts; they may differ from the measured "comm_exposed"
-    division = f"by the model: {', '.join(told)}" if told else "by the model nothing that shows"
+    division = f"by the model: {', '.join(terms)}" if terms else "by the model nothing that shows"
     return (
         f"a step with {parts.workers:g} workers takes {reading(step_s, SECONDS)}, of which {reading(max(parts.lost_s, 0.0), SECONDS)} beyond "
         f"{ideal} ({division})"
     )
 
 
-def _fits(measured: RecordData, found: Wall, results: Results) -> str:
+def _fits(measured: RecordData, wall: Wall, results: Results) -> str:
     """How Amdahl's fit and the Karp-Flatt series interpret it."""
     words = []
-    own, amdahl = results["serial_fraction_apart"][ALL], results["serial_fraction"][ALL]
-    if isinstance(own, Estimate) and isinstance(amdahl, Estimate) and 0.0 <= amdahl.value <= 1.0:
-        words.append(f"Amdahl's fit calls {show(amdahl).text} of the work serial, the model that knows the links {show(own).text}")
+    serial, amdahl = results["serial_fraction_apart"][ALL], results["serial_fraction"][ALL]
+    if isinstance(serial, Estimate) and isinstance(amdahl, Estimate) and 0.0 <= amdahl.value <= 1.0:
+        words.append(f"Amdahl's fit calls {show(amdahl).text} of the work serial, the model that knows the links {show(serial).text}")
     series = {
         level: value.value
         for level, name in zip(measured.levels, measured.configurations, strict=True)
@@ -92,30 +92,30 @@ def _fits(measured: RecordData, found: Wall, results: Results) -> str:
     if how == "rising":
         words.append("the Karp-Flatt series rises, as communication or waiting makes it")
     elif how != "unknown":
-        bandwidth = "; so does a ring that is bound by bandwidth" if _bandwidth_bound(found) else ""
+        bandwidth = "; so does a ring that is bound by bandwidth" if _bandwidth_bound(wall) else ""
         words.append(f"the Karp-Flatt series {'is flat' if how == 'flat' else 'falls'}, as serial work makes it{bandwidth}")
-    return "".join(f"; {one}" for one in words)
+    return "".join(f"; {word}" for word in words)
 
 
-def _bandwidth_bound(found: Wall) -> bool:
+def _bandwidth_bound(wall: Wall) -> bool:
     """Whether latency is less than half of the communication time at the largest worker count."""
-    link, p = found.links.whole, found.largest
-    latency = found.demand.seconds(type(link)(fixed=link.fixed, per_unit=0.0, spread=link.spread), p)
-    return latency < 0.5 * found.demand.seconds(link, p)
+    link, p = wall.links.whole, wall.largest
+    latency = wall.demand.seconds(type(link)(fixed=link.fixed, per_unit=0.0, spread=link.spread), p)
+    return latency < 0.5 * wall.demand.seconds(link, p)
 
 
-def _reach(found: Wall, results: Results) -> str:
+def _reach(wall: Wall, results: Results) -> str:
     """The range of the check, and the worker count beyond which more workers do not help."""
     words = []
     error, best = results["communication_wall_error"][ALL], results["fastest_workers"][ALL]
     if isinstance(error, Estimate):
         words.append(f"predicted without it, the largest worker count is missed by {show(error).full}")
     if isinstance(best, Estimate):
-        flags = found.flags(best.value)
-        far = best.value > FARTHEST * found.largest
+        flags = wall.flags(best.value)
+        far = best.value > FARTHEST * wall.largest
         flag = " (far beyond what was measured)" if far else f" ({' and '.join(flags)})" if flags else ""
         words.append(f"by the model a step is shortest with {count(round(best.value), 'workers')}{flag}")
-    return "".join(f"; {one}" for one in words)
+    return "".join(f"; {word}" for word in words)
 
 
 def _misses(results: Results) -> tuple[Finding, ...]:

@@ -31,14 +31,14 @@ def examine(measured: RecordData, results: Results) -> tuple[Finding, ...]:
     base = items.get(measured.experiment.base_level)
     if base is None:
         return ()
-    found = []
-    for level, own in items.items():
+    findings = []
+    for level, per_step in items.items():
         if why_not(measured, configuration_name(level), "speedup"):  # not comparable as scaling
             continue
         expected = base if measured.mode == "strong" else base * level / measured.experiment.base_level
-        if abs(own - expected) > TOLERANCE * expected and not _ledger_explains(results, level, own < expected):
-            found.append(_finding(measured, level, own, expected, base))
-    return (*_taken(measured, items), *found)
+        if abs(per_step - expected) > TOLERANCE * expected and not _ledger_explains(results, level, per_step < expected):
+            findings.append(_finding(measured, level, per_step, expected, base))
+    return (*_taken(measured, items), *findings)
 
 
 def _taken(measured: RecordData, items: Mapping[int, float]) -> list[Finding]:
@@ -47,13 +47,13 @@ def _taken(measured: RecordData, items: Mapping[int, float]) -> list[Finding]:
         return []
     if any(parallelism(measured, name).alone for name in measured.configurations):  # items are no evidence if workers train alone
         return []
-    told = ", ".join(f"{own:g} at {level}" for level, own in items.items())
+    levels = ", ".join(f"{per_step:g} at {level}" for level, per_step in items.items())
     return [
         Finding(
             rule="scaling_mode_taken",
             severity="note",
             configuration=None,
-            evidence=f"items per step grow with the workers ({told}), so this is read as weak scaling",
+            evidence=f"items per step grow with the workers ({levels}), so this is read as weak scaling",
             remedy="declare it (--scaling weak), or keep the global batch fixed: where all ranks read the same samples it looks the same",
         )
     ]
@@ -64,16 +64,16 @@ def _ledger_explains(results: Results, level: int, fewer: bool) -> bool:
     return isinstance(wrong, Estimate) and wrong.value > 0.0
 
 
-def _finding(measured: RecordData, level: int, own: float, expected: float, base: float) -> Finding:
+def _finding(measured: RecordData, level: int, per_step: float, expected: float, base: float) -> Finding:
     workers = count(level, "workers")
-    said = f"{measured.mode} scaling needs {expected:g} items per step at {workers}; recorded: {own:g}"
+    evidence = f"{measured.mode} scaling needs {expected:g} items per step at {workers}; recorded: {per_step:g}"
     if measured.experiment.scaling.mode == "auto":
-        said = f"neither strong nor weak scaling: {base:g} items per step at the base, {own:g} at {workers}"
+        evidence = f"neither strong nor weak scaling: {base:g} items per step at the base, {per_step:g} at {workers}"
     return Finding(
         rule="scaling_mode_mismatch",
         severity="invalid",
         configuration=configuration_name(level),
-        evidence=said,
+        evidence=evidence,
         remedy="keep the global batch fixed for strong scaling, the batch per worker for weak scaling, or declare the other mode",
     )
 
@@ -111,18 +111,18 @@ def _batches(said: Claim, number: Number) -> tuple[float | None, float | None]:
 
 
 def _contradicted(said: Claim, number: Number) -> list[Finding]:
-    base, own = _batches(said, number)
-    if base is None or own is None or number.scaling is None or number.workers is None:
+    base, batch = _batches(said, number)
+    if base is None or batch is None or number.scaling is None or number.workers is None:
         return []
     expected = base if number.scaling == "strong" else base * number.workers / (base_workers(said, number) or 1)
-    if abs(own - expected) <= TOLERANCE * expected:
+    if abs(batch - expected) <= TOLERANCE * expected:
         return []
     return [
         said_wrong(
             "scaling_mode_contradicted",
             "invalid",
             number,
-            f"{number.scaling} scaling needs a global batch of {given(expected)} at {count(number.workers, 'workers')}; said: {given(own)}",
+            f"{number.scaling} scaling needs a global batch of {given(expected)} at {count(number.workers, 'workers')}; said: {given(batch)}",
             "keep the global batch fixed for strong scaling, the batch per worker for weak scaling, or claim the other mode",
             "work",
         )

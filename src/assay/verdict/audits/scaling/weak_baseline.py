@@ -27,7 +27,7 @@ BASE = "base_kind"  # condition of the experiment; best_serial: the base is the 
 
 def examine(measured: RecordData, results: Results) -> tuple[Finding, ...]:
     """A warning per configuration with superlinear speedup; one if the base had other threads."""
-    found_here = []
+    findings = []
     for name in measured.configurations:
         value = results["efficiency"][name]
         if (
@@ -37,7 +37,7 @@ def examine(measured: RecordData, results: Results) -> tuple[Finding, ...]:
             and value.low > 1.0
             and not _other_work(measured, results, name)
         ):
-            found_here.append(
+            findings.append(
                 Finding(
                     rule="speedup_above_workers",
                     severity="warning",
@@ -47,7 +47,7 @@ def examine(measured: RecordData, results: Results) -> tuple[Finding, ...]:
                     needs=("strong_base",),
                 )
             )
-    return tuple(found_here)
+    return tuple(findings)
 
 
 def _other_work(measured: RecordData, results: Results, name: str) -> bool:
@@ -93,10 +93,10 @@ def claim(said: Claim) -> tuple[Finding, ...]:
         "say baseline.kind: best_serial, one_worker, one_node or other_system",
         "strong_base",
     )
-    one = [number for number in relative if number.baseline is not None and number.baseline.kind == "one_worker"]
+    one_worker = [number for number in relative if number.baseline is not None and number.baseline.kind == "one_worker"]
     findings += unsaid(
         "best_serial_unsaid",
-        one,
+        one_worker,
         "whether the distributed program on one worker is as fast as the best serial one",
         'time the best serial program as well, or say baseline.kind = "best_serial"',
         "strong_base",
@@ -106,10 +106,10 @@ def claim(said: Claim) -> tuple[Finding, ...]:
 
 def _base_is_stronger(values: list[object]) -> bool:
     """Whether the baseline, not the candidate, has the advantage: compilation, more threads, fewer bits."""
-    base, own = values[0], values[-1]
-    if isinstance(base, bool) and isinstance(own, bool):
-        return base and not own
-    bits = [BITS.get(folded(value)) for value in (base, own)]
+    base, candidate = values[0], values[-1]
+    if isinstance(base, bool) and isinstance(candidate, bool):
+        return base and not candidate
+    bits = [BITS.get(folded(value)) for value in (base, candidate)]
     return bits[0] is not None and bits[1] is not None and bits[0] < bits[1]
 
 
@@ -120,19 +120,21 @@ def is_strength(key: str) -> bool:
 
 def _too_good(said: Claim) -> list[Finding]:
     """Gains at or above the number of workers, in any form."""
-    told = [(number, efficiency(said, number), workers_factor(said, number)) for number in said.number]
-    found_here = [
-        _at_workers(number, own, factor, _low(said, number)) for number, own, factor in told if own is not None and _at_least_one(own)
+    efficiencies = [(number, efficiency(said, number), workers_factor(said, number)) for number in said.number]
+    findings = [
+        _at_workers(number, value, factor, _low(said, number))
+        for number, value, factor in efficiencies
+        if value is not None and _at_least_one(value)
     ]
-    for base, number, own in pairs(said):
-        if _at_least_one(own):
-            found_here.append(_at_workers(number, own, (number.workers or 1) / (base.workers or 1), None))
-    return found_here
+    for base, number, value in pairs(said):
+        if _at_least_one(value):
+            findings.append(_at_workers(number, value, (number.workers or 1) / (base.workers or 1), None))
+    return findings
 
 
-def _at_least_one(own: float) -> bool:
+def _at_least_one(value: float) -> bool:
     """Whether a published efficiency is at least 1, to three digits."""
-    return float(f"{own:.3g}") >= 1.0
+    return float(f"{value:.3g}") >= 1.0
 
 
 def _low(said: Claim, number: Number) -> float | None:
@@ -145,14 +147,14 @@ def _low(said: Claim, number: Number) -> float | None:
     return min(known) if len(known) == len(ends) else None
 
 
-def _at_workers(number: Number, own: float, factor: float | None, low: float | None) -> Finding:
+def _at_workers(number: Number, value: float, factor: float | None, low: float | None) -> Finding:
     certain = f", and so is its whole interval from {given(low, 3)}" if low is not None and low >= 1.0 else ""
-    times = f"{given(own * factor, 3)} times as fast with {given(factor, 3)} times the workers: " if factor else ""
+    times = f"{given(value * factor, 3)} times as fast with {given(factor, 3)} times the workers: " if factor else ""
     return found(
         "speedup_at_workers",
         "warning",
         number,
-        f"{times}an efficiency of {given(own, 3)}, at or above what is possible if one worker is used well{certain}",
+        f"{times}an efficiency of {given(value, 3)}, at or above what is possible if one worker is used well{certain}",
         "look for what the baseline lacks (precision, batch, threads, compilation) before believing that communication costs nothing",
         "strong_base",
     )

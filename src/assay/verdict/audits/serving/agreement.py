@@ -19,7 +19,7 @@ from assay.verdict.types import Finding
 
 def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """At most one finding per configuration; a note if a grade is required and no prompt was sent twice."""
-    asked = serving_of(measured).correctness.grade
+    requested = serving_of(measured).correctness.grade
     known = agreements(measured)
     if not known:
         return (
@@ -28,50 +28,50 @@ def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
                     "agreement_not_measured",
                     "warning",
                     None,
-                    f"the grade {asked} is asked for, but no prompt was answered more than once",
+                    f"the grade {requested} is asked for, but no prompt was answered more than once",
                     "serving.correctness.identity = 10",
                 ),
             )
-            if asked != "none"
+            if requested != "none"
             else ()
         )
-    return tuple(f for name, one in known.items() if (f := _judged(name, one, asked)) is not None)
+    return tuple(f for name, agreement in known.items() if (f := _judged(name, agreement, requested)) is not None)
 
 
-def _judged(name: str, one: Agreement, asked: str) -> Finding | None:
-    if asked == "none":
-        if not one.differing:
+def _judged(name: str, agreement: Agreement, requested: str) -> Finding | None:
+    if requested == "none":
+        if not agreement.differing:
             return None
-        return finding("answers_differ", "note", name, _words(one), "serving.correctness.grade says which agreement is enough")
-    least = GRADES.index(asked)
-    if GRADES.index(one.possible) < least:
+        return finding("answers_differ", "note", name, _words(agreement), "serving.correctness.grade says which agreement is enough")
+    least = GRADES.index(requested)
+    if GRADES.index(agreement.possible) < least:
         return finding(
             "agreement",
             "fail",
             name,
-            f"the agreement of answers to equal prompts is graded {_graded(one)}, {asked} is asked for: {_words(one)}",
+            f"the agreement of answers to equal prompts is graded {_graded(agreement)}, {requested} is asked for: {_words(agreement)}",
             "look whether all replicas hold the same weights, precision and template, and whether the engine's kernels depend on the batch",
         )
-    if GRADES.index(one.shown) < least:
+    if GRADES.index(agreement.shown) < least:
         return finding(
             "agreement_not_shown",
             "warning",
             name,
-            f"whether answers to equal prompts agree as {asked} is not known: {_words(one)}",
+            f"whether answers to equal prompts agree as {requested} is not known: {_words(agreement)}",
             "an engine that tells log probabilities, one token a chunk, can show it",
         )
     return None
 
 
-def _graded(one: Agreement) -> str:
-    return one.possible if one.possible == one.shown else f"{one.possible} at best"
+def _graded(agreement: Agreement) -> str:
+    return agreement.possible if agreement.possible == agreement.shown else f"{agreement.possible} at best"
 
 
-def _words(one: Agreement) -> str:
-    again = count(one.prompts, "prompts")
-    if not one.differing:
-        return f"the texts of {one.answers:,} answers to {again} are equal, and nothing is told of their probabilities"
-    return f"{one.differing:,} of {one.answers:,} answers to {again} differ, the worst: {one.where}"
+def _words(agreement: Agreement) -> str:
+    again = count(agreement.prompts, "prompts")
+    if not agreement.differing:
+        return f"the texts of {agreement.answers:,} answers to {again} are equal, and nothing is told of their probabilities"
+    return f"{agreement.differing:,} of {agreement.answers:,} answers to {again} differ, the worst: {agreement.where}"
 
 
 def blind(measured: RecordData, _: Results) -> str | None:

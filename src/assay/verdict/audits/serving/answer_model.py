@@ -30,15 +30,15 @@ def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """At most one finding per configuration."""
     launches = measured.table("launches").filter(pl.col("status") == "ok").select("launch", "configuration")
     events = measured.table("events").filter(pl.col("kind") == EVENT).join(launches, on="launch").sort("launch")
-    found: list[Finding] = []
+    findings: list[Finding] = []
     for name in measured.configurations:
-        asked, answered = "", Counter[str]()
+        requested, answered = "", Counter[str]()
         for detail in events.filter(pl.col("configuration") == name)["detail"]:
-            asked, counts = _reported(detail)
+            requested, counts = _reported(detail)
             answered.update(counts)
-        if asked and set(answered) - {asked}:
-            found.append(_named(name, asked, answered))
-    return tuple(found)
+        if requested and set(answered) - {requested}:
+            findings.append(_named(name, requested, answered))
+    return tuple(findings)
 
 
 def _reported(detail: str) -> tuple[str, dict[str, int]]:
@@ -50,12 +50,12 @@ def _reported(detail: str) -> tuple[str, dict[str, int]]:
     return str(event.get("asked", "")), {name: n for name, n in answered.items() if type(n) is int and n > 0}
 
 
-def _named(configuration: str, asked: str, answered: Counter[str]) -> Finding:
-    others = [(name, answers) for name, answers in answered.most_common() if name != asked]
-    alien = [one for one in others if not a_form_of(one[0], asked)]
+def _named(configuration: str, requested: str, answered: Counter[str]) -> Finding:
+    others = [(name, answers) for name, answers in answered.most_common() if name != requested]
+    alien = [model for model in others if not a_form_of(model[0], requested)]
     shown = some([f'"{name}" ({count(answers, "answers")})' for name, answers in alien or others])
     whole = count(answered.total(), "answers")
-    evidence = f'"{asked}" was asked for, and of {whole} that name their model others are by {shown}'
+    evidence = f'"{requested}" was asked for, and of {whole} that name their model others are by {shown}'
     return finding("another_model" if alien else "model_by_another_name", "warning" if alien else "note", configuration, evidence, REMEDY)
 
 

@@ -34,8 +34,8 @@ USAGE: Final = "do not quote rates of tokens; give serving.tokenizer, so that to
 def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """At most one finding per configuration and kind."""
     serving = serving_of(measured)
-    found: list[Finding] = []
-    told = main(
+    findings: list[Finding] = []
+    answers = main(
         measured,
         "status",
         "tokens_out",
@@ -44,12 +44,12 @@ def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
         chunks=pl.col("chunk_chars").list.len(),
         chars=pl.col("chunk_chars").list.sum(),
     )
-    for name, own in by_configuration(measured, told.filter(pl.col("status") == "ok")):
+    for name, rows in by_configuration(measured, answers.filter(pl.col("status") == "ok")):
         if serving.stream and serving.task in ("chat", "completions", "image_chat"):
-            found += _named("not_streamed", name, own, own.filter("whole"), "came as one JSON though a stream was asked for", STREAM)
-        wrong = own.filter("wrong")
-        found += _named("usage_impossible", name, own, wrong, f"tell a usage that their text cannot have{_example(wrong)}", USAGE)
-    return tuple(found)
+            findings += _named("not_streamed", name, rows, rows.filter("whole"), "came as one JSON though a stream was asked for", STREAM)
+        wrong = rows.filter("wrong")
+        findings += _named("usage_impossible", name, rows, wrong, f"tell a usage that their text cannot have{_example(wrong)}", USAGE)
+    return tuple(findings)
 
 
 def whole() -> pl.Expr:
@@ -61,11 +61,11 @@ def whole() -> pl.Expr:
 def impossible(*, padded: bool) -> pl.Expr:
     """Whether the text cannot hold the reported tokens; null without usage. `padded`: tokens may carry no text."""
     texts = pl.col("chunk_kind").list.eval(pl.element().is_in(TEXT)).list.sum()
-    said = pl.col("tokens_out") - pl.col("tokens_reasoning").fill_null(0)
+    visible = pl.col("tokens_out") - pl.col("tokens_reasoning").fill_null(0)
     too_few = pl.col("tokens_out") < texts
     if padded:
         return too_few
-    return too_few | (said > MOST_BYTES * pl.col("chunk_chars").list.sum() + 1)  # the end mark has no text
+    return too_few | (visible > MOST_BYTES * pl.col("chunk_chars").list.sum() + 1)  # the end mark has no text
 
 
 def _example(wrong: pl.DataFrame) -> str:
@@ -75,11 +75,11 @@ def _example(wrong: pl.DataFrame) -> str:
     return f" (request {row['request']}: {row['tokens_out']} tokens, {row['chars']} characters in {row['chunks']} chunks)"
 
 
-def _named(rule: str, name: str, own: pl.DataFrame, wrong: pl.DataFrame, what: str, remedy: str) -> list[Finding]:
+def _named(rule: str, name: str, rows: pl.DataFrame, wrong: pl.DataFrame, what: str, remedy: str) -> list[Finding]:
     if wrong.height == 0:
         return []
-    share = wrong.height / own.height
-    evidence = f"{count(wrong.height, 'answers')} of {own.height:,} ({percent(share)}) {what}"
+    share = wrong.height / rows.height
+    evidence = f"{count(wrong.height, 'answers')} of {rows.height:,} ({percent(share)}) {what}"
     return [finding(rule, "warning" if share >= MANY else "note", name, evidence, remedy)]
 
 

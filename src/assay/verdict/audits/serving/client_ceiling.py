@@ -40,7 +40,10 @@ def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
                 "run `assay doctor client` once; every later record carries the result",
             ),
         )
-    return (*(f for name, own in by_configuration(measured, asked(measured)) for f in _near(measured, name, own, known)), *_stale(measured))
+    return (
+        *(f for name, rows in by_configuration(measured, asked(measured)) for f in _near(measured, name, rows, known)),
+        *_stale(measured),
+    )
 
 
 def _stale(measured: RecordData) -> Iterator[Finding]:
@@ -53,15 +56,15 @@ def _stale(measured: RecordData) -> Iterator[Finding]:
 def calibration(measured: RecordData) -> Mapping[str, Any]:
     """The result of `assay doctor client` on the machine; empty if it never ran."""
     doctor = measured.before.get("doctor")
-    found = doctor.get("client") if isinstance(doctor, Mapping) else None
-    return found if isinstance(found, Mapping) else {}
+    client = doctor.get("client") if isinstance(doctor, Mapping) else None
+    return client if isinstance(client, Mapping) else {}
 
 
 def ceilings(measured: RecordData) -> dict[str, float]:
     """Requests and chunks -> maximum per second of one client process."""
-    found = calibration(measured)
-    ceiling = found.get("ceiling")
-    among: Mapping[str, Any] = ceiling if isinstance(ceiling, Mapping) else found
+    measured_client = calibration(measured)
+    ceiling = measured_client.get("ceiling")
+    among: Mapping[str, Any] = ceiling if isinstance(ceiling, Mapping) else measured_client
     values = {what: among.get(key) for what, key in CEILINGS.items()}
     return {what: float(value) for what, value in values.items() if isinstance(value, int | float) and value > 0}
 
@@ -78,10 +81,10 @@ def asked(measured: RecordData) -> pl.DataFrame:
     return folded.filter((pl.col("n") >= FEWEST) & (pl.col("span") > 0.0)).sort("launch")
 
 
-def _near(measured: RecordData, name: str, own: pl.DataFrame, known: Mapping[str, float]) -> Iterator[Finding]:
+def _near(measured: RecordData, name: str, rows: pl.DataFrame, known: Mapping[str, float]) -> Iterator[Finding]:
     processes = serving_of(measured).client.processes
     for what, ceiling in known.items():
-        rate = number(own[what])
+        rate = number(rows[what])
         most = ceiling * processes
         if rate is None or rate <= HALF * most:
             continue

@@ -24,12 +24,12 @@ WORTH_SAYING: Final = 2.0
 
 def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """A note per configuration with much slower cold requests."""
-    found = []
-    for name, own in by_configuration(measured, _first(measured)):
-        cold, warm = (number(own.filter((pl.col("phase") == "cold") == is_cold)["first"]) for is_cold in (True, False))
+    findings = []
+    for name, requests in by_configuration(measured, _first(measured)):
+        cold, warm = (number(requests.filter((pl.col("phase") == "cold") == is_cold)["first"]) for is_cold in (True, False))
         if cold is None or not warm or cold <= WORTH_SAYING * warm:
             continue
-        found.append(
+        findings.append(
             finding(
                 "cold_start",
                 "note",
@@ -39,7 +39,7 @@ def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
                 "nothing; warm a new replica up before it gets traffic",
             )
         )
-    return tuple(found)
+    return tuple(findings)
 
 
 def _first(measured: RecordData) -> pl.DataFrame:

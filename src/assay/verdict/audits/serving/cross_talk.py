@@ -39,7 +39,7 @@ def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
         )
     answers = rows(measured, "text", role=None).filter(pl.col("text").is_not_null())
     swapped = _swapped(answers, nonces)
-    return (*(_wrong(name, own) for name, own in by_configuration(measured, swapped)), *_unanswered(measured, answers, nonces))
+    return (*(_wrong(name, requests) for name, requests in by_configuration(measured, swapped)), *_unanswered(measured, answers, nonces))
 
 
 def _nonces(measured: RecordData) -> pl.DataFrame:
@@ -54,17 +54,17 @@ def _swapped(answers: pl.DataFrame, nonces: pl.DataFrame) -> pl.DataFrame:
     every = nonces["nonce"].unique().sort().to_list()
     held = answers.select("launch", "request", "configuration", pl.col("text").str.extract_many(every, overlapping=True).alias("nonce"))
     held = held.explode("nonce").drop_nulls("nonce").unique()
-    found = held.join(nonces.rename({"request": "owner"}), on=["launch", "nonce"]).filter(pl.col("owner") != pl.col("request"))
+    swapped = held.join(nonces.rename({"request": "owner"}), on=["launch", "nonce"]).filter(pl.col("owner") != pl.col("request"))
     mine = nonces.rename({"nonce": "mine"})
     # One nonce may be a prefix of another ("n1", "n12"): ignore matches inside the request's own nonce.
-    found = found.join(mine, on=["launch", "request"], how="left")
+    swapped = swapped.join(mine, on=["launch", "request"], how="left")
     inside = pl.col("mine").fill_null("").str.contains(pl.col("nonce"), literal=True)
-    return found.filter(~inside).sort("launch", "request")
+    return swapped.filter(~inside).sort("launch", "request")
 
 
-def _wrong(name: str, own: pl.DataFrame) -> Finding:
-    first = own.row(0, named=True)
-    answers = own.select("launch", "request").n_unique()
+def _wrong(name: str, swapped: pl.DataFrame) -> Finding:
+    first = swapped.row(0, named=True)
+    answers = swapped.select("launch", "request").n_unique()
     return finding(
         "cross_talk",
         "fail",
@@ -76,18 +76,18 @@ def _wrong(name: str, own: pl.DataFrame) -> Finding:
 
 
 def _unanswered(measured: RecordData, answers: pl.DataFrame, nonces: pl.DataFrame) -> Iterator[Finding]:
-    own = answers.join(nonces, on=["launch", "request"])
-    echoed = own.filter(pl.col("text").str.contains(pl.col("nonce"), literal=True)).height
-    if own.height == 0:
+    canaries = answers.join(nonces, on=["launch", "request"])
+    echoed = canaries.filter(pl.col("text").str.contains(pl.col("nonce"), literal=True)).height
+    if canaries.height == 0:
         yield finding(
             "cross_talk_not_measured", "note", None, "no canary has an answer whose text was kept", "serving.client.keep_text = true"
         )
-    elif echoed < FEW * own.height:
+    elif echoed < FEW * canaries.height:
         yield finding(
             "canaries_unanswered",
             "note",
             None,
-            f"{percent(echoed / own.height)} of {own.height:,} answers to canaries hold their nonce: the model does not do as it is told, and a "
+            f"{percent(echoed / canaries.height)} of {canaries.height:,} answers to canaries hold their nonce: the model does not do as it is told, and a "
             "swap could be seen in those alone",
             "use a model that follows an instruction, or an engine's own echo",
         )

@@ -26,22 +26,22 @@ FEWEST: Final = 20  # answers
 
 def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """A warning per configuration with repeated answers."""
-    found = []
-    for name, own in by_configuration(measured, _answers(measured)):
-        twice = own.filter(pl.col("prompts") > 1)
-        if own.height < FEWEST or twice.height <= MOST * own.height:
+    findings = []
+    for name, rows in by_configuration(measured, _answers(measured)):
+        twice = rows.filter(pl.col("prompts") > 1)
+        if rows.height < FEWEST or twice.height <= MOST * rows.height:
             continue
-        found.append(
+        findings.append(
             finding(
                 "answers_repeat",
                 "warning",
                 name,
-                f"{percent(twice.height / own.height)} of {count(own.height, 'answers')} were also given to another prompt "
+                f"{percent(twice.height / rows.height)} of {count(rows.height, 'answers')} were also given to another prompt "
                 f"({in_launches(twice['launch'])}): a cache of answers, or answers that do not depend on the prompt",
                 "look at the texts in the record; switch off caches of whole answers in front of the engine",
             )
         )
-    return tuple(found)
+    return tuple(findings)
 
 
 def _answers(measured: RecordData) -> pl.DataFrame:

@@ -194,36 +194,36 @@ def _known(measured: RecordData, foreign: Mapping[str, Any]) -> Iterator[Finding
 
 def _contradicted(foreign: Mapping[str, Any], results: Results) -> Iterator[Finding]:
     """The tool's numbers that do not follow from its own requests, for equal definitions and requests."""
-    for told in foreign.get("reported") or ():
-        ours = results.get(str(told.get("ours")), {}).get(str(told.get("configuration")))
-        if not told.get("same") or not isinstance(ours, Estimate) or ours.n_launches != 1 or ours.value <= 0.0:
+    for reported in foreign.get("reported") or ():
+        ours = results.get(str(reported.get("ours")), {}).get(str(reported.get("configuration")))
+        if not reported.get("same") or not isinstance(ours, Estimate) or ours.n_launches != 1 or ours.value <= 0.0:
             continue
-        said = float(told["value"]) * UNITS.get(str(told.get("unit")), 1.0)
-        apart = abs(said - ours.value) / ours.value
+        stated = float(reported["value"]) * UNITS.get(str(reported.get("unit")), 1.0)
+        apart = abs(stated - ours.value) / ours.value
         if apart > MOST_APART:
-            told_and_made = f"the file tells {told.get('name')} {given(said)} s, but its requests give {given(ours.value)} s"
+            sentence = f"the file tells {reported.get('name')} {given(stated)} s, but its requests give {given(ours.value)} s"
             yield finding(
                 "foreign_contradiction",
                 "warning",
-                str(told["configuration"]),
-                f"{told_and_made} by the same definition: {percent(apart)} apart",
+                str(reported["configuration"]),
+                f"{sentence} by the same definition: {percent(apart)} apart",
                 "look whether the file was edited, or cut together from several",
             )
 
 
 def _errors(measured: RecordData, foreign: Mapping[str, Any]) -> Iterator[Finding]:
     """genai-bench computes its error rate before it counts its requests."""
-    for told in foreign.get("reported") or ():
-        if foreign.get("tool") != "genai_bench" or told.get("ours") != "error_rate" or told.get("value") != 0.0:
+    for reported in foreign.get("reported") or ():
+        if foreign.get("tool") != "genai_bench" or reported.get("ours") != "error_rate" or reported.get("value") != 0.0:
             continue
-        own = main(measured, "status").filter(pl.col("configuration") == told["configuration"])
-        failed = own.filter(pl.col("status") != "ok").height
+        rows = main(measured, "status").filter(pl.col("configuration") == reported["configuration"])
+        failed = rows.filter(pl.col("status") != "ok").height
         if failed:
             yield finding(
                 "foreign_error_rate",
                 "warning",
-                str(told["configuration"]),
-                f"genai-bench tells an error rate of 0, as it always does, although {count(failed, 'requests')} of {own.height:,} failed",
+                str(reported["configuration"]),
+                f"genai-bench tells an error rate of 0, as it always does, although {count(failed, 'requests')} of {rows.height:,} failed",
                 "take the share of failed requests from here",
             )
 

@@ -67,12 +67,12 @@ def _silent(measured: RecordData, requests: pl.DataFrame, plan: pl.DataFrame) ->
 
 def _died(measured: RecordData, requests: pl.DataFrame) -> Iterator[Finding]:
     lost = requests.filter(pl.col("status") == "lost").sort(KEYS)
-    for name, own in by_configuration(measured, lost):
+    for name, group in by_configuration(measured, lost):
         yield finding(
             "client_died",
             "invalid",
             name,
-            f"a client process died and left {count(own.height, 'requests')} without an outcome of their own ({in_launches(own['launch'])})",
+            f"a client process died and left {count(group.height, 'requests')} without an outcome of their own ({in_launches(group['launch'])})",
             "read the client's log in the record; the load was not the one that was asked for",
         )
 
@@ -118,8 +118,8 @@ def _together(measured: RecordData) -> int:
 def _in_queries(measured: RecordData, plan: pl.DataFrame, ended: pl.DataFrame) -> pl.DataFrame:
     """As `_in_chains`, for queries that start once all requests of the previous one have ended."""
     size = _together(measured)
-    place = (pl.col("phase") != "cold").cum_sum().over("launch") - 1
-    load = plan.sort(KEYS).with_columns(pl.when(pl.col("phase") != "cold").then(place // size).alias("query"))
+    index = (pl.col("phase") != "cold").cum_sum().over("launch") - 1
+    load = plan.sort(KEYS).with_columns(pl.when(pl.col("phase") != "cold").then(index // size).alias("query"))
     whole = (
         load.filter(pl.col("query").is_not_null())
         .join(ended, on=KEYS, how="left")
@@ -133,15 +133,15 @@ def _in_queries(measured: RecordData, plan: pl.DataFrame, ended: pl.DataFrame) -
 
 
 def _findings(measured: RecordData, bad: pl.DataFrame, rule: str, words: str) -> Iterator[Finding]:
-    for name, own in by_configuration(measured, bad):
-        first = own.row(0, named=True)
-        is_one = own.height == 1
+    for name, requests in by_configuration(measured, bad):
+        first = requests.row(0, named=True)
+        is_one = requests.height == 1
         shown = words.replace("have", "has", 1).replace("are", "is", 1).replace("were", "was", 1) if is_one else words
         yield finding(
             rule,
             "invalid",
             name,
-            f"{count(own.height, 'requests')} {shown}, the first: request {first['request']} of launch {first['launch']}",
+            f"{count(requests.height, 'requests')} {shown}, the first: request {first['request']} of launch {first['launch']}",
             REMEDY,
         )
 

@@ -106,17 +106,17 @@ def fold(measured: RecordData) -> Iterator[Flow]:
     ends = dict(measured.table("launches").select("launch", "end_ns").iter_rows())
     starts = dict(begins(measured).iter_rows())
     length, warm = length_ns(measured), round(serving_of(measured).arrivals.warm_up_s * NS_PER_S)
-    for _, own in by_configuration(measured, requests):
-        for frame in own.partition_by("launch", maintain_order=True):
+    for _, group in by_configuration(measured, requests):
+        for frame in group.partition_by("launch", maintain_order=True):
             launch = int(frame["launch"][0])
             if launch not in starts:
                 continue
             window = ((starts[launch] + warm) / NS_PER_S, (starts[launch] + length) / NS_PER_S)
             due = whole.filter((pl.col("launch") == launch) & (pl.col("due_ns") >= warm) & (pl.col("due_ns") < length)).height
             follows = bool(whole.filter((pl.col("launch") == launch) & (pl.col("phase") != "cold"))["due_ns"].null_count())
-            found = _flow(frame, window, None if follows or not due else due, ends[launch] / NS_PER_S)
-            if found is not None:
-                yield found
+            flow = _flow(frame, window, None if follows or not due else due, ends[launch] / NS_PER_S)
+            if flow is not None:
+                yield flow
 
 
 def _flow(frame: pl.DataFrame, window: tuple[float, float], due: int | None, end: float) -> Flow | None:

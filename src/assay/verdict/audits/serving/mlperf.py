@@ -35,7 +35,7 @@ def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     process = serving_of(measured).arrivals.process
     if process not in NAMES:
         return ()
-    return tuple(_finding(measured, process, name, own) for name, own in by_configuration(measured, _launches(measured)))
+    return tuple(_finding(measured, process, name, rows) for name, rows in by_configuration(measured, _launches(measured)))
 
 
 def _launches(measured: RecordData) -> pl.DataFrame:
@@ -56,19 +56,19 @@ def _launches(measured: RecordData) -> pl.DataFrame:
 
 def _late(measured: RecordData) -> pl.Expr:
     """Whether a request failed or exceeded a latency bound: first token, time per later token, or end to end."""
-    asked = serving_of(measured).objectives
+    objectives = serving_of(measured).objectives
     late = pl.col("status") != "ok"
     first = (pl.col("first_token_ns") - pl.col("scheduled_ns")) / NS_PER_S
     each = (pl.col("last_token_ns") - pl.col("first_token_ns")) / NS_PER_S / (pl.col("tokens_out") - 1)
     whole = (pl.col("last_token_ns").fill_null(pl.col("done_ns")) - pl.col("scheduled_ns")) / NS_PER_S
-    for value, limit in ((first, asked.ttft_s), (each, asked.tpot_s), (whole, asked.e2e_s)):
+    for value, limit in ((first, objectives.ttft_s), (each, objectives.tpot_s), (whole, objectives.e2e_s)):
         if limit is not None:
             late = late | (value > limit).fill_null(value=False)
     return late
 
 
-def _finding(measured: RecordData, process: str, name: str, own: pl.DataFrame) -> Finding:
-    missing = list(_missing(measured, process, own))
+def _finding(measured: RecordData, process: str, name: str, rows: pl.DataFrame) -> Finding:
+    missing = list(_missing(measured, process, rows))
     shown = f"MLPerf {NAMES[process]}"
     if missing:
         return finding(
@@ -87,27 +87,27 @@ def _finding(measured: RecordData, process: str, name: str, own: pl.DataFrame) -
     )
 
 
-def _missing(measured: RecordData, process: str, own: pl.DataFrame) -> Iterator[str]:
-    shortest = min((float(value) for value in own["seconds"].drop_nulls()), default=0.0)
+def _missing(measured: RecordData, process: str, rows: pl.DataFrame) -> Iterator[str]:
+    shortest = min((float(value) for value in rows["seconds"].drop_nulls()), default=0.0)
     if shortest < SECONDS:
         yield f"a launch lasts {given(shortest, 3)} s, at least {SECONDS:g} s are asked for"
     if process == "offline":
-        fewest = int(own["requests"].min())  # type: ignore[arg-type]
+        fewest = int(rows["requests"].min())  # type: ignore[arg-type]
         if fewest < SAMPLES:
             yield f"{fewest:,} samples, at least {SAMPLES:,} are asked for"
         return
-    p, fewest = PERCENTILES[process], int(own["queries"].min())  # type: ignore[arg-type]
+    p, fewest = PERCENTILES[process], int(rows["queries"].min())  # type: ignore[arg-type]
     if process == "server":
-        yield from _early(p, own, asked=serving_of(measured).objectives.any)
+        yield from _early(p, rows, asked=serving_of(measured).objectives.any)
     elif fewest < floor(p):
         yield f"{fewest:,} queries, the early stopping of a p{100 * p:g} needs at least {floor(p):,}"
 
 
-def _early(p: float, own: pl.DataFrame, *, asked: bool) -> Iterator[str]:
+def _early(p: float, rows: pl.DataFrame, *, asked: bool) -> Iterator[str]:
     if not asked:
         yield "no latency bound is asked for (serving.objectives)"
         return
-    for queries, late in own.select("queries", "late").iter_rows():
+    for queries, late in rows.select("queries", "late").iter_rows():
         needed = least_passes(late, p) + late
         if queries < needed:
             yield f"{late:,} of {queries:,} queries were over the latency bound, which needs at least {needed:,} queries"

@@ -26,37 +26,37 @@ FREE: Final = 2  # tokens
 
 def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """One finding per configuration with answer lengths other than requested."""
-    found = []
+    findings = []
     forced = serving_of(measured).ignore_eos
-    for name, own in by_configuration(measured, lengths(measured)):
+    for name, rows in by_configuration(measured, lengths(measured)):
         apart = (pl.col("made") - pl.col("asked")).abs()
-        far = own.filter((apart > FAR * pl.col("asked")) & (apart > FREE))
-        if far.height <= MOST * own.height:
+        far = rows.filter((apart > FAR * pl.col("asked")) & (apart > FREE))
+        if far.height <= MOST * rows.height:
             continue
         shorter = far.filter(pl.col("made") < pl.col("asked")).height
-        found.append(
+        findings.append(
             finding(
                 "lengths_not_as_asked",
                 "warning" if forced else "note",
                 name,
-                f"{percent(far.height / own.height)} of {count(own.height, 'answers')} are more than {percent(FAR, 12)} from the length asked for, "
-                f"{shorter:,} of them shorter; median {given(number(own['made']) or 0.0)} tokens, asked for {given(number(own['asked']) or 0.0)}",
+                f"{percent(far.height / rows.height)} of {count(rows.height, 'answers')} are more than {percent(FAR, 12)} from the length asked for, "
+                f"{shorter:,} of them shorter; median {given(number(rows['made']) or 0.0)} tokens, asked for {given(number(rows['asked']) or 0.0)}",
                 "compare only with records of the same lengths; look whether the engine takes ignore_eos or min_tokens"
                 if forced
                 else "nothing, if the model is to end where it likes; else serving.ignore_eos = true",
             )
         )
-    return tuple(found)
+    return tuple(findings)
 
 
 def lengths(measured: RecordData) -> pl.DataFrame:
     """(configuration, made, asked): output tokens of answered requests, by usage, else by the tokenizer."""
     counted = measured.table("token_counts").select("launch", "request", pl.col("tokens_out").alias("counted"))
-    asked = planned(measured, "tokens_out").rename({"tokens_out": "asked"})
+    requested = planned(measured, "tokens_out").rename({"tokens_out": "asked"})
     answered = main(measured, "status", "kind", "tokens_out").filter((pl.col("status") == "ok") & (pl.col("kind") != "canary"))
-    joined = answered.join(counted, on=["launch", "request"], how="left").join(asked, on=["launch", "request"])
-    made = pl.coalesce("tokens_out", "counted").alias("made")
-    return joined.select("launch", "configuration", made, "asked").drop_nulls()
+    joined = answered.join(counted, on=["launch", "request"], how="left").join(requested, on=["launch", "request"])
+    produced = pl.coalesce("tokens_out", "counted").alias("made")
+    return joined.select("launch", "configuration", produced, "asked").drop_nulls()
 
 
 def blind(measured: RecordData, _: Results) -> str | None:

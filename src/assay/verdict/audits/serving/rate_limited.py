@@ -26,28 +26,28 @@ MANY: Final = 0.01
 
 def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """One finding per rate-limited configuration."""
-    found = []
-    for name, own in by_configuration(measured, main(measured, "http_status", "stream", "scheduled_ns", "done_ns")):
-        limited = own.filter(pl.col("http_status").is_in(LIMITS))
+    findings = []
+    for name, rows in by_configuration(measured, main(measured, "http_status", "stream", "scheduled_ns", "done_ns")):
+        limited = rows.filter(pl.col("http_status").is_in(LIMITS))
         if limited.height == 0:
             continue
-        share = limited.height / own.height
+        share = limited.height / rows.height
         kinds = ", ".join(f"{n:,} with {status}" for status, n in limited["http_status"].value_counts(sort=True).iter_rows())
-        found.append(
+        findings.append(
             finding(
                 "rate_limited",
                 "warning" if share >= MANY else "note",
                 name,
-                f"{count(limited.height, 'requests')} of {own.height:,} were told to come later ({percent(share)}: {kinds}){_waited(own)}",
+                f"{count(limited.height, 'requests')} of {rows.height:,} were told to come later ({percent(share)}: {kinds}){_waited(rows)}",
                 "raise the limit, or ask for less load: rates are the limit's here, not the engine's",
             )
         )
-    return tuple(found)
+    return tuple(findings)
 
 
-def _waited(own: pl.DataFrame) -> str:
+def _waited(rows: pl.DataFrame) -> str:
     """How long streams waited after these answers."""
-    ordered = own.drop_nulls(["stream", "done_ns"]).sort("launch", "stream", "request")
+    ordered = rows.drop_nulls(["stream", "done_ns"]).sort("launch", "stream", "request")
     following = pl.col("scheduled_ns").shift(-1).over("launch", "stream")
     limited = pl.col("http_status").is_in(LIMITS).fill_null(False)
     waited = ordered.select((following - pl.col("done_ns")).filter(limited).clip(lower_bound=0).sum() / NS_PER_S).item()

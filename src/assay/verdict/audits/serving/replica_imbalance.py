@@ -29,17 +29,17 @@ FEWEST: Final = 20  # requests per replica
 def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """At most one finding per configuration and kind."""
     even = {target.name for target in targets_of(serving_of(measured)) if target.balance == "round_robin"}
-    engines = {one.name: one.target for one in measured.varied}
+    engines = {configuration.name: configuration.target for configuration in measured.varied}
     return tuple(
         f
-        for name, own in by_configuration(measured, _launches(measured))
-        for f in (*(_uneven(name, own) if engines[name] in even else ()), *_unequal(name, own))
+        for name, rows in by_configuration(measured, _launches(measured))
+        for f in (*(_uneven(name, rows) if engines[name] in even else ()), *_unequal(name, rows))
     )
 
 
 def _launches(measured: RecordData) -> pl.DataFrame:
     """Per timed launch with several replicas: busiest (requests / even share), slowest (median / fastest median)."""
-    replicas = {one.name: one.workers for one in measured.varied}
+    replicas = {configuration.name: configuration.workers for configuration in measured.varied}
     sent = main(measured, "replica", "sent_ns", "first_token_ns", "done_ns", "status").filter(pl.col("replica").is_not_null())
     seen = sent.with_columns(pl.col("first_token_ns").fill_null(pl.col("done_ns")).alias("seen_ns"))
     each = seen.group_by("launch", "configuration", "replica").agg(
@@ -62,32 +62,32 @@ def _launches(measured: RecordData) -> pl.DataFrame:
     return joined.with_columns((pl.col("most") * pl.col("replicas") / pl.col("whole")).alias("busiest")).sort("launch")
 
 
-def _uneven(name: str, own: pl.DataFrame) -> Iterator[Finding]:
-    hit = own.filter(pl.col("busiest") > BUSIEST)
-    if hit.height == 0 or not most(hit.height, own.height):
+def _uneven(name: str, rows: pl.DataFrame) -> Iterator[Finding]:
+    uneven = rows.filter(pl.col("busiest") > BUSIEST)
+    if uneven.height == 0 or not most(uneven.height, rows.height):
         return
-    worst = hit.sort("busiest").row(-1, named=True)
+    worst = uneven.sort("busiest").row(-1, named=True)
     yield finding(
         "replicas_uneven",
         "warning",
         name,
         f"replica {worst['who']} was sent {given(worst['busiest'], 3)} times its even share ({worst['most']:,} of {worst['whole']:,} requests; "
-        f"{hit.height} of {count(own.height, 'launches')}, {in_launches(hit['launch'])})",
+        f"{uneven.height} of {count(rows.height, 'launches')}, {in_launches(uneven['launch'])})",
         "look why the others took less: a replica that was not ready, or connections that stay with one",
     )
 
 
-def _unequal(name: str, own: pl.DataFrame) -> Iterator[Finding]:
-    hit = own.filter((pl.col("slowest") > SLOWEST) & (pl.col("seen") > 1))
-    if hit.height == 0 or not most(hit.height, own.height):
+def _unequal(name: str, rows: pl.DataFrame) -> Iterator[Finding]:
+    unequal = rows.filter((pl.col("slowest") > SLOWEST) & (pl.col("seen") > 1))
+    if unequal.height == 0 or not most(unequal.height, rows.height):
         return
-    worst = hit.sort("slowest").row(-1, named=True)
+    worst = unequal.sort("slowest").row(-1, named=True)
     yield finding(
         "replicas_unequal",
         "warning",
         name,
         f"replica {worst['slow']} takes {given(worst['slowest'], 3)} times as long to its first text as the fastest one "
-        f"({hit.height} of {count(own.height, 'launches')}, {in_launches(hit['launch'])})",
+        f"({unequal.height} of {count(rows.height, 'launches')}, {in_launches(unequal['launch'])})",
         "look what that replica shares its processors or its device with",
     )
 

@@ -40,12 +40,14 @@ def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     requests = measured.table("requests")
     rows = requests.filter(pl.col("status") != "lost").select(NEEDED)
     order = [
-        found for earlier, later in _pairs() for found in backwards("request_runs_backwards", "requests", rows, earlier, later, SLACK_NS)
+        finding
+        for earlier, later in _pairs()
+        for finding in backwards("request_runs_backwards", "requests", rows, earlier, later, SLACK_NS)
     ]
     lasting = [
-        found
+        finding
         for name in LASTING
-        for found in impossible(f"{name}_negative", "requests", rows.filter(pl.col(name) < 0), f"{name} is {{{name}}}, less than 0")
+        for finding in impossible(f"{name}_negative", "requests", rows.filter(pl.col(name) < 0), f"{name} is {{{name}}}, less than 0")
     ]
     return (
         *order,
@@ -71,7 +73,7 @@ def _pairs() -> list[tuple[str, str]]:
 def _chunks(requests: pl.DataFrame) -> tuple[Finding, ...]:
     """Reduce each request's lists to numbers: the lists of a million requests are too large to filter."""
     chunk_ns, unsure = pl.col("chunk_ns").list, pl.col("chunk_uncertainty_ns").list
-    told = requests.select(
+    chunks = requests.select(
         "launch",
         "request",
         "status",
@@ -91,7 +93,7 @@ def _chunks(requests: pl.DataFrame) -> tuple[Finding, ...]:
         _first_text=chunk_ns.get(first_of(TEXT), null_on_oob=True),
         _last_text=chunk_ns.get(last_of(TEXT), null_on_oob=True),
     )
-    times = told.filter((pl.col("_lengths") > 0) & pl.col("sent_ns").is_not_null() & (pl.col("status") != "lost"))
+    times = chunks.filter((pl.col("_lengths") > 0) & pl.col("sent_ns").is_not_null() & (pl.col("status") != "lost"))
     unequal = (pl.col("_lengths") != pl.col("_kinds")) | (pl.col("_lengths") != pl.col("_chars"))
     return (
         *impossible(
@@ -141,21 +143,21 @@ def _falls(chunk_ns: pl.Series) -> pl.Series:
 
 def _texts(times: pl.DataFrame) -> tuple[Finding, ...]:
     """The first and the last text are recorded twice: as times of their own and as times of their chunks."""
-    found: list[Finding] = []
-    for name, told in (("first_token_ns", "_first_text"), ("last_token_ns", "_last_text")):
-        both = times.with_columns(_told=pl.col("sent_ns") + pl.col(told))
+    findings: list[Finding] = []
+    for name, column in (("first_token_ns", "_first_text"), ("last_token_ns", "_last_text")):
+        both = times.with_columns(_told=pl.col("sent_ns") + pl.col(column))
         bad = both.filter((pl.col(name) - pl.col("_told")).abs() > SLACK_NS)
-        found += impossible(f"{name}_differs", "requests", bad, f"{name} is {{{name}}}, and by its chunks {{_told}}")
-    return tuple(found)
+        findings += impossible(f"{name}_differs", "requests", bad, f"{name} is {{{name}}}, and by its chunks {{_told}}")
+    return tuple(findings)
 
 
 def _at_once(rows: pl.DataFrame) -> tuple[Finding, ...]:
     """One request at a time on a stream, and in a session."""
-    sent, found = rows.drop_nulls(["sent_ns", "done_ns"]), list[Finding]()
+    sent, findings = rows.drop_nulls(["sent_ns", "done_ns"]), list[Finding]()
     for series in ("stream", "session"):
         ordered = sent.drop_nulls(series).sort("launch", series, "sent_ns", "done_ns")
-        found += overlapping(f"{series}_overlaps", "requests", ordered, ["launch", series], "sent_ns", "done_ns", SLACK_NS)
-    return tuple(found)
+        findings += overlapping(f"{series}_overlaps", "requests", ordered, ["launch", series], "sent_ns", "done_ns", SLACK_NS)
+    return tuple(findings)
 
 
 def _due(measured: RecordData, rows: pl.DataFrame) -> tuple[Finding, ...]:

@@ -44,12 +44,12 @@ REMEDY: Final = (
 
 def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """At most one finding per configuration for the lag and one for unsent load."""
-    found = fold(measured)
+    folded = fold(measured)
     closed = serving_of(measured).arrivals.process in CLOSED
     return tuple(
         f
-        for name, own in by_configuration(measured, found)
-        for f in (*(() if closed else _late(measured, name, own)), *_short(measured, name, own, closed=closed))
+        for name, launches in by_configuration(measured, folded)
+        for f in (*(() if closed else _late(measured, name, launches)), *_short(measured, name, launches, closed=closed))
     )
 
 
@@ -89,8 +89,8 @@ def _in_flight(measured: RecordData) -> pl.DataFrame | None:
     inside = pl.min_horizontal("done_ns", "_until") - pl.max_horizontal(sent, "begin_ns")
     whole = (pl.col("_until") - pl.col("begin_ns")).first() * pl.col("_streams").first()
     spans = requests.drop_nulls(["sent_ns", "done_ns"]).join(bounds, on="launch")
-    found: pl.DataFrame = spans.group_by("launch").agg((inside.clip(lower_bound=0).sum() / whole).alias("achieved"))
-    return found
+    achieved: pl.DataFrame = spans.group_by("launch").agg((inside.clip(lower_bound=0).sum() / whole).alias("achieved"))
+    return achieved
 
 
 def _open() -> pl.Expr:
@@ -114,17 +114,17 @@ def _late(measured: RecordData, name: str, launches: pl.DataFrame) -> Iterator[F
     client = serving_of(measured).client
     limit = client.most_lag
     known = launches.filter(pl.col("lag_p99_s").is_not_null() & pl.col("latency_s").is_not_null())
-    hit = known.filter(pl.col("lag_p99_s") > pl.max_horizontal(limit * pl.col("latency_s"), pl.lit(client.free_lag_s)))
-    if hit.height == 0:
+    late = known.filter(pl.col("lag_p99_s") > pl.max_horizontal(limit * pl.col("latency_s"), pl.lit(client.free_lag_s)))
+    if late.height == 0:
         return
-    worst = hit.sort(pl.col("lag_p99_s") / pl.col("latency_s")).row(-1, named=True)
+    worst = late.sort(pl.col("lag_p99_s") / pl.col("latency_s")).row(-1, named=True)
     share = worst["lag_p99_s"] / worst["latency_s"] if worst["latency_s"] else float("inf")
     yield finding(
         "client_bound",
-        "invalid" if most(hit.height, known.height) else "warning",
+        "invalid" if most(late.height, known.height) else "warning",
         name,
         f"requests were sent late: p99 of the lag {reading(worst['lag_p99_s'], SECONDS)}, which is {_share(share, limit)} of the median latency of "
-        f"{reading(worst['latency_s'], SECONDS)}; at most {percent(limit, 12)} are allowed; {_which(hit, known)}",
+        f"{reading(worst['latency_s'], SECONDS)}; at most {percent(limit, 12)} are allowed; {_which(late, known)}",
         REMEDY,
     )
 
@@ -132,16 +132,16 @@ def _late(measured: RecordData, name: str, launches: pl.DataFrame) -> Iterator[F
 def _short(measured: RecordData, name: str, launches: pl.DataFrame, *, closed: bool) -> Iterator[Finding]:
     limit = serving_of(measured).client.least_achieved
     known = launches.filter(pl.col("achieved").is_not_null())
-    hit = known.filter(pl.col("achieved") < limit)
-    if hit.height == 0:
+    short = known.filter(pl.col("achieved") < limit)
+    if short.height == 0:
         return
-    worst = float(hit["achieved"].min())  # type: ignore[arg-type]
+    worst = float(short["achieved"].min())  # type: ignore[arg-type]
     what = "concurrency asked for was in flight" if closed else "load asked for was sent"
     yield finding(
         "load_not_achieved",
-        "invalid" if most(hit.height, known.height) else "warning",
+        "invalid" if most(short.height, known.height) else "warning",
         name,
-        f"only {percent(worst, 3, beside=(limit,))} of the {what}; at least {percent(limit, 12)} are needed; {_which(hit, known)}",
+        f"only {percent(worst, 3, beside=(limit,))} of the {what}; at least {percent(limit, 12)} are needed; {_which(short, known)}",
         REMEDY,
     )
 
@@ -150,8 +150,8 @@ def _share(share: float, limit: float) -> str:
     return percent(share, beside=(limit,)) if share < 100.0 else "many times"
 
 
-def _which(hit: pl.DataFrame, known: pl.DataFrame) -> str:
-    return f"in {hit.height} of {count(known.height, 'launches')} ({in_launches(hit['launch'])})"
+def _which(affected: pl.DataFrame, known: pl.DataFrame) -> str:
+    return f"in {affected.height} of {count(known.height, 'launches')} ({in_launches(affected['launch'])})"
 
 
 def blind(measured: RecordData, _: Results) -> str | None:

@@ -26,22 +26,22 @@ NOT_SERVERS: Final = ("ok", "cancelled", "unsent", "lost")  # the client's own: 
 
 def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """One finding per configuration with failed requests."""
-    found = []
-    for name, own in by_configuration(measured, main(measured, "status", "error")):
-        failed = own.filter(~pl.col("status").is_in(NOT_SERVERS))
+    findings = []
+    for name, rows in by_configuration(measured, main(measured, "status", "error")):
+        failed = rows.filter(~pl.col("status").is_in(NOT_SERVERS))
         if failed.height == 0:
             continue
-        share = failed.height / own.height
-        found.append(
+        share = failed.height / rows.height
+        findings.append(
             finding(
                 "server_errors",
                 "warning" if share >= MANY else "note",
                 name,
-                f"{failed.height:,} of {own.height:,} requests due failed ({percent(share)}): {_classes(failed)}",
+                f"{failed.height:,} of {rows.height:,} requests due failed ({percent(share)}): {_classes(failed)}",
                 "read the server's log at these times; failed requests count as misses, and their time is in no latency",
             )
         )
-    return tuple(found)
+    return tuple(findings)
 
 
 def _classes(failed: pl.DataFrame) -> str:

@@ -25,14 +25,14 @@ from assay.verdict.types import Finding
 
 def examine(measured: RecordData, results: Results) -> tuple[Finding, ...]:
     """Nothing for training; for a load, throughput reached while its objectives were broken."""
-    found_here = []
+    findings = []
     for result in objectives.GATE.check(measured, results):
         name = result.configuration
         rate = results.get(OUTPUT_THROUGHPUT.name, {}).get(name)
         if result.status == "FAIL" and isinstance(rate, Estimate):
             good = results.get(GOODPUT.name, {}).get(name)
             left = f", of which goodput is {show(good, work='requests').full}" if isinstance(good, Estimate) else ""
-            found_here.append(
+            findings.append(
                 Finding(
                     rule="objectives_broken",
                     severity="note",
@@ -41,7 +41,7 @@ def examine(measured: RecordData, results: Results) -> tuple[Finding, ...]:
                     remedy="quote the goodput, or the throughput at the largest load that meets the objectives",
                 )
             )
-    return tuple(found_here)
+    return tuple(findings)
 
 
 def blind(measured: RecordData, _: Results) -> str | None:
@@ -95,7 +95,7 @@ def _answered(said: Claim, slo: Objective, about: list[Number], seen: Seen) -> t
     """Parts of an unbroken objective left open, or covered only by a lower percentile."""
     weaker = [number for number, says in seen if says == "weaker"]
     undecided = [number for number, says in seen if says == "undecided"]
-    asked = limit_of(slo).statistic
+    statistic = limit_of(slo).statistic
     if any(says == "met" for _, says in seen):
         return ()
     if undecided:
@@ -111,14 +111,14 @@ def _answered(said: Claim, slo: Objective, about: list[Number], seen: Seen) -> t
             ),
         )
     if weaker:
-        words = f"the objective is on the {asked} ({slo.objective}); what is published is {_said(weaker[0])}, which does not answer it"
+        words = f"the objective is on the {statistic} ({slo.objective}); what is published is {_said(weaker[0])}, which does not answer it"
         return (
             found(
                 "objective_answered_by_less",
                 "note" if slo.met else "warning",
                 weaker[0],
                 words,
-                f"publish the {asked} of the same launches",
+                f"publish the {statistic} of the same launches",
                 "goodput",
                 "tail",
             ),

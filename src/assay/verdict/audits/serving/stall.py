@@ -47,14 +47,14 @@ class Silence:
 def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """One warning per configuration with a stall: the longest, and the number of stalls."""
     starts = dict(begins(measured).iter_rows())
-    found: dict[str, list[Silence]] = {}
+    by_configuration: dict[str, list[Silence]] = {}
     for silence in silences(measured):
-        found.setdefault(silence.configuration, []).append(silence)
-    return tuple(_finding(name, found[name], starts) for name in measured.configurations if name in found)
+        by_configuration.setdefault(silence.configuration, []).append(silence)
+    return tuple(_finding(name, by_configuration[name], starts) for name in measured.configurations if name in by_configuration)
 
 
 def _finding(name: str, silent: list[Silence], starts: dict[int, int]) -> Finding:
-    worst = max(silent, key=lambda one: one.seconds)
+    worst = max(silent, key=lambda silence: silence.seconds)
     into = (worst.begin_ns - starts.get(worst.launch, worst.begin_ns)) / NS_PER_S
     more = f"; {len(silent) - 1} more like it" if len(silent) > 1 else ""
     return finding(
@@ -72,37 +72,41 @@ def silences(measured: RecordData) -> Iterator[Silence]:
     sent = rows(measured, "sent_ns", "done_ns", "chunk_ns", "first_byte_ns").filter(
         pl.col("sent_ns").is_not_null() & (pl.col("phase") != "cold")
     )
-    for own in by_launch(sent):
-        if own.height >= FEWEST:
-            yield from _of_launch(own)
+    for requests in by_launch(sent):
+        if requests.height >= FEWEST:
+            yield from _of_launch(requests)
 
 
-def _of_launch(own: pl.DataFrame) -> Iterator[Silence]:
-    usual = _usual_s(own)
+def _of_launch(requests: pl.DataFrame) -> Iterator[Silence]:
+    usual = _usual_s(requests)
     least = max(SHORTEST_S, TIMES * usual)
     end = pl.col("done_ns").fill_null(pl.col("sent_ns"))
-    begin, ended = own["sent_ns"].to_numpy(), own.select(end).to_series().to_numpy()
-    for first, last in _empty(_seen(own), begin, ended):
+    begin, ended = requests["sent_ns"].to_numpy(), requests.select(end).to_series().to_numpy()
+    for first, last in _empty(_seen(requests), begin, ended):
         length = (last - first) / NS_PER_S
         if length >= least:
             yield Silence(
-                launch=int(own["launch"][0]), configuration=str(own["configuration"][0]), begin_ns=first, seconds=length, usual_s=usual
+                launch=int(requests["launch"][0]),
+                configuration=str(requests["configuration"][0]),
+                begin_ns=first,
+                seconds=length,
+                usual_s=usual,
             )
 
 
-def _usual_s(own: pl.DataFrame) -> float:
+def _usual_s(requests: pl.DataFrame) -> float:
     """Upper quartile of the requests' own longest silences, in seconds."""
-    found = pl.Series(_longest(own)).quantile(USUAL, "lower")
-    return float(found) / NS_PER_S if isinstance(found, int | float) else 0.0
+    usual = pl.Series(_longest(requests)).quantile(USUAL, "lower")
+    return float(usual) / NS_PER_S if isinstance(usual, int | float) else 0.0
 
 
-def _longest(own: pl.DataFrame) -> NDArray[np.int64]:
+def _longest(requests: pl.DataFrame) -> NDArray[np.int64]:
     """Each request's longest wait between sending, chunks and end, in nanoseconds."""
-    lengths = own["chunk_ns"].list.len().cast(pl.Int64).to_numpy()
-    longest = (own["done_ns"] - own["sent_ns"]).fill_null(0).to_numpy().copy()
+    lengths = requests["chunk_ns"].list.len().cast(pl.Int64).to_numpy()
+    longest = (requests["done_ns"] - requests["sent_ns"]).fill_null(0).to_numpy().copy()
     some = np.flatnonzero(lengths)
     if len(some):
-        reads = own["chunk_ns"].explode().drop_nulls().to_numpy()
+        reads = requests["chunk_ns"].explode().drop_nulls().to_numpy()
         starts = np.cumsum(lengths[some]) - lengths[some]
         waits = np.diff(reads, prepend=0)
         waits[starts] = reads[starts]
@@ -111,20 +115,20 @@ def _longest(own: pl.DataFrame) -> NDArray[np.int64]:
     return longest
 
 
-def _seen(own: pl.DataFrame) -> NDArray[np.int64]:
+def _seen(requests: pl.DataFrame) -> NDArray[np.int64]:
     """Bins with data, ascending."""
-    lengths = own["chunk_ns"].list.len().cast(pl.Int64).to_numpy()
-    chunks = own["chunk_ns"].explode().drop_nulls().to_numpy() + np.repeat(own["sent_ns"].to_numpy(), lengths)
-    times = (chunks, own["first_byte_ns"].drop_nulls().to_numpy(), own["done_ns"].drop_nulls().to_numpy())
-    bins = [one // BIN_NS for one in times if len(one)]
+    lengths = requests["chunk_ns"].list.len().cast(pl.Int64).to_numpy()
+    chunks = requests["chunk_ns"].explode().drop_nulls().to_numpy() + np.repeat(requests["sent_ns"].to_numpy(), lengths)
+    times = (chunks, requests["first_byte_ns"].drop_nulls().to_numpy(), requests["done_ns"].drop_nulls().to_numpy())
+    bins = [stamps // BIN_NS for stamps in times if len(stamps)]
     if not bins:
         return np.zeros(0, dtype=np.int64)
-    first, last = min(int(one.min()) for one in bins), max(int(one.max()) for one in bins)
+    first, last = min(int(stamps.min()) for stamps in bins), max(int(stamps.max()) for stamps in bins)
     if last - first > MOST_BINS:
         return np.unique(np.concatenate(bins))
     there = np.zeros(last - first + 1, dtype=np.bool_)
-    for one in bins:
-        there[one - first] = True
+    for stamps in bins:
+        there[stamps - first] = True
     return np.flatnonzero(there) + first
 
 
@@ -132,8 +136,8 @@ def _empty(bins: NDArray[np.int64], begin: NDArray[np.int64], end: NDArray[np.in
     """(from, to) in nanoseconds of runs of empty bins with a request under way."""
     order = np.argsort(begin)
     begin, end = begin[order], end[order]
-    for place in np.flatnonzero(np.diff(bins) * BIN_NS > SHORTEST_S * NS_PER_S):
-        first, last = int(bins[place] + 1) * BIN_NS, int(bins[place + 1]) * BIN_NS
+    for index in np.flatnonzero(np.diff(bins) * BIN_NS > SHORTEST_S * NS_PER_S):
+        first, last = int(bins[index] + 1) * BIN_NS, int(bins[index + 1]) * BIN_NS
         known = int(np.searchsorted(begin, last, side="left"))  # sent before data resumed
         waiting = begin[:known][end[:known] >= last]  # and still under way then; an end counts as data
         if len(waiting):

@@ -43,8 +43,8 @@ NO_SOCKET_REMEDY: Final = (
 
 def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """At most one finding per configuration and latency, and one note on unknown uncertainty."""
-    found = fold(measured)
-    return (*_too_unsure(measured, found), *_unknown(measured, found))
+    latencies = fold(measured)
+    return (*_too_unsure(measured, latencies), *_unknown(measured, latencies))
 
 
 def fold(measured: RecordData) -> pl.DataFrame:
@@ -69,41 +69,41 @@ def _of_requests(rows: pl.DataFrame, name: str) -> pl.DataFrame:
 
 
 def _of_gaps(measured: RecordData, rows: pl.DataFrame) -> pl.DataFrame:
-    found = []
+    latencies = []
     for launch, configuration in rows.select("launch", "configuration").unique(maintain_order=True).iter_rows():
         gaps, unsure = measured.served.gaps[launch], measured.served.gap_uncertainty[launch]
         known = unsure[~np.isnan(unsure)]
         if len(gaps):
             worst = float(np.quantile(known, QUANTILE, method="lower")) if len(known) else None
-            found.append((launch, configuration, "itl", worst, float(np.median(gaps))))
+            latencies.append((launch, configuration, "itl", worst, float(np.median(gaps))))
     schema = {"launch": pl.Int32, "configuration": pl.String, "latency": pl.String, "unsure_s": pl.Float64, "median_s": pl.Float64}
-    return pl.DataFrame(found, schema=schema, orient="row")
+    return pl.DataFrame(latencies, schema=schema, orient="row")
 
 
-def _too_unsure(measured: RecordData, found: pl.DataFrame) -> Iterator[Finding]:
+def _too_unsure(measured: RecordData, latencies: pl.DataFrame) -> Iterator[Finding]:
     client = serving_of(measured).client
     allowed = pl.max_horizontal(pl.col("median_s") * client.most_uncertainty, pl.lit(client.free_uncertainty_s))
-    judged = found.filter(pl.col("unsure_s").is_not_null()).with_columns(allowed_s=allowed)
-    for name, own in by_configuration(measured, judged):
+    judged = latencies.filter(pl.col("unsure_s").is_not_null()).with_columns(allowed_s=allowed)
+    for name, rows in by_configuration(measured, judged):
         for latency, title in TITLES.items():
-            known = own.filter(pl.col("latency") == latency)
-            hit = known.filter(pl.col("unsure_s") > pl.col("allowed_s"))
-            if hit.height:
-                yield _finding(name, title, hit, known, client.most_uncertainty)
+            known = rows.filter(pl.col("latency") == latency)
+            affected = known.filter(pl.col("unsure_s") > pl.col("allowed_s"))
+            if affected.height:
+                yield _finding(name, title, affected, known, client.most_uncertainty)
 
 
-def _finding(name: str, title: str, hit: pl.DataFrame, known: pl.DataFrame, share: float) -> Finding:
-    worst = hit.sort(pl.col("unsure_s") / pl.col("allowed_s")).row(-1, named=True)
+def _finding(name: str, title: str, affected: pl.DataFrame, known: pl.DataFrame, share: float) -> Finding:
+    worst = affected.sort(pl.col("unsure_s") / pl.col("allowed_s")).row(-1, named=True)
     evidence = (
         f"{title} is not known well enough: p99 of its uncertainty {reading(worst['unsure_s'], SECONDS)}, of a median of "
         f"{reading(worst['median_s'], SECONDS)}; at most {reading(worst['allowed_s'], SECONDS)} ({percent(share, 12)}, or what is always "
-        f"allowed) is admissible; in {hit.height} of {count(known.height, 'launches')} ({in_launches(hit['launch'])})"
+        f"allowed) is admissible; in {affected.height} of {count(known.height, 'launches')} ({in_launches(affected['launch'])})"
     )
-    return finding("times_uncertain", "invalid" if most(hit.height, known.height) else "warning", name, evidence, REMEDY)
+    return finding("times_uncertain", "invalid" if most(affected.height, known.height) else "warning", name, evidence, REMEDY)
 
 
-def _unknown(measured: RecordData, found: pl.DataFrame) -> Iterator[Finding]:
-    unknown = found.filter(pl.col("unsure_s").is_null())
+def _unknown(measured: RecordData, latencies: pl.DataFrame) -> Iterator[Finding]:
+    unknown = latencies.filter(pl.col("unsure_s").is_null())
     if unknown.height:
         launches = unknown["launch"].unique()
         words = f"nothing says how unsure the times of {in_launches(launches)} are: not measured, and possibly large"
@@ -114,8 +114,8 @@ def _unknown(measured: RecordData, found: pl.DataFrame) -> Iterator[Finding]:
 
 def blind(measured: RecordData, _: Results) -> str | None:
     """Blind without any timestamp uncertainty."""
-    found = fold(measured)
-    return None if found["unsure_s"].is_not_null().any() else "nothing says how unsure the times of the answers are"
+    latencies = fold(measured)
+    return None if latencies["unsure_s"].is_not_null().any() else "nothing says how unsure the times of the answers are"
 
 
 AUDIT = Audit(

@@ -28,8 +28,8 @@ WORDS: Final = {"tokens_out": "output tokens", "tokens_in": "prompt tokens"}
 def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """A warning per configuration and side that disagree; a note if the counts do not come from the usage."""
     both = _both(measured)
-    found = [f for name, own in by_configuration(measured, both) for f in _apart(name, own)]
-    return (*found, *_source(measured, both))
+    findings = [f for name, rows in by_configuration(measured, both) for f in _apart(name, rows)]
+    return (*findings, *_source(measured, both))
 
 
 def _both(measured: RecordData) -> pl.DataFrame:
@@ -39,21 +39,21 @@ def _both(measured: RecordData) -> pl.DataFrame:
     return answered.join(counted, on=["launch", "request"], how="left", suffix="_counted")
 
 
-def _apart(name: str, own: pl.DataFrame) -> Iterator[Finding]:
+def _apart(name: str, rows: pl.DataFrame) -> Iterator[Finding]:
     for column, words in WORDS.items():
-        known = own.filter(pl.col(column).is_not_null() & pl.col(f"{column}_counted").is_not_null())
+        known = rows.filter(pl.col(column).is_not_null() & pl.col(f"{column}_counted").is_not_null())
         if known.height == 0:
             continue
-        said, counted = int(known[column].sum()), int(known[f"{column}_counted"].sum())
-        if abs(said - counted) <= MOST * counted + FREE[column] * known.height:
+        reported, counted = int(known[column].sum()), int(known[f"{column}_counted"].sum())
+        if abs(reported - counted) <= MOST * counted + FREE[column] * known.height:
             continue
-        by = percent(abs(said - counted) / counted) if counted else "all of them"
+        by = percent(abs(reported - counted) / counted) if counted else "all of them"
         yield finding(
             "token_counts_differ",
             "warning",
             name,
-            f"the server tells {said:,} {words} for {count(known.height, 'requests')}, the tokenizer counts {counted:,}: "
-            f"{'more' if said > counted else 'fewer'} by {by}",
+            f"the server tells {reported:,} {words} for {count(known.height, 'requests')}, the tokenizer counts {counted:,}: "
+            f"{'more' if reported > counted else 'fewer'} by {by}",
             "look whether serving.tokenizer is this model's own, and whether the server's template adds to the prompts; rates of tokens "
             "follow the server's count",
         )

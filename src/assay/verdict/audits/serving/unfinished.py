@@ -25,21 +25,21 @@ WORDS: Final = "after the last request was due"  # the client's wording; other t
 def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """One finding per configuration with requests cut off by the drain."""
     drain_s = serving_of(measured).arrivals.drain_s
-    found = []
-    for name, own in by_configuration(measured, main(measured, "status", "error")):
-        cut = own.filter((pl.col("status") == "timeout") & pl.col("error").str.contains(WORDS, literal=True)).height
+    findings = []
+    for name, rows in by_configuration(measured, main(measured, "status", "error")):
+        cut = rows.filter((pl.col("status") == "timeout") & pl.col("error").str.contains(WORDS, literal=True)).height
         if cut:
-            found.append(
+            findings.append(
                 finding(
                     "answers_cut_off",
-                    "warning" if cut >= MANY * own.height else "note",
+                    "warning" if cut >= MANY * rows.height else "note",
                     name,
-                    f"{cut:,} of {own.height:,} requests ({percent(cut / own.height)}) had not ended {given(drain_s)} s after the last one was due; they "
+                    f"{cut:,} of {rows.height:,} requests ({percent(cut / rows.height)}) had not ended {given(drain_s)} s after the last one was due; they "
                     "count as misses, and stand in no latency",
                     "raise serving.arrivals.drain_s, or ask for less load",
                 )
             )
-    return tuple(found)
+    return tuple(findings)
 
 
 AUDIT = Audit(

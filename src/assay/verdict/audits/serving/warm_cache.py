@@ -26,12 +26,12 @@ def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     prompts = serving_of(measured).prompts
     if prompts.cache != "bust":
         return ()
-    found = []
-    for name, own in by_configuration(measured, _told(measured)):
-        beyond = int((own["tokens_cached"] - prompts.prefix_tokens).clip(lower_bound=0).sum())
-        share = beyond / max(1, int(own["tokens_in"].sum()))
+    findings = []
+    for name, rows in by_configuration(measured, _told(measured)):
+        beyond = int((rows["tokens_cached"] - prompts.prefix_tokens).clip(lower_bound=0).sum())
+        share = beyond / max(1, int(rows["tokens_in"].sum()))
         if share > MOST:
-            found.append(
+            findings.append(
                 finding(
                     "cache_was_warm",
                     "warning",
@@ -41,7 +41,7 @@ def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
                     'switch the prefix cache off, or write prompts.cache = "as_is" if a warm cache is what is measured',
                 )
             )
-    return tuple(found)
+    return tuple(findings)
 
 
 def _told(measured: RecordData) -> pl.DataFrame:

@@ -18,11 +18,11 @@ from assay.verdict.types import Finding
 
 def examine(measured: RecordData, results: Results) -> tuple[Finding, ...]:
     """One finding per configuration with a utilisation above 1."""
-    found = []
+    findings = []
     for name in measured.configurations:
         value = results.get("mfu", {}).get(name)
         if isinstance(value, Estimate) and value.value > 1.0:
-            found.append(
+            findings.append(
                 Finding(
                     rule="above_peak",
                     severity="invalid",
@@ -31,7 +31,7 @@ def examine(measured: RecordData, results: Results) -> tuple[Finding, ...]:
                     remedy=_likely(measured, value),
                 )
             )
-    return tuple(found)
+    return tuple(findings)
 
 
 def _likely(measured: RecordData, value: Estimate) -> str:

@@ -36,31 +36,31 @@ ROUNDING: Final = 1e-5
 def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """One finding per configuration with differing statistics at the end."""
     prints = measured.table("fingerprints")
-    told = prints.filter(pl.col("what") == "buffers_broadcast").group_by("launch").agg(pl.col("value").max().alias("sent"))
+    broadcasts = prints.filter(pl.col("what") == "buffers_broadcast").group_by("launch").agg(pl.col("value").max().alias("sent"))
     rows = effective_steps(prints.filter(pl.col("what") == "batch_statistics"))
     last = rows.filter(pl.col("step") == pl.col("step").max().over("launch"))
     joined = last.join(measured.timed.filter(pl.col("workers") > 1).select("launch", "configuration", "workers"), on="launch")
-    kept = joined.join(told, on="launch").filter((pl.col("sent") == 0.0) & (pl.col("step") > 0)).sort("launch", "rank")
-    found = []
+    kept = joined.join(broadcasts, on="launch").filter((pl.col("sent") == 0.0) & (pl.col("step") > 0)).sort("launch", "rank")
+    findings = []
     for name in measured.configurations:
         launches = kept.filter(pl.col("configuration") == name).partition_by("launch", maintain_order=True)
-        drifts = [(_drift(own), own) for own in launches if own.height == own["workers"][0]]
-        worst = max(drifts, key=lambda one: one[0], default=None)
+        drifts = [(_drift(group), group) for group in launches if group.height == group["workers"][0]]
+        worst = max(drifts, key=lambda drift: drift[0], default=None)
         if worst is not None and worst[0] > ROUNDING and not why_not(measured, name, "replicas"):
-            found.append(_finding(measured, name, *worst))
-    return tuple(found)
+            findings.append(_finding(measured, name, *worst))
+    return tuple(findings)
 
 
-def _drift(own: pl.DataFrame) -> float:
+def _drift(rows: pl.DataFrame) -> float:
     """The largest drift between two ranks, in standard deviations."""
-    sketches = [json.loads(text) for text in own["text"]]
+    sketches = [json.loads(text) for text in rows["text"]]
     pairs = [math.dist(a, b) for a, b in combinations(sketches, 2) if len(a) == len(b)]
-    numbers = float(own["value"][0])
+    numbers = float(rows["value"][0])
     return max(pairs, default=0.0) / math.sqrt(numbers) if numbers else 0.0
 
 
-def _finding(measured: RecordData, name: str, drift: float, own: pl.DataFrame) -> Finding:
-    launch, step = int(own["launch"][0]), int(own["step"][0])
+def _finding(measured: RecordData, name: str, drift: float, rows: pl.DataFrame) -> Finding:
+    launch, step = int(rows["launch"][0]), int(rows["step"][0])
     buffers = hashes(measured, what="buffer_hash").filter((pl.col("launch") == launch) & (pl.col("step") == step))
     of = f", {buffers['different'][0]} different ones on {buffers['ranks'][0]} ranks" if buffers.height else ""
     return Finding(

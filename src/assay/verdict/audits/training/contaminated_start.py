@@ -57,40 +57,40 @@ def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """At most one finding per configuration, the most certain; one more for seeds with differing starts between configurations."""
     launches = _launches(measured)
     fresh = measured.experiment.workload.fresh_folder
-    found: list[Finding] = []
+    findings: list[Finding] = []
     for name in measured.configurations:
-        own = [launch for launch in launches if launch.counts and launch.configuration == name]
-        told = _resumed(own, launches) or _starts(own) or _counts(own)
-        if told is not None:
-            rule, severity, evidence = told
-            found.append(_finding(rule, severity, name, evidence, fresh=fresh))
-    if not any(finding.rule != "step_counts_differ" for finding in found):
-        found += [_finding("starts_differ", "invalid", None, evidence, fresh=fresh) for evidence in _apart(measured, launches)]
-    return tuple(found)
+        group = [launch for launch in launches if launch.counts and launch.configuration == name]
+        result = _resumed(group, launches) or _starts(group) or _counts(group)
+        if result is not None:
+            rule, severity, evidence = result
+            findings.append(_finding(rule, severity, name, evidence, fresh=fresh))
+    if not any(finding.rule != "step_counts_differ" for finding in findings):
+        findings += [_finding("starts_differ", "invalid", None, evidence, fresh=fresh) for evidence in _apart(measured, launches)]
+    return tuple(findings)
 
 
 Told = tuple[str, Severity, str]  # rule, severity, evidence
 
 
 def _finding(rule: str, severity: Severity, name: str | None, evidence: str, *, fresh: bool) -> Finding:
-    own = "keep what a launch writes apart: put {launch} into its path, in workload.arguments or workload.environment"
+    advice = "keep what a launch writes apart: put {launch} into its path, in workload.arguments or workload.environment"
     return Finding(
         rule=rule,
         severity=severity,
         configuration=name,
         evidence=evidence,
-        remedy=f"{own}"
+        remedy=f"{advice}"
         if fresh
-        else f"give every launch a fresh copy of the working folder (workload.fresh_folder = true, --fresh-folder), or {own}",
+        else f"give every launch a fresh copy of the working folder (workload.fresh_folder = true, --fresh-folder), or {advice}",
     )
 
 
 # ---- the three signs -------------------------------------------------------------------------------------------------
 
 
-def _resumed(own: Sequence[Launch], every: Sequence[Launch]) -> Told | None:
+def _resumed(group: Sequence[Launch], every: Sequence[Launch]) -> Told | None:
     """Launches that begin with an earlier launch's later parameters."""
-    pairs = [(launch, *seen) for launch in own if (seen := _source(launch, every)) is not None]
+    pairs = [(launch, *seen) for launch in group if (seen := _source(launch, every)) is not None]
     if not pairs:
         return None
     launch, source, steps = pairs[0]
@@ -98,34 +98,34 @@ def _resumed(own: Sequence[Launch], every: Sequence[Launch]) -> Told | None:
     evidence = (
         f"launch {launch.number} began with the parameters that launch {source.number} had after {count(steps, 'steps')}"
         f"{_of_files('it', launch, source)}{fewer if launch.steps != source.steps else ''} "
-        f"({len(pairs)} of {count(len(own), 'launches')} began where another one had been)"
+        f"({len(pairs)} of {count(len(group), 'launches')} began where another one had been)"
     )
     return "resumed_from_another_launch", "invalid", evidence
 
 
 def _source(launch: Launch, every: Sequence[Launch]) -> tuple[Launch, int] | None:
     """The last earlier launch that reached these first parameters, and after how many steps."""
-    found = None
+    source = None
     for other in every:
         if other.number >= launch.number:
             break
         shared = [other.later[text] for text in launch.starts if text in other.later]
-        found = (other, max(shared)) if shared else found
-    return found
+        source = (other, max(shared)) if shared else source
+    return source
 
 
-def _starts(own: Sequence[Launch]) -> Told | None:
+def _starts(members: Sequence[Launch]) -> Told | None:
     """Launches that begin differently from the first of those expected to begin alike."""
-    hashed = [launch for launch in own if launch.start]
+    hashed = [launch for launch in members if launch.start]
     for group in _alike(hashed):
-        odd = [launch for launch in group if launch.start != group[0].start]
-        if odd:
+        deviating = [launch for launch in group if launch.start != group[0].start]
+        if deviating:
             return (
                 "starts_differ",
                 "invalid",
                 (
-                    f"{len(odd)} of {count(len(group), 'launches')} began with other parameters than launch {group[0].number}, "
-                    f"the first of them launch {odd[0].number}, while others began alike{_first_files(group)}"
+                    f"{len(deviating)} of {count(len(group), 'launches')} began with other parameters than launch {group[0].number}, "
+                    f"the first of them launch {deviating[0].number}, while others began alike{_first_files(group)}"
                 ),
             )
     return None
@@ -140,7 +140,7 @@ def _alike(launches: Sequence[Launch]) -> list[list[Launch]]:
         of_seed[launch.seed].append(launch)
     if any(len(seeds) > 1 for seeds in seeds_of.values()):
         return [list(launches)]
-    repeats = any(len({one.start for one in group}) < len(group) for group in of_seed.values())
+    repeats = any(len({member.start for member in group}) < len(group) for group in of_seed.values())
     return list(of_seed.values()) if repeats else []
 
 
@@ -150,21 +150,21 @@ def _apart(measured: RecordData, every: Sequence[Launch]) -> Iterator[str]:
     for launch in every:
         if launch.counts and launch.start:
             of_block[launch.configuration].setdefault((launch.block, launch.seed), launch)
-    for one, other in combinations(measured.configurations, 2):
-        pairs = [(first, of_block[other][key]) for key, first in of_block[one].items() if key in of_block[other]]
+    for base, other in combinations(measured.configurations, 2):
+        pairs = [(first, of_block[other][key]) for key, first in of_block[base].items() if key in of_block[other]]
         apart = [pair for pair in pairs if pair[0].start != pair[1].start]
         if apart and len(apart) < len(pairs):
             first, second = sorted(apart[0], key=lambda launch: launch.number)
             yield (
-                f"launches {first.number} and {second.number} have one seed and began with different parameters, while {one} and {other} begin alike "
+                f"launches {first.number} and {second.number} have one seed and began with different parameters, while {base} and {other} begin alike "
                 f"in {len(pairs) - len(apart)} of {count(len(pairs), 'blocks')}{_first_files((first, second))}"
             )
             return
 
 
-def _counts(own: Sequence[Launch]) -> Told | None:
+def _counts(group: Sequence[Launch]) -> Told | None:
     """Launches with different step counts, among those that reported their end if any did."""
-    ended = [launch for launch in own if launch.ended] or own
+    ended = [launch for launch in group if launch.ended] or group
     stepped = [launch for launch in ended if launch.steps]
     if len({launch.steps for launch in stepped}) < 2:
         return None
@@ -210,12 +210,12 @@ def _launches(measured: RecordData) -> list[Launch]:
     steps = _steps(measured)
     hashed = _hashes(measured)
     events = _events(measured)
-    found = []
+    launches = []
     for row in measured.table("launches").sort("begin_ns", "launch").iter_rows(named=True):
         number = int(row["launch"])
         start, starts, later = hashed.get(number, ("", frozenset(), {}))
         ended, loaded, saved = events.get(number, (False, (), frozenset()))
-        found.append(
+        launches.append(
             Launch(
                 number=number,
                 configuration=row["configuration"],
@@ -231,7 +231,7 @@ def _launches(measured: RecordData) -> list[Launch]:
                 saved=saved,
             )
         )
-    return found
+    return launches
 
 
 def _steps(measured: RecordData) -> dict[int, int]:
@@ -259,14 +259,14 @@ def _hashes(measured: RecordData) -> dict[int, tuple[str, frozenset[str], dict[s
             firsts[launch][rank].append(text)
         else:
             later[launch][text] = max(step, later[launch].get(text, 0))
-    found = {}
+    hashes = {}
     for launch in firsts.keys() | later.keys():
         starts = frozenset(text for texts in firsts[launch].values() for text in texts)
         lowest = min(firsts[launch], default=None)
         start = "" if lowest is None else " ".join(sorted(set(firsts[launch][lowest])))
         changed = {text: step for text, step in later[launch].items() if text not in starts}
-        found[launch] = (start, starts, changed)
-    return found
+        hashes[launch] = (start, starts, changed)
+    return hashes
 
 
 def _events(measured: RecordData) -> dict[int, tuple[bool, tuple[str, ...], frozenset[str]]]:

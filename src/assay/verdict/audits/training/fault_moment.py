@@ -19,12 +19,12 @@ def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     planned = pl.col("detail").str.json_path_match("$.instead_of").alias("planned")
     struck = measured.table("events").filter(pl.col("kind") == "fault").select("launch", "step", planned)
     moved = struck.drop_nulls("planned").join(measured.table("launches"), on="launch").sort("launch")
-    found = []
+    findings = []
     for name in measured.configurations:
-        own = moved.filter(pl.col("configuration") == name)
-        if own.height:
-            launch, step, planned_at = own.select("launch", "step", "planned").row(0)
-            found.append(
+        rows = moved.filter(pl.col("configuration") == name)
+        if rows.height:
+            launch, step, planned_at = rows.select("launch", "step", "planned").row(0)
+            findings.append(
                 Finding(
                     rule="no_checkpoint_seen",
                     severity="note",
@@ -34,7 +34,7 @@ def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
                     "step: faults.at_step",
                 )
             )
-    return tuple(found)
+    return tuple(findings)
 
 
 AUDIT = Audit(

@@ -32,16 +32,16 @@ RULES = (
 def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """At most one finding per configuration."""
     return tuple(
-        Finding(rule=one.fault, severity=one.severity, configuration=name, evidence=one.evidence, remedy=one.remedy)
-        for name, one in diagnose(measured).items()
-        if one is not None and one.fault in RULES
+        Finding(rule=diagnosis.fault, severity=diagnosis.severity, configuration=name, evidence=diagnosis.evidence, remedy=diagnosis.remedy)
+        for name, diagnosis in diagnose(measured).items()
+        if diagnosis is not None and diagnosis.fault in RULES
     )
 
 
 def blind(measured: RecordData, _: Results) -> str | None:
     """Blind without one worker's gradient of the same samples."""
     several = [name for name, level in zip(measured.configurations, measured.levels, strict=True) if level > 1]
-    reasons = [found.detail for name in several if isinstance(found := worst(measured, name), Absent)]
+    reasons = [diagnosis.detail for name in several if isinstance(diagnosis := worst(measured, name), Absent)]
     return reasons[0] if reasons and len(reasons) == len(several) else None
 
 

@@ -47,7 +47,7 @@ def _evaluations(measured: RecordData, configuration: str) -> list[Evaluated]:
 
 
 def _of(configuration: str, every: list[Evaluated]) -> Iterator[Finding]:
-    worst = max((one for one in every if not one.training_data), key=_trained_on, default=None)
+    worst = max((evaluated for evaluated in every if not evaluated.training_data), key=_trained_on, default=None)
     if worst is not None and worst.trained_on:
         yield Finding(
             rule="evaluation_overlaps_training",
@@ -57,8 +57,8 @@ def _of(configuration: str, every: list[Evaluated]) -> Iterator[Finding]:
             remedy="split the data once, by disjoint indices; the quality measured on these samples says nothing about new data",
         )
         return
-    own = max((one for one in every if one.training_data), key=_trained_on, default=None)
-    if own is None or not own.trained_on:
+    training = max((evaluated for evaluated in every if evaluated.training_data), key=_trained_on, default=None)
+    if training is None or not training.trained_on:
         return
     alone = not _others(every)
     severity: Severity = "warning" if alone else "note"
@@ -66,7 +66,7 @@ def _of(configuration: str, every: list[Evaluated]) -> Iterator[Finding]:
         rule="evaluated_on_training_data",
         severity=severity,
         configuration=configuration,
-        evidence=f"{_evidence(own)}, the data set that it is trained on{'; nothing else was evaluated' if alone else ''}",
+        evidence=f"{_evidence(training)}, the data set that it is trained on{'; nothing else was evaluated' if alone else ''}",
         remedy="evaluate held-out data, if this accuracy is to be the quality"
         if alone
         else "nothing is wrong, if this is the training's own accuracy; other data were evaluated too",
@@ -75,12 +75,12 @@ def _of(configuration: str, every: list[Evaluated]) -> Iterator[Finding]:
 
 def _others(every: list[Evaluated]) -> bool:
     """Whether other data were evaluated; before the first step the training data count as new."""
-    own = {one.data for one in every if one.training_data}
-    return any(one.trained_on == 0 and (one.training_data or one.data not in own) for one in every)
+    training = {evaluated.data for evaluated in every if evaluated.training_data}
+    return any(evaluated.trained_on == 0 and (evaluated.training_data or evaluated.data not in training) for evaluated in every)
 
 
-def _trained_on(one: Evaluated) -> int:
-    return one.trained_on
+def _trained_on(evaluated: Evaluated) -> int:
+    return evaluated.trained_on
 
 
 def _evidence(worst: Evaluated) -> str:

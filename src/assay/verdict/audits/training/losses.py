@@ -21,26 +21,28 @@ RULE = "loss_not_finite"
 def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """At most one finding per configuration."""
     rows = measured.table("fingerprints").filter((pl.col("what") == "loss") & pl.col("value").is_not_null())
-    told = effective_steps(rows).join(measured.timed.select("launch", "configuration"), on="launch")
-    told = told.with_columns(last=pl.col("step") == pl.col("step").max().over("launch", "rank"))
-    broken = told.filter(~pl.col("value").is_finite()).sort("last", "launch", "step", "rank", descending=[True, False, False, False])
+    losses = effective_steps(rows).join(measured.timed.select("launch", "configuration"), on="launch")
+    losses = losses.with_columns(last=pl.col("step") == pl.col("step").max().over("launch", "rank"))
+    broken = losses.filter(~pl.col("value").is_finite()).sort("last", "launch", "step", "rank", descending=[True, False, False, False])
     return tuple(
-        _finding(name, own, told) for name in measured.configurations if (own := broken.filter(pl.col("configuration") == name)).height
+        _finding(name, group, losses)
+        for name in measured.configurations
+        if (group := broken.filter(pl.col("configuration") == name)).height
     )
 
 
-def _finding(name: str, own: pl.DataFrame, told: pl.DataFrame) -> Finding:
-    launch, at_the_end = int(own["launch"][0]), bool(own["last"].any())
-    here = own.filter(pl.col("launch") == launch)
+def _finding(name: str, rows: pl.DataFrame, losses: pl.DataFrame) -> Finding:
+    launch, at_the_end = int(rows["launch"][0]), bool(rows["last"].any())
+    here = rows.filter(pl.col("launch") == launch)
     step = int(here["step"].min())  # type: ignore[arg-type]
     first = here.filter(pl.col("step") == step).sort("rank").row(0, named=True)
-    steps, of = here["step"].n_unique(), told.filter(pl.col("launch") == launch)["step"].n_unique()
+    steps, of = here["step"].n_unique(), losses.filter(pl.col("launch") == launch)["step"].n_unique()
     return Finding(
         rule=RULE,
         severity="fail" if at_the_end else "warning",
         configuration=name,
         evidence=f"the loss is {first['value']} on rank {first['rank']} in step {step} of launch {launch}, and no finite number in {steps} of "
-        f"{count(of, 'steps')}{', the last among them' if at_the_end else ''} ({count(own['launch'].n_unique(), 'launches')} in all)",
+        f"{count(of, 'steps')}{', the last among them' if at_the_end else ''} ({count(rows['launch'].n_unique(), 'launches')} in all)",
         remedy="look for the first operation that overflows or divides by zero (torch.autograd.set_detect_anomaly); lower the learning rate, or clip"
         if at_the_end
         else "look at the batch of that step; where a gradient scaler skipped it, nothing is wrong",

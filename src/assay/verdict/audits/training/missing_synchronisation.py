@@ -34,22 +34,22 @@ REMEDY = "synchronise the device before each reading of the clock, or let the pr
 def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """At most one warning per configuration and sign."""
     signs = _signs(measured)
-    found_here = []
+    findings = []
     for name in measured.configurations:
-        own = signs.filter(pl.col("configuration") == name)
+        rows = signs.filter(pl.col("configuration") == name)
         for rule, words in _WORDS.items():
-            hit = int(own[rule].sum())
-            if own.height and 2 * hit > own.height:
-                found_here.append(
+            affected = int(rows[rule].sum())
+            if rows.height and 2 * affected > rows.height:
+                findings.append(
                     Finding(
                         rule=rule,
                         severity="warning",
                         configuration=name,
-                        evidence=f"{words} in {hit} of {count(own.height, 'launches')}",
+                        evidence=f"{words} in {affected} of {count(rows.height, 'launches')}",
                         remedy=REMEDY,
                     )
                 )
-    return tuple(found_here)
+    return tuple(findings)
 
 
 _WORDS = {
@@ -119,8 +119,8 @@ def claim(said: Claim) -> tuple[Finding, ...]:
         for number in speeds(said)
         if number.synchronised is False
     ]
-    asked = _on_device(said) and not is_serving(said)  # a client times answers that have arrived: nothing is queued
-    silent = [number for number in speeds(said) if number.synchronised is None] if asked else []
+    judged = _on_device(said) and not is_serving(said)  # a client times answers that have arrived: nothing is queued
+    silent = [number for number in speeds(said) if number.synchronised is None] if judged else []
     return (
         *wrong,
         *unsaid(

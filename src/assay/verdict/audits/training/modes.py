@@ -27,23 +27,23 @@ def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     several = (pl.col("text").n_unique().over(key) > 1) | (pl.col("value").n_unique().over(key) > 1)
     apart = joined.filter(several & (pl.col("rank").n_unique().over(key) == pl.col("workers"))).sort("launch", "step", "rank")
     return tuple(
-        _finding(measured, name, own)
+        _finding(measured, name, group)
         for name in measured.configurations
-        if (own := apart.filter(pl.col("configuration") == name)).height and not why_not(measured, name, "replicas")
+        if (group := apart.filter(pl.col("configuration") == name)).height and not why_not(measured, name, "replicas")
     )
 
 
-def _finding(measured: RecordData, name: str, own: pl.DataFrame) -> Finding:
-    launch, step = int(own["launch"][0]), int(own["step"][0])
-    here = own.filter((pl.col("launch") == launch) & (pl.col("step") == step))
+def _finding(measured: RecordData, name: str, rows: pl.DataFrame) -> Finding:
+    launch, step = int(rows["launch"][0]), int(rows["step"][0])
+    here = rows.filter((pl.col("launch") == launch) & (pl.col("step") == step))
     ranks = here.group_by("text", maintain_order=True).agg("rank")
-    told = "; ".join(f"rank{'s' if len(of) > 1 else ''} {', '.join(map(str, of))}: {text}" for text, of in ranks.iter_rows())
+    modes = "; ".join(f"rank{'s' if len(of) > 1 else ''} {', '.join(map(str, of))}: {text}" for text, of in ranks.iter_rows())
     layers = legitimate(measured, name)
     return Finding(
         rule=RULE,
         severity="fail" if layers else "note",
         configuration=name,
-        evidence=f"ranks train in different modes in step {step} of launch {launch} ({told}); {layers or 'no layer of the model depends on the mode'}",
+        evidence=f"ranks train in different modes in step {step} of launch {launch} ({modes}); {layers or 'no layer of the model depends on the mode'}",
         remedy="call model.train() on every rank after an evaluation, before the next training step",
     )
 

@@ -17,11 +17,11 @@ MOST = 0.01  # of a step
 
 def examine(measured: RecordData, results: Results) -> tuple[Finding, ...]:
     """A warning per configuration with an overhead above one per cent of the step."""
-    found = []
+    findings = []
     for name in measured.configurations:
         value = results["instrument_overhead"][name]
         if isinstance(value, Estimate) and value.value > MOST:
-            found.append(
+            findings.append(
                 Finding(
                     rule="instrument_overhead",
                     severity="warning",
@@ -30,7 +30,7 @@ def examine(measured: RecordData, results: Results) -> tuple[Finding, ...]:
                     remedy="mark fewer phases, or make a step larger; steps below a millisecond are hard to measure from inside",
                 )
             )
-    return tuple(found)
+    return tuple(findings)
 
 
 AUDIT = Audit(name="overhead", title="the instrument in the way", question="Did the instrument disturb what it measured?", examine=examine)

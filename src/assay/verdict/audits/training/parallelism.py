@@ -23,67 +23,67 @@ def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     several = [
         (name, parallelism(measured, name)) for name, level in zip(measured.configurations, measured.levels, strict=True) if level > 1
     ]
-    faults = [one for name, found in several for one in _faults(name, found)]
-    return (*faults, *_notes([found for _, found in several]))
+    faults = [finding for name, layout in several for finding in _faults(name, layout)]
+    return (*faults, *_notes([layout for _, layout in several]))
 
 
-def _faults(name: str, found: Parallelism) -> Iterator[Finding]:
-    if found.alone and not (found.by == "declared" and found.kind == "none"):
-        said = f"declared is {WORDS[found.kind]}, but " if found.by == "declared" else ""
+def _faults(name: str, layout: Parallelism) -> Iterator[Finding]:
+    if layout.alone and not (layout.by == "declared" and layout.kind == "none"):
+        prefix = f"declared is {WORDS[layout.kind]}, but " if layout.by == "declared" else ""
         yield Finding(
             rule="nothing_is_distributed",
             severity="fail",
             configuration=name,
-            evidence=f"{said}{found.evidence}",
+            evidence=f"{prefix}{layout.evidence}",
             remedy="call torch.distributed.init_process_group and wrap the model (DistributedDataParallel, fully_shard); if every worker is to train "
             'a model of its own, declare workload.parallelism = "none"',
         )
-    elif found.contradicted:
+    elif layout.contradicted:
         yield Finding(
             rule="parallelism_contradicted",
             severity="warning",
             configuration=name,
-            evidence=f"declared is {WORDS[found.kind]}; seen is {WORDS[found.seen]}: {found.evidence}",
+            evidence=f"declared is {WORDS[layout.kind]}; seen is {WORDS[layout.seen]}: {layout.evidence}",
             remedy="declare what the script does, or leave workload.parallelism at auto; what was declared is what is judged here",
         )
 
 
 def _notes(every: list[Parallelism]) -> Iterator[Finding]:
     """Each sentence once: it seldom differs between worker counts."""
-    said = set()
-    for found in every:
-        usual = found.kind in JUDGED_ALL and not found.meant
-        if found.by not in ("recognised", "declared") or found.alone or found.contradicted or usual:
+    reported = set()
+    for layout in every:
+        usual = layout.kind in JUDGED_ALL and not layout.meant
+        if layout.by not in ("recognised", "declared") or layout.alone or layout.contradicted or usual:
             continue
-        key = (found.kind, found.by)
-        if key not in said:
-            said.add(key)
-            yield _note(found)
+        key = (layout.kind, layout.by)
+        if key not in reported:
+            reported.add(key)
+            yield _note(layout)
 
 
-def _note(found: Parallelism) -> Finding:
-    if found.kind is None:
+def _note(layout: Parallelism) -> Finding:
+    if layout.kind is None:
         return Finding(
             rule="parallelism_not_known",
             severity="note",
             configuration=None,
-            evidence=f"which parallelism this is, is not known ({found.evidence}), so replicas, gradients and samples are not judged",
+            evidence=f"which parallelism this is, is not known ({layout.evidence}), so replicas, gradients and samples are not judged",
             remedy=DECLARE,
         )
-    if found.meant:
+    if layout.meant:
         return Finding(
             rule="data_parallelism_meant",
             severity="note",
             configuration=None,
-            evidence=f"this is taken for data parallelism that is not carried out: {found.evidence}",
+            evidence=f"this is taken for data parallelism that is not carried out: {layout.evidence}",
             remedy=f"if ranks are to train apart (local SGD with longer intervals, models of their own), {DECLARE}",
         )
-    how = f": {found.evidence}" if found.by == "recognised" else ", as declared"
+    how = f": {layout.evidence}" if layout.by == "recognised" else ", as declared"
     return Finding(
         rule="parallelism_recognised",
         severity="note",
         configuration=None,
-        evidence=f"this is {WORDS[found.kind]}{how}; what only data parallelism has is not judged",
+        evidence=f"this is {WORDS[layout.kind]}{how}; what only data parallelism has is not judged",
         remedy=f"nothing is wrong; if it is not so, {DECLARE}",
     )
 

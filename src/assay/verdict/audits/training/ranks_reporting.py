@@ -22,22 +22,22 @@ def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     nodes = measured.experiment.launcher.nodes
     here = measured.timed.join(seen, on="launch").with_columns(expected=pl.col("workers") // nodes)
     short = here.filter(pl.col("ranks") < pl.col("expected"))
-    found = []
+    findings = []
     for name in measured.configurations:
-        own = short.filter(pl.col("configuration") == name).sort("launch")
-        if own.height:
-            launch, ranks, expected = own.select("launch", "ranks", "expected").row(0)
-            found.append(
+        rows = short.filter(pl.col("configuration") == name).sort("launch")
+        if rows.height:
+            launch, ranks, expected = rows.select("launch", "ranks", "expected").row(0)
+            findings.append(
                 Finding(
                     rule="ranks_missing",
                     severity="warning",
                     configuration=name,
-                    evidence=f"{ranks} of {count(expected, 'ranks')} reported steps in launch {launch} ({count(own.height, 'launches')} in all); "
+                    evidence=f"{ranks} of {count(expected, 'ranks')} reported steps in launch {launch} ({count(rows.height, 'launches')} in all); "
                     "items, the slowest rank and goodput are those of the reporting ranks",
                     remedy="start the probe and mark the steps on every rank, not on rank 0 alone",
                 )
             )
-    return (*found, *_uneven(measured))
+    return (*findings, *_uneven(measured))
 
 
 def _uneven(measured: RecordData) -> tuple[Finding, ...]:
@@ -46,21 +46,21 @@ def _uneven(measured: RecordData) -> tuple[Finding, ...]:
     spread = steps.sort("step", "rank").group_by("launch", maintain_order=True)
     least = spread.agg(pl.col("rank").first(), pl.col("step").first().alias("least"), pl.col("step").last().alias("most"))
     uneven = measured.timed.join(least, on="launch").filter(pl.col("least") < pl.col("most"))
-    found = []
+    findings = []
     for name in measured.configurations:
-        own = uneven.filter(pl.col("configuration") == name).sort("launch")
-        if own.height:
-            launch, rank, fewest, most = own.select("launch", "rank", "least", "most").row(0)
-            found.append(
+        rows = uneven.filter(pl.col("configuration") == name).sort("launch")
+        if rows.height:
+            launch, rank, fewest, most = rows.select("launch", "rank", "least", "most").row(0)
+            findings.append(
                 Finding(
                     rule="uneven_steps",
                     severity="warning",
                     configuration=name,
-                    evidence=f"rank {rank} made {fewest} steps in launch {launch}, where another made {most} ({count(own.height, 'launches')} in all)",
+                    evidence=f"rank {rank} made {fewest} steps in launch {launch}, where another made {most} ({count(rows.height, 'launches')} in all)",
                     remedy="give every rank as many batches: a sampler that divides evenly, or that drops the rest (drop_last)",
                 )
             )
-    return tuple(found)
+    return tuple(findings)
 
 
 AUDIT = Audit(

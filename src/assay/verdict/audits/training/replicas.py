@@ -37,11 +37,11 @@ RULES = (
 def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """One finding per configuration with differing replicas."""
     compared = pl.concat(hashes(measured, role=role) for role in ("timed", "fault")).filter(pl.col("workers") > 1)
-    found = []
+    findings = []
     for name, named in diagnose(measured).items():
         apart = compared.filter((pl.col("configuration") == name) & ~pl.col("agree")).sort("incarnation", "launch", "step")
         if named is not None and named.fault in RULES:
-            found.append(
+            findings.append(
                 Finding(
                     rule=named.fault,
                     severity=named.severity,
@@ -51,8 +51,8 @@ def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
                 )
             )
         elif apart.height and not why_not(measured, name, "replicas"):
-            found.append(_finding(measured, name, apart))
-    return tuple(found)
+            findings.append(_finding(measured, name, apart))
+    return tuple(findings)
 
 
 def _launches(apart: pl.DataFrame) -> str:
@@ -81,9 +81,13 @@ def _finding(measured: RecordData, configuration: str, apart: pl.DataFrame) -> F
             evidence=f"parameter hashes are equal until the fault and differ after the restart, at step {step} ({where})",
             remedy="load the same checkpoint on every rank before the model is wrapped, or broadcast it after loading",
         )
-    found = cause(measured, launch, step)
+    reason = cause(measured, launch, step)
     return Finding(
-        rule=found.fault, severity="fail", configuration=configuration, evidence=f"{found.evidence}{_launches(apart)}", remedy=found.remedy
+        rule=reason.fault,
+        severity="fail",
+        configuration=configuration,
+        evidence=f"{reason.evidence}{_launches(apart)}",
+        remedy=reason.remedy,
     )
 
 

@@ -21,10 +21,10 @@ def examine(measured: RecordData, results: Results) -> tuple[Finding, ...]:
     """A warning per configuration with a different first loss."""
     if measured.mode != "strong":
         return ()
-    found = []
+    findings = []
     for name in measured.configurations:
         if (evidence := _evidence(measured, results["loss_deviation"][name])) is not None:
-            found.append(
+            findings.append(
                 Finding(
                     rule="first_loss_differs",
                     severity="warning",
@@ -33,7 +33,7 @@ def examine(measured: RecordData, results: Results) -> tuple[Finding, ...]:
                     remedy="give all worker counts the same seed, the same global batch and a loss averaged over the global batch",
                 )
             )
-    return tuple(found)
+    return tuple(findings)
 
 
 def _evidence(measured: RecordData, value: Value) -> str | None:

@@ -23,41 +23,41 @@ RULE = "unequal_shards"
 
 def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """At most one finding per configuration."""
-    found = [
-        Finding(rule=one.fault, severity=one.severity, configuration=name, evidence=one.evidence, remedy=one.remedy)
-        for name, one in diagnose(measured).items()
-        if one is not None and one.fault == RULE
+    findings = [
+        Finding(rule=item.fault, severity=item.severity, configuration=name, evidence=item.evidence, remedy=item.remedy)
+        for name, item in diagnose(measured).items()
+        if item is not None and item.fault == RULE
     ]
-    named = {finding.configuration for finding in found}
-    return (*found, *(one for one in _untold(measured) if one.configuration not in named))
+    named = {finding.configuration for finding in findings}
+    return (*findings, *(item for item in _untold(measured) if item.configuration not in named))
 
 
 def _untold(measured: RecordData) -> list[Finding]:
     """Shards that are unequal in the first step, with neither a denominator nor a gradient as evidence."""
-    told = measured.table("fingerprints").filter(pl.col("what") == "denominator")["launch"].unique()
+    reported = measured.table("fingerprints").filter(pl.col("what") == "denominator")["launch"].unique()
     kept = measured.table("gradients")["launch"].unique()
-    known = pl.col("launch").is_in(told.implode()) | pl.col("launch").is_in(kept.implode())
+    known = pl.col("launch").is_in(reported.implode()) | pl.col("launch").is_in(kept.implode())
     launches = measured.timed.select("launch", "configuration", "workers").filter((pl.col("workers") > 1) & ~known)
     parts = [_spread(measured, some) for some in portions(measured, launches)]
     if not parts:
         return []
     spread = pl.concat(parts).join(launches, on="launch").sort("launch", "step")
-    found = []
+    findings = []
     for name in measured.configurations:
-        own = spread.filter(pl.col("configuration") == name)
-        if own.height and not why_not(measured, name, "gradients"):
-            row = own.row(0, named=True)
-            found.append(
+        rows = spread.filter(pl.col("configuration") == name)
+        if rows.height and not why_not(measured, name, "gradients"):
+            row = rows.row(0, named=True)
+            findings.append(
                 Finding(
                     rule="sample_weights_not_measured",
                     severity="note",
                     configuration=name,
-                    evidence=f"the ranks' shares are unequal in {own.height} steps, first in step {row['step']} of launch {row['launch']} "
+                    evidence=f"the ranks' shares are unequal in {rows.height} steps, first in step {row['step']} of launch {row['launch']} "
                     f"({given(row['least'])} to {given(row['most'])} items); whether their samples weigh the same is not known",
                     remedy="tell by what the loss is divided (probe.log(denominator=...)), or measure one worker too, whose gradient tells",
                 )
             )
-    return found
+    return findings
 
 
 def _spread(measured: RecordData, launches: pl.DataFrame) -> pl.DataFrame:

@@ -25,23 +25,23 @@ from assay.verdict.types import Finding
 
 def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """Findings on lost and duplicated samples, one per configuration and kind; fault launches included."""
-    found: list[Finding] = []
+    findings: list[Finding] = []
     judged = (*epochs(measured), *epochs(measured, role="fault"))
     for name, named in diagnose(measured).items():
         if named is not None and named.fault == "shard_read_twice":
-            found.append(
+            findings.append(
                 Finding(rule=named.fault, severity=named.severity, configuration=name, evidence=named.evidence, remedy=named.remedy)
             )
             continue
         if why_not(measured, name, "samples"):
             continue
-        own = [epoch for epoch in judged if epoch.configuration == name and not epoch.interrupted]
-        whole = [epoch for epoch in own if not epoch.cut_short]
+        finished = [epoch for epoch in judged if epoch.configuration == name and not epoch.interrupted]
+        whole = [epoch for epoch in finished if not epoch.cut_short]
         if (worst := max(whole, key=lambda epoch: epoch.lost, default=None)) is not None and worst.lost:
-            found.append(_lost(name, worst, sum(1 for epoch in whole if epoch.lost), len(whole)))
-        if (worst := max(own, key=lambda epoch: epoch.duplicated, default=None)) is not None and worst.duplicated:
-            found.append(_duplicated(name, worst, sum(1 for epoch in own if epoch.duplicated), len(own)))
-    return (*found, *_cut_short(measured, judged), *_interrupted(judged), *_dropped(judged), *_same_order(measured))
+            findings.append(_lost(name, worst, sum(1 for epoch in whole if epoch.lost), len(whole)))
+        if (worst := max(finished, key=lambda epoch: epoch.duplicated, default=None)) is not None and worst.duplicated:
+            findings.append(_duplicated(name, worst, sum(1 for epoch in finished if epoch.duplicated), len(finished)))
+    return (*findings, *_cut_short(measured, judged), *_interrupted(judged), *_dropped(judged), *_same_order(measured))
 
 
 def _dropped(judged: Sequence[Epoch]) -> list[Finding]:
@@ -64,13 +64,13 @@ def _dropped(judged: Sequence[Epoch]) -> list[Finding]:
 
 def _same_order(measured: RecordData) -> list[Finding]:
     """Checked in the first timed launch of each configuration."""
-    found = []
+    findings = []
     samples = known_samples(measured)
     for name in measured.configurations:
         launches = measured.timed.filter(pl.col("configuration") == name)["launch"].sort().to_list()
         launch = launches[0] if launches else -1
         if shuffled_alike(samples.filter(pl.col("launch") == launch)):
-            found.append(
+            findings.append(
                 Finding(
                     rule="same_order_every_epoch",
                     severity="warning",
@@ -79,7 +79,7 @@ def _same_order(measured: RecordData) -> list[Finding]:
                     remedy="call sampler.set_epoch(epoch) before each epoch, or draw the order from a generator that goes on",
                 )
             )
-    return found
+    return findings
 
 
 def _cut_short(measured: RecordData, judged: Sequence[Epoch]) -> list[Finding]:

@@ -66,77 +66,77 @@ class Searched:
 
 def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """One finding per configuration, rank and phase, the largest excess first."""
-    launches = [one for one in _searched(measured) if not one.search.insufficient]
+    launches = [launch for launch in _searched(measured) if not launch.search.insufficient]
     return tuple(
         finding
         for name in measured.configurations
-        for finding in _findings(name, [one for one in launches if one.own.configuration == name])
+        for finding in _findings(name, [launch for launch in launches if launch.own.configuration == name])
     )
 
 
 def _searched(measured: RecordData) -> list[Searched]:
-    return [Searched(own=own, search=own.searched()) for own in own_times(measured)]
+    return [Searched(own=times, search=times.searched()) for times in own_times(measured)]
 
 
 def _findings(name: str, launches: list[Searched]) -> Iterator[Finding]:
     hits: dict[tuple[int, str], list[tuple[Searched, Excess]]] = {}
-    for one in launches:
-        for excess in one.search.found:
-            hits.setdefault((one.own.ranks[excess.rank], excess.phase), []).append((one, excess))
-    for (rank, phase), found in sorted(hits.items(), key=lambda item: -_middle(item[1])):
-        yield _finding(name, rank, phase, found, len(launches))
+    for launch in launches:
+        for excess in launch.search.found:
+            hits.setdefault((launch.own.ranks[excess.rank], excess.phase), []).append((launch, excess))
+    for (rank, phase), members in sorted(hits.items(), key=lambda item: -_middle(item[1])):
+        yield _finding(name, rank, phase, members, len(launches))
 
 
-def _middle(found: list[tuple[Searched, Excess]]) -> float:
-    return median(excess.seconds.value for _, excess in found)
+def _middle(members: list[tuple[Searched, Excess]]) -> float:
+    return median(excess.seconds.value for _, excess in members)
 
 
-def _finding(name: str, rank: int, phase: str, found: list[tuple[Searched, Excess]], launches: int) -> Finding:
-    excess, step = _interval(found), median(float(np.median(one.own.step_s)) for one, _ in found)
-    which = f"{len(found)} of {count(launches, 'launches')}, {in_launches(one.own.launch for one, _ in found)}"
+def _finding(name: str, rank: int, phase: str, members: list[tuple[Searched, Excess]], launches: int) -> Finding:
+    excess, step = _interval(members), median(float(np.median(launch.own.step_s)) for launch, _ in members)
+    which = f"{len(members)} of {count(launches, 'launches')}, {in_launches(launch.own.launch for launch, _ in members)}"
     longer, spread = bracketed(excess.value, excess.low, excess.high, SECONDS)
     return Finding(
         rule="straggler",
-        severity="warning" if most(len(found), launches) else "note",
+        severity="warning" if most(len(members), launches) else "note",
         configuration=name,
         evidence=(
             f"rank {rank} takes {longer} {spread} a step longer {WHERE[phase]} than the other ranks do, "
             f"{percent(excess.value / step)} of the step; {gain_words(_shares(excess, step))}; "
-            f"{TAKEN_OFF[found[0][0].own.method]} ({which})"
+            f"{TAKEN_OFF[members[0][0].own.method]} ({which})"
         ),
         remedy=REMEDY[phase],
     )
 
 
 def _shares(excess: Interval, step: float) -> tuple[float, float, float]:
-    value, low, high = (min(max(one / step, 0.0), 1.0) for one in (excess.value, excess.low, excess.high))
+    value, low, high = (min(max(bound / step, 0.0), 1.0) for bound in (excess.value, excess.low, excess.high))
     return value, low, high
 
 
 def slow_ranks(measured: RecordData, configuration: str) -> tuple[int, ...]:
     """Ranks named in at least half of a configuration's launches, ascending."""
-    launches = [one for one in _searched(measured) if not one.search.insufficient and one.own.configuration == configuration]
-    named = [rank for one in launches for rank in {one.own.ranks[excess.rank] for excess in one.search.found}]
+    launches = [launch for launch in _searched(measured) if not launch.search.insufficient and launch.own.configuration == configuration]
+    named = [rank for launch in launches for rank in {launch.own.ranks[excess.rank] for excess in launch.search.found}]
     return tuple(sorted(rank for rank in set(named) if most(named.count(rank), len(launches))))
 
 
-def _interval(found: list[tuple[Searched, Excess]]) -> Interval:
+def _interval(members: list[tuple[Searched, Excess]]) -> Interval:
     """Across launches if there are several, else within the single launch."""
-    values = [excess.seconds.value for _, excess in found]
-    return mean_t(values, 0.95) if len(values) > 1 else found[0][1].seconds
+    values = [excess.seconds.value for _, excess in members]
+    return mean_t(values, 0.95) if len(values) > 1 else members[0][1].seconds
 
 
 def blind(measured: RecordData, _: Results) -> str | None:
     """Blind without a launch of several ranks, known waiting and enough steps."""
-    if all(one.workers == 1 for one in measured.varied):
+    if all(entry.workers == 1 for entry in measured.varied):
         return "every configuration has one worker"
     searched = _searched(measured)
     if not searched:
         return "no timed launch of several workers has steady steps that were seen on every rank"
-    told = [one for one in searched if not one.search.insufficient]
-    if not told:
+    sufficient = [entry for entry in searched if not entry.search.insufficient]
+    if not sufficient:
         return searched[0].search.insufficient
-    return UNSEEN if all(one.own.method == "none" for one in told) else None
+    return UNSEEN if all(entry.own.method == "none" for entry in sufficient) else None
 
 
 AUDIT = Audit(

@@ -42,9 +42,9 @@ RULES = ("same_random_numbers", "random_numbers_differ")
 def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """Findings per configuration."""
     random = tuple(
-        Finding(rule=one.fault, severity=one.severity, configuration=name, evidence=one.evidence, remedy=one.remedy)
-        for name, one in diagnose(measured).items()
-        if one is not None and one.fault in RULES
+        Finding(rule=diagnosis.fault, severity=diagnosis.severity, configuration=name, evidence=diagnosis.evidence, remedy=diagnosis.remedy)
+        for name, diagnosis in diagnose(measured).items()
+        if diagnosis is not None and diagnosis.fault in RULES
     )
     return (*random, *_optimizers(measured), *_buffers(measured), *_learning_rates(measured))
 
@@ -56,7 +56,7 @@ def _optimizers(measured: RecordData) -> Iterator[Finding]:
     for name, row in _first(measured, apart):
         if why_not(measured, name, "replicas"):
             continue
-        if (found := named[name]) is not None and found.fault in OF_REPLICAS:
+        if (diagnosis := named[name]) is not None and diagnosis.fault in OF_REPLICAS:
             continue  # `replicas` names the cause
         yield Finding(
             rule="optimizer_states_differ",
@@ -85,8 +85,8 @@ def _learning_rates(measured: RecordData) -> Iterator[Finding]:
     """Compare with one worker's rate of the same block and step, if both have the same global batch."""
     if measured.mode != "strong" or measured.base != configuration_name(1):
         return
-    told = measured.table("fingerprints").filter((pl.col("what") == "learning_rate") & (pl.col("incarnation") == 0))
-    rates = told.group_by("launch", "step").agg(pl.col("value").sort_by("rank").first().alias("rate"))
+    reported = measured.table("fingerprints").filter((pl.col("what") == "learning_rate") & (pl.col("incarnation") == 0))
+    rates = reported.group_by("launch", "step").agg(pl.col("value").sort_by("rank").first().alias("rate"))
     rates = rates.join(measured.timed.select("launch", "configuration", "workers", "block"), on="launch")
     rates = rates.with_columns(last=pl.col("step").max().over("launch"))  # schedules of different lengths are not comparable
     alone = rates.filter(pl.col("configuration") == measured.base).drop("launch", "configuration", "workers")
@@ -111,8 +111,8 @@ def _learning_rates(measured: RecordData) -> Iterator[Finding]:
 
 def _other_batch(items: Mapping[int, float], workers: int) -> bool:
     """Whether the global batch differs from one worker's: by recorded items, else as declared."""
-    own, alone = items.get(workers), items.get(1)
-    return own is not None and alone is not None and abs(own - alone) > TOLERANCE * alone
+    items_here, alone = items.get(workers), items.get(1)
+    return items_here is not None and alone is not None and abs(items_here - alone) > TOLERANCE * alone
 
 
 def _ratio(rate: float, right: float, workers: int) -> str:
@@ -126,9 +126,9 @@ def _ratio(rate: float, right: float, workers: int) -> str:
 def _first(measured: RecordData, apart: pl.DataFrame) -> Iterator[tuple[str, dict[str, object]]]:
     several = apart.filter(pl.col("workers") > 1).sort("step", "launch")
     for name in measured.configurations:
-        own = several.filter(pl.col("configuration") == name)
-        if own.height:
-            yield name, own.row(0, named=True)
+        rows = several.filter(pl.col("configuration") == name)
+        if rows.height:
+            yield name, rows.row(0, named=True)
 
 
 AUDIT = Audit(

@@ -18,25 +18,25 @@ from assay.verdict.types import Finding
 
 def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """One warning per configuration with torch imported but no steps recorded."""
-    told = measured.table("events").filter(pl.col("kind") == "steps_unseen")
+    notices = measured.table("events").filter(pl.col("kind") == "steps_unseen")
     seen = measured.table("steps").select("launch").unique()
     why = pl.col("detail").str.json_path_match("$.why").alias("why")
-    blind = measured.timed.join(told.select("launch", "rank", why), on="launch").join(seen, on="launch", how="anti")
-    found = []
+    blind = measured.timed.join(notices.select("launch", "rank", why), on="launch").join(seen, on="launch", how="anti")
+    findings = []
     for name in measured.configurations:
-        own = blind.filter(pl.col("configuration") == name).sort("launch", "rank")
-        if own.height:
-            found.append(
+        rows = blind.filter(pl.col("configuration") == name).sort("launch", "rank")
+        if rows.height:
+            findings.append(
                 Finding(
                     rule="steps_unseen",
                     severity="warning",
                     configuration=name,
-                    evidence=f"torch was imported and no training step was seen in {count(own['launch'].n_unique(), 'launches')}: {own['why'][0]}; "
+                    evidence=f"torch was imported and no training step was seen in {count(rows['launch'].n_unique(), 'launches')}: {rows['why'][0]}; "
                     "times are those of whole launches, start-up included",
                     remedy="let the launcher start the workers (no mp.spawn), step an optimizer of torch.optim, or mark the steps: probe.steps(loader)",
                 )
             )
-    return tuple(found)
+    return tuple(findings)
 
 
 AUDIT = Audit(
