@@ -101,14 +101,14 @@ def _notes(measured: RecordData, judgement: Judgement, rows: pl.DataFrame, time:
 def _about_trials(measured: RecordData, rows: pl.DataFrame) -> Iterator[str]:
     if (failed := rows.filter(pl.col("exit_code") != 0).height) > 0:
         yield f"{failed:,} of {count(rows.height, 'trials')} ended with an exit code other than 0, which was to be ignored"
-    found = list(states(asked_to_count(measured)).values())
-    warm = [state.warmup for state in found if state.kind == "warm-up"]
+    launch_states = list(states(asked_to_count(measured)).values())
+    warm = [state.warmup for state in launch_states if state.kind == "warm-up"]
     if warm:
-        yield f"warm-up seen in {len(warm)} of {count(len(found), 'launches')}: up to {count(max(warm), 'trials')} left out"
+        yield f"warm-up seen in {len(warm)} of {count(len(launch_states), 'launches')}: up to {count(max(warm), 'trials')} left out"
     for kind in ("slow-down", "no steady state"):
-        odd = sum(state.kind == kind for state in found)
-        if odd > len(found) / 2:
-            yield f"{kind} inside {odd} of {count(len(found), 'launches')}: look at the trials for what changes"
+        odd = sum(state.kind == kind for state in launch_states)
+        if odd > len(launch_states) / 2:
+            yield f"{kind} inside {odd} of {count(len(launch_states), 'launches')}: look at the trials for what changes"
     if (far := outliers(rows)) > 0:
         yield f"{count(far, 'outliers')} among {count(rows.height, 'trials')}, far above the median of their launch; counted all the same"
 

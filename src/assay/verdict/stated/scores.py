@@ -68,10 +68,10 @@ def of_number(number: Number, margin: float | None = None) -> ClaimedQuality | N
     if number.baseline is None or number.baseline.value is None:
         return None
     points = {parse(unit).kind in ("percent", "points") for unit in (number.unit, number.baseline.unit or number.unit)}
-    own, base = number.value, number.baseline.value
+    candidate, base = number.value, number.baseline.value
     if points == {True, False} and number.baseline.unit is not None and number.unit is not None:
-        own, base = (own, 100.0 * base) if parse(number.unit).kind in ("percent", "points") else (100.0 * own, base)
-    return ClaimedQuality(metric=number.metric, baseline=base, candidate=own, margin=margin)
+        candidate, base = (candidate, 100.0 * base) if parse(number.unit).kind in ("percent", "points") else (100.0 * candidate, base)
+    return ClaimedQuality(metric=number.metric, baseline=base, candidate=candidate, margin=margin)
 
 
 def lower_is_better(quality: ClaimedQuality) -> bool:
