@@ -53,12 +53,12 @@ def confusion(quality: ClaimedQuality) -> str:
         return f"quality.baseline = {quality.baseline:g} is in {known['baseline']}, quality.candidate = {quality.candidate:g} in {known['candidate']}"
     if not known or quality.margin is None:
         return ""
-    (one,) = set(known.values())
-    if one == "fraction" and quality.margin > WIDEST_FRACTION:
+    (unit,) = set(known.values())
+    if unit == "fraction" and quality.margin > WIDEST_FRACTION:
         return f"the scores are fractions of 1, and quality.margin = {quality.margin:g} would allow {100 * quality.margin:g} points"
     if quality.margin > 100.0 * WIDEST_FRACTION:
         return f"quality.margin = {quality.margin:g} would allow a loss of {quality.margin:g} points of 100"
-    if one == "points" and quality.margin < NARROWEST_POINTS:
+    if unit == "points" and quality.margin < NARROWEST_POINTS:
         return f"the scores are in points of 100, and quality.margin = {quality.margin:g} is {quality.margin:g} points"
     return ""
 
