@@ -25,7 +25,7 @@ def draw(view: ComparisonView) -> Drawing | Missing:
     band = view.equivalence * 100.0
     low, high = _reach(rows, band)
     names = [_label(row, view) for row in rows]
-    groups = [_rows([row for row in rows if row.struck == struck], view, low, high) for struck in (False, True)]
+    groups = [_rows([row for row in rows if row.struck == struck_out], view, low, high) for struck_out in (False, True)]
 
     def x(field: str) -> vega.Spec:
         axis = number_axis(title=f"change against {view.sides[0]}, %")

@@ -106,11 +106,11 @@ def _about_trials(measured: RecordData, rows: pl.DataFrame) -> Iterator[str]:
     if warm:
         yield f"warm-up seen in {len(warm)} of {count(len(launch_states), 'launches')}: up to {count(max(warm), 'trials')} left out"
     for kind in ("slow-down", "no steady state"):
-        odd = sum(state.kind == kind for state in launch_states)
-        if odd > len(launch_states) / 2:
-            yield f"{kind} inside {odd} of {count(len(launch_states), 'launches')}: look at the trials for what changes"
-    if (far := outliers(rows)) > 0:
-        yield f"{count(far, 'outliers')} among {count(rows.height, 'trials')}, far above the median of their launch; counted all the same"
+        n_affected = sum(state.kind == kind for state in launch_states)
+        if n_affected > len(launch_states) / 2:
+            yield f"{kind} inside {n_affected} of {count(len(launch_states), 'launches')}: look at the trials for what changes"
+    if (n_outliers := outliers(rows)) > 0:
+        yield f"{count(n_outliers, 'outliers')} among {count(rows.height, 'trials')}, far above the median of their launch; counted all the same"
 
 
 def _about_launches(measured: RecordData, time: Estimate) -> Iterator[str]:

@@ -130,23 +130,25 @@ def _own(measured: RecordData, steps: pl.DataFrame) -> pl.DataFrame:
     """
     keys = ["launch", "rank", "incarnation", "step"]
     outside = [*(part for part in PARTS if part != "backward"), BETWEEN]
-    seen = measured.table("waits").filter(pl.col("waiting_ns").is_not_null() & pl.col("phase").is_in(outside))
-    still = seen.group_by(keys).agg(pl.col("waiting_ns").filter(pl.col("phase") == part).sum().alias(f"_{part}") for part in outside)
-    whole = pl.col("end_ns") - pl.col("begin_ns") - pl.col("checkpoint_ns").fill_null(0)
+    waits = measured.table("waits").filter(pl.col("waiting_ns").is_not_null() & pl.col("phase").is_in(outside))
+    waits_by_part = waits.group_by(keys).agg(
+        pl.col("waiting_ns").filter(pl.col("phase") == part).sum().alias(f"_{part}") for part in outside
+    )
+    step_ns = pl.col("end_ns") - pl.col("begin_ns") - pl.col("checkpoint_ns").fill_null(0)
     reported = pl.col("exposed_comm_ns").clip(lower_bound=0)
-    exposed = pl.when(reported.is_not_null()).then(pl.min_horizontal(reported, whole))
+    exposed = pl.when(reported.is_not_null()).then(pl.min_horizontal(reported, step_ns))
     named = pl.sum_horizontal(f"_{part}" for part in outside)
     left = (exposed.fill_null(0) - named).clip(lower_bound=0)
     backward = pl.min_horizontal(left, pl.col("backward_ns").fill_null(0))
     forward = pl.col("_forward") + left - backward
-    taken = {"data": pl.col("_data"), "forward": forward, "backward": backward, "optimizer": pl.col("_optimizer")}
+    exposed_by_part = {"data": pl.col("_data"), "forward": forward, "backward": backward, "optimizer": pl.col("_optimizer")}
     return (
-        steps.join(still, on=keys, how="left")
+        steps.join(waits_by_part, on=keys, how="left")
         .with_columns(pl.col(f"_{part}").fill_null(0) for part in outside)
         .with_columns(
-            whole.alias("step_s"),
+            step_ns.alias("step_s"),
             exposed.alias("exposed_s"),
-            *((pl.col(f"{part}_ns") - taken[part]).clip(lower_bound=0).alias(f"own_{part}") for part in PARTS),
+            *((pl.col(f"{part}_ns") - exposed_by_part[part]).clip(lower_bound=0).alias(f"own_{part}") for part in PARTS),
         )
     )
 
@@ -171,11 +173,11 @@ def timeline(measured: RecordData, ranks: tuple[RankPhases, ...]) -> StepTimelin
         pl.col("rank").is_in(shown) & pl.col("end_ns").is_not_null() & pl.col("step").is_not_null()
     )
     steady = all_watched(steady, measured.table("communication"))
-    seen = steady.join(calls.select("launch", "step").unique(), on=["launch", "step"], how="semi")
-    if seen.height == 0:
+    recorded = steady.join(calls.select("launch", "step").unique(), on=["launch", "step"], how="semi")
+    if recorded.height == 0:
         return None
-    middle = seen["step_s"].median()
-    row = seen.with_columns(off=(pl.col("step_s") - middle).abs()).sort("off", "launch", "step").row(0, named=True)
+    middle = recorded["step_s"].median()
+    row = recorded.with_columns(off=(pl.col("step_s") - middle).abs()).sort("off", "launch", "step").row(0, named=True)
     return _timeline(measured, calls, row, shown)
 
 

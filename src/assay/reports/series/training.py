@@ -367,8 +367,8 @@ def _fault(measured: RecordData, results: Mapping[str, Mapping[str, Value]], lau
     number, begin = int(str(launch["launch"])), _began(measured, launch)
     clock = on_one_clock(measured)  # the coordinator stamps the fault, workers stamp progress
     trouble, aligned = clock.troubles.get(number, ""), clock.measured
-    struck = strikes(aligned).filter(pl.col("launch") == number).sort("ns").to_dicts()
-    event = struck[0] if struck else None
+    strike_rows = strikes(aligned).filter(pl.col("launch") == number).sort("ns").to_dicts()
+    event = strike_rows[0] if strike_rows else None
     fault_s = None if event is None else (event["ns"] - begin) / NS_PER_S
     phases, absent = _recovery(measured, results, launch, fault_s)
     steps = aligned.table("steps").filter((pl.col("launch") == number) & (not trouble))
@@ -383,7 +383,7 @@ def _fault(measured: RecordData, results: Mapping[str, Mapping[str, Value]], lau
         steps_at_fault=None if event is None else event["step"],
         progress=_progress(steps, begin),
         phases=phases,
-        again_s=tuple((row["ns"] - begin) / NS_PER_S for row in struck[1:]),
+        again_s=tuple((row["ns"] - begin) / NS_PER_S for row in strike_rows[1:]),
         absent=(*absent, f"the steps are not on the fault's clock ({trouble})") if trouble else absent,
     )
 

@@ -214,9 +214,9 @@ def _grown(table: Table, texts: Sequence[Sequence[Text]], sizes: Sequence[int], 
     spare = width + 1 - _wide(columns, sizes)
     heads = {column: max(map(len, _head_text(table.heads[column]).split("\n"))) for column in columns}
     cells = {column: max((len(line) for row in texts for line in row[column].plain.split("\n")), default=0) for column in columns}
-    for wanted in (heads, cells):
+    for widths in (heads, cells):
         for column in columns:
-            more = max(0, min(wanted[column] - grown[column], spare))
+            more = max(0, min(widths[column] - grown[column], spare))
             grown[column] += more
             spare -= more
     return grown

@@ -123,11 +123,11 @@ def _found(settings: Settings, change: Change) -> Found | None:
 
 
 def _row(settings: Settings, change: Change, result: Found | None, p: float | None) -> Row:
-    described = settings.record.judgement.metrics.get(change.metric)
+    metric = settings.record.judgement.metrics.get(change.metric)
     primary = _key(change) == primary_of(settings.comparison)
-    better: Better = described.better if described is not None else "neither"
+    better: Better = metric.better if metric is not None else "neither"
     decides = primary or (settings.everything and better != "neither")
-    title = described.title if described is not None else change.metric
+    title = metric.title if metric is not None else change.metric
     base = Row(
         metric=change.metric,
         title=title,

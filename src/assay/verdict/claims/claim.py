@@ -170,9 +170,9 @@ def smallest_set(facts: frozenset[str], among: tuple[Quantity, ...] = QUANTITIES
 def _examined(audit: Audit, claim: Claim) -> Pitfall:
     assert audit.claim is not None
     findings = audit.claim(claim)
-    fallen = any(finding.severity in GRAVE for finding in findings)
-    state: State = "fallen into" if fallen else "not examined" if findings else "clear"
-    reason = "" if fallen or not findings else "; ".join(finding.evidence for finding in findings)
+    grave = any(finding.severity in GRAVE for finding in findings)
+    state: State = "fallen into" if grave else "not examined" if findings else "clear"
+    reason = "" if grave or not findings else "; ".join(finding.evidence for finding in findings)
     return Pitfall(name=audit.name, title=audit.called, question=audit.question, state=state, findings=findings, reason=reason)
 
 

@@ -55,12 +55,12 @@ class Pitfall:
 def of_record(measured: RecordData, results: Results) -> tuple[Pitfall, ...]:
     """Every pitfall of a record, fallen ones first."""
     audits: Mapping[str, Audit] = catalog.load_all("verdict.audits")
-    senseless = unexamined(measured, audits)
+    unexaminable = unexamined(measured, audits)
     pitfalls = []
     for audit in audits.values():
         if audit.of_records and measured.kind.concerns(audit.about) and (not measured.kind.times_calls or audit.name in OF_TIMINGS):
-            if audit.name in senseless:
-                pitfalls.append(_pitfall(audit, (), senseless[audit.name]))
+            if audit.name in unexaminable:
+                pitfalls.append(_pitfall(audit, (), unexaminable[audit.name]))
                 continue
             findings = audit.examine(measured, results)
             unseen = audit.blind(measured, results) if audit.blind is not None else _unseen(findings)
@@ -74,10 +74,10 @@ def ordered(pitfalls: list[Pitfall]) -> tuple[Pitfall, ...]:
 
 
 def _pitfall(audit: Audit, findings: tuple[Finding, ...], unseen: str) -> Pitfall:
-    fallen = any(finding.severity in GRAVE for finding in findings)
-    state: State = "fallen into" if fallen else "not examined" if unseen else "clear"
+    grave = any(finding.severity in GRAVE for finding in findings)
+    state: State = "fallen into" if grave else "not examined" if unseen else "clear"
     return Pitfall(
-        name=audit.name, title=audit.called, question=audit.question, state=state, findings=findings, reason="" if fallen else unseen
+        name=audit.name, title=audit.called, question=audit.question, state=state, findings=findings, reason="" if grave else unseen
     )
 
 

@@ -72,8 +72,8 @@ def deciding_metrics(kind: Kind) -> tuple[str, ...]:
 def _confidence(deciding: Sequence[Arm]) -> float:
     """The baseline's confidence, raised if records stopped at narrow intervals: their spread is underestimated."""
     base = deciding[0].measured
-    looked = {id(arm.measured) for arm in deciding if arm.measured.looks}
-    return max(base.confidence, comparison_confidence(base.experiment.launches.confidence, len(looked)))
+    with_looks = {id(arm.measured) for arm in deciding if arm.measured.looks}
+    return max(base.confidence, comparison_confidence(base.experiment.launches.confidence, len(with_looks)))
 
 
 def _floor(arm: Arm, base: Arm) -> float:
@@ -87,13 +87,13 @@ def _primary(name: str, deciding: Sequence[Arm]) -> str:
     if name == "auto":
         kind = deciding[0].measured.kind
         names = deciding_metrics(kind)
-        there = [candidate for candidate in names if all(launch_values(arm.value(candidate)) for arm in deciding)]
-        partly = [candidate for candidate in names if candidate in known and any(launch_values(arm.value(candidate)) for arm in deciding)]
-        return (*there, *partly, _without_values(names))[0]
+        complete = [candidate for candidate in names if all(launch_values(arm.value(candidate)) for arm in deciding)]
+        partial = [candidate for candidate in names if candidate in known and any(launch_values(arm.value(candidate)) for arm in deciding)]
+        return (*complete, *partial, _without_values(names))[0]
     if name in known and ALL not in deciding[0].side.judgement.results.get(name, {}) and known[name].better != "neither":
         return name
-    able = [candidate for candidate, metric in known.items() if metric.dimension in TESTED and metric.better != "neither"]
-    close = difflib.get_close_matches(name, able, n=1)
+    testable = [candidate for candidate, metric in known.items() if metric.dimension in TESTED and metric.better != "neither"]
+    close = difflib.get_close_matches(name, testable, n=1)
     remedy = f"Did you mean {close[0]}?" if close else ""
     problem = Problem(
         where="--primary",

@@ -108,14 +108,14 @@ def _worst(shares: Iterator[float]) -> Fitness:
 def _ceiling(ceiling: Mapping[str, Any] | None) -> Iterator[Check]:
     for key, words in (("requests", "requests"), ("chunks", "chunks")) if ceiling else ():
         assert ceiling is not None
-        limit = ceiling[key]
-        per_s = f"{_round(limit['measured'])} {words} per second at {ceiling['streams']} streams of {ceiling['tokens']} tokens"
-        if limit["limited_by"] == "client":
+        rate = ceiling[key]
+        per_s = f"{_round(rate['measured'])} {words} per second at {ceiling['streams']} streams of {ceiling['tokens']} tokens"
+        if rate["limited_by"] == "client":
             evidence = f"one client process carries {per_s}"
         else:
             evidence = (
-                f"one client process carries at least {per_s}; {_who(limit['limited_by'])} the limit, and at the processor time that it "
-                f"took ({percent(float(limit['client_cores']))} of a core) it would carry about {_round(limit['reachable'])}"
+                f"one client process carries at least {per_s}; {_who(rate['limited_by'])} the limit, and at the processor time that it "
+                f"took ({percent(float(rate['client_cores']))} of a core) it would carry about {_round(rate['reachable'])}"
             )
         yield Check(name=f"ceiling, {words}", fitness="fit", evidence=evidence, mend="")
 

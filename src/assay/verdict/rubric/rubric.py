@@ -48,7 +48,7 @@ def rubric(timings: Timings, limits: Limits, *, predict_at: float | None = None)
     refusals = [_refusal(base, timing, limits, timings) for timing in given]
     kept = [not refused for refused in refusals]
     above = [speedup * base.workers / timing.workers > LINEAR for speedup, timing in zip(speedups, given, strict=True)]
-    superlinear = tuple(timing.workers for timing, fast, good in zip(given, above, kept, strict=True) if fast and good)
+    superlinear = tuple(timing.workers for timing, is_superlinear, good in zip(given, above, kept, strict=True) if is_superlinear and good)
     fit = fitted(base, given, speedups, kept, superlinear=bool(superlinear)) if mode in ("strong", "assumed strong") else None
     rows = tuple(
         _row(base, timing, speedup, refused, fit, mode, timed=not timings.rate)
